@@ -1,0 +1,123 @@
+//! Compares `kcov_sys::linux` with the machine's own `<linux/kcov.h>`, by letting a C compiler
+//! judge one static assertion for each definition, for 64-bit and for 32-bit `long`, with the
+//! generic encoding and with that of MIPS and PowerPC.
+#![cfg(target_os = "linux")]
+
+use kcov_sys::ioc::Encoding;
+use kcov_sys::linux::*;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// What the C compiler says of the assertions: `Err` carries its messages.
+fn compile(long_bytes: usize, before: &str, assertions: &[(String, u64)]) -> Result<(), String> {
+    // <linux/kcov.h> uses _IO without including its header.
+    let mut c = format!("{before}\n#include <linux/ioctl.h>\n#include <linux/kcov.h>\n");
+    for (expression, value) in assertions {
+        writeln!(c, "_Static_assert(({expression}) == {value}ull, \"{expression}\");").unwrap();
+    }
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut child = Command::new(&compiler)
+        .args(["-fsyntax-only", "-std=gnu11", "-x", "c", "-"])
+        .arg(format!("-m{}", long_bytes * 8))
+        // Where Debian keeps <asm/types.h>; -m32 would look in another directory.
+        .arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH))
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot run the C compiler `{compiler}`: {error}"));
+    child.stdin.take().unwrap().write_all(c.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+/// Everything of the header that has a value, with the value that this crate gives it.
+fn definitions(encoding: Encoding, long_bytes: usize) -> Vec<(String, u64)> {
+    let requests = Requests::new(encoding, long_bytes);
+    let handle = |subsys, inst| kcov_remote_handle(subsys, inst);
+    let mut all: Vec<(String, u64)> = [
+        ("sizeof(struct kcov_remote_arg)", size_of::<kcov_remote_arg>() as u64),
+        ("_Alignof(struct kcov_remote_arg)", align_of::<kcov_remote_arg>() as u64),
+        ("KCOV_REMOTE_MAX_HANDLES", KCOV_REMOTE_MAX_HANDLES.into()),
+        ("KCOV_INIT_TRACE", requests.init_trace.into()),
+        ("KCOV_ENABLE", requests.enable.into()),
+        ("KCOV_DISABLE", requests.disable.into()),
+        ("KCOV_REMOTE_ENABLE", requests.remote_enable.into()),
+        ("KCOV_TRACE_PC", KCOV_TRACE_PC.into()),
+        ("KCOV_TRACE_CMP", KCOV_TRACE_CMP.into()),
+        ("KCOV_CMP_CONST", KCOV_CMP_CONST),
+        ("KCOV_CMP_MASK", KCOV_CMP_MASK),
+        ("KCOV_SUBSYSTEM_COMMON", KCOV_SUBSYSTEM_COMMON),
+        ("KCOV_SUBSYSTEM_USB", KCOV_SUBSYSTEM_USB),
+        ("KCOV_SUBSYSTEM_MASK", KCOV_SUBSYSTEM_MASK),
+        ("KCOV_INSTANCE_MASK", KCOV_INSTANCE_MASK),
+        // kcov_remote_handle() is an inline function, no constant expression: its formula.
+        ("KCOV_SUBSYSTEM_USB | 3", handle(KCOV_SUBSYSTEM_USB, 3)),
+        ("__INT_MAX__ / sizeof(unsigned long)", kcov_init_trace_max(long_bytes as u64)),
+    ]
+    .map(|(expression, value)| (expression.to_owned(), value))
+    .into();
+    for n in 0..4 {
+        all.push((format!("KCOV_CMP_SIZE({n})"), kcov_cmp_size(n)));
+    }
+    macro_rules! fields {
+        ($($field:ident),*) => {$(
+            all.push((
+                concat!("__builtin_offsetof(struct kcov_remote_arg, ", stringify!($field), ")").into(),
+                std::mem::offset_of!(kcov_remote_arg, $field) as u64,
+            ));
+        )*};
+    }
+    fields!(trace_mode, area_size, num_handles, common_handle, handles);
+    all
+}
+
+/// What MIPS and PowerPC define before they include the generic header.
+const MIPS_POWERPC: &str = "#define _IOC_SIZEBITS 13\n#define _IOC_DIRBITS 3\n\
+    #define _IOC_NONE 1U\n#define _IOC_READ 2U\n#define _IOC_WRITE 4U";
+
+#[test]
+fn generic_encoding_64() {
+    compile(8, "", &definitions(Encoding::LINUX_GENERIC, 8)).unwrap();
+}
+
+#[test]
+fn generic_encoding_32() {
+    compile(4, "", &definitions(Encoding::LINUX_GENERIC, 4)).unwrap();
+}
+
+#[test]
+fn mips_powerpc_encoding_64() {
+    compile(8, MIPS_POWERPC, &definitions(Encoding::LINUX_MIPS_POWERPC, 8)).unwrap();
+}
+
+#[test]
+fn mips_powerpc_encoding_32() {
+    compile(4, MIPS_POWERPC, &definitions(Encoding::LINUX_MIPS_POWERPC, 4)).unwrap();
+}
+
+#[test]
+fn native_constants() {
+    let native = [
+        ("KCOV_INIT_TRACE", KCOV_INIT_TRACE),
+        ("KCOV_ENABLE", KCOV_ENABLE),
+        ("KCOV_DISABLE", KCOV_DISABLE),
+        ("KCOV_REMOTE_ENABLE", KCOV_REMOTE_ENABLE),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.into()));
+    compile(size_of::<usize>(), "", &native).unwrap();
+    assert_eq!(KCOV_INIT_TRACE64, Requests::new(Encoding::LINUX_NATIVE, 8).init_trace);
+    assert_eq!(KCOV_INIT_TRACE32, Requests::new(Encoding::LINUX_NATIVE, 4).init_trace);
+}
+
+#[test]
+fn every_wrong_value_is_noticed() {
+    for (expression, value) in definitions(Encoding::LINUX_GENERIC, 8) {
+        let error = compile(8, "", &[(expression.clone(), value ^ 1)]).unwrap_err();
+        assert!(error.contains("static assertion failed"), "{expression}: {error}");
+    }
+}
