@@ -1,0 +1,27 @@
+/* What a fuzzer in C does with a trace, for comparison by the benchmark `instructions`. */
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WORDS = 65536 };
+
+/* Keeps the buffer and the results observable, so that each pass happens. */
+#define OBSERVE(x) __asm__ volatile("" : : "r"(x) : "memory")
+
+int main(int argc, char **argv)
+{
+	if (argc != 3) /* walk PASSES */
+		return 2;
+	unsigned long *cover = calloc(WORDS, sizeof(*cover));
+	unsigned long passes = strtoul(argv[2], NULL, 10);
+
+	cover[0] = WORDS - 1;
+	for (unsigned long pass = 0; pass < passes; pass++) {
+		OBSERVE(cover);
+		unsigned long n = __atomic_load_n(&cover[0], __ATOMIC_RELAXED);
+		unsigned long all = 0;
+		for (unsigned long i = 0; i < n; i++)
+			all ^= cover[i + 1];
+		OBSERVE(all);
+	}
+	return 0;
+}

@@ -1,0 +1,21 @@
+//! Prints the comparisons that the kernel makes for one access(2): what a fuzzer would learn about
+//! the values that the kernel looks for.
+use kcov::{Device, mode::TraceCmp};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut device = Device::open()?;
+    let session = device.enable(TraceCmp)?;
+    let exists = std::path::Path::new("/magic").exists();
+    let trace = session.disable()?;
+    for comparison in trace {
+        let (first, second) = comparison.operands();
+        let constant = if comparison.is_const() { "const" } else { "" };
+        let bits = 8 * comparison.operand_size();
+        println!("{} {first:#x} {second:#x} {bits} bits {constant}", comparison.pc());
+    }
+    if trace.is_truncated() {
+        println!("(truncated at {} comparisons)", trace.capacity());
+    }
+    println!("/magic exists: {exists}");
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! The buffer as memory that others write: only atomic accesses, every index checked against the
+//! size that this process asked for.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+
+/// Bytes of the kernel's word. NetBSD's is always 64 bits; Linux's is the kernel's `long`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Width {
+    W64,
+    #[cfg_attr(target_pointer_width = "64", allow(dead_code, reason = "no such kernel runs us"))]
+    W32,
+}
+
+impl Width {
+    pub(crate) const fn bytes(self) -> usize {
+        match self {
+            Width::W64 => 8,
+            Width::W32 => 4,
+        }
+    }
+}
+
+/// A view of a whole buffer.
+///
+/// Invariant: `start` is aligned to 8 bytes and valid for atomic loads and stores of `bytes` bytes
+/// for as long as `'b`; nothing but atomic accesses of this process touches the memory meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffer<'b> {
+    start: NonNull<u64>,
+    bytes: usize,
+    width: Width,
+    memory: PhantomData<&'b AtomicU64>,
+}
+
+// SAFETY: all accesses through the view are atomic, so it may be used from any thread.
+unsafe impl Send for Buffer<'_> {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Buffer<'_> {}
+
+impl<'b> Buffer<'b> {
+    /// # Safety
+    ///
+    /// The caller upholds the invariant of the type for `words` words of the given width.
+    pub(crate) unsafe fn new(start: NonNull<u64>, words: usize, width: Width) -> Buffer<'b> {
+        Buffer { start, bytes: words * width.bytes(), width, memory: PhantomData }
+    }
+
+    /// Words of 64 bits that this process owns.
+    pub(crate) fn from_words(words: &'b [AtomicU64]) -> Buffer<'b> {
+        let start = NonNull::from(words).cast();
+        // SAFETY: a slice of atomics is aligned, valid and atomically accessed for 'b.
+        unsafe { Buffer::new(start, words.len(), Width::W64) }
+    }
+
+    /// The kernel's word width; a constant where only one is possible.
+    #[inline]
+    pub(crate) fn width(self) -> Width {
+        if cfg!(all(target_pointer_width = "64", not(test))) { Width::W64 } else { self.width }
+    }
+
+    /// Size of the buffer in bytes.
+    #[inline]
+    pub(crate) fn bytes(self) -> usize {
+        self.bytes
+    }
+
+    /// Loads the 64 bits at `index * 8` bytes.
+    ///
+    /// # Safety
+    ///
+    /// `index * 8 + 8 <= self.bytes()`.
+    #[inline]
+    pub(crate) unsafe fn load64(self, index: usize) -> u64 {
+        // SAFETY: within the buffer, by the caller's duty.
+        let word = unsafe { self.start.as_ptr().add(index) };
+        // SAFETY: aligned, valid and atomically accessed, by the invariant.
+        unsafe { AtomicU64::from_ptr(word) }.load(Ordering::Relaxed)
+    }
+
+    /// Loads the 32 bits at `index * 4` bytes.
+    ///
+    /// # Safety
+    ///
+    /// `index * 4 + 4 <= self.bytes()`.
+    #[inline]
+    pub(crate) unsafe fn load32(self, index: usize) -> u32 {
+        // SAFETY: within the buffer, by the caller's duty.
+        let word = unsafe { self.start.cast::<u32>().as_ptr().add(index) };
+        // SAFETY: aligned, valid and atomically accessed, by the invariant.
+        unsafe { AtomicU32::from_ptr(word) }.load(Ordering::Relaxed)
+    }
+
+    /// Reads the count word, which is `width` wide; 0 if the buffer is too small to have one.
+    ///
+    /// System calls that the program made before are complete for this load: the fence keeps the
+    /// compiler from moving it over a system call that was declared not to write memory.
+    #[inline]
+    pub(crate) fn count(self, width: Width) -> u64 {
+        compiler_fence(Ordering::SeqCst);
+        if self.bytes < width.bytes() {
+            return 0;
+        }
+        match width {
+            // SAFETY: the buffer has a word of this width at its start.
+            Width::W64 => unsafe { self.load64(0) },
+            // SAFETY: as above.
+            Width::W32 => unsafe { self.load32(0) }.into(),
+        }
+    }
+
+    /// Stores the count word, which is `width` wide.
+    #[inline]
+    pub(crate) fn set_count(self, width: Width, count: u64) {
+        if self.bytes >= width.bytes() {
+            match width {
+                Width::W64 => {
+                    // SAFETY: the buffer has an aligned word at its start, by the invariant.
+                    unsafe { AtomicU64::from_ptr(self.start.as_ptr()) }
+                        .store(count, Ordering::Relaxed);
+                }
+                Width::W32 => {
+                    // SAFETY: as above.
+                    unsafe { AtomicU32::from_ptr(self.start.cast().as_ptr()) }
+                        .store(count as u32, Ordering::Relaxed);
+                }
+            }
+        }
+        // The system call to trace comes after the store.
+        compiler_fence(Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! The layout under a 32-bit kernel, which the public API only shows to 32-bit programs.
+
+    use super::*;
+    use crate::mode::{TraceCmp, TracePc};
+    use crate::trace::Trace;
+    use crate::{Comparison, Pc};
+
+    fn narrow(words: &[AtomicU64]) -> Buffer<'_> {
+        let start = NonNull::from(words).cast();
+        // SAFETY: the same memory as in `Buffer::from_words`, seen as twice as many words.
+        unsafe { Buffer::new(start, words.len() * 2, Width::W32) }
+    }
+
+    /// Two words of 32 bits as one of 64, in the order of memory.
+    fn pair(first: u32, second: u32) -> AtomicU64 {
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&first.to_ne_bytes());
+        bytes[4..].copy_from_slice(&second.to_ne_bytes());
+        AtomicU64::new(u64::from_ne_bytes(bytes))
+    }
+
+    #[test]
+    fn narrow_pcs_are_words_of_32_bits() {
+        let words = [pair(2, 0xc010_0000), pair(0xc010_0010, 0xdead_beef)];
+        let trace = Trace::freeze(narrow(&words), TracePc);
+        assert_eq!((trace.len(), trace.capacity(), trace.is_truncated()), (2, 3, false));
+        assert_eq!(trace.iter().map(Pc::address).collect::<Vec<_>>(), [0xc010_0000, 0xc010_0010]);
+    }
+
+    #[test]
+    fn narrow_comparisons_are_words_of_64_bits() {
+        let words = [1, 6, 7, 8, 9, 10].map(AtomicU64::new);
+        let trace = Trace::freeze(narrow(&words), TraceCmp);
+        assert_eq!((trace.len(), trace.capacity(), trace.is_truncated()), (1, 1, true));
+        assert_eq!(trace.get(0), Some(Comparison::from_words([6, 7, 8, 9])));
+    }
+
+    #[test]
+    fn narrow_count_is_stored_in_its_own_width() {
+        let words = [pair(9, 0xc010_0000)];
+        narrow(&words).set_count(Width::W32, 1);
+        assert_eq!(words[0].load(Ordering::Relaxed), pair(1, 0xc010_0000).into_inner());
+    }
+
+    #[test]
+    fn a_buffer_without_room_for_a_count_is_empty() {
+        let buffer = Buffer::from_words(&[]);
+        buffer.set_count(Width::W64, 1);
+        assert_eq!(buffer.count(Width::W64), 0);
+        assert_eq!(Trace::freeze(buffer, TracePc).capacity(), 0);
+    }
+}

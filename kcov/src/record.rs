@@ -1,0 +1,113 @@
+//! Decoding of records: from words to values, for any words.
+
+use crate::pc::Pc;
+use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK};
+use std::fmt;
+
+/// One comparison that the kernel executed, from a session in mode
+/// [`TraceCmp`](crate::mode::TraceCmp).
+///
+/// A `switch` statement leaves one comparison for each of its cases.
+///
+/// # References
+///
+/// kcov.rst, "Comparison operands collection"; kcov(4), `KCOV_MODE_TRACE_CMP`. Both systems use the
+/// same four words and the same type bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Comparison {
+    kind: u64,
+    first: u64,
+    second: u64,
+    pc: Pc,
+}
+
+impl Comparison {
+    /// Decodes the four words of a record: type, first operand, second operand, PC.
+    ///
+    /// All words are accepted: see [`raw_type`](Self::raw_type) for what a kernel that is newer
+    /// than this crate may add.
+    #[inline]
+    #[must_use]
+    pub const fn from_words([kind, first, second, pc]: [u64; 4]) -> Comparison {
+        Comparison { kind, first, second, pc: Pc::new(pc) }
+    }
+
+    /// Where the comparison took place.
+    #[inline]
+    #[must_use]
+    #[doc(alias = "ip")]
+    pub const fn pc(self) -> Pc {
+        self.pc
+    }
+
+    /// The operands, in the order of the record. They are extended with zeros from their size, so
+    /// a negative number of a small size is not sign-extended.
+    ///
+    /// When [`is_const`](Self::is_const), the first is the constant; for a `switch` it is the value
+    /// of the case and the second is the value that was switched on.
+    #[inline]
+    #[must_use]
+    #[doc(alias = "arg1")]
+    #[doc(alias = "arg2")]
+    pub const fn operands(self) -> (u64, u64) {
+        (self.first, self.second)
+    }
+
+    /// Size of the operands in bytes: 1, 2, 4 or 8.
+    #[inline]
+    #[must_use]
+    #[doc(alias = "KCOV_CMP_SIZE")]
+    pub const fn operand_size(self) -> usize {
+        1 << ((self.kind & KCOV_CMP_MASK) >> 1)
+    }
+
+    /// Whether one operand, the first, was known when the kernel was compiled.
+    #[inline]
+    #[must_use]
+    #[doc(alias = "KCOV_CMP_CONST")]
+    pub const fn is_const(self) -> bool {
+        self.kind & KCOV_CMP_CONST != 0
+    }
+
+    /// The type word as recorded. Bits other than those of the constant flag and of the size are
+    /// not set by the kernels that this crate knows.
+    #[inline]
+    #[must_use]
+    pub const fn raw_type(self) -> u64 {
+        self.kind
+    }
+}
+
+impl fmt::Debug for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Comparison")
+            .field("pc", &self.pc)
+            .field("operands", &format_args!("({:#x}, {:#x})", self.first, self.second))
+            .field("operand_size", &self.operand_size())
+            .field("is_const", &self.is_const())
+            .finish()
+    }
+}
+
+/// A record of a session whose mode was chosen at run time, with
+/// [`AnyMode`](crate::mode::AnyMode).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AnyRecord {
+    /// From mode [`TracePc`](crate::mode::TracePc).
+    Pc(Pc),
+    /// From mode [`TraceCmp`](crate::mode::TraceCmp).
+    Comparison(Comparison),
+}
+
+impl AnyRecord {
+    /// Where it happened, whatever it was.
+    #[inline]
+    #[must_use]
+    pub const fn pc(self) -> Pc {
+        match self {
+            AnyRecord::Pc(pc) => pc,
+            AnyRecord::Comparison(comparison) => comparison.pc(),
+        }
+    }
+}

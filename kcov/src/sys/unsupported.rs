@@ -1,0 +1,73 @@
+//! Systems without a kcov that this crate knows: everything compiles, opening fails.
+
+use crate::buffer::Width;
+use crate::error::{ErrorKind, Operation, Row};
+use crate::mode::AnyMode;
+use std::path::Path;
+use std::ptr::NonNull;
+
+pub(crate) const DEFAULT_PATH: &str = "/dev/kcov";
+pub(crate) const WIDTHS: &[Width] = &[Width::W64];
+pub(crate) const WRONG_WIDTH: i32 = -1;
+
+/// What [`open`] fails with; no system call was made.
+const NOT_SUPPORTED: i32 = 0;
+
+/// There is no device, so none of its functions can be called.
+#[derive(Debug)]
+pub(crate) enum Device {}
+
+#[derive(Debug)]
+pub(crate) enum Mapping {}
+
+impl Mapping {
+    pub(crate) fn new(device: &Device, _: usize) -> Result<Mapping, i32> {
+        match *device {}
+    }
+
+    pub(crate) fn address(&self) -> NonNull<u64> {
+        match *self {}
+    }
+}
+
+pub(crate) fn page_size() -> usize {
+    4096
+}
+
+pub(crate) fn limits(_: Width) -> (u64, u64) {
+    (0, 0)
+}
+
+pub(crate) fn open(_: &Path) -> Result<Device, i32> {
+    Err(NOT_SUPPORTED)
+}
+
+pub(crate) fn set_size(device: &Device, _: Width, _: u64) -> Result<(), i32> {
+    match *device {}
+}
+
+pub(crate) fn knows(_: AnyMode) -> bool {
+    false
+}
+
+pub(crate) fn enable(device: &Device, _: AnyMode) -> Result<(), i32> {
+    match *device {}
+}
+
+pub(crate) fn disable(device: &Device) -> Result<(), i32> {
+    match *device {}
+}
+
+pub(crate) fn explain_open(_: &Path, _: i32) -> Option<ErrorKind> {
+    None
+}
+
+pub(crate) fn provoke() {}
+
+pub(crate) const ERRORS: &[Row] = &[Row {
+    operation: Operation::Open,
+    errno: NOT_SUPPORTED,
+    kind: ErrorKind::Unsupported,
+    help: "run on Linux or NetBSD",
+    source: "this crate",
+}];

@@ -1,0 +1,171 @@
+//! Reading of synthetic buffers: what the kernels leave, and what nobody should.
+
+use kcov::mode::{AnyMode, Mode, TraceCmp, TraceNone, TracePc};
+use kcov::{AnyRecord, Comparison, Pc, Trace};
+use proptest::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn words(words: impl IntoIterator<Item = u64>) -> Vec<AtomicU64> {
+    words.into_iter().map(AtomicU64::new).collect()
+}
+
+fn pcs(trace: Trace<'_, TracePc>) -> Vec<u64> {
+    trace.iter().map(Pc::address).collect()
+}
+
+#[test]
+fn pcs_follow_the_count() {
+    let buffer = words([2, 0xffff_ffff_8123_4567, 0xffff_ffff_8123_4589, 3, 4]);
+    let trace = Trace::from_words(&buffer, TracePc);
+    assert_eq!(pcs(trace), [0xffff_ffff_8123_4567, 0xffff_ffff_8123_4589]);
+    assert_eq!((trace.len(), trace.capacity()), (2, 4));
+    assert!(!trace.is_truncated() && !trace.is_empty());
+}
+
+#[test]
+fn comparisons_are_four_words_each() {
+    let buffer = words([1, 5, 0x10, 0x20, 0xffff_ffff_8100_0000, 0, 0, 0, 0]);
+    let trace = Trace::from_words(&buffer, TraceCmp);
+    assert_eq!((trace.len(), trace.capacity(), trace.is_truncated()), (1, 2, false));
+    let comparison = trace.get(0).unwrap();
+    assert_eq!(comparison.operands(), (0x10, 0x20));
+    assert_eq!(comparison.operand_size(), 4);
+    assert!(comparison.is_const());
+    assert_eq!(comparison.pc(), Pc::new(0xffff_ffff_8100_0000));
+    assert_eq!(comparison.raw_type(), 5);
+    assert_eq!(trace.get(1), None);
+}
+
+#[test]
+fn type_bits_give_size_and_constness() {
+    for (kind, size, is_const) in
+        [(0, 1, false), (1, 1, true), (2, 2, false), (3, 2, true), (4, 4, false), (7, 8, true)]
+    {
+        let comparison = Comparison::from_words([kind, 0, 0, 0]);
+        assert_eq!((comparison.operand_size(), comparison.is_const()), (size, is_const));
+    }
+}
+
+#[test]
+fn a_full_buffer_is_truncated() {
+    assert!(Trace::from_words(&words([3, 1, 2, 3]), TracePc).is_truncated());
+    assert!(!Trace::from_words(&words([2, 1, 2, 3]), TracePc).is_truncated());
+    // Three words behind the second record are too few for a third.
+    let full = words([2].into_iter().chain(0..11));
+    assert!(Trace::from_words(&full, TraceCmp).is_truncated());
+}
+
+#[test]
+fn a_count_beyond_the_buffer_is_clamped() {
+    for count in [4, 5, 1 << 32, 1 << 59, u64::MAX - 1, u64::MAX] {
+        let buffer = words([count, 1, 2, 3]);
+        let trace = Trace::from_words(&buffer, TracePc);
+        assert_eq!(pcs(trace), [1, 2, 3]);
+        assert!(trace.is_truncated());
+        let trace = Trace::from_words(&buffer, TraceCmp);
+        assert_eq!((trace.len(), trace.capacity()), (0, 0));
+    }
+}
+
+#[test]
+fn the_count_is_read_once() {
+    let buffer = words([1, 10, 11, 12]);
+    let trace = Trace::from_words(&buffer, TracePc);
+    buffer[0].store(u64::MAX, Ordering::Relaxed);
+    assert_eq!(pcs(trace), [10]);
+    buffer[0].store(0, Ordering::Relaxed);
+    assert_eq!(pcs(trace), [10]);
+    assert_eq!(pcs(Trace::from_words(&buffer, TracePc)), [0u64; 0]);
+}
+
+#[test]
+fn tiny_buffers_hold_nothing() {
+    for length in 0..2 {
+        let buffer = words(vec![7; length]);
+        assert_eq!(Trace::from_words(&buffer, TracePc).len(), 0);
+        assert_eq!(Trace::from_words(&buffer, TraceCmp).len(), 0);
+        assert_eq!(Trace::from_words(&buffer, TraceNone).len(), 0);
+    }
+}
+
+#[test]
+fn no_mode_records_nothing() {
+    let buffer = words([3, 1, 2, 3]);
+    let trace = Trace::from_words(&buffer, TraceNone);
+    assert_eq!((trace.len(), trace.capacity(), trace.iter().count()), (0, 0, 0));
+    assert_eq!(Trace::from_words(&buffer, AnyMode::TraceNone).iter().count(), 0);
+}
+
+#[test]
+fn the_iterator_goes_both_ways() {
+    let buffer = words([4, 1, 2, 3, 4]);
+    let mut iter = Trace::from_words(&buffer, TracePc).iter();
+    assert_eq!(iter.len(), 4);
+    assert_eq!(iter.next_back(), Some(Pc::new(4)));
+    assert_eq!(iter.nth(1), Some(Pc::new(2)));
+    assert_eq!(iter.next(), Some(Pc::new(3)));
+    assert_eq!((iter.next(), iter.next_back()), (None, None));
+    assert_eq!(Trace::from_words(&buffer, TracePc).iter().nth(usize::MAX), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 32 } else { 1024 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Any words decode, within bounds, as the formula of each mode says.
+    #[test]
+    fn any_words_decode(raw in prop::collection::vec(any::<u64>(), 0..40), small in 0u64..50) {
+        for count in [raw.first().copied().unwrap_or(0), small] {
+            let mut raw = raw.clone();
+            if let Some(first) = raw.first_mut() {
+                *first = count;
+            }
+            let buffer = words(raw.iter().copied());
+            let body = raw.get(1..).unwrap_or(&[]);
+            let len = |capacity: usize| {
+                if raw.is_empty() { 0 } else { count.min(capacity as u64) as usize }
+            };
+
+            let trace = Trace::from_words(&buffer, TracePc);
+            prop_assert_eq!(pcs(trace), &body[..len(body.len())]);
+            check_reading(trace)?;
+
+            let trace = Trace::from_words(&buffer, TraceCmp);
+            let expected: Vec<_> = body
+                .chunks_exact(4)
+                .take(len(body.len() / 4))
+                .map(|words| Comparison::from_words(words.try_into().unwrap()))
+                .collect();
+            prop_assert_eq!(trace.iter().collect::<Vec<_>>(), expected);
+            check_reading(trace)?;
+            for comparison in trace {
+                prop_assert!([1, 2, 4, 8].contains(&comparison.operand_size()));
+            }
+
+            for &mode in AnyMode::ALL {
+                let trace = Trace::from_words(&buffer, mode);
+                check_reading(trace)?;
+                for record in trace {
+                    prop_assert_eq!(matches!(record, AnyRecord::Pc(_)), mode == AnyMode::TracePc);
+                }
+            }
+        }
+    }
+}
+
+/// All ways to read a trace agree with each other.
+fn check_reading<M: Mode>(trace: Trace<'_, M>) -> Result<(), TestCaseError>
+where
+    M::Record: PartialEq,
+{
+    let all: Vec<_> = trace.iter().collect();
+    prop_assert_eq!(all.len(), trace.len());
+    prop_assert!(trace.len() <= trace.capacity());
+    prop_assert_eq!(trace.is_truncated(), trace.len() == trace.capacity());
+    prop_assert_eq!((0..).map_while(|i| trace.get(i)).collect::<Vec<_>>(), all.clone());
+    prop_assert_eq!(trace.iter().rev().collect::<Vec<_>>(), all.into_iter().rev().collect::<Vec<_>>());
+    Ok(())
+}
