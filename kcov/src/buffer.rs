@@ -24,8 +24,9 @@ impl Width {
 
 /// A view of a whole buffer.
 ///
-/// Invariant: `start` is aligned to 8 bytes and valid for atomic loads and stores of `bytes` bytes
-/// for as long as `'b`; nothing but atomic accesses of this process touches the memory meanwhile.
+/// Invariant: `bytes` is at least 8; `start` is aligned to 8 bytes and valid for atomic loads and
+/// stores of `bytes` bytes for as long as `'b`; nothing but atomic accesses of this process touches
+/// the memory meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer<'b> {
     start: NonNull<u64>,
@@ -47,10 +48,13 @@ impl<'b> Buffer<'b> {
         Buffer { start, bytes: words * width.bytes(), width, memory: PhantomData }
     }
 
-    /// Words of 64 bits that this process owns.
+    /// Words of 64 bits that this process owns. No words are taken for a count of 0.
     pub(crate) fn from_words(words: &'b [AtomicU64]) -> Buffer<'b> {
+        static NONE: [AtomicU64; 1] = [AtomicU64::new(0)];
+        let words = if words.is_empty() { &NONE } else { words };
         let start = NonNull::from(words).cast();
-        // SAFETY: a slice of atomics is aligned, valid and atomically accessed for 'b.
+        // SAFETY: a slice of atomics is aligned, valid and atomically accessed for 'b, and this one
+        // has an element.
         unsafe { Buffer::new(start, words.len(), Width::W64) }
     }
 
@@ -92,43 +96,41 @@ impl<'b> Buffer<'b> {
         unsafe { AtomicU32::from_ptr(word) }.load(Ordering::Relaxed)
     }
 
-    /// Reads the count word, which is `width` wide; 0 if the buffer is too small to have one.
+    /// Reads the count word, which is `width` wide.
     ///
     /// System calls that the program made before are complete for this load: the fence keeps the
-    /// compiler from moving it over a system call that was declared not to write memory.
+    /// compiler from moving it over a system call that was declared not to write memory. The load
+    /// acquires, so that the records of a remote section are there when its count is.
     #[inline]
     pub(crate) fn count(self, width: Width) -> u64 {
         compiler_fence(Ordering::SeqCst);
-        if self.bytes < width.bytes() {
-            return 0;
-        }
         match width {
-            // SAFETY: the buffer has a word of this width at its start.
-            Width::W64 => unsafe { self.load64(0) },
-            // SAFETY: as above.
-            Width::W32 => unsafe { self.load32(0) }.into(),
+            Width::W64 => self.head64().load(Ordering::Acquire),
+            Width::W32 => self.head32().load(Ordering::Acquire).into(),
         }
     }
 
     /// Stores the count word, which is `width` wide.
     #[inline]
     pub(crate) fn set_count(self, width: Width, count: u64) {
-        if self.bytes >= width.bytes() {
-            match width {
-                Width::W64 => {
-                    // SAFETY: the buffer has an aligned word at its start, by the invariant.
-                    unsafe { AtomicU64::from_ptr(self.start.as_ptr()) }
-                        .store(count, Ordering::Relaxed);
-                }
-                Width::W32 => {
-                    // SAFETY: as above.
-                    unsafe { AtomicU32::from_ptr(self.start.cast().as_ptr()) }
-                        .store(count as u32, Ordering::Relaxed);
-                }
-            }
+        match width {
+            Width::W64 => self.head64().store(count, Ordering::Relaxed),
+            Width::W32 => self.head32().store(count as u32, Ordering::Relaxed),
         }
         // The system call to trace comes after the store.
         compiler_fence(Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn head64(self) -> &'b AtomicU64 {
+        // SAFETY: aligned, and the buffer has at least 8 bytes, by the invariant.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr()) }
+    }
+
+    #[inline]
+    fn head32(self) -> &'b AtomicU32 {
+        // SAFETY: as for `head64`.
+        unsafe { AtomicU32::from_ptr(self.start.cast().as_ptr()) }
     }
 }
 
@@ -179,10 +181,8 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_without_room_for_a_count_is_empty() {
-        let buffer = Buffer::from_words(&[]);
-        buffer.set_count(Width::W64, 1);
-        assert_eq!(buffer.count(Width::W64), 0);
-        assert_eq!(Trace::freeze(buffer, TracePc).capacity(), 0);
+    fn no_words_are_an_empty_trace() {
+        let trace = Trace::freeze(Buffer::from_words(&[]), TracePc);
+        assert_eq!((trace.len(), trace.capacity()), (0, 0));
     }
 }

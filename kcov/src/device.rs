@@ -152,14 +152,13 @@ impl Device {
         sealed::capacity(mode, self.width, self.words * self.width.bytes())
     }
 
-    #[allow(dead_code, reason = "not called where descriptors are not files")]
     pub(crate) fn file(&self) -> &sys::Device {
         &self.file
     }
 
     #[inline]
     pub(crate) fn buffer(&self) -> Buffer<'_> {
-        // SAFETY: the mapping is page-aligned, has these words, lives as long as the borrow of
+        // SAFETY: the mapping is page-aligned, has these words, a page of them at least, lives as long as the borrow of
         // `self`, and this crate accesses it through `Buffer` only.
         unsafe { Buffer::new(self.mapping.address(), self.words, self.width) }
     }
@@ -176,13 +175,16 @@ impl Device {
     }
 
     pub(crate) fn request_enable(&self, mode: AnyMode) -> Result<(), Error> {
-        if !sys::knows(mode) {
-            return Err(Error::new(Operation::Enable, ErrorKind::ModeNotSupported));
-        }
-        sys::enable(&self.file, mode)
+        let number = sys::number(mode)
+            .ok_or_else(|| Error::new(Operation::Enable, ErrorKind::ModeNotSupported))?;
+        sys::enable(&self.file, number)
             .map_err(|errno| Error::from_errno(Operation::Enable, errno))?;
-        self.enabled.store(true, Ordering::Relaxed);
+        self.mark_enabled();
         Ok(())
+    }
+
+    pub(crate) fn mark_enabled(&self) {
+        self.enabled.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn request_disable(&self) -> Result<(), Error> {

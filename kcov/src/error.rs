@@ -31,6 +31,8 @@ pub enum Operation {
     Map,
     /// `KCOV_ENABLE` on Linux, `KCOV_IOC_ENABLE` on NetBSD
     Enable,
+    /// `KCOV_REMOTE_ENABLE` on Linux
+    EnableRemote,
     /// `KCOV_DISABLE` on Linux, `KCOV_IOC_DISABLE` on NetBSD
     Disable,
 }
@@ -42,6 +44,7 @@ impl fmt::Display for Operation {
             Operation::SetSize => "set the size of the kcov buffer",
             Operation::Map => "map the kcov buffer",
             Operation::Enable => "enable kcov tracing of this thread",
+            Operation::EnableRemote => "enable collection of remote kcov coverage",
             Operation::Disable => "disable kcov tracing of this thread",
         })
     }
@@ -75,6 +78,10 @@ pub enum ErrorKind {
     ModeNotBuiltIn,
     /// The device is enabled already, or the thread is traced through another one.
     AlreadyEnabled,
+    /// Linux: the handle is collected from by another device.
+    HandleInUse,
+    /// Linux: more handles than a session may have.
+    TooManyHandles,
     /// The device is not enabled by this thread.
     NotEnabled,
     /// The kernel could not allocate what is needed.
@@ -98,6 +105,8 @@ impl ErrorKind {
             ErrorKind::ModeNotSupported => "this system has no such mode",
             ErrorKind::ModeNotBuiltIn => "this kernel was built without the mode",
             ErrorKind::AlreadyEnabled => "already enabled",
+            ErrorKind::HandleInUse => "a handle is in use",
+            ErrorKind::TooManyHandles => "more than 256 handles",
             ErrorKind::NotEnabled => "not enabled by this thread",
             ErrorKind::OutOfMemory => "out of memory",
             ErrorKind::Other => "unexpected error",
@@ -112,6 +121,8 @@ impl ErrorKind {
             }
             ErrorKind::ModeNotSupported => Some("use a mode that this system has"),
             ErrorKind::NotKcov => Some("check the path"),
+            ErrorKind::TooManyHandles => Some("spread them over several devices and threads"),
+            ErrorKind::Unsupported => Some("run on a system that has it"),
             _ => None,
         }
     }
@@ -221,8 +232,10 @@ impl From<Error> for io::Error {
             }
             ErrorKind::NotBuiltIn | ErrorKind::DebugfsNotMounted => io::ErrorKind::NotFound,
             ErrorKind::PermissionDenied | ErrorKind::LockedDown => io::ErrorKind::PermissionDenied,
-            ErrorKind::NotKcov | ErrorKind::SizeOutOfLimits => io::ErrorKind::InvalidInput,
-            ErrorKind::AlreadyEnabled => io::ErrorKind::ResourceBusy,
+            ErrorKind::NotKcov | ErrorKind::SizeOutOfLimits | ErrorKind::TooManyHandles => {
+                io::ErrorKind::InvalidInput
+            }
+            ErrorKind::AlreadyEnabled | ErrorKind::HandleInUse => io::ErrorKind::ResourceBusy,
             ErrorKind::OutOfMemory => io::ErrorKind::OutOfMemory,
             ErrorKind::AlreadySized
             | ErrorKind::NotSized
@@ -243,8 +256,13 @@ mod tests {
     fn every_row_of_the_table_as_text() {
         let mut text = String::new();
         for row in sys::ERRORS {
-            writeln!(text, "{}\n    from {}", Error::from_errno(row.operation, row.errno), row.source)
-                .unwrap();
+            writeln!(
+                text,
+                "{}\n    from {}",
+                Error::from_errno(row.operation, row.errno),
+                row.source
+            )
+            .unwrap();
         }
         insta::assert_snapshot!(text);
     }

@@ -28,6 +28,7 @@
 //! | [`Session::reset`] | store 0 to word 0 | store 0 to entry 0 |
 //! | [`Session::trace`] | load word 0 | load entry 0 |
 //! | [`Session::disable`] | load word 0, `KCOV_DISABLE` | load entry 0, `KCOV_IOC_DISABLE` |
+//! | [`Device::enable_remote`] | store 0 to word 0, `KCOV_REMOTE_ENABLE` | |
 //!
 //! # What it does
 //!
@@ -53,6 +54,7 @@ mod error;
 pub mod mode;
 mod pc;
 mod record;
+pub mod remote;
 mod session;
 mod size;
 mod status;

@@ -84,9 +84,7 @@ impl Status {
             let thread = thread::Builder::new().name("kcov-probe".into());
             thread.spawn_scoped(scope, || try_modes(path)).ok()?.join().ok()
         });
-        tried.unwrap_or_else(|| {
-            Status::Failed(Error::new(Operation::Open, ErrorKind::OutOfMemory))
-        })
+        tried.unwrap_or_else(|| Status::Failed(Error::new(Operation::Open, ErrorKind::OutOfMemory)))
     }
 }
 

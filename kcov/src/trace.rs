@@ -75,7 +75,7 @@ impl<'b, M: Mode> Trace<'b, M> {
     #[inline]
     #[must_use]
     pub fn is_truncated(&self) -> bool {
-        self.len == self.capacity
+        self.len == self.capacity && self.mode.stride() != 0
     }
 
     /// The record at `index`, in the order of execution.

@@ -93,6 +93,7 @@ fn no_mode_records_nothing() {
     let buffer = words([3, 1, 2, 3]);
     let trace = Trace::from_words(&buffer, TraceNone);
     assert_eq!((trace.len(), trace.capacity(), trace.iter().count()), (0, 0, 0));
+    assert!(!trace.is_truncated(), "nothing was dropped");
     assert_eq!(Trace::from_words(&buffer, AnyMode::TraceNone).iter().count(), 0);
 }
 
@@ -164,8 +165,12 @@ where
     let all: Vec<_> = trace.iter().collect();
     prop_assert_eq!(all.len(), trace.len());
     prop_assert!(trace.len() <= trace.capacity());
-    prop_assert_eq!(trace.is_truncated(), trace.len() == trace.capacity());
+    let records = trace.mode().any() != AnyMode::TraceNone;
+    prop_assert_eq!(trace.is_truncated(), records && trace.len() == trace.capacity());
     prop_assert_eq!((0..).map_while(|i| trace.get(i)).collect::<Vec<_>>(), all.clone());
-    prop_assert_eq!(trace.iter().rev().collect::<Vec<_>>(), all.into_iter().rev().collect::<Vec<_>>());
+    prop_assert_eq!(
+        trace.iter().rev().collect::<Vec<_>>(),
+        all.into_iter().rev().collect::<Vec<_>>()
+    );
     Ok(())
 }

@@ -4,13 +4,14 @@ use super::{Device, raw};
 use crate::buffer::Width;
 use crate::error::{ErrorKind, Operation, Row};
 use crate::mode::AnyMode;
+use crate::remote::MAX_HANDLES;
 use kcov_sys::linux::{
     ENOTSUPP, KCOV_DISABLE, KCOV_ENABLE, KCOV_INIT_TRACE_MIN, KCOV_INIT_TRACE32, KCOV_INIT_TRACE64,
-    KCOV_TRACE_CMP, KCOV_TRACE_PC, kcov_init_trace_max,
+    KCOV_REMOTE_ENABLE, KCOV_TRACE_CMP, KCOV_TRACE_PC, kcov_init_trace_max, kcov_remote_arg,
 };
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::ioctl::{IntegerSetter, Opcode, ioctl};
+use rustix::ioctl::{IntegerSetter, Opcode, Setter, ioctl};
 use std::path::Path;
 
 pub(crate) use kcov_sys::linux::KCOV_PATH as DEFAULT_PATH;
@@ -54,12 +55,8 @@ unsafe fn request<const REQUEST: Opcode>(device: &Device, argument: usize) -> Re
     unsafe { ioctl(device, request) }.map_err(raw)
 }
 
-/// Whether the system has a number for the mode at all.
-pub(crate) fn knows(mode: AnyMode) -> bool {
-    number(mode).is_some()
-}
-
-fn number(mode: AnyMode) -> Option<u32> {
+/// The system's number of the mode, if it has one.
+pub(crate) fn number(mode: AnyMode) -> Option<u32> {
     match mode {
         AnyMode::TraceNone => None,
         AnyMode::TracePc => Some(KCOV_TRACE_PC),
@@ -67,15 +64,31 @@ fn number(mode: AnyMode) -> Option<u32> {
     }
 }
 
-pub(crate) fn enable(device: &Device, mode: AnyMode) -> Result<(), i32> {
-    let number = number(mode).ok_or(raw(Errno::INVAL))?;
+pub(crate) fn enable(device: &Device, mode: u32) -> Result<(), i32> {
     // SAFETY: the argument is a mode.
-    unsafe { request::<{ KCOV_ENABLE as _ }>(device, number as usize) }
+    unsafe { request::<{ KCOV_ENABLE as _ }>(device, mode as usize) }
 }
 
 pub(crate) fn disable(device: &Device) -> Result<(), i32> {
     // SAFETY: the argument is a number that must be 0.
     unsafe { request::<{ KCOV_DISABLE as _ }>(device, 0) }
+}
+
+/// Whether [`enable_remote`] exists.
+pub(crate) const HAS_REMOTE_HANDLES: bool = true;
+
+pub(crate) fn enable_remote(
+    device: &Device,
+    argument: &kcov_remote_arg<MAX_HANDLES>,
+) -> Result<(), i32> {
+    // SAFETY: the request reads the head of the argument and as many handles as the head says,
+    // which `Remote::argument` keeps within the array.
+    let request = unsafe {
+        Setter::<{ KCOV_REMOTE_ENABLE as _ }, kcov_remote_arg<MAX_HANDLES>>::new(*argument)
+    };
+    // SAFETY: from here on the kernel writes to the mapped buffer, which is only accessed
+    // atomically.
+    unsafe { ioctl(device, request) }.map_err(raw)
 }
 
 /// What a failure to open the device at `path` means, where the errno alone does not tell.
@@ -190,5 +203,43 @@ pub(crate) const ERRORS: &[Row] = &[
         help: "disable in the thread that enabled; a forked child inherits the descriptor but is \
                not traced",
         source: "kcov_ioctl_locked, KCOV_DISABLE",
+    },
+    Row {
+        operation: Operation::EnableRemote,
+        errno: Errno::INVAL.raw_os_error(),
+        kind: ErrorKind::AlreadyEnabled,
+        help: "this device is enabled already: disable it first; if it is not, the kernel does \
+               not know the subsystem of a handle",
+        source: "kcov_ioctl_locked, KCOV_REMOTE_ENABLE, and kcov_check_handle",
+    },
+    Row {
+        operation: Operation::EnableRemote,
+        errno: Errno::BUSY.raw_os_error(),
+        kind: ErrorKind::AlreadyEnabled,
+        help: "this thread has a remote session already, or, before Linux 7.2, any session: enable \
+               remote coverage in a helper thread",
+        source: "kcov_ioctl_locked, KCOV_REMOTE_ENABLE, t->kcov_remote",
+    },
+    Row {
+        operation: Operation::EnableRemote,
+        errno: Errno::EXIST.raw_os_error(),
+        kind: ErrorKind::HandleInUse,
+        help: "choose another common handle, or wait until the device that collects from this \
+               handle is disabled",
+        source: "kcov_remote_add",
+    },
+    Row {
+        operation: Operation::EnableRemote,
+        errno: ENOTSUPP,
+        kind: ErrorKind::ModeNotBuiltIn,
+        help: "build the kernel with CONFIG_KCOV_ENABLE_COMPARISONS=y",
+        source: "kcov_get_mode, ENOTSUPP (524, a number internal to the kernel)",
+    },
+    Row {
+        operation: Operation::EnableRemote,
+        errno: Errno::NOMEM.raw_os_error(),
+        kind: ErrorKind::OutOfMemory,
+        help: "free memory and try again",
+        source: "kcov_remote_add and memdup_user",
     },
 ];

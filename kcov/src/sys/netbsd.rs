@@ -4,6 +4,8 @@ use super::{Device, raw};
 use crate::buffer::Width;
 use crate::error::{ErrorKind, Operation, Row};
 use crate::mode::AnyMode;
+use crate::remote::MAX_HANDLES;
+use kcov_sys::linux::kcov_remote_arg;
 use kcov_sys::netbsd::{
     KCOV_BUF_MAX_ENTRIES, KCOV_BUF_MIN_ENTRIES, KCOV_IOC_DISABLE, KCOV_IOC_ENABLE,
     KCOV_IOC_SETBUFSIZE, KCOV_MODE_NONE, KCOV_MODE_TRACE_CMP, KCOV_MODE_TRACE_PC,
@@ -33,22 +35,18 @@ pub(crate) fn set_size(device: &Device, _: Width, words: u64) -> Result<(), i32>
     unsafe { ioctl(device, request) }.map_err(raw)
 }
 
-/// Whether the system has a number for the mode at all.
-pub(crate) fn knows(_: AnyMode) -> bool {
-    true
-}
-
-fn number(mode: AnyMode) -> c_int {
-    match mode {
+/// The system's number of the mode, if it has one.
+pub(crate) fn number(mode: AnyMode) -> Option<u32> {
+    Some(match mode {
         AnyMode::TraceNone => KCOV_MODE_NONE,
         AnyMode::TracePc => KCOV_MODE_TRACE_PC,
         AnyMode::TraceCmp => KCOV_MODE_TRACE_CMP,
-    }
+    } as u32)
 }
 
-pub(crate) fn enable(device: &Device, mode: AnyMode) -> Result<(), i32> {
+pub(crate) fn enable(device: &Device, mode: u32) -> Result<(), i32> {
     // SAFETY: the request reads one `int`, which is what the setter points it to.
-    let request = unsafe { Setter::<{ KCOV_IOC_ENABLE as _ }, c_int>::new(number(mode)) };
+    let request = unsafe { Setter::<{ KCOV_IOC_ENABLE as _ }, c_int>::new(mode as c_int) };
     // SAFETY: from here on the kernel writes to the mapped buffer, which is only accessed
     // atomically.
     unsafe { ioctl(device, request) }.map_err(raw)
@@ -59,6 +57,14 @@ pub(crate) fn disable(device: &Device) -> Result<(), i32> {
     let request = unsafe { NoArg::<{ KCOV_IOC_DISABLE as _ }>::new() };
     // SAFETY: the request touches no memory of this process.
     unsafe { ioctl(device, request) }.map_err(raw)
+}
+
+/// Whether [`enable_remote`] exists.
+pub(crate) const HAS_REMOTE_HANDLES: bool = false;
+
+/// NetBSD attaches a descriptor to a source instead.
+pub(crate) fn enable_remote(_: &Device, _: &kcov_remote_arg<MAX_HANDLES>) -> Result<(), i32> {
+    Err(raw(Errno::INVAL))
 }
 
 /// What a failure to open the device at `path` means, where the errno alone does not tell.

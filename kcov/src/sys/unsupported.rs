@@ -3,6 +3,8 @@
 use crate::buffer::Width;
 use crate::error::{ErrorKind, Operation, Row};
 use crate::mode::AnyMode;
+use crate::remote::MAX_HANDLES;
+use kcov_sys::linux::kcov_remote_arg;
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -46,15 +48,21 @@ pub(crate) fn set_size(device: &Device, _: Width, _: u64) -> Result<(), i32> {
     match *device {}
 }
 
-pub(crate) fn knows(_: AnyMode) -> bool {
-    false
+pub(crate) fn number(_: AnyMode) -> Option<u32> {
+    None
 }
 
-pub(crate) fn enable(device: &Device, _: AnyMode) -> Result<(), i32> {
+pub(crate) fn enable(device: &Device, _: u32) -> Result<(), i32> {
     match *device {}
 }
 
 pub(crate) fn disable(device: &Device) -> Result<(), i32> {
+    match *device {}
+}
+
+pub(crate) const HAS_REMOTE_HANDLES: bool = false;
+
+pub(crate) fn enable_remote(device: &Device, _: &kcov_remote_arg<MAX_HANDLES>) -> Result<(), i32> {
     match *device {}
 }
 
