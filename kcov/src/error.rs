@@ -80,6 +80,8 @@ pub enum ErrorKind {
     AlreadyEnabled,
     /// Linux: the handle is collected from by another device.
     HandleInUse,
+    /// Linux: the kernel does not know the subsystem of a handle.
+    UnknownSubsystem,
     /// Linux: more handles than a session may have.
     TooManyHandles,
     /// The device is not enabled by this thread.
@@ -106,6 +108,7 @@ impl ErrorKind {
             ErrorKind::ModeNotBuiltIn => "this kernel was built without the mode",
             ErrorKind::AlreadyEnabled => "already enabled",
             ErrorKind::HandleInUse => "a handle is in use",
+            ErrorKind::UnknownSubsystem => "a handle's subsystem is unknown to this kernel",
             ErrorKind::TooManyHandles => "more than 256 handles",
             ErrorKind::NotEnabled => "not enabled by this thread",
             ErrorKind::OutOfMemory => "out of memory",
@@ -122,6 +125,7 @@ impl ErrorKind {
             ErrorKind::ModeNotSupported => Some("use a mode that this system has"),
             ErrorKind::NotKcov => Some("check the path"),
             ErrorKind::TooManyHandles => Some("spread them over several devices and threads"),
+            ErrorKind::UnknownSubsystem => Some("use subsystems that this kernel has, such as USB"),
             ErrorKind::Unsupported => Some("run on a system that has it"),
             _ => None,
         }
@@ -227,9 +231,10 @@ impl std::error::Error for Error {}
 impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {
         let kind = match error.kind {
-            ErrorKind::Unsupported | ErrorKind::ModeNotSupported | ErrorKind::ModeNotBuiltIn => {
-                io::ErrorKind::Unsupported
-            }
+            ErrorKind::Unsupported
+            | ErrorKind::ModeNotSupported
+            | ErrorKind::ModeNotBuiltIn
+            | ErrorKind::UnknownSubsystem => io::ErrorKind::Unsupported,
             ErrorKind::NotBuiltIn | ErrorKind::DebugfsNotMounted => io::ErrorKind::NotFound,
             ErrorKind::PermissionDenied | ErrorKind::LockedDown => io::ErrorKind::PermissionDenied,
             ErrorKind::NotKcov | ErrorKind::SizeOutOfLimits | ErrorKind::TooManyHandles => {

@@ -101,6 +101,12 @@ impl GlobalHandle {
         GlobalHandle::new(Subsystem::USB, bus)
     }
 
+    /// The subsystem.
+    #[must_use]
+    pub const fn subsystem(self) -> Subsystem {
+        Subsystem((self.0 >> 56) as u8)
+    }
+
     /// The handle as the kernel takes it.
     #[must_use]
     pub const fn raw(self) -> u64 {
@@ -164,6 +170,10 @@ impl Remote {
     pub fn area_words(mut self, words: u32) -> Remote {
         self.area = Some(words);
         self
+    }
+
+    fn has_unknown_subsystem(&self) -> bool {
+        self.global.iter().any(|handle| handle.subsystem() != Subsystem::USB)
     }
 
     pub(crate) fn argument(
@@ -292,8 +302,8 @@ impl Device {
     /// - [`HandleInUse`](ErrorKind::HandleInUse): a handle is collected from by another device, of
     ///   this process or another one, or stands twice in `remote`.
     /// - [`AlreadyEnabled`](ErrorKind::AlreadyEnabled): this device is enabled by some thread, or
-    ///   this thread has a remote session already (before Linux 7.2: any session), or the kernel
-    ///   does not know the subsystem of a handle.
+    ///   this thread has a remote session already (before Linux 7.2: any session).
+    /// - [`UnknownSubsystem`](ErrorKind::UnknownSubsystem): the kernel does not know a handle.
     /// - [`TooManyHandles`](ErrorKind::TooManyHandles),
     ///   [`SizeOutOfLimits`](ErrorKind::SizeOutOfLimits): `remote` is beyond the kernel's limits.
     /// - [`ModeNotBuiltIn`](ErrorKind::ModeNotBuiltIn),
@@ -323,8 +333,15 @@ impl Device {
         }
         let number = sys::number(mode).ok_or_else(|| refuse(ErrorKind::ModeNotSupported))?;
         let argument = remote.argument(number, self.words())?;
-        sys::enable_remote(self.file(), &argument)
-            .map_err(|errno| Error::from_errno(Operation::EnableRemote, errno))?;
+        sys::enable_remote(self.file(), &argument).map_err(|errno| {
+            let error = Error::from_errno(Operation::EnableRemote, errno);
+            // The kernel has one errno for both; a handle that this crate does not know explains it.
+            if errno == sys::INVALID && remote.has_unknown_subsystem() {
+                error.with_kind(ErrorKind::UnknownSubsystem)
+            } else {
+                error
+            }
+        })?;
         self.mark_enabled();
         Ok(())
     }

@@ -74,6 +74,9 @@ pub(crate) fn disable(device: &Device) -> Result<(), i32> {
     unsafe { request::<{ KCOV_DISABLE as _ }>(device, 0) }
 }
 
+/// The errno for an argument that makes no sense.
+pub(crate) const INVALID: i32 = Errno::INVAL.raw_os_error();
+
 /// Whether [`enable_remote`] exists.
 pub(crate) const HAS_REMOTE_HANDLES: bool = true;
 
@@ -208,9 +211,9 @@ pub(crate) const ERRORS: &[Row] = &[
         operation: Operation::EnableRemote,
         errno: Errno::INVAL.raw_os_error(),
         kind: ErrorKind::AlreadyEnabled,
-        help: "this device is enabled already: disable it first; if it is not, the kernel does \
-               not know the subsystem of a handle",
-        source: "kcov_ioctl_locked, KCOV_REMOTE_ENABLE, and kcov_check_handle",
+        help: "this device is enabled already: disable it first",
+        source: "kcov_ioctl_locked, KCOV_REMOTE_ENABLE, mode not KCOV_MODE_INIT; kcov_check_handle, \
+                 where a handle explains it",
     },
     Row {
         operation: Operation::EnableRemote,

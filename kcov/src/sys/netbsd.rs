@@ -59,6 +59,9 @@ pub(crate) fn disable(device: &Device) -> Result<(), i32> {
     unsafe { ioctl(device, request) }.map_err(raw)
 }
 
+/// The errno for an argument that makes no sense.
+pub(crate) const INVALID: i32 = Errno::INVAL.raw_os_error();
+
 /// Whether [`enable_remote`] exists.
 pub(crate) const HAS_REMOTE_HANDLES: bool = false;
 

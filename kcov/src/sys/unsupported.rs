@@ -60,6 +60,7 @@ pub(crate) fn disable(device: &Device) -> Result<(), i32> {
     match *device {}
 }
 
+pub(crate) const INVALID: i32 = -1;
 pub(crate) const HAS_REMOTE_HANDLES: bool = false;
 
 pub(crate) fn enable_remote(device: &Device, _: &kcov_remote_arg<MAX_HANDLES>) -> Result<(), i32> {
