@@ -1,1 +1,31 @@
-//! .
+//! Proves on a running kernel what the documents and drivers of the coverage device kcov promise.
+//!
+//! Claims are data, in `claims/`; each checked claim has exactly one check of the same id, in
+//! `checks/`. Checks reach the kernel through `raw` only, which knows `kcov-sys` and nothing of
+//! the safe crate, so that the library cannot agree with itself. See the package's README.
+
+pub mod check;
+pub mod checks;
+pub mod claims;
+pub mod cli;
+pub mod declare;
+pub mod errno;
+pub mod helper;
+pub mod kernel;
+pub mod raw;
+pub mod report;
+pub mod runner;
+
+// The one switch between systems. Each offers the same names: in `raw` the calls and probes, in
+// `checks` the checks, the registries and the system's word.
+cfg_if::cfg_if! {
+    if #[cfg(target_os = "linux")] {
+        #[path = "raw/linux/mod.rs"]
+        mod system_raw;
+        #[path = "checks/linux/mod.rs"]
+        mod linux;
+        use linux as system;
+    } else {
+        compile_error!("the suite knows no kcov device of this system");
+    }
+}

@@ -1,0 +1,190 @@
+//! PID 1 of a guest: mounts, runs the job's program, sends frames, goes down.
+//!
+//! Whatever goes wrong becomes a `fail` frame. Only before the channel is open
+//! is the console the one place left to complain to.
+
+use kcov_vm_guest::job::{self, Job, Mount, Shutdown};
+use kcov_vm_guest::protocol::{CHUNK, Exit, Frame};
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
+use rustix::system::{RebootCommand, reboot, uname};
+use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write as _};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+fn main() {
+    let mut shutdown = Shutdown::PowerOff;
+    if let Err(reason) = run(&mut shutdown) {
+        eprintln!("kcov-vm-init: {reason}");
+    }
+    rustix::fs::sync();
+    let command = match shutdown {
+        Shutdown::PowerOff => RebootCommand::PowerOff,
+        Shutdown::Restart => RebootCommand::Restart,
+    };
+    if let Err(error) = reboot(command) {
+        eprintln!("kcov-vm-init: reboot: {error}");
+    }
+}
+
+/// Fails only before the channel is open; later errors are sent over it.
+fn run(shutdown: &mut Shutdown) -> Result<(), String> {
+    let text = fs::read_to_string(job::PATH).map_err(|e| format!("{}: {e}", job::PATH))?;
+    let job = Job::decode(&text)?;
+    *shutdown = job.shutdown;
+    // The nonce is not the program's business.
+    fs::remove_file(job::PATH).map_err(|e| format!("{}: {e}", job::PATH))?;
+
+    // The channel is a device file, so /dev comes first.
+    let (first, later): (Vec<_>, Vec<_>) = job.mounts.iter().partition(|m| m.target == "/dev");
+    let early = first.into_iter().try_for_each(attach);
+    let channel = Channel::open(&job)?;
+    let done = early
+        .and_then(|()| later.into_iter().try_for_each(attach))
+        .and_then(|()| job.sysctl.iter().try_for_each(|(name, value)| set(name, value)))
+        .and_then(|()| boot(&job, &channel));
+    if let Err(reason) = done {
+        channel.send(&Frame::Fail(reason));
+    }
+    channel.send(&Frame::End);
+    channel.drain();
+    Ok(())
+}
+
+fn boot(job: &Job, channel: &Channel) -> Result<(), String> {
+    let system = uname();
+    channel.send(&Frame::Boot {
+        release: system.release().to_string_lossy().into_owned(),
+        machine: system.machine().to_string_lossy().into_owned(),
+    });
+    if job.argv.is_empty() {
+        return Ok(());
+    }
+    channel.send(&Frame::Start);
+    let exit = program(job, channel)?;
+    channel.send(&Frame::Exit(exit));
+    Ok(())
+}
+
+fn attach(point: &Mount) -> Result<(), String> {
+    let done = fs::create_dir_all(&point.target).and_then(|()| {
+        let kind = point.kind.as_str();
+        mount(kind, point.target.as_str(), kind, MountFlags::empty(), None).or_else(|error| {
+            // The kernel may have mounted /dev by itself.
+            if error == rustix::io::Errno::BUSY { Ok(()) } else { Err(error.into()) }
+        })
+    });
+    match done {
+        Err(error) if !point.optional => {
+            Err(format!("cannot mount {} on {}: {error}", point.kind, point.target))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn set(name: &str, value: &str) -> Result<(), String> {
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    fs::write(&path, value).map_err(|e| format!("cannot set {name} to {value}: {e}"))
+}
+
+/// Runs the program to its end, and to the end of all that it left behind.
+fn program(job: &Job, channel: &Channel) -> Result<Exit, String> {
+    let name = job.argv[0].to_string_lossy();
+    let mut child = Command::new(&job.argv[0])
+        .args(&job.argv[1..])
+        .env_clear()
+        .envs(job.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&job.cwd)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("cannot start {name}: {e}"))?;
+    let out = child.stdout.take().map(|pipe| channel.forward(pipe, Frame::Out));
+    let err = child.stderr.take().map(|pipe| channel.forward(pipe, Frame::Err));
+
+    // Not `child.wait()`: orphans of the program have to be reaped as well.
+    let pid = Pid::from_child(&child);
+    let exit = loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((reaped, status))) if reaped == pid => match status.exit_status() {
+                Some(number) => break Exit::Status(number),
+                None => break Exit::Signal(status.terminating_signal().unwrap_or(0)),
+            },
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(format!("cannot wait for {name}: {error}")),
+        }
+    };
+    // All that is left is the program's. Once it is gone, so are the writers of
+    // the pipes, and the forwarding threads come to an end.
+    kill_everything();
+    while !matches!(wait(WaitOptions::empty()), Err(rustix::io::Errno::CHILD)) {}
+    for thread in [out, err].into_iter().flatten() {
+        thread.join().map_err(|_| "a thread that forwards output died".to_string())?;
+    }
+    Ok(exit)
+}
+
+/// `kill(-1)`: every process but the caller. rustix spells that as the group
+/// of PID 1.
+fn kill_everything() {
+    match kill_process_group(Pid::INIT, Signal::KILL) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(error) => eprintln!("kcov-vm-init: kill: {error}"),
+    }
+}
+
+/// The serial line to the host.
+#[derive(Clone)]
+struct Channel {
+    line: Arc<Mutex<File>>,
+    nonce: Arc<str>,
+}
+
+impl Channel {
+    fn open(job: &Job) -> Result<Self, String> {
+        let context = |error: io::Error| format!("{}: {error}", job.channel);
+        let line = OpenOptions::new().read(true).write(true).open(&job.channel).map_err(context)?;
+        // Raw, or the line discipline would turn every line feed into two bytes.
+        let mut settings = tcgetattr(&line).map_err(|e| context(e.into()))?;
+        settings.make_raw();
+        tcsetattr(&line, OptionalActions::Now, &settings).map_err(|e| context(e.into()))?;
+        Ok(Self { line: Arc::new(Mutex::new(line)), nonce: job.nonce.as_str().into() })
+    }
+
+    /// A host that does not listen is found by the host's time limit.
+    fn send(&self, frame: &Frame) {
+        let mut line = self.line.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Err(error) = line.write_all(frame.encode(&self.nonce).as_bytes()) {
+            eprintln!("kcov-vm-init: channel: {error}");
+        }
+    }
+
+    fn drain(&self) {
+        let line = self.line.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _ = tcdrain(&*line);
+    }
+
+    /// Sends what comes out of `pipe` until its last writer is gone.
+    fn forward(
+        &self,
+        mut pipe: impl Read + Send + 'static,
+        frame: fn(Vec<u8>) -> Frame,
+    ) -> thread::JoinHandle<()> {
+        let channel = self.clone();
+        thread::spawn(move || {
+            let mut chunk = [0; CHUNK];
+            loop {
+                match pipe.read(&mut chunk) {
+                    Ok(0) => break,
+                    Ok(count) => channel.send(&frame(chunk[..count].to_vec())),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => break,
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! The job file: what init shall run, and how.
+//!
+//! One `key value` per line, values [escaped](crate::escape). The file lies in
+//! the initramfs and is removed by init before the program starts, for it
+//! holds the nonce.
+
+use crate::escape::{escape, unescape};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+/// Where the job file lies in the initramfs.
+pub const PATH: &str = "/kcov-vm.job";
+
+/// What a guest is booted for.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Job {
+    /// The word that proves a frame to be of this boot.
+    pub nonce: String,
+    /// The serial line that carries the frames.
+    pub channel: String,
+    /// How the guest goes down.
+    pub shutdown: Shutdown,
+    /// File systems to mount, in order.
+    pub mounts: Vec<Mount>,
+    /// Settings below `/proc/sys`, as `name` (dots or slashes) and value.
+    pub sysctl: Vec<(String, String)>,
+    /// The program's working directory.
+    pub cwd: String,
+    /// The program's environment; nothing else is in it.
+    pub env: Vec<(OsString, OsString)>,
+    /// The program and its arguments. Without any, the guest boots and ends.
+    pub argv: Vec<OsString>,
+}
+
+/// A file system for init to mount.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Mount {
+    /// The file system's type.
+    pub kind: String,
+    /// Where, made if it is missing.
+    pub target: String,
+    /// Whether the program can do without it.
+    pub optional: bool,
+}
+
+/// How a guest goes down.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Shutdown {
+    /// By switching the machine off.
+    #[default]
+    PowerOff,
+    /// By a restart, for machines that cannot switch themselves off and are
+    /// run so that a restart ends them.
+    Restart,
+}
+
+impl Job {
+    /// Writes the job file.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        let mut line = |key: &str, value: &[u8]| {
+            text.push_str(key);
+            text.push(' ');
+            text.push_str(&escape(value));
+            text.push('\n');
+        };
+        line("nonce", self.nonce.as_bytes());
+        line("channel", self.channel.as_bytes());
+        line(
+            "shutdown",
+            match self.shutdown {
+                Shutdown::PowerOff => b"power-off",
+                Shutdown::Restart => b"restart",
+            },
+        );
+        for mount in &self.mounts {
+            let key = if mount.optional { "mount-optional" } else { "mount" };
+            line(key, format!("{} {}", mount.kind, mount.target).as_bytes());
+        }
+        for (name, value) in &self.sysctl {
+            line("sysctl", format!("{name}={value}").as_bytes());
+        }
+        line("cwd", self.cwd.as_bytes());
+        for (name, value) in &self.env {
+            line("env", &[name.as_bytes(), b"=", value.as_bytes()].concat());
+        }
+        for argument in &self.argv {
+            line("arg", argument.as_bytes());
+        }
+        text
+    }
+
+    /// Reads a job file. The error names the line that is wrong.
+    pub fn decode(text: &str) -> Result<Self, String> {
+        let mut job = Self::default();
+        for line in text.lines() {
+            job.line(line).ok_or_else(|| format!("job file: cannot read `{line}`"))?;
+        }
+        Ok(job)
+    }
+
+    fn line(&mut self, line: &str) -> Option<()> {
+        let (key, value) = line.split_once(' ')?;
+        let bytes = unescape(value)?;
+        if key == "arg" {
+            self.argv.push(OsString::from_vec(bytes));
+            return Some(());
+        }
+        if key == "env" {
+            let at = bytes.iter().position(|&byte| byte == b'=')?;
+            let part = |bytes: &[u8]| OsStr::from_bytes(bytes).to_os_string();
+            self.env.push((part(&bytes[..at]), part(&bytes[at + 1..])));
+            return Some(());
+        }
+        let text = String::from_utf8(bytes).ok()?;
+        match key {
+            "nonce" => self.nonce = text,
+            "channel" => self.channel = text,
+            "cwd" => self.cwd = text,
+            "shutdown" => {
+                self.shutdown = match text.as_str() {
+                    "power-off" => Shutdown::PowerOff,
+                    "restart" => Shutdown::Restart,
+                    _ => return None,
+                }
+            }
+            "mount" | "mount-optional" => {
+                let (kind, target) = text.split_once(' ')?;
+                self.mounts.push(Mount {
+                    kind: kind.to_string(),
+                    target: target.to_string(),
+                    optional: key == "mount-optional",
+                });
+            }
+            "sysctl" => {
+                let (name, value) = text.split_once('=')?;
+                self.sysctl.push((name.to_string(), value.to_string()));
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_survives_the_file() {
+        let job = Job {
+            nonce: "abc".into(),
+            channel: "/dev/ttyS0".into(),
+            shutdown: Shutdown::Restart,
+            mounts: vec![
+                Mount { kind: "proc".into(), target: "/proc".into(), optional: false },
+                Mount { kind: "devpts".into(), target: "/dev/pts".into(), optional: true },
+            ],
+            sysctl: vec![("kernel.printk".into(), "8 4 1 7".into())],
+            cwd: "/tmp".into(),
+            env: vec![("A".into(), "b=c\nd".into()), ("EMPTY".into(), "".into())],
+            argv: vec!["/p".into(), "".into(), OsString::from_vec(vec![0xff, b'\n'])],
+        };
+        assert_eq!(Job::decode(&job.encode()), Ok(job));
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for line in ["what is this", "nonce", "shutdown never", "mount proc", "sysctl a", "arg \\q"]
+        {
+            assert_eq!(Job::decode(line), Err(format!("job file: cannot read `{line}`")));
+        }
+    }
+}

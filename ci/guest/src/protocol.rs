@@ -1,0 +1,195 @@
+//! The frames that a guest sends to the host, one per line:
+//!
+//! ```text
+//! @kcov-vm <nonce> <kind> <payload>
+//! ```
+//!
+//! Payloads are [escaped](crate::escape), so a frame is always one line of
+//! printable ASCII whatever the program wrote. The nonce is new for every boot
+//! and is not told to the program.
+
+use crate::escape::{escape, unescape};
+use std::fmt;
+
+/// What every frame starts with.
+pub const MARK: &str = "@kcov-vm";
+
+/// The longest piece of a program's output that one frame carries.
+pub const CHUNK: usize = 1024;
+
+/// The longest line that can be a frame: a whole chunk of escaped bytes, and
+/// room for the rest.
+pub const LINE_MAX: usize = 4 * CHUNK + 256;
+
+/// One message from the guest.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Frame {
+    /// Init runs; this is the kernel it runs on, from `uname`.
+    Boot {
+        /// The kernel's release string.
+        release: String,
+        /// The machine's name, such as `x86_64`.
+        machine: String,
+    },
+    /// The program is about to be started.
+    Start,
+    /// The program wrote this to standard output.
+    Out(Vec<u8>),
+    /// The program wrote this to standard error.
+    Err(Vec<u8>),
+    /// The program ended and everything it wrote has been sent.
+    Exit(Exit),
+    /// Init could not do its duty, and why.
+    Fail(String),
+    /// Nothing follows; the guest goes down.
+    End,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Exit {
+    /// It exited with this status.
+    Status(i32),
+    /// It was killed by this signal.
+    Signal(i32),
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(number) => write!(f, "status={number}"),
+            Self::Signal(number) => write!(f, "signal={number}"),
+        }
+    }
+}
+
+/// Why a line is not a frame of this boot.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum NotAFrame {
+    /// It does not have the form of a frame.
+    Malformed,
+    /// It is a frame with another boot's nonce.
+    WrongNonce,
+}
+
+impl Frame {
+    /// Writes the frame as a line, with its line feed.
+    pub fn encode(&self, nonce: &str) -> String {
+        let (kind, payload) = match self {
+            Self::Boot { release, machine } => {
+                ("boot", format!("release={} machine={}", word(release), word(machine)))
+            }
+            Self::Start => ("start", String::new()),
+            Self::Out(bytes) => ("out", escape(bytes)),
+            Self::Err(bytes) => ("err", escape(bytes)),
+            Self::Exit(exit) => ("exit", exit.to_string()),
+            Self::Fail(reason) => ("fail", escape(reason.as_bytes())),
+            Self::End => ("end", String::new()),
+        };
+        format!("{MARK} {nonce} {kind} {payload}\n")
+    }
+
+    /// Reads a line, without its line feed, as a frame of the boot that was
+    /// given `nonce`.
+    pub fn decode(line: &[u8], nonce: &str) -> Result<Self, NotAFrame> {
+        let text = std::str::from_utf8(line).map_err(|_| NotAFrame::Malformed)?;
+        let mut words = text.splitn(4, ' ');
+        let mut next = || words.next().ok_or(NotAFrame::Malformed);
+        if next()? != MARK {
+            return Err(NotAFrame::Malformed);
+        }
+        if next()? != nonce {
+            return Err(NotAFrame::WrongNonce);
+        }
+        Self::from_parts(next()?, next()?).ok_or(NotAFrame::Malformed)
+    }
+
+    fn from_parts(kind: &str, payload: &str) -> Option<Self> {
+        Some(match kind {
+            "boot" => {
+                let (release, machine) = payload.split_once(' ')?;
+                Self::Boot {
+                    release: unword(release.strip_prefix("release=")?)?,
+                    machine: unword(machine.strip_prefix("machine=")?)?,
+                }
+            }
+            "start" if payload.is_empty() => Self::Start,
+            "out" => Self::Out(unescape(payload)?),
+            "err" => Self::Err(unescape(payload)?),
+            "exit" => Self::Exit(match payload.split_once('=')? {
+                ("status", number) => Exit::Status(number.parse().ok()?),
+                ("signal", number) => Exit::Signal(number.parse().ok()?),
+                _ => return None,
+            }),
+            "fail" => Self::Fail(String::from_utf8(unescape(payload)?).ok()?),
+            "end" if payload.is_empty() => Self::End,
+            _ => return None,
+        })
+    }
+}
+
+/// As `escape`, and without spaces: a value among others in one payload.
+fn word(text: &str) -> String {
+    escape(text.as_bytes()).replace(' ', "\\x20")
+}
+
+fn unword(text: &str) -> Option<String> {
+    String::from_utf8(unescape(text)?).ok().filter(|_| !text.contains(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(frame: Frame) {
+        let line = frame.encode("n0nce");
+        let line = line.strip_suffix('\n').expect("a frame ends its line");
+        assert!(!line.contains('\n'));
+        assert!(line.len() <= LINE_MAX);
+        assert_eq!(Frame::decode(line.as_bytes(), "n0nce"), Ok(frame));
+    }
+
+    #[test]
+    fn frames_survive_the_line() {
+        round_trip(Frame::Boot { release: "7.3.4 odd".into(), machine: "x86_64".into() });
+        round_trip(Frame::Start);
+        round_trip(Frame::Exit(Exit::Status(1)));
+        round_trip(Frame::Exit(Exit::Signal(9)));
+        round_trip(Frame::Fail("mount /proc: \n no".into()));
+        round_trip(Frame::End);
+    }
+
+    #[test]
+    fn any_bytes_survive_the_line() {
+        round_trip(Frame::Out((0..=255).collect()));
+        round_trip(Frame::Err(b"@kcov-vm n0nce end \n".to_vec()));
+        round_trip(Frame::Out(Vec::new()));
+        round_trip(Frame::Out(vec![0; CHUNK]));
+    }
+
+    #[test]
+    fn another_boots_frame_is_told_apart() {
+        let line = Frame::End.encode("old").replace('\n', "");
+        assert_eq!(Frame::decode(line.as_bytes(), "new"), Err(NotAFrame::WrongNonce));
+    }
+
+    #[test]
+    fn other_lines_are_malformed() {
+        for line in [
+            "",
+            "@kcov-vm",
+            "@kcov-vm n",
+            "@kcov-vm n end",
+            "@kcov-vm n end x",
+            "@kcov-vm n nonsense ",
+            "@kcov-vm n exit status=",
+            "@kcov-vm n exit 1",
+            "@kcov-vm n boot release=1",
+            "@kcov-vm n out \\q",
+            " @kcov-vm n end ",
+            "Kernel panic",
+        ] {
+            assert_eq!(Frame::decode(line.as_bytes(), "n"), Err(NotAFrame::Malformed), "{line}");
+        }
+    }
+}

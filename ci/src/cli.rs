@@ -1,0 +1,142 @@
+//! The command line.
+
+use crate::report::Format;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Builds kernels, boots them, and runs test programs in them.
+///
+/// Exit status: 0 if everything ran and passed, 1 if a check failed, 2 if the
+/// command line is wrong, 69 if there is no verdict (the phase is named).
+#[derive(Debug, Parser)]
+#[command(name = "cargo vm", bin_name = "cargo vm", version)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// For all commands.
+    #[command(flatten)]
+    pub general: General,
+}
+
+/// Options of all commands.
+#[derive(Args, Debug)]
+pub struct General {
+    /// Where sources, kernels and logs are kept [default: kcov-vm in the
+    /// user's cache directory]
+    #[arg(long, global = true, value_name = "DIR", env = "KCOV_VM_CACHE", hide_env_values = true)]
+    pub cache: Option<PathBuf>,
+    /// Show the kernel's log, and how long the steps took
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// Another list of targets
+    #[arg(long, global = true, value_name = "FILE", hide = true)]
+    pub targets: Option<PathBuf>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show the targets
+    List,
+    /// Build the targets' kernels
+    Build {
+        /// The targets [default: the default ones of `list`]
+        #[arg(value_name = "TARGET")]
+        names: Vec<String>,
+        /// How to build.
+        #[command(flatten)]
+        build: BuildOptions,
+    },
+    /// Run the conformance suite, or another KTAP program, on the targets
+    Test(Box<TestOptions>),
+    /// Run a static program in a guest, with its output and exit status
+    Exec {
+        /// The target
+        #[arg(value_name = "TARGET")]
+        name: String,
+        /// The program and its arguments
+        #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
+        program: Vec<OsString>,
+        /// How to build.
+        #[command(flatten)]
+        build: BuildOptions,
+        /// How to boot.
+        #[command(flatten)]
+        guest: GuestOptions,
+    },
+}
+
+/// Options of `test`.
+#[derive(Args, Debug)]
+pub struct TestOptions {
+    /// The targets [default: the default ones of `list`]
+    #[arg(value_name = "TARGET")]
+    pub names: Vec<String>,
+    /// Run this check only; may be repeated
+    #[arg(long = "check", value_name = "ID", conflicts_with = "program")]
+    pub checks: Vec<String>,
+    /// Run this static program, which prints KTAP, instead of the suite
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
+    /// Arguments for the program
+    #[arg(last = true, requires = "program", value_name = "ARGS")]
+    pub arguments: Vec<OsString>,
+    /// The form of the report
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+    /// Write the report to a file, and the text form to standard output
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// How to build.
+    #[command(flatten)]
+    pub build: BuildOptions,
+    /// How to boot.
+    #[command(flatten)]
+    pub guest: GuestOptions,
+}
+
+/// Options for building kernels.
+#[derive(Args, Debug)]
+pub struct BuildOptions {
+    /// Build from this kernel tree or tarball instead of the target's package
+    #[arg(long, value_name = "DIR|TARBALL")]
+    pub source: Option<PathBuf>,
+    /// Look for a newer package now, not once a day
+    #[arg(long, conflicts_with = "source")]
+    pub refresh: bool,
+    /// Jobs for make [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub jobs: Option<u32>,
+}
+
+/// Options for booting kernels.
+#[derive(Args, Debug)]
+pub struct GuestOptions {
+    /// Boot this kernel; nothing is built
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "refresh", "jobs"])]
+    pub kernel: Option<PathBuf>,
+    /// What the kernel's release must begin with, instead of what the target
+    /// says
+    #[arg(long, value_name = "PREFIX")]
+    pub declare_release: Option<String>,
+    /// Limit booting, and then the program, to so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub time_limit: Option<u64>,
+    /// What executes QEMU guests; `auto` boots one under KVM to find out
+    #[arg(long, value_enum, default_value_t, value_name = "ACCEL")]
+    pub accel: AccelChoice,
+}
+
+/// What executes QEMU guests.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub enum AccelChoice {
+    /// KVM if guests boot under it.
+    #[default]
+    Auto,
+    /// The processor.
+    Kvm,
+    /// QEMU.
+    Tcg,
+}

@@ -1,0 +1,197 @@
+//! What the commands do.
+
+use crate::cache::Cache;
+use crate::cli::{AccelChoice, BuildOptions, Cli, Command, General, GuestOptions, TestOptions};
+use crate::error::{Error, Result, STATUS_PASSED, Unavailable};
+use crate::guest::{Accel, Listener, Stream};
+use crate::kernel::Kernel;
+use crate::programs::Programs;
+use crate::session::{Choices, Session, Task};
+use crate::source::{Package, Source};
+use crate::target::{Target, Targets};
+use crate::{error, tester};
+use kcov_vm_guest::protocol::Exit;
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::Path;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+/// Runs a command. The result is the exit status.
+pub fn run(cli: Cli) -> Result<u8> {
+    let Cli { command, general } = cli;
+    match command {
+        Command::List => list(&general),
+        Command::Build { names, build } => {
+            let session = session(&general, &build, None)?;
+            let chosen = session.targets.select(&names)?;
+            build_all(&session, &chosen)
+        }
+        Command::Test(options) => {
+            let session = session(&general, &options.build, Some(&options.guest))?;
+            let TestOptions { names, .. } = &*options;
+            let chosen = session.targets.select(names)?;
+            tester::test(&session, &chosen, &options, general.verbose)
+        }
+        Command::Exec { name, program, build, guest } => {
+            let session = session(&general, &build, Some(&guest))?;
+            let target = session.targets.select(&[name])?[0];
+            exec(&session, target, program, general.verbose)
+        }
+    }
+}
+
+fn targets(general: &General) -> Result<Targets> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets.toml");
+    Targets::load(general.targets.as_deref().unwrap_or(&own))
+}
+
+fn session(
+    general: &General,
+    build: &BuildOptions,
+    guest: Option<&GuestOptions>,
+) -> Result<Session> {
+    let choices = Choices {
+        source: build.source.as_deref().map(Source::given).transpose()?,
+        refresh: build.refresh,
+        kernel: guest.and_then(|g| g.kernel.as_deref()).map(Kernel::given).transpose()?,
+        release: guest.and_then(|g| g.declare_release.clone()),
+        jobs: build
+            .jobs
+            .map_or_else(|| available_parallelism().map_or(1, usize::from), |jobs| jobs as usize),
+        limit: guest.and_then(|g| g.time_limit).map(Duration::from_secs),
+        accel: match guest.map(|g| g.accel) {
+            Some(AccelChoice::Kvm) => Some(Accel::Kvm),
+            Some(AccelChoice::Tcg) => Some(Accel::Tcg),
+            Some(AccelChoice::Auto) | None => None,
+        },
+    };
+    Ok(Session {
+        cache: Cache::open(general.cache.as_deref())?,
+        targets: targets(general)?,
+        choices,
+        programs: Programs::default(),
+    })
+}
+
+/// Never looks further than the cache, so that it is there at once.
+fn list(general: &General) -> Result<u8> {
+    let targets = targets(general)?;
+    let cache = Cache::open(general.cache.as_deref())?;
+    let mut rows = vec![["TARGET", "KIND", "SOURCE", "DECLARES", "KERNEL"].map(String::from)];
+    for target in &targets.all {
+        let known = Package::last_known(&target.package, &target.suite, &cache);
+        let source = match &known {
+            Some(package) => format!("{} {}", package.name, package.version),
+            None => format!("{} ({})", target.package, target.suite),
+        };
+        let built = known.is_some_and(|package| {
+            let kernel = Kernel::cached(target, &Source::Package(package), &targets.base, &cache);
+            matches!(kernel, Ok(Some(_)))
+        });
+        let name = if target.default { format!("{}*", target.name) } else { target.name.clone() };
+        let built = if built { "built" } else { "not built" };
+        rows.push([
+            name,
+            target.kind.name().into(),
+            source,
+            target.declares.join(","),
+            built.into(),
+        ]);
+    }
+    let mut text = String::new();
+    for row in &rows {
+        let cells: Vec<_> = (0..row.len())
+            .map(|column| {
+                let width = rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+                format!("{:width$}", row[column])
+            })
+            .collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text.push_str("* default\n");
+    print(&text);
+    Ok(STATUS_PASSED)
+}
+
+fn build_all(session: &Session, chosen: &[&Target]) -> Result<u8> {
+    let mut status = STATUS_PASSED;
+    for target in chosen {
+        match session.kernel(target) {
+            Ok(kernel) => {
+                print(&format!("{}: {} ({})\n", target.name, kernel.file.display(), kernel.origin));
+            }
+            Err(Error::Unavailable(failure)) => {
+                complain(target, &failure);
+                status = error::STATUS_UNAVAILABLE;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(status)
+}
+
+fn exec(
+    session: &Session,
+    target: &Target,
+    mut program: Vec<OsString>,
+    verbose: bool,
+) -> Result<u8> {
+    let arguments = program.split_off(1);
+    let task = Task::new(Path::new(&program[0]), arguments).map_err(Error::Usage)?;
+    let run = || {
+        let ready = session.prepare(target)?;
+        if verbose {
+            eprintln!("{}: {}, {}", target.name, ready.kernel, ready.accelerator);
+        }
+        session.run(&ready, task, &mut Through { verbose })
+    };
+    match run() {
+        Ok(finished) => Ok(match finished.exit {
+            // A status has eight bits, and a signal's number is below 65.
+            Some(Exit::Status(number)) => number as u8,
+            Some(Exit::Signal(number)) => 128_u8.wrapping_add(number as u8),
+            None => STATUS_PASSED,
+        }),
+        Err(Error::Unavailable(failure)) => {
+            complain(target, &failure);
+            Ok(error::STATUS_UNAVAILABLE)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Hands a program's output on as it comes.
+struct Through {
+    verbose: bool,
+}
+
+impl Listener for Through {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        // A reader that has gone away does not change the program's status.
+        let _ = match stream {
+            Stream::Out => {
+                let mut out = std::io::stdout().lock();
+                out.write_all(bytes).and_then(|()| out.flush())
+            }
+            Stream::Err => std::io::stderr().lock().write_all(bytes),
+        };
+    }
+
+    fn console(&mut self, line: &str) {
+        if self.verbose {
+            eprintln!("[kernel] {line}");
+        }
+    }
+}
+
+/// Says on standard error why a target has no verdict.
+pub(crate) fn complain(target: &Target, failure: &Unavailable) {
+    eprintln!("kcov-vm: {}: {failure}", target.name);
+}
+
+/// Prints, whether or not anybody reads it.
+pub(crate) fn print(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,80 @@
+//! Finding out whether guests boot under KVM.
+
+use super::process::HOST_SAYS;
+use super::{Accel, Expect, Limits, Listener, Machine, Stream};
+use crate::error::{Error, Result, Unavailable};
+use crate::image;
+use kcov_vm_guest::job::Job;
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Whether this kernel boots under KVM here; if not, why not.
+///
+/// A device file proves nothing: nested virtualisation may refuse a register
+/// or never run the guest. So a guest is booted, once for each boot of the
+/// host and each kernel; `memory` is the file that remembers the answer.
+pub fn probe(
+    machine: &Machine<'_>,
+    init: &[u8],
+    expect: &Expect,
+    memory: &Path,
+    logs: &Path,
+) -> Result<std::result::Result<(), String>> {
+    const LIMIT: Duration = Duration::from_secs(5);
+    if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/kvm") {
+        return Ok(Err(format!("/dev/kvm: {error}")));
+    }
+    let key = probe_key(&machine.kernel);
+    if let Some(answer) = key.as_deref().and_then(|key| recall(memory, key)) {
+        return Ok(answer);
+    }
+    let machine = Machine { accel: Accel::Kvm, ..machine.clone() };
+    let job = Job {
+        nonce: image::nonce(),
+        channel: machine.channel().into(),
+        shutdown: machine.shutdown(),
+        mounts: image::mounts(),
+        ..Job::default()
+    };
+    let limits = Limits { boot: LIMIT, program: LIMIT };
+    let initramfs = image::initramfs(init, &[], &job);
+    let answer = super::boot(&machine, &job, &initramfs, limits, expect, logs, &mut Deaf);
+    let answer = match answer {
+        Ok(_) => Ok(()),
+        Err(Error::Unavailable(Unavailable { message, detail, phase, .. })) => {
+            // QEMU's own words, if it had any, say more than ours.
+            let said = detail.iter().find_map(|line| line.strip_prefix(HOST_SAYS));
+            Err(said.map_or_else(|| format!("{phase}: {message}"), str::to_string))
+        }
+        Err(error) => return Err(error),
+    };
+    if let Some(key) = key {
+        let text = answer.as_ref().map_or_else(String::as_str, |()| "yes");
+        // Not remembered is only slower.
+        let _ = fs::write(memory, format!("{key}\n{text}\n"));
+    }
+    Ok(answer)
+}
+
+fn probe_key(kernel: &Path) -> Option<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let metadata = fs::metadata(kernel).ok()?;
+    let time = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(format!("{} {} {} {time:?}", boot.trim(), kernel.display(), metadata.len()))
+}
+
+fn recall(memory: &Path, key: &str) -> Option<std::result::Result<(), String>> {
+    let text = fs::read_to_string(memory).ok()?;
+    let (known, answer) = text.trim_end().split_once('\n')?;
+    (known == key).then(|| match answer {
+        "yes" => Ok(()),
+        why => Err(why.to_string()),
+    })
+}
+
+struct Deaf;
+
+impl Listener for Deaf {
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+}

@@ -1,0 +1,118 @@
+//! Running guests.
+
+mod channel;
+mod kvm;
+mod machine;
+mod process;
+mod qemu;
+mod uml;
+mod watch;
+
+pub use kvm::probe as probe_kvm;
+pub use machine::{Accel, Machine};
+
+pub(crate) use qemu::QEMU;
+
+use crate::error::{OrUnavailable as _, Phase, Result};
+use kcov_vm_guest::job::Job;
+use kcov_vm_guest::protocol::Exit;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long the parts of a run may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// From the start of the guest to the first word of its init.
+    pub boot: Duration,
+    /// From there to the end of the program.
+    pub program: Duration,
+}
+
+/// What the kernel has to be.
+#[derive(Clone, Debug)]
+pub struct Expect {
+    /// What the release begins with.
+    pub release: String,
+    /// What the machine is called.
+    pub machine: String,
+    /// What the release has to contain if we built it.
+    pub build: Option<String>,
+}
+
+impl Expect {
+    /// Says in which way a kernel is another one, if it is.
+    fn contradicted_by(&self, release: &str, machine: &str) -> Option<String> {
+        let another = |what: String| Some(format!("the kernel is not what was declared: {what}"));
+        if !release.starts_with(&self.release) {
+            return another(format!(
+                "its release `{release}` does not begin with `{}` (--declare-release says what \
+                 it has to begin with)",
+                self.release
+            ));
+        }
+        if machine != self.machine {
+            return another(format!("it calls the machine `{machine}`, not `{}`", self.machine));
+        }
+        match &self.build {
+            Some(build) if !release.contains(build.as_str()) => {
+                another(format!("its release `{release}` lacks the mark of its build, `{build}`"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Where a program's output comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// Hears what happens while a guest runs.
+pub trait Listener {
+    /// The program wrote something.
+    fn output(&mut self, stream: Stream, bytes: &[u8]);
+    /// The kernel came up and said its release.
+    fn booted(&mut self, _release: &str) {}
+    /// The kernel logged a line.
+    fn console(&mut self, _line: &str) {}
+}
+
+/// A run that came to its proper end.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The kernel's release.
+    pub release: String,
+    /// How the program ended; `None` if the job had none.
+    pub exit: Option<Exit>,
+    /// How long booting took.
+    pub boot: Duration,
+    /// How long the program took.
+    pub program: Duration,
+}
+
+/// Boots `machine` with an initramfs, keeping logs in a directory.
+pub fn boot(
+    machine: &Machine<'_>,
+    job: &Job,
+    initramfs: &[u8],
+    limits: Limits,
+    expect: &Expect,
+    logs: &Path,
+    listener: &mut dyn Listener,
+) -> Result<Finished> {
+    const INITRAMFS: &str = "initramfs.cpio";
+    let file = logs.join(INITRAMFS);
+    fs::write(&file, initramfs).or_unavailable(Phase::Image, file.display())?;
+    let line = process::Line::new().or_unavailable(Phase::Image, "cannot make a pipe")?;
+    let command = machine.command(logs, INITRAMFS, line.number());
+    let watch = watch::Watch::new(&job.nonce, limits, expect, Instant::now());
+    let result = process::run(command, line, watch, logs, listener);
+    // It is large, and made again at every run.
+    let _ = fs::remove_file(&file);
+    result.map_err(|failure| failure.logs(logs).into())
+}

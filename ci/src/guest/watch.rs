@@ -1,0 +1,287 @@
+//! Judges a boot from what comes out of the guest, without touching it.
+
+use super::channel::Channel;
+use super::{Expect, Finished, Limits, Listener, Stream};
+use crate::console::{Trouble, TroubleKind, classify};
+use crate::error::{Phase, Unavailable};
+use kcov_vm_guest::protocol::{Exit, Frame};
+use std::time::{Duration, Instant};
+
+/// After a fault, how long the guest may take to finish by itself.
+const AFTER_FAULT: Duration = Duration::from_secs(5);
+/// After a panic or a lie, how long to wait for the rest of the messages.
+const AFTER_PANIC: Duration = Duration::from_secs(1);
+/// After the program's end, how long until the guest's last word.
+const AFTER_EXIT: Duration = Duration::from_secs(10);
+/// After its last word, how long until the guest is ended for it.
+const AFTER_END: Duration = Duration::from_secs(2);
+
+/// How a guest came to its end.
+#[derive(Clone, Debug)]
+pub enum Ending {
+    /// By itself; in words, how.
+    Gone(String),
+    /// By us, at the deadline.
+    Stopped,
+}
+
+/// The state of one boot.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    channel: Channel,
+    limits: Limits,
+    expect: &'a Expect,
+    started: Instant,
+    deadline: Instant,
+    phase: Phase,
+    done: bool,
+    release: String,
+    booted: Option<Instant>,
+    exited: Option<(Instant, Exit)>,
+    troubles: Vec<(Phase, Trouble)>,
+    complaint: Option<(Phase, String)>,
+    last_line: String,
+}
+
+impl<'a> Watch<'a> {
+    /// Begins with the start of the guest.
+    pub fn new(nonce: &str, limits: Limits, expect: &'a Expect, now: Instant) -> Self {
+        Self {
+            channel: Channel::new(nonce),
+            limits,
+            expect,
+            started: now,
+            deadline: now + limits.boot,
+            phase: Phase::Boot,
+            done: false,
+            release: String::new(),
+            booted: None,
+            exited: None,
+            troubles: Vec::new(),
+            complaint: None,
+            last_line: String::new(),
+        }
+    }
+
+    /// When the guest has to be ended.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Takes a line of the kernel log.
+    pub fn console(&mut self, line: &str, now: Instant) {
+        if !line.trim().is_empty() {
+            self.last_line = line.trim().to_string();
+        }
+        let Some(trouble) = classify(line) else { return };
+        match trouble.kind {
+            TroubleKind::Panic => self.hurry(now + AFTER_PANIC),
+            kind if kind.is_fatal() => self.hurry(now + AFTER_FAULT),
+            _ => {}
+        }
+        self.troubles.push((self.phase, trouble));
+    }
+
+    /// Takes bytes from the channel.
+    pub fn channel(&mut self, bytes: &[u8], listener: &mut dyn Listener, now: Instant) {
+        if self.complaint.is_some() {
+            return;
+        }
+        let mut frames = Vec::new();
+        let result = self.channel.feed(bytes, |frame| frames.push(frame));
+        for frame in frames {
+            self.frame(frame, listener, now);
+        }
+        if let Err(why) = result {
+            self.complain(why, now);
+        }
+    }
+
+    fn frame(&mut self, frame: Frame, listener: &mut dyn Listener, now: Instant) {
+        match frame {
+            Frame::Boot { release, machine } => {
+                self.booted = Some(now);
+                if let Some(why) = self.expect.contradicted_by(&release, &machine) {
+                    self.complain(why, now);
+                }
+                listener.booted(&release);
+                self.release = release;
+                self.phase = Phase::Program;
+                if self.complaint.is_none() {
+                    self.deadline = now + self.limits.program;
+                }
+            }
+            Frame::Start => {}
+            Frame::Out(bytes) => listener.output(Stream::Out, &bytes),
+            Frame::Err(bytes) => listener.output(Stream::Err, &bytes),
+            Frame::Exit(exit) => {
+                self.exited = Some((now, exit));
+                self.phase = Phase::End;
+                self.deadline = now + AFTER_EXIT;
+            }
+            Frame::Fail(reason) => self.complain(format!("the guest's init: {reason}"), now),
+            Frame::End => {
+                self.done = true;
+                self.phase = Phase::End;
+                self.deadline = now + AFTER_END;
+            }
+        }
+    }
+
+    fn complain(&mut self, why: String, now: Instant) {
+        self.complaint.get_or_insert((self.phase, why));
+        self.hurry(now + AFTER_PANIC);
+    }
+
+    fn hurry(&mut self, deadline: Instant) {
+        self.deadline = self.deadline.min(deadline);
+    }
+
+    /// Judges, once nothing more can come.
+    pub fn finish(self, ending: Ending) -> Result<Finished, Unavailable> {
+        // What the kernel says comes first: it explains all the rest.
+        if let Some(((phase, first), more)) = self.troubles.split_first() {
+            let later = more.iter().take(3).map(|(_, trouble)| format!("later: {trouble}"));
+            let failure = Unavailable::new(*phase, first.to_string());
+            return Err(failure.detail(later.collect()));
+        }
+        if let Some((phase, why)) = self.complaint {
+            return Err(Unavailable::new(phase, why));
+        }
+        if !self.done {
+            let last = match self.last_line.as_str() {
+                "" => "; nothing is on its console".to_string(),
+                line => format!("; last on its console: `{line}`"),
+            };
+            let message = match (ending, self.phase) {
+                (Ending::Stopped, Phase::Boot) => format!(
+                    "the image did not boot within {} s{last}",
+                    self.limits.boot.as_secs_f32()
+                ),
+                (Ending::Gone(how), Phase::Boot) => {
+                    format!("the image did not boot: {how} before init said a word{last}")
+                }
+                (Ending::Stopped, Phase::Program) => format!(
+                    "the program hung: not done within {} s",
+                    self.limits.program.as_secs_f32()
+                ),
+                (Ending::Gone(how), Phase::Program) => {
+                    format!("the guest went down before the program ended: {how}{last}")
+                }
+                (Ending::Stopped, _) => "the guest hung after the program's end".into(),
+                (Ending::Gone(how), _) => {
+                    format!("the guest went down before its last frame: {how}{last}")
+                }
+            };
+            return Err(Unavailable::new(self.phase, message));
+        }
+        let booted = self.booted.unwrap_or(self.started);
+        Ok(Finished {
+            release: self.release,
+            exit: self.exited.map(|(_, exit)| exit),
+            boot: booted - self.started,
+            program: self.exited.map_or(Duration::ZERO, |(at, _)| at - booted),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { boot: Duration::from_secs(5), program: Duration::from_secs(9) };
+
+    struct Deaf;
+    impl Listener for Deaf {
+        fn output(&mut self, _: Stream, _: &[u8]) {}
+    }
+
+    fn expect() -> Expect {
+        Expect { release: "7.".into(), machine: "x86_64".into(), build: Some("-kcov-aa".into()) }
+    }
+
+    fn boot(release: &str) -> Frame {
+        Frame::Boot { release: release.into(), machine: "x86_64".into() }
+    }
+
+    fn run(frames: &[Frame], console: &[&str], ending: Ending) -> Result<Finished, String> {
+        let (expect, now) = (expect(), Instant::now());
+        let mut watch = Watch::new("n", LIMITS, &expect, now);
+        for frame in frames {
+            watch.channel(frame.encode("n").as_bytes(), &mut Deaf, now);
+        }
+        for line in console {
+            watch.console(line, now);
+        }
+        watch.finish(ending).map_err(|why| why.to_string())
+    }
+
+    fn good() -> Vec<Frame> {
+        vec![boot("7.3.4-kcov-aa"), Frame::Start, Frame::Exit(Exit::Status(3)), Frame::End]
+    }
+
+    fn gone() -> Ending {
+        Ending::Gone("exit status 0".into())
+    }
+
+    #[test]
+    fn a_whole_run_counts_however_the_guest_ends() {
+        for ending in [gone(), Ending::Stopped] {
+            let finished = run(&good(), &["reboot: Power down"], ending).expect("whole");
+            assert_eq!(finished.exit, Some(Exit::Status(3)));
+            assert_eq!(finished.release, "7.3.4-kcov-aa");
+        }
+    }
+
+    #[test]
+    fn a_warning_spoils_a_whole_run() {
+        let why = run(&good(), &["WARNING: a.c:1 at f", "Kernel panic - x"], gone());
+        let why = why.expect_err("spoilt");
+        assert!(why.starts_with("end: the kernel warned: `WARNING: a.c:1 at f`"), "{why}");
+        assert!(why.contains("later: the kernel panicked"), "{why}");
+    }
+
+    #[test]
+    fn each_way_to_stop_short_has_its_words() {
+        for (frames, ending, words) in [
+            (0, Ending::Stopped, "boot: the image did not boot within 5 s"),
+            (0, gone(), "boot: the image did not boot: exit status 0 before init"),
+            (2, Ending::Stopped, "program: the program hung: not done within 9 s"),
+            (2, gone(), "program: the guest went down before the program ended"),
+            (3, Ending::Stopped, "end: the guest hung after"),
+            (3, gone(), "end: the guest went down before its last frame"),
+        ] {
+            let why = run(&good()[..frames], &[], ending).expect_err("short");
+            assert!(why.starts_with(words), "{why}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_must_be_the_declared_one() {
+        for (release, words) in
+            [("6.1.0-kcov-aa", "begin with `7.`"), ("7.3.4-kcov-bb", "`-kcov-aa`")]
+        {
+            let why = run(&[boot(release)], &[], gone()).expect_err("another kernel");
+            assert!(why.starts_with("boot: the kernel is not what was declared"), "{why}");
+            assert!(why.contains(words), "{why}");
+        }
+    }
+
+    #[test]
+    fn init_and_garbage_are_heard() {
+        let why = run(&[Frame::Fail("no /proc".into()), Frame::End], &[], gone());
+        assert_eq!(why.expect_err("init failed"), "boot: the guest's init: no /proc");
+        let why = run(&[boot("7.1-kcov-aa"), boot("7.1-kcov-aa")], &[], gone());
+        assert!(why.is_err_and(|why| why.starts_with("program: a frame out of order")));
+    }
+
+    #[test]
+    fn trouble_shortens_the_wait() {
+        let (expect, now) = (expect(), Instant::now());
+        let mut watch = Watch::new("n", LIMITS, &expect, now);
+        watch.console("WARNING: x", now);
+        assert_eq!(watch.deadline(), now + LIMITS.boot);
+        watch.console("Kernel panic - not syncing: x", now);
+        assert_eq!(watch.deadline(), now + AFTER_PANIC);
+    }
+}

@@ -1,0 +1,31 @@
+//! SHA-256, in hexadecimal.
+
+use sha2::{Digest as _, Sha256};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// The digest of some bytes.
+pub fn bytes(bytes: &[u8]) -> String {
+    hex(Sha256::new_with_prefix(bytes))
+}
+
+/// The digest of a file's content.
+pub fn file(path: &Path) -> io::Result<String> {
+    let mut state = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut state)?;
+    Ok(hex(state))
+}
+
+fn hex(state: Sha256) -> String {
+    state.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn digests_are_the_known_ones() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(super::bytes(b""), empty);
+    }
+}

@@ -1,0 +1,129 @@
+//! What the host has to have installed.
+
+use crate::error::{Error, Phase, Result, Unavailable};
+use crate::guest::QEMU;
+use crate::progress::Step;
+use crate::run::{command, in_path, read};
+
+/// Something that needs programs of the host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Need {
+    /// Building kernels.
+    Build,
+    /// Booting QEMU guests.
+    Qemu,
+}
+
+impl Need {
+    /// Programs that have to stand in `PATH`.
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Build => &["make", "gcc", "ld", "flex", "bison", "bc", "tar", "xz", "patch"],
+            Self::Qemu => &[QEMU],
+        }
+    }
+
+    /// The Debian packages that bring these, and headers that no program
+    /// shows.
+    fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Build => &[
+                "make",
+                "gcc",
+                "binutils",
+                "libc6-dev",
+                "flex",
+                "bison",
+                "bc",
+                "libelf-dev",
+                "libssl-dev",
+                "tar",
+                "xz-utils",
+                "patch",
+            ],
+            Self::Qemu => &["qemu-system-x86"],
+        }
+    }
+
+    fn phase(self) -> Phase {
+        match self {
+            Self::Build => Phase::Build,
+            Self::Qemu => Phase::Image,
+        }
+    }
+}
+
+/// Makes sure that what is needed is there. On a Debian machine, root has it
+/// installed; everybody else is told how to.
+pub fn require(need: Need) -> Result<()> {
+    let programs: Vec<_> =
+        need.programs().iter().copied().filter(|program| !in_path(program)).collect();
+    let packages = missing_packages(need.packages());
+    if programs.is_empty() && packages.as_ref().is_none_or(Vec::is_empty) {
+        return Ok(());
+    }
+    let fail = |what: String, packages: &[&str]| -> Error {
+        let line = format!("apt-get install --no-install-recommends {}", packages.join(" "));
+        Unavailable::new(need.phase(), format!("{what} missing; install with: {line}")).into()
+    };
+    match packages {
+        // Installed and yet not in PATH: installing again would change nothing.
+        Some(packages) if packages.is_empty() => {
+            let what = format!("{} not in PATH:", programs.join(" "));
+            Err(fail(what, need.packages()))
+        }
+        Some(packages) if rustix::process::geteuid().is_root() => install(&packages)
+            .map_err(|why| fail(format!("{why}; {}", packages.join(" ")), &packages)),
+        Some(packages) => Err(fail(packages.join(" "), &packages)),
+        None => Err(fail(programs.join(" "), need.packages())),
+    }
+}
+
+/// Whether there is a compiler, which is part of every kernel's key.
+pub fn has_compiler() -> bool {
+    in_path("gcc")
+}
+
+/// Which packages are not installed; `None` where there is no `dpkg-query`.
+fn missing_packages(packages: &[&'static str]) -> Option<Vec<&'static str>> {
+    let mut query = command("dpkg-query");
+    // Names it does not know make it fail, and are missing as well.
+    query.args(["--show", "--showformat=${Package} ${db:Status-Status}\n"]).args(packages);
+    let output = query.output().ok()?;
+    Some(not_installed(&String::from_utf8_lossy(&output.stdout), packages))
+}
+
+fn not_installed(listing: &str, packages: &[&'static str]) -> Vec<&'static str> {
+    let installed = |package: &&str| {
+        listing.lines().any(|line| line.split_once(' ') == Some((*package, "installed")))
+    };
+    packages.iter().copied().filter(|package| !installed(package)).collect()
+}
+
+fn install(packages: &[&str]) -> std::result::Result<(), String> {
+    let list = packages.join(" ");
+    let step = Step::begin(format!("install {list}"), None);
+    let apt = |words: &[&str]| {
+        let mut apt = command("apt-get");
+        apt.env("DEBIAN_FRONTEND", "noninteractive").args(words);
+        read(&mut apt).map(drop)
+    };
+    let words = [&["install", "--yes", "--no-install-recommends"], packages].concat();
+    // The package lists may be old or not there at all.
+    apt(&words).or_else(|_| apt(&["update"]).and_then(|()| apt(&words)))?;
+    step.done();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_missing_unless_installed() {
+        let listing = "make installed\nbc config-files\nflex installed\n";
+        let packages = ["make", "bc", "flex", "bison"];
+        assert_eq!(not_installed(listing, &packages), ["bc", "bison"]);
+        assert_eq!(not_installed("", &packages), packages);
+    }
+}

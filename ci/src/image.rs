@@ -1,0 +1,111 @@
+//! What a guest boots: an initramfs with init, the job and its files.
+
+use crate::cpio::Archive;
+use crate::elf;
+use crate::error::{OrUnavailable as _, Phase, Result};
+use kcov_vm_guest::job::{self, Job, Mount};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A file for the guest.
+#[derive(Clone, Debug)]
+pub struct GuestFile {
+    /// Its absolute path there; the directory is `/bin` or another that the
+    /// image has.
+    pub path: String,
+    /// Its permissions.
+    pub mode: u32,
+    /// What is in it.
+    pub content: Vec<u8>,
+}
+
+/// Builds the archive.
+pub fn initramfs(init: &[u8], files: &[GuestFile], job: &Job) -> Vec<u8> {
+    let mut archive = Archive::default();
+    for directory in ["bin", "dev", "proc", "sys", "run", "root"] {
+        archive.directory(directory, 0o755);
+    }
+    archive.directory("tmp", 0o1777);
+    // The kernel opens it for init, before /dev is mounted.
+    archive.character_device("dev/console", 0o600, (5, 1));
+    archive.file("init", 0o755, init);
+    for file in files {
+        archive.file(&file.path, file.mode, &file.content);
+    }
+    archive.file(job::PATH, 0o600, job.encode().as_bytes());
+    archive.finish()
+}
+
+/// The file systems that a program finds mounted.
+pub fn mounts() -> Vec<Mount> {
+    [
+        ("devtmpfs", "/dev", false),
+        ("proc", "/proc", false),
+        ("sysfs", "/sys", false),
+        ("debugfs", "/sys/kernel/debug", false),
+        ("tmpfs", "/tmp", false),
+        ("tmpfs", "/run", false),
+        ("devpts", "/dev/pts", true),
+    ]
+    .map(|(kind, target, optional)| Mount { kind: kind.into(), target: target.into(), optional })
+    .to_vec()
+}
+
+/// The environment that a program finds.
+pub fn environment() -> Vec<(OsString, OsString)> {
+    [("PATH", "/bin"), ("HOME", "/root"), ("TMPDIR", "/tmp"), ("LANG", "C")]
+        .map(|(name, value)| (name.into(), value.into()))
+        .to_vec()
+}
+
+/// Reads a program of the host for a guest. The inner error says why a guest
+/// could not run it.
+pub fn program(path: &Path) -> std::result::Result<Vec<u8>, String> {
+    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    match elf::unfit(&bytes) {
+        Some(why) => Err(format!("{} {why}", path.display())),
+        None => Ok(bytes),
+    }
+}
+
+/// A word that no other boot has.
+pub fn nonce() -> String {
+    let mut bytes = [0; 16];
+    // Falls back to what is at hand: the nonce guards against mistakes.
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    if read.is_err() {
+        let time = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        bytes = time.as_nanos().to_le_bytes();
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Makes the directory for one run's logs, and removes those of old runs.
+pub fn log_directory(root: &Path, target: &str) -> Result<PathBuf> {
+    const KEPT: usize = 20;
+    // A run that old is over, whatever its time limit.
+    const OLD: u128 = 24 * 60 * 60 * 1000;
+    let own = root.join(target);
+    fs::create_dir_all(&own).or_unavailable(Phase::Image, own.display())?;
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
+    let mut runs: Vec<(u128, PathBuf)> = fs::read_dir(&own)
+        .or_unavailable(Phase::Image, own.display())?
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let time = entry.file_name().to_str()?.split_once('-')?.0.parse().ok()?;
+            Some((time, entry.path()))
+        })
+        .collect();
+    runs.sort_unstable();
+    for (time, path) in runs.iter().rev().skip(KEPT) {
+        if time + OLD < now {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+    let path = own.join(format!("{now}-{}", std::process::id()));
+    fs::create_dir(&path).or_unavailable(Phase::Image, path.display())?;
+    Ok(path)
+}

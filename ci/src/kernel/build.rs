@@ -1,0 +1,93 @@
+//! Building a kernel into the cache.
+
+use super::key::{self, Ingredients};
+use super::make::Make;
+use super::{PROOF, Place, config};
+use crate::cache::Cache;
+use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
+use crate::source::{self, Source};
+use crate::target::{Kind, Target};
+use std::fs;
+use std::path::Path;
+
+/// Builds in a directory of its own, of which a part is renamed into place
+/// when nothing is missing: a half build never counts. The caller holds the
+/// place's lock.
+pub fn build(
+    target: &Target,
+    source: &Source,
+    ingredients: &Ingredients,
+    place: &Place,
+    cache: &Cache,
+    jobs: usize,
+) -> Result<()> {
+    let pristine = source.tree(cache)?;
+    let scratch = cache.kernels().join(format!(".build-{}", place.name));
+    // Left by somebody who failed or was killed.
+    let _ = fs::remove_dir_all(&scratch);
+    let (output, finished) = (scratch.join("output"), scratch.join("finished"));
+    for directory in [&output, &finished] {
+        fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
+    }
+    let built = build_in(&scratch, &pristine, target, ingredients, place, cache, jobs);
+    // All that is large; after a failure, the log and the configuration stay.
+    let _ = fs::remove_dir_all(&output);
+    let _ = fs::remove_dir_all(scratch.join("tree"));
+    built?;
+    // Only something damaged can stand there: it was not taken for a kernel.
+    let _ = fs::remove_dir_all(&place.directory);
+    fs::rename(&finished, &place.directory)
+        .or_unavailable(Phase::Build, place.directory.display())?;
+    let _ = fs::remove_dir_all(&scratch);
+    Ok(())
+}
+
+fn build_in(
+    scratch: &Path,
+    pristine: &Path,
+    target: &Target,
+    ingredients: &Ingredients,
+    place: &Place,
+    cache: &Cache,
+    jobs: usize,
+) -> Result<()> {
+    let io = |error: std::io::Error| Error::unavailable(Phase::Build, error.to_string());
+    let (output, finished) = (scratch.join("output"), scratch.join("finished"));
+    let patched = scratch.join("tree");
+    let tree = if ingredients.patches.is_empty() {
+        pristine
+    } else {
+        source::patched(pristine, &ingredients.patches, &patched)?;
+        &patched
+    };
+
+    let make = Make {
+        tree,
+        output: &output,
+        log: &finished.join("build.log"),
+        arguments: key::make_arguments(target.kind),
+        mark: &place.mark,
+        jobs,
+    };
+    make.configure(&ingredients.config)?;
+    let configured = finished.join("config");
+    fs::copy(output.join(".config"), &configured).map_err(io)?;
+    let got = fs::read_to_string(&configured).map_err(io)?;
+    let missing = config::missing(&ingredients.config, &got);
+    if !missing.is_empty() {
+        let message = format!("the kernel's configuration lacks {}", missing.join(", "));
+        return Err(Unavailable::new(Phase::Build, message).logs(&configured).into());
+    }
+    make.build(&target.name, &cache.kernels().join(format!(".lines-{}", target.name)), target)?;
+
+    let image = match target.kind {
+        Kind::Uml => "vmlinux",
+        Kind::Qemu => "arch/x86/boot/bzImage",
+    };
+    for (from, to) in [(image, "kernel"), ("vmlinux", "vmlinux"), ("System.map", "System.map")] {
+        let from = output.join(from);
+        // The same file twice for User-Mode Linux, so a link will do.
+        fs::hard_link(&from, finished.join(to)).or_unavailable(Phase::Build, from.display())?;
+    }
+    fs::write(finished.join(PROOF), ingredients.to_text()).map_err(io)
+}

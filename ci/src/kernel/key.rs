@@ -1,0 +1,125 @@
+//! The key of a build: everything that decides what comes out of it.
+
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::hash;
+use crate::run::{command, read};
+use crate::source::Source;
+use crate::target::{Kind, Target};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Raised whenever this program builds differently from the same ingredients.
+const RECIPE: u32 = 1;
+
+/// What a kernel is built from.
+#[derive(Clone, Debug)]
+pub struct Ingredients {
+    /// One line each; the key is their digest.
+    lines: Vec<String>,
+    /// The configuration fragments' text, in order.
+    pub config: String,
+    /// The patches' files, in order.
+    pub patches: Vec<PathBuf>,
+}
+
+impl Ingredients {
+    /// Collects what the target's kernel is built from. `base` is where
+    /// `configs/` and `patches/` lie.
+    pub fn of(target: &Target, source: &Source, base: &Path) -> Result<Self> {
+        let compiler = read(command("gcc").arg("--version"))
+            .map_err(|why| Error::unavailable(Phase::Build, why))?;
+        let compiler = compiler.lines().next().unwrap_or_default();
+        let open = |directory: &str, file: &String| {
+            let path = base.join(directory).join(file);
+            let text = fs::read_to_string(&path).or_unavailable(Phase::Build, path.display())?;
+            Ok((path, text))
+        };
+        let read_all = |directory, files: &[String]| {
+            files.iter().map(|file| open(directory, file)).collect::<Result<Vec<_>>>()
+        };
+        let configs = read_all("configs", &target.config)?;
+        let patches = read_all("patches", &target.patches)?;
+        let texts = |files: &[(PathBuf, String)]| -> Vec<String> {
+            files.iter().map(|(_, text)| text.clone()).collect()
+        };
+        let (configs, patch_texts) = (texts(&configs), texts(&patches));
+        let lines = lines(&source.identity(), &configs, &patch_texts, compiler, target.kind);
+        let patches = patches.into_iter().map(|(path, _)| path).collect();
+        Ok(Self { lines, config: configs.concat(), patches })
+    }
+
+    /// The key.
+    pub fn key(&self) -> String {
+        hash::bytes(self.to_text().as_bytes())
+    }
+
+    /// The text that is digested, kept next to the kernel.
+    pub fn to_text(&self) -> String {
+        self.lines.concat()
+    }
+}
+
+/// The words for `make`, except those that depend on the key or the machine.
+pub fn make_arguments(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Uml => &["ARCH=um", "vmlinux"],
+        Kind::Qemu => &["ARCH=x86_64", "bzImage"],
+    }
+}
+
+fn lines(
+    source: &str,
+    configs: &[String],
+    patches: &[String],
+    compiler: &str,
+    kind: Kind,
+) -> Vec<String> {
+    let mut text = Vec::new();
+    let mut line = |name: &str, value: &str| {
+        let mut line = String::new();
+        writeln!(line, "{name} {value}").expect("writing to a string cannot fail");
+        text.push(line);
+    };
+    line("recipe", &RECIPE.to_string());
+    line("source", source);
+    for config in configs {
+        line("config", &hash::bytes(config.as_bytes()));
+    }
+    for patch in patches {
+        line("patch", &hash::bytes(patch.as_bytes()));
+    }
+    line("compiler", compiler);
+    line("make", &make_arguments(kind).join(" "));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ingredient_changes_the_key() {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let key = |source, configs: &[&str], patches: &[&str], compiler, kind| {
+            hash::bytes(
+                lines(source, &texts(configs), &texts(patches), compiler, kind).concat().as_bytes(),
+            )
+        };
+        let keys = [
+            key("s", &["a"], &[], "gcc 1", Kind::Uml),
+            key("t", &["a"], &[], "gcc 1", Kind::Uml),
+            key("s", &["b"], &[], "gcc 1", Kind::Uml),
+            key("s", &["a", "b"], &[], "gcc 1", Kind::Uml),
+            key("s", &["b", "a"], &[], "gcc 1", Kind::Uml),
+            key("s", &["a"], &["b"], "gcc 1", Kind::Uml),
+            key("s", &["a"], &["c"], "gcc 1", Kind::Uml),
+            key("s", &["a"], &[], "gcc 2", Kind::Uml),
+            key("s", &["a"], &[], "gcc 1", Kind::Qemu),
+        ];
+        for (index, one) in keys.iter().enumerate() {
+            assert!(!keys[index + 1..].contains(one), "key {index} is not its own");
+        }
+        assert_eq!(keys[0], key("s", &["a"], &[], "gcc 1", Kind::Uml));
+    }
+}

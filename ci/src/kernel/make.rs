@@ -1,0 +1,122 @@
+//! Running the kernel's `make`.
+
+use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
+use crate::progress::Step;
+use crate::run::{command, not_started};
+use crate::target::Target;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// One kernel's build.
+#[derive(Debug)]
+pub struct Make<'a> {
+    /// The source tree; nothing is written there.
+    pub tree: &'a Path,
+    /// Where everything is written.
+    pub output: &'a Path,
+    /// Takes all that `make` says.
+    pub log: &'a Path,
+    /// The architecture and what to make.
+    pub arguments: &'a [&'a str],
+    /// Goes into the release string, to be seen in the guest.
+    pub mark: &'a str,
+    /// How many jobs at once.
+    pub jobs: usize,
+}
+
+impl Make<'_> {
+    /// Writes `.config`: nothing but what `fragment` asks for and what that
+    /// needs.
+    pub fn configure(&self, fragment: &str) -> Result<()> {
+        let file = self.output.join("fragment");
+        fs::write(&file, fragment).or_unavailable(Phase::Build, file.display())?;
+        let mut all = std::ffi::OsString::from("KCONFIG_ALLCONFIG=");
+        all.push(&file);
+        let mut make = self.make();
+        make.arg(all).args(self.arguments.iter().filter(|word| word.contains('=')));
+        make.arg("allnoconfig");
+        self.run(&mut make, || {})
+    }
+
+    /// Builds, with a bar whose length is the number of lines that the last
+    /// build printed, as remembered in `memory`.
+    pub fn build(&self, name: &str, memory: &Path, target: &Target) -> Result<()> {
+        let known = fs::read_to_string(memory).ok().and_then(|text| text.trim().parse().ok());
+        let step = Step::begin(format!("build {name}"), Some(known.unwrap_or(target.build_lines)));
+        let mut make = self.make();
+        make.arg(format!("-j{}", self.jobs)).args(self.arguments);
+        let mut lines = 0_u64;
+        self.run(&mut make, || {
+            lines += 1;
+            step.advance(1);
+        })?;
+        step.done();
+        // Without it the next bar is a little wrong.
+        let _ = fs::write(memory, lines.to_string());
+        Ok(())
+    }
+
+    fn make(&self) -> Command {
+        let mut make = command("make");
+        make.arg("-C").arg(self.tree);
+        let mut output = std::ffi::OsString::from("O=");
+        output.push(self.output);
+        make.arg(output).arg(format!("LOCALVERSION={}", self.mark));
+        // The same kernel whoever builds it, whenever.
+        make.args(["KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970"]);
+        make.args(["KBUILD_BUILD_USER=kcov", "KBUILD_BUILD_HOST=kcov", "KBUILD_BUILD_VERSION=1"]);
+        make
+    }
+
+    /// Runs `make` with all its output in the log, and counts the lines.
+    fn run(&self, make: &mut Command, mut line_seen: impl FnMut()) -> Result<()> {
+        let log = OpenOptions::new().create(true).append(true).open(self.log);
+        let mut log: File = log.or_unavailable(Phase::Build, self.log.display())?;
+        let errors = log.try_clone().or_unavailable(Phase::Build, self.log.display())?;
+        let mut child = make
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .spawn()
+            .map_err(|error| Error::unavailable(Phase::Build, not_started("make", &error)))?;
+        if let Some(output) = child.stdout.take() {
+            for line in BufReader::new(output).split(b'\n') {
+                let mut line = line.or_unavailable(Phase::Build, "make")?;
+                line.push(b'\n');
+                log.write_all(&line).or_unavailable(Phase::Build, self.log.display())?;
+                line_seen();
+            }
+        }
+        let status = child.wait().or_unavailable(Phase::Build, "make")?;
+        if status.success() {
+            return Ok(());
+        }
+        let text = fs::read_to_string(self.log).unwrap_or_default();
+        let message = format!("make failed ({})", status.to_string().replace(": ", " "));
+        Err(Unavailable::new(Phase::Build, message).detail(relevant(&text)).logs(self.log).into())
+    }
+}
+
+/// The last lines of a log that speak of errors, or just the last ones.
+fn relevant(log: &str) -> Vec<String> {
+    const MOST: usize = 15;
+    let errors: Vec<_> = log.lines().filter(|line| line.to_lowercase().contains("error")).collect();
+    let lines = if errors.is_empty() { log.lines().collect() } else { errors };
+    let start = lines.len().saturating_sub(MOST);
+    lines[start..].iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_picked_out_of_a_log() {
+        let log = "  CC a.o\na.c:1: error: no\n  CC b.o\nmake: *** [a.o] Error 1\n  CC c.o\n";
+        assert_eq!(relevant(log), ["a.c:1: error: no", "make: *** [a.o] Error 1"]);
+        let quiet: String = (0..20).map(|number| format!("{number}\n")).collect();
+        assert_eq!(relevant(&quiet).len(), 15);
+        assert_eq!(relevant(&quiet)[14], "19");
+    }
+}

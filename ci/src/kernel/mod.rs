@@ -1,0 +1,125 @@
+//! Kernels: found in the cache, or built into it.
+
+mod build;
+mod config;
+mod key;
+mod make;
+
+use crate::cache::Cache;
+use crate::error::{Error, Phase, Result};
+use crate::host::{self, Need};
+use crate::source::Source;
+use crate::target::{Kind, Target};
+use key::Ingredients;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// A kernel that can be booted.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The file to boot.
+    pub file: PathBuf,
+    /// The mark in its release string, if we built it.
+    pub mark: Option<String>,
+    /// What it was built from, for people.
+    pub origin: String,
+}
+
+/// The file in a kernel's directory that is made last.
+const PROOF: &str = "key.txt";
+
+impl Kernel {
+    /// A kernel that the user built.
+    pub fn given(path: &Path) -> Result<Self> {
+        let file = fs::canonicalize(path).ok().filter(|path| path.is_file()).ok_or_else(|| {
+            Error::usage(format!("--kernel {}: there is no such file", path.display()))
+        })?;
+        let origin = file.display().to_string();
+        Ok(Self { file, mark: None, origin })
+    }
+
+    /// Refuses a file that cannot be this kind of kernel, where that is not
+    /// left to somebody with better words for it.
+    pub fn check(&self, kind: Kind) -> Result<()> {
+        // A shell would be given what the host cannot execute.
+        if kind == Kind::Uml && !runnable(&self.file) {
+            let message = format!(
+                "{} is not a program, and a uml target's kernel has to be one",
+                self.file.display()
+            );
+            return Err(Error::unavailable(Phase::Image, message));
+        }
+        Ok(())
+    }
+
+    /// The target's kernel out of the cache, if it was built from exactly this.
+    pub fn cached(
+        target: &Target,
+        source: &Source,
+        base: &Path,
+        cache: &Cache,
+    ) -> Result<Option<Self>> {
+        let ingredients = Ingredients::of(target, source, base)?;
+        Ok(Place::of(target, &ingredients, cache).kernel(source, &ingredients))
+    }
+
+    /// The target's kernel, built if it is not in the cache.
+    pub fn built(
+        target: &Target,
+        source: &Source,
+        base: &Path,
+        cache: &Cache,
+        jobs: usize,
+    ) -> Result<Self> {
+        // A cached kernel needs nothing but the compiler's name for its key.
+        if host::has_compiler() {
+            if let Some(kernel) = Self::cached(target, source, base, cache)? {
+                return Ok(kernel);
+            }
+        }
+        host::require(Need::Build)?;
+        let ingredients = Ingredients::of(target, source, base)?;
+        let place = Place::of(target, &ingredients, cache);
+        let _lock = cache.lock(Phase::Build, &place.name)?;
+        // Whoever held the lock may have built it.
+        if let Some(kernel) = place.kernel(source, &ingredients) {
+            return Ok(kernel);
+        }
+        build::build(target, source, &ingredients, &place, cache, jobs)?;
+        place.kernel(source, &ingredients).ok_or_else(|| {
+            Error::unavailable(Phase::Build, format!("{} vanished", place.directory.display()))
+        })
+    }
+}
+
+fn runnable(file: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(4).read_to_end(&mut start));
+    read.is_ok() && (start == b"\x7fELF" || start.starts_with(b"#!"))
+}
+
+/// Where in the cache a kernel belongs.
+struct Place {
+    name: String,
+    mark: String,
+    directory: PathBuf,
+}
+
+impl Place {
+    fn of(target: &Target, ingredients: &Ingredients, cache: &Cache) -> Self {
+        let key = &ingredients.key()[..12];
+        let name = format!("{}-{key}", target.name);
+        let directory = cache.kernels().join(&name);
+        Self { name, mark: format!("-kcov-{key}"), directory }
+    }
+
+    fn kernel(&self, source: &Source, ingredients: &Ingredients) -> Option<Kernel> {
+        let proof = fs::read_to_string(self.directory.join(PROOF)).ok()?;
+        (proof == ingredients.to_text()).then(|| Kernel {
+            file: self.directory.join("kernel"),
+            mark: Some(self.mark.clone()),
+            origin: source.describe(),
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! Builds kernels, boots them, runs a program in them and brings back what it
+//! said.
+//!
+//! The two ideas and the diagram are in this directory's `README.md`. Nothing
+//! here knows what the program tests: a target is a kernel, a guest is that
+//! kernel running, and a program speaks KTAP.
+
+pub mod cache;
+pub mod cli;
+pub mod commands;
+pub mod console;
+pub mod cpio;
+pub mod elf;
+pub mod error;
+pub mod guest;
+mod hash;
+pub mod host;
+pub mod image;
+pub mod kernel;
+pub mod programs;
+pub mod progress;
+pub mod report;
+mod run;
+pub mod session;
+pub mod source;
+pub mod target;
+mod tester;
+pub mod verdict;

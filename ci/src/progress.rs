@@ -1,0 +1,69 @@
+//! Saying what is being waited for.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+/// One step: a bar on a terminal, two lines elsewhere.
+#[derive(Debug)]
+pub struct Step {
+    name: String,
+    started: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Step {
+    /// Begins a step. `total` is in the unit of [`advance`](Self::advance);
+    /// without it the bar only turns.
+    pub fn begin(name: impl Into<String>, total: Option<u64>) -> Self {
+        let name = name.into();
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+            let template = match total {
+                Some(_) => "{msg} [{bar:30}] {percent:>3}% {elapsed}",
+                None => "{msg} {spinner} {elapsed}",
+            };
+            let style = ProgressStyle::with_template(template).expect("the template is valid");
+            bar.set_style(style.progress_chars("=> "));
+            bar.set_message(name.clone());
+            bar.enable_steady_tick(Duration::from_millis(100));
+            bar
+        });
+        if bar.is_none() {
+            eprintln!("{name} ...");
+        }
+        Self { name, started: Instant::now(), bar }
+    }
+
+    /// Counts up, but not to the end: the total may be a guess.
+    pub fn advance(&self, by: u64) {
+        if let Some(bar) = &self.bar {
+            let most = bar.length().unwrap_or(u64::MAX).saturating_sub(1);
+            bar.set_position((bar.position() + by).min(most));
+        }
+    }
+
+    /// Says how far the step is.
+    pub fn note(&self, text: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{} {text}", self.name));
+        }
+    }
+
+    /// Ends the step.
+    pub fn done(mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        eprintln!("{}: {:.1} s", self.name, self.started.elapsed().as_secs_f32());
+    }
+}
+
+impl Drop for Step {
+    /// A step that failed leaves no bar behind.
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

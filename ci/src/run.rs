@@ -1,0 +1,54 @@
+//! Running the commands of the host.
+
+use std::ffi::OsStr;
+use std::io;
+use std::process::{Command, Output, Stdio};
+
+/// A command whose words do not depend on the user's language, and which does
+/// not inherit what `cargo` or an outer `make` told us.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env("LC_ALL", "C").stdin(Stdio::null());
+    for name in ["MAKEFLAGS", "MFLAGS", "CARGO_MAKEFLAGS", "TAR_OPTIONS"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs a command for its standard output. The error says what went wrong in
+/// its own last words.
+pub fn read(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| not_started(&name, &error))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(failed(&name, &output))
+    }
+}
+
+/// Says that a program could not be started.
+pub fn not_started(name: &str, error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::NotFound {
+        format!("{name} is not installed")
+    } else {
+        format!("{name}: {error}")
+    }
+}
+
+fn failed(name: &str, output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let errors = |line: &&str| line.starts_with("E:") || line.to_lowercase().contains("error");
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    match lines().find(errors).or_else(|| lines().next()) {
+        Some(line) => format!("{name}: {line}"),
+        None => format!("{name}: {}", output.status),
+    }
+}
+
+/// Whether a program stands in `PATH`.
+pub fn in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .any(|directory| !directory.as_os_str().is_empty() && directory.join(program).is_file())
+}

@@ -1,0 +1,148 @@
+//! Kernel sources: what they are, which never needs the network twice a day,
+//! and the tree itself, which is only fetched when something has to be built.
+
+mod apt;
+mod patch;
+mod unpack;
+
+pub use apt::Package;
+pub use patch::patched;
+
+use crate::cache::Cache;
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::hash;
+use crate::target::Target;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// A kernel source that is known to exist.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A distribution's source package.
+    Package(Package),
+    /// A tarball of the user's, and its digest.
+    Tarball(PathBuf, String),
+    /// A tree of the user's, and its manifest's digest.
+    Tree(PathBuf, String),
+}
+
+impl Source {
+    /// What the user gave with `--source`.
+    pub fn given(path: &Path) -> Result<Self> {
+        let unusable = |why: String| Error::usage(format!("--source {}: {why}", path.display()));
+        let path = fs::canonicalize(path).map_err(|error| unusable(error.to_string()))?;
+        if !path.is_dir() {
+            if unpack::filter(&path).is_none() {
+                return Err(unusable(unpack::NO_TARBALL.into()));
+            }
+            let digest = hash::file(&path).map_err(|error| unusable(error.to_string()))?;
+            return Ok(Self::Tarball(path, digest));
+        }
+        if !path.join("Kbuild").is_file() {
+            return Err(unusable("is not a kernel source tree: it has no Kbuild".into()));
+        }
+        if path.join(".config").exists() {
+            return Err(unusable("was built in; run `make mrproper` there first".into()));
+        }
+        let manifest = manifest(&path).map_err(|error| unusable(error.to_string()))?;
+        Ok(Self::Tree(path, hash::bytes(manifest.as_bytes())))
+    }
+
+    /// The target's own source. `refresh` looks for a newer one even if it was
+    /// looked for today.
+    pub fn of(target: &Target, cache: &Cache, refresh: bool) -> Result<Self> {
+        Package::newest(&target.package, &target.suite, cache, refresh).map(Self::Package)
+    }
+
+    /// Its name, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Package(package) => format!("{} {}", package.name, package.version),
+            Self::Tarball(path, _) | Self::Tree(path, _) => path.display().to_string(),
+        }
+    }
+
+    /// Its identity, for the key.
+    pub fn identity(&self) -> String {
+        match self {
+            Self::Package(package) => format!("package {} {}", package.name, package.version),
+            Self::Tarball(_, digest) => format!("tarball {digest}"),
+            Self::Tree(_, digest) => format!("tree {digest}"),
+        }
+    }
+
+    /// The tree, fetched and unpacked if need be.
+    pub fn tree(&self, cache: &Cache) -> Result<PathBuf> {
+        let (name, tarball) = match self {
+            Self::Tree(path, _) => return Ok(path.clone()),
+            Self::Tarball(path, digest) => (format!("tarball-{}", &digest[..12]), Some(path)),
+            // A version may hold bytes that `make` takes for its own.
+            Self::Package(Package { name, version, .. }) => {
+                (format!("{name}-{}", version.replace([':', '~'], "_")), None)
+            }
+        };
+        let tree = cache.sources().join(&name);
+        let _lock = cache.lock(Phase::Source, &name)?;
+        if tree.is_dir() {
+            return Ok(tree);
+        }
+        let scratch = tempfile::Builder::new()
+            .prefix(".unpack-")
+            .tempdir_in(cache.sources())
+            .or_unavailable(Phase::Source, cache.sources().display())?;
+        let unpacked = match (self, tarball) {
+            (_, Some(tarball)) => unpack::tarball(tarball, scratch.path())?,
+            (Self::Package(package), None) => {
+                let deb = package.download(cache, scratch.path())?;
+                unpack::package(package, &deb, scratch.path())?
+            }
+            _ => unreachable!("a tree of the user's was returned above"),
+        };
+        fs::rename(&unpacked, &tree).or_unavailable(Phase::Source, tree.display())?;
+        Ok(tree)
+    }
+}
+
+/// One line per file: path, size and time. Enough to notice an edit, and a
+/// hundred times cheaper than the contents.
+fn manifest(root: &Path) -> io::Result<String> {
+    let (mut lines, mut pending) = (Vec::new(), vec![root.to_path_buf()]);
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(&directory)? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            if metadata.is_dir() {
+                if entry.file_name() != ".git" {
+                    pending.push(entry.path());
+                }
+                continue;
+            }
+            let path = entry.path();
+            let path = path.strip_prefix(root).unwrap_or(&path);
+            let time = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            lines.push(format!("{} {} {time:?}\n", path.display(), metadata.len()));
+        }
+    }
+    lines.sort();
+    Ok(lines.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_notices_edits_only() {
+        let tree = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(tree.path().join("a/.git")).expect("directories");
+        fs::write(tree.path().join("a/f"), "1").expect("a file");
+        let before = manifest(tree.path()).expect("readable");
+        assert!(before.starts_with("a/f 1 "), "{before}");
+        fs::write(tree.path().join("a/.git/x"), "1").expect("a file");
+        assert_eq!(manifest(tree.path()).expect("readable"), before);
+        fs::write(tree.path().join("a/f"), "22").expect("a file");
+        assert_ne!(manifest(tree.path()).expect("readable"), before);
+    }
+}

@@ -1,0 +1,85 @@
+//! Patched trees: hard links to the pristine files, except where patched.
+
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::run::{command, read};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Makes a copy of `tree` in `directory` and applies patches to it.
+pub fn patched(tree: &Path, patches: &[PathBuf], directory: &Path) -> Result<()> {
+    let copy = |how| read(command("cp").arg(how).arg(tree).arg(directory));
+    // There are no links to a tree of the user's on another file system.
+    copy("-al")
+        .or_else(|_| {
+            let _ = fs::remove_dir_all(directory);
+            copy("-a")
+        })
+        .map_err(|why| Error::unavailable(Phase::Source, why))?;
+    for patch in patches {
+        let text = fs::read_to_string(patch).or_unavailable(Phase::Source, patch.display())?;
+        for file in touched(&text) {
+            let path = directory.join(file);
+            if path.is_file() {
+                own(&path).or_unavailable(Phase::Source, path.display())?;
+            }
+        }
+        let mut command = command("patch");
+        command.args(["-p1", "--batch", "--forward", "--no-backup-if-mismatch"]);
+        command.arg("-d").arg(directory).arg("-i").arg(patch);
+        let output = command.output().or_unavailable(Phase::Source, "patch")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            let line = said.lines().find(|line| line.contains("FAILED")).unwrap_or("failed");
+            let message = format!("{} does not apply: {line}", patch.display());
+            return Err(Error::unavailable(Phase::Source, message));
+        }
+    }
+    Ok(())
+}
+
+/// Gives a file its own inode, so that a change does not reach the other tree.
+fn own(path: &Path) -> std::io::Result<()> {
+    let permissions = fs::metadata(path)?.permissions();
+    let content = fs::read(path)?;
+    fs::remove_file(path)?;
+    fs::write(path, content)?;
+    fs::set_permissions(path, permissions)
+}
+
+/// The files that a patch names, without the first component of their paths.
+fn touched(patch: &str) -> impl Iterator<Item = &str> {
+    patch.lines().filter_map(|line| {
+        let name = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- "))?;
+        let (_, path) = name.split(['\t', ' ']).next()?.split_once('/')?;
+        (!path.split('/').any(|part| part == "..")).then_some(path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pristine_tree_stays_so() {
+        let root = tempfile::tempdir().expect("a directory");
+        let tree = root.path().join("tree");
+        fs::create_dir(&tree).expect("a directory");
+        fs::write(tree.join("f"), "one\n").expect("a file");
+        fs::write(tree.join("g"), "same\n").expect("a file");
+        let patch = root.path().join("p");
+        fs::write(&patch, "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+two\n").expect("a file");
+        let copy = root.path().join("copy");
+        patched(&tree, std::slice::from_ref(&patch), &copy).expect("applies");
+        assert_eq!(fs::read_to_string(copy.join("f")).expect("a file"), "two\n");
+        assert_eq!(fs::read_to_string(tree.join("f")).expect("a file"), "one\n");
+        let again = root.path().join("again");
+        let why = patched(&copy, &[patch], &again).expect_err("applied before").to_string();
+        assert!(why.contains("does not apply"), "{why}");
+    }
+
+    #[test]
+    fn touched_files_stay_in_the_tree() {
+        let patch = "--- a/x y\n+++ b/../../etc/passwd\n--- /dev/null\n+++ b/d/n.c\t2026\n";
+        assert_eq!(touched(patch).collect::<Vec<_>>(), ["x", "dev/null", "d/n.c"]);
+    }
+}

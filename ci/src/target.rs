@@ -1,0 +1,299 @@
+//! `targets.toml`: which kernels there are, and what each one is said to be.
+
+use crate::error::{Error, Phase, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A kernel that programs can be run on.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Target {
+    /// What it is called on the command line.
+    pub name: String,
+    /// How it is built and booted.
+    pub kind: Kind,
+    /// The package that holds its source: a name, or the beginning of several
+    /// (`linux-source-7` stands for the newest `linux-source-7.*`).
+    pub package: String,
+    /// The suite to look in when the machine's own suites do not have it.
+    pub suite: String,
+    /// Configuration fragments, below `configs/`; later ones win.
+    pub config: Vec<String>,
+    /// Patches, below `patches/`, applied in order.
+    #[serde(default)]
+    pub patches: Vec<String>,
+    /// What the release string has to begin with.
+    pub release: String,
+    /// What the machine's name has to be.
+    #[serde(default = "x86_64")]
+    pub machine: String,
+    /// Words that tell the test program what this kernel has. They mean
+    /// nothing here.
+    #[serde(default)]
+    pub declares: Vec<String>,
+    /// Settings made before the program starts.
+    #[serde(default)]
+    pub sysctl: BTreeMap<String, String>,
+    /// More words for the kernel's command line.
+    #[serde(default)]
+    pub cmdline: String,
+    /// Memory, in MiB.
+    pub memory: u32,
+    /// Processors.
+    #[serde(default = "one")]
+    pub smp: u32,
+    /// The longest that booting may take, in seconds.
+    pub boot_limit: u64,
+    /// The longest that the program may take, in seconds.
+    pub program_limit: u64,
+    /// Whether a command without targets means this one.
+    #[serde(default)]
+    pub default: bool,
+    /// About how many lines building prints, for the first progress bar.
+    #[serde(default = "build_lines")]
+    pub build_lines: u64,
+}
+
+fn x86_64() -> String {
+    "x86_64".into()
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn build_lines() -> u64 {
+    1500
+}
+
+/// How a kernel is built and booted.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// User-Mode Linux: a program of the host.
+    Uml,
+    /// x86_64 in QEMU.
+    Qemu,
+}
+
+impl Kind {
+    /// The word that stands in `targets.toml`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uml => "uml",
+            Self::Qemu => "qemu",
+        }
+    }
+}
+
+impl Target {
+    /// The longest that booting may take.
+    pub fn boot_limit(&self) -> Duration {
+        Duration::from_secs(self.boot_limit)
+    }
+
+    /// The longest that the program may take.
+    pub fn program_limit(&self) -> Duration {
+        Duration::from_secs(self.program_limit)
+    }
+
+    fn validate(&self, base: &Path) -> std::result::Result<(), String> {
+        let word = |text: &str| {
+            !text.is_empty()
+                && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
+        };
+        if !word(&self.name) {
+            return Err("key `name`: must be letters, digits, `-`, `.` and `_`".into());
+        }
+        for (key, text) in
+            [("package", &self.package), ("suite", &self.suite), ("release", &self.release)]
+        {
+            if !word(text) {
+                return Err(format!("key `{key}`: `{text}` is not a word"));
+            }
+        }
+        for declared in &self.declares {
+            if !word(declared) {
+                return Err(format!("key `declares`: `{declared}` is not a word"));
+            }
+            if self.declares.iter().filter(|other| *other == declared).count() > 1 {
+                return Err(format!("key `declares`: `{declared}` stands there twice"));
+            }
+        }
+        if self.config.is_empty() {
+            return Err("key `config`: names no fragment".into());
+        }
+        for (key, dir, files) in
+            [("config", "configs", &self.config), ("patches", "patches", &self.patches)]
+        {
+            if let Some(file) = files.iter().find(|file| !base.join(dir).join(file).is_file()) {
+                return Err(format!("key `{key}`: there is no {dir}/{file}"));
+            }
+        }
+        let numbers = [
+            ("memory", u64::from(self.memory)),
+            ("smp", u64::from(self.smp)),
+            ("boot-limit", self.boot_limit),
+            ("program-limit", self.program_limit),
+            ("build-lines", self.build_lines),
+        ];
+        match numbers.iter().find(|(_, number)| *number == 0) {
+            Some((key, _)) => Err(format!("key `{key}`: must not be 0")),
+            None if self.kind == Kind::Uml && self.smp != 1 => {
+                Err("key `smp`: a uml target has one processor".into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// All targets, in the order of the file.
+#[derive(Clone, Debug)]
+pub struct Targets {
+    /// The targets.
+    pub all: Vec<Target>,
+    /// Where `configs/` and `patches/` lie.
+    pub base: PathBuf,
+}
+
+impl Targets {
+    /// Reads and validates the file.
+    pub fn load(file: &Path) -> Result<Self> {
+        let fail = |message: String| {
+            Error::unavailable(Phase::Targets, format!("{}: {message}", file.display()))
+        };
+        let text = fs::read_to_string(file).map_err(|e| fail(e.to_string()))?;
+        let base = file.parent().unwrap_or(Path::new(""));
+        Self::parse(&text, base).map_err(fail)
+    }
+
+    /// Validates the text of the file; `base` is where it lies.
+    pub fn parse(text: &str, base: &Path) -> std::result::Result<Self, String> {
+        let mut table: toml::Table =
+            text.parse().map_err(|e: toml::de::Error| one_line(&e.to_string()))?;
+        let entries = match table.remove("target") {
+            Some(toml::Value::Array(entries)) if !entries.is_empty() => entries,
+            _ => return Err("no [[target]]".into()),
+        };
+        if let Some(key) = table.keys().next() {
+            return Err(format!("unknown key `{key}` outside of any target"));
+        }
+        let mut all: Vec<Target> = Vec::new();
+        for (index, entry) in entries.into_iter().enumerate() {
+            let name = match entry.get("name").and_then(toml::Value::as_str) {
+                Some(name) => format!("target `{name}`"),
+                None => format!("target number {}", index + 1),
+            };
+            let target: Target =
+                entry.try_into().map_err(|e| format!("{name}: {}", one_line(&e.to_string())))?;
+            target.validate(base).map_err(|e| format!("{name}: {e}"))?;
+            if all.iter().any(|other| other.name == target.name) {
+                return Err(format!("{name}: key `name`: another target has it"));
+            }
+            all.push(target);
+        }
+        if !all.iter().any(|target| target.default) {
+            return Err("key `default`: true in no target".into());
+        }
+        Ok(Self { all, base: base.to_path_buf() })
+    }
+
+    /// The named targets, or the default ones. Names are taken once each.
+    pub fn select(&self, names: &[String]) -> Result<Vec<&Target>> {
+        if names.is_empty() {
+            return Ok(self.all.iter().filter(|target| target.default).collect());
+        }
+        let mut chosen: Vec<&Target> = Vec::new();
+        for name in names {
+            let target = self.all.iter().find(|t| t.name == *name).ok_or_else(|| {
+                let known: Vec<_> = self.all.iter().map(|t| t.name.as_str()).collect();
+                Error::usage(format!("no target `{name}`; there are: {}", known.join(", ")))
+            })?;
+            if !chosen.iter().any(|other| other.name == target.name) {
+                chosen.push(target);
+            }
+        }
+        Ok(chosen)
+    }
+}
+
+/// toml's messages are drawn over several lines; ours are one.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn here() -> &'static Path {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+    }
+
+    const GOOD: &str = r#"
+        [[target]]
+        name = "a"
+        kind = "uml"
+        package = "linux-source-7"
+        suite = "s"
+        config = ["common.config"]
+        release = "7."
+        memory = 256
+        boot-limit = 5
+        program-limit = 5
+        default = true
+    "#;
+
+    fn error(text: &str) -> String {
+        Targets::parse(text, here()).expect_err("must not be accepted")
+    }
+
+    #[test]
+    fn our_own_file_is_valid() {
+        let targets = Targets::load(&here().join("targets.toml")).expect("valid");
+        assert_eq!(targets.select(&[]).expect("a default")[0].name, "linux-uml");
+    }
+
+    #[test]
+    fn errors_name_the_target_and_the_key() {
+        assert!(Targets::parse(GOOD, here()).is_ok());
+        for (from, to, key) in [
+            ("kind = \"uml\"", "kind = \"vax\"", "kind"),
+            ("kind = \"uml\"", "", "kind"),
+            ("memory = 256", "memory = \"lots\"", "memory"),
+            ("memory = 256", "memory = 0", "memory"),
+            ("memory = 256", "memory = 256\nsmp = 2", "smp"),
+            ("memory = 256", "memory = 256\ncolour = 1", "colour"),
+            ("boot-limit = 5", "boot-limit = 0", "boot-limit"),
+            ("\"common.config\"", "\"none.config\"", "config"),
+            ("[\"common.config\"]", "[]", "config"),
+            ("release = \"7.\"", "release = \"\"", "release"),
+            ("memory = 256", "memory = 256\npatches = [\"x\"]", "patches"),
+            ("memory = 256", "memory = 256\ndeclares = [\"x y\"]", "declares"),
+            ("memory = 256", "memory = 256\ndeclares = [\"x\", \"x\"]", "declares"),
+        ] {
+            let message = error(&GOOD.replace(from, to));
+            assert!(message.contains("target `a`"), "{message}");
+            assert!(message.contains(&format!("`{key}`")), "{key}: {message}");
+        }
+    }
+
+    #[test]
+    fn the_file_as_a_whole_is_checked() {
+        assert!(error("").contains("no [[target]]"));
+        assert!(error(&format!("x = 1\n{GOOD}")).contains("`x`"));
+        assert!(error(&format!("{GOOD}{GOOD}")).contains("another target has it"));
+        assert!(error(&GOOD.replace("default = true", "")).contains("`default`"));
+        assert!(error(&GOOD.replace("name = \"a\"", "")).contains("target number 1"));
+    }
+
+    #[test]
+    fn unknown_targets_are_answered_with_the_known_ones() {
+        let targets = Targets::parse(GOOD, here()).expect("valid");
+        let message = targets.select(&["b".into()]).expect_err("unknown").to_string();
+        assert_eq!(message, "no target `b`; there are: a");
+    }
+}

@@ -1,0 +1,147 @@
+//! Command lines that cannot be carried out: one line on standard error that
+//! says why, exit status 2, and nothing built or booted.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A cache of its own, so that nothing of the user's is touched.
+struct Vm(tempfile::TempDir);
+
+impl Vm {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn run(&self, words: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
+        let output = command
+            .env("KCOV_VM_CACHE", self.path().join("cache"))
+            .args(words)
+            .output()
+            .expect("kcov-vm starts");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+
+    #[track_caller]
+    fn refuses(&self, words: &[&str], expected: &[&str]) {
+        let (status, stdout, stderr) = self.run(words);
+        assert_eq!(status, Some(2), "{words:?}: {stderr}");
+        assert_eq!(stdout, "", "{words:?}");
+        assert_eq!(stderr.lines().count(), 1, "{words:?}: {stderr}");
+        for part in expected {
+            assert!(stderr.contains(part), "{words:?}: `{part}` is not in: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn unknown_targets() {
+    let vm = Vm::new();
+    vm.refuses(&["build", "linux-99"], &["no target `linux-99`", "linux-uml"]);
+    vm.refuses(&["test", "linux-uml", "linux-99"], &["no target `linux-99`"]);
+    vm.refuses(&["exec", "linux-99", "--", "/bin/true"], &["no target `linux-99`"]);
+}
+
+#[test]
+fn unknown_checks() {
+    let vm = Vm::new();
+    // The suite's own build is announced first, if there is something to build.
+    let (status, stdout, stderr) = vm.run(&["test", "linux-uml", "--check", "no.such-check"]);
+    assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
+    assert!(stderr.lines().any(|line| line.starts_with("kcov-vm: no check `no.such-check`")));
+}
+
+#[test]
+fn missing_sources_and_kernels() {
+    let vm = Vm::new();
+    vm.refuses(&["build", "--source", "/none/tree"], &["--source /none/tree", "No such file"]);
+    let empty = vm.path().to_str().expect("UTF-8");
+    vm.refuses(&["build", "--source", empty], &["not a kernel source tree"]);
+    let file = vm.path().join("linux.zip");
+    fs::write(&file, "").expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    vm.refuses(&["build", "--source", file], &["linux.zip", "not a tarball"]);
+    vm.refuses(&["test", "--kernel", "/none/vmlinux"], &["--kernel /none/vmlinux"]);
+}
+
+#[test]
+fn a_tree_that_was_built_in() {
+    let vm = Vm::new();
+    for name in ["Kbuild", ".config"] {
+        fs::write(vm.path().join(name), "").expect("a file");
+    }
+    let tree = vm.path().to_str().expect("UTF-8");
+    vm.refuses(&["build", "--source", tree], &["make mrproper"]);
+}
+
+#[test]
+fn an_unusable_cache() {
+    let vm = Vm::new();
+    let file = vm.path().join("file");
+    fs::write(&file, "").expect("a file");
+    let below = file.join("cache");
+    let below = below.to_str().expect("UTF-8");
+    vm.refuses(&["list", "--cache", below], &["cannot use", below, "--cache DIR"]);
+}
+
+#[test]
+fn programs_that_no_guest_can_run() {
+    let vm = Vm::new();
+    let exec = |program| vm.refuses(&["exec", "linux-uml", "--", program], &[program]);
+    exec("/none/program");
+    let own = env!("CARGO_BIN_EXE_kcov-vm");
+    let words = ["dynamically linked", "crt-static"];
+    vm.refuses(&["exec", "linux-uml", "--", own], &words);
+    vm.refuses(&["test", "linux-uml", "--program", own], &words);
+    let script = vm.path().join("script");
+    fs::write(&script, "#!/bin/sh\n").expect("a file");
+    let script = script.to_str().expect("UTF-8");
+    vm.refuses(&["exec", "linux-uml", "--", script], &["is not an ELF program"]);
+}
+
+#[test]
+fn reports_that_cannot_be_written() {
+    Vm::new().refuses(&["test", "--report", "/none/report"], &["--report /none/report"]);
+}
+
+#[test]
+fn options_that_contradict_each_other() {
+    let vm = Vm::new();
+    for words in [
+        &["test", "--kernel", "a", "--source", "b"][..],
+        &["test", "--time-limit", "0"],
+        &["build", "--jobs", "0"],
+        &["test", "--check", "a", "--program", "b"],
+        &["exec", "linux-uml"],
+        &["nonsense"],
+    ] {
+        let (status, _, stderr) = vm.run(words);
+        assert_eq!(status, Some(2), "{words:?}: {stderr}");
+        assert!(stderr.starts_with("error: "), "{stderr}");
+    }
+}
+
+#[test]
+fn damaged_target_lists_name_target_and_key() {
+    let vm = Vm::new();
+    let file = vm.path().join("targets.toml");
+    fs::write(&file, "[[target]]\nname = \"a\"\nkind = \"vax\"\n").expect("a file");
+    let (status, _, stderr) = vm.run(&["list", "--targets", file.to_str().expect("UTF-8")]);
+    assert_eq!(status, Some(69), "{stderr}");
+    assert!(stderr.contains("target `a`") && stderr.contains("`kind`"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+}
+
+#[test]
+fn list_needs_nothing_but_the_cache() {
+    let (status, stdout, stderr) = Vm::new().run(&["list"]);
+    assert_eq!((status, stderr.as_str()), (Some(0), ""));
+    let uml = stdout.lines().find(|line| line.starts_with("linux-uml*")).expect("a default");
+    assert!(uml.contains("kcov") && uml.ends_with("not built"), "{uml}");
+}

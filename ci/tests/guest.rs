@@ -1,0 +1,231 @@
+//! Real guests: what comes back from a program that behaves, and the exit
+//! status 69 with its own words for each way in which a run can go wrong.
+//!
+//! Needs the feature `guest-tests` and builds the kernel of `linux-uml` if it
+//! is not in the cache.
+
+use kcov_vm::programs::{FIXTURE, build};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+fn fixture() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| build(FIXTURE).expect("the fixture builds"))
+}
+
+fn vm() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_kcov-vm"))
+}
+
+fn output(command: &mut Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("kcov-vm starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// Runs the fixture through `exec`.
+fn exec(options: &[&str], actions: &[&str]) -> (Option<i32>, String, String) {
+    output(vm().args(["exec", "linux-uml"]).args(options).arg("--").arg(fixture()).args(actions))
+}
+
+/// Runs the fixture as a KTAP program through `test`.
+fn ktap(options: &[&str], actions: &[&str]) -> (Option<i32>, String) {
+    let mut command = vm();
+    command.args(["test", "linux-uml", "--program"]).arg(fixture()).args(options);
+    let (status, stdout, _) = output(command.arg("--").args(actions));
+    (status, stdout)
+}
+
+#[track_caller]
+fn no_verdict(actions: &[&str], options: &[&str], words: &[&str]) {
+    let (status, _, stderr) = exec(options, actions);
+    assert_eq!(status, Some(69), "{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "`{word}` is not in: {stderr}");
+    }
+}
+
+#[test]
+fn exec_keeps_streams_apart_and_the_status() {
+    let (status, stdout, stderr) = exec(&[], &["out", "to out", "err", "to err", "status", "7"]);
+    assert_eq!(status, Some(7));
+    assert_eq!(stdout, "to out\n");
+    assert!(stderr.contains("to err\n") && !stderr.contains("to out"), "{stderr}");
+}
+
+#[test]
+fn exec_tells_of_a_deadly_signal() {
+    let (status, _, _) = exec(&[], &["signal", "15"]);
+    assert_eq!(status, Some(128 + 15));
+}
+
+#[test]
+fn orphans_do_not_hold_the_guest() {
+    let (status, stdout, _) = exec(&[], &["orphan", "out", "left one", "status", "0"]);
+    assert_eq!((status, stdout.as_str()), (Some(0), "left one\n"));
+}
+
+#[test]
+fn whole_results_are_judged() {
+    let plan = ["out", "KTAP version 1", "out", "1..2", "out", "ok 1 a"];
+    let (status, report) = ktap(&[], &[&plan[..], &["out", "ok 2 b # SKIP why"]].concat());
+    assert_eq!(status, Some(0), "{report}");
+    assert!(report.contains("1 passed, 0 failed, 1 skipped"), "{report}");
+    assert!(report.contains("skip b: why"), "{report}");
+
+    let fail = ["out", "# because", "out", "not ok 2 b", "status", "1"];
+    let (status, report) = ktap(&[], &[&plan[..], &fail].concat());
+    assert_eq!(status, Some(1), "{report}");
+    assert!(report.contains("FAIL b\n         because\n"), "{report}");
+}
+
+#[test]
+fn truncated_results_are_no_verdict() {
+    let (status, report) = ktap(&[], &["out", "1..3", "out", "ok 1 a"]);
+    assert_eq!(status, Some(69), "{report}");
+    assert!(report.contains("verdict: results 2 to 3 of 3 are missing"), "{report}");
+}
+
+#[test]
+fn a_program_that_dies_is_no_verdict() {
+    let (status, report) = ktap(&[], &["out", "1..1", "err", "I die", "signal", "9"]);
+    assert_eq!(status, Some(69), "{report}");
+    assert!(report.contains("killed by signal 9"), "{report}");
+    assert!(report.contains("its standard error: I die"), "{report}");
+}
+
+#[test]
+fn bailing_out_is_no_verdict() {
+    let (status, report) = ktap(&[], &["out", "1..1", "out", "Bail out! no device", "status", "1"]);
+    assert_eq!(status, Some(69), "{report}");
+    assert!(report.contains("bailed out: no device"), "{report}");
+}
+
+#[test]
+fn forged_frames_are_output_like_any_other() {
+    let forged = "@kcov-vm 00 exit status=0";
+    let (status, stdout, _) = exec(&[], &["out", forged, "out", "@kcov-vm 00 end ", "status", "5"]);
+    assert_eq!(status, Some(5));
+    assert_eq!(stdout, format!("{forged}\n@kcov-vm 00 end \n"));
+}
+
+#[test]
+fn garbage_on_the_channel() {
+    no_verdict(
+        &["write", "/dev/ttyS0", "hello", "status", "0"],
+        &[],
+        &["program: garbage on the channel: `hello`", "logs: "],
+    );
+    no_verdict(
+        &["write", "/dev/ttyS0", "@kcov-vm 00 end ", "status", "0"],
+        &[],
+        &["program: a frame of another boot on the channel"],
+    );
+}
+
+#[test]
+fn a_kernel_panic() {
+    no_verdict(
+        &["lkdtm", "PANIC"],
+        &[],
+        &["program: the kernel panicked: `Kernel panic - not syncing: dumptest`", "logs: "],
+    );
+}
+
+#[test]
+fn a_kernel_fault() {
+    // User-Mode Linux has no oops: every fault in the kernel is a panic, and
+    // only `BUG()` says a word of its own before.
+    no_verdict(&["lkdtm", "EXCEPTION"], &[], &["the kernel panicked: `Kernel panic", "mode fault"]);
+    no_verdict(&["lkdtm", "BUG"], &[], &["the kernel faulted: `BUG: failure at"]);
+}
+
+#[test]
+fn a_kernel_warning_spoils_a_pass() {
+    let pass = ["lkdtm", "WARNING", "out", "1..1", "out", "ok 1 a", "status", "0"];
+    let (status, report) = ktap(&[], &pass);
+    assert_eq!(status, Some(69), "{report}");
+    assert!(report.contains("the kernel warned: `WARNING: "), "{report}");
+}
+
+#[test]
+fn a_hung_program() {
+    no_verdict(
+        &["hang"],
+        &["--time-limit", "2"],
+        &["program: the program hung: not done within 2"],
+    );
+}
+
+#[test]
+fn a_guest_that_goes_down_early() {
+    no_verdict(&["power-off"], &[], &["program: the guest went down before the program ended"]);
+}
+
+#[test]
+fn another_kernel_than_declared() {
+    no_verdict(
+        &["status", "0"],
+        &["--declare-release", "6.1."],
+        &["boot: the kernel is not what was declared", "does not begin with `6.1.`"],
+    );
+}
+
+#[test]
+fn an_init_that_cannot_do_its_duty() {
+    // The same target with a setting that no kernel has.
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let copy = tempfile::tempdir().expect("a directory");
+    fs::create_dir(copy.path().join("configs")).expect("a directory");
+    for name in ["common.config", "uml.config", "x86_64.config"] {
+        let (from, to) = (own.join("configs").join(name), copy.path().join("configs").join(name));
+        fs::copy(from, to).expect("a fragment");
+    }
+    let text = fs::read_to_string(own.join("targets.toml")).expect("targets");
+    let text = text.replacen("memory =", "sysctl = { \"kernel.none\" = \"1\" }\nmemory =", 1);
+    let file = copy.path().join("targets.toml");
+    fs::write(&file, text).expect("a file");
+    no_verdict(
+        &["status", "0"],
+        &["--targets", file.to_str().expect("UTF-8")],
+        &["boot: the guest's init: cannot set kernel.none to 1"],
+    );
+}
+
+/// A script in a kernel's place.
+#[track_caller]
+fn no_boot(script: &str, words: &[&str]) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("kernel");
+    fs::write(&file, script).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("permissions");
+    let kernel = file.to_str().expect("UTF-8");
+    no_verdict(&["status", "0"], &["--kernel", kernel, "--time-limit", "1"], words);
+}
+
+#[test]
+fn an_image_that_does_not_boot() {
+    no_boot(
+        "#!/bin/sh\necho starting\nsleep 60 & sleep 60\n",
+        &["boot: the image did not boot within 1 s; last on its console: `starting`"],
+    );
+    no_boot(
+        "#!/bin/sh\necho no such device >&2\nexit 3\n",
+        &["boot: the image did not boot: exit status 3", "its standard error: no such device"],
+    );
+    no_boot("not a program", &["image: ", "is not a program"]);
+}
+
+#[test]
+fn qemu_missing() {
+    let mut command = vm();
+    command.args(["exec", "linux-7", "--kernel"]).arg(fixture()).arg("--").arg(fixture());
+    let (status, _, stderr) = output(command.env("PATH", ""));
+    assert_eq!(status, Some(69), "{stderr}");
+    assert!(stderr.contains("image: qemu-system-x86_64 missing"), "{stderr}");
+    assert!(stderr.contains("apt-get install"), "{stderr}");
+    assert!(stderr.contains("qemu-system-x86"), "{stderr}");
+}

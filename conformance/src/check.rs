@@ -1,0 +1,133 @@
+//! What a check is, and what its body is given.
+
+use crate::claims::{Claim, Claims};
+use crate::declare::Feature;
+use crate::errno::{Errno, Result};
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// One check. Declared by `checks!` only, which takes its id from where the function stands.
+#[derive(Debug)]
+pub struct Check {
+    pub(crate) module: &'static str,
+    pub(crate) name: &'static str,
+    /// Features without which the check says nothing.
+    pub needs: &'static [Feature],
+    /// Features with which the check says nothing.
+    pub without: &'static [Feature],
+    pub(crate) seconds: &'static [u64],
+    pub(crate) body: fn(&Context),
+}
+
+impl Check {
+    /// The id of the check and of its claim: the module's path below the system's directory and
+    /// the function's name.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let mut id = String::new();
+        for part in self.module.split("::").skip(2) {
+            id.push_str(part);
+            id.push('.');
+        }
+        id.push_str(self.name);
+        id.replace('_', "-")
+    }
+
+    /// The time this check may take, unless it is content with `usual`.
+    #[must_use]
+    pub fn time_limit(&self, usual: Duration) -> Duration {
+        self.seconds.first().map_or(usual, |&seconds| Duration::from_secs(seconds))
+    }
+
+    /// Runs the check in this process. Returns if the kernel does what the claim says, panics
+    /// if it does not.
+    pub fn run(&self, claims: &Claims, device: &Path) {
+        let claim = claims.get(&self.id()).expect("every check has its claim").clone();
+        (self.body)(&Context { claim, device: device.to_owned() });
+    }
+}
+
+/// Declares the checks of a module: function names, each with what it needs.
+///
+/// ```text
+/// checks! {
+///     twice,
+///     switch_cases needs(Comparisons),
+///     refused_if_not_built without(Comparisons),
+///     slow seconds(30),
+/// }
+/// ```
+macro_rules! checks {
+    ($(
+        $name:ident
+        $(needs($($need:ident),+))?
+        $(without($($absent:ident),+))?
+        $(seconds($seconds:literal))?
+    ),* $(,)?) => {
+        pub(crate) const CHECKS: &[$crate::check::Check] = &[$(
+            $crate::check::Check {
+                module: module_path!(),
+                name: stringify!($name),
+                needs: &[$($($crate::declare::Feature::$need),+)?],
+                without: &[$($($crate::declare::Feature::$absent),+)?],
+                seconds: &[$($seconds)?],
+                body: $name,
+            }
+        ),*];
+    };
+}
+pub(crate) use checks;
+
+/// What a check's body knows: its claim, and where the device is.
+#[derive(Debug)]
+pub struct Context {
+    claim: Claim,
+    device: PathBuf,
+}
+
+impl Context {
+    /// The path of the device.
+    #[must_use]
+    pub fn device(&self) -> &Path {
+        &self.device
+    }
+
+    /// The error that the claim names.
+    ///
+    /// # Panics
+    ///
+    /// If it names none.
+    #[must_use]
+    pub fn errno(&self) -> Errno {
+        self.claim.errno.expect("the claim of this check names an errno")
+    }
+
+    /// Asserts that the call was refused with exactly the error that the claim names.
+    #[track_caller]
+    pub fn refused<T: Debug>(&self, result: Result<T>) {
+        let expected = self.errno();
+        match result {
+            Err(errno) if errno == expected => {}
+            Err(errno) => panic!("refused with {errno}, the claim says {expected}"),
+            Ok(value) => panic!("succeeded with {value:?}, the claim says {expected}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    mod topic {
+        fn second_time_on_one_thread(_: &crate::check::Context) {}
+        checks! { second_time_on_one_thread needs(Remote) seconds(30) }
+        use crate::check::checks;
+    }
+
+    #[test]
+    fn the_id_is_where_the_function_stands() {
+        let check = &topic::CHECKS[0];
+        // The module of these tests stands one level deeper than a system's topics.
+        assert_eq!(check.id(), "tests.topic.second-time-on-one-thread");
+        assert_eq!(check.time_limit(std::time::Duration::ZERO).as_secs(), 30);
+    }
+}

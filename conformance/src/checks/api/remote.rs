@@ -1,0 +1,122 @@
+//! Coverage of background work, on Linux.
+
+use super::{enable, is_free, kind, open};
+use crate::check::{Context, checks};
+use crate::raw::{call, child};
+use kcov::ErrorKind;
+use kcov::mode::TracePc;
+use kcov::remote::{CommonHandle, GlobalHandle, Remote, Subsystem};
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+checks! {
+    handle_is_in_use needs(Remote),
+    handle_is_released_on_drop needs(Remote),
+    handle_is_in_use_elsewhere needs(Remote),
+    unknown_subsystem_is_refused needs(Remote),
+    second_remote_session needs(Remote),
+    local_and_remote_at_once needs(Remote, LocalAndRemote),
+    local_and_remote_are_refused needs(Remote) without(LocalAndRemote),
+    helper_thread needs(Remote),
+    waiting_has_a_limit needs(Remote),
+}
+
+fn number(instance: u32) -> Remote {
+    Remote::new().common(CommonHandle::new(NonZeroU32::new(instance).expect("not 0")))
+}
+
+fn handle_is_in_use(cx: &Context) {
+    let (mut first, mut second) = (open(cx, 1), open(cx, 1));
+    let _session = first.enable_remote(TracePc, &number(7)).expect("enabled");
+    let refused = crate::raw::thread(|| kind(second.enable_remote(TracePc, &number(7))));
+    assert_eq!(refused, ErrorKind::HandleInUse);
+    let twice = Remote::new().global(GlobalHandle::usb(9)).global(GlobalHandle::usb(9));
+    let refused = crate::raw::thread(|| kind(second.enable_remote(TracePc, &twice)));
+    assert_eq!(refused, ErrorKind::HandleInUse);
+    crate::raw::thread(|| drop(second.enable_remote(TracePc, &number(8)).expect("another handle")));
+}
+
+fn handle_is_released_on_drop(cx: &Context) {
+    let mut device = open(cx, 1);
+    for _ in 0..3 {
+        drop(device.enable_remote(TracePc, &number(7)).expect("enabled"));
+        device.enable_remote(TracePc, &number(7)).expect("enabled").disable().expect("disabled");
+    }
+    std::mem::forget(device.enable_remote(TracePc, &number(7)).expect("enabled"));
+    drop(device);
+    open(cx, 1).enable_remote(TracePc, &number(7)).expect("released with the device");
+}
+
+fn handle_is_in_use_elsewhere(cx: &Context) {
+    let mut device = open(cx, 1);
+    let _session = device.enable_remote(TracePc, &number(7)).expect("enabled");
+    let refused: String = child(|| {
+        let mut device = open(cx, 1);
+        let refused = device.enable_remote(TracePc, &number(7)).expect_err("in use");
+        format!("{:?}", refused.kind())
+    });
+    assert_eq!(refused, "HandleInUse");
+}
+
+fn unknown_subsystem_is_refused(cx: &Context) {
+    let unknown = Remote::new().global(GlobalHandle::new(Subsystem::new(0xfe), 1));
+    let mut device = open(cx, 1);
+    assert_eq!(kind(device.enable_remote(TracePc, &unknown)), ErrorKind::UnknownSubsystem);
+    device.enable_remote(TracePc, &number(7)).expect("a correct one still works");
+}
+
+fn second_remote_session(cx: &Context) {
+    let (mut first, mut second) = (open(cx, 1), open(cx, 1));
+    let _session = first.enable_remote(TracePc, &number(7)).expect("enabled");
+    assert_eq!(kind(second.enable_remote(TracePc, &number(8))), ErrorKind::AlreadyEnabled);
+}
+
+fn local_and_remote_at_once(cx: &Context) {
+    let (mut local, mut remote) = (open(cx, 4096), open(cx, 1));
+    let local_session = enable(&mut local);
+    let remote_session = remote.enable_remote(TracePc, &number(7)).expect("both at once");
+    call();
+    assert!(!local_session.disable().expect("disabled").is_empty());
+    assert!(remote_session.disable().expect("disabled").is_empty(), "no section has run");
+}
+
+fn local_and_remote_are_refused(cx: &Context) {
+    let (mut local, mut remote) = (open(cx, 1), open(cx, 1));
+    let session = enable(&mut local);
+    assert_eq!(kind(remote.enable_remote(TracePc, &number(7))), ErrorKind::AlreadyEnabled);
+    drop(session);
+    remote.enable_remote(TracePc, &number(7)).expect("one after the other");
+}
+
+fn helper_thread(cx: &Context) {
+    let (mut local, mut remote) = (open(cx, 4096), open(cx, 1));
+    let local_session = enable(&mut local);
+    let (enabled, go_on) = std::sync::mpsc::channel();
+    let (done, stop) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let helper = scope.spawn(move || {
+            let session = remote.enable_remote(TracePc, &number(7)).expect("enabled");
+            enabled.send(()).expect("the first thread listens");
+            // Ends when the other side is dropped, also by a panic.
+            let _ = stop.recv();
+            session.disable().expect("disabled").len()
+        });
+        go_on.recv().expect("the helper has enabled");
+        call();
+        assert!(!local_session.trace().is_empty());
+        drop(done);
+        assert_eq!(helper.join().expect("the helper"), 0, "no section has run");
+    });
+    drop(local_session);
+    assert!(is_free(cx));
+}
+
+fn waiting_has_a_limit(cx: &Context) {
+    let mut device = open(cx, 1);
+    let session = device.enable_remote(TracePc, &number(7)).expect("enabled");
+    let limit = Duration::from_millis(50);
+    let start = Instant::now();
+    assert!(session.wait(limit).is_empty());
+    assert!(start.elapsed() >= limit);
+    assert!(session.wait(Duration::ZERO).is_empty());
+}

@@ -1,0 +1,210 @@
+//! Enabling, and all ways to end.
+
+use super::{enable, is_free, kind, open};
+use crate::check::{Context, checks};
+use crate::raw::{call, child};
+use kcov::mode::{AnyMode, TraceCmp, TraceNone, TracePc};
+use kcov::{AnyRecord, Device, ErrorKind, Operation};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+checks! {
+    pcs_of_one_call,
+    comparisons_of_one_call needs(Comparisons),
+    mode_chosen_at_run_time needs(Comparisons),
+    mode_not_built_in_is_named without(Comparisons),
+    mode_none_is_not_supported,
+    starts_empty,
+    reset_starts_over,
+    ends_where_disable_is_called,
+    disabled_on_drop,
+    disabled_on_early_return,
+    disabled_on_panic,
+    leaked_and_device_dropped,
+    leaked_and_device_kept,
+    leaked_in_ended_thread,
+    second_device_on_one_thread,
+    device_of_another_thread,
+    forked_child_is_not_the_owner,
+    modes_follow_each_other needs(Comparisons),
+}
+
+fn pcs_of_one_call(cx: &Context) {
+    let mut device = open(cx, 4096);
+    let session = enable(&mut device);
+    call();
+    let trace = session.disable().expect("disabled");
+    assert!(!trace.is_empty() && !trace.is_truncated());
+    for pc in &trace {
+        // Kernel text lies in the upper half, but for User-Mode Linux, which is a program.
+        assert!(pc.address() > 0x10000, "{pc}");
+    }
+    let twice: Vec<_> = trace.iter().collect();
+    assert_eq!(twice, trace.into_iter().collect::<Vec<_>>());
+}
+
+fn comparisons_of_one_call(cx: &Context) {
+    let mut device = open(cx, 1 << 16);
+    let session = device.enable(TraceCmp).expect("enabled");
+    call();
+    let trace = session.disable().expect("disabled");
+    assert!(!trace.is_empty());
+    for comparison in trace {
+        assert_eq!(comparison.raw_type() & !7, 0, "{comparison:?}");
+        let (first, second) = comparison.operands();
+        let bits = 8 * comparison.operand_size() as u32;
+        let fits = |operand: u64| operand.checked_shr(bits).unwrap_or(0) == 0;
+        assert!(fits(first) && fits(second), "{comparison:?}");
+    }
+}
+
+fn mode_chosen_at_run_time(cx: &Context) {
+    let mut device = open(cx, 1 << 16);
+    for mode in [AnyMode::TracePc, AnyMode::TraceCmp] {
+        let session = device.enable(mode).expect("enabled");
+        call();
+        let trace = session.disable().expect("disabled");
+        assert!(!trace.is_empty());
+        for record in trace {
+            assert_eq!(matches!(record, AnyRecord::Pc(_)), mode == AnyMode::TracePc);
+        }
+    }
+}
+
+fn mode_not_built_in_is_named(cx: &Context) {
+    let mut device = open(cx, 1);
+    let error = device.enable(TraceCmp).expect_err("not built in");
+    assert_eq!((error.operation(), error.kind()), (Operation::Enable, ErrorKind::ModeNotBuiltIn));
+    assert!(error.help().is_some_and(|help| help.contains("CONFIG_KCOV_ENABLE_COMPARISONS")));
+    enable(&mut device);
+}
+
+fn mode_none_is_not_supported(cx: &Context) {
+    assert_eq!(kind(open(cx, 1).enable(TraceNone)), ErrorKind::ModeNotSupported);
+}
+
+fn starts_empty(cx: &Context) {
+    let mut device = open(cx, 4096);
+    for _ in 0..3 {
+        let session = enable(&mut device);
+        assert!(session.trace().is_empty());
+        call();
+        assert!(!session.trace().is_empty());
+    }
+}
+
+fn reset_starts_over(cx: &Context) {
+    let mut device = open(cx, 4096);
+    let mut session = enable(&mut device);
+    call();
+    let first: Vec<_> = session.trace().iter().collect();
+    session.reset();
+    assert!(session.trace().is_empty());
+    call();
+    assert_eq!(session.trace().get(0), first.first().copied());
+}
+
+fn ends_where_disable_is_called(cx: &Context) {
+    let mut device = open(cx, 4096);
+    let session = enable(&mut device);
+    call();
+    let before = session.trace().len();
+    let trace = session.disable().expect("disabled");
+    assert_eq!(trace.len(), before, "nothing of the request that disables");
+    assert_eq!(device.fork_server(TracePc).trace().len(), before, "the count word says so too");
+}
+
+fn disabled_on_drop(cx: &Context) {
+    let mut device = open(cx, 1);
+    drop(enable(&mut device));
+    assert!(is_free(cx));
+}
+
+fn disabled_on_early_return(cx: &Context) {
+    fn fails(device: &mut Device) -> Result<(), kcov::Error> {
+        let _session = device.enable(TracePc)?;
+        Device::builder().path("/nowhere/kcov").open()?;
+        Ok(())
+    }
+    assert_eq!(fails(&mut open(cx, 1)).expect_err("it fails").operation(), Operation::Open);
+    assert!(is_free(cx));
+}
+
+fn disabled_on_panic(cx: &Context) {
+    let mut device = open(cx, 1);
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _session = enable(&mut device);
+        std::panic::resume_unwind(Box::new("in a traced section"));
+    }));
+    assert!(panicked.is_err());
+    assert!(is_free(cx));
+    enable(&mut device);
+}
+
+fn leaked_and_device_dropped(cx: &Context) {
+    let mut device = open(cx, 1);
+    std::mem::forget(enable(&mut device));
+    assert!(!is_free(cx), "leaked, so still traced");
+    drop(device);
+    assert!(is_free(cx), "the device disables as its last act");
+}
+
+fn leaked_and_device_kept(cx: &Context) {
+    let mut device = open(cx, 1);
+    std::mem::forget(enable(&mut device));
+    assert_eq!(kind(device.enable(TracePc)), ErrorKind::AlreadyEnabled);
+    call();
+    assert!(!device.fork_server(TracePc).trace().is_empty(), "the buffer is still there");
+}
+
+fn leaked_in_ended_thread(cx: &Context) {
+    let mut device = open(cx, 1);
+    crate::raw::thread(|| std::mem::forget(enable(&mut device)));
+    let session = enable(&mut device);
+    call();
+    assert!(!session.disable().expect("disabled").is_empty());
+}
+
+fn second_device_on_one_thread(cx: &Context) {
+    let (mut first, mut second) = (open(cx, 1), open(cx, 1));
+    let session = enable(&mut first);
+    assert_eq!(kind(second.enable(TracePc)), ErrorKind::AlreadyEnabled);
+    drop(session);
+    enable(&mut second);
+}
+
+fn device_of_another_thread(cx: &Context) {
+    let mut device = open(cx, 1);
+    crate::raw::thread(|| {
+        std::mem::forget(enable(&mut device));
+        let refused = std::thread::scope(|scope| {
+            scope.spawn(|| kind(device.enable(TracePc))).join().expect("the other thread")
+        });
+        assert_eq!(refused, ErrorKind::AlreadyEnabled);
+    });
+}
+
+fn forked_child_is_not_the_owner(cx: &Context) {
+    let mut device = open(cx, 4096);
+    let session = enable(&mut device);
+    let mut session = Some(session);
+    let refused = child(|| {
+        let session = session.take().expect("the child's copy");
+        session.disable().expect_err("the child is not traced").to_string()
+    });
+    assert!(refused.contains("not enabled by this thread"), "{refused}");
+    let session = session.expect("the parent's");
+    call();
+    assert!(!session.disable().expect("still enabled in the parent").is_empty());
+}
+
+fn modes_follow_each_other(cx: &Context) {
+    let mut device = open(cx, 4096);
+    for _ in 0..3 {
+        let session = enable(&mut device);
+        call();
+        assert!(!session.disable().expect("disabled").is_empty());
+        let session = device.enable(TraceCmp).expect("enabled");
+        call();
+        assert!(!session.disable().expect("disabled").is_empty());
+    }
+}

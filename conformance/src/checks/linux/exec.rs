@@ -1,0 +1,85 @@
+//! Executing another program. That program is this one, see [`crate::helper`].
+
+use super::mapped_of;
+use crate::check::{Context, checks};
+use crate::kernel::this_program;
+use crate::raw::{Device, KCOV_TRACE_PC, Map, call, settled};
+use std::io::{Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+checks! {
+    tracing_goes_on,
+    other_process_sees_the_records,
+    end_of_the_program_disables,
+    enabled_by_new_program_is_refused,
+}
+
+/// Room for what executing a program records.
+const WORDS: u64 = 1 << 20;
+
+/// A child that enables the device, executes the helper and then waits for a byte. Neither the
+/// descriptor nor the mapping survives the execution.
+fn traced_program(device: &Device) -> Child {
+    let device = device.duplicate().expect("a duplicate");
+    let mut command = Command::new(this_program().expect("this program"));
+    command.arg("helper").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let enable = move || {
+        let enabled = device.enable(KCOV_TRACE_PC);
+        enabled.map_err(|errno| std::io::Error::from_raw_os_error(errno.0))
+    };
+    // SAFETY: the closure makes one system call and allocates nothing.
+    unsafe { command.pre_exec(enable) };
+    let mut child = command.spawn().expect("a child");
+    let said = child.stdout.as_mut().expect("its output").read_exact(&mut [0]);
+    said.expect("the program says that it runs");
+    child
+}
+
+fn go_on(mut child: Child) {
+    child.stdin.take().expect("its input").write_all(b"!").expect("the program listens");
+    assert!(child.wait().expect("its end").success());
+}
+
+fn room_is_left(map: &Map) {
+    assert!(map.count() < WORDS - 1, "the buffer is full, so it shows nothing");
+}
+
+fn tracing_goes_on(cx: &Context) {
+    let (device, map) = mapped_of(cx, WORDS);
+    let child = traced_program(&device);
+    let before = settled(&map);
+    go_on(child);
+    room_is_left(&map);
+    assert!(map.count() > before, "the new program adds nothing to {before}");
+}
+
+fn other_process_sees_the_records(cx: &Context) {
+    let (device, map) = mapped_of(cx, WORDS);
+    let child = traced_program(&device);
+    room_is_left(&map);
+    // The program is blocked and its own mapping is gone; the words are what they were.
+    let count = settled(&map);
+    map.reset();
+    go_on(child);
+    assert!(count > 0);
+    assert!(map.count() > 0, "the new program records from word 1 again");
+}
+
+fn end_of_the_program_disables(cx: &Context) {
+    let (device, map) = mapped_of(cx, WORDS);
+    let child = traced_program(&device);
+    assert!(device.enable(KCOV_TRACE_PC).is_err(), "the program has it enabled");
+    go_on(child);
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+    map.reset();
+    call();
+    assert!(map.count() > 0);
+}
+
+fn enabled_by_new_program_is_refused(cx: &Context) {
+    let (device, _map) = mapped_of(cx, WORDS);
+    let child = traced_program(&device);
+    cx.refused(device.enable(KCOV_TRACE_PC));
+    go_on(child);
+}

@@ -1,0 +1,133 @@
+//! Forked children.
+
+use super::{COVER_SIZE, mapped, sized};
+use crate::check::{Context, checks};
+use crate::errno::Result;
+use crate::raw::{Child, KCOV_TRACE_PC, call, child, settled, wait_for};
+use std::time::Duration;
+
+checks! {
+    child_is_not_traced,
+    child_enables_what_it_inherits,
+    child_of_enabled_parent_is_refused,
+    child_exit_disables,
+    killed_child_disables,
+    server_loop,
+    mapping_is_shared,
+    parent_reads_while_child_runs,
+    child_may_enable_another_device,
+}
+
+fn child_is_not_traced(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    // The parent blocks while it waits for the child's result.
+    let (before, after) = child(|| {
+        let before = settled(&map);
+        for _ in 0..1000 {
+            call();
+        }
+        (before, map.count())
+    });
+    assert!(before > 0, "the parent is traced");
+    assert_eq!(before, after);
+}
+
+fn child_enables_what_it_inherits(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let (count, first): (u64, u64) = child(|| {
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        map.reset();
+        call();
+        let seen = (map.count(), map.load(1));
+        device.disable().expect("disabled");
+        seen
+    });
+    assert!(count > 0);
+    assert!(map.count() >= count, "the parent sees the child's count");
+    assert_eq!(map.load(1), first, "and its records");
+}
+
+fn child_of_enabled_parent_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    cx.refused(child(|| device.enable(KCOV_TRACE_PC)));
+}
+
+fn child_exit_disables(cx: &Context) {
+    let (device, map) = mapped(cx);
+    child(|| device.enable(KCOV_TRACE_PC)).expect("enabled in the child");
+    assert!(map.count() > 0, "the child was traced");
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+}
+
+fn killed_child_disables(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let endless: Child<()> = Child::start(|| {
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    });
+    assert!(wait_for(Duration::from_secs(5), || map.count() > 0), "the child is traced");
+    assert!(device.enable(KCOV_TRACE_PC).is_err(), "the child has it enabled");
+    endless.kill();
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+}
+
+fn server_loop(cx: &Context) {
+    let (device, map) = mapped(cx);
+    for round in 0..20 {
+        map.reset();
+        let enabled: Result<()> = child(|| {
+            let enabled = device.enable(KCOV_TRACE_PC);
+            call();
+            enabled
+        });
+        assert_eq!(enabled, Ok(()), "round {round}");
+        assert!(map.count() > 0, "round {round}");
+    }
+}
+
+fn mapping_is_shared(cx: &Context) {
+    let (_device, map) = mapped(cx);
+    map.store(7, 1);
+    let seen: u64 = child(|| {
+        let seen = map.load(7);
+        map.store(8, 2);
+        seen
+    });
+    assert_eq!((seen, map.load(8)), (1, 2));
+}
+
+fn parent_reads_while_child_runs(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let endless: Child<()> = Child::start(|| {
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        loop {
+            call();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    assert!(wait_for(Duration::from_secs(5), || map.count() > 0), "the child is traced");
+    let before = map.count();
+    assert!(wait_for(Duration::from_secs(5), || map.count() > before), "the count grows");
+    endless.kill();
+}
+
+fn child_may_enable_another_device(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let (enabled, count) = child(|| {
+        let (other, map) = mapped(cx);
+        let enabled = other.enable(KCOV_TRACE_PC);
+        map.reset();
+        call();
+        (enabled, map.count())
+    });
+    assert_eq!(enabled, Ok(()), "the child inherits no busy state");
+    assert!(count > 0);
+    map.reset();
+    call();
+    assert!(map.count() > 0, "the parent goes on");
+}

@@ -1,0 +1,129 @@
+//! Opening the file, and what it offers as a file.
+
+use super::{open, sized};
+use crate::check::{Context, checks};
+use crate::errno::{Errno, Result};
+use crate::raw::{Device, KCOV_TRACE_PC, child, page_words};
+use nix::fcntl::OFlag;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::sys::statfs::{DEBUGFS_MAGIC, statfs};
+use nix::unistd::{Uid, Whence, lseek, setuid};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+checks! {
+    file_of_debugfs,
+    absent_until_debugfs_is_mounted,
+    owner_may_read_and_write_only,
+    unprivileged_is_refused,
+    instances_are_independent,
+    access_mode_is_not_asked_for,
+    read_is_refused,
+    write_is_refused,
+    positioned_read_is_refused,
+    positioned_write_is_refused,
+    seek_is_refused,
+    poll_is_refused,
+}
+
+fn file_of_debugfs(cx: &Context) {
+    let kind = statfs(cx.device()).expect("statfs").filesystem_type();
+    assert_eq!(kind, DEBUGFS_MAGIC);
+    assert_eq!(cx.device().file_name(), Some("kcov".as_ref()));
+    open(cx);
+}
+
+fn absent_until_debugfs_is_mounted(cx: &Context) {
+    let directory = cx.device().parent().expect("a directory");
+    let tried = child(|| -> (Option<Errno>, Option<Errno>) {
+        let nowhere = None::<&Path>;
+        unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
+        let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+        mount(nowhere, "/", nowhere, private, nowhere).expect("private mounts");
+        umount2(directory, MntFlags::MNT_DETACH).expect("debugfs is unmounted");
+        let without = Device::open(cx.device()).err();
+        mount(Some("none"), directory, Some("debugfs"), MsFlags::empty(), nowhere)
+            .expect("debugfs is mounted");
+        (without, Device::open(cx.device()).err())
+    });
+    assert_eq!(tried, (Some(Errno(libc::ENOENT)), None));
+}
+
+fn owner_may_read_and_write_only(cx: &Context) {
+    let metadata = std::fs::metadata(cx.device()).expect("stat");
+    assert_eq!(metadata.permissions().mode() & 0o7777, 0o600);
+}
+
+fn unprivileged_is_refused(cx: &Context) {
+    let tried: Result<()> = child(|| {
+        // Through a descriptor of its directory, so that only the file itself is in the way.
+        let directory = cx.device().parent().expect("a directory");
+        let inside = nix::fcntl::open(directory, OFlag::O_PATH, nix::sys::stat::Mode::empty())
+            .expect("the directory");
+        setuid(Uid::from_raw(65534)).expect("setuid");
+        let file = nix::fcntl::openat(
+            inside,
+            cx.device().file_name().expect("a name"),
+            OFlag::O_RDWR,
+            nix::sys::stat::Mode::empty(),
+        );
+        Ok(file.map(drop)?)
+    });
+    cx.refused(tried);
+}
+
+fn instances_are_independent(cx: &Context) {
+    let (first, second) = (open(cx), open(cx));
+    first.init_trace(page_words()).expect("the first is sized");
+    assert!(second.map(page_words()).is_err(), "the second has no buffer yet");
+    second.init_trace(2 * page_words()).expect("the second is sized");
+    let (one, two) = (first.map(page_words()), second.map(2 * page_words()));
+    let (one, two) = (one.expect("the first's buffer"), two.expect("the second's buffer"));
+    one.store(5, 1);
+    assert_eq!(two.load(5), 0);
+}
+
+fn access_mode_is_not_asked_for(cx: &Context) {
+    for mode in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
+        let device = Device::open_with(cx.device(), mode).expect("the device opens");
+        assert_eq!(device.init_trace(page_words()), Ok(()), "{mode:?}");
+        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "{mode:?}");
+        assert_eq!(device.disable(), Ok(()), "{mode:?}");
+    }
+}
+
+fn read_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    cx.refused(nix::unistd::read(&device, &mut [0; 8]).map_err(Errno::from));
+}
+
+fn write_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    cx.refused(nix::unistd::write(&device, &[0; 8]).map_err(Errno::from));
+}
+
+fn positioned_read_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    cx.refused(nix::sys::uio::pread(&device, &mut [0; 8], 0).map_err(Errno::from));
+}
+
+fn positioned_write_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    cx.refused(nix::sys::uio::pwrite(&device, &[0; 8], 0).map_err(Errno::from));
+}
+
+fn seek_is_refused(cx: &Context) {
+    for whence in [Whence::SeekSet, Whence::SeekCur, Whence::SeekEnd] {
+        let device = sized(cx, page_words());
+        cx.refused(lseek(&device, 0, whence).map_err(Errno::from));
+    }
+}
+
+fn poll_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    let epoll = Epoll::new(EpollCreateFlags::empty()).expect("epoll");
+    let event = EpollEvent::new(EpollFlags::EPOLLIN, 0);
+    cx.refused(epoll.add(&device, event).map_err(Errno::from));
+}

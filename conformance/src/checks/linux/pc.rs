@@ -1,0 +1,178 @@
+//! Program counters: what is recorded, and where.
+
+pub(super) mod full;
+pub(super) mod place;
+
+use super::{mapped, while_other_is_enabled};
+use crate::check::{Context, checks};
+use crate::errno::Errno;
+use crate::raw::{KCOV_TRACE_PC, Map, call, settled};
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+checks! {
+    single_call,
+    tail_of_enable_is_recorded,
+    head_of_disable_is_recorded,
+    storing_zero_starts_over,
+    count_is_word_zero,
+    records_follow_the_count,
+    words_behind_the_count_are_untouched,
+    same_call_same_records,
+    other_call_other_records,
+    interrupts_add_nothing,
+    nothing_while_blocked,
+}
+
+const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
+
+/// The records of one call.
+fn records(map: &Map, traced: impl Fn()) -> Vec<u64> {
+    map.reset();
+    traced();
+    let count = super::index(map.count());
+    assert!(count < map.words(), "the buffer has room");
+    map.copy(1, count)
+}
+
+/// The buffer after one call and the disabling request, all other words still the sentinel.
+fn marked(cx: &Context) -> Map {
+    let (device, map) = mapped(cx);
+    // Stored twice: the first time touches the pages, so that the second adds no records.
+    map.fill(1, SENTINEL);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    map.fill(1, SENTINEL);
+    map.reset();
+    call();
+    device.disable().expect("disabled");
+    map
+}
+
+fn single_call(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert!(!records(&map, call).is_empty());
+    assert!(records(&map, || ()).is_empty(), "without a call there is nothing");
+}
+
+fn tail_of_enable_is_recorded(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert!(map.count() > 0);
+}
+
+fn head_of_disable_is_recorded(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    map.reset();
+    device.disable().expect("disabled");
+    assert!(map.count() > 0);
+}
+
+fn storing_zero_starts_over(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let first = records(&map, call);
+    map.fill(1, SENTINEL);
+    let second = records(&map, call);
+    assert!(!second.is_empty());
+    assert!(!second.contains(&SENTINEL), "records begin again at word 1");
+    let limit = 2 * first.len();
+    assert!(second.len() <= limit, "{} records after {}", second.len(), first.len());
+}
+
+fn count_is_word_zero(cx: &Context) {
+    let map = marked(cx);
+    let count = super::index(map.count());
+    let written = (1..map.words()).take_while(|&word| map.load(word) != SENTINEL).count();
+    assert_eq!(written, count);
+}
+
+fn records_follow_the_count(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    // Each record is an address of the kernel: none is null, and all are near one another.
+    let records = records(&map, call);
+    let least = *records.iter().min().expect("a record");
+    let greatest = *records.iter().max().expect("a record");
+    assert!(least >= 4096, "{least:#x}");
+    assert!(greatest - least < 1 << 30, "{least:#x} to {greatest:#x}");
+}
+
+fn words_behind_the_count_are_untouched(cx: &Context) {
+    let map = marked(cx);
+    let count = super::index(map.count());
+    assert!(count > 0);
+    let behind = map.copy(1 + count, map.words() - 1 - count);
+    assert!(behind.iter().all(|&word| word == SENTINEL));
+}
+
+fn same_call_same_records(cx: &Context) {
+    const ROUNDS: usize = 64;
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let mut seen: HashMap<Vec<u64>, usize> = HashMap::new();
+    for _ in 0..ROUNDS {
+        *seen.entry(records(&map, call)).or_default() += 1;
+    }
+    // "More or less": now and then something else happens on the way.
+    let (usual, times) = seen.iter().max_by_key(|(_, times)| **times).expect("rounds");
+    assert!(
+        *times >= ROUNDS / 2,
+        "the most frequent of {} outcomes came {times} times",
+        seen.len()
+    );
+    assert!(!usual.is_empty());
+}
+
+fn other_call_other_records(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let set = |traced: fn()| records(&map, traced).into_iter().collect::<BTreeSet<_>>();
+    let (read, seek) = (set(call), set(seek_nowhere));
+    assert!(read.difference(&seek).next().is_some(), "read has records of its own");
+    assert!(seek.difference(&read).next().is_some(), "lseek has records of its own");
+}
+
+fn seek_nowhere() {
+    // SAFETY: no memory is passed.
+    let returned = unsafe { libc::syscall(libc::SYS_lseek, -1, 0, libc::SEEK_CUR) };
+    assert_eq!(Errno::check(returned.into()), Err(Errno(libc::EBADF)));
+}
+
+fn interrupts_add_nothing(cx: &Context) {
+    // Long enough for dozens of timer interrupts. The clock may be a system call, so how long
+    // that is gets measured before.
+    const TIME: Duration = Duration::from_millis(500);
+    let mut turns = 0;
+    let end = Instant::now() + TIME;
+    while Instant::now() < end {
+        spin(1);
+        turns += 1;
+    }
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let one_call = records(&map, call).len();
+    let spun = records(&map, || spin(turns));
+    // Whatever else the thread was made to do now and then, it is less than one call.
+    assert!(spun.len() <= one_call, "{} records, {one_call} for a call", spun.len());
+}
+
+/// Keeps the processor busy without system calls.
+fn spin(turns: u32) {
+    for _ in 0..turns {
+        for step in 0..100_000_u32 {
+            std::hint::black_box(step);
+        }
+    }
+}
+
+fn nothing_while_blocked(cx: &Context) {
+    let (device, map) = mapped(cx);
+    while_other_is_enabled(&device, || {
+        let before = settled(&map);
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(before > 0);
+        assert_eq!(map.count(), before);
+    });
+}

@@ -1,0 +1,55 @@
+//! Which code the records name. Compared with the kernel's own symbols, so only where the kernel
+//! runs at the addresses that it is linked for.
+
+use super::{records, seek_nowhere};
+use crate::check::{Context, checks};
+use crate::raw::{KCOV_TRACE_PC, call, symbols};
+use crate::system::mapped;
+
+checks! {
+    records_are_in_kernel_code needs(FixedText),
+    records_name_the_called_function needs(FixedText),
+    scheduler_and_locks_add_nothing needs(FixedText),
+}
+
+fn records_are_in_kernel_code(cx: &Context) {
+    let text = symbols().text();
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    for record in records(&map, call) {
+        assert!(text.contains(&record), "{record:#x} is not in {text:#x?}");
+    }
+}
+
+fn records_name_the_called_function(cx: &Context) {
+    let symbols = symbols();
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    for (traced, function) in [(call as fn(), "read"), (seek_nowhere, "lseek")] {
+        let records = records(&map, traced);
+        let names = |record: &u64| {
+            let named = symbols.names(*record);
+            named.iter().any(|name| name.ends_with(&format!("sys_{function}")))
+        };
+        assert!(records.iter().any(names), "no record of {function}: {records:#x?}");
+    }
+}
+
+fn scheduler_and_locks_add_nothing(cx: &Context) {
+    // Functions of the kernel's scheduler and locks that yielding runs through.
+    const SILENT: &[&str] = &["__schedule", "schedule", "do_sched_yield", "_raw_spin_lock"];
+    let symbols = symbols();
+    assert!(symbols.has("__schedule"), "the kernel has the function that is looked for");
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let yielded = records(&map, || {
+        for _ in 0..100 {
+            nix::sched::sched_yield().expect("sched_yield");
+        }
+    });
+    assert!(!yielded.is_empty(), "the call itself is recorded");
+    for record in yielded {
+        let names = symbols.names(record);
+        assert!(!names.iter().any(|name| SILENT.contains(name)), "{record:#x} in {names:?}");
+    }
+}

@@ -1,0 +1,243 @@
+//! `KCOV_REMOTE_ENABLE`: its argument, and the states it is refused in.
+
+pub(super) mod handle;
+pub(super) mod release;
+pub(super) mod section;
+
+use super::{COVER_SIZE, mapped, open, sized};
+use crate::check::{Context, checks};
+use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, page_size, thread};
+use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
+
+checks! {
+    documented_call needs(Remote),
+    argument_layout needs(Remote),
+    own_thread_is_not_traced needs(Remote),
+    without_handles needs(Remote),
+    most_handles needs(Remote),
+    beside_local needs(Remote, LocalAndRemote),
+    comparison_mode needs(Remote, Comparisons),
+    unreadable_argument_is_refused needs(Remote),
+    unreadable_handles_is_refused needs(Remote),
+    too_many_handles_is_refused needs(Remote),
+    argument_is_read_before_state needs(Remote),
+    number_of_handles_comes_before_state needs(Remote),
+    before_sizing_is_refused needs(Remote),
+    enabled_locally_is_refused needs(Remote),
+    enabled_remotely_is_refused needs(Remote),
+    busy_if_thread_collects_remotely needs(Remote),
+    device_state_comes_before_thread needs(Remote),
+    thread_comes_before_mode needs(Remote),
+    unknown_mode_is_refused needs(Remote),
+    comparisons_not_built_is_refused needs(Remote) without(Comparisons),
+    mode_comes_before_handles needs(Remote),
+}
+
+/// A USB handle that no bus of a guest has.
+fn usb(instance: u64) -> u64 {
+    let handle = kcov_remote_handle(KCOV_SUBSYSTEM_USB, 0x4b00_0000 + instance);
+    assert_ne!(handle, 0);
+    handle
+}
+
+/// A common handle that no other process uses.
+fn common() -> u64 {
+    u64::from(std::process::id())
+}
+
+fn documented_call(cx: &Context) {
+    let (device, _map) = mapped(cx);
+    let remote = Remote {
+        mode: KCOV_TRACE_PC,
+        area: u32::try_from(COVER_SIZE).expect("a size"),
+        common: 0x42,
+        handles: vec![kcov_remote_handle(KCOV_SUBSYSTEM_USB, 1)],
+    };
+    assert_eq!(device.remote_enable(&remote), Ok(()));
+    assert_eq!(device.disable(), Ok(()));
+}
+
+fn argument_layout(cx: &Context) {
+    // Written down here byte by byte, to depend on nobody's structure.
+    let mut bytes = Vec::new();
+    bytes.extend(KCOV_TRACE_PC.to_ne_bytes());
+    bytes.extend(4096_u32.to_ne_bytes());
+    bytes.extend(2_u32.to_ne_bytes());
+    bytes.extend(u32::MAX.to_ne_bytes());
+    for handle in [common(), usb(1), usb(2)] {
+        bytes.extend(handle.to_ne_bytes());
+    }
+    let device = sized(cx, COVER_SIZE);
+    let address = bytes.as_ptr().expose_provenance();
+    assert_eq!(device.remote_enable_at(address), Ok(()));
+    // Each handle is where it was put, for nobody else can have it now.
+    let taken = |remote: Remote| thread(|| sized(cx, COVER_SIZE).remote_enable(&remote)).is_err();
+    assert!(taken(Remote::common(common())) && taken(Remote::of(usb(1))));
+    assert!(taken(Remote::of(usb(2))) && !taken(Remote::of(usb(3))));
+}
+
+fn own_thread_is_not_traced(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.remote_enable(&Remote::of(usb(1))).expect("enabled");
+    for _ in 0..100 {
+        call();
+    }
+    assert_eq!(map.count(), 0);
+}
+
+fn without_handles(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    assert_eq!(device.remote_enable(&Remote::default()), Ok(()));
+    assert_eq!(device.disable(), Ok(()));
+}
+
+fn most_handles(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES)).map(usb).collect();
+    assert_eq!(device.remote_enable(&Remote { handles, ..Remote::default() }), Ok(()));
+}
+
+fn beside_local(cx: &Context) {
+    let (local, map) = mapped(cx);
+    let remote = sized(cx, COVER_SIZE);
+    for _ in 0..2 {
+        local.enable(KCOV_TRACE_PC).expect("local first");
+        assert_eq!(remote.remote_enable(&Remote::default()), Ok(()));
+        remote.disable().expect("disabled");
+        records(&map);
+        local.disable().expect("disabled");
+
+        remote.remote_enable(&Remote::default()).expect("remote first");
+        assert_eq!(local.enable(KCOV_TRACE_PC), Ok(()));
+        records(&map);
+        local.disable().expect("disabled");
+        remote.disable().expect("disabled");
+    }
+}
+
+fn records(map: &Map) {
+    map.reset();
+    call();
+    assert!(map.count() > 0, "local collection works");
+}
+
+fn comparison_mode(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::default() };
+    assert_eq!(device.remote_enable(&remote), Ok(()));
+}
+
+fn unreadable_argument_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    cx.refused(device.remote_enable_at(0));
+    let (page, hole) = page_before_hole();
+    cx.refused(device.remote_enable_at(hole));
+    // The number of handles can be read there, the rest of the structure cannot.
+    cx.refused(device.remote_enable_at(hole - 16));
+    drop(page);
+}
+
+fn unreadable_handles_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    let (page, hole) = page_before_hole();
+    let start = page.words() / 2 - 3;
+    page.store(start, u64::from(KCOV_TRACE_PC) | 4096 << 32);
+    page.store(start + 1, 0);
+    assert_eq!(device.remote_enable_at(hole - 24), Ok(()), "without handles it is whole");
+    device.disable().expect("disabled");
+    page.store(start + 1, 1);
+    cx.refused(device.remote_enable_at(hole - 24));
+}
+
+/// A page of zeroes, and the address behind it, where nothing is mapped.
+fn page_before_hole() -> (Map, usize) {
+    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
+    let pages = Map::new(&-1, 2 * page_size(), 0, prot, flags).expect("two pages");
+    let hole = pages.address().expose_provenance() + page_size();
+    // SAFETY: the page belongs to the mapping, and nothing refers to it.
+    let returned = unsafe { libc::mprotect(hole as *mut _, page_size(), libc::PROT_NONE) };
+    assert_eq!(returned, 0, "mprotect");
+    (pages, hole)
+}
+
+fn too_many_handles_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    for number in [u64::from(KCOV_REMOTE_MAX_HANDLES) + 1, 4096] {
+        let handles: Vec<_> = (0..number).map(usb).collect();
+        cx.refused(device.remote_enable(&Remote { handles, ..Remote::default() }));
+    }
+}
+
+fn argument_is_read_before_state(cx: &Context) {
+    cx.refused(open(cx).remote_enable_at(0));
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    cx.refused(device.remote_enable_at(0));
+}
+
+fn number_of_handles_comes_before_state(cx: &Context) {
+    // The thread is busy, which is refused with another error.
+    let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+    first.remote_enable(&Remote::default()).expect("enabled");
+    let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES) + 1).map(usb).collect();
+    cx.refused(second.remote_enable(&Remote { handles, ..Remote::default() }));
+}
+
+fn before_sizing_is_refused(cx: &Context) {
+    cx.refused(open(cx).remote_enable(&Remote::default()));
+}
+
+fn enabled_locally_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    cx.refused(device.remote_enable(&Remote::default()));
+    cx.refused(thread(|| device.remote_enable(&Remote::default())));
+}
+
+fn enabled_remotely_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.remote_enable(&Remote::default()).expect("enabled");
+    cx.refused(device.remote_enable(&Remote::default()));
+    cx.refused(thread(|| device.remote_enable(&Remote::default())));
+}
+
+fn busy_if_thread_collects_remotely(cx: &Context) {
+    let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+    first.remote_enable(&Remote::default()).expect("the first is enabled");
+    cx.refused(second.remote_enable(&Remote::default()));
+    thread(|| second.remote_enable(&Remote::default())).expect("another thread is not busy");
+}
+
+fn device_state_comes_before_thread(cx: &Context) {
+    let first = sized(cx, COVER_SIZE);
+    first.remote_enable(&Remote::default()).expect("enabled");
+    cx.refused(open(cx).remote_enable(&Remote::default()));
+}
+
+fn thread_comes_before_mode(cx: &Context) {
+    let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+    first.remote_enable(&Remote::default()).expect("enabled");
+    cx.refused(second.remote_enable(&Remote { mode: u32::MAX, ..Remote::default() }));
+}
+
+fn unknown_mode_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    for mode in [3, 255, 1 << 30, u32::MAX] {
+        cx.refused(device.remote_enable(&Remote { mode, ..Remote::default() }));
+    }
+    device.enable(KCOV_TRACE_PC).expect("the device is as it was");
+}
+
+fn comparisons_not_built_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::default() };
+    cx.refused(device.remote_enable(&remote));
+    device.remote_enable(&Remote::default()).expect("the other mode works");
+}
+
+fn mode_comes_before_handles(cx: &Context) {
+    let (holder, device) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+    holder.remote_enable(&Remote::of(usb(1))).expect("the handle is taken");
+    let remote = Remote { mode: u32::MAX, ..Remote::of(usb(1)) };
+    cx.refused(thread(|| device.remote_enable(&remote)));
+}

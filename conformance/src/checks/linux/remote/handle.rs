@@ -1,0 +1,150 @@
+//! Which handles are accepted.
+
+use super::{common, usb};
+use crate::check::{Context, checks};
+use crate::errno::Result;
+use crate::raw::{Child, Remote, child, thread, wait_for};
+use crate::system::{COVER_SIZE, mapped, sized};
+use kcov_sys::linux::{KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_USB};
+use std::time::Duration;
+
+checks! {
+    usb_instances needs(Remote),
+    several_at_once needs(Remote),
+    process_id_as_common_instance needs(Remote),
+    reserved_bytes_are_refused needs(Remote),
+    reserved_bytes_of_common_are_refused needs(Remote),
+    unknown_subsystem_is_refused needs(Remote),
+    unknown_subsystem_of_common_is_refused needs(Remote),
+    common_subsystem_in_array_is_refused needs(Remote),
+    zero_in_array_is_refused needs(Remote),
+    usb_subsystem_as_common_is_refused needs(Remote),
+    twice_in_array_is_refused needs(Remote),
+    registered_by_other_thread_is_refused needs(Remote),
+    registered_by_other_process_is_refused needs(Remote),
+    common_registered_by_other_process_is_refused needs(Remote),
+    array_comes_before_common needs(Remote),
+    first_bad_one_decides needs(Remote),
+}
+
+/// The answer to an otherwise good request.
+fn tried(cx: &Context, remote: &Remote) -> Result<()> {
+    sized(cx, COVER_SIZE).remote_enable(remote)
+}
+
+/// One bit in each byte from the fourth to the sixth, counted from zero.
+const RESERVED: [u64; 4] = [1 << 32, 1 << 40, 1 << 55, 0x00ff_ffff << 32];
+
+fn usb_instances(cx: &Context) {
+    for instance in [0, 1, 2, 0xff, 0xffff_ffff] {
+        let device = sized(cx, COVER_SIZE);
+        let remote = Remote::of(KCOV_SUBSYSTEM_USB | instance);
+        assert_eq!(device.remote_enable(&remote), Ok(()), "instance {instance:#x}");
+        device.disable().expect("disabled");
+    }
+}
+
+fn several_at_once(cx: &Context) {
+    let handles = vec![usb(1), usb(2), usb(3)];
+    let device = sized(cx, COVER_SIZE);
+    assert_eq!(device.remote_enable(&Remote { handles, ..Remote::common(common()) }), Ok(()));
+    for remote in [Remote::of(usb(1)), Remote::of(usb(3)), Remote::common(common())] {
+        assert!(thread(|| tried(cx, &remote)).is_err(), "{remote:x?} is registered");
+    }
+}
+
+fn process_id_as_common_instance(cx: &Context) {
+    let enable = || {
+        let device = sized(cx, COVER_SIZE);
+        device.remote_enable(&Remote::common(std::process::id().into()))
+    };
+    let device = sized(cx, COVER_SIZE);
+    assert_eq!(device.remote_enable(&Remote::common(std::process::id().into())), Ok(()));
+    assert_eq!(child(enable), Ok(()), "another process, another number");
+}
+
+fn reserved_bytes_are_refused(cx: &Context) {
+    for bits in RESERVED {
+        cx.refused(tried(cx, &Remote::of(usb(1) | bits)));
+    }
+}
+
+fn reserved_bytes_of_common_are_refused(cx: &Context) {
+    for bits in RESERVED {
+        cx.refused(tried(cx, &Remote::common(common() | bits)));
+        // With a zero instance too: it is not the absent handle.
+        cx.refused(tried(cx, &Remote::common(bits)));
+    }
+}
+
+fn unknown_subsystem_is_refused(cx: &Context) {
+    for subsystem in 2..=0xff_u64 {
+        cx.refused(tried(cx, &Remote::of(subsystem << 56 | 1)));
+    }
+}
+
+fn unknown_subsystem_of_common_is_refused(cx: &Context) {
+    for subsystem in 2..=0xff_u64 {
+        cx.refused(tried(cx, &Remote::common(subsystem << 56 | common())));
+    }
+}
+
+fn common_subsystem_in_array_is_refused(cx: &Context) {
+    cx.refused(tried(cx, &Remote::of(KCOV_SUBSYSTEM_COMMON | common())));
+}
+
+fn zero_in_array_is_refused(cx: &Context) {
+    cx.refused(tried(cx, &Remote::of(0)));
+}
+
+fn usb_subsystem_as_common_is_refused(cx: &Context) {
+    cx.refused(tried(cx, &Remote::common(usb(1))));
+}
+
+fn twice_in_array_is_refused(cx: &Context) {
+    let handles = vec![usb(1), usb(2), usb(1)];
+    cx.refused(tried(cx, &Remote { handles, ..Remote::default() }));
+}
+
+fn registered_by_other_thread_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.remote_enable(&Remote::of(usb(1))).expect("enabled");
+    cx.refused(thread(|| tried(cx, &Remote::of(usb(1)))));
+}
+
+/// Tries `remote` while a child has it registered.
+fn while_child_holds(cx: &Context, remote: &Remote) -> Result<()> {
+    // Through its buffer the child says that it holds the handles.
+    let (device, map) = mapped(cx);
+    let holder: Child<()> = Child::start(|| {
+        device.remote_enable(remote).expect("enabled");
+        map.store(1, 1);
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    });
+    assert!(wait_for(Duration::from_secs(5), || map.load(1) == 1), "the child is enabled");
+    let tried = tried(cx, remote);
+    holder.kill();
+    tried
+}
+
+fn registered_by_other_process_is_refused(cx: &Context) {
+    cx.refused(while_child_holds(cx, &Remote::of(usb(1))));
+}
+
+fn common_registered_by_other_process_is_refused(cx: &Context) {
+    cx.refused(while_child_holds(cx, &Remote::common(common())));
+}
+
+fn array_comes_before_common(cx: &Context) {
+    // A bad common handle would be refused with another error.
+    let handles = vec![usb(1), usb(1)];
+    cx.refused(tried(cx, &Remote { handles, ..Remote::common(usb(2)) }));
+}
+
+fn first_bad_one_decides(cx: &Context) {
+    // The last handle is registered twice, which would be refused with another error.
+    let handles = vec![usb(1), 0, usb(1)];
+    cx.refused(tried(cx, &Remote { handles, ..Remote::default() }));
+}

@@ -1,0 +1,110 @@
+//! When handles are free again, and that a refusal leaves nothing behind.
+
+use super::{common, usb};
+use crate::check::{Context, checks};
+use crate::raw::{Device, KCOV_TRACE_PC, Remote, call, child, thread};
+use crate::system::{COVER_SIZE, mapped, sized};
+
+checks! {
+    disable_ends_collection needs(Remote),
+    disable_frees_handles needs(Remote),
+    disable_by_other_thread_is_refused needs(Remote),
+    thread_exit_frees_handles needs(Remote),
+    process_exit_frees_handles needs(Remote),
+    close_keeps_handles needs(Remote),
+    refusal_frees_handles needs(Remote),
+    refusal_leaves_device_usable needs(Remote),
+    refusal_leaves_thread_free needs(Remote),
+    disable_by_forked_child_is_refused needs(Remote),
+}
+
+fn both() -> Remote {
+    Remote { handles: vec![usb(1), usb(2)], ..Remote::common(common()) }
+}
+
+fn enabled(cx: &Context) -> Device {
+    let device = sized(cx, COVER_SIZE);
+    device.remote_enable(&both()).expect("enabled");
+    device
+}
+
+/// Whether the handles can be had, asked by a thread of its own.
+fn are_free(cx: &Context) -> bool {
+    thread(|| sized(cx, COVER_SIZE).remote_enable(&both())).is_ok()
+}
+
+fn disable_ends_collection(cx: &Context) {
+    let device = enabled(cx);
+    assert_eq!(device.disable(), Ok(()));
+    assert!(device.disable().is_err(), "it has been disabled");
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "it can be enabled in the other way");
+}
+
+fn disable_frees_handles(cx: &Context) {
+    let device = enabled(cx);
+    assert!(!are_free(cx));
+    device.disable().expect("disabled");
+    assert!(are_free(cx));
+    assert_eq!(device.remote_enable(&both()), Ok(()));
+}
+
+fn disable_by_other_thread_is_refused(cx: &Context) {
+    let device = enabled(cx);
+    cx.refused(thread(|| device.disable()));
+    assert!(!are_free(cx));
+}
+
+fn thread_exit_frees_handles(cx: &Context) {
+    let device = thread(|| enabled(cx));
+    assert!(are_free(cx));
+    assert_eq!(device.remote_enable(&both()), Ok(()), "the device is free too");
+}
+
+fn process_exit_frees_handles(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    let handles = both();
+    let first = child(|| device.remote_enable(&handles));
+    assert_eq!(first, Ok(()));
+    assert_eq!(device.remote_enable(&handles), Ok(()));
+}
+
+fn close_keeps_handles(cx: &Context) {
+    enabled(cx).close().expect("closed");
+    cx.refused(thread(|| sized(cx, COVER_SIZE).remote_enable(&both())));
+}
+
+/// A request that is refused because of its last handle.
+fn refused() -> Remote {
+    Remote { common: 1 << 32, ..both() }
+}
+
+fn refusal_frees_handles(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    assert!(device.remote_enable(&refused()).is_err());
+    assert!(are_free(cx));
+}
+
+fn refusal_leaves_device_usable(cx: &Context) {
+    let (device, map) = mapped(cx);
+    assert!(device.remote_enable(&refused()).is_err());
+    assert_eq!(device.remote_enable(&both()), Ok(()), "the same, corrected");
+    device.disable().expect("disabled");
+    assert!(device.remote_enable(&refused()).is_err());
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+    map.reset();
+    call();
+    assert!(map.count() > 0);
+}
+
+fn refusal_leaves_thread_free(cx: &Context) {
+    let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+    assert!(first.remote_enable(&refused()).is_err());
+    assert!(first.disable().is_err(), "there is nothing to disable");
+    assert_eq!(second.remote_enable(&both()), Ok(()));
+}
+
+fn disable_by_forked_child_is_refused(cx: &Context) {
+    let device = enabled(cx);
+    cx.refused(child(|| device.disable()));
+    assert!(!are_free(cx));
+}

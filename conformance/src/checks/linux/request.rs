@@ -1,0 +1,70 @@
+//! Requests that the device does not know.
+
+use super::{COVER_SIZE, open, sized};
+use crate::check::{Context, checks};
+use crate::raw::{Device, KCOV_TRACE_PC, thread};
+use kcov_sys::ioc::Encoding;
+use kcov_sys::linux::{KCOV_INIT_TRACE32, KCOV_INIT_TRACE64};
+
+checks! {
+    unknown_before_sizing_is_refused,
+    unknown_when_sized_is_refused,
+    unknown_while_enabled_is_refused,
+    unknown_from_other_thread_is_refused,
+    size_for_other_word_width_is_refused,
+}
+
+const ENCODING: Encoding = Encoding::LINUX_NATIVE;
+
+/// Neighbours of the known numbers, and requests of other devices.
+const UNKNOWN: &[u32] = &[
+    ENCODING.io(b'c', 0),
+    ENCODING.io(b'c', 1),
+    ENCODING.io(b'c', 99),
+    ENCODING.io(b'c', 102),
+    ENCODING.io(b'c', 255),
+    ENCODING.io(b'd', 100),
+    ENCODING.iow(b'c', 1, 8),
+    ENCODING.iow(b'c', 100, 8),
+    ENCODING.iow(b'c', 102, 16),
+    ENCODING.ior(b'c', 102, 24),
+    0x5401,
+    0,
+    u32::MAX,
+];
+
+fn refused_all(cx: &Context, device: &Device) {
+    for &number in UNKNOWN {
+        for argument in [0, 1, 4096] {
+            cx.refused(device.request(number, argument));
+        }
+    }
+}
+
+fn unknown_before_sizing_is_refused(cx: &Context) {
+    refused_all(cx, &open(cx));
+}
+
+fn unknown_when_sized_is_refused(cx: &Context) {
+    refused_all(cx, &sized(cx, COVER_SIZE));
+}
+
+fn unknown_while_enabled_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    refused_all(cx, &device);
+    device.disable().expect("it is still enabled");
+}
+
+fn unknown_from_other_thread_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    thread(|| refused_all(cx, &device));
+}
+
+fn size_for_other_word_width_is_refused(cx: &Context) {
+    assert_ne!(KCOV_INIT_TRACE32, KCOV_INIT_TRACE64);
+    let device = open(cx);
+    cx.refused(device.request(KCOV_INIT_TRACE32, 512));
+    device.init_trace(512).expect("it is still unsized");
+}

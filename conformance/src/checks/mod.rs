@@ -1,0 +1,30 @@
+//! The checks of the system that this program is compiled for.
+
+use crate::check::Check;
+
+/// All checks, in the order in which they run.
+pub fn all() -> impl Iterator<Item = &'static Check> {
+    crate::system::CHECKS.iter().flat_map(|topic| topic.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::claims::{Claims, Status};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn checks_and_checked_claims_are_the_same_ids() {
+        let claims = Claims::of_system();
+        let mut checks = BTreeSet::new();
+        for check in super::all() {
+            assert!(checks.insert(check.id()), "two checks have the id {}", check.id());
+        }
+        let checked: BTreeSet<String> = claims
+            .iter()
+            .filter(|claim| claim.status == Status::Checked)
+            .map(|claim| claim.id.clone())
+            .collect();
+        assert_eq!(checks.difference(&checked).collect::<Vec<_>>(), Vec::<&String>::new());
+        assert_eq!(checked.difference(&checks).collect::<Vec<_>>(), Vec::<&String>::new());
+    }
+}

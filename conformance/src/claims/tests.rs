@@ -1,0 +1,120 @@
+//! The rules that every registry file keeps, and the coverage snapshot.
+
+use super::{Authority, Claims, Status, parse};
+use crate::kernel::Version;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+#[test]
+fn ids_are_unique_and_well_formed() {
+    let mut seen = BTreeSet::new();
+    for claim in Claims::of_system().iter() {
+        let id = &claim.id;
+        assert!(seen.insert(id.clone()), "{id} is claimed twice");
+        assert!(id.contains('.'), "{id} has no topic");
+        for word in id.split(['.', '-']) {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+            assert!(!word.is_empty() && word.chars().all(plain), "{id} is not of lower-case words");
+        }
+        assert!(!id.contains(crate::system::WORD), "{id} names the system");
+    }
+}
+
+#[test]
+fn every_field_says_something() {
+    for claim in Claims::of_system().iter() {
+        let id = &claim.id;
+        for field in [&claim.text, &claim.source, &claim.section, &claim.locator] {
+            assert!(!field.trim().is_empty(), "{id} has an empty field");
+            assert_eq!(field.trim(), field, "{id} has blanks around a field");
+        }
+        let words = claim.locator.split_whitespace().count();
+        assert!(words <= 8, "{id}: a locator of {words} words");
+        assert!(claim.text.ends_with('.'), "{id}: the claim is not a sentence");
+        let whole = !claim.locator.contains("``") && !claim.locator.contains("  ");
+        assert!(whole, "{id}: the locator is not in its collapsed form");
+        if let (Some(since), Some(until)) = (claim.since, claim.until) {
+            assert!(since < until, "{id} holds for no kernel");
+        }
+    }
+}
+
+#[test]
+fn a_claim_without_a_check_has_a_reason() {
+    for claim in Claims::of_system().iter() {
+        let needed = matches!(claim.status, Status::Informative | Status::Untestable);
+        let allowed = needed || claim.status == Status::Unchecked;
+        assert!(claim.reason.is_some() || !needed, "{} gives no reason", claim.id);
+        assert!(claim.reason.is_none() || allowed, "{} gives a reason and a check", claim.id);
+    }
+}
+
+#[test]
+fn each_file_is_of_one_kind_of_authority() {
+    for (file, text) in crate::system::REGISTRIES {
+        for claim in parse(file, text) {
+            let document = claim.authority == Authority::Document;
+            assert_eq!(file.ends_with("-document.toml"), document, "{} in {file}", claim.id);
+        }
+    }
+}
+
+/// The sources are not in this tree; whoever has them says where, and the lanes do.
+#[test]
+#[ignore = "needs KCOV_CONFORMANCE_SOURCE, a source tree of the system"]
+fn locators_stand_in_the_sources() {
+    let tree = std::env::var("KCOV_CONFORMANCE_SOURCE").expect("KCOV_CONFORMANCE_SOURCE is set");
+    let mut lost = String::new();
+    for claim in Claims::of_system().iter() {
+        let path = std::path::Path::new(&tree).join(&claim.source);
+        let text = std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+            .replace("``", "");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [&claim.locator, &claim.section] {
+            if !text.contains(words.as_str()) {
+                writeln!(lost, "{}: {words:?} is not in {}", claim.id, claim.source).unwrap();
+            }
+        }
+    }
+    assert!(lost.is_empty(), "\n{lost}");
+}
+
+#[test]
+fn versions_bound_a_claim() {
+    let claim = |bounds: &str| {
+        let text = format!(
+            "[[claim]]\nid = 'a.b'\ntext = 'c.'\nauthority = 'driver'\nsource = 's'\n\
+             section = 's'\nlocator = 'l'\nstatus = 'unchecked'\n{bounds}"
+        );
+        parse("test", &text).remove(0)
+    };
+    let since = claim("since = '7.2'");
+    assert!(since.excludes(Version(6, 12)).is_some());
+    assert_eq!(since.excludes(Version(7, 2)), None);
+    let until = claim("until = '7.2'");
+    assert_eq!(until.excludes(Version(6, 12)), None);
+    assert!(until.excludes(Version(7, 2)).is_some());
+}
+
+#[test]
+fn coverage() {
+    for (file, text) in crate::system::REGISTRIES {
+        let claims = parse(file, text);
+        let mut counts = BTreeMap::new();
+        let mut list = String::new();
+        for claim in &claims {
+            let status = format!("{:?}", claim.status).to_lowercase();
+            writeln!(list, "{} {status}", claim.id).unwrap();
+            *counts.entry(status).or_insert(0) += 1;
+        }
+        let mut snapshot = format!("{} claims", claims.len());
+        for (status, count) in counts {
+            write!(snapshot, ", {count} {status}").unwrap();
+        }
+        let name = file.trim_end_matches(".toml");
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(name, format!("{snapshot}\n\n{list}"));
+        });
+    }
+}

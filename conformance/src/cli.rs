@@ -1,0 +1,202 @@
+//! The command line.
+
+mod run;
+
+use crate::checks;
+use crate::claims::{Claims, Status};
+use crate::declare::{ABSENT, Declaration, Feature};
+use crate::report::Format;
+use lexopt::{Arg, Parser, ValueExt as _};
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+const USAGE: &str = "\
+Proves on the running kernel what is promised about its coverage device.
+
+Usage: kcov-conformance <command>
+
+  list               the checks: id, source, claim
+  claims             the registry: id, status, source, claim
+  run [ID...]        runs all checks, or these; ID may be a topic such as `enable`
+      --declare WORDS    what the target's kernel has, comma-separated
+      --device PATH      where the device is
+      --format ktap|json
+      --time-limit S     seconds that a check may take
+  help               this text
+
+Exit status: 0 all passed, 1 some failed, 2 wrong command line, 69 no verdict.";
+
+/// The command line is wrong.
+pub const EXIT_USAGE: u8 = 2;
+/// The machinery could give no verdict.
+pub const EXIT_UNAVAILABLE: u8 = 69;
+
+/// What `run` is asked for.
+#[derive(Debug)]
+struct Request {
+    ids: Vec<String>,
+    declared: Option<Declaration>,
+    device: PathBuf,
+    format: Format,
+    time_limit: Duration,
+}
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    match command(&mut Parser::from_env()) {
+        Ok(code) => code,
+        Err(Stop::Usage(error)) => {
+            eprintln!("kcov-conformance: {error}");
+            ExitCode::from(EXIT_USAGE)
+        }
+        Err(Stop::Output(error)) => {
+            eprintln!("kcov-conformance: {error}");
+            ExitCode::from(EXIT_UNAVAILABLE)
+        }
+    }
+}
+
+/// Why a command did not come to its end.
+enum Stop {
+    Usage(lexopt::Error),
+    Output(io::Error),
+}
+
+impl From<lexopt::Error> for Stop {
+    fn from(error: lexopt::Error) -> Stop {
+        Stop::Usage(error)
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        Stop::Output(error)
+    }
+}
+
+fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
+    let word = match parser.next()? {
+        Some(Arg::Value(word)) => word.string()?,
+        None | Some(Arg::Long("help") | Arg::Short('h')) => "help".to_owned(),
+        Some(other) => return Err(other.unexpected().into()),
+    };
+    match word.as_str() {
+        "run" => Ok(run::run(&request(parser)?)?),
+        "list" => nothing_more(parser, list),
+        "claims" => nothing_more(parser, claims),
+        "help" => nothing_more(parser, || writeln!(io::stdout(), "{USAGE}")),
+        // What the suite says to itself.
+        "check" => {
+            let (id, device) = operand_and_device(parser)?;
+            let found = checks::all().find(|check| check.id() == id);
+            let check = found.ok_or_else(|| lexopt::Error::from(format!("no check {id:?}")))?;
+            check.run(&Claims::of_system(), &device);
+            Ok(ExitCode::SUCCESS)
+        }
+        "probe" => {
+            let (word, device) = operand_and_device(parser)?;
+            let feature = Feature::ALL.iter().find(|feature| feature.word() == word);
+            let &feature =
+                feature.ok_or_else(|| lexopt::Error::from(format!("no feature {word:?}")))?;
+            match crate::raw::probe(feature, &device) {
+                Ok(true) => Ok(ExitCode::SUCCESS),
+                Ok(false) => Ok(ExitCode::from(ABSENT)),
+                Err(errno) => Err(io::Error::other(errno.to_string()).into()),
+            }
+        }
+        "helper" => {
+            crate::helper::announce_then_call()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => Err(lexopt::Error::from(format!("no command {word:?}, see `help`")).into()),
+    }
+}
+
+fn nothing_more(
+    parser: &mut Parser,
+    print: impl FnOnce() -> io::Result<()>,
+) -> Result<ExitCode, Stop> {
+    match parser.next()? {
+        Some(other) => Err(other.unexpected().into()),
+        None => Ok(print().map(|()| ExitCode::SUCCESS)?),
+    }
+}
+
+fn operand_and_device(parser: &mut Parser) -> Result<(String, PathBuf), lexopt::Error> {
+    let mut operand = None;
+    let mut device = default_device();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(word) => operand = Some(word.string()?),
+            Arg::Long("device") => device = parser.value()?.into(),
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok((operand.ok_or("an operand is missing")?, device))
+}
+
+fn default_device() -> PathBuf {
+    PathBuf::from(crate::raw::DEVICE)
+}
+
+fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
+    let mut request = Request {
+        ids: Vec::new(),
+        declared: None,
+        device: default_device(),
+        format: Format::Ktap,
+        time_limit: Duration::from_secs(10),
+    };
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(id) => request.ids.push(id.string()?),
+            Arg::Long("declare") => {
+                request.declared = Some(Declaration::parse(&parser.value()?.string()?)?);
+            }
+            Arg::Long("device") => request.device = parser.value()?.into(),
+            Arg::Long("format") => request.format = format(parser.value()?)?,
+            Arg::Long("time-limit") => {
+                let seconds: u32 = parser.value()?.parse()?;
+                request.time_limit = Duration::from_secs(seconds.into());
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(request)
+}
+
+fn format(word: OsString) -> Result<Format, lexopt::Error> {
+    match word.to_str() {
+        Some("ktap") => Ok(Format::Ktap),
+        Some("json") => Ok(Format::Json),
+        _ => Err(format!("--format: {word:?} is neither ktap nor json").into()),
+    }
+}
+
+fn list() -> io::Result<()> {
+    let claims = Claims::of_system();
+    let mut out = io::stdout().lock();
+    for check in checks::all() {
+        let id = check.id();
+        let claim = claims.get(&id).expect("every check has its claim");
+        writeln!(out, "{id}\t{}\t{}", claim.place(), claim.text)?;
+    }
+    Ok(())
+}
+
+fn claims() -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for claim in Claims::of_system().iter() {
+        let status = match claim.status {
+            Status::Checked => "checked",
+            Status::Unchecked => "unchecked",
+            Status::Informative => "informative",
+            Status::Untestable => "untestable",
+        };
+        writeln!(out, "{}\t{status}\t{}\t{}", claim.id, claim.place(), claim.text)?;
+    }
+    Ok(())
+}

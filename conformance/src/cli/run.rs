@@ -1,0 +1,175 @@
+//! `run`: from what is asked for to an exit status.
+
+use super::{EXIT_UNAVAILABLE, EXIT_USAGE, Request};
+use crate::check::Check;
+use crate::checks;
+use crate::claims::{Claim, Claims};
+use crate::declare::{Declaration, Feature, probe_all};
+use crate::kernel::{Kernel, Version};
+use crate::report::{Entry, Report, Verdict};
+use crate::runner;
+use std::io;
+use std::process::ExitCode;
+
+pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
+    let selected = match select(&request.ids) {
+        Ok(selected) => selected,
+        Err(error) => {
+            eprintln!("kcov-conformance: {error}");
+            return Ok(ExitCode::from(EXIT_USAGE));
+        }
+    };
+    let claims = Claims::of_system();
+    let mut report = Report::begin(io::stdout().lock(), request.format, selected.len())?;
+    let (kernel, target) = match prepare(request) {
+        Ok(prepared) => prepared,
+        Err(why) => {
+            report.bail_out(&why)?;
+            return Ok(ExitCode::from(EXIT_UNAVAILABLE));
+        }
+    };
+    report.note(&format!("kernel: {}", kernel.name))?;
+    let how = if request.declared.is_some() { "declared" } else { "detected" };
+    report.note(&format!("features, {how}: {}", words(&target.features)))?;
+
+    let mut failed = false;
+    for check in selected {
+        let id = check.id();
+        let claim = claims.get(&id).expect("every check has its claim");
+        if let Some(reason) = reason_to_skip(check, claim, kernel.version, &target) {
+            report.entry(&Entry::new(claim, Verdict::Skip, &reason, 0))?;
+            continue;
+        }
+        let limit = check.time_limit(request.time_limit);
+        match runner::run(check, &request.device, limit) {
+            Ok(outcome) => {
+                let verdict = if outcome.passed { Verdict::Pass } else { Verdict::Fail };
+                let took = outcome.elapsed.as_millis();
+                report.entry(&Entry::new(claim, verdict, &outcome.message, took))?;
+                failed |= !outcome.passed;
+            }
+            Err(error) => {
+                report.bail_out(&format!("{id} could not be run: {error}"))?;
+                return Ok(ExitCode::from(EXIT_UNAVAILABLE));
+            }
+        }
+    }
+    report.end()?;
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What the kernel is, and what it has, as declared and proved or as detected.
+fn prepare(request: &Request) -> Result<(Kernel, Declaration), String> {
+    let kernel = Kernel::running()?;
+    let found = probe_all(&request.device)?;
+    let Some(declared) = &request.declared else {
+        if !found.contains(&Feature::Kcov) {
+            return Err(format!("there is no device at {}", request.device.display()));
+        }
+        return Ok((kernel, Declaration { features: found, system: None }));
+    };
+    let mismatches = declared.mismatches(&found);
+    if mismatches.is_empty() {
+        return Ok((kernel, declared.clone()));
+    }
+    Err(format!("the kernel is not what the target declares: {}", mismatches.join(", ")))
+}
+
+fn words(features: &[Feature]) -> String {
+    features.iter().map(|feature| feature.word()).collect::<Vec<_>>().join(",")
+}
+
+fn reason_to_skip(
+    check: &Check,
+    claim: &Claim,
+    version: Version,
+    target: &Declaration,
+) -> Option<String> {
+    if let Some(reason) = claim.excludes(version) {
+        return Some(reason);
+    }
+    let needed = std::iter::once(&Feature::Kcov).chain(check.needs);
+    if let Some(missing) = needed.into_iter().find(|&&feature| !target.has(feature)) {
+        return Some(format!("the target does not declare {missing}"));
+    }
+    let unwanted = check.without.iter().find(|&&feature| target.has(feature))?;
+    Some(format!("the target declares {unwanted}"))
+}
+
+/// The checks of those ids and topics, or all, in their own order.
+fn select(ids: &[String]) -> Result<Vec<&'static Check>, String> {
+    let matches = |check: &Check, id: &str| {
+        let own = check.id();
+        own.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    for id in ids {
+        if !checks::all().any(|check| matches(check, id)) {
+            let near = near(id);
+            let hint = if near.is_empty() { "see `list`".to_owned() } else { near.join(", ") };
+            return Err(format!("no check {id:?}; near names: {hint}"));
+        }
+    }
+    let wanted = |check: &&Check| ids.is_empty() || ids.iter().any(|id| matches(check, id));
+    Ok(checks::all().filter(wanted).collect())
+}
+
+/// At most three ids that someone may have meant.
+fn near(id: &str) -> Vec<String> {
+    let mut all: Vec<_> = checks::all()
+        .map(|check| {
+            let known = check.id();
+            (distance(id, &known), known)
+        })
+        .filter(|(distance, known)| {
+            distance * 3 <= id.len() || (id.len() > 3 && known.contains(id))
+        })
+        .collect();
+    all.sort();
+    all.into_iter().take(3).map(|(_, known)| known).collect()
+}
+
+/// Letters to change, insert or remove to make one word of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let changed = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, near, select};
+    use crate::checks;
+
+    #[test]
+    fn an_unknown_id_is_answered_with_near_ones() {
+        let first = checks::all().next().unwrap().id();
+        let misspelt = first.replacen('e', "a", 1);
+        assert!(near(&misspelt).contains(&first));
+        let error = select(&[misspelt]).unwrap_err();
+        assert!(error.contains(&first) && !error.contains('\n'));
+        assert!(select(&["x".to_owned()]).unwrap_err().contains("see `list`"));
+    }
+
+    #[test]
+    fn a_topic_selects_its_checks_only() {
+        let selected = select(&["enable".to_owned()]).unwrap();
+        assert!(selected.len() > 1);
+        assert!(selected.iter().all(|check| check.id().starts_with("enable.")));
+        assert!(select(&["enab".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn distances() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", "abc"), 0);
+    }
+}

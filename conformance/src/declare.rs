@@ -1,0 +1,194 @@
+//! What a target declares its kernel to have, and the proof that it does.
+
+use crate::kernel::this_program;
+use std::fmt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+macro_rules! features {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $word:literal;)+) => {
+        /// Something that a kernel may have or lack without breaking a promise.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Feature {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Feature {
+            /// All of them, in the order in which they are probed.
+            pub const ALL: &'static [Feature] = &[$(Feature::$variant),+];
+
+            /// The word that a target declares it by.
+            #[must_use]
+            pub fn word(self) -> &'static str {
+                match self { $(Feature::$variant => $word,)+ }
+            }
+
+            /// Whether the kernel can be asked; the others are taken at the target's word.
+            #[must_use]
+            pub fn is_probed(self) -> bool {
+                !matches!(self, Feature::FixedText)
+            }
+        }
+    };
+}
+
+features! {
+    /// The device exists and can be opened.
+    Kcov = "kcov";
+    /// Comparison operands can be collected.
+    Comparisons = "comparisons";
+    /// Comparison mode does not trust the count word. Kernels without this bound write outside
+    /// the buffer when the count is bad enough, so checks that store one need it.
+    CmpBoundCheck = "cmp-bound-check";
+    /// Coverage of background work can be collected.
+    Remote = "remote";
+    /// One thread may collect its own and remote coverage at once.
+    LocalAndRemote = "local-and-remote";
+    /// io_uring has kernel threads, and what they do is marked for remote collection.
+    IoUring = "io-uring";
+    /// This program's `long` has 64 bits, so request arguments have.
+    Long64 = "long64";
+    /// The kernel runs at the addresses it is linked for, and `/proc/kallsyms` shows them.
+    FixedText = "fixed-text";
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// The words that name systems, which a declaration may contain too.
+pub const SYSTEMS: &[&str] = &["linux", "netbsd"];
+
+/// What a target declares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Declaration {
+    /// The features, in the order of [`Feature::ALL`].
+    pub features: Vec<Feature>,
+    /// The system, if it is said.
+    pub system: Option<&'static str>,
+}
+
+impl Declaration {
+    /// Reads comma-separated words.
+    pub fn parse(words: &str) -> Result<Declaration, String> {
+        let mut declaration = Declaration::default();
+        let mut named = Vec::new();
+        for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            if let Some(&system) = SYSTEMS.iter().find(|&&system| system == word) {
+                declaration.system = Some(system);
+            } else {
+                named.push(*Feature::ALL.iter().find(|f| f.word() == word).ok_or_else(|| {
+                    let known: Vec<_> = Feature::ALL.iter().map(|f| f.word()).collect();
+                    format!(
+                        "--declare: {word:?} is no feature; the words are {}, {}",
+                        SYSTEMS.join(", "),
+                        known.join(", ")
+                    )
+                })?);
+            }
+        }
+        declaration.features = in_order(|feature| named.contains(&feature));
+        Ok(declaration)
+    }
+
+    /// Whether it contains that feature.
+    #[must_use]
+    pub fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+    }
+
+    /// The differences between what is declared and what was found, in words.
+    #[must_use]
+    pub fn mismatches(&self, found: &[Feature]) -> Vec<String> {
+        let mut all = Vec::new();
+        if let Some(system) = self.system.filter(|&system| system != crate::system::WORD) {
+            all.push(format!("{system} declared, this is {}", crate::system::WORD));
+        }
+        for &feature in Feature::ALL.iter().filter(|feature| feature.is_probed()) {
+            match (self.has(feature), found.contains(&feature)) {
+                (true, false) => all.push(format!("{feature} declared but absent")),
+                (false, true) => all.push(format!("{feature} present but not declared")),
+                _ => {}
+            }
+        }
+        all
+    }
+}
+
+fn in_order(wanted: impl Fn(Feature) -> bool) -> Vec<Feature> {
+    Feature::ALL.iter().copied().filter(|&feature| wanted(feature)).collect()
+}
+
+/// Status with which a probing process says that the feature is absent.
+pub const ABSENT: u8 = 3;
+
+/// Asks the kernel for each feature, in one process each: what a probe enables dies with it.
+pub fn probe_all(device: &Path) -> Result<Vec<Feature>, String> {
+    let mut found = Vec::new();
+    for &feature in Feature::ALL.iter().filter(|feature| feature.is_probed()) {
+        if probe(feature, device)? {
+            found.push(feature);
+        }
+    }
+    Ok(found)
+}
+
+fn probe(feature: Feature, device: &Path) -> Result<bool, String> {
+    let failed = |what: String| format!("the probe for {feature} failed: {what}");
+    let output = Command::new(this_program().map_err(|e| failed(e.to_string()))?)
+        .args(["probe", feature.word(), "--device"])
+        .arg(device)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
+    match output.status.code() {
+        Some(0) => Ok(true),
+        Some(code) if code == i32::from(ABSENT) => Ok(false),
+        _ => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(failed(format!("{}: {}", output.status, said.trim().replace('\n', "; "))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Declaration, Feature};
+
+    #[test]
+    fn a_declaration_is_read_in_any_order() {
+        let declaration = Declaration::parse("remote, linux,kcov,,").unwrap();
+        assert_eq!(declaration.features, [Feature::Kcov, Feature::Remote]);
+        assert_eq!(declaration.system, Some("linux"));
+        assert_eq!(Declaration::parse(""), Ok(Declaration::default()));
+    }
+
+    #[test]
+    fn an_unknown_word_is_named() {
+        assert!(Declaration::parse("kcov,comparison").unwrap_err().contains("\"comparison\""));
+    }
+
+    #[test]
+    fn mismatches_go_both_ways() {
+        let declaration = Declaration::parse("kcov,remote").unwrap();
+        assert_eq!(
+            declaration.mismatches(&[Feature::Kcov, Feature::Comparisons]),
+            ["comparisons present but not declared", "remote declared but absent"]
+        );
+        assert_eq!(declaration.mismatches(&[Feature::Kcov, Feature::Remote]), [""; 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_probed_is_taken_at_its_word() {
+        let declaration = Declaration::parse("fixed-text").unwrap();
+        assert_eq!(declaration.mismatches(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn the_system_is_compared_too() {
+        let foreign = if crate::system::WORD == "linux" { "netbsd" } else { "linux" };
+        assert_eq!(Declaration::parse(foreign).unwrap().mismatches(&[]).len(), 1);
+    }
+}

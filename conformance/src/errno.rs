@@ -1,0 +1,73 @@
+//! Error numbers, with those that no libc names.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The error number of a refused system call.
+///
+/// Not `nix::errno::Errno`, which folds the kernel's internal numbers into one unknown value.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Errno(pub i32);
+
+/// The result of a system call.
+pub type Result<T> = std::result::Result<T, Errno>;
+
+const NAMES: &[(&str, i32)] = &[
+    ("EPERM", libc::EPERM),
+    ("ENOENT", libc::ENOENT),
+    ("ENXIO", libc::ENXIO),
+    ("EBADF", libc::EBADF),
+    ("ENOMEM", libc::ENOMEM),
+    ("EACCES", libc::EACCES),
+    ("EFAULT", libc::EFAULT),
+    ("EBUSY", libc::EBUSY),
+    ("EEXIST", libc::EEXIST),
+    ("EINVAL", libc::EINVAL),
+    ("ENOTTY", libc::ENOTTY),
+    ("ESPIPE", libc::ESPIPE),
+    ("ENOSYS", libc::ENOSYS),
+    ("ENOBUFS", libc::ENOBUFS),
+    ("EOPNOTSUPP", libc::EOPNOTSUPP),
+    ("ENOTSUPP", kcov_sys::linux::ENOTSUPP),
+];
+
+impl Errno {
+    /// The error of the calling thread's last refused call.
+    #[must_use]
+    pub fn last() -> Errno {
+        Errno(nix::errno::Errno::last_raw())
+    }
+
+    /// The number that a claim means by `name`.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Errno> {
+        NAMES.iter().find(|entry| entry.0 == name).map(|entry| Errno(entry.1))
+    }
+
+    /// [`Ok`] unless a system call returned -1.
+    pub(crate) fn check(returned: i64) -> Result<i64> {
+        if returned == -1 { Err(Errno::last()) } else { Ok(returned) }
+    }
+}
+
+impl From<nix::errno::Errno> for Errno {
+    fn from(errno: nix::errno::Errno) -> Errno {
+        Errno(errno as i32)
+    }
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.iter().find(|entry| entry.1 == self.0) {
+            Some((name, number)) => write!(f, "{name} ({number})"),
+            None => write!(f, "errno {}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

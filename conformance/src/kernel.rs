@@ -1,0 +1,93 @@
+//! What runs here: the kernel's release, and this very program.
+
+use serde::Deserialize;
+use std::fmt;
+use std::path::PathBuf;
+
+/// A kernel version, as far as claims care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Version(pub u32, pub u32);
+
+impl Version {
+    /// The two leading numbers of a release such as `7.3.4-1` or `10.99.12`.
+    #[must_use]
+    pub fn of_release(release: &str) -> Option<Version> {
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+        let major = numbers.next()?.parse().ok()?;
+        let minor = numbers.next()?.parse().ok()?;
+        Some(Version(major, minor))
+    }
+}
+
+impl TryFrom<String> for Version {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Version, String> {
+        match Version::of_release(&text) {
+            Some(version) if version.to_string() == text => Ok(version),
+            _ => Err(format!("{text:?} is not a version such as \"7.2\"")),
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0, self.1)
+    }
+}
+
+/// The running kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// As `uname` prints it: system, release, machine.
+    pub name: String,
+    /// What claims are compared with.
+    pub version: Version,
+}
+
+impl Kernel {
+    /// Asks the kernel.
+    pub fn running() -> Result<Kernel, String> {
+        let uname = nix::sys::utsname::uname().map_err(|e| format!("uname failed: {e}"))?;
+        let release = uname.release().to_string_lossy();
+        let version = Version::of_release(&release)
+            .ok_or_else(|| format!("no version in the kernel's release {release:?}"))?;
+        let system = uname.sysname().to_string_lossy();
+        let machine = uname.machine().to_string_lossy();
+        Ok(Kernel { name: format!("{system} {release} {machine}"), version })
+    }
+}
+
+/// This program, to be executed again.
+pub fn this_program() -> std::io::Result<PathBuf> {
+    // Resolved by the kernel on Linux, so it holds even where the file has been replaced.
+    let link = PathBuf::from("/proc/self/exe");
+    if link.exists() { Ok(link) } else { std::env::current_exe() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Version;
+
+    #[test]
+    fn releases_are_read_as_far_as_the_minor_number() {
+        for (release, version) in [
+            ("7.3.4-1~bpo13+1", Version(7, 3)),
+            ("6.12.117", Version(6, 12)),
+            ("7.3-rc1", Version(7, 3)),
+            ("10.99.12", Version(10, 99)),
+        ] {
+            assert_eq!(Version::of_release(release), Some(version));
+        }
+        assert_eq!(Version::of_release("seven"), None);
+        assert!(Version(6, 12) < Version(7, 2) && Version(6, 2) < Version(6, 12));
+    }
+
+    #[test]
+    fn a_claim_states_a_version_in_one_form_only() {
+        assert_eq!(Version::try_from("7.2".to_owned()), Ok(Version(7, 2)));
+        assert!(Version::try_from("7.2.1".to_owned()).is_err());
+        assert!(Version::try_from("7".to_owned()).is_err());
+    }
+}

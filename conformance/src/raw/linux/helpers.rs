@@ -1,0 +1,135 @@
+//! What several checks need beside the device.
+
+use super::Device;
+use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_TRACE_PC, kcov_remote_arg};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
+    sendmsg, socketpair,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::sync::{Condvar, Mutex};
+
+/// The argument of `KCOV_REMOTE_ENABLE`, to be filled in piece by piece.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    /// The mode.
+    pub mode: u32,
+    /// Words of the buffer of each section.
+    pub area: u32,
+    /// The common handle.
+    pub common: u64,
+    /// The array of handles.
+    pub handles: Vec<u64>,
+}
+
+impl Default for Remote {
+    /// No handles, which the kernel accepts. The area is never 0: a kernel that is told to
+    /// allocate nothing complains as soon as a section starts.
+    fn default() -> Remote {
+        Remote { mode: KCOV_TRACE_PC, area: 4096, common: 0, handles: Vec::new() }
+    }
+}
+
+impl Remote {
+    /// With one handle in the array.
+    #[must_use]
+    pub fn of(handle: u64) -> Remote {
+        Remote { handles: vec![handle], ..Remote::default() }
+    }
+
+    /// With a common handle.
+    #[must_use]
+    pub fn common(handle: u64) -> Remote {
+        Remote { common: handle, ..Remote::default() }
+    }
+
+    /// The structure for the kernel. It always has room for as many handles as are allowed, and
+    /// says how many were asked for, also if those are too many.
+    pub(super) fn structure(&self) -> kcov_remote_arg<{ KCOV_REMOTE_MAX_HANDLES as usize }> {
+        let mut handles = [0; KCOV_REMOTE_MAX_HANDLES as usize];
+        for (place, &handle) in handles.iter_mut().zip(&self.handles) {
+            *place = handle;
+        }
+        kcov_remote_arg {
+            trace_mode: self.mode,
+            area_size: self.area,
+            num_handles: u32::try_from(self.handles.len()).expect("a number of handles"),
+            _pad: 0,
+            common_handle: self.common,
+            handles,
+        }
+    }
+}
+
+/// A gate between two threads: one waits, without a system call more than that, until the other
+/// opens it.
+#[derive(Debug, Default)]
+pub struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Lets the other thread go on.
+    pub fn open(&self) {
+        *self.open.lock().expect("the gate") = true;
+        self.opened.notify_all();
+    }
+
+    /// Opens the gate when the returned value goes.
+    #[must_use]
+    pub fn open_at_end(&self) -> impl Drop {
+        struct AtEnd<'a>(&'a Gate);
+        impl Drop for AtEnd<'_> {
+            fn drop(&mut self) {
+                self.0.open();
+            }
+        }
+        AtEnd(self)
+    }
+
+    /// Blocks until the gate is open.
+    pub fn wait(&self) {
+        let open = self.open.lock().expect("the gate");
+        drop(self.opened.wait_while(open, |open| !*open).expect("the gate"));
+    }
+}
+
+/// Sends a device through a socket, and returns what arrives.
+#[must_use]
+pub fn pass_descriptor(device: &Device) -> Device {
+    let (left, right) =
+        socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::empty()).expect("a pair");
+    let fds = [device.as_raw_fd()];
+    let rights = [ControlMessage::ScmRights(&fds)];
+    let sent = [IoSlice::new(b"x")];
+    sendmsg::<()>(left.as_raw_fd(), &sent, &rights, MsgFlags::empty(), None).expect("sendmsg");
+    let mut byte = [0];
+    let mut received = [IoSliceMut::new(&mut byte)];
+    let mut space = nix::cmsg_space!([i32; 1]);
+    let message =
+        recvmsg::<()>(right.as_raw_fd(), &mut received, Some(&mut space), MsgFlags::empty())
+            .expect("recvmsg");
+    let mut messages = message.cmsgs().expect("control messages");
+    let Some(ControlMessageOwned::ScmRights(arrived)) = messages.next() else {
+        panic!("no descriptor has arrived");
+    };
+    // SAFETY: the kernel has just made this descriptor for this process, nobody else owns it.
+    Device::from(unsafe { OwnedFd::from_raw_fd(arrived[0]) })
+}
+
+/// Runs `body` while the kernel keeps its messages from the console; its log still gets them.
+pub fn with_console_off<T>(body: impl FnOnce() -> T) -> T {
+    const OFF: i32 = 6;
+    const ON: i32 = 7;
+    let console = |action| {
+        // SAFETY: these actions use no buffer.
+        let returned = unsafe { libc::klogctl(action, std::ptr::null_mut(), 0) };
+        assert_eq!(returned, 0, "klogctl");
+    };
+    console(OFF);
+    let value = body();
+    console(ON);
+    value
+}

@@ -1,0 +1,81 @@
+//! Asks the kernel for features. Each probe has a process to itself.
+
+use super::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, Ring, page_words};
+use crate::declare::Feature;
+use crate::errno::{Errno, Result};
+use crate::kernel::{Kernel, Version};
+use crate::raw::call;
+use kcov_sys::linux::ENOTSUPP;
+use std::path::Path;
+
+/// Whether the kernel has the feature.
+///
+/// An error other than the one that means "no" is not an answer, and passed on.
+pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
+    if feature == Feature::Long64 {
+        return Ok(size_of::<std::ffi::c_long>() == 8);
+    }
+    if feature == Feature::IoUring {
+        // Earlier kernels have such threads but did not mark their work for collection.
+        let marked = Kernel::running().is_ok_and(|kernel| kernel.version >= Version(7, 3));
+        return match Ring::new() {
+            Ok(_) => Ok(marked),
+            refused => present(refused.map(drop), &[libc::ENOSYS, libc::EPERM]),
+        };
+    }
+    match Device::open(device) {
+        Ok(device) => probe_device(feature, &device, page_words()),
+        Err(Errno(libc::ENOENT)) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
+    device.init_trace(words)?;
+    match feature {
+        Feature::Comparisons => present(device.enable(KCOV_TRACE_CMP), &[ENOTSUPP]),
+        Feature::CmpBoundCheck => match device.enable(KCOV_TRACE_CMP) {
+            Ok(()) => bounds_count(device, words),
+            refused => present(refused, &[ENOTSUPP]),
+        },
+        // The address of no structure: a kernel that knows the request tries to read it.
+        Feature::Remote => match device.remote_enable_at(0) {
+            Err(Errno(libc::EFAULT)) => Ok(true),
+            other => present(other, &[libc::ENOTTY]),
+        },
+        Feature::LocalAndRemote => {
+            device.enable(KCOV_TRACE_PC)?;
+            let second = device_like(device)?;
+            second.init_trace(words)?;
+            let remote = Remote { common: std::process::id().into(), ..Remote::default() };
+            present(second.remote_enable(&remote), &[libc::EBUSY, libc::ENOTTY])
+        }
+        Feature::Kcov | Feature::Long64 | Feature::IoUring | Feature::FixedText => Ok(true),
+    }
+}
+
+/// A second instance, of the same file.
+fn device_like(device: &Device) -> Result<Device> {
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(device));
+    Device::open(Path::new(&path))
+}
+
+/// Stores a count that is out of bounds, but whose offset wraps to the start of the buffer:
+/// a kernel without the bound then records inside the buffer, and no harm is done.
+fn bounds_count(device: &Device, words: u64) -> Result<bool> {
+    let map = device.map(words)?;
+    map.fill(1, 0);
+    map.store(0, 1 << 62);
+    call();
+    let bounded = map.count() == 1 << 62 && map.load(1) == 0 && map.load(4) == 0;
+    map.reset();
+    Ok(bounded)
+}
+
+fn present(result: Result<()>, absent: &[i32]) -> Result<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(Errno(number)) if absent.contains(&number) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}

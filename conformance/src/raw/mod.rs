@@ -1,0 +1,52 @@
+//! Thin calls: what the checks know of the kernel, and nothing more.
+//!
+//! Nothing here checks arguments or keeps order: a check must be able to do everything wrong.
+
+mod map;
+mod task;
+
+pub use crate::system_raw::*;
+pub use map::Map;
+pub use task::{Child, child, thread};
+
+use crate::errno::Errno;
+use std::time::Duration;
+
+/// The system call that gets traced: it does nothing but fail, and in the kernel's own code.
+pub fn call() {
+    // By its number: the C library may do more than the call.
+    // SAFETY: the kernel refuses the descriptor before it looks at the buffer.
+    let returned = unsafe { libc::syscall(libc::SYS_read, -1, std::ptr::null_mut::<u8>(), 0) };
+    let refused = Errno::check(returned.into());
+    assert_eq!(refused, Err(Errno(libc::EBADF)), "read(-1) is refused");
+}
+
+/// Waits until nothing has been recorded for a while, and returns the count.
+///
+/// For the buffers of threads that are about to block.
+#[must_use]
+pub fn settled(map: &Map) -> u64 {
+    const STEP: Duration = Duration::from_millis(5);
+    let mut last = map.count();
+    let mut quiet = 0;
+    while quiet < 10 {
+        std::thread::sleep(STEP);
+        let now = map.count();
+        quiet = if now == last { quiet + 1 } else { 0 };
+        last = now;
+    }
+    last
+}
+
+/// Waits until `done`, for at most that time. Returns whether it is.
+#[must_use]
+pub fn wait_for(limit: Duration, done: impl Fn() -> bool) -> bool {
+    let end = std::time::Instant::now() + limit;
+    while !done() {
+        if std::time::Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}

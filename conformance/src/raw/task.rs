@@ -1,0 +1,79 @@
+//! Other threads and processes.
+
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, pipe};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs `body` in a new thread and returns when that thread has ended, for the kernel too.
+pub fn thread<T: Send>(body: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(body).join() {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// Runs `body` in a forked child and returns its result when the child has ended.
+pub fn child<T: Serialize + DeserializeOwned>(body: impl FnOnce() -> T) -> T {
+    Child::start(body).end()
+}
+
+/// A forked child that runs a closure. If nobody waits for it, it dies with the check.
+#[derive(Debug)]
+pub struct Child<T> {
+    /// Its process.
+    pub pid: Pid,
+    result: File,
+    of: PhantomData<T>,
+}
+
+impl<T: Serialize + DeserializeOwned> Child<T> {
+    /// Forks. The calling process must have one thread only.
+    pub fn start(body: impl FnOnce() -> T) -> Child<T> {
+        let (result, sender) = pipe().expect("a pipe");
+        // SAFETY: checks fork while they have one thread, so no lock is held by another one.
+        match unsafe { fork() }.expect("a child") {
+            ForkResult::Parent { child } => {
+                Child { pid: child, result: result.into(), of: PhantomData }
+            }
+            ForkResult::Child => {
+                drop(result);
+                // The parent's stack must not be unwound a second time here.
+                let status = match catch_unwind(AssertUnwindSafe(body)) {
+                    Ok(value) => {
+                        let text = serde_json::to_vec(&value).expect("the result as text");
+                        File::from(sender).write_all(&text).expect("the parent listens");
+                        0
+                    }
+                    Err(_) => 101,
+                };
+                // SAFETY: ends the process without the exit handlers, which are the parent's.
+                unsafe { libc::_exit(status) }
+            }
+        }
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    ///
+    /// If the child panicked or was killed.
+    #[track_caller]
+    pub fn end(mut self) -> T {
+        let mut text = Vec::new();
+        self.result.read_to_end(&mut text).expect("the result can be read");
+        let status = waitpid(self.pid, None).expect("the child can be waited for");
+        assert_eq!(status, WaitStatus::Exited(self.pid, 0), "the child ends well");
+        serde_json::from_slice(&text).expect("the result of the child")
+    }
+
+    /// Kills it and waits for its end.
+    pub fn kill(self) {
+        nix::sys::signal::kill(self.pid, nix::sys::signal::SIGKILL).expect("it can be killed");
+        waitpid(self.pid, None).expect("the child can be waited for");
+    }
+}
