@@ -1,10 +1,17 @@
-//! The checks of the system that this program is compiled for.
+//! The checks of the system that this program is compiled for, and those of the safe crate.
+
+mod api;
 
 use crate::check::Check;
 
+/// The registries of claims that the checks prove, by file name.
+pub fn registries() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    crate::system::REGISTRIES.iter().chain([&api::REGISTRY])
+}
+
 /// All checks, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Check> {
-    crate::system::CHECKS.iter().flat_map(|topic| topic.iter())
+    crate::system::CHECKS.iter().chain(api::CHECKS).flat_map(|topic| topic.iter())
 }
 
 #[cfg(test)]

@@ -56,14 +56,15 @@ fn many_children(cx: &Context) {
     let mut server = device.fork_server(TracePc);
     for round in 0..100 {
         server.reset();
-        child(|| {
+        // The page faults of a fresh child are recorded too, so even no call leaves some records.
+        let length = child(|| {
             let session = server.enable().expect("enabled in the child");
             for _ in 0..round % 3 {
                 call();
             }
             session.disable().expect("disabled").len() as u64
         });
-        assert_eq!(server.trace().is_empty(), round % 3 == 0, "round {round}");
+        assert_eq!(server.trace().len() as u64, length, "round {round}");
     }
 }
 

@@ -44,7 +44,7 @@ fn handle_is_released_on_drop(cx: &Context) {
     }
     std::mem::forget(device.enable_remote(TracePc, &number(7)).expect("enabled"));
     drop(device);
-    open(cx, 1).enable_remote(TracePc, &number(7)).expect("released with the device");
+    drop(open(cx, 1).enable_remote(TracePc, &number(7)).expect("released with the device"));
 }
 
 fn handle_is_in_use_elsewhere(cx: &Context) {
@@ -62,7 +62,7 @@ fn unknown_subsystem_is_refused(cx: &Context) {
     let unknown = Remote::new().global(GlobalHandle::new(Subsystem::new(0xfe), 1));
     let mut device = open(cx, 1);
     assert_eq!(kind(device.enable_remote(TracePc, &unknown)), ErrorKind::UnknownSubsystem);
-    device.enable_remote(TracePc, &number(7)).expect("a correct one still works");
+    drop(device.enable_remote(TracePc, &number(7)).expect("a correct one still works"));
 }
 
 fn second_remote_session(cx: &Context) {
@@ -85,7 +85,7 @@ fn local_and_remote_are_refused(cx: &Context) {
     let session = enable(&mut local);
     assert_eq!(kind(remote.enable_remote(TracePc, &number(7))), ErrorKind::AlreadyEnabled);
     drop(session);
-    remote.enable_remote(TracePc, &number(7)).expect("one after the other");
+    drop(remote.enable_remote(TracePc, &number(7)).expect("one after the other"));
 }
 
 fn helper_thread(cx: &Context) {
