@@ -30,6 +30,9 @@ pub const SUITE: Program = Program { package: "kcov-conformance", binary: "kcov-
 
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
+/// The profile for programs of guests, in the workspace's `Cargo.toml`.
+const PROFILE: &str = "guest";
+
 /// Builds programs, each at most once.
 #[derive(Debug, Default)]
 pub struct Programs {
@@ -80,14 +83,12 @@ pub fn build(program: Program) -> Result<PathBuf> {
 
     let mut cargo = Command::new(variable("CARGO").unwrap_or(OsString::from("cargo")));
     cargo.current_dir(workspace).args(["build", "--quiet", "--package", package]);
-    cargo.args(["--bin", binary, "--target", TRIPLE, "--target-dir"]).arg(&target);
-    // The unoptimised build is the one that is there soonest, and without
-    // debug information it is a fifth of the size.
-    cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
+    cargo.args(["--bin", binary, "--profile", PROFILE, "--target", TRIPLE]);
+    cargo.arg("--target-dir").arg(&target);
     // These would win over the flags for the target.
     cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-Ctarget-feature=+crt-static");
-    let path = target.join(TRIPLE).join("debug").join(binary);
+    let path = target.join(TRIPLE).join(PROFILE).join(binary);
     let step = (!path.exists()).then(|| Step::begin(format!("build {binary}"), None));
     let status = cargo.status().map_err(|error| fail(not_started("cargo", &error)))?;
     if !status.success() {

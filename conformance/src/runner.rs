@@ -75,6 +75,9 @@ fn wait(child: &mut Child, said: &mut Said, end: Instant) -> io::Result<Option<E
     // A process that the check has left behind may keep the pipe open, so its end proves
     // nothing, and the child is asked for in short turns.
     const TURN: Duration = Duration::from_millis(10);
+    // Between closing the pipe and being gone a process needs some instructions only, and a sleep
+    // takes at least a tick of the kernel's clock.
+    let mut yields = 100;
     let mut open = true;
     loop {
         if let Some(status) = child.try_wait()? {
@@ -84,7 +87,10 @@ fn wait(child: &mut Child, said: &mut Said, end: Instant) -> io::Result<Option<E
         if left.is_zero() {
             return Ok(None);
         }
-        if !open {
+        if !open && yields > 0 {
+            yields -= 1;
+            std::thread::yield_now();
+        } else if !open {
             std::thread::sleep(left.min(Duration::from_millis(1)));
         } else if said.wait(left.min(TURN))? {
             open = said.read()?;

@@ -2,7 +2,7 @@
 
 pub(super) mod full;
 
-use super::mapped;
+use super::{mapped, mark};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_CMP, Map, call};
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK, KCOV_WORDS_PER_CMP, kcov_cmp_size};
@@ -73,9 +73,8 @@ fn socket_of_unknown_family() {
 /// The buffer after one call, all other words still all ones, which is no type.
 fn marked(cx: &Context) -> Map {
     let (device, map) = mapped(cx);
-    map.fill(1, u64::MAX);
     device.enable(KCOV_TRACE_CMP).expect("enabled");
-    map.fill(1, u64::MAX);
+    mark(&map, u64::MAX);
     map.reset();
     call();
     device.disable().expect("disabled");

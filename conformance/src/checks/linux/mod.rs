@@ -80,6 +80,13 @@ fn mapped_of(cx: &Context, words: u64) -> (Device, Map) {
     (device, map)
 }
 
+/// Stores `value` to all words behind the count, and a count that keeps the kernel from recording
+/// meanwhile: a thread is also made to record by what its own interruptions bring.
+fn mark(map: &Map, value: u64) {
+    map.store(0, map.words() as u64);
+    map.fill(1, value);
+}
+
 /// The words of a map, as an index.
 fn index(words: u64) -> usize {
     usize::try_from(words).expect("an index")

@@ -3,12 +3,12 @@
 pub(super) mod full;
 pub(super) mod place;
 
-use super::{mapped, while_other_is_enabled};
+use super::{mapped, mark, while_other_is_enabled};
 use crate::check::{Context, checks};
 use crate::errno::Errno;
 use crate::raw::{KCOV_TRACE_PC, Map, call, settled};
 use std::collections::{BTreeSet, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 checks! {
     single_call,
@@ -20,7 +20,6 @@ checks! {
     words_behind_the_count_are_untouched,
     same_call_same_records,
     other_call_other_records,
-    interrupts_add_nothing,
     nothing_while_blocked,
 }
 
@@ -38,10 +37,8 @@ fn records(map: &Map, traced: impl Fn()) -> Vec<u64> {
 /// The buffer after one call and the disabling request, all other words still the sentinel.
 fn marked(cx: &Context) -> Map {
     let (device, map) = mapped(cx);
-    // Stored twice: the first time touches the pages, so that the second adds no records.
-    map.fill(1, SENTINEL);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    map.fill(1, SENTINEL);
+    mark(&map, SENTINEL);
     map.reset();
     call();
     device.disable().expect("disabled");
@@ -52,7 +49,9 @@ fn single_call(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     assert!(!records(&map, call).is_empty());
-    assert!(records(&map, || ()).is_empty(), "without a call there is nothing");
+    // The thread may be interrupted between the two, but not always.
+    let nothing = |_| records(&map, || ()).is_empty();
+    assert!((0..20).any(nothing), "without a call there is nothing");
 }
 
 fn tail_of_enable_is_recorded(cx: &Context) {
@@ -72,13 +71,14 @@ fn head_of_disable_is_recorded(cx: &Context) {
 fn storing_zero_starts_over(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    let first = records(&map, call);
-    map.fill(1, SENTINEL);
-    let second = records(&map, call);
-    assert!(!second.is_empty());
-    assert!(!second.contains(&SENTINEL), "records begin again at word 1");
-    let limit = 2 * first.len();
-    assert!(second.len() <= limit, "{} records after {}", second.len(), first.len());
+    for _ in 0..100 {
+        call();
+    }
+    let many = map.count();
+    mark(&map, SENTINEL);
+    let records = records(&map, call);
+    assert!(!records.is_empty() && (records.len() as u64) < many);
+    assert!(!records.contains(&SENTINEL), "records begin again at word 1");
 }
 
 fn count_is_word_zero(cx: &Context) {
@@ -138,33 +138,6 @@ fn seek_nowhere() {
     // SAFETY: no memory is passed.
     let returned = unsafe { libc::syscall(libc::SYS_lseek, -1, 0, libc::SEEK_CUR) };
     assert_eq!(Errno::check(returned.into()), Err(Errno(libc::EBADF)));
-}
-
-fn interrupts_add_nothing(cx: &Context) {
-    // Long enough for dozens of timer interrupts. The clock may be a system call, so how long
-    // that is gets measured before.
-    const TIME: Duration = Duration::from_millis(500);
-    let mut turns = 0;
-    let end = Instant::now() + TIME;
-    while Instant::now() < end {
-        spin(1);
-        turns += 1;
-    }
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    let one_call = records(&map, call).len();
-    let spun = records(&map, || spin(turns));
-    // Whatever else the thread was made to do now and then, it is less than one call.
-    assert!(spun.len() <= one_call, "{} records, {one_call} for a call", spun.len());
-}
-
-/// Keeps the processor busy without system calls.
-fn spin(turns: u32) {
-    for _ in 0..turns {
-        for step in 0..100_000_u32 {
-            std::hint::black_box(step);
-        }
-    }
 }
 
 fn nothing_while_blocked(cx: &Context) {

@@ -2,7 +2,7 @@
 
 use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, page_words};
-use crate::system::{index, mapped_of, mapped_page};
+use crate::system::{index, mapped_of, mapped_page, mark};
 
 checks! {
     capacity_is_whole_records needs(Comparisons),
@@ -40,8 +40,8 @@ fn capacity_is_whole_records(cx: &Context) {
     for pages in 1..4 {
         let words = pages * page_words();
         let (device, map) = mapped_of(cx, words);
-        map.fill(1, SENTINEL);
         device.enable(KCOV_TRACE_CMP).expect("enabled");
+        mark(&map, SENTINEL);
         map.reset();
         fill_up(&map);
         assert_eq!(map.count(), capacity(words));
@@ -66,7 +66,7 @@ fn full_buffer_keeps_its_records(cx: &Context) {
 fn stored_count_places_the_next_record(cx: &Context) {
     const COUNT: u64 = 20;
     let (_device, map) = enabled_page(cx);
-    map.fill(1, SENTINEL);
+    mark(&map, SENTINEL);
     map.store(0, COUNT);
     call();
     let count = map.count();
@@ -91,7 +91,7 @@ fn stored_count_beyond_capacity(cx: &Context) {
 }
 
 fn nothing_is_written(map: &Map, count: u64) {
-    map.fill(1, SENTINEL);
+    mark(map, SENTINEL);
     map.store(0, count);
     call();
     assert_eq!(map.count(), count);

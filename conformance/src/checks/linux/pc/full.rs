@@ -3,7 +3,7 @@
 use super::SENTINEL;
 use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_words};
-use crate::system::{index, mapped_of, mapped_page};
+use crate::system::{index, mapped_of, mapped_page, mark};
 
 checks! {
     capacity_is_size_less_one,
@@ -68,7 +68,7 @@ fn full_buffer_collects_again_after_reset(cx: &Context) {
 fn stored_count_places_the_next_record(cx: &Context) {
     const COUNT: u64 = 100;
     let (_device, map) = enabled_page(cx);
-    map.fill(1, SENTINEL);
+    mark(&map, SENTINEL);
     map.store(0, COUNT);
     call();
     let count = map.count();
@@ -93,7 +93,7 @@ fn stored_count_beyond_capacity(cx: &Context) {
 }
 
 fn nothing_is_written(map: &Map, count: u64) {
-    map.fill(1, SENTINEL);
+    mark(map, SENTINEL);
     map.store(0, count);
     call();
     assert_eq!(map.count(), count);
@@ -102,7 +102,7 @@ fn nothing_is_written(map: &Map, count: u64) {
 
 fn stored_count_of_all_ones(cx: &Context) {
     let (_device, map) = enabled_page(cx);
-    map.fill(1, SENTINEL);
+    mark(&map, SENTINEL);
     map.store(0, u64::MAX);
     call();
     let count = map.count();

@@ -4,11 +4,13 @@
 use super::{records, seek_nowhere};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, call, symbols};
+use std::time::{Duration, Instant};
 use crate::system::mapped;
 
 checks! {
     records_are_in_kernel_code needs(FixedText),
     records_name_the_called_function needs(FixedText),
+    interrupts_add_nothing needs(FixedText),
     scheduler_and_locks_add_nothing needs(FixedText),
 }
 
@@ -32,6 +34,46 @@ fn records_name_the_called_function(cx: &Context) {
             named.iter().any(|name| name.ends_with(&format!("sys_{function}")))
         };
         assert!(records.iter().any(names), "no record of {function}: {records:#x?}");
+    }
+}
+
+fn interrupts_add_nothing(cx: &Context) {
+    // What the timer's interrupt runs through, on one architecture or another. That the thread
+    // goes on afterwards is its own doing, and may be recorded.
+    const SILENT: &[&str] = &[
+        "hrtimer_interrupt",
+        "profile_tick",
+        "run_local_timers",
+        "tick_handle_periodic",
+        "tick_nohz_handler",
+        "tick_periodic",
+        "update_process_times",
+        "update_wall_time",
+    ];
+    // Long enough for dozens of interrupts. The clock may be a system call, so how many turns
+    // that takes is found out before.
+    let end = Instant::now() + Duration::from_millis(500);
+    let mut turns = 0;
+    while Instant::now() < end {
+        spin(1);
+        turns += 1;
+    }
+    let symbols = symbols();
+    assert!(symbols.has("update_process_times"), "the kernel has the function looked for");
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    for record in records(&map, || spin(turns)) {
+        let names = symbols.names(record);
+        assert!(!names.iter().any(|name| SILENT.contains(name)), "{record:#x} in {names:?}");
+    }
+}
+
+/// Keeps the processor busy without system calls.
+fn spin(turns: u32) {
+    for _ in 0..turns {
+        for step in 0..100_000_u32 {
+            std::hint::black_box(step);
+        }
     }
 }
 
