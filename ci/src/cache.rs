@@ -55,6 +55,11 @@ impl Cache {
         self.root.join("runs")
     }
 
+    /// What is made from NetBSD kernels and libraries of the user's.
+    pub fn netbsd(&self) -> PathBuf {
+        self.root.join("netbsd")
+    }
+
     /// Where apt keeps what it knows of suites that the machine does not list.
     pub fn apt(&self, suite: &str) -> PathBuf {
         self.root.join("apt").join(suite)
@@ -82,7 +87,7 @@ impl Cache {
 
 /// Makes the directories and proves that they can be written to.
 fn prepare(root: &Path) -> io::Result<PathBuf> {
-    for directory in ["apt", "kernels", "locks", "runs", "sources"] {
+    for directory in ["apt", "kernels", "locks", "netbsd", "runs", "sources"] {
         fs::create_dir_all(root.join(directory))?;
     }
     // Commands are run in other directories.

@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::report::Format;
+use crate::snapshot::Snapshots;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -51,6 +52,13 @@ pub enum Command {
     },
     /// Run the conformance suite, or another KTAP program, on the targets
     Test(Box<TestOptions>),
+    /// Compare the suite's registry with the targets' sources: what is claimed
+    /// and gone, what is said and not claimed
+    Drift {
+        /// The targets [default: all that have a source tree]
+        #[arg(value_name = "TARGET")]
+        names: Vec<String>,
+    },
     /// Run a static program in a guest, with its output and exit status
     Exec {
         /// The target
@@ -74,6 +82,14 @@ pub struct TestOptions {
     /// The targets [default: the default ones of `list`]
     #[arg(value_name = "TARGET")]
     pub names: Vec<String>,
+    /// All targets, with one table at the end. A target that needs something
+    /// which is not given is shown as not run, and fails the run only if it is
+    /// named as well
+    #[arg(long, conflicts_with = "kernel")]
+    pub all: bool,
+    /// So many processors for guests at once [default: those of the host]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub guests: Option<u32>,
     /// Run this check only; may be repeated
     #[arg(long = "check", value_name = "ID", conflicts_with = "program")]
     pub checks: Vec<String>,
@@ -89,6 +105,9 @@ pub struct TestOptions {
     /// Write the report to a file, and the text form to standard output
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Compare the results with the snapshots of the targets, or write these
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["checks", "program"])]
+    pub snapshots: Option<Snapshots>,
     /// How to build.
     #[command(flatten)]
     pub build: BuildOptions,
@@ -98,7 +117,7 @@ pub struct TestOptions {
 }
 
 /// Options for building kernels.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct BuildOptions {
     /// Build from this kernel tree or tarball instead of the target's package
     #[arg(long, value_name = "DIR|TARBALL")]
@@ -117,6 +136,26 @@ pub struct GuestOptions {
     /// Boot this kernel; nothing is built
     #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "refresh", "jobs"])]
     pub kernel: Option<PathBuf>,
+    /// The kernel of netbsd targets; nobody else has one. For --all, where
+    /// --kernel would be the kernel of all
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "KCOV_VM_NETBSD_KERNEL",
+        hide_env_values = true,
+        conflicts_with = "kernel"
+    )]
+    pub netbsd_kernel: Option<PathBuf>,
+    /// usr/lib of NetBSD's comp set, or a directory with that or with the
+    /// packed set in it: what programs for netbsd targets are linked against
+    #[arg(long, value_name = "DIR", env = "KCOV_VM_NETBSD_SYSROOT", hide_env_values = true)]
+    pub sysroot: Option<PathBuf>,
+    /// Which ABI a netbsd target's kernel has [default: the newest]
+    #[arg(long, value_name = "NUMBER")]
+    pub abi: Option<String>,
+    /// More words for the suite on what the kernel has, comma-separated
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    pub declare: Vec<String>,
     /// What the kernel's release must begin with, instead of what the target
     /// says
     #[arg(long, value_name = "PREFIX")]

@@ -5,11 +5,13 @@ use crate::cli::{AccelChoice, BuildOptions, Cli, Command, General, GuestOptions,
 use crate::error::{Error, Result, STATUS_PASSED, Unavailable};
 use crate::guest::{Accel, Listener, Stream};
 use crate::kernel::Kernel;
+use crate::netbsd::Libraries;
 use crate::programs::Programs;
-use crate::session::{Choices, Session, Task};
+use crate::session::{Choices, Session};
 use crate::source::{Package, Source};
+use crate::system::System;
 use crate::target::{Target, Targets};
-use crate::{error, tester};
+use crate::{drift, error, tester};
 use kcov_vm_guest::protocol::Exit;
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -29,9 +31,17 @@ pub fn run(cli: Cli) -> Result<u8> {
         }
         Command::Test(options) => {
             let session = session(&general, &options.build, Some(&options.guest))?;
-            let TestOptions { names, .. } = &*options;
+            let TestOptions { names, all, .. } = &*options;
             let chosen = session.targets.select(names)?;
+            let chosen = if *all { session.targets.all.iter().collect() } else { chosen };
             tester::test(&session, &chosen, &options, general.verbose)
+        }
+        Command::Drift { names } => {
+            let session = session(&general, &BuildOptions::default(), None)?;
+            let named = session.targets.select(&names)?;
+            let chosen =
+                if names.is_empty() { session.targets.all.iter().collect() } else { named };
+            drift::run(&session, &chosen)
         }
         Command::Exec { name, program, build, guest } => {
             let session = session(&general, &build, Some(&guest))?;
@@ -55,6 +65,10 @@ fn session(
         source: build.source.as_deref().map(Source::given).transpose()?,
         refresh: build.refresh,
         kernel: guest.and_then(|g| g.kernel.as_deref()).map(Kernel::given).transpose()?,
+        netbsd_kernel: guest
+            .and_then(|g| g.netbsd_kernel.as_deref())
+            .map(Kernel::given)
+            .transpose()?,
         release: guest.and_then(|g| g.declare_release.clone()),
         jobs: build
             .jobs
@@ -66,12 +80,15 @@ fn session(
             Some(AccelChoice::Auto) | None => None,
         },
     };
-    Ok(Session {
-        cache: Cache::open(general.cache.as_deref())?,
-        targets: targets(general)?,
-        choices,
-        programs: Programs::default(),
-    })
+    let cache = Cache::open(general.cache.as_deref())?;
+    let mut targets = targets(general)?;
+    let mut programs = Programs::default();
+    if let Some(guest) = guest {
+        targets.adjust(guest.abi.as_deref(), &guest.declare)?;
+        let libraries = guest.sysroot.as_deref().map(|given| Libraries::given(given, &cache));
+        programs.netbsd = libraries.transpose()?;
+    }
+    Ok(Session { cache, targets, choices, programs })
 }
 
 /// Never looks further than the cache, so that it is there at once.
@@ -83,6 +100,7 @@ fn list(general: &General) -> Result<u8> {
         let known = Package::last_known(&target.package, &target.suite, &cache);
         let source = match &known {
             Some(package) => format!("{} {}", package.name, package.version),
+            None if target.package.is_empty() => "-".into(),
             None => format!("{} ({})", target.package, target.suite),
         };
         let built = known.is_some_and(|package| {
@@ -90,7 +108,11 @@ fn list(general: &General) -> Result<u8> {
             matches!(kernel, Ok(Some(_)))
         });
         let name = if target.default { format!("{}*", target.name) } else { target.name.clone() };
-        let built = if built { "built" } else { "not built" };
+        let built = match target.kind.system() {
+            System::NetBsd => "give --kernel and --sysroot",
+            System::Linux if built => "built",
+            System::Linux => "not built",
+        };
         rows.push([
             name,
             target.kind.name().into(),
@@ -126,6 +148,10 @@ fn build_all(session: &Session, chosen: &[&Target]) -> Result<u8> {
                 complain(target, &failure);
                 status = error::STATUS_UNAVAILABLE;
             }
+            Err(Error::NotGiven(what)) => {
+                eprintln!("kcov-vm: {}: not run: {what}", target.name);
+                status = error::STATUS_UNAVAILABLE;
+            }
             Err(error) => return Err(error),
         }
     }
@@ -139,8 +165,10 @@ fn exec(
     verbose: bool,
 ) -> Result<u8> {
     let arguments = program.split_off(1);
-    let task = Task::new(Path::new(&program[0]), arguments).map_err(Error::Usage)?;
     let run = || {
+        session.given(target)?;
+        let task = session.task(target, Path::new(&program[0]), arguments);
+        let task = task.map_err(Error::Usage)?;
         let ready = session.prepare(target)?;
         if verbose {
             eprintln!("{}: {}, {}", target.name, ready.kernel, ready.accelerator);
@@ -156,6 +184,10 @@ fn exec(
         }),
         Err(Error::Unavailable(failure)) => {
             complain(target, &failure);
+            Ok(error::STATUS_UNAVAILABLE)
+        }
+        Err(Error::NotGiven(what)) => {
+            eprintln!("kcov-vm: {}: not run: {what}", target.name);
             Ok(error::STATUS_UNAVAILABLE)
         }
         Err(error) => Err(error),

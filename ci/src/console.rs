@@ -1,5 +1,8 @@
 //! What the kernel says on its console when something is wrong.
 
+mod netbsd;
+
+use crate::system::System;
 use std::fmt;
 
 /// A complaint of the kernel.
@@ -26,12 +29,28 @@ pub enum TroubleKind {
     Hung,
     /// `WARN()`.
     Warning,
+    /// It waits in its debugger for somebody to type.
+    Debugger,
+    /// There is no root file system that it could mount.
+    NoRoot,
+    /// There is no program that it could start as init.
+    NoInit,
+    /// Init, which had nowhere else to say it.
+    Init,
 }
 
 impl TroubleKind {
     /// Whether the guest cannot be expected to go on.
     pub fn is_fatal(self) -> bool {
-        matches!(self, Self::Panic | Self::Oops)
+        match self {
+            Self::Panic
+            | Self::Oops
+            | Self::Debugger
+            | Self::NoRoot
+            | Self::NoInit
+            | Self::Init => true,
+            Self::Sanitizer | Self::Lockdep | Self::Hung | Self::Warning => false,
+        }
     }
 }
 
@@ -44,6 +63,10 @@ impl fmt::Display for TroubleKind {
             Self::Lockdep => "the kernel's lock validator complained",
             Self::Hung => "the kernel reports something hung",
             Self::Warning => "the kernel warned",
+            Self::Debugger => "the kernel stopped in its debugger",
+            Self::NoRoot => "the kernel found no root file system",
+            Self::NoInit => "the kernel could not start init",
+            Self::Init => "init could not do its duty",
         })
     }
 }
@@ -54,7 +77,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// Beginnings of lines, the more particular first.
+/// Beginnings of Linux' lines, the more particular first.
 const BEGINNINGS: &[(&str, TroubleKind)] = &[
     ("Kernel panic", TroubleKind::Panic),
     ("BUG: KASAN:", TroubleKind::Sanitizer),
@@ -96,9 +119,13 @@ const BEGINNINGS: &[(&str, TroubleKind)] = &[
 ///
 /// Only beginnings count: `traps: prog[9] general protection fault ip:…` is
 /// about a program, and anything may be quoted further on in a line.
-pub fn classify(line: &str) -> Option<Trouble> {
+pub fn classify(line: &str, system: System) -> Option<Trouble> {
     let line = message(line);
-    BEGINNINGS
+    let beginnings = match system {
+        System::Linux => BEGINNINGS,
+        System::NetBsd => netbsd::BEGINNINGS,
+    };
+    beginnings
         .iter()
         .find(|(beginning, _)| line.starts_with(beginning))
         .map(|&(_, kind)| Trouble { kind, line: line.to_string() })
@@ -128,7 +155,7 @@ mod tests {
     use super::*;
 
     fn kind(line: &str) -> Option<TroubleKind> {
-        classify(line).map(|trouble| trouble.kind)
+        classify(line, System::Linux).map(|trouble| trouble.kind)
     }
 
     /// Lines as they stood on consoles of the targets.

@@ -1,4 +1,4 @@
-//! The two ways in which this program ends without a verdict.
+//! The ways in which this program ends without a verdict.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,9 @@ pub enum Error {
     Usage(String),
     /// The machinery gave up.
     Unavailable(Unavailable),
+    /// The target needs something that only the user can give, and it was not
+    /// given. A run over all targets goes on without it.
+    NotGiven(String),
 }
 
 /// A failure of the machinery: of anything but the program under test.
@@ -46,6 +49,8 @@ pub enum Phase {
     Source,
     /// Building the kernel.
     Build,
+    /// Looking at a kernel that the user gave.
+    Kernel,
     /// Making what the guest boots.
     Image,
     /// From the start of the guest to the first word of its init.
@@ -64,6 +69,7 @@ impl fmt::Display for Phase {
             Self::Targets => "targets",
             Self::Source => "source",
             Self::Build => "build",
+            Self::Kernel => "kernel",
             Self::Image => "image",
             Self::Boot => "boot",
             Self::Program => "program",
@@ -88,7 +94,7 @@ impl Error {
     pub fn status(&self) -> u8 {
         match self {
             Self::Usage(_) => STATUS_USAGE,
-            Self::Unavailable(_) => STATUS_UNAVAILABLE,
+            Self::Unavailable(_) | Self::NotGiven(_) => STATUS_UNAVAILABLE,
         }
     }
 }
@@ -128,6 +134,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(message) => f.write_str(message),
+            Self::NotGiven(what) => write!(f, "not run: {what}"),
             Self::Unavailable(failure) => failure.fmt(f),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::guest::QEMU;
+use crate::netbsd::{MAKEFS, MKRESCUE};
 use crate::progress::Step;
 use crate::run::{command, in_path, read};
 
@@ -12,6 +13,10 @@ pub enum Need {
     Build,
     /// Booting QEMU guests.
     Qemu,
+    /// Booting NetBSD guests.
+    Netbsd,
+    /// Making a disc that boots a kernel.
+    Grub,
 }
 
 impl Need {
@@ -20,6 +25,8 @@ impl Need {
         match self {
             Self::Build => &["make", "gcc", "ld", "flex", "bison", "bc", "tar", "xz", "patch"],
             Self::Qemu => &[QEMU],
+            Self::Netbsd => &[QEMU, MAKEFS, "ld"],
+            Self::Grub => &[MKRESCUE, "xorriso", "mformat"],
         }
     }
 
@@ -42,13 +49,15 @@ impl Need {
                 "patch",
             ],
             Self::Qemu => &["qemu-system-x86"],
+            Self::Netbsd => &["qemu-system-x86", "makefs", "binutils"],
+            Self::Grub => &["grub-common", "grub-pc-bin", "xorriso", "mtools"],
         }
     }
 
     fn phase(self) -> Phase {
         match self {
             Self::Build => Phase::Build,
-            Self::Qemu => Phase::Image,
+            Self::Qemu | Self::Netbsd | Self::Grub => Phase::Image,
         }
     }
 }

@@ -1,8 +1,10 @@
-//! What a guest boots: an initramfs with init, the job and its files.
+//! What a guest boots: init, the job and its files.
 
 use crate::cpio::Archive;
 use crate::elf;
 use crate::error::{OrUnavailable as _, Phase, Result};
+use crate::netbsd;
+use crate::system::System;
 use kcov_vm_guest::job::{self, Job, Mount};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -22,26 +24,49 @@ pub struct GuestFile {
     pub content: Vec<u8>,
 }
 
-/// Builds the archive.
-pub fn initramfs(init: &[u8], files: &[GuestFile], job: &Job) -> Vec<u8> {
-    let mut archive = Archive::default();
-    for directory in ["bin", "dev", "proc", "sys", "run", "root"] {
-        archive.directory(directory, 0o755);
+/// All that a guest finds when it boots.
+#[derive(Clone, Copy, Debug)]
+pub struct Image<'a> {
+    /// PID 1.
+    pub init: &'a [u8],
+    /// What it runs.
+    pub job: &'a Job,
+    /// What the job needs.
+    pub files: &'a [GuestFile],
+}
+
+impl Image<'_> {
+    /// Writes it in the form that the system boots, as a file of `directory`.
+    pub fn write(&self, system: System, directory: &Path, name: &str) -> Result<()> {
+        let path = directory.join(name);
+        match system {
+            System::Linux => {
+                fs::write(&path, self.initramfs()).or_unavailable(Phase::Image, path.display())
+            }
+            System::NetBsd => netbsd::make_root(self, &path, directory),
+        }
     }
-    archive.directory("tmp", 0o1777);
-    // The kernel opens it for init, before /dev is mounted.
-    archive.character_device("dev/console", 0o600, (5, 1));
-    archive.file("init", 0o755, init);
-    for file in files {
-        archive.file(&file.path, file.mode, &file.content);
+
+    fn initramfs(&self) -> Vec<u8> {
+        let mut archive = Archive::default();
+        for directory in ["bin", "dev", "proc", "sys", "run", "root"] {
+            archive.directory(directory, 0o755);
+        }
+        archive.directory("tmp", 0o1777);
+        // The kernel opens it for init, before /dev is mounted.
+        archive.character_device("dev/console", 0o600, (5, 1));
+        archive.file("init", 0o755, self.init);
+        for file in self.files {
+            archive.file(&file.path, file.mode, &file.content);
+        }
+        archive.file(job::PATH, 0o600, self.job.encode().as_bytes());
+        archive.finish()
     }
-    archive.file(job::PATH, 0o600, job.encode().as_bytes());
-    archive.finish()
 }
 
 /// The file systems that a program finds mounted.
-pub fn mounts() -> Vec<Mount> {
-    [
+pub fn mounts(system: System) -> Vec<Mount> {
+    let linux = [
         ("devtmpfs", "/dev", false),
         ("proc", "/proc", false),
         ("sysfs", "/sys", false),
@@ -49,9 +74,19 @@ pub fn mounts() -> Vec<Mount> {
         ("tmpfs", "/tmp", false),
         ("tmpfs", "/run", false),
         ("devpts", "/dev/pts", true),
-    ]
-    .map(|(kind, target, optional)| Mount { kind: kind.into(), target: target.into(), optional })
-    .to_vec()
+    ];
+    let table = match system {
+        System::Linux => &linux[..],
+        System::NetBsd => netbsd::MOUNTS,
+    };
+    table
+        .iter()
+        .map(|&(kind, target, optional)| Mount {
+            kind: kind.into(),
+            target: target.into(),
+            optional,
+        })
+        .collect()
 }
 
 /// The environment that a program finds.
@@ -63,9 +98,13 @@ pub fn environment() -> Vec<(OsString, OsString)> {
 
 /// Reads a program of the host for a guest. The inner error says why a guest
 /// could not run it.
-pub fn program(path: &Path) -> std::result::Result<Vec<u8>, String> {
+pub fn program(path: &Path, system: System) -> std::result::Result<Vec<u8>, String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    match elf::unfit(&bytes) {
+    let unfit = match system {
+        System::Linux => elf::unfit(&bytes),
+        System::NetBsd => netbsd::unfit(&bytes),
+    };
+    match unfit {
         Some(why) => Err(format!("{} {why}", path.display())),
         None => Ok(bytes),
     }

@@ -2,12 +2,14 @@
 //! target directory of their own so that other builds keep theirs.
 
 use crate::error::{Error, Phase, Result};
+use crate::netbsd::{self, Libraries};
 use crate::progress::Step;
 use crate::run::{command, not_started, read};
-use std::cell::OnceCell;
+use crate::system::System;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// A binary of a workspace member.
 #[derive(Clone, Copy, Debug)]
@@ -28,71 +30,122 @@ pub const FIXTURE: Program = Program { package: "kcov-vm-guest", binary: "kcov-v
 /// understand `list` and `run --format ktap --declare WORDS [ID…]`.
 pub const SUITE: Program = Program { package: "kcov-conformance", binary: "kcov-conformance" };
 
-const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+/// What guests run on unless their target says otherwise.
+pub const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+
+/// 32-bit programs for the same kernels.
+pub const TRIPLE_32: &str = "i686-unknown-linux-musl";
 
 /// The profile for programs of guests, in the workspace's `Cargo.toml`.
 const PROFILE: &str = "guest";
 
-/// Builds programs, each at most once.
+/// Builds programs, each at most once, whichever thread asks first.
 #[derive(Debug, Default)]
 pub struct Programs {
-    init: OnceCell<PathBuf>,
-    suite: OnceCell<PathBuf>,
+    built: Mutex<Vec<(&'static str, String, PathBuf)>>,
+    /// The user's libraries for NetBSD.
+    pub netbsd: Option<Libraries>,
 }
 
 impl Programs {
     /// The guests' init.
-    pub fn init(&self) -> Result<&Path> {
-        once(&self.init, INIT)
+    pub fn init(&self, system: System) -> Result<PathBuf> {
+        match system {
+            System::Linux => self.once(INIT, TRIPLE),
+            System::NetBsd => self.once(INIT, netbsd::TRIPLE),
+        }
     }
 
-    /// The workspace's test suite.
-    pub fn suite(&self) -> Result<&Path> {
-        once(&self.suite, SUITE)
+    /// The workspace's test suite, for this host and most guests.
+    pub fn suite(&self) -> Result<PathBuf> {
+        self.once(SUITE, TRIPLE)
+    }
+
+    /// The workspace's test suite for such a user land.
+    pub fn suite_for(&self, triple: &str) -> Result<PathBuf> {
+        self.once(SUITE, triple)
+    }
+
+    /// The ids that the suite has.
+    pub fn checks(&self) -> Result<Vec<String>> {
+        let list = read(command(self.suite()?).arg("list"))
+            .map_err(|why| Error::unavailable(Phase::Image, why))?;
+        Ok(list.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_string).collect())
     }
 
     /// Refuses ids that the suite does not have.
     pub fn validate_checks(&self, wanted: &[String]) -> Result<()> {
-        let suite = self.suite()?;
-        let list = read(command(suite).arg("list"))
-            .map_err(|why| Error::unavailable(Phase::Image, why))?;
-        let known: Vec<_> = list.lines().filter_map(|l| l.split_whitespace().next()).collect();
-        match wanted.iter().find(|id| !known.contains(&id.as_str())) {
+        let known = self.checks()?;
+        match wanted.iter().find(|id| !known.contains(id)) {
             None => Ok(()),
             Some(id) => Err(Error::usage(unknown_check(id, &known))),
         }
     }
-}
 
-fn once(cell: &OnceCell<PathBuf>, program: Program) -> Result<&Path> {
-    if cell.get().is_none() {
-        // Nobody else can have set it meanwhile: the cell is not shared.
-        let _ = cell.set(build(program)?);
+    fn once(&self, program: Program, triple: &str) -> Result<PathBuf> {
+        // Whoever panicked while building has left the list as it was.
+        let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = built.iter().find(|(name, of, _)| *name == program.binary && of == triple);
+        if let Some((_, _, path)) = known {
+            return Ok(path.clone());
+        }
+        let path = match &self.netbsd {
+            Some(libraries) if triple == netbsd::TRIPLE => libraries.build(program)?,
+            _ => build(program, triple)?,
+        };
+        built.push((program.binary, triple.to_string(), path.clone()));
+        Ok(path)
     }
-    Ok(cell.get().expect("it was just set"))
 }
 
 /// Builds a program; where it lies.
-pub fn build(program: Program) -> Result<PathBuf> {
+pub fn build(program: Program, triple: &str) -> Result<PathBuf> {
+    require_std(triple)?;
+    let mut flags = vec!["-Ctarget-feature=+crt-static".to_string()];
+    if triple != TRIPLE {
+        // Few hosts have a 32-bit compiler; Rust brings its own linker and musl.
+        flags.extend(["-Clinker=rust-lld", "-Clinker-flavor=ld.lld"].map(String::from));
+    }
+    compile(program, triple, &flags, Std::Installed)
+}
+
+/// Where the standard library comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Std {
+    /// From rustup.
+    Installed,
+    /// From its sources.
+    Compiled,
+}
+
+/// Has cargo build a program; where it lies.
+pub(crate) fn compile(
+    program: Program,
+    triple: &str,
+    flags: &[String],
+    std: Std,
+) -> Result<PathBuf> {
     let Program { package, binary } = program;
     let fail = |why: String| Error::unavailable(Phase::Image, why);
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"));
+    let workspace = workspace();
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let target = variable("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), Into::into);
     let target = target.join("kcov-vm");
 
     let mut cargo = Command::new(variable("CARGO").unwrap_or(OsString::from("cargo")));
     cargo.current_dir(workspace).args(["build", "--quiet", "--package", package]);
-    cargo.args(["--bin", binary, "--profile", PROFILE, "--target", TRIPLE]);
+    cargo.args(["--bin", binary, "--profile", PROFILE, "--target", triple]);
     cargo.arg("--target-dir").arg(&target);
-    // These would win over the flags for the target.
-    cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-Ctarget-feature=+crt-static");
-    let path = target.join(TRIPLE).join(PROFILE).join(binary);
-    let step = (!path.exists()).then(|| Step::begin(format!("build {binary}"), None));
+    // Wins over all other ways to give flags, and a path may contain spaces.
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+    if std == Std::Compiled {
+        cargo.arg("-Zbuild-std").env("RUSTC_BOOTSTRAP", "1");
+    }
+    let path = target.join(triple).join(PROFILE).join(binary);
+    let step = (!path.exists()).then(|| Step::begin(format!("build {binary} ({triple})"), None));
     let status = cargo.status().map_err(|error| fail(not_started("cargo", &error)))?;
     if !status.success() {
-        return Err(fail(format!("cargo could not build {binary} for the guest")));
+        return Err(fail(format!("cargo could not build {binary} for {triple}")));
     }
     if let Some(step) = step {
         step.done();
@@ -100,10 +153,31 @@ pub fn build(program: Program) -> Result<PathBuf> {
     Ok(path)
 }
 
-fn unknown_check(id: &str, known: &[&str]) -> String {
+/// The workspace that this program was built from.
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"))
+}
+
+/// Makes sure that there is a standard library for these programs.
+pub(crate) fn require_std(triple: &str) -> Result<()> {
+    let there = || {
+        let mut rustc = command("rustc");
+        let directory = read(rustc.args(["--print", "target-libdir", "--target", triple]));
+        directory.is_ok_and(|directory| Path::new(directory.trim()).is_dir())
+    };
+    if triple == TRIPLE || there() {
+        return Ok(());
+    }
+    read(command("rustup").args(["target", "add", triple])).map(drop).map_err(|why| {
+        let message = format!("no standard library for {triple}: {why}");
+        Error::unavailable(Phase::Image, message)
+    })
+}
+
+fn unknown_check(id: &str, known: &[String]) -> String {
     let mut near: Vec<_> = known
         .iter()
-        .map(|other| (distance(id, other), *other))
+        .map(|other| (distance(id, other), other.as_str()))
         .filter(|(distance, other)| other.contains(id) || *distance <= id.len().div_ceil(3))
         .collect();
     near.sort_unstable();
@@ -144,7 +218,7 @@ mod tests {
 
     #[test]
     fn unknown_checks_are_answered_with_near_ones() {
-        let known = ["linux.open.twice", "linux.enable.ebusy", "api.trace"];
+        let known = ["linux.open.twice", "linux.enable.ebusy", "api.trace"].map(String::from);
         let message = unknown_check("linux.enable.ebsy", &known);
         assert_eq!(message, "no check `linux.enable.ebsy`; near it: linux.enable.ebusy");
         assert!(unknown_check("linux.open", &known).ends_with("linux.open.twice"));

@@ -1,8 +1,12 @@
 //! Saying what is being waited for.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::IsTerminal as _;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+
+/// The bars on the terminal, of all steps that are under way at once.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 /// One step: a bar on a terminal, two lines elsewhere.
 #[derive(Debug)]
@@ -12,6 +16,11 @@ pub struct Step {
     bar: Option<ProgressBar>,
 }
 
+/// Prints with the bars out of the way.
+pub fn beside_bars<T>(print: impl FnOnce() -> T) -> T {
+    BARS.suspend(print)
+}
+
 impl Step {
     /// Begins a step. `total` is in the unit of [`advance`](Self::advance);
     /// without it the bar only turns.
@@ -19,6 +28,7 @@ impl Step {
         let name = name.into();
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+            let bar = BARS.add(bar);
             let template = match total {
                 Some(_) => "{msg} [{bar:30}] {percent:>3}% {elapsed}",
                 None => "{msg} {spinner} {elapsed}",
@@ -55,7 +65,8 @@ impl Step {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
-        eprintln!("{}: {:.1} s", self.name, self.started.elapsed().as_secs_f32());
+        let seconds = self.started.elapsed().as_secs_f32();
+        beside_bars(|| eprintln!("{}: {seconds:.1} s", self.name));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 /// A command whose words do not depend on the user's language, and which does
@@ -48,7 +49,16 @@ fn failed(name: &str, output: &Output) -> String {
 
 /// Whether a program stands in `PATH`.
 pub fn in_path(program: &str) -> bool {
+    locate(program).is_some()
+}
+
+/// Where a program stands in `PATH`, or next to it: Debian puts some that need
+/// no privileges where only root looks.
+pub fn locate(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
-        .any(|directory| !directory.as_os_str().is_empty() && directory.join(program).is_file())
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .flat_map(|directory| [directory.clone(), directory.with_file_name("sbin")])
+        .map(|directory| directory.join(program))
+        .find(|file| file.is_file())
 }

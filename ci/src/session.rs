@@ -4,8 +4,9 @@ use crate::cache::Cache;
 use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::guest::{self, Accel, Expect, Finished, Limits, Listener, Machine};
 use crate::host::{self, Need};
-use crate::image::{self, GuestFile};
+use crate::image::{self, GuestFile, Image};
 use crate::kernel::Kernel;
+use crate::netbsd::{self, Libraries};
 use crate::programs::Programs;
 use crate::source::Source;
 use crate::target::{Kind, Target, Targets};
@@ -24,6 +25,8 @@ pub struct Choices {
     pub refresh: bool,
     /// A kernel instead of a built one.
     pub kernel: Option<Kernel>,
+    /// The same, for NetBSD targets only.
+    pub netbsd_kernel: Option<Kernel>,
     /// Instead of the target's `release`.
     pub release: Option<String>,
     /// Jobs for `make`.
@@ -73,8 +76,32 @@ pub struct Ready<'a> {
 }
 
 impl Session {
+    /// Whether the user gave all that nobody else can.
+    pub fn given(&self, target: &Target) -> Result<()> {
+        match target.kind {
+            Kind::Uml | Kind::Qemu => Ok(()),
+            Kind::Netbsd => {
+                netbsd::given(self.netbsd_kernel().is_some(), self.programs.netbsd.is_some())
+            }
+        }
+    }
+
+    fn netbsd_kernel(&self) -> Option<&Kernel> {
+        self.choices.kernel.as_ref().or(self.choices.netbsd_kernel.as_ref())
+    }
+
+    fn release<'a>(&'a self, target: &'a Target) -> &'a str {
+        self.choices.release.as_ref().unwrap_or(&target.release)
+    }
+
     /// The target's kernel, built if need be.
     pub fn kernel(&self, target: &Target) -> Result<Kernel> {
+        self.given(target)?;
+        if let (Kind::Netbsd, Some(kernel)) = (target.kind, self.netbsd_kernel()) {
+            netbsd::check_kernel(&kernel.file, self.release(target))?;
+            self.programs.netbsd.as_ref().map_or(Ok(()), Libraries::check)?;
+            return Ok(kernel.clone());
+        }
         if let Some(kernel) = &self.choices.kernel {
             return Ok(kernel.clone());
         }
@@ -93,22 +120,30 @@ impl Session {
         }
         let kernel = self.kernel(target)?;
         kernel.check(target.kind)?;
+        let release = self.release(target);
+        let disc = match target.kind {
+            Kind::Uml | Kind::Qemu => None,
+            Kind::Netbsd => {
+                host::require(Need::Netbsd)?;
+                netbsd::disc(&kernel.file, release, &self.cache)?
+            }
+        };
         let limits = Limits {
             boot: self.choices.limit.unwrap_or(target.boot_limit()),
             program: self.choices.limit.unwrap_or(target.program_limit()),
         };
-        let release = self.choices.release.as_ref().unwrap_or(&target.release);
         let expect = Expect {
-            release: release.clone(),
+            system: target.kind.system(),
+            release: release.to_string(),
             machine: target.machine.clone(),
             build: kernel.mark.clone(),
         };
         let logs = image::log_directory(&self.cache.runs(), &target.name)?;
         let accel = self.choices.accel.unwrap_or(Accel::Tcg);
-        let mut machine = Machine { target, kernel: kernel.file, accel };
+        let mut machine = Machine { target, kernel: kernel.file, disc, accel };
         let mut accelerator = machine.accelerator().to_string();
         if target.kind == Kind::Qemu && self.choices.accel.is_none() {
-            let init = self.init()?;
+            let init = self.init(target)?;
             let memory = self.cache.kvm_probe();
             match guest::probe_kvm(&machine, &init, &expect, &memory, &logs)? {
                 Ok(()) => {
@@ -129,15 +164,15 @@ impl Session {
         task: Task,
         listener: &mut dyn Listener,
     ) -> Result<Finished> {
-        let init = self.init()?;
         let target = ready.machine.target;
+        let init = self.init(target)?;
         let mut argv = vec![OsString::from(&task.program.path)];
         argv.extend(task.arguments);
         let job = Job {
             nonce: image::nonce(),
             channel: ready.machine.channel().into(),
             shutdown: ready.machine.shutdown(),
-            mounts: image::mounts(),
+            mounts: image::mounts(target.kind.system()),
             sysctl: target
                 .sysctl
                 .iter()
@@ -147,30 +182,32 @@ impl Session {
             env: image::environment(),
             argv,
         };
-        let initramfs = image::initramfs(&init, &[task.program], &job);
-        guest::boot(
-            &ready.machine,
-            &job,
-            &initramfs,
-            ready.limits,
-            &ready.expect,
-            &ready.logs,
-            listener,
-        )
+        let image = Image { init: &init, job: &job, files: &[task.program] };
+        guest::boot(&ready.machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
     }
 
-    fn init(&self) -> Result<Vec<u8>> {
-        let path = self.programs.init()?;
-        fs::read(path).or_unavailable(Phase::Image, path.display())
-    }
-}
-
-impl Task {
-    /// A program of the host, in the guest's `/bin` under the same name.
-    pub fn new(file: &Path, arguments: Vec<OsString>) -> std::result::Result<Self, String> {
-        let content = image::program(file)?;
+    /// What to run on the target: a program of the host, in the guest's `/bin`
+    /// under the same name. The inner error says why it cannot run there.
+    pub fn task(
+        &self,
+        target: &Target,
+        file: &Path,
+        arguments: Vec<OsString>,
+    ) -> std::result::Result<Task, String> {
+        let content = image::program(file, target.kind.system()).map_err(|why| {
+            let libraries = self.programs.netbsd.as_ref().filter(|_| target.kind == Kind::Netbsd);
+            match libraries.filter(|_| file.is_file()).and_then(Libraries::advice) {
+                Some(advice) => format!("{why}; {advice}"),
+                None => why,
+            }
+        })?;
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let program = GuestFile { path: format!("/bin/{name}"), mode: 0o755, content };
-        Ok(Self { program, arguments })
+        Ok(Task { program, arguments })
+    }
+
+    fn init(&self, target: &Target) -> Result<Vec<u8>> {
+        let path = self.programs.init(target.kind.system())?;
+        fs::read(&path).or_unavailable(Phase::Image, path.display())
     }
 }

@@ -1,6 +1,11 @@
 //! `targets.toml`: which kernels there are, and what each one is said to be.
 
+mod abi;
+
 use crate::error::{Error, Phase, Result};
+use crate::programs::{TRIPLE, TRIPLE_32};
+use crate::system::System;
+use abi::Abi;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,15 +22,19 @@ pub struct Target {
     pub kind: Kind,
     /// The package that holds its source: a name, or the beginning of several
     /// (`linux-source-7` stands for the newest `linux-source-7.*`).
+    #[serde(default)]
     pub package: String,
     /// The suite to look in when the machine's own suites do not have it.
+    #[serde(default)]
     pub suite: String,
     /// Configuration fragments, below `configs/`; later ones win.
+    #[serde(default)]
     pub config: Vec<String>,
     /// Patches, below `patches/`, applied in order.
     #[serde(default)]
     pub patches: Vec<String>,
     /// What the release string has to begin with.
+    #[serde(default)]
     pub release: String,
     /// What the machine's name has to be.
     #[serde(default = "x86_64")]
@@ -34,6 +43,12 @@ pub struct Target {
     /// nothing here.
     #[serde(default)]
     pub declares: Vec<String>,
+    /// What there is to choose from for a kernel that the user gives.
+    #[serde(default)]
+    pub abi: BTreeMap<String, Abi>,
+    /// What the suite is compiled for, if not for the kernel's own width.
+    #[serde(default = "native")]
+    pub userland: String,
     /// Settings made before the program starts.
     #[serde(default)]
     pub sysctl: BTreeMap<String, String>,
@@ -61,6 +76,10 @@ fn x86_64() -> String {
     "x86_64".into()
 }
 
+fn native() -> String {
+    TRIPLE.into()
+}
+
 fn one() -> u32 {
     1
 }
@@ -77,6 +96,8 @@ pub enum Kind {
     Uml,
     /// x86_64 in QEMU.
     Qemu,
+    /// NetBSD/amd64 in QEMU, with a kernel that the user gives.
+    Netbsd,
 }
 
 impl Kind {
@@ -85,6 +106,15 @@ impl Kind {
         match self {
             Self::Uml => "uml",
             Self::Qemu => "qemu",
+            Self::Netbsd => "netbsd",
+        }
+    }
+
+    /// Whose kernel it is.
+    pub fn system(self) -> System {
+        match self {
+            Self::Uml | Self::Qemu => System::Linux,
+            Self::Netbsd => System::NetBsd,
         }
     }
 }
@@ -101,30 +131,30 @@ impl Target {
     }
 
     fn validate(&self, base: &Path) -> std::result::Result<(), String> {
-        let word = |text: &str| {
-            !text.is_empty()
-                && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
-        };
-        if !word(&self.name) {
+        if !is_word(&self.name) {
             return Err("key `name`: must be letters, digits, `-`, `.` and `_`".into());
         }
-        for (key, text) in
-            [("package", &self.package), ("suite", &self.suite), ("release", &self.release)]
-        {
-            if !word(text) {
+        self.validate_origin()?;
+        let own = [("package", &self.package), ("suite", &self.suite), ("release", &self.release)];
+        let own = own.into_iter().filter(|(_, text)| !text.is_empty());
+        let releases = self.abi.values().map(|abi| ("release", &abi.release));
+        for (key, text) in own.chain(releases) {
+            if !is_word(text) {
                 return Err(format!("key `{key}`: `{text}` is not a word"));
             }
         }
-        for declared in &self.declares {
-            if !word(declared) {
-                return Err(format!("key `declares`: `{declared}` is not a word"));
-            }
-            if self.declares.iter().filter(|other| *other == declared).count() > 1 {
-                return Err(format!("key `declares`: `{declared}` stands there twice"));
+        for declares in self.abi.values().map(|abi| &abi.declares).chain([&self.declares]) {
+            for (index, declared) in declares.iter().enumerate() {
+                if !is_word(declared) {
+                    return Err(format!("key `declares`: `{declared}` is not a word"));
+                }
+                if declares[..index].contains(declared) {
+                    return Err(format!("key `declares`: `{declared}` stands there twice"));
+                }
             }
         }
-        if self.config.is_empty() {
-            return Err("key `config`: names no fragment".into());
+        if ![TRIPLE, TRIPLE_32].contains(&self.userland.as_str()) {
+            return Err(format!("key `userland`: `{}` is none that is built", self.userland));
         }
         for (key, dir, files) in
             [("config", "configs", &self.config), ("patches", "patches", &self.patches)]
@@ -187,9 +217,10 @@ impl Targets {
                 Some(name) => format!("target `{name}`"),
                 None => format!("target number {}", index + 1),
             };
-            let target: Target =
+            let mut target: Target =
                 entry.try_into().map_err(|e| format!("{name}: {}", one_line(&e.to_string())))?;
             target.validate(base).map_err(|e| format!("{name}: {e}"))?;
+            target.choose_abi(None)?;
             if all.iter().any(|other| other.name == target.name) {
                 return Err(format!("{name}: key `name`: another target has it"));
             }
@@ -220,80 +251,14 @@ impl Targets {
     }
 }
 
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
+}
+
 /// toml's messages are drawn over several lines; ours are one.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn here() -> &'static Path {
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-    }
-
-    const GOOD: &str = r#"
-        [[target]]
-        name = "a"
-        kind = "uml"
-        package = "linux-source-7"
-        suite = "s"
-        config = ["common.config"]
-        release = "7."
-        memory = 256
-        boot-limit = 5
-        program-limit = 5
-        default = true
-    "#;
-
-    fn error(text: &str) -> String {
-        Targets::parse(text, here()).expect_err("must not be accepted")
-    }
-
-    #[test]
-    fn our_own_file_is_valid() {
-        let targets = Targets::load(&here().join("targets.toml")).expect("valid");
-        assert_eq!(targets.select(&[]).expect("a default")[0].name, "linux-uml");
-    }
-
-    #[test]
-    fn errors_name_the_target_and_the_key() {
-        assert!(Targets::parse(GOOD, here()).is_ok());
-        for (from, to, key) in [
-            ("kind = \"uml\"", "kind = \"vax\"", "kind"),
-            ("kind = \"uml\"", "", "kind"),
-            ("memory = 256", "memory = \"lots\"", "memory"),
-            ("memory = 256", "memory = 0", "memory"),
-            ("memory = 256", "memory = 256\nsmp = 2", "smp"),
-            ("memory = 256", "memory = 256\ncolour = 1", "colour"),
-            ("boot-limit = 5", "boot-limit = 0", "boot-limit"),
-            ("\"common.config\"", "\"none.config\"", "config"),
-            ("[\"common.config\"]", "[]", "config"),
-            ("release = \"7.\"", "release = \"\"", "release"),
-            ("memory = 256", "memory = 256\npatches = [\"x\"]", "patches"),
-            ("memory = 256", "memory = 256\ndeclares = [\"x y\"]", "declares"),
-            ("memory = 256", "memory = 256\ndeclares = [\"x\", \"x\"]", "declares"),
-        ] {
-            let message = error(&GOOD.replace(from, to));
-            assert!(message.contains("target `a`"), "{message}");
-            assert!(message.contains(&format!("`{key}`")), "{key}: {message}");
-        }
-    }
-
-    #[test]
-    fn the_file_as_a_whole_is_checked() {
-        assert!(error("").contains("no [[target]]"));
-        assert!(error(&format!("x = 1\n{GOOD}")).contains("`x`"));
-        assert!(error(&format!("{GOOD}{GOOD}")).contains("another target has it"));
-        assert!(error(&GOOD.replace("default = true", "")).contains("`default`"));
-        assert!(error(&GOOD.replace("name = \"a\"", "")).contains("target number 1"));
-    }
-
-    #[test]
-    fn unknown_targets_are_answered_with_the_known_ones() {
-        let targets = Targets::parse(GOOD, here()).expect("valid");
-        let message = targets.select(&["b".into()]).expect_err("unknown").to_string();
-        assert_eq!(message, "no target `b`; there are: a");
-    }
-}
+mod tests;

@@ -3,16 +3,34 @@
 use crate::cli::TestOptions;
 use crate::commands::{complain, print};
 use crate::error::{Error, Phase, Result, Unavailable};
+use crate::expected::{self, Failure};
 use crate::guest::{Listener, Stream};
-use crate::progress::Step;
-use crate::report::{self, Format, TargetReport};
-use crate::session::{Session, Task};
+use crate::matrix;
+use crate::programs::workspace;
+use crate::progress::{Step, beside_bars};
+use crate::report::{Format, Run, TargetReport, Verdict};
+use crate::session::Session;
+use crate::snapshot;
 use crate::target::Target;
 use crate::verdict::{Check, Reader};
 use kcov_vm_guest::protocol::Exit;
 use std::ffi::OsString;
 use std::fs;
+use std::path::PathBuf;
+use std::thread::available_parallelism;
 use std::time::Instant;
+
+/// Where the suite keeps its snapshots, in the workspace.
+const SNAPSHOTS: &str = "conformance/snapshots";
+
+/// What a target is tested with.
+struct Plan<'a> {
+    session: &'a Session,
+    options: &'a TestOptions,
+    verbose: bool,
+    /// All ids of the suite, if it is the suite that runs.
+    known: Vec<String>,
+}
 
 /// Runs the program on all targets, whatever happens on some, and reports.
 pub fn test(
@@ -21,73 +39,112 @@ pub fn test(
     options: &TestOptions,
     verbose: bool,
 ) -> Result<u8> {
-    // What is wrong with the command line is said before anything is built.
-    if let Some(file) = &options.program {
-        Task::new(file, Vec::new()).map_err(Error::Usage)?;
-    }
-    if let Some(file) = &options.report {
-        fs::write(file, "")
-            .map_err(|error| Error::usage(format!("--report {}: {error}", file.display())))?;
-    }
-    if !options.checks.is_empty() {
-        session.programs.validate_checks(&options.checks)?;
-    }
+    let started = Instant::now();
+    let known = validate(session, targets, options)?;
+    let plan = Plan { session, options, verbose, known };
     let text_now = options.report.is_some() || options.format == Format::Text;
-    let mut reports = Vec::new();
-    for target in targets {
-        let report = on_target(session, target, options, verbose)?;
-        if text_now {
-            print(&report.text(verbose));
-        } else if let Err(failure) = &report.verdict {
-            complain(target, failure);
+    let brief = targets.len() > 1 && !verbose;
+
+    // A build uses all processors, so builds come one after the other, and
+    // before guests whose time is limited.
+    let mut reports: Vec<_> = targets.iter().map(|target| prepare(&plan, target)).collect();
+    let ready: Vec<usize> = (0..targets.len()).filter(|&index| reports[index].is_none()).collect();
+    let say = |report: &TargetReport, target: &Target| {
+        beside_bars(|| match &report.verdict {
+            _ if text_now => print(&report.text(verbose, brief)),
+            Verdict::None(failure) => complain(target, failure),
+            Verdict::NotRun(what) => eprintln!("kcov-vm: {}: not run: {what}", target.name),
+            Verdict::Checks(_) => {}
+        });
+    };
+    for (report, target) in reports.iter().zip(targets) {
+        if let Some(report) = report {
+            say(report, target);
         }
-        reports.push(report);
     }
-    let whole = || report::render(&reports, options.format, verbose);
+    let guests = options
+        .guests
+        .map_or_else(|| available_parallelism().map_or(1, usize::from), |guests| guests as usize);
+    let chosen: Vec<&Target> = ready.iter().map(|&index| targets[index]).collect();
+    let work = |target: &Target| on_target(&plan, target);
+    matrix::run(&chosen, guests, work, |index, report| {
+        say(&report, chosen[index]);
+        reports[ready[index]] = Some(report);
+    });
+
+    let run = Run { reports: reports.into_iter().flatten().collect(), wall: started.elapsed() };
+    let whole = || run.render(options.format, verbose);
+    if text_now {
+        print(&run.table(verbose));
+    }
     match &options.report {
         Some(file) => fs::write(file, whole())
             .map_err(|error| Error::usage(format!("--report {}: {error}", file.display())))?,
         None if !text_now => print(&whole()),
         None => {}
     }
-    Ok(report::status(&reports))
+    Ok(run.status())
 }
 
-fn on_target(
-    session: &Session,
-    target: &Target,
-    options: &TestOptions,
-    verbose: bool,
-) -> Result<TargetReport> {
+/// What is wrong with the command line is said before anything is built.
+fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Result<Vec<String>> {
+    if let Some(file) = &options.program {
+        for target in targets.iter().filter(|target| session.given(target).is_ok()) {
+            session.task(target, file, Vec::new()).map_err(Error::Usage)?;
+        }
+    }
+    if let Some(file) = &options.report {
+        fs::write(file, "")
+            .map_err(|error| Error::usage(format!("--report {}: {error}", file.display())))?;
+    }
+    if options.program.is_some() {
+        return Ok(Vec::new());
+    }
+    session.programs.validate_checks(&options.checks)?;
+    session.programs.checks()
+}
+
+/// Builds what the target needs; a report if that ends it.
+fn prepare(plan: &Plan<'_>, target: &Target) -> Option<TargetReport> {
     let started = Instant::now();
-    let mut report = TargetReport {
-        target: target.name.clone(),
-        kind: target.kind.name(),
-        release: None,
-        kernel: None,
-        accelerator: None,
-        verdict: Ok(Vec::new()),
-        times: Vec::new(),
-        wall: started.elapsed(),
-        logs: None,
-    };
-    let verdict = judge(session, target, options, verbose, &mut report);
+    let failure = plan.session.kernel(target).map(drop).and_then(|()| match plan.options.program {
+        Some(_) => Ok(()),
+        None => plan.session.programs.suite_for(&target.userland).map(drop),
+    });
+    let mut report = TargetReport::of(target);
+    report.verdict = without_verdict(failure.err()?);
+    report.required = is_required(plan.options, target);
     report.wall = started.elapsed();
-    report.verdict = match verdict {
-        Ok(checks) => Ok(checks),
-        Err(Error::Unavailable(failure)) => Err(failure),
-        Err(error) => return Err(error),
-    };
-    Ok(report)
+    Some(report)
 }
 
-fn judge(
-    session: &Session,
-    target: &Target,
-    options: &TestOptions,
-    verbose: bool,
-    report: &mut TargetReport,
-) -> Result<Vec<Check>> {
+fn is_required(options: &TestOptions, target: &Target) -> bool {
+    !options.all || options.names.contains(&target.name)
+}
+
+fn without_verdict(error: Error) -> Verdict {
+    match error {
+        Error::Unavailable(failure) => Verdict::None(failure),
+        Error::NotGiven(what) => Verdict::NotRun(what),
+        Error::Usage(message) => Verdict::None(Unavailable::new(Phase::Targets, message)),
+    }
+}
+
+fn on_target(plan: &Plan<'_>, target: &Target) -> TargetReport {
+    let started = Instant::now();
+    let mut report = TargetReport::of(target);
+    report.required = is_required(plan.options, target);
+    report.verdict = match judge(plan, target, &mut report) {
+        Ok(checks) => Verdict::Checks(checks),
+        Err(error) => without_verdict(error),
+    };
+    report.wall = started.elapsed();
+    report
+}
+
+fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<Vec<Check>> {
+    let Plan { session, options, .. } = plan;
+    let known = known_failures(plan, target)?;
     let ready = session.prepare(target)?;
     report.kernel = Some(ready.kernel.clone());
     report.accelerator = Some(ready.accelerator.clone());
@@ -96,15 +153,23 @@ fn judge(
 
     let started = Instant::now();
     let task = match &options.program {
-        Some(file) => Task::new(file, options.arguments.clone()),
-        None => Task::new(session.programs.suite()?, suite_arguments(target, &options.checks)),
+        Some(file) => session.task(target, file, options.arguments.clone()),
+        None => {
+            let suite = session.programs.suite_for(&target.userland)?;
+            session.task(target, &suite, suite_arguments(target, &options.checks))
+        }
     };
     let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?;
     report.times.push(("image", started.elapsed()));
 
     let step = Step::begin(format!("run on {}", target.name), None);
-    let mut ear =
-        Ear { reader: Reader::default(), errors: Vec::new(), release: None, step: &step, verbose };
+    let mut ear = Ear {
+        reader: Reader::default(),
+        errors: Vec::new(),
+        release: None,
+        step: &step,
+        verbose: plan.verbose,
+    };
     let finished = session.run(&ready, task, &mut ear);
     let Ear { reader, errors, release, .. } = ear;
     report.release = release;
@@ -122,13 +187,29 @@ fn judge(
         last.reverse();
         Unavailable::new(Phase::Verdict, why).detail(last).logs(&ready.logs)
     };
-    let checks = reader.finish(exit).map_err(wrong)?;
+    let mut checks = reader.finish(exit).map_err(wrong)?;
     if let Some(id) = options.checks.iter().find(|id| !checks.iter().any(|c| c.id == **id)) {
         return Err(wrong(format!("{id} was asked for and there is no result for it")).into());
+    }
+    expected::apply(&mut checks, &known);
+    if let Some(wanted) = options.snapshots {
+        let directory = snapshots();
+        report.difference = snapshot::settle(&directory, &target.name, &checks, wanted)?;
     }
     Ok(checks)
 }
 
+/// Failures are known of the workspace's suite only.
+fn known_failures(plan: &Plan<'_>, target: &Target) -> Result<Vec<Failure>> {
+    match plan.options.program {
+        Some(_) => Ok(Vec::new()),
+        None => expected::load(&plan.session.targets.base, &target.name, &plan.known),
+    }
+}
+
+fn snapshots() -> PathBuf {
+    workspace().join(SNAPSHOTS)
+}
 fn suite_arguments(target: &Target, checks: &[String]) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ["run", "--format", "ktap"].map(OsString::from).into();
     if !target.declares.is_empty() {

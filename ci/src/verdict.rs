@@ -5,7 +5,8 @@
 //! Everything else is an [`Err`] that says what is wrong, never a pass.
 
 use kcov_vm_guest::protocol::Exit;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use std::time::{Duration, Instant};
 
 /// One result.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -18,6 +19,13 @@ pub struct Check {
     /// The diagnostics before its result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<String>,
+    /// From the result before it to its own.
+    #[serde(rename = "seconds", serialize_with = "seconds")]
+    pub time: Duration,
+}
+
+fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(time.as_secs_f64())
 }
 
 /// How a check went.
@@ -33,6 +41,25 @@ pub enum Outcome {
         /// Why it did not.
         reason: String,
     },
+    /// It failed, as is known.
+    #[serde(rename = "xfail")]
+    ExpectedFailure {
+        /// Why it does.
+        reason: String,
+    },
+    /// It passed, and is known to fail.
+    #[serde(rename = "xpass")]
+    UnexpectedPass {
+        /// Why it should.
+        reason: String,
+    },
+}
+
+impl Outcome {
+    /// Whether a run with it has failed.
+    pub fn is_red(&self) -> bool {
+        matches!(self, Self::Fail | Self::UnexpectedPass { .. })
+    }
 }
 
 /// How many checks went which way.
@@ -40,8 +67,10 @@ pub enum Outcome {
 pub struct Counts {
     /// How many passed.
     pub passed: usize,
-    /// How many failed.
+    /// How many failed, or passed against expectation.
     pub failed: usize,
+    /// How many failed as expected.
+    pub xfailed: usize,
     /// How many did not run.
     pub skipped: usize,
 }
@@ -53,7 +82,8 @@ impl Counts {
         for check in checks {
             match check.outcome {
                 Outcome::Pass => counts.passed += 1,
-                Outcome::Fail => counts.failed += 1,
+                Outcome::Fail | Outcome::UnexpectedPass { .. } => counts.failed += 1,
+                Outcome::ExpectedFailure { .. } => counts.xfailed += 1,
                 Outcome::Skip { .. } => counts.skipped += 1,
             }
         }
@@ -68,6 +98,7 @@ pub struct Reader {
     plan: Option<usize>,
     checks: Vec<Check>,
     diagnostics: Vec<String>,
+    last: Option<Instant>,
     /// The first thing that was wrong.
     wrong: Option<String>,
 }
@@ -111,7 +142,10 @@ impl Reader {
         let count = count.split('#').next().unwrap_or_default().trim();
         match (count.parse(), self.plan) {
             (Ok(_), Some(_)) => self.wrong("a second plan was announced".into()),
-            (Ok(count), None) => self.plan = Some(count),
+            (Ok(count), None) => {
+                self.plan = Some(count);
+                self.last = Some(Instant::now());
+            }
             (Err(_), _) => self.wrong(format!("cannot read the plan `1..{count}`")),
         }
     }
@@ -151,7 +185,9 @@ impl Reader {
             (None, true) => Outcome::Pass,
             (None, false) => Outcome::Fail,
         };
-        self.checks.push(Check { id, outcome, diagnostics });
+        let now = Instant::now();
+        let time = self.last.replace(now).map_or(Duration::ZERO, |last| now - last);
+        self.checks.push(Check { id, outcome, diagnostics, time });
     }
 
     fn wrong(&mut self, what: String) {
@@ -198,94 +234,4 @@ fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn judge(text: &str, status: i32) -> Result<Vec<Check>, String> {
-        let mut reader = Reader::default();
-        reader.feed(text.as_bytes());
-        reader.finish(Exit::Status(status))
-    }
-
-    #[track_caller]
-    fn refused(text: &str, status: i32, why: &str) {
-        let message = judge(text, status).expect_err("must not be a verdict");
-        assert!(message.contains(why), "{message}");
-    }
-
-    #[test]
-    fn whole_results_are_a_verdict() {
-        let text =
-            "KTAP version 1\n1..3\n# why\nnot ok 1 a.b\nok 2 - c # SKIP no net\nok 3 d # 3 ms";
-        let checks = judge(text, 1).expect("whole");
-        assert_eq!(Counts::of(&checks), Counts { passed: 1, failed: 1, skipped: 1 });
-        assert_eq!(checks[0].diagnostics, ["why"]);
-        assert_eq!(checks[1].outcome, Outcome::Skip { reason: "no net".into() });
-        assert_eq!(checks[2].id, "d");
-        assert!(judge("1..1\nok 1 a\n", 0).is_ok());
-    }
-
-    #[test]
-    fn bytes_may_come_in_any_pieces() {
-        let text = "KTAP version 1\n1..2\nok 1 a\nok 2 b\n";
-        for size in 1..text.len() {
-            let mut reader = Reader::default();
-            text.as_bytes().chunks(size).for_each(|piece| reader.feed(piece));
-            assert_eq!(reader.finish(Exit::Status(0)).expect("whole").len(), 2);
-        }
-    }
-
-    #[test]
-    fn the_plan_is_kept() {
-        refused("1..3\nok 1 a\n", 0, "results 2 to 3 of 3 are missing");
-        refused("1..2\nok 1 a\n", 0, "result 2 of 2 is missing");
-        refused("1..1\nok 1 a\nok 1 a\n", 0, "result 1 (a) came twice");
-        refused("1..2\nok 2 b\nok 1 a\n", 0, "result 2 (b) came where 1 was due");
-        refused("1..1\nok 1 a\nok 2 b\n", 0, "result 2 (b) is not in the plan");
-        refused("1..2\nok 1 a\nok 2 a\n", 0, "two results are called a");
-        refused("ok 1 a\n", 0, "before the plan");
-        refused("ok 1 a\n1..1\n", 0, "before the plan");
-        refused("1..1\n1..1\nok 1 a\n", 0, "a second plan");
-        refused("1..x\nok 1 a\n", 0, "cannot read the plan");
-        refused("hello\n", 0, "no plan was announced");
-        refused("", 101, "no plan was announced; the program exited with status 101");
-    }
-
-    #[test]
-    fn bailing_out_is_quoted() {
-        refused("1..2\nok 1 a\nBail out! no /dev/kcov\n", 1, "bailed out: no /dev/kcov");
-    }
-
-    #[test]
-    fn the_exit_status_has_to_agree() {
-        refused("1..1\nok 1 a\n", 1, "does not agree with 0 failed");
-        refused("1..1\nnot ok 1 a\n", 0, "does not agree with 1 failed");
-        refused("1..1\nok 1 a\n", 101, "status 101");
-        let mut reader = Reader::default();
-        reader.feed(b"1..1\nok 1 a\n");
-        assert!(reader.finish(Exit::Signal(9)).is_err_and(|why| why.contains("signal 9")));
-    }
-
-    #[test]
-    fn skips_need_a_reason() {
-        refused("1..1\nok 1 a # SKIP\n", 0, "skipped without a reason");
-        refused("1..1\nnot ok 1 a # SKIP x\n", 1, "`not ok` and skipped");
-        let checks = judge("1..1\nok 1 a # Skipped later\n", 0).expect("another word");
-        assert_eq!(checks[0].outcome, Outcome::Pass);
-    }
-
-    #[test]
-    fn lines_inside_diagnostics_are_not_results() {
-        let text = "1..2\n# ok 1 a\n# Bail out! x\n  ok 1 a\n#1..9\nnot ok 1 a\nok 2 b\n";
-        let checks = judge(text, 1).expect("whole");
-        assert_eq!(checks[0].outcome, Outcome::Fail);
-        assert_eq!(checks[0].diagnostics, ["ok 1 a", "Bail out! x", "  ok 1 a", "1..9"]);
-    }
-
-    #[test]
-    fn results_need_a_number_and_an_id() {
-        refused("1..1\nok a\n", 0, "no number");
-        refused("1..1\nok 1\n", 0, "no id");
-        refused("1..1\nok 1 # SKIP x\n", 0, "no id");
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@
 //! Needs the feature `guest-tests` and builds the kernel of `linux-uml` if it
 //! is not in the cache.
 
-use kcov_vm::programs::{FIXTURE, build};
+use kcov_vm::programs::{FIXTURE, TRIPLE, build};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 fn fixture() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| build(FIXTURE).expect("the fixture builds"))
+    PATH.get_or_init(|| build(FIXTURE, TRIPLE).expect("the fixture builds"))
 }
 
 fn vm() -> Command {

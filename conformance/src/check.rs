@@ -21,12 +21,12 @@ pub struct Check {
 }
 
 impl Check {
-    /// The id of the check and of its claim: the module's path below the system's directory and
-    /// the function's name.
+    /// The id of the check and of its claim: the module's path below the directory of the system,
+    /// or of what systems share, and the function's name.
     #[must_use]
     pub fn id(&self) -> String {
         let mut id = String::new();
-        for part in self.module.split("::").skip(2) {
+        for part in self.module.split("::").skip(2).filter(|&part| part != "shared") {
             id.push_str(part);
             id.push('.');
         }
@@ -120,7 +120,6 @@ mod tests {
     mod topic {
         fn second_time_on_one_thread(_: &crate::check::Context) {}
         checks! { second_time_on_one_thread needs(Remote) seconds(30) }
-        use crate::check::checks;
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub struct Claim {
     pub section: String,
     /// Words that stand in that file, by which the place is found again.
     pub locator: String,
+    /// Words that stand in its stead in other releases.
+    #[serde(default)]
+    pub formerly: Vec<String>,
     /// The error that a refusal gives.
     #[serde(default, deserialize_with = "errno_by_name")]
     pub errno: Option<Errno>,
@@ -55,6 +58,8 @@ pub struct Claim {
     pub since: Option<Version>,
     /// First kernel that the claim is not made for any more.
     pub until: Option<Version>,
+    /// What the kernel does instead, where the source and the kernel disagree.
+    pub disagrees: Option<String>,
     /// What becomes of it.
     pub status: Status,
     /// Why there is no check.
@@ -62,14 +67,20 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Why nothing can be said about this claim on a kernel of that version, if so.
+    /// Why nothing can be said about this claim on a kernel with the interface of that version,
+    /// if so.
     #[must_use]
     pub fn excludes(&self, running: Version) -> Option<String> {
         if let Some(since) = self.since.filter(|&since| running < since) {
-            return Some(format!("claimed since {since}, the kernel is {running}"));
+            return Some(format!("claimed since {since}, the interface is that of {running}"));
         }
         let until = self.until.filter(|&until| running >= until)?;
-        Some(format!("claimed before {until} only, the kernel is {running}"))
+        Some(format!("claimed before {until} only, the interface is that of {running}"))
+    }
+
+    /// The words of all releases by which the place is found.
+    pub fn locators(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.locator).chain(&self.formerly).map(String::as_str)
     }
 
     /// File and section, as one phrase.
@@ -115,7 +126,7 @@ impl Claims {
     }
 }
 
-fn parse(file: &str, text: &str) -> Vec<Claim> {
+pub(crate) fn parse(file: &str, text: &str) -> Vec<Claim> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Registry {

@@ -5,6 +5,7 @@ mod run;
 use crate::checks;
 use crate::claims::{Claims, Status};
 use crate::declare::{ABSENT, Declaration, Feature};
+use crate::{differences, drift};
 use crate::report::Format;
 use lexopt::{Arg, Parser, ValueExt as _};
 use std::ffi::OsString;
@@ -25,6 +26,8 @@ Usage: kcov-conformance <command>
       --device PATH      where the device is
       --format ktap|json
       --time-limit S     seconds that a check may take
+  drift --source DIR compares the registry with a source tree of the system
+  differences FILE... a page on how the kernels of these snapshots differ
   help               this text
 
 Exit status: 0 all passed, 1 some failed, 2 wrong command line, 69 no verdict.";
@@ -87,6 +90,16 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
         "run" => Ok(run::run(&request(parser)?)?),
         "list" => nothing_more(parser, list),
         "claims" => nothing_more(parser, claims),
+        "drift" => {
+            let tree = source(parser)?;
+            let same = drift::report(&tree, &mut io::stdout().lock())?;
+            Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        "differences" => {
+            let page = differences::page(&files(parser)?)?;
+            io::stdout().write_all(page.as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
         "help" => nothing_more(parser, || writeln!(io::stdout(), "{USAGE}")),
         // What the suite says to itself.
         "check" => {
@@ -108,7 +121,11 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
             }
         }
         "helper" => {
-            crate::helper::announce_then_call()?;
+            match parser.next()? {
+                None => crate::helper::announce_then_call()?,
+                Some(Arg::Long("disable")) => crate::helper::disable(parser.value()?.parse()?)?,
+                Some(other) => return Err(other.unexpected().into()),
+            }
             Ok(ExitCode::SUCCESS)
         }
         _ => Err(lexopt::Error::from(format!("no command {word:?}, see `help`")).into()),
@@ -136,6 +153,28 @@ fn operand_and_device(parser: &mut Parser) -> Result<(String, PathBuf), lexopt::
         }
     }
     Ok((operand.ok_or("an operand is missing")?, device))
+}
+
+fn files(parser: &mut Parser) -> Result<Vec<PathBuf>, lexopt::Error> {
+    let mut files = Vec::new();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(file) => files.push(file.into()),
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(files)
+}
+
+fn source(parser: &mut Parser) -> Result<PathBuf, lexopt::Error> {
+    let mut source = None;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Long("source") => source = Some(parser.value()?.into()),
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(source.ok_or("--source is missing")?)
 }
 
 fn default_device() -> PathBuf {

@@ -50,6 +50,12 @@ features! {
     Long64 = "long64";
     /// The kernel runs at the addresses it is linked for, and `/proc/kallsyms` shows them.
     FixedText = "fixed-text";
+    /// The interface is that of NetBSD 9: no remote coverage.
+    NetBsd9 = "netbsd-9";
+    /// The interface is that of NetBSD 10: a descriptor can be attached to a source.
+    NetBsd10 = "netbsd-10";
+    /// NetBSD's virtual USB host controllers are there, the one source of remote coverage.
+    Vhci = "vhci";
 }
 
 impl fmt::Display for Feature {

@@ -46,8 +46,8 @@ impl Errno {
     }
 
     /// [`Ok`] unless a system call returned -1.
-    pub(crate) fn check(returned: i64) -> Result<i64> {
-        if returned == -1 { Err(Errno::last()) } else { Ok(returned) }
+    pub(crate) fn check<T: PartialEq + From<i8>>(returned: T) -> Result<T> {
+        if returned == T::from(-1) { Err(Errno::last()) } else { Ok(returned) }
     }
 }
 

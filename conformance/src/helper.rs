@@ -1,18 +1,26 @@
 //! What this program does when a check executes it.
 
-use crate::raw::call;
-use std::io::{Read as _, Write as _};
+use crate::raw::{Device, call};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
 
 /// Says on standard output that it runs, waits for a byte on standard input, and makes the
 /// traced call.
 ///
 /// Nothing else happens between the two, so whoever sees the word knows that the new program has
 /// begun.
-pub fn announce_then_call() -> std::io::Result<()> {
-    let mut out = std::io::stdout();
+pub fn announce_then_call() -> io::Result<()> {
+    let mut out = io::stdout();
     out.write_all(b"!")?;
     out.flush()?;
-    std::io::stdin().read_exact(&mut [0])?;
+    io::stdin().read_exact(&mut [0])?;
     call();
     Ok(())
+}
+
+/// Disables the device whose descriptor was inherited.
+pub fn disable(inherited: RawFd) -> io::Result<()> {
+    // SAFETY: the check that executes this program left the descriptor open for it.
+    let device = Device::from(unsafe { OwnedFd::from_raw_fd(inherited) });
+    device.disable().map_err(|errno| io::Error::from_raw_os_error(errno.0))
 }

@@ -9,6 +9,8 @@ pub mod checks;
 pub mod claims;
 pub mod cli;
 pub mod declare;
+pub mod differences;
+pub mod drift;
 pub mod errno;
 pub mod helper;
 pub mod kernel;
@@ -25,6 +27,12 @@ cfg_if::cfg_if! {
         #[path = "checks/linux/mod.rs"]
         mod linux;
         use linux as system;
+    } else if #[cfg(target_os = "netbsd")] {
+        #[path = "raw/netbsd/mod.rs"]
+        mod system_raw;
+        #[path = "checks/netbsd/mod.rs"]
+        mod netbsd;
+        use netbsd as system;
     } else {
         compile_error!("the suite knows no kcov device of this system");
     }

@@ -72,7 +72,8 @@ impl Builder {
             .map_err(|_| Error::new(Operation::Map, ErrorKind::OutOfMemory))?;
         let mapping = sys::Mapping::new(&file, words * width.bytes())
             .map_err(|errno| Error::from_errno(Operation::Map, errno))?;
-        Ok(Device { mapping, words, width, enabled: AtomicBool::new(false), file })
+        let (enabled, attached) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ok(Device { mapping, words, width, enabled, attached, file })
     }
 }
 
@@ -83,7 +84,13 @@ impl Builder {
 ///
 /// Dropping a device whose session was leaked disables it first if the dropping thread is the
 /// traced one. A thread that is traced through a descriptor that nobody holds any more stays
-/// traced until it ends; under NetBSD it can never be traced again.
+/// traced until it ends; under NetBSD it can never be traced again. So drop a device in the thread
+/// that leaked its session, if that must be.
+///
+/// A thread that ends while it is traced frees the device, on Linux and NetBSD 9 at once. NetBSD 10
+/// may do so only when the process next starts, awaits or ends a thread; until then the device is
+/// refused as [`AlreadyEnabled`](ErrorKind::AlreadyEnabled). A session that is dropped in time
+/// avoids that.
 #[derive(Debug)]
 pub struct Device {
     mapping: sys::Mapping,
@@ -91,6 +98,8 @@ pub struct Device {
     width: Width,
     /// A session was enabled and not disabled through this value.
     enabled: AtomicBool,
+    /// The descriptor was attached to a source of remote coverage and not detached.
+    attached: AtomicBool,
     file: sys::Device,
 }
 
@@ -158,8 +167,8 @@ impl Device {
 
     #[inline]
     pub(crate) fn buffer(&self) -> Buffer<'_> {
-        // SAFETY: the mapping is page-aligned, has these words, a page of them at least, lives as long as the borrow of
-        // `self`, and this crate accesses it through `Buffer` only.
+        // SAFETY: the mapping is page-aligned, has these words, a page of them at least, lives as
+        // long as the borrow of `self`, and this crate accesses it through `Buffer` only.
         unsafe { Buffer::new(self.mapping.address(), self.words, self.width) }
     }
 
@@ -177,10 +186,24 @@ impl Device {
     pub(crate) fn request_enable(&self, mode: AnyMode) -> Result<(), Error> {
         let number = sys::number(mode)
             .ok_or_else(|| Error::new(Operation::Enable, ErrorKind::ModeNotSupported))?;
+        self.end_attachment();
         sys::enable(&self.file, number)
             .map_err(|errno| Error::from_errno(Operation::Enable, errno))?;
         self.mark_enabled();
         Ok(())
+    }
+
+    pub(crate) fn mark_attached(&self) {
+        self.attached.store(true, Ordering::Relaxed);
+    }
+
+    /// Detaches if the device is attached. An attachment that was leaked must not turn what is
+    /// meant for this thread into remote coverage.
+    pub(crate) fn end_attachment(&self) {
+        if self.attached.swap(false, Ordering::Relaxed) {
+            // It is attached and not enabled for a thread, so the kernel has no reason to refuse.
+            let _ = sys::detach(&self.file);
+        }
     }
 
     pub(crate) fn mark_enabled(&self) {

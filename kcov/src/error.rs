@@ -31,10 +31,14 @@ pub enum Operation {
     Map,
     /// `KCOV_ENABLE` on Linux, `KCOV_IOC_ENABLE` on NetBSD
     Enable,
-    /// `KCOV_REMOTE_ENABLE` on Linux
+    /// `KCOV_IOC_REMOTE_ATTACH` on NetBSD
+    Attach,
+    /// `KCOV_REMOTE_ENABLE` on Linux, `KCOV_IOC_ENABLE` of an attached device on NetBSD
     EnableRemote,
     /// `KCOV_DISABLE` on Linux, `KCOV_IOC_DISABLE` on NetBSD
     Disable,
+    /// `KCOV_IOC_DISABLE` of an attached device on NetBSD
+    DisableRemote,
 }
 
 impl fmt::Display for Operation {
@@ -44,8 +48,10 @@ impl fmt::Display for Operation {
             Operation::SetSize => "set the size of the kcov buffer",
             Operation::Map => "map the kcov buffer",
             Operation::Enable => "enable kcov tracing of this thread",
+            Operation::Attach => "attach the kcov device to a source",
             Operation::EnableRemote => "enable collection of remote kcov coverage",
             Operation::Disable => "disable kcov tracing of this thread",
+            Operation::DisableRemote => "disable collection of remote kcov coverage",
         })
     }
 }
@@ -84,6 +90,12 @@ pub enum ErrorKind {
     UnknownSubsystem,
     /// Linux: more handles than a session may have.
     TooManyHandles,
+    /// NetBSD: the kernel has no such source of remote coverage.
+    NoSuchSource,
+    /// NetBSD: the source is collected from already.
+    SourceInUse,
+    /// NetBSD: somebody else who is attached to the source has ended the collection.
+    EndedElsewhere,
     /// The device is not enabled by this thread.
     NotEnabled,
     /// The kernel could not allocate what is needed.
@@ -110,6 +122,9 @@ impl ErrorKind {
             ErrorKind::HandleInUse => "a handle is in use",
             ErrorKind::UnknownSubsystem => "a handle's subsystem is unknown to this kernel",
             ErrorKind::TooManyHandles => "more than 256 handles",
+            ErrorKind::NoSuchSource => "this kernel has no such source",
+            ErrorKind::SourceInUse => "the source is in use",
+            ErrorKind::EndedElsewhere => "it was ended elsewhere",
             ErrorKind::NotEnabled => "not enabled by this thread",
             ErrorKind::OutOfMemory => "out of memory",
             ErrorKind::Other => "unexpected error",
@@ -151,7 +166,11 @@ impl Error {
 
     /// Looks the errno up in the system's table.
     pub(crate) fn from_errno(operation: Operation, errno: i32) -> Error {
-        let row = sys::ERRORS.iter().find(|row| row.operation == operation && row.errno == errno);
+        Error::from_table(sys::ERRORS, operation, errno)
+    }
+
+    fn from_table(table: &[Row], operation: Operation, errno: i32) -> Error {
+        let row = table.iter().find(|row| row.operation == operation && row.errno == errno);
         let mut error = Error::new(operation, row.map_or(ErrorKind::Other, |row| row.kind));
         error.errno = Some(errno).filter(|errno| *errno != 0);
         error.help = row.map(|row| row.help);
@@ -235,16 +254,21 @@ impl From<Error> for io::Error {
             | ErrorKind::ModeNotSupported
             | ErrorKind::ModeNotBuiltIn
             | ErrorKind::UnknownSubsystem => io::ErrorKind::Unsupported,
-            ErrorKind::NotBuiltIn | ErrorKind::DebugfsNotMounted => io::ErrorKind::NotFound,
+            ErrorKind::NotBuiltIn | ErrorKind::DebugfsNotMounted | ErrorKind::NoSuchSource => {
+                io::ErrorKind::NotFound
+            }
             ErrorKind::PermissionDenied | ErrorKind::LockedDown => io::ErrorKind::PermissionDenied,
             ErrorKind::NotKcov | ErrorKind::SizeOutOfLimits | ErrorKind::TooManyHandles => {
                 io::ErrorKind::InvalidInput
             }
-            ErrorKind::AlreadyEnabled | ErrorKind::HandleInUse => io::ErrorKind::ResourceBusy,
+            ErrorKind::AlreadyEnabled | ErrorKind::HandleInUse | ErrorKind::SourceInUse => {
+                io::ErrorKind::ResourceBusy
+            }
             ErrorKind::OutOfMemory => io::ErrorKind::OutOfMemory,
             ErrorKind::AlreadySized
             | ErrorKind::NotSized
             | ErrorKind::NotEnabled
+            | ErrorKind::EndedElsewhere
             | ErrorKind::Other => io::ErrorKind::Other,
         };
         io::Error::new(kind, error)
@@ -257,26 +281,33 @@ mod tests {
     use std::collections::HashSet;
     use std::fmt::Write as _;
 
+    fn as_text(table: &[Row]) -> String {
+        let mut text = String::new();
+        for row in table {
+            let error = Error::from_table(table, row.operation, row.errno);
+            writeln!(text, "{error}\n    from {}", row.source).unwrap();
+        }
+        text
+    }
+
     #[test]
     fn every_row_of_the_table_as_text() {
-        let mut text = String::new();
-        for row in sys::ERRORS {
-            writeln!(
-                text,
-                "{}\n    from {}",
-                Error::from_errno(row.operation, row.errno),
-                row.source
-            )
-            .unwrap();
-        }
-        insta::assert_snapshot!(text);
+        insta::assert_snapshot!(as_text(sys::ERRORS));
+    }
+
+    #[test]
+    fn every_row_of_netbsds_table_as_text() {
+        insta::assert_snapshot!(as_text(sys::netbsd_errors::ERRORS));
     }
 
     #[test]
     fn no_errno_of_an_operation_has_two_rows() {
-        let mut seen = HashSet::new();
-        for row in sys::ERRORS {
-            assert!(seen.insert((row.operation, row.errno)), "{:?} {}", row.operation, row.errno);
+        for table in [sys::ERRORS, sys::netbsd_errors::ERRORS] {
+            let mut seen = HashSet::new();
+            for row in table {
+                let new = seen.insert((row.operation, row.errno));
+                assert!(new, "{:?} {}", row.operation, row.errno);
+            }
         }
     }
 

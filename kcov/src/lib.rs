@@ -29,6 +29,7 @@
 //! | [`Session::trace`] | load word 0 | load entry 0 |
 //! | [`Session::disable`] | load word 0, `KCOV_DISABLE` | load entry 0, `KCOV_IOC_DISABLE` |
 //! | [`Device::enable_remote`] | store 0 to word 0, `KCOV_REMOTE_ENABLE` | |
+//! | [`Device::attach`] | | `KCOV_IOC_REMOTE_ATTACH`, mmap |
 //!
 //! # What it does
 //!

@@ -1,22 +1,26 @@
 //! The job file: what init shall run, and how.
 //!
 //! One `key value` per line, values [escaped](crate::escape). The file lies in
-//! the initramfs and is removed by init before the program starts, for it
-//! holds the nonce.
+//! the image and is out of reach before the program starts, for it holds the
+//! nonce.
 
 use crate::escape::{escape, unescape};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-/// Where the job file lies in the initramfs.
+/// Where the job file lies in an initramfs, from which init removes it.
 pub const PATH: &str = "/kcov-vm.job";
+
+/// Where it lies in an image that cannot be written to: a mount will hide it.
+pub const PATH_BELOW_TMP: &str = "/tmp/kcov-vm.job";
 
 /// What a guest is booted for.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Job {
     /// The word that proves a frame to be of this boot.
     pub nonce: String,
-    /// The serial line that carries the frames.
+    /// The serial line that carries the frames; for NetBSD, with a `*` for its
+    /// number.
     pub channel: String,
     /// How the guest goes down.
     pub shutdown: Shutdown,
@@ -52,6 +56,9 @@ pub enum Shutdown {
     /// By a restart, for machines that cannot switch themselves off and are
     /// run so that a restart ends them.
     Restart,
+    /// Not by itself: the host ends it. For kernels that may panic on their
+    /// way down, after everything was reported.
+    Wait,
 }
 
 impl Job {
@@ -71,6 +78,7 @@ impl Job {
             match self.shutdown {
                 Shutdown::PowerOff => b"power-off",
                 Shutdown::Restart => b"restart",
+                Shutdown::Wait => b"wait",
             },
         );
         for mount in &self.mounts {
@@ -121,6 +129,7 @@ impl Job {
                 self.shutdown = match text.as_str() {
                     "power-off" => Shutdown::PowerOff,
                     "restart" => Shutdown::Restart,
+                    "wait" => Shutdown::Wait,
                     _ => return None,
                 }
             }
@@ -151,7 +160,7 @@ mod tests {
         let job = Job {
             nonce: "abc".into(),
             channel: "/dev/ttyS0".into(),
-            shutdown: Shutdown::Restart,
+            shutdown: Shutdown::default(),
             mounts: vec![
                 Mount { kind: "proc".into(), target: "/proc".into(), optional: false },
                 Mount { kind: "devpts".into(), target: "/dev/pts".into(), optional: true },
@@ -161,7 +170,10 @@ mod tests {
             env: vec![("A".into(), "b=c\nd".into()), ("EMPTY".into(), "".into())],
             argv: vec!["/p".into(), "".into(), OsString::from_vec(vec![0xff, b'\n'])],
         };
-        assert_eq!(Job::decode(&job.encode()), Ok(job));
+        for shutdown in [Shutdown::PowerOff, Shutdown::Restart, Shutdown::Wait] {
+            let job = Job { shutdown, ..job.clone() };
+            assert_eq!(Job::decode(&job.encode()), Ok(job));
+        }
     }
 
     #[test]

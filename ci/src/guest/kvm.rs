@@ -3,7 +3,8 @@
 use super::process::HOST_SAYS;
 use super::{Accel, Expect, Limits, Listener, Machine, Stream};
 use crate::error::{Error, Result, Unavailable};
-use crate::image;
+use crate::image::{self, Image};
+use crate::system::System;
 use kcov_vm_guest::job::Job;
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -34,12 +35,12 @@ pub fn probe(
         nonce: image::nonce(),
         channel: machine.channel().into(),
         shutdown: machine.shutdown(),
-        mounts: image::mounts(),
+        mounts: image::mounts(System::Linux),
         ..Job::default()
     };
     let limits = Limits { boot: LIMIT, program: LIMIT };
-    let initramfs = image::initramfs(init, &[], &job);
-    let answer = super::boot(&machine, &job, &initramfs, limits, expect, logs, &mut Deaf);
+    let image = Image { init, job: &job, files: &[] };
+    let answer = super::boot(&machine, &image, limits, expect, logs, &mut Deaf);
     let answer = match answer {
         Ok(_) => Ok(()),
         Err(Error::Unavailable(Unavailable { message, detail, phase, .. })) => {

@@ -21,6 +21,8 @@ pub struct Machine<'a> {
     pub target: &'a Target,
     /// The kernel; an absolute path.
     pub kernel: PathBuf,
+    /// What loads the kernel, where QEMU cannot do so by itself.
+    pub disc: Option<PathBuf>,
     /// QEMU only.
     pub accel: Accel,
 }
@@ -34,6 +36,7 @@ impl Machine<'_> {
         match self.target.kind {
             Kind::Uml => "/dev/ttyS0",
             Kind::Qemu => "/dev/ttyS1",
+            Kind::Netbsd => "/dev/dty0*",
         }
     }
 
@@ -43,6 +46,8 @@ impl Machine<'_> {
         match self.target.kind {
             Kind::Uml => Shutdown::PowerOff,
             Kind::Qemu => Shutdown::Restart,
+            // Its USB code may panic on the way down.
+            Kind::Netbsd => Shutdown::Wait,
         }
     }
 
@@ -50,17 +55,18 @@ impl Machine<'_> {
     pub fn accelerator(&self) -> &'static str {
         match (self.target.kind, self.accel) {
             (Kind::Uml, _) => "host process",
-            (Kind::Qemu, Accel::Kvm) => "KVM",
-            (Kind::Qemu, Accel::Tcg) => "TCG",
+            (_, Accel::Kvm) => "KVM",
+            (_, Accel::Tcg) => "TCG",
         }
     }
 
-    /// The command, to be run in `directory`, where the initramfs lies. The
+    /// The command, to be run in `directory`, where the image lies. The
     /// console is its standard output, the channel its descriptor `channel`.
-    pub(super) fn command(&self, directory: &Path, initramfs: &str, channel: i32) -> Command {
+    pub(super) fn command(&self, directory: &Path, image: &str, channel: i32) -> Command {
         let mut command = match self.target.kind {
-            Kind::Uml => super::uml::command(self, initramfs, channel),
-            Kind::Qemu => super::qemu::command(self, initramfs, channel),
+            Kind::Uml => super::uml::command(self, image, channel),
+            Kind::Qemu => super::qemu::command(self, image, channel),
+            Kind::Netbsd => super::netbsd::command(self, image, channel),
         };
         command.current_dir(directory);
         command

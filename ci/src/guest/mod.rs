@@ -3,6 +3,7 @@
 mod channel;
 mod kvm;
 mod machine;
+mod netbsd;
 mod process;
 mod qemu;
 mod uml;
@@ -14,7 +15,8 @@ pub use machine::{Accel, Machine};
 pub(crate) use qemu::QEMU;
 
 use crate::error::{OrUnavailable as _, Phase, Result};
-use kcov_vm_guest::job::Job;
+use crate::image::Image;
+use crate::system::System;
 use kcov_vm_guest::protocol::Exit;
 use std::fs;
 use std::path::Path;
@@ -32,6 +34,8 @@ pub struct Limits {
 /// What the kernel has to be.
 #[derive(Clone, Debug)]
 pub struct Expect {
+    /// Whose it is, which says how to read its console.
+    pub system: System,
     /// What the release begins with.
     pub release: String,
     /// What the machine is called.
@@ -95,24 +99,22 @@ pub struct Finished {
     pub program: Duration,
 }
 
-/// Boots `machine` with an initramfs, keeping logs in a directory.
+/// Boots `machine` with an image, keeping logs in a directory.
 pub fn boot(
     machine: &Machine<'_>,
-    job: &Job,
-    initramfs: &[u8],
+    image: &Image<'_>,
     limits: Limits,
     expect: &Expect,
     logs: &Path,
     listener: &mut dyn Listener,
 ) -> Result<Finished> {
-    const INITRAMFS: &str = "initramfs.cpio";
-    let file = logs.join(INITRAMFS);
-    fs::write(&file, initramfs).or_unavailable(Phase::Image, file.display())?;
+    const IMAGE: &str = "image";
+    image.write(machine.target.kind.system(), logs, IMAGE)?;
     let line = process::Line::new().or_unavailable(Phase::Image, "cannot make a pipe")?;
-    let command = machine.command(logs, INITRAMFS, line.number());
-    let watch = watch::Watch::new(&job.nonce, limits, expect, Instant::now());
+    let command = machine.command(logs, IMAGE, line.number());
+    let watch = watch::Watch::new(&image.job.nonce, limits, expect, Instant::now());
     let result = process::run(command, line, watch, logs, listener);
     // It is large, and made again at every run.
-    let _ = fs::remove_file(&file);
+    let _ = fs::remove_file(logs.join(IMAGE));
     result.map_err(|failure| failure.logs(logs).into())
 }

@@ -8,10 +8,19 @@ pub const QEMU: &str = "qemu-system-x86_64";
 
 /// The command that boots the machine.
 pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command {
+    let mut command = bare(machine, "max", channel);
+    command.arg("-kernel").arg(&machine.kernel).args(["-initrd", initramfs]);
+    command.args(["-append", &format!("console=ttyS0 {CMDLINE} {}", machine.target.cmdline)]);
+    command
+}
+
+/// The machine without anything to boot. `cpu` is for when no processor of the
+/// host's executes it.
+pub fn bare(machine: &Machine<'_>, cpu: &str, channel: i32) -> Command {
     let (memory, smp) = (machine.target.memory, machine.target.smp);
     let (accel, cpu) = match machine.accel {
         Accel::Kvm => ("kvm", "host"),
-        Accel::Tcg => ("tcg", "max"),
+        Accel::Tcg => ("tcg", cpu),
     };
     let mut command = Command::new(QEMU);
     command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
@@ -22,7 +31,5 @@ pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command 
     command.args(["-chardev", "file,id=console,path=/dev/fd/1", "-serial", "chardev:console"]);
     command.args(["-chardev", &format!("file,id=channel,path=/dev/fd/{channel}")]);
     command.args(["-serial", "chardev:channel"]);
-    command.arg("-kernel").arg(&machine.kernel).args(["-initrd", initramfs]);
-    command.args(["-append", &format!("console=ttyS0 {CMDLINE} {}", machine.target.cmdline)]);
     command
 }

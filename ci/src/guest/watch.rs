@@ -4,6 +4,7 @@ use super::channel::Channel;
 use super::{Expect, Finished, Limits, Listener, Stream};
 use crate::console::{Trouble, TroubleKind, classify};
 use crate::error::{Phase, Unavailable};
+use crate::system::System;
 use kcov_vm_guest::protocol::{Exit, Frame};
 use std::time::{Duration, Instant};
 
@@ -70,10 +71,13 @@ impl<'a> Watch<'a> {
 
     /// Takes a line of the kernel log.
     pub fn console(&mut self, line: &str, now: Instant) {
+        if self.done && self.waits_for_us() {
+            return;
+        }
         if !line.trim().is_empty() {
             self.last_line = line.trim().to_string();
         }
-        let Some(trouble) = classify(line) else { return };
+        let Some(trouble) = classify(line, self.expect.system) else { return };
         match trouble.kind {
             TroubleKind::Panic => self.hurry(now + AFTER_PANIC),
             kind if kind.is_fatal() => self.hurry(now + AFTER_FAULT),
@@ -123,9 +127,15 @@ impl<'a> Watch<'a> {
             Frame::End => {
                 self.done = true;
                 self.phase = Phase::End;
-                self.deadline = now + AFTER_END;
+                self.deadline = if self.waits_for_us() { now } else { now + AFTER_END };
             }
         }
+    }
+
+    /// Whether the guest leaves it to us to end it. Then nothing after its last
+    /// word is about the run.
+    fn waits_for_us(&self) -> bool {
+        self.expect.system == System::NetBsd
     }
 
     fn complain(&mut self, why: String, now: Instant) {
@@ -197,7 +207,13 @@ mod tests {
     }
 
     fn expect() -> Expect {
-        Expect { release: "7.".into(), machine: "x86_64".into(), build: Some("-kcov-aa".into()) }
+        let system = System::Linux;
+        Expect {
+            system,
+            release: "7.".into(),
+            machine: "x86_64".into(),
+            build: Some("-kcov-aa".into()),
+        }
     }
 
     fn boot(release: &str) -> Frame {
@@ -273,6 +289,24 @@ mod tests {
         assert_eq!(why.expect_err("init failed"), "boot: the guest's init: no /proc");
         let why = run(&[boot("7.1-kcov-aa"), boot("7.1-kcov-aa")], &[], gone());
         assert!(why.is_err_and(|why| why.starts_with("program: a frame out of order")));
+    }
+
+    #[test]
+    fn after_the_last_word_netbsd_is_ended_at_once() {
+        let (expect, now) = (Expect { system: System::NetBsd, ..expect() }, Instant::now());
+        let mut watch = Watch::new("n", LIMITS, &expect, now);
+        for frame in good() {
+            watch.console("WARNING: no TOD clock present", now);
+            watch.channel(frame.encode("n").as_bytes(), &mut Deaf, now);
+        }
+        watch.console("panic: detach", now);
+        assert_eq!(watch.deadline(), now);
+        assert!(watch.finish(Ending::Stopped).is_ok());
+
+        let mut watch = Watch::new("n", LIMITS, &expect, now);
+        watch.console("panic: trap", now);
+        let why = watch.finish(Ending::Stopped).expect_err("spoilt").to_string();
+        assert_eq!(why, "boot: the kernel panicked: `panic: trap`");
     }
 
     #[test]

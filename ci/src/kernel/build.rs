@@ -83,6 +83,7 @@ fn build_in(
     let image = match target.kind {
         Kind::Uml => "vmlinux",
         Kind::Qemu => "arch/x86/boot/bzImage",
+        Kind::Netbsd => unreachable!("it has no source"),
     };
     for (from, to) in [(image, "kernel"), ("vmlinux", "vmlinux"), ("System.map", "System.map")] {
         let from = output.join(from);

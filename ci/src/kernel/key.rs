@@ -65,6 +65,7 @@ pub fn make_arguments(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Uml => &["ARCH=um", "vmlinux"],
         Kind::Qemu => &["ARCH=x86_64", "bzImage"],
+        Kind::Netbsd => &[],
     }
 }
 

@@ -99,7 +99,8 @@ fn runnable(file: &Path) -> bool {
     read.is_ok() && (start == b"\x7fELF" || start.starts_with(b"#!"))
 }
 
-/// Where in the cache a kernel belongs.
+/// Where in the cache a kernel belongs: by what it is built from, so that
+/// targets with the same ingredients share it.
 struct Place {
     name: String,
     mark: String,
@@ -109,7 +110,7 @@ struct Place {
 impl Place {
     fn of(target: &Target, ingredients: &Ingredients, cache: &Cache) -> Self {
         let key = &ingredients.key()[..12];
-        let name = format!("{}-{key}", target.name);
+        let name = format!("{}-{key}", target.kind.name());
         let directory = cache.kernels().join(&name);
         Self { name, mark: format!("-kcov-{key}"), directory }
     }

@@ -53,6 +53,10 @@ impl Source {
     /// The target's own source. `refresh` looks for a newer one even if it was
     /// looked for today.
     pub fn of(target: &Target, cache: &Cache, refresh: bool) -> Result<Self> {
+        if target.package.is_empty() {
+            let why = "its kernel is the user's own, so there is no source".into();
+            return Err(Error::NotGiven(why));
+        }
         Package::newest(&target.package, &target.suite, cache, refresh).map(Self::Package)
     }
 

@@ -1,17 +1,21 @@
-//! The checks of the system that this program is compiled for, and those of the safe crate.
+//! The checks: those that both systems share, those of the system that this program is compiled
+//! for, and those of the safe crate.
 
-mod api;
+pub(crate) mod api;
+pub(crate) mod shared;
 
 use crate::check::Check;
 
 /// The registries of claims that the checks prove, by file name.
 pub fn registries() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    crate::system::REGISTRIES.iter().chain([&api::REGISTRY])
+    crate::system::REGISTRIES.iter().chain([&api::REGISTRY, &crate::system::api::REGISTRY])
 }
 
 /// All checks, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Check> {
-    crate::system::CHECKS.iter().chain(api::CHECKS).flat_map(|topic| topic.iter())
+    let api = api::CHECKS.iter().chain(crate::system::api::CHECKS);
+    let device = shared::CHECKS.iter().chain(crate::system::CHECKS);
+    device.chain(api).flat_map(|topic| topic.iter())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::claims::{Claim, Claims};
 use crate::declare::{Declaration, Feature, probe_all};
 use crate::kernel::{Kernel, Version};
 use crate::report::{Entry, Report, Verdict};
-use crate::runner;
+use crate::runner::{self, Outcome};
 use std::io;
 use std::process::ExitCode;
 
@@ -32,11 +32,12 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
     let how = if request.declared.is_some() { "declared" } else { "detected" };
     report.note(&format!("features, {how}: {}", words(&target.features)))?;
 
+    let version = crate::raw::interface(kernel.version, &target.features);
     let mut failed = false;
     for check in selected {
         let id = check.id();
         let claim = claims.get(&id).expect("every check has its claim");
-        if let Some(reason) = reason_to_skip(check, claim, kernel.version, &target) {
+        if let Some(reason) = reason_to_skip(check, claim, version, &target) {
             report.entry(&Entry::new(claim, Verdict::Skip, &reason, 0))?;
             continue;
         }
@@ -45,7 +46,8 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
             Ok(outcome) => {
                 let verdict = if outcome.passed { Verdict::Pass } else { Verdict::Fail };
                 let took = outcome.elapsed.as_millis();
-                report.entry(&Entry::new(claim, verdict, &outcome.message, took))?;
+                let message = observed(&outcome, claim);
+                report.entry(&Entry::new(claim, verdict, &message, took))?;
                 failed |= !outcome.passed;
             }
             Err(error) => {
@@ -56,6 +58,14 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
     }
     report.end()?;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What the check said, and what it has seen if that is more than its name says.
+fn observed(outcome: &Outcome, claim: &Claim) -> String {
+    match claim.errno.filter(|_| outcome.passed) {
+        Some(errno) => format!("{}\nobserved: {errno}", outcome.message).trim_start().to_owned(),
+        None => outcome.message.clone(),
+    }
 }
 
 /// What the kernel is, and what it has, as declared and proved or as detected.

@@ -122,7 +122,7 @@ impl Map {
     fn release(&self) -> Result<()> {
         // SAFETY: only `unmap` and `drop` come here, each consumes the one owner of the mapping.
         let returned = unsafe { libc::munmap(self.base.as_ptr(), self.bytes) };
-        Errno::check(returned.into()).map(drop)
+        Errno::check(returned).map(drop)
     }
 }
 

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex};
 
 /// Runs `body` in a new thread and returns when that thread has ended, for the kernel too.
 pub fn thread<T: Send>(body: impl FnOnce() -> T + Send) -> T {
@@ -75,5 +76,39 @@ impl<T: Serialize + DeserializeOwned> Child<T> {
     pub fn kill(self) {
         nix::sys::signal::kill(self.pid, nix::sys::signal::SIGKILL).expect("it can be killed");
         waitpid(self.pid, None).expect("the child can be waited for");
+    }
+}
+
+/// A gate between two threads: one waits, without a system call more than that, until the other
+/// opens it.
+#[derive(Debug, Default)]
+pub struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Lets the other thread go on.
+    pub fn open(&self) {
+        *self.open.lock().expect("the gate") = true;
+        self.opened.notify_all();
+    }
+
+    /// Opens the gate when the returned value goes.
+    #[must_use]
+    pub fn open_at_end(&self) -> impl Drop {
+        struct AtEnd<'a>(&'a Gate);
+        impl Drop for AtEnd<'_> {
+            fn drop(&mut self) {
+                self.0.open();
+            }
+        }
+        AtEnd(self)
+    }
+
+    /// Blocks until the gate is open.
+    pub fn wait(&self) {
+        let open = self.open.lock().expect("the gate");
+        drop(self.opened.wait_while(open, |open| !*open).expect("the gate"));
     }
 }

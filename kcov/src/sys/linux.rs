@@ -4,11 +4,12 @@ use super::{Device, raw};
 use crate::buffer::Width;
 use crate::error::{ErrorKind, Operation, Row};
 use crate::mode::AnyMode;
-use crate::remote::MAX_HANDLES;
+use crate::remote::linux::MAX_HANDLES;
 use kcov_sys::linux::{
     ENOTSUPP, KCOV_DISABLE, KCOV_ENABLE, KCOV_INIT_TRACE_MIN, KCOV_INIT_TRACE32, KCOV_INIT_TRACE64,
     KCOV_REMOTE_ENABLE, KCOV_TRACE_CMP, KCOV_TRACE_PC, kcov_init_trace_max, kcov_remote_arg,
 };
+use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Opcode, Setter, ioctl};
@@ -92,6 +93,18 @@ pub(crate) fn enable_remote(
     // SAFETY: from here on the kernel writes to the mapped buffer, which is only accessed
     // atomically.
     unsafe { ioctl(device, request) }.map_err(raw)
+}
+
+/// Whether [`attach`] exists.
+pub(crate) const HAS_SOURCES: bool = false;
+
+/// Linux names what to collect from when it is enabled.
+pub(crate) fn attach(_: &Device, _: kcov_ioc_remote_attach) -> Result<(), i32> {
+    Err(INVALID)
+}
+
+pub(crate) fn detach(_: &Device) -> Result<(), i32> {
+    Err(INVALID)
 }
 
 /// What a failure to open the device at `path` means, where the errno alone does not tell.

@@ -7,6 +7,7 @@ cfg_if::cfg_if! {
         pub(crate) use {linux::*, unix::*};
     } else if #[cfg(target_os = "netbsd")] {
         mod netbsd;
+        mod netbsd_errors;
         mod unix;
         pub(crate) use {netbsd::*, unix::*};
     } else {
@@ -14,3 +15,7 @@ cfg_if::cfg_if! {
         pub(crate) use unsupported::*;
     }
 }
+
+// The table is data, so it is tested wherever the tests run.
+#[cfg(all(test, not(target_os = "netbsd")))]
+pub(crate) mod netbsd_errors;

@@ -1,20 +1,23 @@
 //! NetBSD: requests by pointer, and the driver's error paths.
 
+use super::netbsd_errors as errors;
 use super::{Device, raw};
 use crate::buffer::Width;
-use crate::error::{ErrorKind, Operation, Row};
+use crate::error::ErrorKind;
 use crate::mode::AnyMode;
-use crate::remote::MAX_HANDLES;
+use crate::remote::linux::MAX_HANDLES;
 use kcov_sys::linux::kcov_remote_arg;
 use kcov_sys::netbsd::{
     KCOV_BUF_MAX_ENTRIES, KCOV_BUF_MIN_ENTRIES, KCOV_IOC_DISABLE, KCOV_IOC_ENABLE,
-    KCOV_IOC_SETBUFSIZE, KCOV_MODE_NONE, KCOV_MODE_TRACE_CMP, KCOV_MODE_TRACE_PC,
+    KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH, KCOV_IOC_SETBUFSIZE, KCOV_MODE_NONE,
+    KCOV_MODE_TRACE_CMP, KCOV_MODE_TRACE_PC, kcov_ioc_remote_attach,
 };
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Setter, ioctl};
 use std::ffi::c_int;
 use std::path::Path;
 
+pub(crate) use errors::ERRORS;
 pub(crate) use kcov_sys::netbsd::KCOV_PATH as DEFAULT_PATH;
 
 /// Entries are 64 bits on every architecture.
@@ -70,116 +73,37 @@ pub(crate) fn enable_remote(_: &Device, _: &kcov_remote_arg<MAX_HANDLES>) -> Res
     Err(raw(Errno::INVAL))
 }
 
+/// Whether [`attach`] exists, in the newest release at least.
+pub(crate) const HAS_SOURCES: bool = true;
+
+pub(crate) fn attach(device: &Device, source: kcov_ioc_remote_attach) -> Result<(), i32> {
+    // SAFETY: the request reads one such structure, which is what the setter points it to.
+    let request =
+        unsafe { Setter::<{ KCOV_IOC_REMOTE_ATTACH as _ }, kcov_ioc_remote_attach>::new(source) };
+    // SAFETY: the request reads nothing else and writes nothing.
+    unsafe { ioctl(device, request) }.map_err(raw)
+}
+
+pub(crate) fn detach(device: &Device) -> Result<(), i32> {
+    // SAFETY: the request takes no argument.
+    let request = unsafe { NoArg::<{ KCOV_IOC_REMOTE_DETACH as _ }>::new() };
+    // SAFETY: the request touches no memory of this process.
+    unsafe { ioctl(device, request) }.map_err(raw)
+}
+
 /// What a failure to open the device at `path` means, where the errno alone does not tell.
 pub(crate) fn explain_open(_: &Path, _: i32) -> Option<ErrorKind> {
     None
 }
 
-/// What the driver's errors mean. Lines name functions of `sys/kern/subr_kcov.c` 1.18, or the
-/// file that refuses before the driver is asked.
-pub(crate) const ERRORS: &[Row] = &[
-    Row {
-        operation: Operation::Open,
-        errno: Errno::NOENT.raw_os_error(),
-        kind: ErrorKind::NotBuiltIn,
-        help: "create the node /dev/kcov (`sh MAKEDEV kcov` in /dev) and boot a kernel with \
-               `options KCOV` and `makeoptions KCOV=1`",
-        source: "file system",
-    },
-    Row {
-        operation: Operation::Open,
-        errno: Errno::NXIO.raw_os_error(),
-        kind: ErrorKind::NotBuiltIn,
-        help: "boot a kernel with `options KCOV` and `makeoptions KCOV=1`: the node is there, the \
-               driver is not",
-        source: "spec_open, no cdevsw",
-    },
-    Row {
-        operation: Operation::Open,
-        errno: Errno::NODEV.raw_os_error(),
-        kind: ErrorKind::NotBuiltIn,
-        help: "boot a kernel with `options KCOV` and `makeoptions KCOV=1`: the node is there, the \
-               driver is not",
-        source: "spec_open, no cdevsw",
-    },
-    Row {
-        operation: Operation::Open,
-        errno: Errno::ACCESS.raw_os_error(),
-        kind: ErrorKind::PermissionDenied,
-        help: "run as root or change the mode of /dev/kcov",
-        source: "file system",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: Errno::INVAL.raw_os_error(),
-        kind: ErrorKind::SizeOutOfLimits,
-        help: "choose a size within the limits of `kcov::limits`",
-        source: "kcov_allocbuf",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: Errno::EXIST.raw_os_error(),
-        kind: ErrorKind::AlreadySized,
-        help: "open the device again: a descriptor's buffer is sized once",
-        source: "kcov_allocbuf",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: Errno::BUSY.raw_os_error(),
-        kind: ErrorKind::AlreadyEnabled,
-        help: "size the buffer before a thread enables tracing",
-        source: "kcov_fops_ioctl",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: Errno::NOTTY.raw_os_error(),
-        kind: ErrorKind::NotKcov,
-        help: "check the path: the file is not a kcov device",
-        source: "the driver itself never gives ENOTTY",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: Errno::NOMEM.raw_os_error(),
-        kind: ErrorKind::OutOfMemory,
-        help: "choose a smaller size: the buffer is wired kernel memory",
-        source: "kcov_allocbuf",
-    },
-    Row {
-        operation: Operation::Map,
-        errno: Errno::NOMEM.raw_os_error(),
-        kind: ErrorKind::OutOfMemory,
-        help: "choose a smaller size or raise the limit on address space",
-        source: "kcov_mmap and uvm_mmap",
-    },
-    Row {
-        operation: Operation::Enable,
-        errno: Errno::BUSY.raw_os_error(),
-        kind: ErrorKind::AlreadyEnabled,
-        help: "this device is enabled already, or this thread is traced through another \
-               descriptor: disable that one first; a thread whose descriptor was closed while \
-               enabled can never be traced again",
-        source: "kcov_fops_ioctl, KCOV_IOC_ENABLE",
-    },
-    Row {
-        operation: Operation::Enable,
-        errno: Errno::NOBUFS.raw_os_error(),
-        kind: ErrorKind::NotSized,
-        help: "size the buffer first",
-        source: "kcov_fops_ioctl, KCOV_IOC_ENABLE",
-    },
-    Row {
-        operation: Operation::Enable,
-        errno: Errno::INVAL.raw_os_error(),
-        kind: ErrorKind::ModeNotBuiltIn,
-        help: "use a mode that this release knows",
-        source: "kcov_fops_ioctl, KCOV_IOC_ENABLE",
-    },
-    Row {
-        operation: Operation::Disable,
-        errno: Errno::NOENT.raw_os_error(),
-        kind: ErrorKind::NotEnabled,
-        help: "disable in the thread that enabled; a forked child inherits the descriptor but is \
-               not traced",
-        source: "kcov_fops_ioctl, KCOV_IOC_DISABLE",
-    },
-];
+const _: () = {
+    assert!(errors::ENOENT == Errno::NOENT.raw_os_error());
+    assert!(errors::ENXIO == Errno::NXIO.raw_os_error());
+    assert!(errors::ENOMEM == Errno::NOMEM.raw_os_error());
+    assert!(errors::EACCES == Errno::ACCESS.raw_os_error());
+    assert!(errors::EBUSY == Errno::BUSY.raw_os_error());
+    assert!(errors::EEXIST == Errno::EXIST.raw_os_error());
+    assert!(errors::EINVAL == Errno::INVAL.raw_os_error());
+    assert!(errors::ENOTTY == Errno::NOTTY.raw_os_error());
+    assert!(errors::ENOBUFS == Errno::NOBUFS.raw_os_error());
+};

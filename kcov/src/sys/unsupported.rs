@@ -3,8 +3,9 @@
 use crate::buffer::Width;
 use crate::error::{ErrorKind, Operation, Row};
 use crate::mode::AnyMode;
-use crate::remote::MAX_HANDLES;
+use crate::remote::linux::MAX_HANDLES;
 use kcov_sys::linux::kcov_remote_arg;
+use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -64,6 +65,16 @@ pub(crate) const INVALID: i32 = -1;
 pub(crate) const HAS_REMOTE_HANDLES: bool = false;
 
 pub(crate) fn enable_remote(device: &Device, _: &kcov_remote_arg<MAX_HANDLES>) -> Result<(), i32> {
+    match *device {}
+}
+
+pub(crate) const HAS_SOURCES: bool = false;
+
+pub(crate) fn attach(device: &Device, _: kcov_ioc_remote_attach) -> Result<(), i32> {
+    match *device {}
+}
+
+pub(crate) fn detach(device: &Device) -> Result<(), i32> {
     match *device {}
 }
 

@@ -15,8 +15,9 @@
 //! status NUMBER   exit
 //! ```
 
+use kcov_vm_guest::job::Shutdown;
+use kcov_vm_guest::sys;
 use rustix::process::{Signal, getpid, kill_process};
-use rustix::system::{RebootCommand, reboot};
 use std::io::Write as _;
 use std::process::{Command, exit};
 use std::thread::sleep;
@@ -58,7 +59,7 @@ fn act(action: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> {
         "hang" => loop {
             sleep(Duration::from_secs(3600));
         },
-        "power-off" => Ok(reboot(RebootCommand::PowerOff)?),
+        "power-off" => sys::go_down(Shutdown::PowerOff),
         "signal" => {
             let number: i32 = number(&word())?;
             let signal = Signal::from_named_raw(number)

@@ -3,13 +3,13 @@
 //! Whatever goes wrong becomes a `fail` frame. Only before the channel is open
 //! is the console the one place left to complain to.
 
-use kcov_vm_guest::job::{self, Job, Mount, Shutdown};
+use kcov_vm_guest::job::{Job, Mount, Shutdown};
 use kcov_vm_guest::protocol::{CHUNK, Exit, Frame};
-use rustix::mount::{MountFlags, mount};
+use kcov_vm_guest::sys;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
-use rustix::system::{RebootCommand, reboot, uname};
+use rustix::system::uname;
 use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -19,24 +19,24 @@ fn main() {
     let mut shutdown = Shutdown::PowerOff;
     if let Err(reason) = run(&mut shutdown) {
         eprintln!("kcov-vm-init: {reason}");
+        // A host that was not told anything would not end us either.
+        if shutdown == Shutdown::Wait {
+            shutdown = Shutdown::Restart;
+        }
     }
-    rustix::fs::sync();
-    let command = match shutdown {
-        Shutdown::PowerOff => RebootCommand::PowerOff,
-        Shutdown::Restart => RebootCommand::Restart,
-    };
-    if let Err(error) = reboot(command) {
+    if let Err(error) = sys::go_down(shutdown) {
         eprintln!("kcov-vm-init: reboot: {error}");
     }
 }
 
 /// Fails only before the channel is open; later errors are sent over it.
 fn run(shutdown: &mut Shutdown) -> Result<(), String> {
-    let text = fs::read_to_string(job::PATH).map_err(|e| format!("{}: {e}", job::PATH))?;
+    sys::begin().map_err(|e| format!("cannot begin: {e}"))?;
+    let text = fs::read_to_string(sys::JOB).map_err(|e| format!("{}: {e}", sys::JOB))?;
     let job = Job::decode(&text)?;
     *shutdown = job.shutdown;
     // The nonce is not the program's business.
-    fs::remove_file(job::PATH).map_err(|e| format!("{}: {e}", job::PATH))?;
+    sys::forget_job().map_err(|e| format!("{}: {e}", sys::JOB))?;
 
     // The channel is a device file, so /dev comes first.
     let (first, later): (Vec<_>, Vec<_>) = job.mounts.iter().partition(|m| m.target == "/dev");
@@ -70,13 +70,7 @@ fn boot(job: &Job, channel: &Channel) -> Result<(), String> {
 }
 
 fn attach(point: &Mount) -> Result<(), String> {
-    let done = fs::create_dir_all(&point.target).and_then(|()| {
-        let kind = point.kind.as_str();
-        mount(kind, point.target.as_str(), kind, MountFlags::empty(), None).or_else(|error| {
-            // The kernel may have mounted /dev by itself.
-            if error == rustix::io::Errno::BUSY { Ok(()) } else { Err(error.into()) }
-        })
-    });
+    let done = fs::create_dir_all(&point.target).and_then(|()| sys::mount(point));
     match done {
         Err(error) if !point.optional => {
             Err(format!("cannot mount {} on {}: {error}", point.kind, point.target))
@@ -86,8 +80,7 @@ fn attach(point: &Mount) -> Result<(), String> {
 }
 
 fn set(name: &str, value: &str) -> Result<(), String> {
-    let path = format!("/proc/sys/{}", name.replace('.', "/"));
-    fs::write(&path, value).map_err(|e| format!("cannot set {name} to {value}: {e}"))
+    sys::set(name, value).map_err(|e| format!("cannot set {name} to {value}: {e}"))
 }
 
 /// Runs the program to its end, and to the end of all that it left behind.
@@ -147,7 +140,7 @@ struct Channel {
 impl Channel {
     fn open(job: &Job) -> Result<Self, String> {
         let context = |error: io::Error| format!("{}: {error}", job.channel);
-        let line = OpenOptions::new().read(true).write(true).open(&job.channel).map_err(context)?;
+        let line = sys::open_channel(&job.channel).map_err(context)?;
         // Raw, or the line discipline would turn every line feed into two bytes.
         let mut settings = tcgetattr(&line).map_err(|e| context(e.into()))?;
         settings.make_raw();

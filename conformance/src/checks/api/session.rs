@@ -3,7 +3,7 @@
 use super::{enable, is_free, kind, open};
 use crate::check::{Context, checks};
 use crate::raw::{call, child};
-use kcov::mode::{AnyMode, TraceCmp, TraceNone, TracePc};
+use kcov::mode::{AnyMode, TraceCmp, TracePc};
 use kcov::{AnyRecord, Device, ErrorKind, Operation};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,8 +11,6 @@ checks! {
     pcs_of_one_call,
     comparisons_of_one_call needs(Comparisons),
     mode_chosen_at_run_time needs(Comparisons),
-    mode_not_built_in_is_named without(Comparisons),
-    mode_none_is_not_supported,
     starts_empty,
     reset_starts_over,
     ends_where_disable_is_called,
@@ -21,7 +19,6 @@ checks! {
     disabled_on_panic,
     leaked_and_device_dropped,
     leaked_and_device_kept,
-    leaked_in_ended_thread,
     second_device_on_one_thread,
     device_of_another_thread,
     forked_child_is_not_the_owner,
@@ -68,18 +65,6 @@ fn mode_chosen_at_run_time(cx: &Context) {
             assert_eq!(matches!(record, AnyRecord::Pc(_)), mode == AnyMode::TracePc);
         }
     }
-}
-
-fn mode_not_built_in_is_named(cx: &Context) {
-    let mut device = open(cx, 1);
-    let error = device.enable(TraceCmp).expect_err("not built in");
-    assert_eq!((error.operation(), error.kind()), (Operation::Enable, ErrorKind::ModeNotBuiltIn));
-    assert!(error.help().is_some_and(|help| help.contains("CONFIG_KCOV_ENABLE_COMPARISONS")));
-    drop(enable(&mut device));
-}
-
-fn mode_none_is_not_supported(cx: &Context) {
-    assert_eq!(kind(open(cx, 1).enable(TraceNone)), ErrorKind::ModeNotSupported);
 }
 
 /// Walks through a whole session once: the page faults of code that runs for the first time are
@@ -167,14 +152,6 @@ fn leaked_and_device_kept(cx: &Context) {
     assert_eq!(kind(device.enable(TracePc)), ErrorKind::AlreadyEnabled);
     call();
     assert!(!device.fork_server(TracePc).trace().is_empty(), "the buffer is still there");
-}
-
-fn leaked_in_ended_thread(cx: &Context) {
-    let mut device = open(cx, 1);
-    crate::raw::thread(|| std::mem::forget(enable(&mut device)));
-    let session = enable(&mut device);
-    call();
-    assert!(!session.disable().expect("disabled").is_empty());
 }
 
 fn second_device_on_one_thread(cx: &Context) {

@@ -5,51 +5,8 @@ use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, call, child, thread};
 
 checks! {
-    stops_collection,
-    lets_other_thread_enable,
-    through_duplicate,
     nonzero_argument_is_refused,
     argument_beyond_32_bits_is_refused needs(Long64),
-    before_sizing_is_refused,
-    not_enabled_is_refused,
-    second_time_is_refused,
-    other_device_is_refused,
-    other_thread_is_refused,
-    device_of_other_traced_thread_is_refused,
-    forked_child_is_refused,
-}
-
-fn stops_collection(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    assert_eq!(device.disable(), Ok(()));
-    map.reset();
-    for _ in 0..100 {
-        call();
-    }
-    assert_eq!(map.count(), 0);
-}
-
-fn lets_other_thread_enable(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    device.disable().expect("disabled");
-    thread(|| {
-        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
-        map.reset();
-        call();
-        assert!(map.count() > 0);
-    });
-}
-
-fn through_duplicate(cx: &Context) {
-    let (device, map) = mapped(cx);
-    let duplicate = device.duplicate().expect("a duplicate");
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    assert_eq!(duplicate.disable(), Ok(()));
-    map.reset();
-    call();
-    assert_eq!(map.count(), 0);
 }
 
 fn nonzero_argument_is_refused(cx: &Context) {
@@ -69,51 +26,4 @@ fn argument_beyond_32_bits_is_refused(cx: &Context) {
     device.enable(KCOV_TRACE_PC).expect("enabled");
     cx.refused(device.disable_with(1 << 32));
     cx.refused(device.disable_with(1 << 63));
-}
-
-fn before_sizing_is_refused(cx: &Context) {
-    cx.refused(open(cx).disable());
-}
-
-fn not_enabled_is_refused(cx: &Context) {
-    cx.refused(sized(cx, COVER_SIZE).disable());
-}
-
-fn second_time_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    device.disable().expect("disabled");
-    cx.refused(device.disable());
-}
-
-fn other_device_is_refused(cx: &Context) {
-    let (device, other) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(other.disable());
-    device.disable().expect("the first is still enabled");
-}
-
-fn other_thread_is_refused(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(thread(|| device.disable()));
-    map.reset();
-    call();
-    assert!(map.count() > 0, "it is still enabled");
-}
-
-fn device_of_other_traced_thread_is_refused(cx: &Context) {
-    let (device, mine) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-    while_other_is_enabled(&device, || {
-        // Being traced itself gives this thread no right over the other's device.
-        mine.enable(KCOV_TRACE_PC).expect("this thread has a device of its own");
-        cx.refused(device.disable());
-    });
-}
-
-fn forked_child_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(child(|| device.disable()));
-    device.disable().expect("it is still enabled");
 }

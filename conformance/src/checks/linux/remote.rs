@@ -26,6 +26,7 @@ checks! {
     enabled_locally_is_refused needs(Remote),
     enabled_remotely_is_refused needs(Remote),
     busy_if_thread_collects_remotely needs(Remote),
+    busy_if_thread_traced_locally needs(Remote) without(LocalAndRemote),
     device_state_comes_before_thread needs(Remote),
     thread_comes_before_mode needs(Remote),
     unknown_mode_is_refused needs(Remote),
@@ -206,6 +207,14 @@ fn busy_if_thread_collects_remotely(cx: &Context) {
     first.remote_enable(&Remote::default()).expect("the first is enabled");
     cx.refused(second.remote_enable(&Remote::default()));
     thread(|| second.remote_enable(&Remote::default())).expect("another thread is not busy");
+}
+
+fn busy_if_thread_traced_locally(cx: &Context) {
+    let (local, remote) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+    local.enable(KCOV_TRACE_PC).expect("the first is enabled");
+    cx.refused(remote.remote_enable(&Remote::default()));
+    local.disable().expect("disabled");
+    remote.remote_enable(&Remote::default()).expect("the second is enabled now");
 }
 
 fn device_state_comes_before_thread(cx: &Context) {

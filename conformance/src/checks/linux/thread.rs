@@ -5,12 +5,8 @@ use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, Map, call, settled, thread};
 
 checks! {
-    only_the_enabling_one_is_traced,
-    new_one_is_not_traced,
-    one_at_a_time_per_device,
     one_device_for_each,
     exit_disables,
-    exit_keeps_the_records,
     exit_frees_for_next_thread,
 }
 
@@ -21,30 +17,6 @@ fn added_by_calls(map: &Map) -> u64 {
         call();
     }
     map.count() - before
-}
-
-fn only_the_enabling_one_is_traced(cx: &Context) {
-    let (device, map) = mapped(cx);
-    while_other_is_enabled(&device, || assert_eq!(added_by_calls(&map), 0));
-    assert!(map.count() > 0, "the other one was traced");
-}
-
-fn new_one_is_not_traced(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    // The enabled thread blocks in the join.
-    assert_eq!(thread(|| added_by_calls(&map)), 0);
-    map.reset();
-    call();
-    assert!(map.count() > 0, "the first one still is");
-}
-
-fn one_at_a_time_per_device(cx: &Context) {
-    let (device, map) = mapped(cx);
-    while_other_is_enabled(&device, || {
-        assert!(device.enable(KCOV_TRACE_PC).is_err());
-        assert_eq!(added_by_calls(&map), 0);
-    });
 }
 
 fn one_device_for_each(cx: &Context) {
@@ -76,19 +48,6 @@ fn exit_disables(cx: &Context) {
     thread(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
     assert_eq!(added_by_calls(&map), 0);
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "nobody has it enabled");
-}
-
-fn exit_keeps_the_records(cx: &Context) {
-    let (device, map) = mapped(cx);
-    let count = thread(|| {
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        map.reset();
-        call();
-        map.count()
-    });
-    assert!(count > 0);
-    assert!(map.count() >= count);
-    assert!(map.load(1) != 0);
 }
 
 fn exit_frees_for_next_thread(cx: &Context) {

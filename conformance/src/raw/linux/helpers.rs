@@ -1,14 +1,6 @@
 //! What several checks need beside the device.
 
-use super::Device;
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_TRACE_PC, kcov_remote_arg};
-use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
-    sendmsg, socketpair,
-};
-use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::sync::{Condvar, Mutex};
 
 /// The argument of `KCOV_REMOTE_ENABLE`, to be filled in piece by piece.
 #[derive(Clone, Debug)]
@@ -60,63 +52,6 @@ impl Remote {
             handles,
         }
     }
-}
-
-/// A gate between two threads: one waits, without a system call more than that, until the other
-/// opens it.
-#[derive(Debug, Default)]
-pub struct Gate {
-    open: Mutex<bool>,
-    opened: Condvar,
-}
-
-impl Gate {
-    /// Lets the other thread go on.
-    pub fn open(&self) {
-        *self.open.lock().expect("the gate") = true;
-        self.opened.notify_all();
-    }
-
-    /// Opens the gate when the returned value goes.
-    #[must_use]
-    pub fn open_at_end(&self) -> impl Drop {
-        struct AtEnd<'a>(&'a Gate);
-        impl Drop for AtEnd<'_> {
-            fn drop(&mut self) {
-                self.0.open();
-            }
-        }
-        AtEnd(self)
-    }
-
-    /// Blocks until the gate is open.
-    pub fn wait(&self) {
-        let open = self.open.lock().expect("the gate");
-        drop(self.opened.wait_while(open, |open| !*open).expect("the gate"));
-    }
-}
-
-/// Sends a device through a socket, and returns what arrives.
-#[must_use]
-pub fn pass_descriptor(device: &Device) -> Device {
-    let (left, right) =
-        socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::empty()).expect("a pair");
-    let fds = [device.as_raw_fd()];
-    let rights = [ControlMessage::ScmRights(&fds)];
-    let sent = [IoSlice::new(b"x")];
-    sendmsg::<()>(left.as_raw_fd(), &sent, &rights, MsgFlags::empty(), None).expect("sendmsg");
-    let mut byte = [0];
-    let mut received = [IoSliceMut::new(&mut byte)];
-    let mut space = nix::cmsg_space!([i32; 1]);
-    let message =
-        recvmsg::<()>(right.as_raw_fd(), &mut received, Some(&mut space), MsgFlags::empty())
-            .expect("recvmsg");
-    let mut messages = message.cmsgs().expect("control messages");
-    let Some(ControlMessageOwned::ScmRights(arrived)) = messages.next() else {
-        panic!("no descriptor has arrived");
-    };
-    // SAFETY: the kernel has just made this descriptor for this process, nobody else owns it.
-    Device::from(unsafe { OwnedFd::from_raw_fd(arrived[0]) })
 }
 
 /// Runs `body` while the kernel keeps its messages from the console; its log still gets them.

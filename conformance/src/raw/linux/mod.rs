@@ -8,78 +8,46 @@ mod probe;
 mod symbols;
 mod uring;
 
-pub use helpers::{Gate, Remote, pass_descriptor, with_console_off};
+pub use helpers::{Remote, with_console_off};
 pub use probe::probe;
 pub use symbols::{Symbols, symbols};
 pub use uring::Ring;
 
+use crate::declare::Feature;
 use crate::errno::{Errno, Result};
-use crate::raw::Map;
+use crate::kernel::Version;
+use crate::raw::Device;
 use kcov_sys::linux as sys;
-use nix::fcntl::OFlag;
-use nix::sys::stat::Mode;
-use std::ffi::{c_int, c_ulong};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::path::Path;
+use std::ffi::c_ulong;
+use std::os::fd::AsRawFd as _;
+use std::ptr::null_mut;
 
 pub use sys::{KCOV_TRACE_CMP, KCOV_TRACE_PC};
 
 /// Where the device is if nobody says otherwise.
 pub const DEVICE: &str = sys::KCOV_PATH;
 
-/// An open device.
-#[derive(Debug)]
-pub struct Device {
-    fd: OwnedFd,
+/// The system call that gets traced, by its number: the C library may do more than the call.
+pub(crate) fn refused_read() -> Result<()> {
+    // SAFETY: the kernel refuses the descriptor before it looks at the buffer.
+    let returned = unsafe { libc::syscall(libc::SYS_read, -1, null_mut::<u8>(), 0) };
+    Errno::check(returned).map(drop)
 }
 
-impl AsRawFd for Device {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
-    }
-}
-
-impl AsFd for Device {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-}
-
-impl From<OwnedFd> for Device {
-    fn from(fd: OwnedFd) -> Device {
-        Device { fd }
-    }
+/// The version whose interface the kernel has.
+#[must_use]
+pub fn interface(kernel: Version, _: &[Feature]) -> Version {
+    kernel
 }
 
 impl Device {
-    /// Opens the file, for reading and writing.
-    pub fn open(path: &Path) -> Result<Device> {
-        Device::open_with(path, OFlag::O_RDWR)
-    }
-
-    /// Opens the file with these flags. Programs that this one executes do not inherit it.
-    pub fn open_with(path: &Path, flags: OFlag) -> Result<Device> {
-        let fd = nix::fcntl::open(path, flags | OFlag::O_CLOEXEC, Mode::empty())?;
-        Ok(Device { fd })
-    }
-
-    /// Another descriptor of the same open file.
-    pub fn duplicate(&self) -> Result<Device> {
-        Ok(Device { fd: self.fd.try_clone().map_err(|_| Errno::last())? })
-    }
-
-    /// Closes the descriptor, with the result of that.
-    pub fn close(self) -> Result<()> {
-        Ok(nix::unistd::close(self.fd)?)
-    }
-
     /// Issues any request.
     pub fn request(&self, number: u32, argument: c_ulong) -> Result<()> {
-        let fd = self.fd.as_raw_fd();
+        let fd = self.as_raw_fd();
         // SAFETY: the driver writes nothing through an argument, at most it reads a structure,
         // and refuses an address that it cannot read.
         let returned = unsafe { libc::ioctl(fd, number as _, argument) };
-        Errno::check(returned.into()).map(drop)
+        Errno::check(returned).map(drop)
     }
 
     /// `KCOV_INIT_TRACE` with that size in words.
@@ -113,33 +81,9 @@ impl Device {
     pub fn remote_enable_at(&self, address: usize) -> Result<()> {
         self.request(sys::KCOV_REMOTE_ENABLE, address as c_ulong)
     }
-
-    /// Maps that many words as the document does: shared, readable and writable, from offset 0.
-    pub fn map(&self, words: u64) -> Result<Map> {
-        let bytes = usize::try_from(words).expect("the size fits") * size_of::<u64>();
-        self.map_with(bytes, 0, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)
-    }
-
-    /// Maps with these very arguments.
-    pub fn map_with(&self, bytes: usize, offset: i64, prot: c_int, flags: c_int) -> Result<Map> {
-        Map::new(&self.fd, bytes, offset, prot, flags)
-    }
 }
 
 /// A request's argument. A 32-bit program cannot pass all values.
 fn argument(value: u64) -> c_ulong {
     c_ulong::try_from(value).expect("the argument fits this program's long")
-}
-
-/// Bytes of a page.
-#[must_use]
-pub fn page_size() -> usize {
-    let size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
-    usize::try_from(size.expect("sysconf").expect("a page size")).expect("it fits")
-}
-
-/// Words of a page.
-#[must_use]
-pub fn page_words() -> u64 {
-    (page_size() / size_of::<u64>()) as u64
 }

@@ -1,10 +1,10 @@
 //! Asks the kernel for features. Each probe has a process to itself.
 
-use super::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, Ring, page_words};
+use super::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, Ring};
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
 use crate::kernel::{Kernel, Version};
-use crate::raw::call;
+use crate::raw::{Device, call, page_words};
 use kcov_sys::linux::ENOTSUPP;
 use std::path::Path;
 
@@ -12,8 +12,10 @@ use std::path::Path;
 ///
 /// An error other than the one that means "no" is not an answer, and passed on.
 pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
-    if feature == Feature::Long64 {
-        return Ok(size_of::<std::ffi::c_long>() == 8);
+    match feature {
+        Feature::Long64 => return Ok(size_of::<std::ffi::c_long>() == 8),
+        Feature::NetBsd9 | Feature::NetBsd10 | Feature::Vhci => return Ok(false),
+        _ => {}
     }
     if feature == Feature::IoUring {
         // Earlier kernels have such threads but did not mark their work for collection.
@@ -50,7 +52,7 @@ fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
             let remote = Remote { common: std::process::id().into(), ..Remote::default() };
             present(second.remote_enable(&remote), &[libc::EBUSY, libc::ENOTTY])
         }
-        Feature::Kcov | Feature::Long64 | Feature::IoUring | Feature::FixedText => Ok(true),
+        _ => Ok(true),
     }
 }
 

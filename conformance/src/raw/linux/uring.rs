@@ -59,11 +59,11 @@ impl Ring {
         // SAFETY: the structure has the size that the kernel reads and writes, and outlives
         // the call.
         let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, address) };
-        let fd = i32::try_from(Errno::check(fd.into())?).expect("a descriptor");
+        let fd = i32::try_from(Errno::check(fd)?).expect("a descriptor");
         // SAFETY: the kernel has just made this descriptor for this process.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let prot = libc::PROT_READ | libc::PROT_WRITE;
-        let map = Map::new(&fd, super::page_size(), 0, prot, libc::MAP_SHARED)?;
+        let map = Map::new(&fd, crate::raw::page_size(), 0, prot, libc::MAP_SHARED)?;
         let place = |offset: u32| offset as usize;
         Ok(Ring {
             fd,
@@ -89,7 +89,7 @@ impl Ring {
         // SAFETY: without a signal mask no memory is passed.
         let returned =
             unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, 0, 0, wake, nothing, 0) };
-        Errno::check(returned.into()).expect("the thread is woken");
+        Errno::check(returned).expect("the thread is woken");
         let worked = wait_for(Duration::from_secs(5), || self.map.load32(self.cq_tail) != done);
         assert!(worked, "the ring's thread does not work");
         self.map.store32(self.cq_head, self.map.load32(self.cq_tail));

@@ -1,103 +1,12 @@
 //! The buffer's end, and counts that user space stores.
 
-use super::SENTINEL;
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_words};
-use crate::system::{index, mapped_of, mapped_page, mark};
+use crate::checks::shared::mark;
+use crate::checks::shared::pc::{SENTINEL, full::enabled_page};
+use crate::raw::{call, page_words};
 
 checks! {
-    capacity_is_size_less_one,
-    full_buffer_keeps_its_records,
-    full_buffer_collects_again_after_reset,
-    stored_count_places_the_next_record,
-    stored_count_of_capacity,
-    stored_count_beyond_capacity,
     stored_count_of_all_ones,
-}
-
-fn enabled_page(cx: &Context) -> (Device, Map) {
-    let (device, map) = mapped_page(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    (device, map)
-}
-
-/// Makes calls until the count does not grow any more.
-fn fill_up(map: &Map) {
-    let mut last = u64::MAX;
-    for _ in 0..map.words() * 2 {
-        call();
-        if map.count() == last {
-            return;
-        }
-        last = map.count();
-    }
-    panic!("the count grows for ever: {last}");
-}
-
-fn capacity_is_size_less_one(cx: &Context) {
-    for pages in 1..4 {
-        let words = pages * page_words();
-        let (device, map) = mapped_of(cx, words);
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        map.reset();
-        fill_up(&map);
-        assert_eq!(map.count(), words - 1);
-        assert_ne!(map.load(index(words) - 1), 0, "the last word holds a record");
-        device.disable().expect("disabled");
-    }
-}
-
-fn full_buffer_keeps_its_records(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
-    fill_up(&map);
-    let full = map.copy(0, map.words());
-    for _ in 0..100 {
-        call();
-    }
-    assert_eq!(map.copy(0, map.words()), full);
-}
-
-fn full_buffer_collects_again_after_reset(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
-    fill_up(&map);
-    map.reset();
-    call();
-    assert!(map.count() > 0 && map.count() < page_words() - 1);
-}
-
-fn stored_count_places_the_next_record(cx: &Context) {
-    const COUNT: u64 = 100;
-    let (_device, map) = enabled_page(cx);
-    mark(&map, SENTINEL);
-    map.store(0, COUNT);
-    call();
-    let count = map.count();
-    assert!(count > COUNT);
-    let first = index(COUNT) + 1;
-    assert!(map.copy(1, first - 1).iter().all(|&word| word == SENTINEL), "before it");
-    let new = map.copy(first, index(count - COUNT));
-    assert!(!new.contains(&SENTINEL), "from it on");
-}
-
-fn stored_count_of_capacity(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
-    nothing_is_written(&map, page_words() - 1);
-    nothing_is_written(&map, page_words());
-}
-
-fn stored_count_beyond_capacity(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
-    for count in [page_words() + 1, 1 << 31, 1 << 32, 1 << 61, 1 << 63, u64::MAX - 1] {
-        nothing_is_written(&map, count);
-    }
-}
-
-fn nothing_is_written(map: &Map, count: u64) {
-    mark(map, SENTINEL);
-    map.store(0, count);
-    call();
-    assert_eq!(map.count(), count);
-    assert!(map.copy(1, map.words() - 1).iter().all(|&word| word == SENTINEL), "{count:#x}");
 }
 
 fn stored_count_of_all_ones(cx: &Context) {

@@ -1,11 +1,12 @@
 //! Which code the records name. Compared with the kernel's own symbols, so only where the kernel
 //! runs at the addresses that it is linked for.
 
-use super::{records, seek_nowhere};
+use super::super::calls::seek_nowhere;
 use crate::check::{Context, checks};
+use crate::checks::shared::pc::records;
 use crate::raw::{KCOV_TRACE_PC, call, symbols};
-use std::time::{Duration, Instant};
 use crate::system::mapped;
+use std::time::{Duration, Instant};
 
 checks! {
     records_are_in_kernel_code needs(FixedText),

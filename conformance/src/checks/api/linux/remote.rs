@@ -1,11 +1,11 @@
 //! Coverage of background work, on Linux.
 
-use super::{enable, is_free, kind, open};
 use crate::check::{Context, checks};
+use crate::checks::api::{enable, is_free, kind, open};
 use crate::raw::{call, child};
 use kcov::ErrorKind;
 use kcov::mode::TracePc;
-use kcov::remote::{CommonHandle, GlobalHandle, Remote, Subsystem};
+use kcov::remote::linux::{CommonHandle, GlobalHandle, Remote, Subsystem};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 

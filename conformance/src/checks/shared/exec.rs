@@ -4,6 +4,7 @@ use super::mapped_of;
 use crate::check::{Context, checks};
 use crate::kernel::this_program;
 use crate::raw::{Device, KCOV_TRACE_PC, Map, call, settled};
+use crate::system::EXEC_WORDS;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -14,9 +15,6 @@ checks! {
     end_of_the_program_disables,
     enabled_by_new_program_is_refused,
 }
-
-/// Room for what executing a program records.
-const WORDS: u64 = 1 << 20;
 
 /// A child that enables the device, executes the helper and then waits for a byte. Neither the
 /// descriptor nor the mapping survives the execution.
@@ -42,11 +40,11 @@ fn go_on(mut child: Child) {
 }
 
 fn room_is_left(map: &Map) {
-    assert!(map.count() < WORDS - 1, "the buffer is full, so it shows nothing");
+    assert!(map.count() < EXEC_WORDS - 1, "the buffer is full, so it shows nothing");
 }
 
 fn tracing_goes_on(cx: &Context) {
-    let (device, map) = mapped_of(cx, WORDS);
+    let (device, map) = mapped_of(cx, EXEC_WORDS);
     let child = traced_program(&device);
     let before = settled(&map);
     go_on(child);
@@ -55,7 +53,7 @@ fn tracing_goes_on(cx: &Context) {
 }
 
 fn other_process_sees_the_records(cx: &Context) {
-    let (device, map) = mapped_of(cx, WORDS);
+    let (device, map) = mapped_of(cx, EXEC_WORDS);
     let child = traced_program(&device);
     room_is_left(&map);
     // The program is blocked and its own mapping is gone; the words are what they were.
@@ -67,7 +65,7 @@ fn other_process_sees_the_records(cx: &Context) {
 }
 
 fn end_of_the_program_disables(cx: &Context) {
-    let (device, map) = mapped_of(cx, WORDS);
+    let (device, map) = mapped_of(cx, EXEC_WORDS);
     let child = traced_program(&device);
     assert!(device.enable(KCOV_TRACE_PC).is_err(), "the program has it enabled");
     go_on(child);
@@ -78,7 +76,7 @@ fn end_of_the_program_disables(cx: &Context) {
 }
 
 fn enabled_by_new_program_is_refused(cx: &Context) {
-    let (device, _map) = mapped_of(cx, WORDS);
+    let (device, _map) = mapped_of(cx, EXEC_WORDS);
     let child = traced_program(&device);
     cx.refused(device.enable(KCOV_TRACE_PC));
     go_on(child);

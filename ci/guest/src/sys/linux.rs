@@ -1,0 +1,52 @@
+//! Linux: init lies in an initramfs, which it may change.
+
+use crate::job::{self, Mount, Shutdown};
+use rustix::io::Errno;
+use rustix::mount::MountFlags;
+use rustix::system::{RebootCommand, reboot};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+
+/// Where the job file lies.
+pub const JOB: &str = job::PATH;
+
+/// Before anything else.
+pub fn begin() -> io::Result<()> {
+    Ok(())
+}
+
+/// Makes the job file out of reach for the program.
+pub fn forget_job() -> io::Result<()> {
+    fs::remove_file(JOB)
+}
+
+/// Opens the serial line to the host.
+pub fn open_channel(name: &str) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(name)
+}
+
+/// Mounts a file system on a directory that exists.
+pub fn mount(point: &Mount) -> io::Result<()> {
+    let kind = point.kind.as_str();
+    match rustix::mount::mount(kind, point.target.as_str(), kind, MountFlags::empty(), None) {
+        // The kernel may have mounted /dev by itself.
+        Ok(()) | Err(Errno::BUSY) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Sets a sysctl.
+pub fn set(name: &str, value: &str) -> io::Result<()> {
+    fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value)
+}
+
+/// Ends the machine. Returns only if that fails.
+pub fn go_down(shutdown: Shutdown) -> io::Result<()> {
+    rustix::fs::sync();
+    let command = match shutdown {
+        Shutdown::PowerOff => RebootCommand::PowerOff,
+        Shutdown::Restart => RebootCommand::Restart,
+        Shutdown::Wait => super::wait_for_the_host(),
+    };
+    Ok(reboot(command)?)
+}

@@ -1,0 +1,137 @@
+//! NetBSD: init lies on a disk that stays read-only.
+
+use crate::job::{self, Mount, Shutdown};
+use rustix::fs::minor;
+use rustix::process::setsid;
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::fs::{File, OpenOptions};
+use std::{io, mem, ptr};
+
+/// Where the job file lies: where the first file system will be mounted.
+pub const JOB: &str = job::PATH_BELOW_TMP;
+
+/// Before anything else. The kernel leaves it to init to open the console, and
+/// a panic would wait in the debugger for somebody to type.
+pub fn begin() -> io::Result<()> {
+    // Fails only for a session leader, which is as good.
+    let _ = setsid();
+    let console = OpenOptions::new().read(true).write(true).open("/dev/console")?;
+    dup2_stdin(&console)?;
+    dup2_stdout(&console)?;
+    dup2_stderr(&console)?;
+    // A kernel without the debugger has no such setting and does not wait.
+    let _ = set("ddb.onpanic", "0");
+    Ok(())
+}
+
+/// Makes the job file out of reach for the program, which the tmpfs over it
+/// does.
+pub fn forget_job() -> io::Result<()> {
+    Ok(())
+}
+
+/// Opens the serial line to the host. How a kernel numbers serial lines depends
+/// on how it finds them, so a `*` stands for the first that is there and is not
+/// the console.
+pub fn open_channel(name: &str) -> io::Result<File> {
+    const UNITS: u32 = 8;
+    let console = console_unit()?;
+    let open = |unit: u32| {
+        let name = name.replace('*', &unit.to_string());
+        OpenOptions::new().read(true).write(true).open(name)
+    };
+    let not_configured = |error: &io::Error| error.raw_os_error() == Some(libc::ENXIO);
+    (0..UNITS)
+        .filter(|unit| *unit != console)
+        .map(open)
+        .find(|result| !result.as_ref().is_err_and(not_configured))
+        .unwrap_or_else(|| Err(io::Error::other("there is no second serial line")))
+}
+
+/// The console's number among the serial lines.
+fn console_unit() -> io::Result<u32> {
+    let mut device: libc::dev_t = 0;
+    let mut size = mem::size_of_val(&device);
+    let old = ptr::from_mut(&mut device).cast::<c_void>();
+    // SAFETY: the name ends with a zero, `old` is valid for `size` bytes, and
+    // there is no new value.
+    let result = unsafe {
+        libc::sysctlbyname(c"kern.consdev".as_ptr(), old, &raw mut size, ptr::null(), 0)
+    };
+    if result == 0 { Ok(minor(device)) } else { Err(io::Error::last_os_error()) }
+}
+
+/// `struct tmpfs_args` of `<fs/tmpfs/tmpfs_args.h>`. Zero means no limit.
+#[repr(C)]
+struct TmpfsArgs {
+    version: c_int,
+    nodes_max: libc::ino_t,
+    size_max: libc::off_t,
+    root_uid: libc::uid_t,
+    root_gid: libc::gid_t,
+    root_mode: libc::mode_t,
+}
+
+/// `struct procfs_args` of `<miscfs/procfs/procfs.h>`.
+#[repr(C)]
+struct ProcfsArgs {
+    version: c_int,
+    flags: c_int,
+}
+
+/// Mounts a file system on a directory that exists.
+pub fn mount(point: &Mount) -> io::Result<()> {
+    match point.kind.as_str() {
+        "tmpfs" => mount_with(
+            point,
+            TmpfsArgs {
+                version: 1,
+                nodes_max: 0,
+                size_max: 0,
+                root_uid: 0,
+                root_gid: 0,
+                root_mode: 0o1777,
+            },
+        ),
+        "procfs" => mount_with(point, ProcfsArgs { version: 1, flags: 0 }),
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+fn mount_with<T>(point: &Mount, mut arguments: T) -> io::Result<()> {
+    let kind = CString::new(point.kind.as_str())?;
+    let target = CString::new(point.target.as_str())?;
+    let data = ptr::from_mut(&mut arguments).cast::<c_void>();
+    let size = mem::size_of::<T>();
+    // SAFETY: both strings end with a zero, `data` is valid for `size` bytes,
+    // and all three outlive the call.
+    let result = unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), 0, data, size) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sets a sysctl, which has to be an `int`.
+pub fn set(name: &str, value: &str) -> io::Result<()> {
+    let name = CString::new(name)?;
+    let value: c_int = value.parse().map_err(io::Error::other)?;
+    let new = ptr::from_ref(&value).cast::<c_void>();
+    let size = mem::size_of::<c_int>();
+    // SAFETY: the name ends with a zero, `new` is valid for `size` bytes, and
+    // the old value, which is not asked for, may be null.
+    let result = unsafe {
+        libc::sysctlbyname(name.as_ptr(), ptr::null_mut(), ptr::null_mut(), new, size)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Ends the machine. Returns only if that fails.
+pub fn go_down(shutdown: Shutdown) -> io::Result<()> {
+    let how = match shutdown {
+        Shutdown::PowerOff => libc::RB_POWERDOWN,
+        Shutdown::Restart => libc::RB_AUTOBOOT,
+        Shutdown::Wait => super::wait_for_the_host(),
+    };
+    // SAFETY: without RB_STRING, the string is not read.
+    unsafe { libc::reboot(how, ptr::null_mut::<c_char>()) };
+    Err(io::Error::last_os_error())
+}

@@ -1,0 +1,81 @@
+//! What a NetBSD kernel says.
+
+use super::TroubleKind;
+
+/// Beginnings of lines, the more particular first. `WARNING:` is none of them:
+/// a clock without a date is worth one.
+pub const BEGINNINGS: &[(&str, TroubleKind)] = &[
+    ("panic: no init", TroubleKind::NoInit),
+    ("exec /sbin/init: error", TroubleKind::NoInit),
+    ("cannot mount root", TroubleKind::NoRoot),
+    ("can't determine root device", TroubleKind::NoRoot),
+    // A question that nobody will answer.
+    ("root device", TroubleKind::NoRoot),
+    ("kcov-vm-init:", TroubleKind::Init),
+    ("panic:", TroubleKind::Panic),
+    ("ASan:", TroubleKind::Sanitizer),
+    ("CSan:", TroubleKind::Sanitizer),
+    ("MSan:", TroubleKind::Sanitizer),
+    ("UBSan:", TroubleKind::Sanitizer),
+    ("Mutex error:", TroubleKind::Lockdep),
+    ("Reader / writer lock error:", TroubleKind::Lockdep),
+    ("Kernel lock error:", TroubleKind::Lockdep),
+    ("lock error:", TroubleKind::Lockdep),
+    ("uvm_fault(", TroubleKind::Oops),
+    ("fatal ", TroubleKind::Oops),
+    ("Stopped in pid ", TroubleKind::Debugger),
+    ("Stopped at ", TroubleKind::Debugger),
+    ("db{", TroubleKind::Debugger),
+    ("db>", TroubleKind::Debugger),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::{TroubleKind, classify};
+    use crate::system::System;
+
+    fn kind(line: &str) -> Option<TroubleKind> {
+        classify(line, System::NetBsd).map(|trouble| trouble.kind)
+    }
+
+    #[test]
+    fn complaints_are_recognised() {
+        use TroubleKind::{Debugger, Init, Lockdep, NoInit, NoRoot, Oops, Panic, Sanitizer};
+        for (line, expected) in [
+            ("panic: kernel diagnostic assertion \"x\" failed: file \"a.c\", line 1", Panic),
+            ("[   5.1234567] panic: trap\r", Panic),
+            ("panic: no init", NoInit),
+            ("[   1.0000040] exec /sbin/init: error 8", NoInit),
+            ("cannot mount root, error = 79", NoRoot),
+            ("[   1.9] root device (default ld0a): ", NoRoot),
+            ("uvm_fault(0xffff800002ad3a10, 0x0, 1) -> e", Oops),
+            ("fatal page fault in supervisor mode", Oops),
+            ("fatal breakpoint trap in supervisor mode", Oops),
+            ("Mutex error: mutex_vector_enter,518: locking against myself", Lockdep),
+            ("Kernel lock error: _kernel_lock,244: spinout", Lockdep),
+            ("ASan: Unauthorized Access In 0xffffffff80a", Sanitizer),
+            ("db{0}> ", Debugger),
+            ("kcov-vm-init: /dev/dty0*: there is no second serial line", Init),
+        ] {
+            assert_eq!(kind(line), Some(expected), "{line}");
+        }
+    }
+
+    /// Lines as they stood on consoles of guests that were well.
+    #[test]
+    fn ordinary_lines_are_not_complaints() {
+        for line in [
+            "",
+            "[   1.0000000] NetBSD 10.99.12 (KC) #0: Fri Nov 21 07:38:18 UTC 2026",
+            "[   1.0000000] WARNING: system needs entropy for security; see entropy(7)",
+            "[   1.0478120] WARNING: preposterous TOD clock time",
+            "[   1.1078432] root on ld0a dumps on ld0b",
+            "[   1.1178440] root file system type: ffs",
+            "[   1.0000030] acpi0: X/RSDT: OemId <BOCHS ,BXPC,00000001>",
+            "[   1.0000030] kern.module.path=/stand/amd64/10.99.12/modules",
+        ] {
+            assert_eq!(kind(line), None, "{line}");
+        }
+        assert_eq!(classify("panic: x", System::Linux), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! Linking programs for NetBSD with the host's `ld`.
+//!
+//! The order of the start files matters and rustc puts arguments last, so what
+//! it calls as linker is a script. It lies in a directory of links to the
+//! sysroot's archives: nothing else, above all nothing of the host, is found.
+
+use super::sysroot::{self, UNWINDER};
+use crate::cache::Cache;
+use crate::error::{OrUnavailable as _, Phase, Result};
+use crate::hash;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// What programs are compiled for.
+pub const TRIPLE: &str = "x86_64-unknown-netbsd";
+
+/// rustc takes a name with this ending for a plain `ld`.
+const LINKER: &str = "netbsd-ld";
+
+/// Archives that are named when linking and that a release may not have.
+const OPTIONAL: &[&str] = &["libelf.a", "libexecinfo.a", "libgcc.a", "librt.a", "libutil.a"];
+
+/// An archive without members.
+const EMPTY: &[u8] = b"!<arch>\n";
+
+/// Links programs against one sysroot.
+#[derive(Clone, Debug)]
+pub struct Linker {
+    path: PathBuf,
+}
+
+impl Linker {
+    /// The linker for what the user gave, made in the cache if need be.
+    pub fn new(given: &Path, cache: &Cache) -> Result<Self> {
+        let sysroot = sysroot::find(given, cache)?;
+        let files = files(&sysroot).or_unavailable(Phase::Image, sysroot.display())?;
+        let script = script(&files);
+        let manifest: String = files.iter().map(|file| format!("{}\n", file.identity)).collect();
+        let text = format!("{}\n{script}{manifest}", sysroot.display());
+        let name = format!("link-{}", &hash::bytes(text.as_bytes())[..12]);
+        let directory = cache.netbsd().join(&name);
+        let path = directory.join(LINKER);
+        let _lock = cache.lock(Phase::Image, &format!("netbsd-{name}"))?;
+        if !path.is_file() {
+            // The script is made last: it proves that nothing is missing.
+            let _ = fs::remove_dir_all(&directory);
+            make(&directory, &sysroot, &files, &script)
+                .or_unavailable(Phase::Image, directory.display())?;
+        }
+        Ok(Self { path })
+    }
+
+    /// What rustc has to be told.
+    pub fn flags(&self) -> Vec<String> {
+        vec![
+            format!("-Clinker={}", self.path.display()),
+            "-Clinker-flavor=ld".into(),
+            "-Crelocation-model=static".into(),
+            "-Ctarget-feature=+crt-static".into(),
+        ]
+    }
+
+    /// How somebody links a program of their own.
+    pub fn advice(&self) -> String {
+        format!(
+            "build it with RUSTFLAGS='{}' cargo build --target {TRIPLE}",
+            self.flags().join(" ")
+        )
+    }
+}
+
+struct File {
+    name: String,
+    /// Notices an edit, so that programs are linked again.
+    identity: String,
+}
+
+fn files(sysroot: &Path) -> io::Result<Vec<File>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(sysroot)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.ends_with(".a") && !name.ends_with(".o") {
+            continue;
+        }
+        let metadata = fs::metadata(entry.path())?;
+        let time = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        files.push(File { identity: format!("{name} {} {time:?}", metadata.len()), name });
+    }
+    files.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(files)
+}
+
+/// Start files around what rustc names, in the order of NetBSD's own compiler;
+/// and all of libpthread before the C library, whose own stubs would be taken
+/// otherwise.
+fn script(files: &[File]) -> String {
+    let has = |name: &str| files.iter().any(|file| file.name == name);
+    let mut text = String::from(
+        "#!/bin/sh\n# Links a static program for NetBSD/amd64. Written by kcov-vm.\n\
+         lib=${0%/*}\nexec ld -nostdlib -static --build-id=none \"-L$lib\"",
+    );
+    let mut word = |word: &str| write!(text, " {word}").expect("writing to a string cannot fail");
+    let object = |name: &str| format!("\"$lib/{name}\"");
+    let begin = ["crtbeginT.o", "crtbegin.o"].into_iter().find(|name| has(name));
+    for name in ["crt0.o", "crti.o"].into_iter().chain(begin) {
+        word(&object(name));
+    }
+    word("--whole-archive -lpthread --no-whole-archive");
+    word("\"$@\"");
+    word("-Bstatic --no-as-needed --start-group -lm -lrt -lc -lgcc_s -lgcc --end-group");
+    for name in ["crtend.o", "crtn.o"].into_iter().filter(|name| has(name)) {
+        word(&object(name));
+    }
+    text.push('\n');
+    text
+}
+
+fn make(directory: &Path, sysroot: &Path, files: &[File], script: &str) -> io::Result<()> {
+    fs::create_dir(directory)?;
+    let has = |name: &str| files.iter().any(|file| file.name == name);
+    for File { name, .. } in files {
+        symlink(sysroot.join(name), directory.join(name))?;
+    }
+    for name in OPTIONAL.iter().filter(|name| !has(name)) {
+        fs::write(directory.join(name), EMPTY)?;
+    }
+    // The name that Rust's standard library has for the unwinder.
+    let [unwinder, expected] = UNWINDER;
+    if !has(expected) {
+        symlink(sysroot.join(unwinder), directory.join(expected))?;
+    }
+    let path = directory.join(LINKER);
+    fs::write(&path, script)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(names: &[&str]) -> Vec<File> {
+        names.iter().map(|name| File { name: (*name).into(), identity: String::new() }).collect()
+    }
+
+    #[test]
+    fn start_files_surround_the_program() {
+        let text = script(&of(&["crt0.o", "crtbegin.o", "crtend.o", "crti.o", "crtn.o"]));
+        let places: Vec<_> =
+            ["crt0.o", "crti.o", "crtbegin.o", "pthread", "$@", "-lc", "crtend.o", "crtn.o"]
+                .map(|part| text.find(part).expect(part))
+                .into();
+        assert!(places.is_sorted(), "{text}");
+        let text = script(&of(&["crt0.o", "crtbegin.o", "crtbeginT.o", "crti.o", "crtn.o"]));
+        assert!(text.contains("crtbeginT.o") && !text.contains("crtbegin.o"), "{text}");
+        assert!(!text.contains("crtend"), "{text}");
+    }
+
+    #[test]
+    fn missing_archives_are_replaced() {
+        let sysroot = tempfile::tempdir().expect("a directory");
+        for name in ["libc.a", "libgcc_eh.a", "librt.a"] {
+            fs::write(sysroot.path().join(name), name).expect("a file");
+        }
+        let files = files(sysroot.path()).expect("files");
+        let directory = sysroot.path().join("link");
+        make(&directory, sysroot.path(), &files, "#!/bin/sh\n").expect("made");
+        let read = |name| fs::read(directory.join(name)).expect(name);
+        assert_eq!(read("libexecinfo.a"), EMPTY);
+        assert_eq!(read("librt.a"), b"librt.a");
+        assert_eq!(read("libgcc_s.a"), b"libgcc_eh.a");
+    }
+}

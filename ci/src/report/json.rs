@@ -1,0 +1,42 @@
+//! One JSON document.
+
+use super::{Run, TargetReport, Verdict};
+use crate::verdict::Counts;
+use serde_json::{Map, Value, json};
+
+/// The whole report.
+pub fn render(run: &Run) -> String {
+    let targets: Vec<_> = run.reports.iter().map(target).collect();
+    format!("{:#}\n", json!({ "targets": targets, "seconds": run.wall.as_secs_f64() }))
+}
+
+fn target(report: &TargetReport) -> Value {
+    let (checks, counts, failure) = match &report.verdict {
+        Verdict::Checks(checks) => (json!(checks), json!(Counts::of(checks)), Value::Null),
+        Verdict::None(why) => {
+            let failure = json!({ "phase": why.phase.to_string(), "message": why.message });
+            (Value::Null, Value::Null, failure)
+        }
+        Verdict::NotRun(what) => (Value::Null, Value::Null, json!({ "message": what })),
+    };
+    let times: Map<_, _> = report
+        .times
+        .iter()
+        .map(|(step, time)| ((*step).to_string(), json!(time.as_secs_f64())))
+        .collect();
+    json!({
+        "target": report.target,
+        "kind": report.kind,
+        "release": report.release,
+        "kernel": report.kernel,
+        "accelerator": report.accelerator,
+        "verdict": report.word(),
+        "counts": counts,
+        "checks": checks,
+        "difference": report.difference,
+        "failure": failure,
+        "seconds": report.wall.as_secs_f64(),
+        "steps": times,
+        "logs": report.logs,
+    })
+}

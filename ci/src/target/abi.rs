@@ -1,0 +1,141 @@
+//! Targets whose kernels the user gives: they are described by what is the
+//! same for a whole series of releases.
+
+use super::{Kind, Target, Targets, is_word};
+use crate::error::{Error, Result};
+use crate::netbsd;
+use serde::Deserialize;
+
+/// What one ABI is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Abi {
+    /// What the release string has to begin with.
+    pub release: String,
+    /// Words for the test program.
+    pub declares: Vec<String>,
+}
+
+impl Targets {
+    /// Takes what the user said over what the file says: the ABI of targets
+    /// that have some, and more words for all.
+    pub fn adjust(&mut self, abi: Option<&str>, declares: &[String]) -> Result<()> {
+        if let Some(word) = declares.iter().find(|word| !is_word(word)) {
+            return Err(Error::usage(format!("--declare {word}: not a word")));
+        }
+        for target in &mut self.all {
+            target.choose_abi(abi).map_err(Error::Usage)?;
+            for word in declares {
+                if !target.declares.contains(word) {
+                    target.declares.push(word.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    /// Takes release and words from one of the target's ABIs; without a name,
+    /// from the newest.
+    pub fn choose_abi(&mut self, name: Option<&str>) -> std::result::Result<(), String> {
+        if self.abi.is_empty() {
+            return Ok(());
+        }
+        let newest = self.abi.keys().max_by_key(|name| name.parse::<u32>().ok());
+        let name = name.or(newest.map(String::as_str)).unwrap_or_default();
+        let Some(abi) = self.abi.get(name) else {
+            let known: Vec<_> = self.abi.keys().map(String::as_str).collect();
+            return Err(format!("--abi {name}: {} has {}", self.name, known.join(", ")));
+        };
+        self.release.clone_from(&abi.release);
+        self.declares.clone_from(&abi.declares);
+        self.userland = netbsd::TRIPLE.into();
+        Ok(())
+    }
+
+    /// Keys that only one sort of target has.
+    pub(super) fn validate_origin(&self) -> std::result::Result<(), String> {
+        let built = [
+            ("package", self.package.is_empty()),
+            ("suite", self.suite.is_empty()),
+            ("config", self.config.is_empty()),
+            ("release", self.release.is_empty()),
+        ];
+        if self.kind != Kind::Netbsd {
+            return match built.iter().find(|(_, empty)| *empty) {
+                Some((key, _)) => Err(format!("key `{key}`: is missing or empty")),
+                None if !self.abi.is_empty() => Err("key `abi`: is for netbsd targets".into()),
+                None => Ok(()),
+            };
+        }
+        let more = [
+            ("patches", self.patches.is_empty()),
+            ("declares", self.declares.is_empty()),
+            ("cmdline", self.cmdline.is_empty()),
+        ];
+        match built.iter().chain(&more).find(|(_, empty)| !empty) {
+            Some((key, _)) => Err(format!("key `{key}`: not for a netbsd target, see `abi`")),
+            None if self.abi.is_empty() => Err("key `abi`: a netbsd target needs one".into()),
+            None => match self.abi.keys().find(|name| name.parse::<u32>().is_err()) {
+                Some(name) => Err(format!("key `abi`: `{name}` is not a number")),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Targets;
+    use std::path::Path;
+
+    const GOOD: &str = r#"
+        [[target]]
+        name = "n"
+        kind = "netbsd"
+        machine = "amd64"
+        memory = 512
+        boot-limit = 60
+        program-limit = 60
+        default = true
+        [target.abi]
+        9 = { release = "9.", declares = ["nine"] }
+        10 = { release = "10.", declares = ["ten"] }
+    "#;
+
+    fn parse(text: &str) -> Result<Targets, String> {
+        Targets::parse(text, Path::new(env!("CARGO_MANIFEST_DIR")))
+    }
+
+    #[test]
+    fn the_newest_abi_is_taken_unless_one_is_named() {
+        let mut target = parse(GOOD).expect("valid").all.remove(0);
+        assert_eq!((target.release.as_str(), &target.declares[..]), ("10.", &["ten".into()][..]));
+        target.choose_abi(Some("9")).expect("known");
+        assert_eq!((target.release.as_str(), &target.declares[..]), ("9.", &["nine".into()][..]));
+        let why = target.choose_abi(Some("8")).expect_err("unknown");
+        assert_eq!(why, "--abi 8: n has 10, 9");
+    }
+
+    #[test]
+    fn keys_of_built_kernels_are_refused() {
+        for (from, to, key) in [
+            ("memory", "package = \"p\"\nmemory", "package"),
+            ("memory", "config = [\"common.config\"]\nmemory", "config"),
+            ("memory", "release = \"9.\"\nmemory", "release"),
+            ("memory", "declares = [\"x\"]\nmemory", "declares"),
+            ("memory", "cmdline = \"x\"\nmemory", "cmdline"),
+            ("10 =", "ten =", "abi"),
+            ("[\"ten\"]", "[\"t n\"]", "declares"),
+            ("\"10.\"", "\"\"", "release"),
+            ("kind = \"netbsd\"", "kind = \"uml\"", "package"),
+        ] {
+            let message = parse(&GOOD.replacen(from, to, 1)).expect_err("must not be accepted");
+            assert!(message.contains("target `n`"), "{message}");
+            assert!(message.contains(&format!("`{key}`")), "{key}: {message}");
+        }
+        let without = &GOOD[..GOOD.find("[target.abi]").expect("it is there")];
+        assert!(parse(without).expect_err("no ABI").contains("`abi`"));
+    }
+}

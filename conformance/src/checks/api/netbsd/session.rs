@@ -1,0 +1,55 @@
+//! Enabling on NetBSD: the mode that records nothing, and the end of a thread.
+
+use crate::check::{Context, checks};
+use crate::checks::api::{enable, is_free, open};
+use crate::raw::{call, thread, wait_for};
+use kcov::mode::TraceNone;
+use kcov::{ErrorKind, Status};
+use std::time::Duration;
+
+checks! {
+    mode_none_records_nothing,
+    leaked_in_ended_thread,
+    thread_whose_device_was_dropped_elsewhere,
+}
+
+fn mode_none_records_nothing(cx: &Context) {
+    let mut device = open(cx, 1);
+    let session = device.enable(TraceNone).expect("enabled");
+    assert!(!is_free(cx), "the thread is bound");
+    call();
+    assert!(session.disable().expect("disabled").is_empty());
+    assert!(is_free(cx));
+    match Status::probe_path(cx.device()) {
+        Status::Available(modes) => assert!(modes.contains(TraceNone)),
+        other => panic!("{other}"),
+    }
+}
+
+fn leaked_in_ended_thread(cx: &Context) {
+    let mut device = open(cx, 1);
+    thread(|| std::mem::forget(enable(&mut device)));
+    let device = std::cell::RefCell::new(device);
+    let enabled = wait_for(Duration::from_secs(5), || {
+        // The kernel may free what the ended thread had when the next one comes or goes.
+        thread(|| ());
+        match device.borrow_mut().enable(kcov::mode::TracePc) {
+            Ok(_) => true,
+            Err(error) if error.kind() == ErrorKind::AlreadyEnabled => false,
+            Err(error) => panic!("{error}"),
+        }
+    });
+    assert!(enabled, "the device is free again");
+}
+
+fn thread_whose_device_was_dropped_elsewhere(cx: &Context) {
+    thread(|| {
+        let mut device = open(cx, 1);
+        std::mem::forget(enable(&mut device));
+        std::thread::scope(|scope| {
+            scope.spawn(move || drop(device)).join().expect("the other thread");
+        });
+        assert!(!is_free(cx), "traced until it ends");
+    });
+    thread(|| assert!(is_free(cx), "another thread is free"));
+}

@@ -1,0 +1,49 @@
+//! Probing on NetBSD: nodes in the file system.
+
+use crate::check::{Context, checks};
+use crate::raw::child;
+use kcov::Status;
+use nix::sys::stat::{Mode, SFlag, mknod};
+use nix::unistd::{Uid, setuid};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+checks! {
+    node_without_driver,
+    no_permission,
+}
+
+/// A path that nothing stands at.
+fn path(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("kcov-{name}-{}", std::process::id()));
+    // What an earlier run left there, if it did.
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+fn node_without_driver(_: &Context) {
+    /// A major number that no driver has.
+    const NOBODY: u64 = 4000;
+    let node = path("node");
+    let device = (NOBODY << 8 & 0x000f_ff00) as libc::dev_t;
+    let made = mknod(&node, SFlag::S_IFCHR, Mode::S_IRUSR | Mode::S_IWUSR, device);
+    made.expect("root makes a node");
+    let status = Status::probe_path(&node);
+    std::fs::remove_file(&node).expect("the node");
+    assert_eq!(status, Status::NotBuiltIn);
+}
+
+fn no_permission(_: &Context) {
+    let file = path("closed");
+    std::fs::write(&file, "").expect("a file");
+    std::fs::set_permissions(&file, Permissions::from_mode(0)).expect("its mode");
+    let status = child(|| {
+        if Uid::current().is_root() {
+            setuid(Uid::from_raw(32767)).expect("another user");
+        }
+        Status::probe_path(&file).to_string()
+    });
+    std::fs::remove_file(&file).expect("the file");
+    assert_eq!(status, Status::PermissionDenied.to_string());
+}

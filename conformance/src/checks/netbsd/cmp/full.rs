@@ -1,0 +1,68 @@
+//! Buffers of any number of entries in comparison mode, and counts that user space stores.
+//!
+//! The kernel multiplies the count before it compares it with the size, so a count may wrap. With
+//! those whose fourfold is just below 2^64 it writes in front of the buffer; no check stores one.
+
+use crate::check::{Context, checks};
+use crate::checks::shared::cmp::full::{enabled_page, nothing_is_written};
+use crate::checks::shared::{index, mark};
+use crate::raw::{KCOV_TRACE_CMP, call, page_words};
+use crate::system::mapped_pages_of;
+
+checks! {
+    capacity_of_any_number_of_entries needs(Comparisons),
+    small_buffers_hold_none needs(Comparisons),
+    stored_count_beyond_capacity needs(Comparisons),
+    stored_count_wraps_to_the_start needs(Comparisons),
+}
+
+const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
+
+fn capacity_is(cx: &Context, entries: u64, capacity: u64) {
+    let (device, map) = mapped_pages_of(cx, entries);
+    mark(&map, SENTINEL);
+    device.enable(KCOV_TRACE_CMP).expect("enabled");
+    map.reset();
+    for _ in 0..entries {
+        call();
+    }
+    device.disable().expect("disabled");
+    assert_eq!(map.count(), capacity, "{entries} entries");
+    let used = 1 + 4 * index(capacity);
+    let behind = map.copy(used, map.words() - used);
+    assert!(behind.iter().all(|&word| word == SENTINEL), "{entries} entries");
+}
+
+fn capacity_of_any_number_of_entries(cx: &Context) {
+    for entries in [5, 8, 9, 16, page_words() - 1, page_words(), page_words() + 1] {
+        capacity_is(cx, entries, (entries - 1) / 4);
+    }
+}
+
+fn small_buffers_hold_none(cx: &Context) {
+    for entries in [2, 3, 4] {
+        capacity_is(cx, entries, 0);
+    }
+}
+
+fn stored_count_beyond_capacity(cx: &Context) {
+    let (_device, map) = enabled_page(cx);
+    // None of them wraps to a small number, the last two not quite.
+    for count in [page_words(), 1 << 32, 1 << 61, (1 << 62) - 2, u64::MAX - 1] {
+        nothing_is_written(&map, count);
+    }
+}
+
+fn stored_count_wraps_to_the_start(cx: &Context) {
+    const WRAPS: u64 = 1 << 62;
+    let (device, map) = enabled_page(cx);
+    mark(&map, SENTINEL);
+    map.store(0, WRAPS);
+    call();
+    let count = map.count();
+    device.disable().expect("disabled");
+    let records = index(count - WRAPS);
+    assert!(records > 0 && records < 127, "{count:#x}");
+    let used = map.copy(1, 4 * records);
+    assert!(!used.contains(&SENTINEL), "the records begin at word 1");
+}

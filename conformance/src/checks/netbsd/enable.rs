@@ -1,0 +1,112 @@
+//! `KCOV_IOC_ENABLE`: the order of refusals, and the mode that records nothing.
+
+use super::{COVER_SIZE, mapped, open, sized};
+use crate::check::{Context, checks};
+use crate::raw::{
+    Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, call, child, thread,
+};
+use kcov_sys::netbsd::KCOV_IOC_ENABLE;
+use std::ptr::from_ref;
+
+checks! {
+    mode_is_read_through_a_pointer,
+    unreadable_argument_is_refused,
+    each_mode_in_turn,
+    none_records_nothing,
+    none_binds_the_thread,
+    none_binds_the_device,
+    thread_comes_before_size,
+    mode_comes_first,
+    size_comes_before_mode,
+    device_state_comes_before_mode,
+    thread_comes_before_mode,
+}
+
+/// No mode.
+const UNKNOWN: u32 = 3;
+
+fn mode_is_read_through_a_pointer(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let mode: i32 = 1;
+    let address = from_ref(&mode).expose_provenance();
+    assert_eq!(device.request(KCOV_IOC_ENABLE, address), Ok(()));
+    map.reset();
+    call();
+    assert!(map.count() > 0);
+}
+
+fn unreadable_argument_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    cx.refused(device.request(KCOV_IOC_ENABLE, 0));
+    // Before anything else is looked at, and the mode itself is no address.
+    cx.refused(open(cx).request(KCOV_IOC_ENABLE, 1));
+    device.enable(KCOV_TRACE_PC).expect("it is not enabled");
+}
+
+fn each_mode_in_turn(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    for mode in [KCOV_MODE_NONE, KCOV_TRACE_PC, KCOV_TRACE_CMP] {
+        for _ in 0..2 {
+            assert_eq!(device.enable(mode), Ok(()), "mode {mode}");
+            assert_eq!(device.disable(), Ok(()), "mode {mode}");
+        }
+    }
+}
+
+fn none_records_nothing(cx: &Context) {
+    let (device, map) = mapped(cx);
+    assert_eq!(device.enable(KCOV_MODE_NONE), Ok(()));
+    for _ in 0..100 {
+        call();
+    }
+    assert_eq!(device.disable(), Ok(()));
+    assert!(map.copy(0, map.words()).iter().all(|&word| word == 0));
+}
+
+fn none_binds_the_thread(cx: &Context) {
+    let (device, other) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+    device.enable(KCOV_MODE_NONE).expect("enabled");
+    cx.refused(other.enable(KCOV_TRACE_PC));
+}
+
+fn none_binds_the_device(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_MODE_NONE).expect("enabled");
+    cx.refused(device.enable(KCOV_TRACE_PC));
+    cx.refused(thread(|| device.enable(KCOV_TRACE_PC)));
+    cx.refused(child(|| device.enable(KCOV_MODE_NONE)));
+}
+
+/// An enabled device and another one, so that this thread is busy.
+fn busy(cx: &Context) -> (Device, Device) {
+    let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+    first.enable(KCOV_TRACE_PC).expect("enabled");
+    (first, second)
+}
+
+fn thread_comes_before_size(cx: &Context) {
+    let (_first, _second) = busy(cx);
+    cx.refused(open(cx).enable(KCOV_TRACE_PC));
+}
+
+fn mode_comes_first(cx: &Context) {
+    cx.refused(open(cx).enable(UNKNOWN));
+    let (first, second) = busy(cx);
+    cx.refused(first.enable(UNKNOWN));
+    cx.refused(second.enable(UNKNOWN));
+}
+
+fn size_comes_before_mode(cx: &Context) {
+    cx.refused(open(cx).enable(UNKNOWN));
+}
+
+fn device_state_comes_before_mode(cx: &Context) {
+    let (first, _second) = busy(cx);
+    cx.refused(first.enable(UNKNOWN));
+    cx.refused(thread(|| first.enable(UNKNOWN)));
+}
+
+fn thread_comes_before_mode(cx: &Context) {
+    let (_first, second) = busy(cx);
+    cx.refused(second.enable(UNKNOWN));
+}

@@ -1,0 +1,157 @@
+//! `mmap`: what only NetBSD allows or refuses.
+
+use super::{index, mapped_of, mapped_page, sized};
+use crate::check::{Context, checks};
+use crate::errno::Result;
+use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_size, page_words};
+use libc::{MAP_PRIVATE, MAP_SHARED, PROT_EXEC, PROT_READ, PROT_WRITE};
+use nix::fcntl::OFlag;
+
+checks! {
+    shorter_is_accepted,
+    offset_shows_the_rest,
+    offset_beyond_is_refused,
+    unaligned_offset_is_accepted,
+    part_of_a_page_is_whole_pages,
+    executable_is_refused,
+    negative_offset_is_refused,
+    above_greatest_length_is_refused,
+    above_greatest_offset_is_refused,
+    greatest_offset_is_refused,
+    zero_length_is_refused,
+    zero_length_is_accepted,
+    open_mode_is_not_asked_for,
+    without_flags_is_accepted,
+    private_stops_at_the_first_store,
+}
+
+const READ_WRITE: i32 = PROT_READ | PROT_WRITE;
+
+fn offset(bytes: usize) -> i64 {
+    i64::try_from(bytes).expect("an offset")
+}
+
+fn shorter_is_accepted(cx: &Context) {
+    let (device, whole) = mapped_of(cx, 4 * page_words());
+    let part = device.map(page_words()).expect("a part");
+    whole.store(5, 1);
+    assert_eq!(part.load(5), 1);
+    let few = device.map_with(100, 0, READ_WRITE, MAP_SHARED).expect("less than a page");
+    assert_eq!(few.load(5), 1);
+}
+
+fn offset_shows_the_rest(cx: &Context) {
+    let (device, whole) = mapped_of(cx, 4 * page_words());
+    for page in 1..4 {
+        let start = page * page_size();
+        let rest = device
+            .map_with(whole.bytes() - start, offset(start), READ_WRITE, MAP_SHARED)
+            .expect("the rest");
+        whole.store(start / 8 + 3, page as u64);
+        assert_eq!(rest.load(3), page as u64);
+    }
+}
+
+fn offset_beyond_is_refused(cx: &Context) {
+    let device = sized(cx, 2 * page_words());
+    let page = page_size();
+    for (pages, start) in [(2, 1), (1, 2), (1, 3)] {
+        let start = offset(start * page);
+        cx.refused(device.map_with(pages * page, start, READ_WRITE, MAP_SHARED));
+    }
+}
+
+fn unaligned_offset_is_accepted(cx: &Context) {
+    let (device, whole) = mapped_page(cx);
+    let part = device.map_with(64, 64, READ_WRITE, MAP_SHARED).expect("from word 8 on");
+    whole.store(8, 7);
+    assert_eq!(part.load(0), 7);
+}
+
+fn part_of_a_page_is_whole_pages(cx: &Context) {
+    for (entries, pages) in [(2, 1), (page_words(), 1), (page_words() + 1, 2)] {
+        let device = sized(cx, entries);
+        let bytes = pages * page_size();
+        let map = device.map_with(bytes, 0, READ_WRITE, MAP_SHARED);
+        map.expect("whole pages").store(pages * index(page_words()) - 1, 1);
+        let more = device.map_with(bytes + 1, 0, READ_WRITE, MAP_SHARED);
+        assert!(more.is_err(), "{entries} entries");
+    }
+}
+
+fn executable_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    for prot in [PROT_EXEC, PROT_READ | PROT_EXEC] {
+        cx.refused(device.map_with(page_size(), 0, prot, MAP_SHARED));
+    }
+}
+
+fn negative_offset_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    cx.refused(device.map_with(page_size(), -offset(page_size()), READ_WRITE, MAP_SHARED));
+}
+
+/// Bytes of the greatest buffer.
+fn greatest() -> usize {
+    index(super::GREATEST) * 8
+}
+
+fn above_greatest_length_is_refused(cx: &Context) {
+    let device = sized(cx, super::GREATEST);
+    cx.refused(device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED));
+    // Before the size of the buffer is looked at.
+    let unsized_device = super::open(cx);
+    cx.refused(unsized_device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED));
+}
+
+fn above_greatest_offset_is_refused(cx: &Context) {
+    let device = sized(cx, super::GREATEST);
+    let beyond = offset(greatest() + page_size());
+    cx.refused(device.map_with(page_size(), beyond, READ_WRITE, MAP_SHARED));
+}
+
+fn greatest_offset_is_refused(cx: &Context) {
+    let device = sized(cx, super::GREATEST);
+    cx.refused(device.map_with(page_size(), offset(greatest()), READ_WRITE, MAP_SHARED));
+}
+
+fn zero_length_is_refused(cx: &Context) {
+    cx.refused(nothing(&sized(cx, page_words())));
+}
+
+fn zero_length_is_accepted(cx: &Context) {
+    assert_eq!(nothing(&sized(cx, page_words())), Ok(()));
+}
+
+fn nothing(device: &Device) -> Result<()> {
+    // There is nothing to unmap, and the kernel may refuse to.
+    device.map_with(0, 0, READ_WRITE, MAP_SHARED).map(std::mem::forget)
+}
+
+fn open_mode_is_not_asked_for(cx: &Context) {
+    for access in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
+        let device = Device::open_with(cx.device(), access).expect("the device opens");
+        device.init_trace(page_words()).expect("sized");
+        let map = device.map(page_words()).expect("readable and writable");
+        map.store(3, 9);
+        assert_eq!(map.load(3), 9);
+    }
+}
+
+fn without_flags_is_accepted(cx: &Context) {
+    let device = sized(cx, page_words());
+    let map = device.map_with(page_size(), 0, READ_WRITE, 0);
+    assert_eq!(map.map(drop), Ok(()));
+}
+
+fn private_stops_at_the_first_store(cx: &Context) {
+    let (device, _shared) = mapped_page(cx);
+    let private: Map =
+        device.map_with(page_size(), 0, READ_WRITE, MAP_PRIVATE).expect("a private mapping");
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    call();
+    assert!(private.count() > 0, "until the first store it shows what the kernel writes");
+    private.store(0, 0);
+    call();
+    assert_eq!(private.count(), 0, "after it nothing changes");
+}

@@ -1,0 +1,72 @@
+//! Opening the device node, and what it offers as a file.
+
+use super::{open, sized};
+use crate::check::{Context, checks};
+use crate::errno::{Errno, Result};
+use crate::raw::{Device, page_words};
+use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::FileTypeExt as _;
+
+checks! {
+    device_node,
+    no_close_on_exec,
+    stat_is_refused,
+    poll_reports_nothing,
+    nonblocking_is_refused,
+    sync_is_refused,
+    truncate_is_refused,
+    truncate_is_refused_as_invalid,
+}
+
+fn device_node(cx: &Context) {
+    let metadata = std::fs::metadata(cx.device()).expect("stat of the node");
+    assert!(metadata.file_type().is_char_device());
+    assert_eq!(cx.device().file_name(), Some("kcov".as_ref()));
+    open(cx);
+}
+
+fn no_close_on_exec(cx: &Context) {
+    let mode = nix::sys::stat::Mode::empty();
+    let fd = nix::fcntl::open(cx.device(), OFlag::O_RDWR, mode).expect("the device opens");
+    let flags = fcntl(&fd, FcntlArg::F_GETFD).expect("F_GETFD");
+    assert!(!FdFlag::from_bits_retain(flags).contains(FdFlag::FD_CLOEXEC));
+}
+
+fn stat_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    cx.refused(nix::sys::stat::fstat(&device).map(drop).map_err(Errno::from));
+}
+
+fn poll_reports_nothing(cx: &Context) {
+    let device = sized(cx, page_words());
+    let mut polled = [PollFd::new(device.as_fd(), PollFlags::POLLIN | PollFlags::POLLOUT)];
+    assert_eq!(poll(&mut polled, PollTimeout::ZERO), Ok(0));
+    assert_eq!(polled[0].revents(), Some(PollFlags::empty()));
+}
+
+fn nonblocking_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    let set = fcntl(&device, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
+    cx.refused(set.map_err(Errno::from));
+}
+
+fn sync_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    cx.refused(nix::unistd::fsync(&device).map_err(Errno::from));
+}
+
+fn truncate(device: &Device) -> Result<()> {
+    // SAFETY: no memory is passed.
+    let returned = unsafe { libc::ftruncate(device.as_raw_fd(), 0) };
+    Errno::check(returned).map(drop)
+}
+
+fn truncate_is_refused(cx: &Context) {
+    cx.refused(truncate(&sized(cx, page_words())));
+}
+
+fn truncate_is_refused_as_invalid(cx: &Context) {
+    cx.refused(truncate(&sized(cx, page_words())));
+}

@@ -1,0 +1,76 @@
+//! Program counters: what only NetBSD shows or promises.
+
+pub(super) mod full;
+
+use super::mapped;
+use crate::check::{Context, checks};
+use crate::checks::shared::pc::records;
+use crate::raw::{KCOV_TRACE_PC, call};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
+use nix::sys::stat::Mode;
+use std::num::NonZeroUsize;
+
+checks! {
+    records_are_kernel_addresses,
+    page_faults_are_recorded,
+    count_is_read_before_disabling,
+    documented_program,
+}
+
+/// Where this program has something, which is below all of the kernel.
+fn own_address() -> u64 {
+    let here = 0_u8;
+    std::ptr::from_ref(&here).expose_provenance() as u64
+}
+
+fn records_are_kernel_addresses(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    for address in records(&map, call) {
+        assert!(address > own_address(), "{address:#x} is an address of programs");
+    }
+}
+
+fn page_faults_are_recorded(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let length = NonZeroUsize::new(crate::raw::page_size()).expect("a page");
+    let prot = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    // SAFETY: new memory at an address of the kernel's choice.
+    let fresh = unsafe { mmap_anonymous(None, length, prot, MapFlags::MAP_PRIVATE) };
+    let fresh = fresh.expect("memory").cast::<u8>();
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let touch = || {
+        // SAFETY: the page is this check's own.
+        unsafe { fresh.write_volatile(1) };
+    };
+    assert!(!records(&map, touch).is_empty());
+}
+
+fn count_is_read_before_disabling(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    map.reset();
+    call();
+    let count = map.count();
+    device.disable().expect("disabled");
+    assert!(map.count() > count, "the loop of the document's program goes beyond {count}");
+}
+
+/// The document's program, but for its private mapping.
+fn documented_program(cx: &Context) {
+    const SIZE: u64 = 1024 * 100;
+    let device = super::open(cx);
+    assert_eq!(device.init_trace(SIZE), Ok(()));
+    let map = device.map(SIZE).expect("the buffer is mapped");
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+    map.reset();
+    call();
+    let count = map.count();
+    assert_eq!(device.disable(), Ok(()));
+    let words = map.copy(1, super::index(count));
+    assert!(!words.is_empty() && words.iter().all(|&word| word != 0));
+    assert_eq!(map.unmap(), Ok(()));
+    assert_eq!(device.close(), Ok(()));
+    let again = nix::fcntl::open(cx.device(), nix::fcntl::OFlag::O_RDWR, Mode::empty());
+    assert!(again.is_ok(), "and can be run again");
+}

@@ -1,0 +1,123 @@
+//! Remote coverage: sources, to which devices are attached.
+
+pub(super) mod attach;
+pub(super) mod release;
+pub(super) mod section;
+
+use super::{COVER_SIZE, GREATEST, mapped, open, sized};
+use crate::check::{Context, checks};
+use crate::raw::{Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Source, call, child};
+
+checks! {
+    needs_no_size needs(Vhci),
+    each_mode_in_turn needs(Vhci),
+    unknown_mode_is_refused needs(Vhci),
+    enabled_remotely_is_refused needs(Vhci),
+    enabled_by_other_process_is_refused needs(Vhci),
+    not_enabled_disable_is_refused needs(Vhci),
+    own_thread_is_not_traced needs(Vhci),
+    beside_local needs(Vhci),
+    buffer_is_the_greatest needs(Vhci),
+    buffer_is_of_the_source needs(Vhci),
+}
+
+/// A port that the first controller has.
+const PORT: Source = Source { subsystem: 0, id: 1 };
+
+fn attached(cx: &Context) -> Device {
+    let device = open(cx);
+    device.attach(PORT).expect("attached");
+    device
+}
+
+fn source_map(device: &Device) -> Map {
+    device.map(GREATEST).expect("the buffer of the source")
+}
+
+fn needs_no_size(cx: &Context) {
+    let device = attached(cx);
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+    assert_eq!(device.disable(), Ok(()));
+}
+
+fn each_mode_in_turn(cx: &Context) {
+    let device = attached(cx);
+    for mode in [KCOV_MODE_NONE, KCOV_TRACE_PC, KCOV_TRACE_CMP] {
+        assert_eq!(device.enable(mode), Ok(()), "mode {mode}");
+        assert_eq!(device.disable(), Ok(()), "mode {mode}");
+    }
+}
+
+fn unknown_mode_is_refused(cx: &Context) {
+    let device = attached(cx);
+    cx.refused(device.enable(3));
+    cx.refused(device.enable(u32::MAX));
+    device.enable(KCOV_TRACE_PC).expect("it is as it was");
+}
+
+fn enabled_remotely_is_refused(cx: &Context) {
+    let (device, other) = (attached(cx), attached(cx));
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    cx.refused(device.enable(KCOV_TRACE_PC));
+    cx.refused(other.enable(KCOV_TRACE_PC));
+    cx.refused(other.enable(KCOV_MODE_NONE));
+}
+
+fn enabled_by_other_process_is_refused(cx: &Context) {
+    let device = attached(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    cx.refused(child(|| attached(cx).enable(KCOV_TRACE_PC)));
+}
+
+fn not_enabled_disable_is_refused(cx: &Context) {
+    let device = attached(cx);
+    cx.refused(device.disable());
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    device.disable().expect("disabled");
+    cx.refused(device.disable());
+}
+
+fn own_thread_is_not_traced(cx: &Context) {
+    let device = attached(cx);
+    let map = source_map(&device);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    map.reset();
+    for _ in 0..1000 {
+        call();
+    }
+    assert_eq!(map.count(), 0);
+}
+
+fn beside_local(cx: &Context) {
+    let remote = attached(cx);
+    let (local, map) = mapped(cx);
+    remote.enable(KCOV_TRACE_PC).expect("remotely");
+    assert_eq!(local.enable(KCOV_TRACE_PC), Ok(()), "the thread is not bound");
+    map.reset();
+    call();
+    assert!(map.count() > 0);
+    assert_eq!(local.disable(), Ok(()));
+    assert_eq!(remote.disable(), Ok(()));
+    local.enable(KCOV_TRACE_PC).expect("locally first");
+    assert_eq!(remote.enable(KCOV_TRACE_PC), Ok(()));
+}
+
+fn buffer_is_the_greatest(cx: &Context) {
+    let device = attached(cx);
+    let map = source_map(&device);
+    let last = map.words() - 1;
+    map.store(last, 3);
+    assert_eq!(source_map(&device).load(last), 3);
+    map.store(last, 0);
+    assert!(device.map(GREATEST + 1).is_err());
+}
+
+fn buffer_is_of_the_source(cx: &Context) {
+    let (device, other) = (attached(cx), attached(cx));
+    let (map, others) = (source_map(&device), source_map(&other));
+    map.store(9, 4);
+    assert_eq!(others.load(9), 4);
+    let own = sized(cx, COVER_SIZE).map(COVER_SIZE).expect("a device that is not attached");
+    assert_eq!(own.load(9), 0);
+    map.store(9, 0);
+}

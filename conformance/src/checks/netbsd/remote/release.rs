@@ -1,0 +1,74 @@
+//! A source has no owner: what ends the collection from it, and what does not.
+
+use super::attached;
+use crate::check::{Context, checks};
+use crate::raw::{KCOV_TRACE_PC, child, thread};
+
+checks! {
+    any_attached_may_disable needs(Vhci),
+    other_process_may_disable needs(Vhci),
+    detach_disables needs(Vhci),
+    detach_of_other_disables needs(Vhci),
+    close_disables needs(Vhci),
+    close_of_other_disables needs(Vhci),
+    process_exit_of_other_disables needs(Vhci),
+    thread_exit_disables_not needs(Vhci),
+}
+
+fn any_attached_may_disable(cx: &Context) {
+    let (device, other) = (attached(cx), attached(cx));
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert_eq!(other.disable(), Ok(()));
+    cx.refused(device.disable());
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert_eq!(thread(|| device.disable()), Ok(()), "another thread");
+    cx.refused(device.disable());
+}
+
+fn other_process_may_disable(cx: &Context) {
+    let device = attached(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert_eq!(child(|| device.disable()), Ok(()));
+    cx.refused(device.disable());
+}
+
+fn detach_disables(cx: &Context) {
+    let device = attached(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert_eq!(device.detach(), Ok(()));
+    cx.refused(attached(cx).disable());
+}
+
+fn detach_of_other_disables(cx: &Context) {
+    let (device, other) = (attached(cx), attached(cx));
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert_eq!(other.detach(), Ok(()));
+    cx.refused(device.disable());
+}
+
+fn close_disables(cx: &Context) {
+    let device = attached(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert_eq!(device.close(), Ok(()));
+    cx.refused(attached(cx).disable());
+}
+
+fn close_of_other_disables(cx: &Context) {
+    let (device, other) = (attached(cx), attached(cx));
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert_eq!(other.close(), Ok(()));
+    cx.refused(device.disable());
+}
+
+fn process_exit_of_other_disables(cx: &Context) {
+    let device = attached(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    child(|| std::mem::forget(attached(cx)));
+    cx.refused(device.disable());
+}
+
+fn thread_exit_disables_not(cx: &Context) {
+    let device = attached(cx);
+    thread(|| device.enable(KCOV_TRACE_PC)).expect("enabled");
+    assert_eq!(device.disable(), Ok(()), "it was still enabled");
+}

@@ -1,0 +1,71 @@
+//! Requests that the device does not know.
+
+use super::{COVER_SIZE, open, sized};
+use crate::check::{Context, checks};
+use crate::raw::{Device, KCOV_TRACE_PC, thread};
+use kcov_sys::ioc::Encoding;
+use kcov_sys::netbsd::{KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH};
+use std::ptr::from_ref;
+
+checks! {
+    unknown_before_sizing_is_refused,
+    unknown_when_sized_is_refused,
+    unknown_while_enabled_is_refused,
+    unknown_from_other_thread_is_refused,
+    remote_is_refused_as_unknown,
+}
+
+const NETBSD: Encoding = Encoding::NETBSD;
+
+/// Neighbours of the known numbers, the known ones with other arguments, and requests of others:
+/// none that the kernel answers before the driver is asked.
+const UNKNOWN: &[u32] = &[
+    NETBSD.io(b'K', 0),
+    NETBSD.io(b'K', 1),
+    NETBSD.io(b'K', 2),
+    NETBSD.io(b'K', 4),
+    NETBSD.io(b'K', 9),
+    NETBSD.io(b'K', 12),
+    NETBSD.io(b'K', 255),
+    NETBSD.io(b'L', 3),
+    NETBSD.iow(b'K', 1, 4),
+    NETBSD.iow(b'K', 2, 8),
+    NETBSD.iow(b'K', 3, 4),
+    Encoding::LINUX_GENERIC.io(b'c', 100),
+    0,
+];
+
+fn refused_all(cx: &Context, device: &Device) {
+    let words = [1_u64; 4];
+    for &number in UNKNOWN {
+        cx.refused(device.request(number, from_ref(&words).expose_provenance()));
+    }
+}
+
+fn unknown_before_sizing_is_refused(cx: &Context) {
+    refused_all(cx, &open(cx));
+}
+
+fn unknown_when_sized_is_refused(cx: &Context) {
+    refused_all(cx, &sized(cx, COVER_SIZE));
+}
+
+fn unknown_while_enabled_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    refused_all(cx, &device);
+    device.disable().expect("it is still enabled");
+}
+
+fn unknown_from_other_thread_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    thread(|| refused_all(cx, &device));
+}
+
+fn remote_is_refused_as_unknown(cx: &Context) {
+    let words = [0_u64; 2];
+    for number in [KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH] {
+        cx.refused(open(cx).request(number, from_ref(&words).expose_provenance()));
+    }
+}

@@ -1,0 +1,56 @@
+//! `KCOV_IOC_SETBUFSIZE`.
+
+use super::{COVER_SIZE, GREATEST, open, sized};
+use crate::check::{Context, checks};
+use crate::raw::KCOV_TRACE_PC;
+use kcov_sys::netbsd::{KCOV_BUF_MIN_ENTRIES, KCOV_IOC_SETBUFSIZE};
+
+checks! {
+    sets_the_buffer_size,
+    least,
+    greatest,
+    far_above_greatest_is_refused,
+    enabled_comes_before_range,
+    unreadable_argument_is_refused,
+}
+
+fn sets_the_buffer_size(cx: &Context) {
+    let device = open(cx);
+    assert_eq!(device.init_trace(COVER_SIZE), Ok(()));
+    let map = device.map(COVER_SIZE).expect("a buffer of that size");
+    map.store(map.words() - 1, 1);
+    assert!(device.map(COVER_SIZE + 1).is_err(), "and no larger");
+}
+
+fn least(cx: &Context) {
+    let device = open(cx);
+    assert_eq!(device.init_trace(KCOV_BUF_MIN_ENTRIES), Ok(()));
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+}
+
+fn greatest(cx: &Context) {
+    let device = open(cx);
+    assert_eq!(device.init_trace(GREATEST), Ok(()));
+    let map = device.map(GREATEST).expect("all of it is mapped");
+    map.store(map.words() - 1, 1);
+}
+
+fn far_above_greatest_is_refused(cx: &Context) {
+    // The last ones are small numbers if only their lower half counts, or the bytes.
+    for entries in [u64::MAX, 1 << 63, (1 << 32) + 512, (1 << 61) + 512] {
+        cx.refused(open(cx).init_trace(entries));
+    }
+}
+
+fn enabled_comes_before_range(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    cx.refused(device.init_trace(0));
+    cx.refused(device.init_trace(GREATEST + 1));
+}
+
+fn unreadable_argument_is_refused(cx: &Context) {
+    let device = open(cx);
+    cx.refused(device.request(KCOV_IOC_SETBUFSIZE, 0));
+    device.init_trace(COVER_SIZE).expect("it is still unsized");
+}

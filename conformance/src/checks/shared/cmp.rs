@@ -1,0 +1,175 @@
+//! Comparison operands.
+
+pub(crate) mod full;
+
+use super::{mapped, mark};
+use crate::check::{Context, checks};
+use crate::raw::{KCOV_TRACE_CMP, Map, call};
+use crate::system::calls::{CASES, MAGIC, compare_argument, switch_over_argument};
+use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK, KCOV_WORDS_PER_CMP, kcov_cmp_size};
+use std::collections::BTreeSet;
+
+checks! {
+    operands_are_collected needs(Comparisons),
+    count_is_of_comparisons needs(Comparisons),
+    four_words_per_comparison needs(Comparisons),
+    type_has_three_bits needs(Comparisons),
+    operands_are_zero_extended needs(Comparisons),
+    address_is_the_caller needs(Comparisons),
+    constant_comes_first needs(Comparisons),
+    switch_gives_one_record_per_case needs(Comparisons),
+    same_call_same_number needs(Comparisons),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Comparison {
+    kind: u64,
+    first: u64,
+    second: u64,
+    address: u64,
+}
+
+impl Comparison {
+    fn is_const(self) -> bool {
+        self.kind & KCOV_CMP_CONST != 0
+    }
+
+    fn size_bits(self) -> u64 {
+        self.kind & KCOV_CMP_MASK
+    }
+}
+
+fn comparisons(map: &Map, traced: impl Fn()) -> Vec<Comparison> {
+    map.reset();
+    traced();
+    let words = super::index(map.count()) * KCOV_WORDS_PER_CMP;
+    assert!(words < map.words(), "the buffer has room");
+    let words = map.copy(1, words);
+    let record = |words: &[u64]| Comparison {
+        kind: words[0],
+        first: words[1],
+        second: words[2],
+        address: words[3],
+    };
+    words.chunks_exact(KCOV_WORDS_PER_CMP).map(record).collect()
+}
+
+/// The buffer after one call, all other words still all ones, which is no type.
+fn marked(cx: &Context) -> Map {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_CMP).expect("enabled");
+    mark(&map, u64::MAX);
+    map.reset();
+    call();
+    device.disable().expect("disabled");
+    map
+}
+
+fn collect(cx: &Context, traced: impl Fn()) -> Vec<Comparison> {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_CMP).expect("enabled");
+    let found = comparisons(&map, traced);
+    device.disable().expect("disabled");
+    found
+}
+
+fn operands_are_collected(cx: &Context) {
+    let found = collect(cx, compare_argument);
+    let magic = |c: &&Comparison| [c.first, c.second].contains(&u64::from(MAGIC));
+    assert!(found.iter().any(|c| magic(&c)), "{MAGIC:#x} is not in {found:#x?}");
+    let found = collect(cx, call);
+    assert!(!found.iter().any(|c| magic(&c)), "{MAGIC:#x} was not passed, yet in {found:#x?}");
+}
+
+fn count_is_of_comparisons(cx: &Context) {
+    let map = marked(cx);
+    let count = super::index(map.count());
+    let starts = (1..map.words()).step_by(KCOV_WORDS_PER_CMP);
+    assert_eq!(starts.take_while(|&word| map.load(word) != u64::MAX).count(), count);
+    assert!(count > 0);
+}
+
+fn four_words_per_comparison(cx: &Context) {
+    let map = marked(cx);
+    let count = super::index(map.count());
+    assert!(count > 0);
+    let records = map.copy(1, count * 4);
+    for record in records.chunks_exact(4) {
+        assert!(record[0] < 8 && record[3] >= 4096 && record[3] != u64::MAX, "{record:#x?}");
+    }
+    let behind = map.copy(1 + count * 4, map.words() - 1 - count * 4);
+    assert!(behind.iter().all(|&word| word == u64::MAX), "nothing stands behind the last");
+}
+
+fn type_has_three_bits(cx: &Context) {
+    let mut found = collect(cx, switch_over_argument);
+    found.extend(collect(cx, call));
+    for comparison in &found {
+        assert_eq!(comparison.kind & !(KCOV_CMP_CONST | KCOV_CMP_MASK), 0, "{comparison:#x?}");
+    }
+    let kinds: BTreeSet<_> = found.iter().map(|comparison| comparison.kind).collect();
+    assert!(kinds.len() > 1, "one kind only, {kinds:?}, shows nothing");
+}
+
+fn operands_are_zero_extended(cx: &Context) {
+    let mut found = collect(cx, switch_over_argument);
+    found.extend(collect(cx, call));
+    let mut narrow = 0;
+    for comparison in found {
+        let bits = 8 << (comparison.size_bits() >> 1);
+        for operand in [comparison.first, comparison.second] {
+            assert!(bits == 64 || operand >> bits == 0, "{comparison:#x?}");
+        }
+        narrow += usize::from(bits < 64);
+    }
+    assert!(narrow > 0, "comparisons narrower than a word");
+}
+
+fn address_is_the_caller(cx: &Context) {
+    let found = collect(cx, switch_over_argument);
+    let mut addresses: Vec<_> = found.iter().map(|comparison| comparison.address).collect();
+    addresses.sort_unstable();
+    let (least, greatest) = (addresses[0], addresses[addresses.len() - 1]);
+    assert!(least >= 4096 && greatest - least < 1 << 30, "{least:#x} to {greatest:#x}");
+    addresses.dedup();
+    assert!(addresses.len() > 1, "comparisons of several places");
+}
+
+fn constant_comes_first(cx: &Context) {
+    let found = collect(cx, compare_argument);
+    let magic: Vec<_> = found
+        .iter()
+        .filter(|c| c.is_const() && [c.first, c.second].contains(&u64::from(MAGIC)))
+        .collect();
+    assert!(!magic.is_empty(), "{MAGIC:#x} was compared with no constant: {found:#x?}");
+    for comparison in magic {
+        assert_eq!(comparison.second, u64::from(MAGIC), "{comparison:#x?}");
+    }
+}
+
+fn switch_gives_one_record_per_case(cx: &Context) {
+    let found = collect(cx, switch_over_argument);
+    let cases: Vec<_> = found
+        .iter()
+        .filter(|c| c.second == u64::from(MAGIC) && c.size_bits() == kcov_cmp_size(2))
+        .collect();
+    assert!(cases.iter().all(|c| c.is_const()), "{cases:#x?}");
+    // The place with the most records is the switch.
+    let at = |address: u64| cases.iter().filter(|c| c.address == address).collect::<Vec<_>>();
+    let switch = cases.iter().map(|c| at(c.address)).max_by_key(Vec::len).expect("a record");
+    let values: BTreeSet<_> = switch.iter().map(|c| c.first).collect();
+    assert_eq!(values.len(), switch.len(), "each case once");
+    for case in CASES {
+        assert!(values.contains(case), "case {case} is not in {values:?}");
+    }
+}
+
+fn same_call_same_number(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_CMP).expect("enabled");
+    let mut counts: Vec<_> = (0..64).map(|_| comparisons(&map, call).len()).collect();
+    counts.sort_unstable();
+    let usual = counts[counts.len() / 2];
+    let same = counts.iter().filter(|&&count| count == usual).count();
+    assert!(usual > 0 && same >= counts.len() / 2, "{counts:?}");
+}

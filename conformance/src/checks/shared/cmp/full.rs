@@ -1,0 +1,90 @@
+//! The buffer's end in comparison mode, and counts that user space stores.
+
+use crate::check::{Context, checks};
+use crate::checks::shared::{index, mapped_of, mapped_page, mark};
+use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, page_words};
+
+const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
+
+checks! {
+    capacity_is_whole_records needs(Comparisons),
+    full_buffer_keeps_its_records needs(Comparisons),
+    stored_count_places_the_next_record needs(Comparisons),
+    stored_count_of_capacity needs(Comparisons),
+}
+
+pub(crate) fn enabled_page(cx: &Context) -> (Device, Map) {
+    let (device, map) = mapped_page(cx);
+    device.enable(KCOV_TRACE_CMP).expect("enabled");
+    (device, map)
+}
+
+fn capacity(words: u64) -> u64 {
+    (words - 1) / 4
+}
+
+pub(crate) fn fill_up(map: &Map) {
+    let mut last = u64::MAX;
+    for _ in 0..map.words() * 2 {
+        call();
+        if map.count() == last {
+            return;
+        }
+        last = map.count();
+    }
+    panic!("the count grows for ever: {last}");
+}
+
+pub(crate) fn nothing_is_written(map: &Map, count: u64) {
+    mark(map, SENTINEL);
+    map.store(0, count);
+    call();
+    assert_eq!(map.count(), count);
+    assert!(map.copy(1, map.words() - 1).iter().all(|&word| word == SENTINEL), "{count:#x}");
+}
+
+fn full_buffer_keeps_its_records(cx: &Context) {
+    let (_device, map) = enabled_page(cx);
+    fill_up(&map);
+    let full = map.copy(0, map.words());
+    for _ in 0..100 {
+        call();
+    }
+    assert_eq!(map.copy(0, map.words()), full);
+}
+
+fn stored_count_places_the_next_record(cx: &Context) {
+    const COUNT: u64 = 20;
+    let (_device, map) = enabled_page(cx);
+    mark(&map, SENTINEL);
+    map.store(0, COUNT);
+    call();
+    let count = map.count();
+    assert!(count > COUNT);
+    let first = 1 + index(COUNT) * 4;
+    assert!(map.copy(1, first - 1).iter().all(|&word| word == SENTINEL), "before it");
+    assert!(!map.copy(first, index(count - COUNT) * 4).contains(&SENTINEL), "from it on");
+}
+
+fn stored_count_of_capacity(cx: &Context) {
+    let (_device, map) = enabled_page(cx);
+    nothing_is_written(&map, capacity(page_words()));
+    nothing_is_written(&map, capacity(page_words()) + 1);
+}
+
+fn capacity_is_whole_records(cx: &Context) {
+    for pages in 1..4 {
+        let words = pages * page_words();
+        let (device, map) = mapped_of(cx, words);
+        device.enable(KCOV_TRACE_CMP).expect("enabled");
+        mark(&map, SENTINEL);
+        map.reset();
+        fill_up(&map);
+        assert_eq!(map.count(), capacity(words));
+        let used = 1 + index(capacity(words)) * 4;
+        assert!(!map.copy(1, used - 1).contains(&SENTINEL), "all records are there");
+        let rest = map.copy(used, map.words() - used);
+        assert!(!rest.is_empty() && rest.iter().all(|&word| word == SENTINEL), "and no more");
+        device.disable().expect("disabled");
+    }
+}

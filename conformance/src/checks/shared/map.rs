@@ -1,0 +1,129 @@
+//! `mmap`.
+
+use crate::check::{Context, checks};
+use super::{COVER_SIZE, index, mapped, mapped_page, open, sized};
+use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words};
+use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
+use nix::fcntl::OFlag;
+
+checks! {
+    whole_buffer_shared,
+    unmap_and_close,
+    before_sizing_is_refused,
+    longer_is_refused,
+    length_is_rounded_to_pages,
+    several_show_the_same_words,
+    while_enabled,
+    not_needed_to_enable,
+    outlives_the_descriptor,
+    unmap_while_enabled,
+    read_only,
+    private_is_accepted,
+}
+
+const READ_WRITE: i32 = PROT_READ | PROT_WRITE;
+
+fn whole_buffer_shared(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    let bytes = index(COVER_SIZE) * 8;
+    let map = device.map_with(bytes, 0, READ_WRITE, MAP_SHARED).expect("the documented call");
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    map.reset();
+    call();
+    assert!(map.count() > 0, "the kernel's stores are seen");
+    map.store(0, 1000);
+    call();
+    assert!(map.count() > 1000, "the kernel sees this program's stores");
+}
+
+fn unmap_and_close(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    device.disable().expect("disabled");
+    assert_eq!(map.unmap(), Ok(()));
+    assert_eq!(device.close(), Ok(()));
+}
+
+fn before_sizing_is_refused(cx: &Context) {
+    cx.refused(open(cx).map(page_words()));
+}
+
+fn longer_is_refused(cx: &Context) {
+    let device = sized(cx, 2 * page_words());
+    cx.refused(device.map(3 * page_words()));
+    cx.refused(device.map(COVER_SIZE));
+}
+
+fn length_is_rounded_to_pages(cx: &Context) {
+    let device = sized(cx, 2 * page_words());
+    let map = device.map_with(2 * page_size() - 1, 0, READ_WRITE, MAP_SHARED);
+    assert_eq!(map.map(drop), Ok(()));
+}
+
+fn several_show_the_same_words(cx: &Context) {
+    let (device, first) = mapped(cx);
+    let second = device.map(COVER_SIZE).expect("a second mapping");
+    assert_ne!(first.address(), second.address());
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    first.reset();
+    call();
+    device.disable().expect("disabled");
+    assert!(first.count() > 0);
+    assert_eq!(first.copy(0, first.words()), second.copy(0, second.words()));
+    second.store(second.words() - 1, 7);
+    assert_eq!(first.load(first.words() - 1), 7);
+}
+
+fn while_enabled(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let map = device.map(COVER_SIZE).expect("a mapping");
+    assert!(map.count() > 0, "the mapping shows what was recorded before it");
+}
+
+fn not_needed_to_enable(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+    call();
+    assert_eq!(device.disable(), Ok(()));
+}
+
+fn outlives_the_descriptor(cx: &Context) {
+    let (device, map) = mapped(cx);
+    map.store(100, 5);
+    device.close().expect("closed");
+    assert_eq!(map.load(100), 5);
+    map.store(index(COVER_SIZE) - 1, 6);
+    assert_eq!(map.load(index(COVER_SIZE) - 1), 6);
+}
+
+fn unmap_while_enabled(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    map.unmap().expect("unmapped");
+    call();
+    let map = device.map(COVER_SIZE).expect("a new mapping");
+    map.reset();
+    call();
+    assert!(map.count() > 0);
+    assert_eq!(device.disable(), Ok(()));
+}
+
+fn read_only(cx: &Context) {
+    let device = Device::open_with(cx.device(), OFlag::O_RDONLY).expect("the device opens");
+    device.init_trace(COVER_SIZE).expect("sized");
+    let bytes = index(COVER_SIZE) * 8;
+    let map = device.map_with(bytes, 0, PROT_READ, MAP_SHARED).expect("a mapping to read");
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let before = map.count();
+    call();
+    assert!(map.count() > before);
+}
+
+fn private_is_accepted(cx: &Context) {
+    let (device, shared) = mapped_page(cx);
+    let private = device.map_with(page_size(), 0, READ_WRITE, MAP_PRIVATE).expect("a mapping");
+    shared.store(10, 1);
+    private.store(11, 2);
+    assert_eq!(shared.load(11), 0, "its stores stay private");
+}

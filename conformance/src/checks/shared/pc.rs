@@ -1,0 +1,144 @@
+//! Program counters: what is recorded, and where.
+
+pub(crate) mod full;
+
+use super::{mapped, mark, while_other_is_enabled};
+use crate::check::{Context, checks};
+use crate::raw::{KCOV_TRACE_PC, Map, call, settled};
+use crate::system::calls::seek_nowhere;
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+checks! {
+    single_call,
+    tail_of_enable_is_recorded,
+    head_of_disable_is_recorded,
+    storing_zero_starts_over,
+    count_is_word_zero,
+    records_follow_the_count,
+    words_behind_the_count_are_untouched,
+    same_call_same_records,
+    other_call_other_records,
+    nothing_while_blocked,
+}
+
+pub(crate) const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
+
+/// The records of one call.
+pub(crate) fn records(map: &Map, traced: impl Fn()) -> Vec<u64> {
+    map.reset();
+    traced();
+    let count = super::index(map.count());
+    assert!(count < map.words(), "the buffer has room");
+    map.copy(1, count)
+}
+
+/// The buffer after one call and the disabling request, all other words still the sentinel.
+fn marked(cx: &Context) -> Map {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    mark(&map, SENTINEL);
+    map.reset();
+    call();
+    device.disable().expect("disabled");
+    map
+}
+
+fn single_call(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert!(!records(&map, call).is_empty());
+    // The thread may be interrupted between the two, but not always.
+    let nothing = |_| records(&map, || ()).is_empty();
+    assert!((0..20).any(nothing), "without a call there is nothing");
+}
+
+fn tail_of_enable_is_recorded(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert!(map.count() > 0);
+}
+
+fn head_of_disable_is_recorded(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    map.reset();
+    device.disable().expect("disabled");
+    assert!(map.count() > 0);
+}
+
+fn storing_zero_starts_over(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    for _ in 0..100 {
+        call();
+    }
+    let many = map.count();
+    mark(&map, SENTINEL);
+    let records = records(&map, call);
+    assert!(!records.is_empty() && (records.len() as u64) < many);
+    assert!(!records.contains(&SENTINEL), "records begin again at word 1");
+}
+
+fn count_is_word_zero(cx: &Context) {
+    let map = marked(cx);
+    let count = super::index(map.count());
+    let written = (1..map.words()).take_while(|&word| map.load(word) != SENTINEL).count();
+    assert_eq!(written, count);
+}
+
+fn records_follow_the_count(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    // Each record is an address of the kernel: none is null, and all are near one another.
+    let records = records(&map, call);
+    let least = *records.iter().min().expect("a record");
+    let greatest = *records.iter().max().expect("a record");
+    assert!(least >= 4096, "{least:#x}");
+    assert!(greatest - least < 1 << 30, "{least:#x} to {greatest:#x}");
+}
+
+fn words_behind_the_count_are_untouched(cx: &Context) {
+    let map = marked(cx);
+    let count = super::index(map.count());
+    assert!(count > 0);
+    let behind = map.copy(1 + count, map.words() - 1 - count);
+    assert!(behind.iter().all(|&word| word == SENTINEL));
+}
+
+fn same_call_same_records(cx: &Context) {
+    const ROUNDS: usize = 64;
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let mut seen: HashMap<Vec<u64>, usize> = HashMap::new();
+    for _ in 0..ROUNDS {
+        *seen.entry(records(&map, call)).or_default() += 1;
+    }
+    // "More or less": now and then something else happens on the way.
+    let (usual, times) = seen.iter().max_by_key(|(_, times)| **times).expect("rounds");
+    assert!(
+        *times >= ROUNDS / 2,
+        "the most frequent of {} outcomes came {times} times",
+        seen.len()
+    );
+    assert!(!usual.is_empty());
+}
+
+fn other_call_other_records(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let set = |traced: fn()| records(&map, traced).into_iter().collect::<BTreeSet<_>>();
+    let (read, seek) = (set(call), set(seek_nowhere));
+    assert!(read.difference(&seek).next().is_some(), "read has records of its own");
+    assert!(seek.difference(&read).next().is_some(), "lseek has records of its own");
+}
+
+fn nothing_while_blocked(cx: &Context) {
+    let (device, map) = mapped(cx);
+    while_other_is_enabled(&device, || {
+        let before = settled(&map);
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(before > 0);
+        assert_eq!(map.count(), before);
+    });
+}

@@ -1,0 +1,82 @@
+//! `KCOV_INIT_TRACE`.
+
+use crate::check::{Context, checks};
+use super::{COVER_SIZE, mapped, open, sized};
+use crate::raw::{KCOV_TRACE_PC, call, page_words};
+use crate::system::GREATEST;
+
+checks! {
+    zero_is_refused,
+    one_is_refused,
+    above_greatest_is_refused,
+    need_not_be_whole_pages,
+    buffer_is_zeroed,
+    second_time_is_refused,
+    second_time_other_size_is_refused,
+    second_time_while_enabled_is_refused,
+    second_time_after_disable_is_refused,
+    range_comes_before_state,
+    refusal_leaves_device_unsized,
+}
+
+fn zero_is_refused(cx: &Context) {
+    cx.refused(open(cx).init_trace(0));
+}
+
+fn one_is_refused(cx: &Context) {
+    cx.refused(open(cx).init_trace(1));
+}
+
+fn above_greatest_is_refused(cx: &Context) {
+    cx.refused(open(cx).init_trace(GREATEST + 1));
+}
+
+fn need_not_be_whole_pages(cx: &Context) {
+    for words in [3, page_words() - 1, page_words() + 1] {
+        let device = sized(cx, words);
+        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "{words} words");
+        call();
+        assert_eq!(device.disable(), Ok(()), "{words} words");
+    }
+}
+
+fn buffer_is_zeroed(cx: &Context) {
+    let (_device, map) = mapped(cx);
+    assert!(map.copy(0, map.words()).iter().all(|&word| word == 0));
+}
+
+fn second_time_is_refused(cx: &Context) {
+    cx.refused(sized(cx, COVER_SIZE).init_trace(COVER_SIZE));
+}
+
+fn second_time_other_size_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    cx.refused(device.init_trace(COVER_SIZE / 2));
+    device.map(COVER_SIZE).expect("the first size holds");
+}
+
+fn second_time_while_enabled_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    cx.refused(device.init_trace(COVER_SIZE));
+}
+
+fn second_time_after_disable_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    device.disable().expect("disabled");
+    cx.refused(device.init_trace(COVER_SIZE));
+}
+
+fn range_comes_before_state(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    cx.refused(device.init_trace(0));
+    cx.refused(device.init_trace(GREATEST + 1));
+}
+
+fn refusal_leaves_device_unsized(cx: &Context) {
+    let device = open(cx);
+    assert!(device.init_trace(0).is_err());
+    assert!(device.map(page_words()).is_err());
+    assert_eq!(device.init_trace(page_words()), Ok(()));
+}

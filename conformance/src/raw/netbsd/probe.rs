@@ -1,0 +1,62 @@
+//! Asks the kernel for features. Each probe has a process to itself.
+
+use super::{KCOV_TRACE_CMP, Source};
+use crate::declare::Feature;
+use crate::errno::{Errno, Result};
+use crate::kernel::Version;
+use crate::raw::{Device, call, page_words};
+use std::path::Path;
+
+/// Whether the kernel has the feature.
+///
+/// An error other than the one that means "no" is not an answer, and passed on.
+pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
+    let device = match Device::open(device) {
+        Ok(device) => device,
+        // No node, or a node without a driver.
+        Err(Errno(libc::ENOENT | libc::ENXIO)) => return Ok(false),
+        Err(errno) => return Err(errno),
+    };
+    match feature {
+        Feature::Kcov => Ok(true),
+        Feature::Comparisons => records_comparisons(&device),
+        Feature::NetBsd9 => Ok(!knows_sources(&device)?),
+        Feature::NetBsd10 => knows_sources(&device),
+        Feature::Vhci => match device.attach(Source::vhci(0, 1)) {
+            Ok(()) => Ok(true),
+            Err(Errno(libc::ENOENT | libc::EINVAL)) => Ok(false),
+            Err(errno) => Err(errno),
+        },
+        // Those of Linux.
+        _ => Ok(false),
+    }
+}
+
+/// The mode is always accepted; whether code is instrumented shows only in the buffer.
+fn records_comparisons(device: &Device) -> Result<bool> {
+    device.init_trace(page_words())?;
+    let map = device.map(page_words())?;
+    device.enable(KCOV_TRACE_CMP)?;
+    map.reset();
+    call();
+    Ok(map.count() > 0)
+}
+
+/// Attaching to what cannot exist: an unknown request on NetBSD 9, an unknown source later.
+fn knows_sources(device: &Device) -> Result<bool> {
+    match device.attach(Source { subsystem: u64::MAX, id: u64::MAX }) {
+        Err(Errno(libc::EINVAL)) => Ok(false),
+        Err(Errno(libc::ENOENT)) => Ok(true),
+        Err(errno) => Err(errno),
+        // No kernel has it, so this one is of neither kind.
+        Ok(()) => Err(Errno(libc::ENOTSUP)),
+    }
+}
+
+/// The version whose interface the kernel has.
+///
+/// Not the kernel's own: 9.99 names both kernels with the interface of 9 and with that of 10.
+#[must_use]
+pub fn interface(_: Version, features: &[Feature]) -> Version {
+    if features.contains(&Feature::NetBsd9) { Version(9, 0) } else { Version(10, 0) }
+}

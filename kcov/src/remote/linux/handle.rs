@@ -1,0 +1,197 @@
+//! What to collect from: handles, and the request that names them.
+
+use crate::error::{Error, ErrorKind, Operation};
+use kcov_sys::linux::{
+    KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_USB, kcov_remote_arg,
+    kcov_remote_handle,
+};
+use std::num::NonZeroU32;
+
+/// Most global handles of one session.
+pub const MAX_HANDLES: usize = KCOV_REMOTE_MAX_HANDLES as usize;
+
+/// A part of the kernel that has global handles.
+///
+/// Kernels refuse the subsystems that they do not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Subsystem(u8);
+
+impl Subsystem {
+    /// USB; the instance is the number of a bus.
+    #[doc(alias = "KCOV_SUBSYSTEM_USB")]
+    pub const USB: Subsystem = Subsystem((KCOV_SUBSYSTEM_USB >> 56) as u8);
+
+    /// A subsystem by its number, for kernels newer than this crate.
+    #[must_use]
+    pub const fn new(number: u8) -> Subsystem {
+        Subsystem(number)
+    }
+
+    /// The number, as it stands in the top byte of a handle.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+}
+
+/// Names global background work: a subsystem and an instance of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GlobalHandle(u64);
+
+impl GlobalHandle {
+    /// The handle of an instance of a subsystem.
+    #[must_use]
+    pub const fn new(subsystem: Subsystem, instance: u32) -> GlobalHandle {
+        GlobalHandle(kcov_remote_handle((subsystem.0 as u64) << 56, instance as u64))
+    }
+
+    /// The handle of a USB bus: its hub events and the completions of its requests.
+    #[must_use]
+    pub const fn usb(bus: u32) -> GlobalHandle {
+        GlobalHandle::new(Subsystem::USB, bus)
+    }
+
+    /// The subsystem.
+    #[must_use]
+    pub const fn subsystem(self) -> Subsystem {
+        Subsystem((self.0 >> 56) as u8)
+    }
+
+    /// The handle as the kernel takes it.
+    #[must_use]
+    pub const fn raw(self) -> u64 {
+        self.0
+    }
+}
+
+/// Names local background work: a number that is free in the whole system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CommonHandle(NonZeroU32);
+
+impl CommonHandle {
+    /// The handle with that number.
+    #[must_use]
+    pub const fn new(instance: NonZeroU32) -> CommonHandle {
+        CommonHandle(instance)
+    }
+
+    /// The handle that has the number of this process, which is one way to find a free one.
+    #[must_use]
+    pub fn of_process() -> CommonHandle {
+        CommonHandle(NonZeroU32::new(std::process::id()).unwrap_or(NonZeroU32::MIN))
+    }
+
+    /// The handle as the kernel takes it.
+    #[must_use]
+    pub const fn raw(self) -> u64 {
+        kcov_remote_handle(KCOV_SUBSYSTEM_COMMON, self.0.get() as u64)
+    }
+}
+
+/// What background work to collect from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Remote {
+    area: Option<u32>,
+    global: Vec<GlobalHandle>,
+    common: Option<CommonHandle>,
+}
+
+impl Remote {
+    /// Nothing yet.
+    pub fn new() -> Remote {
+        Remote::default()
+    }
+
+    /// Adds global work, up to [`MAX_HANDLES`] handles.
+    pub fn global(mut self, handle: GlobalHandle) -> Remote {
+        self.global.push(handle);
+        self
+    }
+
+    /// Sets the handle of local work.
+    pub fn common(mut self, handle: CommonHandle) -> Remote {
+        self.common = Some(handle);
+        self
+    }
+
+    /// Sets how many words one section can collect, at least 2; what it collects beyond is dropped.
+    /// The default is the size of the device's buffer.
+    pub fn area_words(mut self, words: u32) -> Remote {
+        self.area = Some(words);
+        self
+    }
+
+    pub(super) fn has_unknown_subsystem(&self) -> bool {
+        self.global.iter().any(|handle| handle.subsystem() != Subsystem::USB)
+    }
+
+    pub(crate) fn argument(
+        &self,
+        mode: u32,
+        buffer_words: usize,
+    ) -> Result<kcov_remote_arg<MAX_HANDLES>, Error> {
+        let refuse = |kind| Err(Error::new(Operation::EnableRemote, kind));
+        let area = match self.area {
+            // A kernel allocates an area of size 0 with a warning, when a section starts.
+            Some(words @ (0 | 1)) => {
+                let error = Error::new(Operation::EnableRemote, ErrorKind::SizeOutOfLimits);
+                return Err(error.with_limits(words.into(), 2..=u32::MAX.into()));
+            }
+            Some(words) => words,
+            None => u32::try_from(buffer_words).unwrap_or(u32::MAX),
+        };
+        let mut handles = [0; MAX_HANDLES];
+        let Some(used) = handles.get_mut(..self.global.len()) else {
+            return refuse(ErrorKind::TooManyHandles);
+        };
+        for (raw, handle) in used.iter_mut().zip(&self.global) {
+            *raw = handle.0;
+        }
+        Ok(kcov_remote_arg {
+            trace_mode: mode,
+            area_size: area,
+            num_handles: self.global.len() as u32,
+            _pad: 0,
+            common_handle: self.common.map_or(0, CommonHandle::raw),
+            handles,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUS: GlobalHandle = GlobalHandle::usb(3);
+
+    #[test]
+    fn handles_are_packed_as_the_header_says() {
+        assert_eq!(BUS.raw(), 0x0100_0000_0000_0003);
+        assert_eq!(GlobalHandle::new(Subsystem::new(0xff), u32::MAX).raw(), 0xff00_0000_ffff_ffff);
+        assert_eq!(CommonHandle::new(NonZeroU32::MAX).raw(), 0xffff_ffff);
+        assert_eq!(CommonHandle::of_process().raw(), u64::from(std::process::id()));
+    }
+
+    #[test]
+    fn the_argument_counts_its_handles() {
+        let common = CommonHandle::new(NonZeroU32::MIN);
+        let remote = Remote::new().global(BUS).global(GlobalHandle::usb(4)).common(common);
+        let argument = remote.argument(1, 512).unwrap();
+        assert_eq!((argument.trace_mode, argument.area_size, argument.num_handles), (1, 512, 2));
+        assert_eq!(argument.common_handle, 1);
+        assert_eq!(argument.handles[..3], [0x0100_0000_0000_0003, 0x0100_0000_0000_0004, 0]);
+    }
+
+    #[test]
+    fn what_the_kernel_would_refuse_or_choke_on_is_refused() {
+        let many =
+            (0..257).fold(Remote::new(), |remote, bus| remote.global(GlobalHandle::usb(bus)));
+        assert_eq!(many.argument(0, 512).unwrap_err().kind(), ErrorKind::TooManyHandles);
+        for words in [0, 1] {
+            let error = Remote::new().area_words(words).argument(0, 512).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::SizeOutOfLimits);
+        }
+        assert_eq!(Remote::new().area_words(2).argument(0, 512).unwrap().area_size, 2);
+    }
+}
