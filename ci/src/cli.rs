@@ -136,15 +136,8 @@ pub struct GuestOptions {
     /// Boot this kernel; nothing is built
     #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "refresh", "jobs"])]
     pub kernel: Option<PathBuf>,
-    /// The kernel of netbsd targets; nobody else has one. For --all, where
-    /// --kernel would be the kernel of all
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "KCOV_VM_NETBSD_KERNEL",
-        hide_env_values = true,
-        conflicts_with = "kernel"
-    )]
+    /// The same for netbsd targets only, and so for --all
+    #[arg(long, value_name = "FILE", env = "KCOV_VM_NETBSD_KERNEL", hide_env_values = true)]
     pub netbsd_kernel: Option<PathBuf>,
     /// usr/lib of NetBSD's comp set, or a directory with that or with the
     /// packed set in it: what programs for netbsd targets are linked against

@@ -17,8 +17,9 @@ pub fn page(files: &[impl AsRef<Path>]) -> io::Result<String> {
     for file in files {
         let file = file.as_ref();
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let text = fs::read_to_string(file)
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
+        let text = fs::read_to_string(file).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", file.display()))
+        })?;
         targets.push((name, results(&text)));
     }
     Ok(render(&Claims::of_system(), &targets))

@@ -44,7 +44,9 @@ impl Comparison {
     /// a negative number of a small size is not sign-extended.
     ///
     /// When [`is_const`](Self::is_const), the first is the constant; for a `switch` it is the value
-    /// of the case and the second is the value that was switched on.
+    /// of the case and the second is the value that was switched on. A negative value of a case
+    /// comes as the compiler has stored it, which may be sign-extended: cut it to
+    /// [`operand_size`](Self::operand_size) before you compare it with the second.
     #[inline]
     #[must_use]
     #[doc(alias = "arg1")]

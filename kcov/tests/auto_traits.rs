@@ -1,6 +1,7 @@
 //! What may cross threads, decided at compile time.
 
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
+use kcov::remote::{linux, netbsd};
 use kcov::{Device, Error, ForkServer, Session, Status, Trace};
 
 const fn send_and_sync<T: Send + Sync>() {}
@@ -11,6 +12,8 @@ const _: () = {
     send_and_sync::<Trace<'_, TraceCmp>>();
     send_and_sync::<Trace<'_, AnyMode>>();
     send_and_sync::<ForkServer<'_, TracePc>>();
+    send_and_sync::<netbsd::Attachment<'_>>();
+    send_and_sync::<netbsd::RemoteSession<'_, TracePc>>();
     send_and_sync::<Error>();
     send_and_sync::<Status>();
 };
@@ -35,6 +38,8 @@ fn a_session_stays_in_its_thread() {
         <Session<'_, M> as NotSend<_>>::HOLDS && <Session<'_, M> as NotSync<_>>::HOLDS
     }
     assert!(check::<TracePc>() && check::<TraceCmp>() && check::<AnyMode>());
+    type Remote = linux::RemoteSession<'static, TracePc>;
+    assert!(<Remote as NotSend<_>>::HOLDS && <Remote as NotSync<_>>::HOLDS);
 }
 
 #[test]

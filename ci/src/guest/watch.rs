@@ -79,8 +79,8 @@ impl<'a> Watch<'a> {
         }
         let Some(trouble) = classify(line, self.expect.system) else { return };
         match trouble.kind {
-            TroubleKind::Panic => self.hurry(now + AFTER_PANIC),
-            kind if kind.is_fatal() => self.hurry(now + AFTER_FAULT),
+            TroubleKind::Oops => self.hurry(now + AFTER_FAULT),
+            kind if kind.is_fatal() => self.hurry(now + AFTER_PANIC),
             _ => {}
         }
         self.troubles.push((self.phase, trouble));

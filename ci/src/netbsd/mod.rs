@@ -56,13 +56,14 @@ impl Libraries {
         let std = match programs::require_std(TRIPLE) {
             Ok(()) => Std::Installed,
             Err(_) if has_std_sources() => Std::Compiled,
-            Err(error) => {
+            Err(Error::Unavailable(Unavailable { message, .. })) => {
                 let message = format!(
-                    "{error}; run `rustup target add {TRIPLE}`, or have it compiled: `rustup \
+                    "{message}; run `rustup target add {TRIPLE}`, or have it compiled: `rustup \
                      component add rust-src`"
                 );
                 return Err(Unavailable::new(Phase::Image, message).into());
             }
+            Err(error) => return Err(error),
         };
         programs::compile(program, TRIPLE, &linker.flags(), std)
     }
@@ -89,22 +90,19 @@ pub(crate) fn disc(kernel: &Path, release: &str, cache: &Cache) -> Result<Option
 
 /// Says how to get what was not given.
 pub(crate) fn given(kernel: bool, sysroot: bool) -> Result<()> {
-    let missing = match (kernel, sysroot) {
-        (true, true) => return Ok(()),
-        (false, true) => "--kernel FILE",
-        (true, false) => "--sysroot DIR",
-        (false, false) => "--kernel FILE --sysroot DIR",
-    };
-    Err(Error::NotGiven(format!(
-        "needs {missing}: a NetBSD/amd64 kernel with `options KCOV`, and usr/lib of the release's \
-         comp set; neither is downloaded or built here, see docs/netbsd-lane.md"
-    )))
+    let kernel = (!kernel).then_some("--kernel FILE (a NetBSD/amd64 kernel with `options KCOV`)");
+    let sysroot = (!sysroot).then_some("--sysroot DIR (usr/lib of the release's comp set)");
+    let missing: Vec<_> = [kernel, sysroot].into_iter().flatten().collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let missing = missing.join(" and ");
+    Err(Error::NotGiven(format!("needs {missing}; docs/netbsd-lane.md says how to get them")))
 }
 
 /// The file systems that a program finds mounted: type, place, and whether it
-/// can do without. The first one hides the job file.
-pub(crate) const MOUNTS: &[(&str, &str, bool)] =
-    &[("tmpfs", "/tmp", false), ("procfs", "/proc", true)];
+/// can do without. It hides the job file.
+pub(crate) const MOUNTS: &[(&str, &str, bool)] = &[("tmpfs", "/tmp", false)];
 
 /// Says why a guest could not run a program, if it could not.
 pub(crate) fn unfit(bytes: &[u8]) -> Option<&'static str> {

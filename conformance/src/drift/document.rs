@@ -36,7 +36,11 @@ pub fn pieces(document: &str) -> Vec<Piece> {
             block.push((number, line));
         }
     }
-    if literal { program(&block, &mut pieces) } else { prose(&block, &mut pieces) }
+    if literal {
+        program(&block, &mut pieces)
+    } else {
+        prose(&block, &mut pieces)
+    }
     pieces
 }
 

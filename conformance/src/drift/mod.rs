@@ -35,7 +35,8 @@ pub fn report(tree: &Path, out: &mut impl Write) -> io::Result<bool> {
         writeln!(out, "{drift}")?;
     }
     let (claims, pieces) = (claims.len(), pieces(&document).len());
-    let found = if drifts.is_empty() { "none has drifted".into() } else { drifts.len().to_string() };
+    let found =
+        if drifts.is_empty() { "none has drifted".into() } else { drifts.len().to_string() };
     writeln!(out, "Linux {version}: {claims} claims, {pieces} pieces of the document: {found}")?;
     Ok(drifts.is_empty())
 }

@@ -13,8 +13,10 @@ pub(crate) const ENOMEM: i32 = 12;
 pub(crate) const EACCES: i32 = 13;
 pub(crate) const EBUSY: i32 = 16;
 pub(crate) const EEXIST: i32 = 17;
+pub(crate) const ENODEV: i32 = 19;
 pub(crate) const EINVAL: i32 = 22;
 pub(crate) const ENOTTY: i32 = 25;
+pub(crate) const EOPNOTSUPP: i32 = 45;
 pub(crate) const ENOBUFS: i32 = 55;
 
 pub(crate) const ERRORS: &[Row] = &[
@@ -67,7 +69,21 @@ pub(crate) const ERRORS: &[Row] = &[
         errno: ENOTTY,
         kind: ErrorKind::NotKcov,
         help: "check the path: the file is not a kcov device",
-        source: "other files; the driver itself never gives ENOTTY",
+        source: "files and most drivers (sys/kern/sys_generic.c); this driver never gives it",
+    },
+    Row {
+        operation: Operation::SetSize,
+        errno: ENODEV,
+        kind: ErrorKind::NotKcov,
+        help: "check the path: the file is not a kcov device",
+        source: "drivers without requests (sys/sys/conf.h, noioctl)",
+    },
+    Row {
+        operation: Operation::SetSize,
+        errno: EOPNOTSUPP,
+        kind: ErrorKind::NotKcov,
+        help: "check the path: the file is not a kcov device",
+        source: "/dev/null and its like (sys/dev/mm.c)",
     },
     Row {
         operation: Operation::SetSize,

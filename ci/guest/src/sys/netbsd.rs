@@ -56,9 +56,8 @@ fn console_unit() -> io::Result<u32> {
     let old = ptr::from_mut(&mut device).cast::<c_void>();
     // SAFETY: the name ends with a zero, `old` is valid for `size` bytes, and
     // there is no new value.
-    let result = unsafe {
-        libc::sysctlbyname(c"kern.consdev".as_ptr(), old, &raw mut size, ptr::null(), 0)
-    };
+    let result =
+        unsafe { libc::sysctlbyname(c"kern.consdev".as_ptr(), old, &raw mut size, ptr::null(), 0) };
     if result == 0 { Ok(minor(device)) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -73,37 +72,23 @@ struct TmpfsArgs {
     root_mode: libc::mode_t,
 }
 
-/// `struct procfs_args` of `<miscfs/procfs/procfs.h>`.
-#[repr(C)]
-struct ProcfsArgs {
-    version: c_int,
-    flags: c_int,
-}
-
 /// Mounts a file system on a directory that exists.
 pub fn mount(point: &Mount) -> io::Result<()> {
-    match point.kind.as_str() {
-        "tmpfs" => mount_with(
-            point,
-            TmpfsArgs {
-                version: 1,
-                nodes_max: 0,
-                size_max: 0,
-                root_uid: 0,
-                root_gid: 0,
-                root_mode: 0o1777,
-            },
-        ),
-        "procfs" => mount_with(point, ProcfsArgs { version: 1, flags: 0 }),
-        _ => Err(io::ErrorKind::Unsupported.into()),
+    if point.kind != "tmpfs" {
+        return Err(io::ErrorKind::Unsupported.into());
     }
-}
-
-fn mount_with<T>(point: &Mount, mut arguments: T) -> io::Result<()> {
+    let mut arguments = TmpfsArgs {
+        version: 1,
+        nodes_max: 0,
+        size_max: 0,
+        root_uid: 0,
+        root_gid: 0,
+        root_mode: 0o1777,
+    };
     let kind = CString::new(point.kind.as_str())?;
     let target = CString::new(point.target.as_str())?;
     let data = ptr::from_mut(&mut arguments).cast::<c_void>();
-    let size = mem::size_of::<T>();
+    let size = mem::size_of_val(&arguments);
     // SAFETY: both strings end with a zero, `data` is valid for `size` bytes,
     // and all three outlive the call.
     let result = unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), 0, data, size) };
@@ -118,9 +103,8 @@ pub fn set(name: &str, value: &str) -> io::Result<()> {
     let size = mem::size_of::<c_int>();
     // SAFETY: the name ends with a zero, `new` is valid for `size` bytes, and
     // the old value, which is not asked for, may be null.
-    let result = unsafe {
-        libc::sysctlbyname(name.as_ptr(), ptr::null_mut(), ptr::null_mut(), new, size)
-    };
+    let result =
+        unsafe { libc::sysctlbyname(name.as_ptr(), ptr::null_mut(), ptr::null_mut(), new, size) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

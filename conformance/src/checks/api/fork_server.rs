@@ -9,7 +9,7 @@ checks! {
     parent_reads_what_the_child_did,
     child_that_ends_without_disabling,
     child_that_never_enables,
-    many_children,
+    many_children seconds(60),
     parent_stays_untraced,
 }
 

@@ -50,7 +50,9 @@ fn comparisons_of_one_call(cx: &Context) {
         let (first, second) = comparison.operands();
         let bits = 8 * comparison.operand_size() as u32;
         let fits = |operand: u64| operand.checked_shr(bits).unwrap_or(0) == 0;
-        assert!(fits(first) && fits(second), "{comparison:?}");
+        // A negative number of a switch's case is there as the compiler has stored it.
+        let case = comparison.is_const() && first >= u64::MAX << (bits - 1);
+        assert!((fits(first) || case) && fits(second), "{comparison:?}");
     }
 }
 

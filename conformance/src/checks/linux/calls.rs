@@ -6,11 +6,8 @@ use crate::errno::Errno;
 pub(crate) const MAGIC: u32 = 0x5bd1_e995;
 
 /// Cases of the switch that [`switch_over_argument`] reaches.
-pub(crate) const CASES: &[u64] = &[
-    libc::PR_SET_PDEATHSIG as u64,
-    libc::PR_SET_NAME as u64,
-    libc::PR_SET_NO_NEW_PRIVS as u64,
-];
+pub(crate) const CASES: &[u64] =
+    &[libc::PR_SET_PDEATHSIG as u64, libc::PR_SET_NAME as u64, libc::PR_SET_NO_NEW_PRIVS as u64];
 
 /// Another call than the usual one.
 pub(crate) fn seek_nowhere() {

@@ -2,7 +2,7 @@
 
 use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
-use crate::raw::{Gate, KCOV_TRACE_PC, call, pass_descriptor, thread};
+use crate::raw::{KCOV_TRACE_PC, call, thread};
 
 checks! {
     while_enabled_ends_with_the_thread,

@@ -1,8 +1,8 @@
 //! `KCOV_DISABLE`.
 
-use super::{COVER_SIZE, mapped, open, sized, while_other_is_enabled};
+use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, call, child, thread};
+use crate::raw::{KCOV_TRACE_PC, call};
 
 checks! {
     nonzero_argument_is_refused,

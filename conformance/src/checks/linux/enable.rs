@@ -1,8 +1,8 @@
 //! `KCOV_ENABLE`.
 
-use super::{COVER_SIZE, mapped, open, sized, while_other_is_enabled};
+use super::{COVER_SIZE, open, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, call, thread};
+use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, thread};
 
 checks! {
     enabled_remotely_is_refused needs(Remote),

@@ -1,10 +1,10 @@
 //! `mmap`.
 
-use super::{COVER_SIZE, index, mapped, mapped_page, open, sized};
+use super::{index, mapped_page, sized};
 use crate::check::{Context, checks};
 use crate::errno::{Errno, Result};
-use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_size, page_words};
-use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
+use crate::raw::{Device, Map, page_size, page_words};
+use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 
 checks! {

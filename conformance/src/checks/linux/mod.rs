@@ -16,9 +16,7 @@ mod size;
 mod thread;
 
 use crate::check::Check;
-use crate::checks::shared::{
-    COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized, while_other_is_enabled,
-};
+use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
 
 pub(crate) use size::GREATEST;
 

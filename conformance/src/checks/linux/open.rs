@@ -3,13 +3,13 @@
 use super::{open, sized};
 use crate::check::{Context, checks};
 use crate::errno::{Errno, Result};
-use crate::raw::{Device, KCOV_TRACE_PC, child, page_words};
+use crate::raw::{Device, child, page_words};
 use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::statfs::{DEBUGFS_MAGIC, statfs};
-use nix::unistd::{Uid, Whence, lseek, setuid};
+use nix::unistd::{Uid, setuid};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! `KCOV_INIT_TRACE`.
 
-use super::{COVER_SIZE, mapped, open, sized};
+use super::{COVER_SIZE, open};
 use crate::check::{Context, checks};
 use crate::errno::Errno;
-use crate::raw::{KCOV_TRACE_PC, call, page_words, with_console_off};
+use crate::raw::{KCOV_TRACE_PC, with_console_off};
 use kcov_sys::linux::{KCOV_INIT_TRACE_MIN, kcov_init_trace_max};
 
 checks! {

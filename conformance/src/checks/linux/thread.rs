@@ -1,6 +1,6 @@
 //! Threads: who is traced, and what a thread's end does.
 
-use super::{COVER_SIZE, mapped, sized, while_other_is_enabled};
+use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, Map, call, settled, thread};
 

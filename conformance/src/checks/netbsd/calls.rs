@@ -7,9 +7,9 @@ use std::os::fd::BorrowedFd;
 /// A number that no kernel compares anything with unless it is told to.
 pub(crate) const MAGIC: u32 = 0x5bd1_e995;
 
-/// Cases of the switch that [`switch_over_argument`] reaches: of the first one in fcntl(2).
+/// Cases of the switch that [`switch_over_argument`] reaches.
 pub(crate) const CASES: &[u64] =
-    &[libc::F_GETLK as u64, libc::F_SETLK as u64, libc::F_SETLKW as u64];
+    &[libc::F_DUPFD as u64, libc::F_GETFD as u64, libc::F_GETFL as u64];
 
 /// Another call than the usual one.
 pub(crate) fn seek_nowhere() {

@@ -2,9 +2,7 @@
 
 use super::{COVER_SIZE, mapped, open, sized};
 use crate::check::{Context, checks};
-use crate::raw::{
-    Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, call, child, thread,
-};
+use crate::raw::{Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, call, child, thread};
 use kcov_sys::netbsd::KCOV_IOC_ENABLE;
 use std::ptr::from_ref;
 

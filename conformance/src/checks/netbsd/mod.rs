@@ -17,9 +17,7 @@ mod size;
 mod thread;
 
 use crate::check::{Check, Context};
-use crate::checks::shared::{
-    COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized, while_other_is_enabled,
-};
+use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
 use crate::raw::{Device, Map};
 
 /// The system's word.

@@ -1,7 +1,7 @@
 //! Descriptors: closing, duplicating and passing them on.
 
+use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
-use super::{mapped, sized, COVER_SIZE};
 use crate::raw::{Gate, KCOV_TRACE_PC, call, pass_descriptor};
 
 checks! {

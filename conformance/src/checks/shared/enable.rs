@@ -1,7 +1,7 @@
 //! `KCOV_ENABLE`.
 
-use crate::check::{Context, checks};
 use super::{COVER_SIZE, mapped, open, sized, while_other_is_enabled};
+use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, call};
 
 checks! {

@@ -1,7 +1,7 @@
 //! `mmap`.
 
-use crate::check::{Context, checks};
 use super::{COVER_SIZE, index, mapped, mapped_page, open, sized};
+use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words};
 use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;

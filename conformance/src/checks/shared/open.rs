@@ -1,7 +1,7 @@
 //! Opening the file, and what it offers as a file.
 
-use crate::check::{Context, checks};
 use super::{open, sized};
+use crate::check::{Context, checks};
 use crate::errno::Errno;
 use crate::raw::{Device, KCOV_TRACE_PC, page_words};
 use nix::fcntl::OFlag;

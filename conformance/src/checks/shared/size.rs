@@ -1,7 +1,7 @@
 //! `KCOV_INIT_TRACE`.
 
-use crate::check::{Context, checks};
 use super::{COVER_SIZE, mapped, open, sized};
+use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, call, page_words};
 use crate::system::GREATEST;
 

@@ -1,7 +1,7 @@
 //! Threads: who is traced, and what a thread's end does.
 
-use crate::check::{Context, checks};
 use super::{mapped, while_other_is_enabled};
+use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, Map, call, settled, thread};
 
 checks! {

@@ -68,3 +68,15 @@ pub fn with_console_off<T>(body: impl FnOnce() -> T) -> T {
     console(ON);
     value
 }
+
+/// Whether this process has a thread whose name begins like that, and it sleeps.
+#[must_use]
+pub fn sleeping_thread(name: &str) -> bool {
+    let threads = std::fs::read_dir("/proc/self/task").expect("the threads");
+    threads.flatten().any(|thread| {
+        // A thread may end meanwhile.
+        let Ok(stat) = std::fs::read_to_string(thread.path().join("stat")) else { return false };
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);
+        stat.contains(&format!("({name}")) && state == Some(b'S')
+    })
+}

@@ -3,15 +3,19 @@
 //! Words are those of a 64-bit kernel, and so are the request numbers, whatever this program is
 //! compiled for.
 
+mod gadget;
 mod helpers;
 mod probe;
 mod symbols;
 mod uring;
+mod vhost;
 
-pub use helpers::{Remote, with_console_off};
+pub use gadget::Gadget;
+pub use helpers::{Remote, sleeping_thread, with_console_off};
 pub use probe::probe;
 pub use symbols::{Symbols, symbols};
 pub use uring::Ring;
+pub use vhost::Vhost;
 
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};

@@ -1,12 +1,13 @@
-//! A ring of io_uring with a kernel thread that polls for submissions.
+//! Rings of io_uring, whose kernel threads work on behalf of the process that made them.
 //!
-//! That thread runs one section that is marked for remote collection per turn, on behalf of the
-//! process that made the ring. The only operation submitted here is the one that does nothing:
-//! it is all zeroes, as is fresh memory of a ring, so submitting it is advancing the tail.
+//! A thread that polls for submissions runs one section that is marked for remote collection per
+//! turn. It is given the operation that does nothing: that is all zeroes, as is fresh memory of a
+//! ring, so submitting it is advancing the tail. A worker, which takes operations that may block,
+//! runs one section per operation.
 
 use crate::errno::{Errno, Result};
 use crate::raw::{Map, wait_for};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::time::Duration;
 
 /// `struct io_sqring_offsets` and `struct io_cqring_offsets`, as far as they are alike.
@@ -38,6 +39,16 @@ const _: () = assert!(size_of::<Params>() == 120);
 
 const IORING_SETUP_SQPOLL: u32 = 1 << 1;
 const IORING_ENTER_SQ_WAKEUP: u32 = 1 << 1;
+const IORING_OFF_SQES: i64 = 0x1000_0000;
+/// Copies from one pipe to another. Always left to a worker.
+const IORING_OP_TEE: u8 = 33;
+
+/// Where `struct io_uring_sqe` has what that operation needs: its number, and as the descriptor
+/// the pipe that is written; the length; the pipe that is read.
+const OPCODE: usize = 0;
+const FD: usize = 4;
+const LEN: usize = 24;
+const SPLICE_FD_IN: usize = 44;
 
 /// A ring of one entry; its thread ends with it.
 #[derive(Debug)]
@@ -51,10 +62,18 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Makes a ring. Its thread sleeps when there has been nothing to do for a millisecond.
+    /// Makes a ring with a thread of its own, which sleeps when there has been nothing to do for
+    /// a millisecond.
     pub fn new() -> Result<Ring> {
-        let mut params =
-            Params { flags: IORING_SETUP_SQPOLL, sq_thread_idle: 1, ..Params::default() };
+        Ring::with(Params { flags: IORING_SETUP_SQPOLL, sq_thread_idle: 1, ..Params::default() })
+    }
+
+    /// Makes a ring that has no thread before a worker is needed.
+    pub fn without_thread() -> Result<Ring> {
+        Ring::with(Params::default())
+    }
+
+    fn with(mut params: Params) -> Result<Ring> {
         let address = std::ptr::from_mut(&mut params);
         // SAFETY: the structure has the size that the kernel reads and writes, and outlives
         // the call.
@@ -80,18 +99,48 @@ impl Ring {
     ///
     /// If that takes it very long.
     pub fn work(&self) {
-        let done = self.map.load32(self.cq_tail);
+        self.submit(0, IORING_ENTER_SQ_WAKEUP);
+        self.complete();
+    }
+
+    /// Has a worker copy a byte from one pipe to another, for which it waits if there is none.
+    ///
+    /// Returns as soon as that is submitted; [`Ring::complete`] is to be called once it can be
+    /// done.
+    pub fn copy_byte(&self, from: &impl AsFd, to: &impl AsFd) {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let bytes = crate::raw::page_size();
+        let entries = Map::new(&self.fd, bytes, IORING_OFF_SQES, prot, libc::MAP_SHARED);
+        let entry = entries.expect("the entries are mapped");
+        let number = |fd: &dyn AsFd| u32::try_from(fd.as_fd().as_raw_fd()).expect("a descriptor");
+        entry.store32(OPCODE, u32::from_ne_bytes([IORING_OP_TEE, 0, 0, 0]));
+        entry.store32(FD, number(to));
+        entry.store32(LEN, 1);
+        entry.store32(SPLICE_FD_IN, number(from));
+        self.submit(1, 0);
+    }
+
+    /// Submits the one entry.
+    fn submit(&self, number: u32, flags: u32) {
         let submitted = self.map.load32(self.sq_tail);
         self.map.store32(self.sq_tail, submitted.wrapping_add(1));
         let fd = self.fd.as_raw_fd();
         let nothing = std::ptr::null::<libc::sigset_t>();
-        let wake = IORING_ENTER_SQ_WAKEUP;
         // SAFETY: without a signal mask no memory is passed.
         let returned =
-            unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, 0, 0, wake, nothing, 0) };
-        Errno::check(returned).expect("the thread is woken");
+            unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, number, 0, flags, nothing, 0) };
+        Errno::check(returned).expect("the entry is submitted");
+    }
+
+    /// Waits until what was submitted is done.
+    ///
+    /// # Panics
+    ///
+    /// If that takes very long.
+    pub fn complete(&self) {
+        let done = self.map.load32(self.cq_head);
         let worked = wait_for(Duration::from_secs(5), || self.map.load32(self.cq_tail) != done);
-        assert!(worked, "the ring's thread does not work");
+        assert!(worked, "the ring's work is not done");
         self.map.store32(self.cq_head, self.map.load32(self.cq_tail));
     }
 }

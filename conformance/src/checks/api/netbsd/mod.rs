@@ -12,5 +12,4 @@ pub const REGISTRY: (&str, &str) =
     ("api-netbsd.toml", include_str!("../../../../claims/api-netbsd.toml"));
 
 /// The checks, by topic.
-pub const CHECKS: &[&[Check]] =
-    &[device::CHECKS, session::CHECKS, remote::CHECKS, status::CHECKS];
+pub const CHECKS: &[&[Check]] = &[device::CHECKS, session::CHECKS, remote::CHECKS, status::CHECKS];

@@ -37,7 +37,7 @@ fn node_without_driver(_: &Context) {
 fn no_permission(_: &Context) {
     let file = path("closed");
     std::fs::write(&file, "").expect("a file");
-    std::fs::set_permissions(&file, Permissions::from_mode(0)).expect("its mode");
+    std::fs::set_permissions(&file, Permissions::from_mode(0o000)).expect("its mode");
     let status = child(|| {
         if Uid::current().is_root() {
             setuid(Uid::from_raw(32767)).expect("another user");

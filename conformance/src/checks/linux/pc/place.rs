@@ -1,5 +1,5 @@
-//! Which code the records name. Compared with the kernel's own symbols, so only where the kernel
-//! runs at the addresses that it is linked for.
+//! Which code the records name. Compared with the kernel's own symbols, at the addresses that it
+//! was linked for: that is what records are, also if the kernel was loaded elsewhere.
 
 use super::super::calls::seek_nowhere;
 use crate::check::{Context, checks};
@@ -9,10 +9,10 @@ use crate::system::mapped;
 use std::time::{Duration, Instant};
 
 checks! {
-    records_are_in_kernel_code needs(FixedText),
-    records_name_the_called_function needs(FixedText),
-    interrupts_add_nothing needs(FixedText),
-    scheduler_and_locks_add_nothing needs(FixedText),
+    records_are_in_kernel_code needs(TextAddresses),
+    records_name_the_called_function needs(TextAddresses),
+    interrupts_add_nothing needs(TextAddresses),
+    scheduler_and_locks_add_nothing needs(TextAddresses),
 }
 
 fn records_are_in_kernel_code(cx: &Context) {

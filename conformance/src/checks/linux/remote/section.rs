@@ -1,20 +1,32 @@
-//! What background work adds, with the kernel thread of an io_uring ring as its example.
+//! What background work adds. The examples are the worker of a vhost device, the kernel threads of
+//! io_uring rings, and the hub driver of a USB bus.
 
-use super::common;
+use super::{common, usb};
 use crate::check::{Context, checks};
-use crate::raw::{Child, Device, KCOV_TRACE_CMP, Map, Remote, Ring, child, settled, wait_for};
+use crate::raw::{
+    Child, Device, Gadget, KCOV_TRACE_CMP, Map, Remote, Ring, Vhost, child, settled,
+    sleeping_thread, symbols, wait_for,
+};
 use crate::system::{index, mapped, mapped_page};
+use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
+use std::io::Write as _;
 use std::time::Duration;
 
 checks! {
+    global_task_is_collected needs(Remote, Usb, TextAddresses) seconds(30),
+    soft_interrupt_is_collected needs(Remote, Usb, TextAddresses) seconds(30),
+    handles_of_both_kinds_feed_one_buffer needs(Remote, Usb, Vhost, TextAddresses) seconds(30),
     common_handle_collects_local_work needs(Remote, IoUring),
-    sections_append needs(Remote, IoUring),
+    vhost_worker_is_collected needs(Remote, Vhost, TextAddresses),
+    vhost_owned_before_is_not_collected needs(Remote, Vhost),
+    sections_append needs(Remote, Vhost),
     records_are_those_of_the_mode needs(Remote, IoUring, Comparisons),
     work_begun_before_is_not_collected needs(Remote, IoUring),
-    disable_stops_it needs(Remote, IoUring),
-    other_processes_work_is_not_collected needs(Remote, IoUring),
-    forked_child_inherits_common_handle needs(Remote, IoUring),
-    full_buffer_stays_full needs(Remote, IoUring),
+    disable_stops_it needs(Remote, Vhost),
+    running_while_disabled_is_discarded needs(Remote, IoUring),
+    other_processes_work_is_not_collected needs(Remote, Vhost),
+    forked_child_inherits_common_handle needs(Remote, Vhost),
+    full_buffer_stays_full needs(Remote, Vhost),
 }
 
 fn enabled(cx: &Context) -> (Device, Map) {
@@ -27,10 +39,71 @@ fn ring() -> Ring {
     Ring::new().expect("a ring")
 }
 
+fn vhost() -> Vhost {
+    Vhost::new().expect("a device that this process owns")
+}
+
+/// The handle of the bus that a gadget is on.
+fn bus() -> u64 {
+    kcov_remote_handle(KCOV_SUBSYSTEM_USB, Gadget::bus())
+}
+
 /// Waits until there is more than that many records: what a section has collected is seen when
 /// it ends, which may be after its work is done.
 fn grows_beyond(map: &Map, count: u64) -> bool {
     wait_for(Duration::from_secs(5), || map.count() > count)
+}
+
+/// The records behind the first `before`.
+fn since(map: &Map, before: u64) -> Vec<u64> {
+    map.copy(1 + index(before), index(map.count() - before))
+}
+
+/// Waits until a section of the hub driver has ended, which its own function is the start of.
+fn hub_is_recorded(map: &Map) -> bool {
+    let symbols = symbols();
+    wait_for(Duration::from_secs(20), || symbols.any_in("hub_event", &since(map, 0)))
+}
+
+fn global_task_is_collected(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.remote_enable(&Remote::of(bus())).expect("enabled");
+    let gadget = Gadget::connect().expect("a device is connected");
+    // The driver is at work, and gives up when the device is gone.
+    gadget.asked();
+    drop(gadget);
+    assert!(hub_is_recorded(&map), "{} records, none of the hub driver", map.count());
+}
+
+fn soft_interrupt_is_collected(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.remote_enable(&Remote::of(bus())).expect("enabled");
+    let gadget = Gadget::connect().expect("a device is connected");
+    let asked = gadget.asked();
+    // Until the driver asks again it is in one and the same section, which is not seen before it
+    // ends: what is added meanwhile is what the answer's interrupts have done.
+    let before = settled(&map);
+    gadget.answer(asked);
+    assert!(grows_beyond(&map, before), "the answer adds nothing");
+    gadget.asked();
+    let (symbols, added) = (symbols(), since(&map, before));
+    assert!(!symbols.any_in("hub_event", &added), "the driver's section has not ended");
+    assert!(symbols.any_in("usb_api_blocking_completion", &added), "{added:x?}");
+    drop(gadget);
+    // Or the next check finds the driver at work.
+    assert!(hub_is_recorded(&map));
+}
+
+fn handles_of_both_kinds_feed_one_buffer(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let handles = vec![usb(1), bus(), usb(2)];
+    device.remote_enable(&Remote { handles, ..Remote::common(common()) }).expect("enabled");
+    vhost().work();
+    let gadget = Gadget::connect().expect("a device is connected");
+    gadget.asked();
+    drop(gadget);
+    assert!(hub_is_recorded(&map), "nothing of the bus");
+    assert!(symbols().any_in("handle_tx_kick", &since(&map, 0)), "nothing of the worker");
 }
 
 fn common_handle_collects_local_work(cx: &Context) {
@@ -41,16 +114,30 @@ fn common_handle_collects_local_work(cx: &Context) {
     assert!(map.load(1) >= 4096, "an address: {:#x}", map.load(1));
 }
 
+fn vhost_worker_is_collected(cx: &Context) {
+    let (_device, map) = enabled(cx);
+    vhost().work();
+    assert!(symbols().any_in("handle_tx_kick", &since(&map, 0)), "nothing of the worker");
+}
+
+fn vhost_owned_before_is_not_collected(cx: &Context) {
+    let early = vhost();
+    let (_device, map) = enabled(cx);
+    early.work();
+    assert_eq!(settled(&map), 0);
+    vhost().work();
+    assert!(map.count() > 0, "the work of a device that is owned now is collected");
+}
+
 fn sections_append(cx: &Context) {
     let (_device, map) = enabled(cx);
-    // The thread's first turn is a section, before there is work: a short one, unlike those that
-    // follow work, which go on until the thread sleeps and may fill the buffer.
-    let ring = ring();
-    assert!(grows_beyond(&map, 0));
+    let vhost = vhost();
+    vhost.work();
     let count = settled(&map);
+    assert!(count > 0);
     let early = map.copy(1, index(count));
-    ring.work();
-    assert!(grows_beyond(&map, count), "a later section adds to it");
+    vhost.work();
+    assert!(map.count() > count, "a later section adds to it");
     assert_eq!(map.copy(1, index(count)), early, "behind the earlier ones");
     assert_ne!(map.load(1 + index(count)), 0);
 }
@@ -78,13 +165,35 @@ fn work_begun_before_is_not_collected(cx: &Context) {
 
 fn disable_stops_it(cx: &Context) {
     let (device, map) = enabled(cx);
-    let ring = ring();
-    ring.work();
-    assert!(grows_beyond(&map, 0));
+    let vhost = vhost();
+    vhost.work();
+    assert!(map.count() > 0);
     device.disable().expect("disabled");
     map.reset();
-    ring.work();
+    vhost.work();
     assert_eq!(settled(&map), 0);
+}
+
+fn running_while_disabled_is_discarded(cx: &Context) {
+    let (device, map) = enabled(cx);
+    let ring = Ring::without_thread().expect("a ring");
+    let pipe = || nix::unistd::pipe().expect("a pipe");
+    let ((from, source), (_sink, to)) = (pipe(), pipe());
+    ring.copy_byte(&from, &to);
+    // A worker that has just been made has work, and nothing to sleep for but the byte.
+    let blocked = || sleeping_thread("iou-wrk-");
+    assert!(wait_for(Duration::from_secs(5), blocked), "a worker waits for the byte");
+    assert_eq!(settled(&map), 0, "its section has not ended");
+
+    device.disable().expect("disabled");
+    device.remote_enable(&Remote::common(common())).expect("enabled again");
+    std::fs::File::from(source).write_all(b"x").expect("the byte");
+    ring.complete();
+    assert_eq!(settled(&map), 0, "of the section that was running then");
+    // The byte is still there.
+    ring.copy_byte(&from, &to);
+    ring.complete();
+    assert!(grows_beyond(&map, 0), "of a section that began afterwards");
 }
 
 fn other_processes_work_is_not_collected(cx: &Context) {
@@ -92,7 +201,7 @@ fn other_processes_work_is_not_collected(cx: &Context) {
     // Forked before the handle is set, which it would inherit.
     let other: Child<()> = Child::start(|| {
         assert!(wait_for(Duration::from_secs(5), || map.load(1) == 1), "the parent is enabled");
-        ring().work();
+        vhost().work();
     });
     device.remote_enable(&Remote::common(common())).expect("enabled");
     map.store(1, 1);
@@ -102,25 +211,25 @@ fn other_processes_work_is_not_collected(cx: &Context) {
 
 fn forked_child_inherits_common_handle(cx: &Context) {
     let (_device, map) = enabled(cx);
-    child(|| ring().work());
-    assert!(grows_beyond(&map, 0));
+    child(|| vhost().work());
+    assert!(map.count() > 0);
 }
 
 fn full_buffer_stays_full(cx: &Context) {
     let (device, map) = mapped_page(cx);
     device.remote_enable(&Remote::common(common())).expect("enabled");
-    let ring = ring();
+    let vhost = vhost();
     let full = map.words() as u64 - 1;
     for _ in 0..map.words() {
         if map.count() == full {
             break;
         }
-        ring.work();
+        vhost.work();
     }
     assert_eq!(settled(&map), full);
     assert_ne!(map.load(map.words() - 1), 0, "the last word holds a record");
     let words = map.copy(0, map.words());
-    ring.work();
+    vhost.work();
     assert_eq!(settled(&map), full);
     assert_eq!(map.copy(0, map.words()), words);
 }

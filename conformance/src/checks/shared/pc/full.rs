@@ -1,7 +1,7 @@
 //! The buffer's end, and counts that user space stores.
 
-use crate::check::{Context, checks};
 use super::SENTINEL;
+use crate::check::{Context, checks};
 use crate::checks::shared::{index, mapped_of, mapped_page, mark};
 use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_words};
 

@@ -1,0 +1,129 @@
+//! A USB device played by this program, on the bus of a host controller that is a driver only.
+//!
+//! The kernel's hub driver works for that bus in a section that is marked for remote collection,
+//! from the connection until the device is set up or has failed. Each answer of the device
+//! reaches it through a soft interrupt, which is marked too.
+
+use crate::errno::{Errno, Result};
+use nix::fcntl::OFlag;
+use nix::sys::stat::Mode;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::PathBuf;
+
+/// `struct usb_raw_init`.
+#[repr(C)]
+struct Init {
+    driver: [u8; 128],
+    device: [u8; 128],
+    speed: u8,
+}
+
+/// `struct usb_raw_event` with room for what a control request consists of.
+#[repr(C)]
+struct Event {
+    kind: u32,
+    length: u32,
+    data: [u8; 8],
+}
+
+/// `struct usb_raw_ep_io` with room for a device descriptor.
+#[repr(C)]
+struct Transfer {
+    endpoint: u16,
+    flags: u16,
+    length: u32,
+    data: [u8; 18],
+}
+
+const LETTER: u32 = b'U' as u32;
+const USB_RAW_IOCTL_INIT: libc::Ioctl = libc::_IOW::<Init>(LETTER, 0);
+const USB_RAW_IOCTL_RUN: libc::Ioctl = libc::_IO(LETTER, 1);
+// The numbers are made with the sizes of the structures without their data.
+const USB_RAW_IOCTL_EVENT_FETCH: libc::Ioctl = libc::_IOR::<[u32; 2]>(LETTER, 2);
+const USB_RAW_IOCTL_EP0_WRITE: libc::Ioctl = libc::_IOW::<[u32; 2]>(LETTER, 3);
+const USB_RAW_EVENT_CONTROL: u32 = 2;
+const USB_SPEED_HIGH: u8 = 3;
+
+/// A device of no class in its own right, with packets of 64 bytes and one configuration.
+const DESCRIPTOR: [u8; 18] = [18, 1, 0, 2, 0, 0, 0, 64, 0x4b, 0x63, 1, 0, 0, 1, 0, 0, 0, 1];
+
+/// A connected device. It is unplugged when it is dropped.
+#[derive(Debug)]
+pub struct Gadget {
+    fd: OwnedFd,
+}
+
+impl Gadget {
+    /// Opens the interface. Nothing is connected.
+    pub fn open() -> Result<OwnedFd> {
+        let flags = OFlag::O_RDWR | OFlag::O_CLOEXEC;
+        Ok(nix::fcntl::open("/dev/raw-gadget", flags, Mode::empty())?)
+    }
+
+    /// The number of the bus.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[must_use]
+    pub fn bus() -> u64 {
+        let hub = root_hub();
+        let name = hub.file_name().expect("a name").to_string_lossy();
+        name.trim_start_matches("usb").parse().expect("the bus has a number")
+    }
+
+    /// Connects the device, when the hub driver has done with an earlier one.
+    pub fn connect() -> Result<Gadget> {
+        // Whoever asks for this has to wait until the driver is not busy with the hub.
+        let idle = std::fs::read_to_string(root_hub().join("bConfigurationValue"));
+        idle.expect("the hub has a configuration");
+        let gadget = Gadget { fd: Gadget::open()? };
+        let mut init = Init { driver: [0; 128], device: [0; 128], speed: USB_SPEED_HIGH };
+        init.driver[..9].copy_from_slice(b"dummy_udc");
+        init.device[..11].copy_from_slice(b"dummy_udc.0");
+        gadget.request(USB_RAW_IOCTL_INIT, &mut init)?;
+        gadget.request(USB_RAW_IOCTL_RUN, std::ptr::null_mut::<u8>())?;
+        Ok(gadget)
+    }
+
+    /// Waits until the host asks for a descriptor, and returns how long it may be.
+    ///
+    /// # Panics
+    ///
+    /// If the host asks for something else.
+    pub fn asked(&self) -> u16 {
+        loop {
+            let mut event = Event { kind: 0, length: 8, data: [0; 8] };
+            self.request(USB_RAW_IOCTL_EVENT_FETCH, &mut event).expect("an event");
+            if event.kind == USB_RAW_EVENT_CONTROL {
+                let [kind, request, _, descriptor, _, _, low, high] = event.data;
+                assert_eq!([kind, request, descriptor], [0x80, 6, 1], "get the descriptor");
+                return u16::from_le_bytes([low, high]);
+            }
+        }
+    }
+
+    /// Gives the host the descriptor, or the part of it that it has asked for.
+    pub fn answer(&self, asked: u16) {
+        let length = DESCRIPTOR.len().min(asked.into());
+        let length = u32::try_from(length).expect("a length");
+        let mut transfer = Transfer { endpoint: 0, flags: 0, length, data: DESCRIPTOR };
+        self.request(USB_RAW_IOCTL_EP0_WRITE, &mut transfer).expect("the answer is sent");
+    }
+
+    fn request<T>(&self, number: libc::Ioctl, argument: *mut T) -> Result<()> {
+        // SAFETY: the argument is what the request reads and writes, or null where there is none.
+        let returned = unsafe { libc::ioctl(self.fd.as_raw_fd(), number, argument) };
+        Errno::check(returned).map(drop)
+    }
+}
+
+/// The directory of the bus's root hub.
+fn root_hub() -> PathBuf {
+    let controller = std::fs::read_dir("/sys/devices/platform/dummy_hcd.0").expect("a controller");
+    let named = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("usb"))
+    };
+    let found = controller.map(|entry| entry.expect("an entry").path()).find(named);
+    found.expect("the controller has a bus")
+}
