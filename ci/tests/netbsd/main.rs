@@ -1,0 +1,150 @@
+//! The NetBSD lane as far as it goes without NetBSD: what is refused, and, with
+//! the feature `guest-tests`, what is made of what a guest says.
+
+mod elf;
+#[cfg(feature = "guest-tests")]
+mod guest;
+
+use elf::{KERNEL, elf};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+struct Vm(tempfile::TempDir);
+
+impl Vm {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    fn write(&self, name: &str, content: &[u8]) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
+        fs::write(&path, content).expect("a file");
+        path
+    }
+
+    fn kernel(&self) -> PathBuf {
+        self.write("netbsd", &elf(KERNEL, &[]))
+    }
+
+    /// A program that a NetBSD guest could run.
+    fn program(&self) -> PathBuf {
+        self.write("program", &elf(0x40_0000, &[]))
+    }
+
+    fn sysroot(&self, without: &str) -> PathBuf {
+        for name in
+            ["crt0.o", "crti.o", "crtn.o", "libc.a", "libm.a", "libpthread.a", "libgcc_eh.a"]
+        {
+            if name != without {
+                self.write(&format!("sysroot/usr/lib/{name}"), b"");
+            }
+        }
+        self.0.path().join("sysroot")
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
+        command.env("KCOV_VM_CACHE", self.0.path().join("cache")).args(words);
+        for name in ["KCOV_VM_NETBSD_KERNEL", "KCOV_VM_NETBSD_SYSROOT"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// Executes a program in a guest, which must not come to that.
+    #[track_caller]
+    fn refuses(&self, status: i32, options: &[(&str, &Path)], program: &Path, words: &[&str]) {
+        let mut command = self.command(&["exec", "netbsd"]);
+        for (option, value) in options {
+            command.arg(option).arg(value);
+        }
+        refuses(command.arg("--").arg(program), status, words);
+    }
+}
+
+/// One line says why.
+#[track_caller]
+fn refuses(command: &mut Command, status: i32, words: &[&str]) {
+    let output = command.output().expect("kcov-vm starts");
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(status), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "`{word}` is not in: {stderr}");
+    }
+}
+
+#[test]
+fn what_only_the_user_has_is_asked_for() {
+    let vm = Vm::new();
+    let (program, kernel, sysroot) = (vm.program(), vm.kernel(), vm.sysroot(""));
+    let page = "docs/netbsd-lane.md";
+    vm.refuses(69, &[], &program, &["netbsd: not run", "--kernel FILE", "--sysroot DIR", page]);
+    vm.refuses(69, &[("--kernel", &kernel)], &program, &["--sysroot DIR", page]);
+    vm.refuses(69, &[("--sysroot", &sysroot)], &program, &["--kernel FILE", page]);
+    assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page).is_file());
+    refuses(&mut vm.command(&["build", "netbsd"]), 69, &["netbsd: not run", page]);
+}
+
+#[test]
+fn a_test_without_a_kernel_is_not_run_and_no_pass() {
+    let vm = Vm::new();
+    let output = vm.command(&["test", "netbsd"]).output().expect("kcov-vm starts");
+    let stdout = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(69), "{stdout}");
+    assert!(stdout.contains("netbsd: not run: needs --kernel FILE"), "{stdout}");
+    assert!(!stdout.contains("passed"), "{stdout}");
+}
+
+#[test]
+fn the_command_line_is_checked() {
+    let vm = Vm::new();
+    let (program, kernel, sysroot) = (vm.program(), vm.kernel(), vm.sysroot(""));
+    let given: [(&str, &Path); 2] = [("--kernel", &kernel), ("--sysroot", &sysroot)];
+    let none = Path::new("/none");
+    vm.refuses(2, &[("--sysroot", none)], &program, &["--sysroot /none"]);
+    vm.refuses(2, &[("--netbsd-kernel", none)], &program, &["--kernel /none"]);
+    let with = |option, value| [&given[..], &[(option, Path::new(value))]].concat();
+    vm.refuses(2, &with("--abi", "8"), &program, &["--abi 8: netbsd has 10, 9"]);
+    vm.refuses(2, &with("--declare", "a b"), &program, &["--declare a b"]);
+    // A program for another system, and how to build it for this one.
+    let own = Path::new(env!("CARGO_BIN_EXE_kcov-vm"));
+    let words = ["is not a program for NetBSD", "netbsd-ld", "--target x86_64-unknown-netbsd"];
+    vm.refuses(2, &given, own, &words);
+}
+
+#[test]
+fn other_files_than_kernels_are_refused() {
+    let vm = Vm::new();
+    let (program, kernel, sysroot) = (vm.program(), vm.kernel(), vm.sysroot(""));
+    let refuses = |kernel: &Path, words: &[&str]| {
+        let given: [(&str, &Path); 2] = [("--kernel", kernel), ("--sysroot", &sysroot)];
+        vm.refuses(69, &given, &program, words);
+    };
+    let own = Path::new(env!("CARGO_BIN_EXE_kcov-vm"));
+    refuses(own, &["netbsd: kernel: ", "is not a NetBSD/amd64 kernel"]);
+    refuses(&program, &["netbsd: kernel: ", "is a NetBSD program"]);
+    let given: [(&str, &Path); 3] =
+        [("--kernel", &kernel), ("--sysroot", &sysroot), ("--abi", Path::new("9"))];
+    vm.refuses(69, &given, &program, &["is of NetBSD 10.99.12", "`9.`", "--declare-release"]);
+}
+
+#[test]
+fn an_incomplete_sysroot_is_refused() {
+    let vm = Vm::new();
+    let (program, kernel) = (vm.program(), vm.kernel());
+    let sysroot = vm.sysroot("libc.a");
+    let given: [(&str, &Path); 2] = [("--kernel", &kernel), ("--sysroot", &sysroot)];
+    vm.refuses(69, &given, &program, &["netbsd: image: --sysroot", "lacks libc.a;", "comp.tar.xz"]);
+}
+
+#[test]
+fn missing_tools_are_named() {
+    let vm = Vm::new();
+    let (kernel, sysroot) = (vm.kernel(), vm.sysroot(""));
+    let mut command = vm.command(&["exec", "netbsd", "--kernel"]);
+    command.arg(kernel).arg("--sysroot").arg(sysroot).arg("--").arg(vm.program());
+    refuses(command.env("PATH", ""), 69, &["netbsd: image: ", "makefs", "apt-get install"]);
+}
