@@ -61,9 +61,8 @@ impl Kernel {
 
 /// This program, to be executed again.
 pub fn this_program() -> std::io::Result<PathBuf> {
-    // Resolved by the kernel on Linux, so it holds even where the file has been replaced.
-    let link = PathBuf::from("/proc/self/exe");
-    if link.exists() { Ok(link) } else { std::env::current_exe() }
+    // Not the link in /proc: NetBSD lets it be read and not be executed.
+    std::env::current_exe()
 }
 
 #[cfg(test)]

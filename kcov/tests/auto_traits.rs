@@ -39,7 +39,7 @@ fn a_session_stays_in_its_thread() {
     }
     assert!(check::<TracePc>() && check::<TraceCmp>() && check::<AnyMode>());
     type Remote = linux::RemoteSession<'static, TracePc>;
-    assert!(<Remote as NotSend<_>>::HOLDS && <Remote as NotSync<_>>::HOLDS);
+    const { assert!(<Remote as NotSend<_>>::HOLDS && <Remote as NotSync<_>>::HOLDS) };
 }
 
 #[test]

@@ -37,9 +37,9 @@ pub fn pieces(document: &str) -> Vec<Piece> {
         }
     }
     if literal {
-        program(&block, &mut pieces)
+        program(&block, &mut pieces);
     } else {
-        prose(&block, &mut pieces)
+        prose(&block, &mut pieces);
     }
     pieces
 }
