@@ -6,7 +6,7 @@ use crate::checks;
 use crate::claims::{Claims, Status};
 use crate::declare::{ABSENT, Declaration, Feature};
 use crate::report::Format;
-use crate::{differences, drift};
+use crate::{differences, drift, systems};
 use lexopt::{Arg, Parser, ValueExt as _};
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -28,6 +28,7 @@ Usage: kcov-conformance <command>
       --time-limit S     seconds that a check may take
   drift --source DIR compares the registry with a source tree of the system
   differences FILE... a page on how the kernels of these snapshots differ
+  systems            a page on how Linux and NetBSD differ
   help               this text
 
 Exit status: 0 all passed, 1 some failed, 2 wrong command line, 69 no verdict.";
@@ -100,6 +101,7 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
             io::stdout().write_all(page.as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
+        "systems" => nothing_more(parser, || write!(io::stdout(), "{}", systems::page())),
         "help" => nothing_more(parser, || writeln!(io::stdout(), "{USAGE}")),
         // What the suite says to itself.
         "check" => {

@@ -17,6 +17,7 @@ pub mod kernel;
 pub mod raw;
 pub mod report;
 pub mod runner;
+pub mod systems;
 
 // The one switch between systems. Each offers the same names: in `raw` the calls and probes, in
 // `checks` the checks, the registries and the system's word.

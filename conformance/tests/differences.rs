@@ -1,4 +1,4 @@
-//! The page on the kernels' differences is what its generator makes of the snapshots.
+//! The pages on differences are what their generators make of the snapshots and the claims.
 
 use std::path::Path;
 
@@ -15,5 +15,17 @@ fn the_page_is_up_to_date() {
         "{} is stale; write the output of `cargo run -p kcov-conformance -- differences {}` there",
         file.display(),
         "conformance/snapshots/linux-{6.1,6.12,7}.txt",
+    );
+}
+
+#[test]
+fn the_page_on_systems_is_up_to_date() {
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/generated/differences-systems.md");
+    let committed = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        kcov_conformance::systems::page() == committed,
+        "{} is stale; write the output of `cargo run -p kcov-conformance -- systems` there",
+        file.display(),
     );
 }
