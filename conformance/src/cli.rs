@@ -104,13 +104,7 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
         "systems" => nothing_more(parser, || write!(io::stdout(), "{}", systems::page())),
         "help" => nothing_more(parser, || writeln!(io::stdout(), "{USAGE}")),
         // What the suite says to itself.
-        "check" => {
-            let (id, device) = operand_and_device(parser)?;
-            let found = checks::all().find(|check| check.id() == id);
-            let check = found.ok_or_else(|| lexopt::Error::from(format!("no check {id:?}")))?;
-            check.run(&Claims::of_system(), &device);
-            Ok(ExitCode::SUCCESS)
-        }
+        // What the suite says to itself.
         "probe" => {
             let (word, device) = operand_and_device(parser)?;
             let feature = Feature::ALL.iter().find(|feature| feature.word() == word);

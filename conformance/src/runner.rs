@@ -1,16 +1,17 @@
 //! One process per check, with a time limit.
 
 use crate::check::Check;
-use crate::kernel::this_program;
+use crate::claims::Claims;
+use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, dup2_stderr, dup2_stdin, dup2_stdout, fork, pipe2, setpgid};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How a check's process ended.
@@ -26,29 +27,49 @@ pub struct Outcome {
 
 /// Output beyond this many bytes is dropped: a console is slow.
 const MOST_OUTPUT: usize = 16 << 10;
+/// The exit status of a check that panicked, which says why itself.
+const PANICKED: i32 = 101;
+/// The exit status of a process that could not be made ready for its check.
+const NOT_BEGUN: i32 = 69;
 
 /// Runs a check in a process of its own. An error means that no verdict could be had.
-pub fn run(check: &Check, device: &Path, limit: Duration) -> io::Result<Outcome> {
-    let mut command = Command::new(this_program()?);
-    command.arg("check").arg(check.id()).arg("--device").arg(device);
-    supervise(command, limit)
+///
+/// The process is a fork of this one: to start the program anew for each check takes longer than
+/// most checks do. The calling process must have one thread only.
+pub fn run(check: &Check, claims: &Claims, device: &Path, limit: Duration) -> io::Result<Outcome> {
+    supervise(limit, || {
+        let body = AssertUnwindSafe(|| check.run(claims, device));
+        if catch_unwind(body).is_ok() { 0 } else { PANICKED }
+    })
 }
 
-fn supervise(mut command: Command, limit: Duration) -> io::Result<Outcome> {
+/// Has a forked process call `body` and exit with the status that it returns.
+fn supervise(limit: Duration, body: impl FnOnce() -> i32) -> io::Result<Outcome> {
     let start = Instant::now();
-    let (output, sender) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(sender.try_clone()?)
-        .stderr(sender)
-        .process_group(0)
-        .spawn()?;
-    // The command holds the pipe's other end, which must not stay open here.
-    drop(command);
+    let (output, sender) = pipe2(OFlag::O_CLOEXEC)?;
+    // SAFETY: whoever calls `run` has no other thread, which a fork could leave in the middle of
+    // something; what this module's tests call in the process may be called even then.
+    let mut child = match unsafe { fork() }? {
+        ForkResult::Parent { child } => {
+            // The child does so too: whoever comes first, the group is there to be killed.
+            let _ = setpgid(child, child);
+            Child { pid: child, status: None }
+        }
+        ForkResult::Child => {
+            // Neither returns nor unwinds: the caller's work is the parent's.
+            let status = match stand_alone(sender) {
+                Ok(()) => body(),
+                Err(_) => NOT_BEGUN,
+            };
+            // SAFETY: ends the process without running the parent's destructors and exit handlers.
+            unsafe { libc::_exit(status) }
+        }
+    };
+    drop(sender);
 
     let mut said = Said::new(output);
     let ended = wait(&mut child, &mut said, start + limit);
-    kill_group(&child);
+    child.kill_group();
     let status = child.wait()?;
     let ended = ended?;
     // What processes of the group had said before they died is still in the pipe.
@@ -56,11 +77,15 @@ fn supervise(mut command: Command, limit: Duration) -> io::Result<Outcome> {
     let elapsed = start.elapsed();
 
     let (passed, verdict) = match ended {
-        Some(status) if status.success() => (true, None),
+        Some(WaitStatus::Exited(_, 0)) => (true, None),
+        Some(WaitStatus::Exited(_, NOT_BEGUN)) => {
+            return Err(io::Error::other(format!("its process could not begin: {}", said.text())));
+        }
         Some(status) => (false, describe(status)),
         None => {
             let seconds = limit.as_secs_f32();
-            (false, Some(format!("killed after {seconds} s ({status})")))
+            let late = describe(status).unwrap_or_default();
+            (false, Some(format!("killed after {seconds} s ({late})")))
         }
     };
     let mut message = said.text();
@@ -70,8 +95,17 @@ fn supervise(mut command: Command, limit: Duration) -> io::Result<Outcome> {
     Ok(Outcome { passed, message: message.trim_end().to_owned(), elapsed })
 }
 
+/// Makes the forked process a group of its own that reads nothing and writes to the pipe.
+fn stand_alone(output: OwnedFd) -> io::Result<()> {
+    setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
+    dup2_stdin(File::open("/dev/null")?)?;
+    dup2_stdout(&output)?;
+    dup2_stderr(&output)?;
+    Ok(())
+}
+
 /// Reads output until the child has ended; [`None`] if it has not by then.
-fn wait(child: &mut Child, said: &mut Said, end: Instant) -> io::Result<Option<ExitStatus>> {
+fn wait(child: &mut Child, said: &mut Said, end: Instant) -> io::Result<Option<WaitStatus>> {
     // A process that the check has left behind may keep the pipe open, so its end proves
     // nothing, and the child is asked for in short turns.
     const TURN: Duration = Duration::from_millis(10);
@@ -98,21 +132,43 @@ fn wait(child: &mut Child, said: &mut Said, end: Instant) -> io::Result<Option<E
     }
 }
 
-fn kill_group(child: &Child) {
-    let group = Pid::from_raw(i32::try_from(child.id()).expect("a process id"));
-    // The group is gone if everything in it has ended, which is as it should be.
-    let _ = killpg(group, Signal::SIGKILL);
+/// The process of a check, at the head of a group.
+struct Child {
+    pid: Pid,
+    status: Option<WaitStatus>,
 }
 
-fn describe(status: ExitStatus) -> Option<String> {
-    match status.signal() {
-        Some(number) => {
-            let name = Signal::try_from(number).map_or("a signal", Signal::as_str);
-            Some(format!("the check was ended by {name} ({number})"))
+impl Child {
+    fn try_wait(&mut self) -> io::Result<Option<WaitStatus>> {
+        if self.status.is_none() {
+            let status = waitpid(self.pid, Some(WaitPidFlag::WNOHANG))?;
+            self.status = Some(status).filter(|status| *status != WaitStatus::StillAlive);
         }
-        // What a panic leaves; it has said why.
-        None if status.code() == Some(101) => None,
-        None => Some(format!("the check ended with {status}")),
+        Ok(self.status)
+    }
+
+    fn wait(&mut self) -> io::Result<WaitStatus> {
+        match self.status {
+            Some(status) => Ok(status),
+            None => Ok(waitpid(self.pid, None)?),
+        }
+    }
+
+    fn kill_group(&self) {
+        // The group is gone if everything in it has ended, which is as it should be.
+        let _ = killpg(self.pid, Signal::SIGKILL);
+    }
+}
+
+/// What there is to say about such an end, besides what the check has said.
+fn describe(status: WaitStatus) -> Option<String> {
+    match status {
+        WaitStatus::Exited(_, PANICKED) => None,
+        WaitStatus::Exited(_, code) => Some(format!("the check ended with status {code}")),
+        WaitStatus::Signaled(_, signal, _) => {
+            Some(format!("the check was ended by {} ({})", signal.as_str(), signal as i32))
+        }
+        other => Some(format!("the check ended with {other:?}")),
     }
 }
 
@@ -168,13 +224,15 @@ impl Said {
 #[cfg(test)]
 mod tests {
     use super::{MOST_OUTPUT, Outcome, supervise};
-    use std::process::Command;
+    use nix::unistd::execv;
+    use std::ffi::CString;
     use std::time::Duration;
 
     fn shell(script: &str, limit: Duration) -> Outcome {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", script]);
-        supervise(command, limit).expect("a shell")
+        let words = ["/bin/sh", "-c", script].map(|word| CString::new(word).expect("no zero"));
+        // Nothing here allocates between fork and exec: other tests run in other threads.
+        supervise(limit, || execv(&words[0], &words).map_or(127, |never| match never {}))
+            .expect("a shell")
     }
 
     const LONG: Duration = Duration::from_secs(20);

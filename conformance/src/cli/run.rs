@@ -42,7 +42,7 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
             continue;
         }
         let limit = check.time_limit(request.time_limit);
-        match runner::run(check, &request.device, limit) {
+        match runner::run(check, &claims, &request.device, limit) {
             Ok(outcome) => {
                 let verdict = if outcome.passed { Verdict::Pass } else { Verdict::Fail };
                 let took = outcome.elapsed.as_millis();

@@ -51,9 +51,9 @@ fn interrupts_add_nothing(cx: &Context) {
         "update_process_times",
         "update_wall_time",
     ];
-    // Long enough for dozens of interrupts. The clock may be a system call, so how many turns
+    // Long enough for twenty interrupts. The clock may be a system call, so how many turns
     // that takes is found out before.
-    let end = Instant::now() + Duration::from_millis(500);
+    let end = Instant::now() + Duration::from_millis(200);
     let mut turns = 0;
     while Instant::now() < end {
         spin(1);
