@@ -115,12 +115,19 @@ const BEGINNINGS: &[(&str, TroubleKind)] = &[
     ("stack segment:", TroubleKind::Oops),
 ];
 
+/// Beginnings of lines by which a checker only says that it is there.
+const ORDINARY: &[&str] =
+    &["kmemleak: Kernel memory leak detector ", "kmemleak: Automatic memory scanning thread "];
+
 /// Reads a line of the kernel log as a complaint, if it is one.
 ///
 /// Only beginnings count: `traps: prog[9] general protection fault ip:…` is
 /// about a program, and anything may be quoted further on in a line.
 pub fn classify(line: &str, system: System) -> Option<Trouble> {
     let line = message(line);
+    if ORDINARY.iter().any(|beginning| line.starts_with(beginning)) {
+        return None;
+    }
     let beginnings = match system {
         System::Linux => BEGINNINGS,
         System::NetBsd => netbsd::BEGINNINGS,
@@ -179,6 +186,7 @@ mod tests {
             ("WARNING: CPU: 0 PID: 1 at kernel/kcov.c:1 kcov_ioctl+0x1/0x2", Warning),
             ("[ 9.1] BUG: KASAN: slab-out-of-bounds in f+0x1/0x2", Sanitizer),
             ("UBSAN: array-index-out-of-bounds in a.c:1:2", Sanitizer),
+            ("kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)", Sanitizer),
             ("WARNING: possible circular locking dependency detected", Lockdep),
             ("INFO: task prog:17 blocked for more than 30 seconds.", Hung),
             ("watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [prog:17]", Hung),
@@ -198,6 +206,10 @@ mod tests {
             "lkdtm: Performing direct entry WARNING",
             "Kernel command line: console=ttyS0 panic=-1",
             "mitigations: Enabled attack vectors: SMT mitigations: off",
+            "kmemleak: Kernel memory leak detector initialized (mem pool available: 11805)",
+            // What a buffer larger than the memory brings, which is no warning to panic on.
+            "prog: vmalloc error: size 2147479552, exceeds total pages, mode:0xdc0(GFP_KERNEL)",
+            "Call Trace:",
             "printk: debug: ignoring loglevel setting. WARNING: not at the start",
         ] {
             assert_eq!(kind(line), None, "{line}");

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Check {
     pub(crate) module: &'static str,
     pub(crate) name: &'static str,
-    /// Features without which the check says nothing.
+    /// Features without which the check says nothing, besides those that nearly all need.
     pub needs: &'static [Feature],
     /// Features with which the check says nothing.
     pub without: &'static [Feature],
@@ -32,6 +32,18 @@ impl Check {
         }
         id.push_str(self.name);
         id.replace('_', "-")
+    }
+
+    /// All features without which the check says nothing.
+    ///
+    /// Unless it is about their absence, a check needs the device, and code that is recorded.
+    pub fn needed(&self) -> impl Iterator<Item = Feature> {
+        let lacks = |feature| self.without.contains(&feature);
+        let device = !lacks(Feature::Kcov);
+        let records = device && !lacks(Feature::Instrumented);
+        let implied = [(Feature::Kcov, device), (Feature::Instrumented, records)];
+        let implied = implied.into_iter().filter(|(_, needed)| *needed).map(|(feature, _)| feature);
+        implied.chain(self.needs.iter().copied())
     }
 
     /// The time this check may take, unless it is content with `usual`.
@@ -119,7 +131,21 @@ impl Context {
 mod tests {
     mod topic {
         fn second_time_on_one_thread(_: &crate::check::Context) {}
-        checks! { second_time_on_one_thread needs(Remote) seconds(30) }
+        fn without_the_device(_: &crate::check::Context) {}
+        fn without_records(_: &crate::check::Context) {}
+        checks! {
+            second_time_on_one_thread needs(Remote) seconds(30),
+            without_the_device without(Kcov),
+            without_records without(Instrumented),
+        }
+    }
+
+    #[test]
+    fn the_device_and_its_records_are_needed_unless_it_is_about_their_absence() {
+        use super::Feature::{Instrumented, Kcov, Remote};
+        let needed = topic::CHECKS.iter().map(|check| check.needed().collect::<Vec<_>>());
+        let expected = [vec![Kcov, Instrumented, Remote], vec![], vec![Kcov]];
+        assert_eq!(needed.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -29,6 +29,8 @@ macro_rules! features {
 features! {
     /// The device exists and can be opened.
     Kcov = "kcov";
+    /// Kernel code reports to the device what it goes through.
+    Instrumented = "instrumented";
     /// Comparison operands can be collected.
     Comparisons = "comparisons";
     /// Comparison mode does not trust the count word. Kernels without this bound write outside

@@ -98,8 +98,7 @@ fn reason_to_skip(
     if let Some(reason) = claim.excludes(version) {
         return Some(reason);
     }
-    let needed = std::iter::once(&Feature::Kcov).chain(check.needs);
-    if let Some(missing) = needed.into_iter().find(|&&feature| !target.has(feature)) {
+    if let Some(missing) = check.needed().find(|&feature| !target.has(feature)) {
         return Some(format!("the target does not declare {missing}"));
     }
     let unwanted = check.without.iter().find(|&&feature| target.has(feature))?;

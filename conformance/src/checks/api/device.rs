@@ -2,7 +2,7 @@
 
 use super::{enable, kind, open};
 use crate::check::{Context, checks};
-use crate::raw::{call, page_words};
+use crate::raw::{call, page_words, with_console_off};
 use kcov::mode::{TraceCmp, TraceNone, TracePc};
 use kcov::{BufferSize, Device, ErrorKind, Operation};
 
@@ -52,7 +52,8 @@ fn size_over_the_limit_is_refused_or_clamped(cx: &Context) {
     assert!(error.to_string().contains(&limit.to_string()), "{error}");
     // A guest may not have the memory for the largest buffer; then that is what the error says.
     let clamped = BufferSize::words(u64::MAX).clamped();
-    match Device::builder().path(cx.device()).size(clamped).open() {
+    let open = || Device::builder().path(cx.device()).size(clamped).open();
+    match with_console_off(open) {
         Ok(device) => assert_eq!(device.words() as u64, limit),
         Err(error) => assert_eq!(error.kind(), ErrorKind::OutOfMemory),
     }

@@ -1,8 +1,8 @@
 //! `KCOV_ENABLE`.
 
-use super::{COVER_SIZE, open, sized};
+use super::{COVER_SIZE, mapped, open, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, thread};
+use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, call, thread};
 
 checks! {
     enabled_remotely_is_refused needs(Remote),
@@ -12,6 +12,7 @@ checks! {
     device_state_comes_before_mode,
     thread_comes_before_mode,
     comparisons_not_built_is_refused without(Comparisons),
+    nothing_instrumented without(Instrumented),
 }
 
 fn enabled_remotely_is_refused(cx: &Context) {
@@ -62,4 +63,14 @@ fn comparisons_not_built_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     cx.refused(device.enable(KCOV_TRACE_CMP));
     device.enable(KCOV_TRACE_PC).expect("the other mode works");
+}
+
+fn nothing_instrumented(cx: &Context) {
+    let (device, map) = mapped(cx);
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+    call();
+    assert!(device.enable(KCOV_TRACE_PC).is_err(), "it is enabled");
+    assert_eq!(device.disable(), Ok(()));
+    assert!(device.disable().is_err(), "it is disabled");
+    assert!(map.copy(0, map.words()).iter().all(|&word| word == 0));
 }

@@ -19,6 +19,7 @@ checks! {
     owner_may_read_and_write_only,
     unprivileged_is_refused,
     poll_is_refused,
+    not_built_in_is_refused without(Kcov),
 }
 
 fn file_of_debugfs(cx: &Context) {
@@ -65,6 +66,14 @@ fn unprivileged_is_refused(cx: &Context) {
         Ok(file.map(drop)?)
     });
     cx.refused(tried);
+}
+
+fn not_built_in_is_refused(cx: &Context) {
+    let directory = cx.device().parent().expect("a directory");
+    assert_eq!(statfs(directory).expect("statfs").filesystem_type(), DEBUGFS_MAGIC);
+    for flags in [OFlag::O_RDWR, OFlag::O_RDONLY, OFlag::O_PATH] {
+        cx.refused(Device::open_with(cx.device(), flags));
+    }
 }
 
 fn poll_is_refused(cx: &Context) {

@@ -38,6 +38,7 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
 fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
     device.init_trace(words)?;
     match feature {
+        Feature::Instrumented => records(device, words),
         Feature::Comparisons => present(device.enable(KCOV_TRACE_CMP), &[ENOTSUPP]),
         Feature::CmpBoundCheck => match device.enable(KCOV_TRACE_CMP) {
             Ok(()) => bounds_count(device, words),
@@ -57,6 +58,14 @@ fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
         }
         _ => Ok(true),
     }
+}
+
+fn records(device: &Device, words: u64) -> Result<bool> {
+    let map = device.map(words)?;
+    device.enable(KCOV_TRACE_PC)?;
+    map.reset();
+    call();
+    Ok(map.count() > 0)
 }
 
 /// A second instance, of the same file.

@@ -1,6 +1,6 @@
 //! Asks the kernel for features. Each probe has a process to itself.
 
-use super::{KCOV_TRACE_CMP, Source};
+use super::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Source};
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
 use crate::kernel::Version;
@@ -19,7 +19,8 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
     };
     match feature {
         Feature::Kcov => Ok(true),
-        Feature::Comparisons => records_comparisons(&device),
+        Feature::Instrumented => records(&device, KCOV_TRACE_PC),
+        Feature::Comparisons => records(&device, KCOV_TRACE_CMP),
         Feature::NetBsd9 => Ok(!knows_sources(&device)?),
         Feature::NetBsd10 => knows_sources(&device),
         Feature::Vhci => match device.attach(Source::vhci(0, 1)) {
@@ -32,11 +33,11 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
     }
 }
 
-/// The mode is always accepted; whether code is instrumented shows only in the buffer.
-fn records_comparisons(device: &Device) -> Result<bool> {
+/// Both modes are always accepted; whether code is instrumented shows only in the buffer.
+fn records(device: &Device, mode: u32) -> Result<bool> {
     device.init_trace(page_words())?;
     let map = device.map(page_words())?;
-    device.enable(KCOV_TRACE_CMP)?;
+    device.enable(mode)?;
     map.reset();
     call();
     Ok(map.count() > 0)
