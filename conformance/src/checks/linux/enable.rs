@@ -8,6 +8,7 @@ checks! {
     enabled_remotely_is_refused needs(Remote),
     busy_if_thread_collects_remotely needs(Remote) without(LocalAndRemote),
     device_state_comes_before_thread,
+    internal_number_of_mode_is_refused,
     mode_beyond_32_bits_is_refused needs(Long64),
     device_state_comes_before_mode,
     thread_comes_before_mode,
@@ -34,6 +35,14 @@ fn device_state_comes_before_thread(cx: &Context) {
     let (first, unsized_device) = (sized(cx, COVER_SIZE), open(cx));
     first.enable(KCOV_TRACE_PC).expect("enabled");
     cx.refused(unsized_device.enable(KCOV_TRACE_PC));
+}
+
+fn internal_number_of_mode_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    // KCOV_MODE_TRACE_PC and KCOV_MODE_TRACE_CMP of include/linux/kcov.h, not of its uapi.
+    for mode in [2_u32, 3] {
+        cx.refused(device.enable(mode));
+    }
 }
 
 fn mode_beyond_32_bits_is_refused(cx: &Context) {
