@@ -154,8 +154,11 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, near, select};
+    use super::{distance, near, reason_to_skip, select};
     use crate::checks;
+    use crate::claims::Claims;
+    use crate::declare::{Declaration, Feature};
+    use crate::kernel::Version;
 
     #[test]
     fn an_unknown_id_is_answered_with_near_ones() {
@@ -173,6 +176,39 @@ mod tests {
         assert!(selected.len() > 1);
         assert!(selected.iter().all(|check| check.id().starts_with("enable.")));
         assert!(select(&["enab".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_check_that_the_declaration_lets_run_is_run() {
+        let claims = Claims::of_system();
+        for check in checks::all() {
+            let id = check.id();
+            let claim = claims.get(&id).expect("every check has its claim");
+            let version = claim.since.unwrap_or(Version(0, 0));
+            let all: Vec<Feature> =
+                Feature::ALL.iter().copied().filter(|f| !check.without.contains(f)).collect();
+            let reason = |features: &[Feature], version| {
+                let target = Declaration { features: features.to_vec(), system: None };
+                reason_to_skip(check, claim, version, &target)
+            };
+            assert_eq!(reason(&all, version), None, "{id}");
+            let needed: Vec<Feature> = check.needed().collect();
+            assert_eq!(reason(&needed, version), None, "{id}");
+            for missing in &needed {
+                let rest: Vec<Feature> = all.iter().copied().filter(|f| f != missing).collect();
+                let said = format!("the target does not declare {missing}");
+                assert_eq!(reason(&rest, version), Some(said), "{id}");
+            }
+            for unwanted in check.without {
+                let more: Vec<Feature> = needed.iter().copied().chain([*unwanted]).collect();
+                let said = format!("the target declares {unwanted}");
+                assert_eq!(reason(&more, version), Some(said), "{id}");
+            }
+            assert_eq!(
+                reason(&all, claim.until.unwrap_or(version)).is_some(),
+                claim.until.is_some()
+            );
+        }
     }
 
     #[test]
