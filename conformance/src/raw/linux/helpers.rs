@@ -1,6 +1,7 @@
 //! What several checks need beside the device.
 
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_TRACE_PC, kcov_remote_arg};
+use std::time::Duration;
 
 /// The argument of `KCOV_REMOTE_ENABLE`, to be filled in piece by piece.
 #[derive(Clone, Debug)]
@@ -65,6 +66,8 @@ pub fn with_console_off<T>(body: impl FnOnce() -> T) -> T {
     };
     console(OFF);
     let value = body();
+    // Consoles may have a thread that writes to them, and asks only then what is wanted.
+    std::thread::sleep(Duration::from_millis(20));
     console(ON);
     value
 }

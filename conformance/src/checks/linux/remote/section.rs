@@ -5,7 +5,7 @@ use super::{common, usb};
 use crate::check::{Context, checks};
 use crate::raw::{
     Child, Device, Gadget, KCOV_TRACE_CMP, Map, Remote, Ring, Vhost, child, settled,
-    sleeping_thread, symbols, wait_for,
+    sleeping_thread, symbols, thread, wait_for,
 };
 use crate::system::{index, mapped, mapped_page};
 use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
@@ -23,6 +23,7 @@ checks! {
     records_are_those_of_the_mode needs(Remote, IoUring, Comparisons),
     work_begun_before_is_not_collected needs(Remote, IoUring),
     disable_stops_it needs(Remote, Vhost),
+    disable_forgets_common_handle needs(Remote, Vhost),
     running_while_disabled_is_discarded needs(Remote, IoUring),
     other_processes_work_is_not_collected needs(Remote, Vhost),
     forked_child_inherits_common_handle needs(Remote, Vhost),
@@ -172,6 +173,19 @@ fn disable_stops_it(cx: &Context) {
     map.reset();
     vhost.work();
     assert_eq!(settled(&map), 0);
+}
+
+fn disable_forgets_common_handle(cx: &Context) {
+    let (device, map) = enabled(cx);
+    device.disable().expect("disabled");
+    let later = vhost();
+    thread(|| {
+        device.remote_enable(&Remote::common(common())).expect("enabled by another thread");
+        later.work();
+        assert_eq!(settled(&map), 0, "of a thread that had the handle once");
+        vhost().work();
+        assert!(map.count() > 0, "of the thread that has it now");
+    });
 }
 
 fn running_while_disabled_is_discarded(cx: &Context) {
