@@ -3,6 +3,8 @@
 
 use super::{common, usb};
 use crate::check::{Context, checks};
+use crate::checks::shared::mark;
+use crate::checks::shared::pc::SENTINEL;
 use crate::raw::{
     Child, Device, Gadget, KCOV_TRACE_CMP, Map, Remote, Ring, Vhost, child, settled,
     sleeping_thread, symbols, thread, wait_for,
@@ -28,6 +30,7 @@ checks! {
     other_processes_work_is_not_collected needs(Remote, Vhost),
     forked_child_inherits_common_handle needs(Remote, Vhost),
     full_buffer_stays_full needs(Remote, Vhost),
+    stored_count_beyond_capacity needs(Remote, Vhost),
 }
 
 fn enabled(cx: &Context) -> (Device, Map) {
@@ -246,4 +249,21 @@ fn full_buffer_stays_full(cx: &Context) {
     vhost.work();
     assert_eq!(settled(&map), full);
     assert_eq!(map.copy(0, map.words()), words);
+}
+
+fn stored_count_beyond_capacity(cx: &Context) {
+    let (device, map) = mapped_page(cx);
+    device.remote_enable(&Remote::common(common())).expect("enabled");
+    let vhost = vhost();
+    for count in [map.words() as u64, 1 << 32, 1 << 61, u64::MAX] {
+        mark(&map, SENTINEL);
+        map.store(0, count);
+        vhost.work();
+        assert_eq!(map.count(), count);
+        let words = map.copy(1, map.words() - 1);
+        assert!(words.iter().all(|&word| word == SENTINEL), "{count:#x}");
+    }
+    map.reset();
+    vhost.work();
+    assert!(map.count() > 0, "a count in bounds is added to");
 }
