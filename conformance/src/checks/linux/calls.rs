@@ -29,3 +29,61 @@ pub(crate) fn compare_argument() {
     let returned = unsafe { libc::socket(MAGIC as i32, 0, 0) };
     assert_eq!(returned, -1, "the kernel does not know that family");
 }
+
+/// A number of 64 bits of which the lower 32, 16 and 8 have their highest bit set, as it has.
+pub(crate) const WIDE: u64 = 0x9e37_79b9_dbd1_e995;
+
+/// Compares the first letter of a path with constants.
+pub(crate) fn compare_byte() {
+    let path = [WIDE as u8, 0];
+    // SAFETY: the path ends with a zero byte.
+    let returned = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY) };
+    assert_eq!(returned, -1, "there is no such file");
+}
+
+/// Compares the 16 bits of an address' family with the one that the socket has.
+pub(crate) fn compare_half() {
+    // SAFETY: no memory is passed.
+    let socket = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM, 0) };
+    assert_ne!(socket, -1, "a socket");
+    let mut bytes = [1_u8; 16];
+    bytes[..2].copy_from_slice(&(WIDE as u16).to_ne_bytes());
+    // SAFETY: the address is as long as it is said to be, and the descriptor is this function's.
+    let returned = unsafe {
+        let returned = libc::bind(socket, bytes.as_ptr().cast(), 16);
+        libc::close(socket);
+        returned
+    };
+    assert_eq!(returned, -1, "a socket of another family");
+}
+
+/// Compares 32 bits with a constant.
+pub(crate) fn compare_word() {
+    // SAFETY: no memory is passed.
+    let returned = unsafe { libc::socket(WIDE as i32, 0, 0) };
+    assert_eq!(returned, -1, "the kernel does not know that family");
+}
+
+/// Compares two arguments of 32 bits with one another.
+pub(crate) fn compare_words() {
+    // SAFETY: no memory is passed.
+    let returned = unsafe { libc::syscall(libc::SYS_dup3, WIDE as u32, WIDE as u32 - 1, 0) };
+    assert_eq!(returned, -1, "these are no descriptors");
+}
+
+/// Compares 64 bits with a constant.
+pub(crate) fn compare_long() {
+    let time = [0, WIDE];
+    // SAFETY: the time is two words, and too bad to be slept for.
+    let returned = unsafe { libc::syscall(libc::SYS_nanosleep, time.as_ptr(), 0) };
+    assert_eq!(returned, -1, "these are too many nanoseconds");
+}
+
+/// Compares two numbers of 64 bits with one another.
+pub(crate) fn compare_longs() {
+    let limits = [WIDE, WIDE - 1];
+    // SAFETY: the limits are two words.
+    let returned =
+        unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_NICE, limits.as_ptr(), 0) };
+    assert_eq!(returned, -1, "the lower limit is above the upper one");
+}

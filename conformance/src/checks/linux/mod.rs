@@ -39,6 +39,7 @@ pub const CHECKS: &[&[Check]] = &[
     disable::CHECKS,
     pc::full::CHECKS,
     pc::place::CHECKS,
+    cmp::CHECKS,
     cmp::full::CHECKS,
     thread::CHECKS,
     close::CHECKS,

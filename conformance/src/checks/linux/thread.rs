@@ -2,21 +2,13 @@
 
 use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, Map, call, settled, thread};
+use crate::checks::shared::thread::added_by_calls;
+use crate::raw::{Device, KCOV_TRACE_PC, Map, call, thread};
 
 checks! {
     one_device_for_each,
     exit_disables,
     exit_frees_for_next_thread,
-}
-
-/// What many calls of this thread add to a map whose owner is blocked.
-fn added_by_calls(map: &Map) -> u64 {
-    let before = settled(map);
-    for _ in 0..1000 {
-        call();
-    }
-    map.count() - before
 }
 
 fn one_device_for_each(cx: &Context) {

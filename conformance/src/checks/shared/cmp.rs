@@ -22,10 +22,10 @@ checks! {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Comparison {
-    kind: u64,
-    first: u64,
-    second: u64,
+pub(crate) struct Comparison {
+    pub(crate) kind: u64,
+    pub(crate) first: u64,
+    pub(crate) second: u64,
     address: u64,
 }
 
@@ -65,7 +65,7 @@ fn marked(cx: &Context) -> Map {
     map
 }
 
-fn collect(cx: &Context, traced: impl Fn()) -> Vec<Comparison> {
+pub(crate) fn collect(cx: &Context, traced: impl Fn()) -> Vec<Comparison> {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_CMP).expect("enabled");
     let found = comparisons(&map, traced);

@@ -14,6 +14,8 @@ checks! {
 /// What many calls of this thread add to a map whose owner is blocked.
 pub(crate) fn added_by_calls(map: &Map) -> u64 {
     let before = settled(map);
+    // Full, it would not grow whoever were traced.
+    assert!(before < map.words() as u64 - 1, "the buffer has room");
     for _ in 0..1000 {
         call();
     }
