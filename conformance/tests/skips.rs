@@ -47,7 +47,8 @@ fn declarations_explain_the_skips_of_all_snapshots() {
             continue;
         }
         let file = here.join("snapshots").join(format!("{name}.txt"));
-        let snapshot = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
+        // A target that has not run yet has none, which `--snapshots check` complains of.
+        let Ok(snapshot) = fs::read_to_string(&file) else { continue };
         for line in snapshot.lines() {
             let Some((id, reason)) = line.split_once(" skip: ") else { continue };
             assert!(explained(id, reason, &declared, &claims), "{name}: {line}");
