@@ -1,6 +1,8 @@
 //! System calls that are known to go different ways, and to compare their arguments.
 
 use crate::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use std::os::fd::AsRawFd as _;
 
 /// A number that no kernel compares anything with unless it is told to.
 pub(crate) const MAGIC: u32 = 0x5bd1_e995;
@@ -43,18 +45,13 @@ pub(crate) fn compare_byte() {
 
 /// Compares the 16 bits of an address' family with the one that the socket has.
 pub(crate) fn compare_half() {
-    // SAFETY: no memory is passed.
-    let socket = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM, 0) };
-    assert_ne!(socket, -1, "a socket");
+    let (family, kind) = (AddressFamily::Unix, SockType::Datagram);
+    let socket = socket(family, kind, SockFlag::empty(), None).expect("a socket");
     let mut bytes = [1_u8; 16];
     bytes[..2].copy_from_slice(&(WIDE as u16).to_ne_bytes());
-    // SAFETY: the address is as long as it is said to be, and the descriptor is this function's.
-    let returned = unsafe {
-        let returned = libc::bind(socket, bytes.as_ptr().cast(), 16);
-        libc::close(socket);
-        returned
-    };
-    assert_eq!(returned, -1, "a socket of another family");
+    // SAFETY: the address is as long as it is said to be.
+    let returned = unsafe { libc::bind(socket.as_raw_fd(), bytes.as_ptr().cast(), 16) };
+    assert_eq!(returned, -1, "an address of another family");
 }
 
 /// Compares 32 bits with a constant.
