@@ -4,7 +4,8 @@ mod run;
 
 use crate::checks;
 use crate::claims::{Claims, Status};
-use crate::declare::{ABSENT, Declaration, Feature};
+use crate::declare::{ABSENT, Declaration, Feature, SYSTEMS};
+use crate::drift::Sources;
 use crate::report::Format;
 use crate::{differences, drift, systems};
 use lexopt::{Arg, Parser, ValueExt as _};
@@ -20,13 +21,16 @@ Proves on the running kernel what is promised about its coverage device.
 Usage: kcov-conformance <command>
 
   list               the checks: id, source, claim
+      --system WORD      those for another system, linux or netbsd
   claims             the registry: id, status, source, claim
   run [ID...]        runs all checks, or these; ID may be a topic such as `enable`
       --declare WORDS    what the target's kernel has, comma-separated
       --device PATH      where the device is
       --format ktap|json
       --time-limit S     seconds that a check may take
-  drift --source DIR compares the registry with a source tree of the system
+  drift              compares the registry with what it was read from
+      --source DIR       a source tree of Linux or of NetBSD
+      --manual FILE      a copy of kcov(4), as mdoc or as `man` prints it
   differences FILE... a page on how the kernels of these snapshots differ
   systems            a page on how Linux and NetBSD differ
   help               this text
@@ -89,11 +93,13 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
     };
     match word.as_str() {
         "run" => Ok(run::run(&request(parser)?)?),
-        "list" => nothing_more(parser, list),
+        "list" => {
+            let system = system(parser)?;
+            Ok(list(system).map(|()| ExitCode::SUCCESS)?)
+        }
         "claims" => nothing_more(parser, claims),
         "drift" => {
-            let tree = source(parser)?;
-            let same = drift::report(&tree, &mut io::stdout().lock())?;
+            let same = drift::report(&sources(parser)?, &mut io::stdout().lock())?;
             Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         "differences" => {
@@ -162,15 +168,34 @@ fn files(parser: &mut Parser) -> Result<Vec<PathBuf>, lexopt::Error> {
     Ok(files)
 }
 
-fn source(parser: &mut Parser) -> Result<PathBuf, lexopt::Error> {
-    let mut source = None;
+fn sources(parser: &mut Parser) -> Result<Sources, lexopt::Error> {
+    let mut sources = Sources::default();
     while let Some(arg) = parser.next()? {
         match arg {
-            Arg::Long("source") => source = Some(parser.value()?.into()),
+            Arg::Long("source") => sources.tree = Some(parser.value()?.into()),
+            Arg::Long("manual") => sources.manual = Some(parser.value()?.into()),
             other => return Err(other.unexpected()),
         }
     }
-    Ok(source.ok_or("--source is missing")?)
+    if sources.tree.is_none() && sources.manual.is_none() {
+        return Err("--source or --manual is missing".into());
+    }
+    Ok(sources)
+}
+
+fn system(parser: &mut Parser) -> Result<&'static str, lexopt::Error> {
+    let mut system = crate::system::WORD;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Long("system") => {
+                let word = parser.value()?.string()?;
+                let known = SYSTEMS.iter().find(|known| **known == word);
+                system = known.ok_or_else(|| format!("--system: {word:?} is not known"))?;
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(system)
 }
 
 fn default_device() -> PathBuf {
@@ -211,13 +236,12 @@ fn format(word: OsString) -> Result<Format, lexopt::Error> {
     }
 }
 
-fn list() -> io::Result<()> {
-    let claims = Claims::of_system();
+fn list(system: &str) -> io::Result<()> {
+    let claims = Claims::of(system);
     let mut out = io::stdout().lock();
-    for check in checks::all() {
-        let id = check.id();
-        let claim = claims.get(&id).expect("every check has its claim");
-        writeln!(out, "{id}\t{}\t{}", claim.place(), claim.text)?;
+    // A test sees to it that the checks are just those of the checked claims.
+    for claim in claims.iter().filter(|claim| claim.status == Status::Checked) {
+        writeln!(out, "{}\t{}\t{}", claim.id, claim.place(), claim.text)?;
     }
     Ok(())
 }

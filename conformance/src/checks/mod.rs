@@ -6,11 +6,6 @@ pub(crate) mod shared;
 
 use crate::check::Check;
 
-/// The registries of claims that the checks prove, by file name.
-pub fn registries() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    crate::system::REGISTRIES.iter().chain([&api::REGISTRY, &crate::system::api::REGISTRY])
-}
-
 /// All checks, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Check> {
     let api = api::CHECKS.iter().chain(crate::system::api::CHECKS);

@@ -56,7 +56,8 @@ fn is_rule(line: &str) -> bool {
     line.len() > 2 && first.is_ascii_punctuation() && line.chars().all(|c| c == first)
 }
 
-fn prose(block: &[(usize, &str)], pieces: &mut Vec<Piece>) {
+/// The sentences of a block of text.
+pub(super) fn prose(block: &[(usize, &str)], pieces: &mut Vec<Piece>) {
     let words: Vec<(usize, &str)> = block
         .iter()
         .flat_map(|&(number, line)| line.split_whitespace().map(move |word| (number, word)))
@@ -75,7 +76,8 @@ fn prose(block: &[(usize, &str)], pieces: &mut Vec<Piece>) {
     push(&words[start..], pieces);
 }
 
-fn program(block: &[(usize, &str)], pieces: &mut Vec<Piece>) {
+/// The parts of a program, each with the comment before it.
+pub(super) fn program(block: &[(usize, &str)], pieces: &mut Vec<Piece>) {
     let mut piece: Vec<(usize, &str)> = Vec::new();
     for &(number, line) in block {
         if line.trim().is_empty() || line.trim_start().starts_with("/*") {

@@ -1,6 +1,6 @@
 //! Looking for the claims' places.
 
-use super::{collapse, pieces};
+use super::document::{Piece, collapse};
 use crate::claims::Claim;
 use std::collections::HashMap;
 use std::{fmt, io};
@@ -47,22 +47,41 @@ impl fmt::Display for Drift {
     }
 }
 
-/// Compares claims with the sources that `read` gives, and the document with the claims.
+/// What has to be covered by claims.
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    /// Its name in the source tree.
+    pub file: &'a str,
+    /// What it says.
+    pub text: &'a str,
+    /// The pieces of it.
+    pub pieces: fn(&str) -> Vec<Piece>,
+    /// Its words, or those of a claim, in the form in which they are compared.
+    pub normal: fn(&str) -> String,
+}
+
+/// Compares claims with the document and with other sources, which `read` gives, and the document
+/// with the claims.
 pub fn compare(
     claims: &[&Claim],
     read: &dyn Fn(&str) -> io::Result<String>,
-    file: &str,
-    document: &str,
+    document: Option<Document<'_>>,
 ) -> Vec<Drift> {
+    let of_document = |file: &str| document.filter(|document| document.file == file);
     let mut drifts = Vec::new();
     let mut sources: HashMap<&str, Option<String>> = HashMap::new();
     for claim in claims {
-        let source = sources.entry(&claim.source).or_insert_with(|| match read(&claim.source) {
-            Ok(text) => Some(collapse(&text)),
-            Err(error) => {
-                let (file, why) = (claim.source.clone(), error.to_string());
-                drifts.push(Drift::Unreadable { file, why });
-                None
+        let document = of_document(&claim.source);
+        let normal = document.map_or(collapse as fn(&str) -> String, |document| document.normal);
+        let source = sources.entry(&claim.source).or_insert_with(|| {
+            let text = document.map_or_else(|| read(&claim.source), |d| Ok(d.text.to_owned()));
+            match text {
+                Ok(text) => Some(normal(&text)),
+                Err(error) => {
+                    let (file, why) = (claim.source.clone(), error.to_string());
+                    drifts.push(Drift::Unreadable { file, why });
+                    None
+                }
             }
         });
         let Some(text) = source else { continue };
@@ -70,7 +89,7 @@ pub fn compare(
             let (id, file) = (claim.id.clone(), claim.source.clone());
             drifts.push(Drift::Gone { id, words: words.to_owned(), file });
         };
-        if !claim.locators().any(|words| text.contains(words)) {
+        if !claim.locators().any(|words| text.contains(&normal(words))) {
             gone(&claim.locator);
         }
         // Headings have changed their case.
@@ -78,10 +97,11 @@ pub fn compare(
             gone(&claim.section);
         }
     }
-    let about: Vec<&Claim> = claims.iter().copied().filter(|claim| claim.source == file).collect();
-    for piece in pieces(document) {
-        let claimed = |claim: &&Claim| claim.locators().any(|words| piece.text.contains(words));
-        if !about.iter().any(claimed) {
+    let Some(Document { file, text, pieces, normal }) = document else { return drifts };
+    let about = claims.iter().filter(|claim| claim.source == file);
+    let locators: Vec<String> = about.flat_map(|claim| claim.locators()).map(normal).collect();
+    for piece in pieces(text) {
+        if !locators.iter().any(|words| piece.text.contains(words)) {
             let start = piece.text.split(' ').take(8).collect::<Vec<_>>().join(" ");
             drifts.push(Drift::Unclaimed { file: file.to_owned(), line: piece.line, start });
         }
@@ -91,8 +111,9 @@ pub fn compare(
 
 #[cfg(test)]
 mod tests {
-    use super::compare;
+    use super::{Document, compare};
     use crate::claims::{Claim, parse};
+    use crate::drift::document::{collapse, pieces};
     use std::io;
 
     const DOCUMENT: &str = "\
@@ -127,13 +148,13 @@ them at night.
 
     fn drifts(document: &str) -> Vec<String> {
         let read = |file: &str| match file {
-            "d.rst" => Ok(document.to_owned()),
             "d.c" => Ok("void sheep(void) { sheep++; }".to_owned()),
             _ => Err(io::Error::from(io::ErrorKind::NotFound)),
         };
         let claims = claims();
         let claims: Vec<&Claim> = claims.iter().collect();
-        compare(&claims, &read, "d.rst", document).iter().map(ToString::to_string).collect()
+        let document = Document { file: "d.rst", text: document, pieces, normal: collapse };
+        compare(&claims, &read, Some(document)).iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -6,38 +6,126 @@
 
 mod document;
 mod locate;
+mod manual;
 
-pub use document::{Piece, collapse, pieces};
-pub use locate::{Drift, compare};
+pub use document::{Piece, collapse};
+pub use locate::{Document, Drift, compare};
 
-use crate::claims::{Authority, Claims};
+use crate::claims::{Authority, Claim, Claims};
 use crate::kernel::Version;
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The document that has to be covered, in the source tree.
-const DOCUMENT: &str = "Documentation/dev-tools/kcov.rst";
+/// What Linux's document is called in its tree.
+const LINUX_DOCUMENT: &str = "Documentation/dev-tools/kcov.rst";
+/// What NetBSD's is.
+const NETBSD_DOCUMENT: &str = "share/man/man4/kcov.4";
+/// What tells NetBSD's tree from Linux's, and its interfaces from each other.
+const NETBSD_HEADER: &str = "sys/sys/kcov.h";
 
-/// Compares the registry with a tree, and says what has drifted. Returns whether nothing has.
-pub fn report(tree: &Path, out: &mut impl Write) -> io::Result<bool> {
+/// What the registries are compared with.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// A source tree of Linux or of NetBSD.
+    pub tree: Option<PathBuf>,
+    /// A copy of kcov(4), which goes before the tree's.
+    pub manual: Option<PathBuf>,
+}
+
+/// Compares the registry of the sources' system with them, and says what has drifted. Returns
+/// whether nothing has.
+pub fn report(sources: &Sources, out: &mut impl Write) -> io::Result<bool> {
+    match &sources.tree {
+        Some(tree) if !tree.join(NETBSD_HEADER).exists() => {
+            if sources.manual.is_some() {
+                let why = format!("--manual: {} is no source tree of NetBSD", tree.display());
+                return Err(io::Error::other(why));
+            }
+            linux(tree, out)
+        }
+        tree => netbsd(tree.as_deref(), sources.manual.as_deref(), out),
+    }
+}
+
+fn linux(tree: &Path, out: &mut impl Write) -> io::Result<bool> {
     let makefile = read(&tree.join("Makefile"))?;
     let version = version(&makefile)
         .ok_or_else(|| io::Error::other(format!("no version in {}/Makefile", tree.display())))?;
-    let all = Claims::of_system();
+    let all = Claims::of("linux");
     let claims: Vec<_> = all
         .iter()
         .filter(|claim| claim.authority != Authority::Crate && claim.excludes(version).is_none())
         .collect();
-    let document = read(&tree.join(DOCUMENT))?;
-    let drifts = compare(&claims, &|file| fs::read_to_string(tree.join(file)), DOCUMENT, &document);
+    let text = read(&tree.join(LINUX_DOCUMENT))?;
+    let document = Document {
+        file: LINUX_DOCUMENT,
+        text: &text,
+        pieces: document::pieces,
+        normal: document::collapse,
+    };
+    conclude(&format!("Linux {version}"), &claims, Some(tree), Some(document), out)
+}
+
+fn netbsd(tree: Option<&Path>, manual: Option<&Path>, out: &mut impl Write) -> io::Result<bool> {
+    let page = match (manual, tree.map(|tree| tree.join(NETBSD_DOCUMENT))) {
+        (Some(file), _) => Some(manual::read(file)?),
+        (None, Some(file)) if file.exists() => Some(manual::read(&file)?),
+        // The kernel's sources and the manual's are in different sets.
+        _ => None,
+    };
+    let document = page.as_deref().map(|text| Document {
+        file: NETBSD_DOCUMENT,
+        text,
+        pieces: manual::pieces,
+        normal: manual::normal,
+    });
+    let interface = match tree {
+        None => None,
+        // What a kernel's own number does not tell, see `raw::interface`.
+        Some(tree) if read(&tree.join(NETBSD_HEADER))?.contains("KCOV_IOC_REMOTE_ATTACH") => {
+            Some(Version(10, 0))
+        }
+        Some(_) => Some(Version(9, 0)),
+    };
+    let all = Claims::of("netbsd");
+    let claims: Vec<_> = all
+        .iter()
+        .filter(|claim| match claim.authority {
+            Authority::Crate => false,
+            Authority::Document => document.is_some(),
+            Authority::Header | Authority::Driver => {
+                interface.is_some_and(|version| claim.excludes(version).is_none())
+            }
+        })
+        .collect();
+    let name = interface
+        .map_or_else(|| "kcov(4)".to_owned(), |version| format!("NetBSD, interface of {version}"));
+    conclude(&name, &claims, tree, document, out)
+}
+
+fn conclude(
+    name: &str,
+    claims: &[&Claim],
+    tree: Option<&Path>,
+    document: Option<Document<'_>>,
+    out: &mut impl Write,
+) -> io::Result<bool> {
+    let read = |file: &str| match tree {
+        Some(tree) => fs::read_to_string(tree.join(file)),
+        None => Err(io::ErrorKind::NotFound.into()),
+    };
+    let drifts = compare(claims, &read, document);
     for drift in &drifts {
         writeln!(out, "{drift}")?;
     }
-    let (claims, pieces) = (claims.len(), pieces(&document).len());
+    let said = document.map_or_else(
+        || "the document is not there and was not compared".to_owned(),
+        |document| format!("{} pieces of the document", (document.pieces)(document.text).len()),
+    );
     let found =
         if drifts.is_empty() { "none has drifted".into() } else { drifts.len().to_string() };
-    writeln!(out, "Linux {version}: {claims} claims, {pieces} pieces of the document: {found}")?;
+    writeln!(out, "{name}: {} claims, {said}: {found}", claims.len())?;
     Ok(drifts.is_empty())
 }
 

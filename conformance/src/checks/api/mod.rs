@@ -12,9 +12,6 @@ use crate::check::{Check, Context};
 use kcov::mode::TracePc;
 use kcov::{BufferSize, Device, Error, Session};
 
-/// The registry of claims, by file name.
-pub const REGISTRY: (&str, &str) = ("api.toml", include_str!("../../../claims/api.toml"));
-
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] =
     &[device::CHECKS, session::CHECKS, trace::CHECKS, fork_server::CHECKS, status::CHECKS];

@@ -23,12 +23,6 @@ pub(crate) use size::GREATEST;
 /// The system's word.
 pub const WORD: &str = "linux";
 
-/// The registries of claims, by file name.
-pub const REGISTRIES: &[(&str, &str)] = &[
-    ("linux-document.toml", include_str!("../../../claims/linux-document.toml")),
-    ("linux-driver.toml", include_str!("../../../claims/linux-driver.toml")),
-];
-
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,

@@ -23,12 +23,6 @@ use crate::raw::{Device, Map};
 /// The system's word.
 pub const WORD: &str = "netbsd";
 
-/// The registries of claims, by file name.
-pub const REGISTRIES: &[(&str, &str)] = &[
-    ("netbsd-document.toml", include_str!("../../../claims/netbsd-document.toml")),
-    ("netbsd-driver.toml", include_str!("../../../claims/netbsd-driver.toml")),
-];
-
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,
