@@ -4,9 +4,11 @@ use super::{COVER_SIZE, GREATEST, open, sized};
 use crate::check::{Context, checks};
 use crate::raw::KCOV_TRACE_PC;
 use kcov_sys::netbsd::{KCOV_BUF_MIN_ENTRIES, KCOV_IOC_SETBUFSIZE};
+use std::ptr::from_ref;
 
 checks! {
     sets_the_buffer_size,
+    is_read_through_a_pointer,
     least,
     greatest,
     far_above_greatest_is_refused,
@@ -20,6 +22,15 @@ fn sets_the_buffer_size(cx: &Context) {
     let map = device.map(COVER_SIZE).expect("a buffer of that size");
     map.store(map.words() - 1, 1);
     assert!(device.map(COVER_SIZE + 1).is_err(), "and no larger");
+}
+
+fn is_read_through_a_pointer(cx: &Context) {
+    let device = open(cx);
+    let entries: u64 = COVER_SIZE;
+    let address = from_ref(&entries).expose_provenance();
+    assert_eq!(device.request(KCOV_IOC_SETBUFSIZE, address), Ok(()));
+    device.map(COVER_SIZE).expect("a buffer of that size");
+    assert!(device.map(COVER_SIZE + 512).is_err(), "and no larger");
 }
 
 fn least(cx: &Context) {
