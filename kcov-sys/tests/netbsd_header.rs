@@ -1,0 +1,118 @@
+//! Compares `kcov_sys::netbsd` with NetBSD's own `<sys/kcov.h>`, by letting a C compiler judge one
+//! static assertion for each definition.
+//!
+//! On NetBSD that is the machine's header. Elsewhere `KCOV_SYS_NETBSD_INCLUDE` says where to look:
+//! `usr/include` of a release's `comp` set, or several directories with colons between them, the
+//! first before the others.
+#![cfg(unix)]
+
+use kcov_sys::netbsd::*;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::mem::offset_of;
+use std::process::{Command, Stdio};
+
+const VARIABLE: &str = "KCOV_SYS_NETBSD_INCLUDE";
+
+/// What the C compiler says of these lines after the header: `Err` carries its messages.
+fn compile(lines: &str) -> Result<(), String> {
+    let given = std::env::var(VARIABLE).ok().filter(|given| !given.is_empty());
+    let default = cfg!(target_os = "netbsd").then(|| "/usr/include".to_owned());
+    let directories = given.or(default).unwrap_or_else(|| panic!("{VARIABLE} is not set"));
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut child = Command::new(&compiler)
+        // Nothing of this machine's: the header is for 64-bit x86, whatever the host is made of.
+        .args(["-fsyntax-only", "-std=gnu11", "-ffreestanding", "-nostdinc", "-m64"])
+        .args(["-U__linux__", "-U__linux", "-Ulinux", "-U__gnu_linux__", "-D__NetBSD__=1"])
+        .args(directories.split(':').map(|directory| format!("-isystem{directory}")))
+        .args(["-x", "c", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot run the C compiler `{compiler}`: {error}"));
+    let c = format!("#include <sys/ioccom.h>\n#include <sys/kcov.h>\n{lines}");
+    child.stdin.take().unwrap().write_all(c.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+fn assertions(all: &[(&str, u64)]) -> String {
+    let mut lines = String::new();
+    for (expression, value) in all {
+        writeln!(lines, "_Static_assert(({expression}) == {value}ull, \"{expression}\");").unwrap();
+    }
+    lines
+}
+
+/// What the headers of all releases define, with the value that this crate gives it.
+fn always() -> Vec<(&'static str, u64)> {
+    vec![
+        ("KCOV_IOC_SETBUFSIZE", KCOV_IOC_SETBUFSIZE.into()),
+        ("KCOV_IOC_ENABLE", KCOV_IOC_ENABLE.into()),
+        ("KCOV_IOC_DISABLE", KCOV_IOC_DISABLE.into()),
+        ("KCOV_MODE_NONE", KCOV_MODE_NONE as u64),
+        ("KCOV_MODE_TRACE_PC", KCOV_MODE_TRACE_PC as u64),
+        ("KCOV_MODE_TRACE_CMP", KCOV_MODE_TRACE_CMP as u64),
+        ("KCOV_ENTRY_SIZE", KCOV_ENTRY_SIZE as u64),
+        ("sizeof(kcov_int_t)", size_of::<kcov_int_t>() as u64),
+        ("__builtin_types_compatible_p(kcov_int_t *, volatile uint64_t *)", 1),
+    ]
+}
+
+/// What those of NetBSD 10 and later define besides.
+fn remote() -> Vec<(&'static str, u64)> {
+    vec![
+        ("KCOV_IOC_REMOTE_ATTACH", KCOV_IOC_REMOTE_ATTACH.into()),
+        ("KCOV_IOC_REMOTE_DETACH", KCOV_IOC_REMOTE_DETACH.into()),
+        ("sizeof(struct kcov_ioc_remote_attach)", size_of::<kcov_ioc_remote_attach>() as u64),
+        ("_Alignof(struct kcov_ioc_remote_attach)", align_of::<kcov_ioc_remote_attach>() as u64),
+        (
+            "__builtin_offsetof(struct kcov_ioc_remote_attach, subsystem)",
+            offset_of!(kcov_ioc_remote_attach, subsystem) as u64,
+        ),
+        (
+            "__builtin_offsetof(struct kcov_ioc_remote_attach, id)",
+            offset_of!(kcov_ioc_remote_attach, id) as u64,
+        ),
+        ("sizeof(((struct kcov_ioc_remote_attach *)0)->subsystem)", 8),
+        ("sizeof(((struct kcov_ioc_remote_attach *)0)->id)", 8),
+        ("KCOV_REMOTE_VHCI", KCOV_REMOTE_VHCI),
+        ("KCOV_REMOTE_VHCI_ID(0, 0)", kcov_remote_vhci_id(0, 0)),
+        ("KCOV_REMOTE_VHCI_ID(1, 2)", kcov_remote_vhci_id(1, 2)),
+        ("KCOV_REMOTE_VHCI_ID(7, ~0ull)", kcov_remote_vhci_id(7, u64::MAX)),
+    ]
+}
+
+/// The macros that the headers of NetBSD 9 lack. Of another header all are asked for.
+const REMOTE_MACROS: [&str; 4] =
+    ["KCOV_IOC_REMOTE_ATTACH", "KCOV_IOC_REMOTE_DETACH", "KCOV_REMOTE_VHCI", "KCOV_REMOTE_VHCI_ID"];
+
+fn definitions() -> Vec<(&'static str, u64)> {
+    let lacks = |name: &str| compile(&format!("#ifndef {name}\n#error none\n#endif\n")).is_err();
+    match REMOTE_MACROS.iter().filter(|name| lacks(name)).count() {
+        count if count == REMOTE_MACROS.len() => always(),
+        _ => [always(), remote()].concat(),
+    }
+}
+
+#[test]
+#[cfg_attr(not(target_os = "netbsd"), ignore = "KCOV_SYS_NETBSD_INCLUDE has to name the headers")]
+fn every_definition() {
+    compile("").expect("the header can be compiled");
+    let definitions = definitions();
+    println!("{} definitions compared", definitions.len());
+    compile(&assertions(&definitions)).unwrap();
+}
+
+#[test]
+#[cfg_attr(not(target_os = "netbsd"), ignore = "KCOV_SYS_NETBSD_INCLUDE has to name the headers")]
+fn every_wrong_value_is_noticed() {
+    for (expression, value) in definitions() {
+        let error = compile(&assertions(&[(expression, value ^ 1)])).unwrap_err();
+        assert!(error.contains("static assertion failed"), "{expression}: {error}");
+    }
+}
