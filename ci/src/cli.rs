@@ -58,6 +58,13 @@ pub enum Command {
         /// The targets [default: all that have a source tree]
         #[arg(value_name = "TARGET")]
         names: Vec<String>,
+        /// For netbsd targets: a source tree of NetBSD
+        #[arg(long, value_name = "DIR")]
+        source: Option<PathBuf>,
+        /// For netbsd targets: a copy of kcov(4), as mdoc or as `man` prints
+        /// it
+        #[arg(long, value_name = "FILE")]
+        manual: Option<PathBuf>,
     },
     /// Run a static program in a guest, with its output and exit status
     Exec {
@@ -136,17 +143,19 @@ pub struct GuestOptions {
     /// Boot this kernel; nothing is built
     #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "refresh", "jobs"])]
     pub kernel: Option<PathBuf>,
-    /// The same for netbsd targets only, and so for --all
-    #[arg(long, value_name = "FILE", env = "KCOV_VM_NETBSD_KERNEL", hide_env_values = true)]
+    /// The same for netbsd targets only, and so for --all [default:
+    /// $KCOV_VM_NETBSD_KERNEL]
+    #[arg(long, value_name = "FILE")]
     pub netbsd_kernel: Option<PathBuf>,
     /// usr/lib of NetBSD's comp set, or a directory with that or with the
     /// packed set in it: what programs for netbsd targets are linked against
-    #[arg(long, value_name = "DIR", env = "KCOV_VM_NETBSD_SYSROOT", hide_env_values = true)]
+    /// [default: $KCOV_VM_NETBSD_SYSROOT]
+    #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
     /// Which ABI a netbsd target's kernel has [default: the newest]
     #[arg(long, value_name = "NUMBER")]
     pub abi: Option<String>,
-    /// More words for the suite on what the kernel has, comma-separated
+    /// More words for the suite on what a kernel of yours has, comma-separated
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     pub declare: Vec<String>,
     /// What the kernel's release must begin with, instead of what the target

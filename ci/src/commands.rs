@@ -15,7 +15,7 @@ use crate::{drift, error, tester};
 use kcov_vm_guest::protocol::Exit;
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -34,21 +34,60 @@ pub fn run(cli: Cli) -> Result<u8> {
             let TestOptions { names, all, .. } = &*options;
             let chosen = session.targets.select(names)?;
             let chosen = if *all { session.targets.all.iter().collect() } else { chosen };
+            refuse_unused(&options.guest, &options.build, &chosen)?;
             tester::test(&session, &chosen, &options, general.verbose)
         }
-        Command::Drift { names } => {
+        Command::Drift { names, source, manual } => {
             let session = session(&general, &BuildOptions::default(), None)?;
             let named = session.targets.select(&names)?;
             let chosen =
                 if names.is_empty() { session.targets.all.iter().collect() } else { named };
-            drift::run(&session, &chosen)
+            refuse_unneeded(
+                &[("--source", source.is_some()), ("--manual", manual.is_some())],
+                &chosen,
+            )?;
+            let given = drift::Given::new(source, manual)?;
+            drift::run(&session, &chosen, &given, !names.is_empty())
         }
         Command::Exec { name, program, build, guest } => {
             let session = session(&general, &build, Some(&guest))?;
             let target = session.targets.select(&[name])?[0];
+            refuse_unused(&guest, &build, &[target])?;
             exec(&session, target, program, general.verbose)
         }
     }
+}
+
+/// Refuses options that would change nothing.
+fn refuse_unused(guest: &GuestOptions, build: &BuildOptions, chosen: &[&Target]) -> Result<()> {
+    let given = [
+        ("--abi", guest.abi.is_some()),
+        ("--sysroot", guest.sysroot.is_some()),
+        ("--netbsd-kernel", guest.netbsd_kernel.is_some()),
+        ("--declare", !guest.declare.is_empty() && !is_own_kernel(guest, build)),
+    ];
+    refuse_unneeded(&given, chosen)
+}
+
+fn refuse_unneeded(given: &[(&str, bool)], chosen: &[&Target]) -> Result<()> {
+    if chosen.iter().any(|target| target.kind.system() == System::NetBsd) {
+        return Ok(());
+    }
+    match given.iter().find(|(_, given)| *given) {
+        Some(("--declare", _)) => Err(Error::usage(
+            "--declare: is for kernels of yours; none is given with --kernel or --source, and no \
+             target is netbsd",
+        )),
+        Some((option, _)) => {
+            let names: Vec<_> = chosen.iter().map(|target| target.name.as_str()).collect();
+            Err(Error::usage(format!("{option}: is for netbsd targets, not {}", names.join(", "))))
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_own_kernel(guest: &GuestOptions, build: &BuildOptions) -> bool {
+    guest.kernel.is_some() || build.source.is_some()
 }
 
 fn targets(general: &General) -> Result<Targets> {
@@ -66,8 +105,8 @@ fn session(
         refresh: build.refresh,
         kernel: guest.and_then(|g| g.kernel.as_deref()).map(Kernel::given).transpose()?,
         netbsd_kernel: guest
-            .and_then(|g| g.netbsd_kernel.as_deref())
-            .map(Kernel::given)
+            .and_then(|g| or_variable(g.netbsd_kernel.as_deref(), "KCOV_VM_NETBSD_KERNEL"))
+            .map(|given| Kernel::given(&given))
             .transpose()?,
         release: guest.and_then(|g| g.declare_release.clone()),
         jobs: build
@@ -84,11 +123,19 @@ fn session(
     let mut targets = targets(general)?;
     let mut programs = Programs::default();
     if let Some(guest) = guest {
-        targets.adjust(guest.abi.as_deref(), &guest.declare)?;
-        let libraries = guest.sysroot.as_deref().map(|given| Libraries::given(given, &cache));
+        targets.adjust(guest.abi.as_deref(), &guest.declare, is_own_kernel(guest, build))?;
+        let sysroot = or_variable(guest.sysroot.as_deref(), "KCOV_VM_NETBSD_SYSROOT");
+        let libraries = sysroot.map(|given| Libraries::given(&given, &cache));
         programs.netbsd = libraries.transpose()?;
     }
     Ok(Session { cache, targets, choices, programs })
+}
+
+/// What an option says, or else the environment. That is no option's default:
+/// an option has to be of use, a variable may lie there.
+fn or_variable(given: Option<&Path>, name: &str) -> Option<PathBuf> {
+    let variable = || std::env::var_os(name).filter(|value| !value.is_empty());
+    given.map(Path::to_path_buf).or_else(|| variable().map(PathBuf::from))
 }
 
 /// Never looks further than the cache, so that it is there at once.

@@ -6,20 +6,69 @@ use crate::error::{Error, Phase, Result, STATUS_PASSED, STATUS_UNAVAILABLE, Unav
 use crate::run::{command, not_started};
 use crate::session::Session;
 use crate::source::Source;
+use crate::system::System;
 use crate::target::Target;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Compares with each tree once. The result is the worst status.
-pub fn run(session: &Session, targets: &[&Target]) -> Result<u8> {
+/// What the user gave for NetBSD, whose sources are not fetched.
+#[derive(Debug)]
+pub struct Given {
+    source: Option<PathBuf>,
+    manual: Option<PathBuf>,
+}
+
+impl Given {
+    /// What the user named, which has to exist.
+    pub fn new(source: Option<PathBuf>, manual: Option<PathBuf>) -> Result<Self> {
+        let missing = |option, path: &Option<PathBuf>, what, there: fn(&Path) -> bool| match path {
+            Some(path) if !there(path) => {
+                Err(Error::usage(format!("{option} {}: there is no such {what}", path.display())))
+            }
+            _ => Ok(()),
+        };
+        missing("--source", &source, "directory", Path::is_dir)?;
+        missing("--manual", &manual, "file", Path::is_file)?;
+        Ok(Self { source, manual })
+    }
+
+    fn arguments(&self) -> Result<Vec<OsString>> {
+        let mut arguments = Vec::new();
+        for (option, path) in [("--source", &self.source), ("--manual", &self.manual)] {
+            if let Some(path) = path {
+                arguments.extend([option.into(), path.clone().into_os_string()]);
+            }
+        }
+        if arguments.is_empty() {
+            let what = "needs --manual FILE (a copy of kcov(4)), --source DIR (NetBSD's), or both";
+            return Err(Error::NotGiven(what.into()));
+        }
+        Ok(arguments)
+    }
+}
+
+/// What the suite compares with for a target.
+fn sources(session: &Session, target: &Target, given: &Given) -> Result<Vec<OsString>> {
+    match target.kind.system() {
+        System::NetBsd => given.arguments(),
+        System::Linux => {
+            let tree = Source::of(target, &session.cache, false)?.tree(&session.cache)?;
+            Ok(vec!["--source".into(), tree.into_os_string()])
+        }
+    }
+}
+
+/// Compares with each tree once. The result is the worst status. A target for
+/// which nothing is given is no failure, unless it is `named`.
+pub fn run(session: &Session, targets: &[&Target], given: &Given, named: bool) -> Result<u8> {
     let suite = session.programs.suite()?;
-    let mut seen: Vec<PathBuf> = Vec::new();
+    let mut seen: Vec<Vec<OsString>> = Vec::new();
     let mut worst = STATUS_PASSED;
     for target in targets {
-        let tree = Source::of(target, &session.cache, false).and_then(|s| s.tree(&session.cache));
-        let tree = match tree {
-            Ok(tree) if seen.contains(&tree) => continue,
-            Ok(tree) => tree,
+        let arguments = match sources(session, target, given) {
+            Ok(arguments) if seen.contains(&arguments) => continue,
+            Ok(arguments) => arguments,
             Err(Error::Unavailable(failure)) => {
                 complain(target, &failure);
                 worst = STATUS_UNAVAILABLE;
@@ -27,12 +76,15 @@ pub fn run(session: &Session, targets: &[&Target]) -> Result<u8> {
             }
             Err(Error::NotGiven(what)) => {
                 eprintln!("kcov-vm: {}: not run: {what}", target.name);
+                if named {
+                    worst = STATUS_UNAVAILABLE;
+                }
                 continue;
             }
             Err(error) => return Err(error),
         };
         let mut drift = command(&suite);
-        drift.args(["drift", "--source"]).arg(&tree).stdout(Stdio::inherit());
+        drift.arg("drift").args(&arguments).stdout(Stdio::inherit());
         let fail = |why: String| Error::unavailable(Phase::Verdict, why);
         let status = drift.status().map_err(|error| fail(not_started("the suite", &error)))?;
         match status.code().and_then(|code| u8::try_from(code).ok()) {
@@ -42,7 +94,7 @@ pub fn run(session: &Session, targets: &[&Target]) -> Result<u8> {
                 worst = STATUS_UNAVAILABLE;
             }
         }
-        seen.push(tree);
+        seen.push(arguments);
     }
     Ok(worst)
 }

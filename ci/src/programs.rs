@@ -27,7 +27,7 @@ pub const INIT: Program = Program { package: "kcov-vm-guest", binary: "kcov-vm-i
 pub const FIXTURE: Program = Program { package: "kcov-vm-guest", binary: "kcov-vm-fixture" };
 
 /// What `cargo vm test` runs unless it is told otherwise. It has to
-/// understand `list` and `run --format ktap --declare WORDS [ID…]`.
+/// understand `list --system WORD` and `run --format ktap --declare WORDS [ID…]`.
 pub const SUITE: Program = Program { package: "kcov-conformance", binary: "kcov-conformance" };
 
 /// What guests run on unless their target says otherwise.
@@ -66,20 +66,11 @@ impl Programs {
         self.once(SUITE, triple)
     }
 
-    /// The ids that the suite has.
-    pub fn checks(&self) -> Result<Vec<String>> {
-        let list = read(command(self.suite()?).arg("list"))
+    /// The ids that the suite has for a system.
+    pub fn checks(&self, system: System) -> Result<Vec<String>> {
+        let list = read(command(self.suite()?).args(["list", "--system", system.word()]))
             .map_err(|why| Error::unavailable(Phase::Image, why))?;
         Ok(list.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_string).collect())
-    }
-
-    /// Refuses ids that the suite does not have.
-    pub fn validate_checks(&self, wanted: &[String]) -> Result<()> {
-        let known = self.checks()?;
-        match wanted.iter().find(|id| !known.contains(id)) {
-            None => Ok(()),
-            Some(id) => Err(Error::usage(unknown_check(id, &known))),
-        }
     }
 
     fn once(&self, program: Program, triple: &str) -> Result<PathBuf> {
@@ -174,7 +165,15 @@ pub(crate) fn require_std(triple: &str) -> Result<()> {
     })
 }
 
-fn unknown_check(id: &str, known: &[String]) -> String {
+/// Refuses ids that are not among those that the suite has for a system.
+pub fn validate_checks(wanted: &[String], known: &[String], system: System) -> Result<()> {
+    match wanted.iter().find(|id| !known.contains(id)) {
+        None => Ok(()),
+        Some(id) => Err(Error::usage(unknown_check(id, known, system))),
+    }
+}
+
+fn unknown_check(id: &str, known: &[String], system: System) -> String {
     let mut near: Vec<_> = known
         .iter()
         .map(|other| (distance(id, other), other.as_str()))
@@ -183,8 +182,13 @@ fn unknown_check(id: &str, known: &[String]) -> String {
     near.sort_unstable();
     let near: Vec<_> = near.into_iter().take(3).map(|(_, other)| other).collect();
     match near.as_slice() {
-        [] => format!("no check `{id}`; `{} list` names all {}", SUITE.binary, known.len()),
-        near => format!("no check `{id}`; near it: {}", near.join(", ")),
+        [] => format!(
+            "no check `{id}` on {system}; `{} list --system {}` names all {}",
+            SUITE.binary,
+            system.word(),
+            known.len()
+        ),
+        near => format!("no check `{id}` on {system}; near it: {}", near.join(", ")),
     }
 }
 
@@ -219,9 +223,10 @@ mod tests {
     #[test]
     fn unknown_checks_are_answered_with_near_ones() {
         let known = ["linux.open.twice", "linux.enable.ebusy", "api.trace"].map(String::from);
-        let message = unknown_check("linux.enable.ebsy", &known);
-        assert_eq!(message, "no check `linux.enable.ebsy`; near it: linux.enable.ebusy");
-        assert!(unknown_check("linux.open", &known).ends_with("linux.open.twice"));
-        assert!(unknown_check("zzz", &known).contains("names all 3"));
+        let unknown = |id| unknown_check(id, &known, System::Linux);
+        let message = "no check `linux.enable.ebsy` on Linux; near it: linux.enable.ebusy";
+        assert_eq!(unknown("linux.enable.ebsy"), message);
+        assert!(unknown("linux.open").ends_with("linux.open.twice"));
+        assert!(unknown("zzz").ends_with("list --system linux` names all 3"));
     }
 }

@@ -12,6 +12,16 @@ pub enum System {
     NetBsd,
 }
 
+impl System {
+    /// What the suite calls it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::NetBsd => "netbsd",
+        }
+    }
+}
+
 impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -6,7 +6,7 @@ use crate::error::{Error, Phase, Result, Unavailable};
 use crate::expected::{self, Failure};
 use crate::guest::{Listener, Stream};
 use crate::matrix;
-use crate::programs::workspace;
+use crate::programs::{validate_checks, workspace};
 use crate::progress::{Step, beside_bars};
 use crate::report::{Format, Run, TargetReport, Verdict};
 use crate::session::Session;
@@ -29,8 +29,8 @@ struct Plan<'a> {
     session: &'a Session,
     options: &'a TestOptions,
     verbose: bool,
-    /// All ids of the suite, if it is the suite that runs.
-    known: Vec<String>,
+    /// All ids of the suite by system, if it is the suite that runs.
+    known: Vec<(System, Vec<String>)>,
 }
 
 /// Runs the program on all targets, whatever happens on some, and reports.
@@ -88,7 +88,11 @@ pub fn test(
 }
 
 /// What is wrong with the command line is said before anything is built.
-fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Result<Vec<String>> {
+fn validate(
+    session: &Session,
+    targets: &[&Target],
+    options: &TestOptions,
+) -> Result<Vec<(System, Vec<String>)>> {
     if let Some(file) = &options.program {
         for target in targets.iter().filter(|target| session.given(target).is_ok()) {
             session.task(target, file, Vec::new()).map_err(Error::Usage)?;
@@ -102,12 +106,15 @@ fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Re
     if options.program.is_some() || nothing_runs {
         return Ok(Vec::new());
     }
-    // The suite on this host knows its own system's checks. Another's refuses
-    // unknown ones in the guest, which is no verdict.
-    if targets.iter().all(|target| target.kind.system() == System::Linux) {
-        session.programs.validate_checks(&options.checks)?;
+    let mut known: Vec<(System, Vec<String>)> = Vec::new();
+    for system in targets.iter().map(|target| target.kind.system()) {
+        if known.iter().all(|(other, _)| *other != system) {
+            let ids = session.programs.checks(system)?;
+            validate_checks(&options.checks, &ids, system)?;
+            known.push((system, ids));
+        }
     }
-    session.programs.checks()
+    Ok(known)
 }
 
 /// Builds what the target needs; a report if that ends it.
@@ -200,16 +207,16 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     expected::apply(&mut checks, &known);
     if let Some(wanted) = options.snapshots {
         let directory = snapshots();
-        report.difference = snapshot::settle(&directory, &target.name, &checks, wanted)?;
+        report.difference = snapshot::settle(&directory, &target.snapshot(), &checks, wanted)?;
     }
     Ok(checks)
 }
 
 /// Failures are known of the workspace's suite only.
 fn known_failures(plan: &Plan<'_>, target: &Target) -> Result<Vec<Failure>> {
-    match plan.options.program {
-        Some(_) => Ok(Vec::new()),
-        None => expected::load(&plan.session.targets.base, &target.name, &plan.known),
+    match plan.known.iter().find(|(system, _)| *system == target.kind.system()) {
+        Some((_, ids)) => expected::load(&plan.session.targets.base, &target.name, ids),
+        None => Ok(Vec::new()),
     }
 }
 

@@ -18,16 +18,21 @@ pub struct Abi {
 
 impl Targets {
     /// Takes what the user said over what the file says: the ABI of targets
-    /// that have some, and more words for all.
-    pub fn adjust(&mut self, abi: Option<&str>, declares: &[String]) -> Result<()> {
+    /// that have some, and more words for kernels that are the user's, which
+    /// those of such targets always are.
+    pub fn adjust(&mut self, abi: Option<&str>, declares: &[String], own: bool) -> Result<()> {
         if let Some(word) = declares.iter().find(|word| !is_word(word)) {
             return Err(Error::usage(format!("--declare {word}: not a word")));
         }
         for target in &mut self.all {
             target.choose_abi(abi).map_err(Error::Usage)?;
+            if !own && target.abi.is_empty() {
+                continue;
+            }
             for word in declares {
                 if !target.declares.contains(word) {
                     target.declares.push(word.clone());
+                    target.chosen.push(word.clone());
                 }
             }
         }
@@ -51,6 +56,7 @@ impl Target {
         self.release.clone_from(&abi.release);
         self.declares.clone_from(&abi.declares);
         self.userland = netbsd::TRIPLE.into();
+        self.chosen = vec![name.to_owned()];
         Ok(())
     }
 
@@ -116,6 +122,14 @@ mod tests {
         assert_eq!((target.release.as_str(), &target.declares[..]), ("9.", &["nine".into()][..]));
         let why = target.choose_abi(Some("8")).expect_err("unknown");
         assert_eq!(why, "--abi 8: n has 10, 9");
+    }
+
+    #[test]
+    fn snapshots_are_of_an_abi_and_of_what_is_declared_besides() {
+        let mut targets = parse(GOOD).expect("valid");
+        assert_eq!(targets.all[0].snapshot(), "n-10");
+        targets.adjust(Some("9"), &["more".into(), "nine".into()], false).expect("known");
+        assert_eq!(targets.all[0].snapshot(), "n-9-more");
     }
 
     #[test]

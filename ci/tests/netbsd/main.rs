@@ -116,6 +116,67 @@ fn the_command_line_is_checked() {
 }
 
 #[test]
+fn checks_are_those_of_the_system() {
+    let vm = Vm::new();
+    let (kernel, sysroot) = (vm.kernel(), vm.sysroot(""));
+    let test = |id: &str| {
+        let mut command = vm.command(&["test", "netbsd", "--check", id, "--kernel"]);
+        command.arg(&kernel).arg("--sysroot").arg(&sysroot);
+        command
+    };
+    // One that Linux alone has.
+    let words = ["no check `enable.mode-beyond-32-bits-is-refused` on NetBSD"];
+    refuses(&mut test("enable.mode-beyond-32-bits-is-refused"), 2, &words);
+    refuses(&mut test("enable.mode-comes-frst"), 2, &["near it: enable.mode-comes-first"]);
+    // And one that NetBSD alone has.
+    let mut linux = vm.command(&["test", "linux-uml", "--check", "enable.mode-comes-first"]);
+    refuses(&mut linux, 2, &["no check `enable.mode-comes-first` on Linux"]);
+}
+
+#[test]
+fn options_that_would_change_nothing_are_refused() {
+    let vm = Vm::new();
+    let sysroot = vm.sysroot("");
+    let unused = |words: &[&str], what: &[&str]| refuses(&mut vm.command(words), 2, what);
+    let sysroot = sysroot.to_str().expect("UTF-8");
+    let kernel = vm.kernel();
+    let kernel = kernel.to_str().expect("UTF-8");
+    for option in [["--abi", "9"], ["--sysroot", sysroot], ["--netbsd-kernel", kernel]] {
+        let words = [&["test", "linux-uml", "linux-7"][..], &option].concat();
+        let named = format!("{}: is for netbsd targets, not linux-uml, linux-7", option[0]);
+        unused(&words, &[&named]);
+        unused(&[&["exec", "linux-uml"][..], &option, &["--", "a"]].concat(), &[option[0]]);
+    }
+    unused(&["test", "--declare", "vhci"], &["--declare: is for kernels of yours", "--kernel"]);
+    unused(&["drift", "linux-uml", "--manual", sysroot], &["--manual: is for netbsd targets"]);
+    // A variable may lie there.
+    let mut command = vm.command(&["build", "netbsd"]);
+    refuses(command.env("KCOV_VM_NETBSD_SYSROOT", sysroot), 69, &["netbsd: not run"]);
+}
+
+#[test]
+fn drift_needs_what_only_the_user_has() {
+    let vm = Vm::new();
+    let refuses = |words: &[&str], status, what: &[&str]| {
+        refuses(&mut vm.command(&[&["drift", "netbsd"], words].concat()), status, what);
+    };
+    refuses(&[], 69, &["netbsd: not run: needs --manual FILE", "--source DIR"]);
+    refuses(&["--manual", "/none"], 2, &["--manual /none: there is no such file"]);
+    refuses(&["--source", "/none"], 2, &["--source /none: there is no such directory"]);
+}
+
+#[test]
+fn a_page_of_the_manual_is_compared_with_the_registry() {
+    let vm = Vm::new();
+    let page = vm.write("kcov.0", b"NAME\n     flock -- counts sheep\n");
+    let output = vm.command(&["drift", "netbsd", "--manual"]).arg(page).output().expect("starts");
+    let stdout = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(1), "{stdout}");
+    assert!(stdout.contains("gone: open.device-node: "), "{stdout}");
+    assert!(stdout.contains("unclaimed: share/man/man4/kcov.4:2: \"flock"), "{stdout}");
+}
+
+#[test]
 fn other_files_than_kernels_are_refused() {
     let vm = Vm::new();
     let (program, kernel, sysroot) = (vm.program(), vm.kernel(), vm.sysroot(""));
