@@ -114,7 +114,10 @@ impl Declaration {
         if let Some(system) = self.system.filter(|&system| system != crate::system::WORD) {
             all.push(format!("{system} declared, this is {}", crate::system::WORD));
         }
-        for &feature in Feature::ALL {
+        let absent = |feature| self.has(feature) && !found.contains(&feature);
+        // Without the device nothing else was asked for.
+        let asked: &[Feature] = if absent(Feature::Kcov) { &[Feature::Kcov] } else { Feature::ALL };
+        for &feature in asked {
             match (self.has(feature), found.contains(&feature)) {
                 (true, false) => all.push(format!("{feature} declared but absent")),
                 (false, true) => all.push(format!("{feature} present but not declared")),
@@ -190,6 +193,7 @@ mod tests {
             ["comparisons present but not declared", "remote declared but absent"]
         );
         assert_eq!(declaration.mismatches(&[Feature::Kcov, Feature::Remote]), [""; 0]);
+        assert_eq!(declaration.mismatches(&[]), ["kcov declared but absent"]);
     }
 
     #[test]

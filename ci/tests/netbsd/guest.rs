@@ -8,6 +8,7 @@ use kcov_vm::guest::{Accel, Expect, Finished, Limits, Listener, Machine, Stream,
 use kcov_vm::image::Image;
 use kcov_vm::system::System;
 use kcov_vm::target::Targets;
+use kcov_vm::verdict::Reader;
 use kcov_vm_guest::job::Job;
 use kcov_vm_guest::protocol::{Exit, Frame};
 use std::path::Path;
@@ -51,8 +52,12 @@ impl Listener for Ear {
 
 /// Boots a kernel that says this, with a file system that it does not read.
 fn run(texts: &[(u16, &str)]) -> (Result<Finished, Unavailable>, String) {
+    boot_code(&writer(texts))
+}
+
+fn boot_code(code: &[u8]) -> (Result<Finished, Unavailable>, String) {
     let vm = Vm::new();
-    let kernel = vm.write("netbsd", &elf(KERNEL, &writer(texts)));
+    let kernel = vm.write("netbsd", &elf(KERNEL, code));
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets.toml");
     let targets = Targets::load(&file).expect("valid");
     let target = targets.select(&["netbsd".into()]).expect("there is one")[0];
@@ -120,6 +125,28 @@ fn bad_news_on_the_console() {
     let texts = [(CHANNEL, &*frames(&begin())), (CONSOLE, "uvm_fault(0xff, 0x0, 1) -> e\n")];
     // In which phase depends on which of the two lines is read first.
     fails(&texts, "the kernel faulted: `uvm_fault");
+}
+
+#[test]
+fn a_kernel_without_the_device_is_no_verdict() {
+    // What the suite says when what is declared cannot be found.
+    let why = "the kernel is not what the target declares: kcov declared but absent";
+    let said = Frame::Out(format!("KTAP version 1\n1..264\nBail out! {why}\n").into_bytes());
+    let boot = begin().remove(0);
+    let all = [boot, Frame::Start, said, Frame::Exit(Exit::Status(69)), Frame::End];
+    let (result, output) = run(&[(CHANNEL, &frames(&all))]);
+    let exit = result.expect("whole").exit.expect("it ended");
+    let mut reader = Reader::default();
+    reader.feed(output.as_bytes());
+    assert!(reader.finish(exit).expect_err("no verdict").ends_with(why));
+}
+
+#[test]
+fn a_kernel_that_crashes_at_once() {
+    // An invalid instruction, and nobody to tell.
+    let (result, _) = boot_code(&[0x0f, 0x0b]);
+    let why = result.expect_err("no verdict").to_string();
+    assert!(why.starts_with("boot: ") && why.lines().count() == 1, "{why}");
 }
 
 #[test]
