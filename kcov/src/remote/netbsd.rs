@@ -30,6 +30,9 @@
 //! that somebody else [was faster](ErrorKind::EndedElsewhere). It does not keep its thread from
 //! having a [`Session`](crate::Session) on another device at the same time.
 //!
+//! A forked child inherits the attachment: dropping it there, or the session, ends the collection of
+//! the parent. Let such a child end by exec(2) or _exit(2).
+//!
 //! # Platforms
 //!
 //! NetBSD 10 and later, in kernels that have vhci(4). Elsewhere
