@@ -32,7 +32,7 @@ Usage: kcov-conformance <command>
       --source DIR       a source tree of Linux or of NetBSD
       --manual FILE      a copy of kcov(4), as mdoc or as `man` prints it
   differences FILE... a page on how the kernels of these snapshots differ
-  systems            a page on how Linux and NetBSD differ
+  systems FILE...    a page on how Linux and NetBSD differ, likewise
   help               this text
 
 Exit status: 0 all passed, 1 some failed, 2 wrong command line, 69 no verdict.";
@@ -107,7 +107,11 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
             io::stdout().write_all(page.as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
-        "systems" => nothing_more(parser, || write!(io::stdout(), "{}", systems::page())),
+        "systems" => {
+            let page = systems::page(&files(parser)?)?;
+            io::stdout().write_all(page.as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
         "help" => nothing_more(parser, || writeln!(io::stdout(), "{USAGE}")),
         // What the suite says to itself.
         // What the suite says to itself.

@@ -3,26 +3,41 @@
 //! A snapshot has a line for each check: its id, a word, and what explains the word.
 
 use crate::claims::Claims;
+use crate::declare::SYSTEMS;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, io};
 
 /// One kernel's results, by id.
-type Results = BTreeMap<String, String>;
+pub(crate) type Results = BTreeMap<String, String>;
 
-/// The page, in Markdown. The files' names are those of the targets.
+/// The page, in Markdown. The files' names are those of the targets, all of one system.
 pub fn page(files: &[impl AsRef<Path>]) -> io::Result<String> {
-    let mut targets = Vec::new();
-    for file in files {
-        let file = file.as_ref();
+    let targets = read(files)?;
+    let system = targets.first().and_then(|(name, _)| system_of(name));
+    let alike = |(name, _): &(String, Results)| system_of(name) == system;
+    match system {
+        Some(system) if targets.iter().all(alike) => Ok(render(&Claims::of(system), &targets)),
+        _ => Err(io::Error::other("the snapshots have to be of targets of one system")),
+    }
+}
+
+/// The targets' names and results.
+pub(crate) fn read(files: &[impl AsRef<Path>]) -> io::Result<Vec<(String, Results)>> {
+    let read = |file: &Path| {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(file).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", file.display()))
         })?;
-        targets.push((name, results(&text)));
-    }
-    Ok(render(&Claims::of_system(), &targets))
+        Ok((name, results(&text)))
+    };
+    files.iter().map(|file| read(file.as_ref())).collect()
+}
+
+/// The word of the system that a target of that name has.
+pub(crate) fn system_of(target: &str) -> Option<&'static str> {
+    SYSTEMS.iter().copied().find(|system| target.starts_with(system))
 }
 
 fn results(snapshot: &str) -> Results {
