@@ -2,7 +2,6 @@
 
 mod run;
 
-use crate::checks;
 use crate::claims::{Claims, Status};
 use crate::declare::{ABSENT, Declaration, Feature, SYSTEMS};
 use crate::drift::Sources;
