@@ -26,7 +26,7 @@ Usage: kcov-conformance <command>
       --declare WORDS    what the target's kernel has, comma-separated
       --device PATH      where the device is
       --format ktap|json
-      --time-limit S     seconds that a check may take
+      --time-limit S     seconds that a check may take, 30 unless said
   drift              compares the registry with what it was read from
       --source DIR       a source tree of Linux or of NetBSD
       --manual FILE      a copy of kcov(4), as mdoc or as `man` prints it
@@ -211,7 +211,7 @@ fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
         declared: None,
         device: default_device(),
         format: Format::Ktap,
-        time_limit: Duration::from_secs(10),
+        time_limit: Duration::from_secs(30),
     };
     while let Some(arg) = parser.next()? {
         match arg {
