@@ -20,6 +20,8 @@ fn one_device_for_each(cx: &Context) {
         let one = |(device, map): &(Device, Map)| {
             device.enable(KCOV_TRACE_PC).expect("enabled");
             barrier.wait();
+            // Once for the pages that it goes through: a fork has to fault them in anew.
+            call();
             map.reset();
             call();
             let count = map.count();
