@@ -1,6 +1,8 @@
 //! System calls that are known to go different ways, and to compare their arguments.
 
 use crate::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use std::os::fd::AsRawFd as _;
 
@@ -43,6 +45,22 @@ pub(crate) fn compare_byte() {
     assert_eq!(returned, -1, "there is no such file");
 }
 
+/// Compares the types of two locks, which have 8 bits: one to be set to write, and one that is
+/// there to read.
+pub(crate) fn compare_bytes() {
+    let file = memfd_create("locked", MFdFlags::empty()).expect("a file");
+    for kind in [libc::F_RDLCK, libc::F_WRLCK] {
+        let lock = libc::flock {
+            l_type: kind as libc::c_short,
+            l_whence: libc::SEEK_SET as libc::c_short,
+            l_start: 0,
+            l_len: 1,
+            l_pid: 0,
+        };
+        fcntl(&file, FcntlArg::F_SETLK(&lock)).expect("a lock of this process");
+    }
+}
+
 /// Compares the 16 bits of an address' family with the one that the socket has.
 pub(crate) fn compare_half() {
     let (family, kind) = (AddressFamily::Unix, SockType::Datagram);
@@ -83,4 +101,11 @@ pub(crate) fn compare_longs() {
     let returned =
         unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_NICE, limits.as_ptr(), 0) };
     assert_eq!(returned, -1, "the lower limit is above the upper one");
+}
+
+/// Compares 64 bits with the numbers of a switch, none of which they are.
+pub(crate) fn switch_over_long() {
+    // SAFETY: the kernel refuses the policy, and has no use for an address.
+    let returned = unsafe { libc::prctl(libc::PR_MCE_KILL, WIDE, 0, 0, 0) };
+    assert_eq!(returned, -1, "there is no such policy");
 }

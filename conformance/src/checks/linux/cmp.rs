@@ -33,6 +33,8 @@ fn type_is_that_of_the_operands(cx: &Context) {
     // Their highest bits are set, so that extending their signs would show.
     let [byte, half, word] = [0xff, 0xffff, 0xffff_ffff].map(|mask| WIDE & mask);
     compared(cx, calls::compare_byte, constant(0), byte);
+    let locks = compared(cx, calls::compare_bytes, kcov_cmp_size(0), libc::F_WRLCK as u64);
+    assert!(locks.contains(&(libc::F_RDLCK as u64)), "{locks:x?}");
     let families = compared(cx, calls::compare_half, constant(1), half);
     assert!(families.contains(&(libc::AF_UNIX as u64)), "{families:x?}");
     compared(cx, calls::compare_word, constant(2), word);
@@ -45,4 +47,6 @@ fn type_of_64_bit_operands(cx: &Context) {
     assert!(constants.iter().all(|&constant| constant <= 1_000_000_000), "{constants:x?}");
     let limits = compared(cx, calls::compare_longs, kcov_cmp_size(3), WIDE);
     assert!(limits.contains(&(WIDE - 1)), "{limits:x?}");
+    let cases = compared(cx, calls::switch_over_long, kcov_cmp_size(3) | KCOV_CMP_CONST, WIDE);
+    assert!(cases.contains(&0) && cases.contains(&1), "{cases:x?}");
 }

@@ -3,12 +3,14 @@
 use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
 use crate::checks::shared::thread::added_by_calls;
-use crate::raw::{Device, KCOV_TRACE_PC, Map, call, thread};
+use crate::raw::{Device, KCOV_TRACE_PC, Map, call, thread, vmalloc_used, wait_for};
+use std::time::Duration;
 
 checks! {
     one_device_for_each,
     exit_disables,
     exit_frees_for_next_thread,
+    exit_gives_the_buffer_up,
 }
 
 fn one_device_for_each(cx: &Context) {
@@ -48,4 +50,17 @@ fn exit_frees_for_next_thread(cx: &Context) {
         let enabled = thread(|| device.enable(KCOV_TRACE_PC));
         assert_eq!(enabled, Ok(()), "round {round}");
     }
+}
+
+fn exit_gives_the_buffer_up(cx: &Context) {
+    /// 16 MiB, which is more than anything else that comes and goes meanwhile.
+    const WORDS: u64 = 2 << 20;
+    const HALF: u64 = WORDS * 8 / 2;
+    let before = vmalloc_used();
+    let device = sized(cx, WORDS);
+    thread(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
+    assert!(vmalloc_used() > before + HALF, "the buffer is there");
+    drop(device);
+    let gone = wait_for(Duration::from_secs(5), || vmalloc_used() < before + HALF);
+    assert!(gone, "{before} bytes before, {} now", vmalloc_used());
 }

@@ -83,3 +83,16 @@ pub fn sleeping_thread(name: &str) -> bool {
         stat.contains(&format!("({name}")) && state == Some(b'S')
     })
 }
+
+/// Bytes of the kernel's memory of the kind that buffers are made of.
+///
+/// # Panics
+///
+/// If the kernel does not say.
+#[must_use]
+pub fn vmalloc_used() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").expect("/proc/meminfo");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmallocUsed:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.expect("VmallocUsed") * 1024
+}

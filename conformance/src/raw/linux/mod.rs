@@ -11,7 +11,7 @@ mod uring;
 mod vhost;
 
 pub use gadget::Gadget;
-pub use helpers::{Remote, sleeping_thread, with_console_off};
+pub use helpers::{Remote, sleeping_thread, vmalloc_used, with_console_off};
 pub use probe::probe;
 pub use symbols::{Symbols, symbols};
 pub use uring::Ring;

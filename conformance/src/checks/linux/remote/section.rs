@@ -6,17 +6,18 @@ use crate::check::{Context, checks};
 use crate::checks::shared::mark;
 use crate::checks::shared::pc::SENTINEL;
 use crate::raw::{
-    Child, Device, Gadget, KCOV_TRACE_CMP, Map, Remote, Ring, Vhost, child, settled,
-    sleeping_thread, symbols, thread, wait_for,
+    Child, Device, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, Ring, Vhost, call, child,
+    settled, sleeping_thread, symbols, thread, wait_for,
 };
 use crate::system::{index, mapped, mapped_page};
 use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 use std::io::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 checks! {
     global_task_is_collected needs(Remote, Usb, TextAddresses) seconds(30),
     soft_interrupt_is_collected needs(Remote, Usb, TextAddresses) seconds(30),
+    soft_interrupt_leaves_local_tracing needs(Remote, Usb) seconds(30),
     handles_of_both_kinds_feed_one_buffer needs(Remote, Usb, Vhost, TextAddresses) seconds(30),
     common_handle_collects_local_work needs(Remote, IoUring),
     vhost_worker_is_collected needs(Remote, Vhost, TextAddresses),
@@ -96,6 +97,35 @@ fn soft_interrupt_is_collected(cx: &Context) {
     drop(gadget);
     // Or the next check finds the driver at work.
     assert!(hub_is_recorded(&map));
+}
+
+fn soft_interrupt_leaves_local_tracing(cx: &Context) {
+    let (device, map) = mapped(cx);
+    // Keeps the processor busy, traced, so that interrupts come in the middle of it.
+    let (busy, own) = mapped(cx);
+    let child: Child<()> = Child::start(|| {
+        busy.enable(KCOV_TRACE_PC).expect("enabled in the child");
+        let end = Instant::now() + Duration::from_secs(20);
+        while own.load(own.words() - 1) == 0 && Instant::now() < end {
+            own.reset();
+            call();
+            assert!(own.count() > 0, "the thread is not traced any longer");
+            for step in 0..100_000_u32 {
+                std::hint::black_box(step);
+            }
+        }
+    });
+    device.remote_enable(&Remote::of(bus())).expect("enabled");
+    let gadget = Gadget::connect().expect("a device is connected");
+    for _ in 0..2 {
+        let asked = gadget.asked();
+        let before = settled(&map);
+        gadget.answer(asked);
+        assert!(grows_beyond(&map, before), "the answer adds nothing");
+    }
+    drop(gadget);
+    own.store(own.words() - 1, 1);
+    child.end();
 }
 
 fn handles_of_both_kinds_feed_one_buffer(cx: &Context) {
