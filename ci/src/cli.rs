@@ -66,21 +66,83 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         manual: Option<PathBuf>,
     },
-    /// Run a static program in a guest, with its output and exit status
-    Exec {
-        /// The target
-        #[arg(value_name = "TARGET")]
-        name: String,
-        /// The program and its arguments
-        #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
-        program: Vec<OsString>,
-        /// How to build.
-        #[command(flatten)]
-        build: BuildOptions,
-        /// How to boot.
-        #[command(flatten)]
-        guest: GuestOptions,
-    },
+    /// Run a program in a guest, with its output and exit status
+    Exec(Box<ExecOptions>),
+    /// The same for cargo, which gives the program and its arguments: as the
+    /// `runner` of a target in any crate's configuration
+    #[command(after_help = RUNNER_HELP)]
+    Runner(Box<RunnerOptions>),
+}
+
+/// What stands below the options of `runner`.
+const RUNNER_HELP: &str = "\
+The program finds the directory of its crate (CARGO_MANIFEST_DIR) read-only at
+the same place, with it as the working directory; the variables CARGO_*, RUST_*
+and NEXTEST*; and a directory to write to, KCOV_VM_SCRATCH.
+
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='kcov-vm runner linux-uml' cargo test";
+
+/// Options of `exec`.
+#[derive(Args, Debug)]
+pub struct ExecOptions {
+    /// The target
+    #[arg(value_name = "TARGET")]
+    pub name: String,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
+    pub program: Vec<OsString>,
+    /// What it finds there.
+    #[command(flatten)]
+    pub carry: CarryOptions,
+    /// How to build.
+    #[command(flatten)]
+    pub build: BuildOptions,
+    /// How to boot.
+    #[command(flatten)]
+    pub guest: GuestOptions,
+}
+
+/// Options of `runner`.
+#[derive(Args, Debug)]
+pub struct RunnerOptions {
+    /// The target
+    #[arg(value_name = "TARGET")]
+    pub name: String,
+    /// The program and its arguments
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "PROGRAM ARGS"
+    )]
+    pub program: Vec<OsString>,
+    /// Leave out the directory of the crate
+    #[arg(long)]
+    pub no_tree: bool,
+    /// What it finds there.
+    #[command(flatten)]
+    pub carry: CarryOptions,
+    /// How to build.
+    #[command(flatten)]
+    pub build: BuildOptions,
+    /// How to boot.
+    #[command(flatten)]
+    pub guest: GuestOptions,
+}
+
+/// What a program finds in the guest, and what comes back.
+#[derive(Args, Debug, Default)]
+pub struct CarryOptions {
+    /// Hand on a variable of the environment, or set it; may be repeated
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub env: Vec<OsString>,
+    /// Take this file or directory into the guest, to the same path; a program
+    /// comes with its libraries, a directory is read-only. May be repeated
+    #[arg(long, value_name = "PATH")]
+    pub carry: Vec<PathBuf>,
+    /// Bring back what the program leaves in the directory KCOV_VM_SCRATCH
+    #[arg(long, value_name = "DIR")]
+    pub scratch: Option<PathBuf>,
 }
 
 /// Options of `test`.
