@@ -55,7 +55,7 @@ pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Resul
         let mut task = session.task(target, program, arguments).map_err(unfit)?;
         task.environment.push(("KCOV_VM_TARGET".into(), target.name.clone().into()));
         cargo::equip(&mut task, program, !no_tree).map_err(unfit)?;
-        let task = equip(task, &carry, target).map_err(unfit)?;
+        let task = equip(task, &carry, target).map_err(Error::Usage)?;
         finish(session, target, task, &carry, verbose)
     };
     status(target, run())

@@ -37,6 +37,15 @@ fn a_dynamic_program_comes_with_its_libraries() {
 }
 
 #[test]
+fn what_is_too_large_is_refused_unread() {
+    let root = tempfile::tempdir().expect("a directory");
+    let file = fs::File::create(root.path().join("large")).expect("a file");
+    file.set_len(MOST + 1).expect("a hole");
+    let why = Carried::default().add(root.path()).expect_err("refused");
+    assert!(why.contains("512 MiB") && why.contains("large; ") && why.contains("--no-tree"));
+}
+
+#[test]
 fn what_a_guest_has_itself_is_refused() {
     for (path, word) in [("/proc/version", "its own /proc"), ("/", "cannot"), ("/a/../b", "`..`")] {
         let why = place(Path::new(path)).expect_err("refused");
