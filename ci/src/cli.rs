@@ -68,7 +68,10 @@ pub enum Command {
     },
     /// Run a program in a guest, with its output and exit status
     Exec(Box<ExecOptions>),
-    /// The same for cargo, which gives the program and its arguments: as the
+    /// Run a program in a guest and say which kernel code its threads and
+    /// children went through
+    Trace(Box<TraceOptions>),
+    /// The same as `exec` for cargo, which gives the program and its arguments: as the
     /// `runner` of a target in any crate's configuration
     #[command(after_help = RUNNER_HELP)]
     Runner(Box<RunnerOptions>),
@@ -91,6 +94,9 @@ pub struct ExecOptions {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
     pub program: Vec<OsString>,
+    /// Bring back what the program leaves in the directory KCOV_VM_SCRATCH
+    #[arg(long, value_name = "DIR")]
+    pub scratch: Option<PathBuf>,
     /// What it finds there.
     #[command(flatten)]
     pub carry: CarryOptions,
@@ -119,6 +125,9 @@ pub struct RunnerOptions {
     /// Leave out the directory of the crate
     #[arg(long)]
     pub no_tree: bool,
+    /// Bring back what the program leaves in the directory KCOV_VM_SCRATCH
+    #[arg(long, value_name = "DIR")]
+    pub scratch: Option<PathBuf>,
     /// What it finds there.
     #[command(flatten)]
     pub carry: CarryOptions,
@@ -130,7 +139,7 @@ pub struct RunnerOptions {
     pub guest: GuestOptions,
 }
 
-/// What a program finds in the guest, and what comes back.
+/// What a program finds in the guest.
 #[derive(Args, Debug, Default)]
 pub struct CarryOptions {
     /// Hand on a variable of the environment, or set it; may be repeated
@@ -140,9 +149,56 @@ pub struct CarryOptions {
     /// comes with its libraries, a directory is read-only. May be repeated
     #[arg(long, value_name = "PATH")]
     pub carry: Vec<PathBuf>,
-    /// Bring back what the program leaves in the directory KCOV_VM_SCRATCH
-    #[arg(long, value_name = "DIR")]
-    pub scratch: Option<PathBuf>,
+}
+
+/// Options of `trace`.
+#[derive(Args, Debug)]
+pub struct TraceOptions {
+    /// The target; linux-uml-dwarf has source lines
+    #[arg(value_name = "TARGET")]
+    pub name: String,
+    /// The program, by its path or as found in PATH, and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
+    pub program: Vec<OsString>,
+    /// What is printed.
+    #[command(flatten)]
+    pub style: StyleOptions,
+    /// Write what was collected, for `kcov-trace --read`
+    #[arg(long, value_name = "FILE")]
+    pub raw: Option<PathBuf>,
+    /// Write a tracefile for genhtml(1); the target has to have source lines
+    #[arg(long, value_name = "FILE")]
+    pub lcov: Option<PathBuf>,
+    /// Write a file for the coverage plugins of disassemblers
+    #[arg(long, value_name = "FILE")]
+    pub drcov: Option<PathBuf>,
+    /// The size of each thread's buffer
+    #[arg(long, value_name = "N")]
+    pub words: Option<u64>,
+    /// What it finds there.
+    #[command(flatten)]
+    pub carry: CarryOptions,
+    /// How to build.
+    #[command(flatten)]
+    pub build: BuildOptions,
+    /// How to boot.
+    #[command(flatten)]
+    pub guest: GuestOptions,
+}
+
+/// What a trace prints: functions, unless one of these is given.
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+pub struct StyleOptions {
+    /// Print a line per program counter, with the functions inlined there
+    #[arg(long)]
+    pub lines: bool,
+    /// Print the program counters as recorded
+    #[arg(long)]
+    pub pcs: bool,
+    /// Print nothing
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 /// Options of `test`.

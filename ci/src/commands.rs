@@ -53,6 +53,10 @@ pub fn run(cli: Cli) -> Result<u8> {
             refuse_unused(&options.guest, &options.build, &[target])?;
             exec::exec(&session, *options, general.verbose)
         }
+        Command::Trace(options) => {
+            let session = session(&general, &options.build, Some(&options.guest))?;
+            exec::trace(&session, *options, general.verbose)
+        }
         Command::Runner(options) => {
             let mut session = session(&general, &options.build, Some(&options.guest))?;
             let target = session.targets.select(std::slice::from_ref(&options.name))?[0];

@@ -16,13 +16,16 @@ use std::path::Path;
 use std::{env, fs};
 
 mod cargo;
+mod trace;
+
+pub use trace::trace;
 
 /// The directory in a guest to which a program may write.
 const SCRATCH: &str = "/scratch";
 
 /// Runs a program that the user chose.
 pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8> {
-    let ExecOptions { name, mut program, carry, .. } = options;
+    let ExecOptions { name, mut program, carry, scratch, .. } = options;
     let target = session.targets.select(&[name])?[0];
     let arguments = program.split_off(1);
     let run = || {
@@ -31,11 +34,12 @@ pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8
             .task(target, Path::new(&program[0]), arguments)
             .and_then(|task| equip(task, &carry, target))
             .map_err(Error::Usage)?;
-        let path = "/bin:/sbin:/usr/bin:/usr/sbin";
-        if !carry.carry.is_empty() {
-            task.environment.insert(0, ("PATH".into(), path.into()));
+        if target.kind.system() == System::Linux {
+            task.send_back = scratch.is_some().then(|| SCRATCH.into());
+        } else if scratch.is_some() {
+            return Err(Error::usage(format!("{}: --scratch is for Linux targets", target.name)));
         }
-        finish(session, target, task, &carry, verbose)
+        finish(session, target, task, scratch.as_deref(), verbose)
     };
     status(target, run())
 }
@@ -43,7 +47,7 @@ pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8
 /// Runs a program that cargo chose. What is wrong with it is not the fault of
 /// the command line.
 pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Result<u8> {
-    let RunnerOptions { name, mut program, carry, no_tree, .. } = options;
+    let RunnerOptions { name, mut program, carry, scratch, no_tree, .. } = options;
     let target = session.targets.select(&[name])?[0];
     if target.kind.system() != System::Linux {
         return Err(Error::usage(format!("{}: `runner` runs Linux programs only", target.name)));
@@ -55,8 +59,9 @@ pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Resul
         let mut task = session.task(target, program, arguments).map_err(unfit)?;
         task.environment.push(("KCOV_VM_TARGET".into(), target.name.clone().into()));
         cargo::equip(&mut task, program, !no_tree).map_err(unfit)?;
-        let task = equip(task, &carry, target).map_err(Error::Usage)?;
-        finish(session, target, task, &carry, verbose)
+        let mut task = equip(task, &carry, target).map_err(Error::Usage)?;
+        task.send_back = scratch.is_some().then(|| SCRATCH.into());
+        finish(session, target, task, scratch.as_deref(), verbose)
     };
     status(target, run())
 }
@@ -68,22 +73,19 @@ fn equip(
     target: &Target,
 ) -> std::result::Result<Task, String> {
     if target.kind.system() != System::Linux {
-        return match options {
-            CarryOptions { env, carry, scratch: None } if env.is_empty() && carry.is_empty() => {
-                Ok(task)
-            }
-            _ => Err(format!(
-                "{}: --env, --carry and --scratch are for Linux targets only",
-                target.name
-            )),
-        };
+        if options.env.is_empty() && options.carry.is_empty() {
+            return Ok(task);
+        }
+        return Err(format!("{}: --env and --carry are for Linux targets", target.name));
     }
     for path in &options.carry {
         task.carried.add(path).map_err(|why| format!("--carry {why}"))?;
     }
     task.carried.directory(SCRATCH, 0o1777);
     task.environment.push(("KCOV_VM_SCRATCH".into(), SCRATCH.into()));
-    task.send_back = options.scratch.is_some().then(|| SCRATCH.into());
+    if !options.carry.is_empty() {
+        task.environment.push(("PATH".into(), "/bin:/sbin:/usr/bin:/usr/sbin".into()));
+    }
     if let Some(path) = task.carried.library_path() {
         task.environment.push(("LD_LIBRARY_PATH".into(), path.into()));
     }
@@ -116,11 +118,11 @@ fn finish(
     session: &Session,
     target: &Target,
     task: Task,
-    options: &CarryOptions,
+    scratch: Option<&Path>,
     verbose: bool,
 ) -> Result<Exit> {
     let unkept = |why| Error::unavailable(Phase::End, format!("--scratch {why}"));
-    let scratch = options.scratch.as_deref().map(Scratch::new).transpose();
+    let scratch = scratch.map(Scratch::new).transpose();
     let scratch = scratch.map_err(|why| Error::usage(format!("--scratch {why}")))?;
     let ready = session.prepare(target)?;
     if verbose {

@@ -33,6 +33,11 @@ pub const FIXTURE: Program = Program { package: "kcov-vm-guest", binary: "kcov-v
 /// understand `list --system WORD` and `run --format ktap --declare WORDS [ID…]`.
 pub const SUITE: Program = Program { package: "kcov-conformance", binary: "kcov-conformance" };
 
+/// What `cargo vm trace` runs in the guest, and then here on what came back.
+/// It has to understand `--raw FILE -- COMMAND`, `--read FILE` and the options
+/// of that command.
+pub const TRACER: Program = Program { package: "kcov-trace", binary: "kcov-trace" };
+
 /// What guests run on unless their target says otherwise.
 pub const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
@@ -73,6 +78,11 @@ impl Programs {
     /// The workspace's test suite for such a user land.
     pub fn suite_for(&self, triple: &str) -> Result<PathBuf> {
         self.once(SUITE, triple)
+    }
+
+    /// The program that traces commands, for guests and this host.
+    pub fn tracer(&self) -> Result<PathBuf> {
+        self.once(TRACER, TRIPLE)
     }
 
     /// The ids that the suite has for a system.

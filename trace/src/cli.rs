@@ -18,6 +18,7 @@ Printed, on standard output:
       --functions      a line per function (the default)
       --lines          a line per program counter, with the functions inlined there
       --pcs            the program counters as recorded
+      --quiet          nothing
 Written:
       --raw FILE       what was collected, for --read on any machine
       --lcov FILE      for genhtml(1); needs debug information
@@ -145,6 +146,7 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Option<Options>, Error
             Long("functions") => options.style = Style::Functions,
             Long("lines") => options.style = Style::Lines,
             Long("pcs") => options.style = Style::Pcs,
+            Long("quiet") => options.style = Style::Quiet,
             Long("raw") => options.raw = Some(parser.value()?.into()),
             Long("read") => options.read = Some(parser.value()?.into()),
             Long("lcov") => options.lcov = Some(parser.value()?.into()),

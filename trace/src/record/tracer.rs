@@ -76,6 +76,7 @@ impl Tracer {
             | Options::PTRACE_O_TRACEFORK
             | Options::PTRACE_O_TRACEVFORK
             | Options::PTRACE_O_TRACEEXEC
+            | Options::PTRACE_O_TRACEEXIT
             | Options::PTRACE_O_TRACESYSGOOD
             | Options::PTRACE_O_EXITKILL;
         // It stops at its exec, which is done by now.

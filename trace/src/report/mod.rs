@@ -16,6 +16,8 @@ pub enum Style {
     Lines,
     /// The program counters, as recorded.
     Pcs,
+    /// Nothing.
+    Quiet,
 }
 
 /// Prints, whether or not anybody reads it.

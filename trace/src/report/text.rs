@@ -17,6 +17,9 @@ struct Function {
 /// The coverage as text.
 pub fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
     let mut text = String::new();
+    if style == Style::Quiet {
+        return text;
+    }
     let threads = &coverage.threads;
     for thread in threads {
         line(&mut text, format_args!("{}", summary(thread)));
@@ -40,6 +43,7 @@ pub fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
                 }
             }
         }
+        Style::Quiet => {}
         Style::Pcs => {
             for (pc, _) in &total {
                 line(&mut text, format_args!("{pc}"));
