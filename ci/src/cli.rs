@@ -218,7 +218,7 @@ pub struct TestOptions {
     /// Run this check only; may be repeated
     #[arg(long = "check", value_name = "ID", conflicts_with = "program")]
     pub checks: Vec<String>,
-    /// Run this static program, which prints KTAP, instead of the suite
+    /// Run this program, which prints KTAP, instead of the suite
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
     /// Arguments for the program

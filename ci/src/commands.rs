@@ -55,6 +55,8 @@ pub fn run(cli: Cli) -> Result<u8> {
         }
         Command::Trace(options) => {
             let session = session(&general, &options.build, Some(&options.guest))?;
+            let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
+            refuse_unused(&options.guest, &options.build, &[target])?;
             exec::trace(&session, *options, general.verbose)
         }
         Command::Runner(options) => {
