@@ -98,7 +98,7 @@ fn fork_server() {
 
 #[test]
 fn doctor_says_what_there_is_and_what_to_do() {
-    let expected = "kcov: available (modes: trace-pc, trace-cmp)\n  program counters: yes\n  \
+    let expected = "kcov: available (modes: PC, CMP)\n  program counters: yes\n  \
                     comparisons: yes\n  work in the background, by handles: yes\n";
     assert_eq!(lines_of("doctor").join("\n") + "\n", expected);
     let without = example_on("linux-uml-nokcov", "doctor");

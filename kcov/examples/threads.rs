@@ -20,9 +20,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut all = BTreeSet::new();
     for (path, trace) in paths.iter().zip(traces) {
         let trace = trace?;
-        let before = all.len();
-        all.extend(&trace);
-        println!("{path}: {} PCs, {} of them in no trace before", trace.len(), all.len() - before);
+        let (pcs, before) = (trace.len(), all.len());
+        all.extend(trace);
+        println!("{path}: {pcs} PCs, {} of them in no trace before", all.len() - before);
     }
     Ok(())
 }
