@@ -55,6 +55,11 @@ impl Cache {
         self.root.join("runs")
     }
 
+    /// Where guests' programs are kept.
+    pub fn programs(&self) -> PathBuf {
+        self.root.join("programs")
+    }
+
     /// What is made from NetBSD kernels and libraries of the user's.
     pub fn netbsd(&self) -> PathBuf {
         self.root.join("netbsd")
@@ -87,7 +92,7 @@ impl Cache {
 
 /// Makes the directories and proves that they can be written to.
 fn prepare(root: &Path) -> io::Result<PathBuf> {
-    for directory in ["apt", "kernels", "locks", "netbsd", "runs", "sources"] {
+    for directory in ["apt", "kernels", "locks", "netbsd", "programs", "runs", "sources"] {
         fs::create_dir_all(root.join(directory))?;
     }
     // Commands are run in other directories.

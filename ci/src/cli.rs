@@ -66,21 +66,139 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         manual: Option<PathBuf>,
     },
-    /// Run a static program in a guest, with its output and exit status
-    Exec {
-        /// The target
-        #[arg(value_name = "TARGET")]
-        name: String,
-        /// The program and its arguments
-        #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
-        program: Vec<OsString>,
-        /// How to build.
-        #[command(flatten)]
-        build: BuildOptions,
-        /// How to boot.
-        #[command(flatten)]
-        guest: GuestOptions,
-    },
+    /// Run a program in a guest, with its output and exit status
+    Exec(Box<ExecOptions>),
+    /// Run a program in a guest and say which kernel code its threads and
+    /// children went through
+    Trace(Box<TraceOptions>),
+    /// The same as `exec` for cargo, which gives the program and its arguments: as the
+    /// `runner` of a target in any crate's configuration
+    #[command(after_help = RUNNER_HELP)]
+    Runner(Box<RunnerOptions>),
+}
+
+/// What stands below the options of `runner`.
+const RUNNER_HELP: &str = "\
+The program finds the directory of its crate (CARGO_MANIFEST_DIR) read-only at
+the same place, with it as the working directory; the variables CARGO_*, RUST_*
+and NEXTEST*; and a directory to write to, KCOV_VM_SCRATCH.
+
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='kcov-vm runner linux-uml' cargo test";
+
+/// Options of `exec`.
+#[derive(Args, Debug)]
+pub struct ExecOptions {
+    /// The target
+    #[arg(value_name = "TARGET")]
+    pub name: String,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
+    pub program: Vec<OsString>,
+    /// Bring back what the program leaves in the directory KCOV_VM_SCRATCH
+    #[arg(long, value_name = "DIR")]
+    pub scratch: Option<PathBuf>,
+    /// What it finds there.
+    #[command(flatten)]
+    pub carry: CarryOptions,
+    /// How to build.
+    #[command(flatten)]
+    pub build: BuildOptions,
+    /// How to boot.
+    #[command(flatten)]
+    pub guest: GuestOptions,
+}
+
+/// Options of `runner`.
+#[derive(Args, Debug)]
+pub struct RunnerOptions {
+    /// The target
+    #[arg(value_name = "TARGET")]
+    pub name: String,
+    /// The program and its arguments
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "PROGRAM ARGS"
+    )]
+    pub program: Vec<OsString>,
+    /// Leave out the directory of the crate
+    #[arg(long)]
+    pub no_tree: bool,
+    /// Bring back what the program leaves in the directory KCOV_VM_SCRATCH
+    #[arg(long, value_name = "DIR")]
+    pub scratch: Option<PathBuf>,
+    /// What it finds there.
+    #[command(flatten)]
+    pub carry: CarryOptions,
+    /// How to build.
+    #[command(flatten)]
+    pub build: BuildOptions,
+    /// How to boot.
+    #[command(flatten)]
+    pub guest: GuestOptions,
+}
+
+/// What a program finds in the guest.
+#[derive(Args, Debug, Default)]
+pub struct CarryOptions {
+    /// Hand on a variable of the environment, or set it; may be repeated
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub env: Vec<OsString>,
+    /// Take this file or directory into the guest, to the same path; a program
+    /// comes with its libraries, a directory is read-only. May be repeated
+    #[arg(long, value_name = "PATH")]
+    pub carry: Vec<PathBuf>,
+}
+
+/// Options of `trace`.
+#[derive(Args, Debug)]
+pub struct TraceOptions {
+    /// The target; linux-uml-dwarf has source lines
+    #[arg(value_name = "TARGET")]
+    pub name: String,
+    /// The program, by its path or as found in PATH, and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
+    pub program: Vec<OsString>,
+    /// What is printed.
+    #[command(flatten)]
+    pub style: StyleOptions,
+    /// Write what was collected, for `kcov-trace --read`
+    #[arg(long, value_name = "FILE")]
+    pub raw: Option<PathBuf>,
+    /// Write a tracefile for genhtml(1); the target has to have source lines
+    #[arg(long, value_name = "FILE")]
+    pub lcov: Option<PathBuf>,
+    /// Write a file for the coverage plugins of disassemblers
+    #[arg(long, value_name = "FILE")]
+    pub drcov: Option<PathBuf>,
+    /// The size of each thread's buffer
+    #[arg(long, value_name = "N")]
+    pub words: Option<u64>,
+    /// What it finds there.
+    #[command(flatten)]
+    pub carry: CarryOptions,
+    /// How to build.
+    #[command(flatten)]
+    pub build: BuildOptions,
+    /// How to boot.
+    #[command(flatten)]
+    pub guest: GuestOptions,
+}
+
+/// What a trace prints: functions, unless one of these is given.
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+pub struct StyleOptions {
+    /// Print a line per program counter, with the functions inlined there
+    #[arg(long)]
+    pub lines: bool,
+    /// Print the program counters as recorded
+    #[arg(long)]
+    pub pcs: bool,
+    /// Print nothing
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 /// Options of `test`.
@@ -100,7 +218,7 @@ pub struct TestOptions {
     /// Run this check only; may be repeated
     #[arg(long = "check", value_name = "ID", conflicts_with = "program")]
     pub checks: Vec<String>,
-    /// Run this static program, which prints KTAP, instead of the suite
+    /// Run this program, which prints KTAP, instead of the suite
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
     /// Arguments for the program

@@ -3,7 +3,7 @@
 use crate::cache::Cache;
 use crate::cli::{AccelChoice, BuildOptions, Cli, Command, General, GuestOptions, TestOptions};
 use crate::error::{Error, Result, STATUS_PASSED, Unavailable};
-use crate::guest::{Accel, Listener, Stream};
+use crate::guest::Accel;
 use crate::kernel::Kernel;
 use crate::netbsd::Libraries;
 use crate::programs::Programs;
@@ -11,9 +11,7 @@ use crate::session::{Choices, Session};
 use crate::source::{Package, Source};
 use crate::system::System;
 use crate::target::{Target, Targets};
-use crate::{drift, error, tester};
-use kcov_vm_guest::protocol::Exit;
-use std::ffi::OsString;
+use crate::{drift, error, exec, tester};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -49,11 +47,24 @@ pub fn run(cli: Cli) -> Result<u8> {
             let given = drift::Given::new(source, manual)?;
             drift::run(&session, &chosen, &given, !names.is_empty())
         }
-        Command::Exec { name, program, build, guest } => {
-            let session = session(&general, &build, Some(&guest))?;
-            let target = session.targets.select(&[name])?[0];
-            refuse_unused(&guest, &build, &[target])?;
-            exec(&session, target, program, general.verbose)
+        Command::Exec(options) => {
+            let session = session(&general, &options.build, Some(&options.guest))?;
+            let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
+            refuse_unused(&options.guest, &options.build, &[target])?;
+            exec::exec(&session, *options, general.verbose)
+        }
+        Command::Trace(options) => {
+            let session = session(&general, &options.build, Some(&options.guest))?;
+            let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
+            refuse_unused(&options.guest, &options.build, &[target])?;
+            exec::trace(&session, *options, general.verbose)
+        }
+        Command::Runner(options) => {
+            let mut session = session(&general, &options.build, Some(&options.guest))?;
+            let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
+            refuse_unused(&options.guest, &options.build, &[target])?;
+            session.choices.settled = !options.build.refresh;
+            exec::runner(&session, *options, general.verbose)
         }
     }
 }
@@ -103,6 +114,7 @@ fn session(
     let choices = Choices {
         source: build.source.as_deref().map(Source::given).transpose()?,
         refresh: build.refresh,
+        settled: false,
         kernel: guest.and_then(|g| g.kernel.as_deref()).map(Kernel::given).transpose()?,
         netbsd_kernel: guest
             .and_then(|g| or_variable(g.netbsd_kernel.as_deref(), "KCOV_VM_NETBSD_KERNEL"))
@@ -122,6 +134,7 @@ fn session(
     let cache = Cache::open(general.cache.as_deref())?;
     let mut targets = targets(general)?;
     let mut programs = Programs::default();
+    programs.kept = Some(cache.clone());
     if let Some(guest) = guest {
         targets.adjust(guest.abi.as_deref(), &guest.declare, is_own_kernel(guest, build))?;
         let sysroot = or_variable(guest.sysroot.as_deref(), "KCOV_VM_NETBSD_SYSROOT");
@@ -203,66 +216,6 @@ fn build_all(session: &Session, chosen: &[&Target]) -> Result<u8> {
         }
     }
     Ok(status)
-}
-
-fn exec(
-    session: &Session,
-    target: &Target,
-    mut program: Vec<OsString>,
-    verbose: bool,
-) -> Result<u8> {
-    let arguments = program.split_off(1);
-    let run = || {
-        session.given(target)?;
-        let task = session.task(target, Path::new(&program[0]), arguments);
-        let task = task.map_err(Error::Usage)?;
-        let ready = session.prepare(target)?;
-        if verbose {
-            eprintln!("{}: {}, {}", target.name, ready.kernel, ready.accelerator);
-        }
-        session.run(&ready, task, &mut Through { verbose })
-    };
-    match run() {
-        Ok(finished) => Ok(match finished.exit {
-            // A status has eight bits, and a signal's number is below 65.
-            Some(Exit::Status(number)) => number as u8,
-            Some(Exit::Signal(number)) => 128_u8.wrapping_add(number as u8),
-            None => STATUS_PASSED,
-        }),
-        Err(Error::Unavailable(failure)) => {
-            complain(target, &failure);
-            Ok(error::STATUS_UNAVAILABLE)
-        }
-        Err(Error::NotGiven(what)) => {
-            eprintln!("kcov-vm: {}: not run: {what}", target.name);
-            Ok(error::STATUS_UNAVAILABLE)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// Hands a program's output on as it comes.
-struct Through {
-    verbose: bool,
-}
-
-impl Listener for Through {
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        // A reader that has gone away does not change the program's status.
-        let _ = match stream {
-            Stream::Out => {
-                let mut out = std::io::stdout().lock();
-                out.write_all(bytes).and_then(|()| out.flush())
-            }
-            Stream::Err => std::io::stderr().lock().write_all(bytes),
-        };
-    }
-
-    fn console(&mut self, line: &str) {
-        if self.verbose {
-            eprintln!("[kernel] {line}");
-        }
-    }
 }
 
 /// Says on standard error why a target has no verdict.

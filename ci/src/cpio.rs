@@ -11,6 +11,7 @@ pub struct Archive {
 
 const DIRECTORY: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
 
 impl Archive {
@@ -22,6 +23,11 @@ impl Archive {
     /// Adds a regular file.
     pub fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
         self.entry(path, FILE | mode, (0, 0), content);
+    }
+
+    /// Adds a symbolic link.
+    pub fn link(&mut self, path: &str, to: &str) {
+        self.entry(path, LINK | 0o777, (0, 0), to.as_bytes());
     }
 
     /// Adds a character device with its major and minor number.
@@ -116,16 +122,18 @@ mod tests {
         let mut archive = Archive::default();
         archive.directory("/dev", 0o755);
         archive.character_device("/dev/console", 0o600, (5, 1));
+        archive.link("/link", "dev/console");
         for length in 0..5 {
             archive.file(&format!("/{}", "f".repeat(length + 1)), 0o644, &vec![7; length]);
         }
         let entries = read(&archive.finish());
-        assert_eq!(entries.len(), 7);
+        assert_eq!(entries.len(), 8);
         let dir =
             Entry { path: "dev".into(), mode: 0o040_755, device: (0, 0), content: Vec::new() };
         assert_eq!(entries[0], dir);
         assert_eq!((entries[1].mode, entries[1].device), (0o020_600, (5, 1)));
-        for (length, entry) in entries[2..].iter().enumerate() {
+        assert_eq!((entries[2].mode, &entries[2].content[..]), (0o120_777, &b"dev/console"[..]));
+        for (length, entry) in entries[3..].iter().enumerate() {
             assert_eq!(entry.path, "f".repeat(length + 1));
             assert_eq!((entry.mode, &entry.content), (0o100_644, &vec![7; length]));
         }

@@ -1,11 +1,13 @@
 //! What a guest boots: init, the job and its files.
 
+use crate::carry::{self, Carried};
 use crate::cpio::Archive;
 use crate::elf;
 use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::netbsd;
 use crate::system::System;
 use kcov_vm_guest::job::{self, Job, Mount};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -15,8 +17,8 @@ use std::time::SystemTime;
 /// A file for the guest.
 #[derive(Clone, Debug)]
 pub struct GuestFile {
-    /// Its absolute path there; the directory is `/bin` or another that the
-    /// image has.
+    /// Its absolute path there. An image for NetBSD has to have the directory,
+    /// such as `/bin`.
     pub path: String,
     /// Its permissions.
     pub mode: u32,
@@ -33,6 +35,8 @@ pub struct Image<'a> {
     pub job: &'a Job,
     /// What the job needs.
     pub files: &'a [GuestFile],
+    /// What comes from the host; Linux only.
+    pub carried: &'a Carried,
 }
 
 impl Image<'_> {
@@ -56,7 +60,11 @@ impl Image<'_> {
         // The kernel opens it for init, before /dev is mounted.
         archive.character_device("dev/console", 0o600, (5, 1));
         archive.file("init", 0o755, self.init);
+        let mut made: BTreeSet<_> =
+            ["/bin", "/dev", "/proc", "/sys", "/run", "/root", "/tmp"].map(String::from).into();
+        self.carried.write(&mut archive, &mut made);
         for file in self.files {
+            carry::ancestors(&file.path, &mut archive, &mut made);
             archive.file(&file.path, file.mode, &file.content);
         }
         archive.file(job::PATH, 0o600, self.job.encode().as_bytes());
@@ -96,18 +104,21 @@ pub fn environment() -> Vec<(OsString, OsString)> {
         .to_vec()
 }
 
-/// Reads a program of the host for a guest. The inner error says why a guest
-/// could not run it.
-pub fn program(path: &Path, system: System) -> std::result::Result<Vec<u8>, String> {
+/// Reads a program of the host for a guest, and what it needs on Linux. The
+/// error says why a guest could not run it.
+pub fn program(path: &Path, system: System) -> std::result::Result<(Vec<u8>, Carried), String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let unfit = match system {
-        System::Linux => elf::unfit(&bytes),
-        System::NetBsd => netbsd::unfit(&bytes),
-    };
-    match unfit {
-        Some(why) => Err(format!("{} {why}", path.display())),
-        None => Ok(bytes),
+    let unfit = |why: &str| format!("{} {why}", path.display());
+    let mut carried = Carried::default();
+    match system {
+        System::Linux => {
+            if let Some(loader) = elf::loader(&bytes).map_err(unfit)? {
+                carried.libraries_of(path, &loader)?;
+            }
+        }
+        System::NetBsd => netbsd::unfit(&bytes).map_or(Ok(()), |why| Err(unfit(why)))?,
     }
+    Ok((bytes, carried))
 }
 
 /// A word that no other boot has.

@@ -6,6 +6,7 @@
 //! kernel running, and a program speaks KTAP.
 
 pub mod cache;
+pub mod carry;
 pub mod cli;
 pub mod commands;
 pub mod console;
@@ -13,6 +14,7 @@ pub mod cpio;
 mod drift;
 pub mod elf;
 pub mod error;
+mod exec;
 pub mod expected;
 pub mod guest;
 mod hash;

@@ -1,12 +1,15 @@
 //! The guest programs of this workspace, built for guests: static, and in a
 //! target directory of their own so that other builds keep theirs.
 
-use crate::error::{Error, Phase, Result};
+use crate::cache::Cache;
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::hash;
 use crate::netbsd::{self, Libraries};
 use crate::progress::Step;
 use crate::run::{command, not_started, read};
 use crate::system::System;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -30,6 +33,11 @@ pub const FIXTURE: Program = Program { package: "kcov-vm-guest", binary: "kcov-v
 /// understand `list --system WORD` and `run --format ktap --declare WORDS [ID…]`.
 pub const SUITE: Program = Program { package: "kcov-conformance", binary: "kcov-conformance" };
 
+/// What `cargo vm trace` runs in the guest, and then here on what came back.
+/// It has to understand `--raw FILE -- COMMAND`, `--read FILE` and the options
+/// of that command.
+pub const TRACER: Program = Program { package: "kcov-trace", binary: "kcov-trace" };
+
 /// What guests run on unless their target says otherwise.
 pub const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
@@ -45,13 +53,19 @@ pub struct Programs {
     built: Mutex<Vec<(&'static str, String, PathBuf)>>,
     /// The user's libraries for NetBSD.
     pub netbsd: Option<Libraries>,
+    /// Where guests' init is kept for Linux, so that it need not be looked for
+    /// with cargo, which takes its time and its lock.
+    pub kept: Option<Cache>,
 }
 
 impl Programs {
     /// The guests' init.
     pub fn init(&self, system: System) -> Result<PathBuf> {
         match system {
-            System::Linux => self.once(INIT, TRIPLE),
+            System::Linux => match &self.kept {
+                Some(cache) => kept_init(cache),
+                None => self.once(INIT, TRIPLE),
+            },
             System::NetBsd => self.once(INIT, netbsd::TRIPLE),
         }
     }
@@ -64,6 +78,11 @@ impl Programs {
     /// The workspace's test suite for such a user land.
     pub fn suite_for(&self, triple: &str) -> Result<PathBuf> {
         self.once(SUITE, triple)
+    }
+
+    /// The program that traces commands, for guests and this host.
+    pub fn tracer(&self) -> Result<PathBuf> {
+        self.once(TRACER, TRIPLE)
     }
 
     /// The ids that the suite has for a system.
@@ -87,6 +106,53 @@ impl Programs {
         built.push((program.binary, triple.to_string(), path.clone()));
         Ok(path)
     }
+}
+
+/// What init is made from. Whoever changes it gets another one.
+const INIT_SOURCES: &[(&str, &str)] = &[
+    ("Cargo.toml", include_str!("../guest/Cargo.toml")),
+    ("src/bin/fixture.rs", include_str!("../guest/src/bin/fixture.rs")),
+    ("src/bin/init.rs", include_str!("../guest/src/bin/init.rs")),
+    ("src/escape.rs", include_str!("../guest/src/escape.rs")),
+    ("src/job.rs", include_str!("../guest/src/job.rs")),
+    ("src/lib.rs", include_str!("../guest/src/lib.rs")),
+    ("src/protocol.rs", include_str!("../guest/src/protocol.rs")),
+    ("src/sys/linux.rs", include_str!("../guest/src/sys/linux.rs")),
+    ("src/sys/mod.rs", include_str!("../guest/src/sys/mod.rs")),
+    ("src/sys/netbsd.rs", include_str!("../guest/src/sys/netbsd.rs")),
+];
+
+/// Init out of the cache, built there if these sources were not yet.
+fn kept_init(cache: &Cache) -> Result<PathBuf> {
+    let text: String = INIT_SOURCES.iter().flat_map(|(path, text)| [path, "\n", text]).collect();
+    let name = format!("{}-{}", INIT.binary, &hash::bytes(text.as_bytes())[..12]);
+    let kept = cache.programs().join(&name);
+    if kept.is_file() {
+        return Ok(kept);
+    }
+    let _lock = cache.lock(Phase::Image, &name)?;
+    if kept.is_file() {
+        return Ok(kept);
+    }
+    let source = workspace().join("ci/guest/src/bin/init.rs");
+    if !source.is_file() {
+        let message = format!(
+            "the workspace that kcov-vm was built from is not at {} any more, and the guests' \
+             init is made from it; install kcov-vm again, with `cargo install --path ci` in a \
+             clone that stays",
+            workspace().display()
+        );
+        return Err(Error::unavailable(Phase::Image, message));
+    }
+    let flags = ["-Ctarget-feature=+crt-static".to_string()];
+    let target = cache.programs().join("target");
+    let built = compile_in(INIT, TRIPLE, &flags, Std::Installed, &target)?;
+    // Whoever is killed while copying leaves nothing that counts.
+    let half = kept.with_extension("new");
+    fs::copy(&built, &half)
+        .and_then(|_| fs::rename(&half, &kept))
+        .or_unavailable(Phase::Image, kept.display())?;
+    Ok(kept)
 }
 
 /// Builds a program; where it lies.
@@ -116,17 +182,28 @@ pub(crate) fn compile(
     flags: &[String],
     std: Std,
 ) -> Result<PathBuf> {
+    let target =
+        variable("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), Into::into);
+    compile_in(program, triple, flags, std, &target.join("kcov-vm"))
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn compile_in(
+    program: Program,
+    triple: &str,
+    flags: &[String],
+    std: Std,
+    target: &Path,
+) -> Result<PathBuf> {
     let Program { package, binary } = program;
     let fail = |why: String| Error::unavailable(Phase::Image, why);
-    let workspace = workspace();
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    let target = variable("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), Into::into);
-    let target = target.join("kcov-vm");
-
     let mut cargo = Command::new(variable("CARGO").unwrap_or(OsString::from("cargo")));
-    cargo.current_dir(workspace).args(["build", "--quiet", "--package", package]);
+    cargo.current_dir(workspace()).args(["build", "--quiet", "--package", package]);
     cargo.args(["--bin", binary, "--profile", PROFILE, "--target", triple]);
-    cargo.arg("--target-dir").arg(&target);
+    cargo.arg("--target-dir").arg(target);
     // Wins over all other ways to give flags, and a path may contain spaces.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     if std == Std::Compiled {
@@ -209,6 +286,23 @@ fn distance(one: &str, other: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn init_is_made_from_these_sources() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("guest");
+        let mut files = vec!["Cargo.toml".to_string()];
+        for directory in ["src", "src/bin", "src/sys"] {
+            for entry in fs::read_dir(root.join(directory)).expect("a directory") {
+                let entry = entry.expect("an entry");
+                if entry.path().is_file() {
+                    files.push(format!("{directory}/{}", entry.file_name().to_string_lossy()));
+                }
+            }
+        }
+        files.sort_unstable();
+        let known: Vec<_> = INIT_SOURCES.iter().map(|(path, _)| *path).collect();
+        assert_eq!(files, known);
+    }
 
     #[test]
     fn distances_are_the_known_ones() {

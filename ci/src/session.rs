@@ -1,6 +1,7 @@
 //! From a target to a finished run.
 
 use crate::cache::Cache;
+use crate::carry::Carried;
 use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::guest::{self, Accel, Expect, Finished, Limits, Listener, Machine};
 use crate::host::{self, Need};
@@ -8,9 +9,9 @@ use crate::image::{self, GuestFile, Image};
 use crate::kernel::Kernel;
 use crate::netbsd::{self, Libraries};
 use crate::programs::Programs;
-use crate::source::Source;
+use crate::source::{Package, Source};
 use crate::target::{Kind, Target, Targets};
-use kcov_vm_guest::job::Job;
+use kcov_vm_guest::job::{Job, Mount};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ pub struct Choices {
     pub source: Option<Source>,
     /// Look for newer packages now.
     pub refresh: bool,
+    /// Take what was built from the package that is known, without looking for
+    /// a newer one, if there is such a kernel.
+    pub settled: bool,
     /// A kernel instead of a built one.
     pub kernel: Option<Kernel>,
     /// The same, for NetBSD targets only.
@@ -57,6 +61,16 @@ pub struct Task {
     pub program: GuestFile,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// What it finds besides.
+    pub carried: Carried,
+    /// Environment beyond that of every program; later ones win.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Its working directory, if not the usual one.
+    pub directory: Option<String>,
+    /// Where it may write to inside of what is read-only.
+    pub writable: Vec<String>,
+    /// The directory whose files are sent back.
+    pub send_back: Option<String>,
 }
 
 /// A target that can be booted.
@@ -105,6 +119,15 @@ impl Session {
         if let Some(kernel) = &self.choices.kernel {
             return Ok(kernel.clone());
         }
+        if self.choices.settled && self.choices.source.is_none() && host::has_compiler() {
+            let known = Package::last_known(&target.package, &target.suite, &self.cache);
+            if let Some(source) = known.map(Source::Package) {
+                let built = Kernel::cached(target, &source, &self.targets.base, &self.cache)?;
+                if let Some(kernel) = built {
+                    return Ok(kernel);
+                }
+            }
+        }
         let source = match &self.choices.source {
             Some(source) => source.clone(),
             None => Source::of(target, &self.cache, self.choices.refresh)?,
@@ -140,7 +163,7 @@ impl Session {
         };
         let logs = image::log_directory(&self.cache.runs(), &target.name)?;
         let accel = self.choices.accel.unwrap_or(Accel::Tcg);
-        let mut machine = Machine { target, kernel: kernel.file, disc, accel };
+        let mut machine = Machine { target, kernel: kernel.file, disc, accel, more_memory: 0 };
         let mut accelerator = machine.accelerator().to_string();
         if target.kind == Kind::Qemu && self.choices.accel.is_none() {
             let init = self.init(target)?;
@@ -166,24 +189,48 @@ impl Session {
     ) -> Result<Finished> {
         let target = ready.machine.target;
         let init = self.init(target)?;
+        let system = target.kind.system();
         let mut argv = vec![OsString::from(&task.program.path)];
         argv.extend(task.arguments);
+        let mut mounts = image::mounts(system);
+        // Mounting would hide what the image has there.
+        mounts.retain(|mount| {
+            let inside = |path: &str| Path::new(path).starts_with(&mount.target);
+            !inside(&task.program.path) && !task.carried.paths().any(inside)
+        });
+        mounts.extend(task.writable.into_iter().map(|target| Mount {
+            kind: "tmpfs".into(),
+            target,
+            optional: false,
+        }));
+        let mut env = image::environment();
+        for (name, value) in task.environment {
+            env.retain(|(known, _)| *known != name);
+            env.push((name, value));
+        }
         let job = Job {
             nonce: image::nonce(),
             channel: ready.machine.channel().into(),
             shutdown: ready.machine.shutdown(),
-            mounts: image::mounts(target.kind.system()),
+            mounts,
+            read_only: task.carried.read_only().cloned().collect(),
+            send_back: task.send_back,
             sysctl: target
                 .sysctl
                 .iter()
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
-            cwd: "/tmp".into(),
-            env: image::environment(),
+            cwd: task.directory.unwrap_or_else(|| "/tmp".into()),
+            env,
             argv,
         };
-        let image = Image { init: &init, job: &job, files: &[task.program] };
-        guest::boot(&ready.machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
+        // Once as it was loaded, once unpacked.
+        let bytes = task.carried.bytes() + task.program.content.len() as u64;
+        let more_memory = u32::try_from((2 * bytes) >> 20).unwrap_or(u32::MAX);
+        let machine = Machine { more_memory, ..ready.machine.clone() };
+        let files = [task.program];
+        let image = Image { init: &init, job: &job, files: &files, carried: &task.carried };
+        guest::boot(&machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
     }
 
     /// What to run on the target: a program of the host, in the guest's `/bin`
@@ -194,7 +241,7 @@ impl Session {
         file: &Path,
         arguments: Vec<OsString>,
     ) -> std::result::Result<Task, String> {
-        let content = image::program(file, target.kind.system()).map_err(|why| {
+        let (content, carried) = image::program(file, target.kind.system()).map_err(|why| {
             let libraries = self.programs.netbsd.as_ref().filter(|_| target.kind == Kind::Netbsd);
             match libraries.filter(|_| file.is_file()).and_then(Libraries::advice) {
                 Some(advice) => format!("{why}; {advice}"),
@@ -203,7 +250,15 @@ impl Session {
         })?;
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let program = GuestFile { path: format!("/bin/{name}"), mode: 0o755, content };
-        Ok(Task { program, arguments })
+        Ok(Task {
+            program,
+            arguments,
+            carried,
+            environment: Vec::new(),
+            directory: None,
+            writable: Vec::new(),
+            send_back: None,
+        })
     }
 
     fn init(&self, target: &Target) -> Result<Vec<u8>> {

@@ -95,10 +95,6 @@ fn programs_that_no_guest_can_run() {
     let vm = Vm::new();
     let exec = |program| vm.refuses(&["exec", "linux-uml", "--", program], &[program]);
     exec("/none/program");
-    let own = env!("CARGO_BIN_EXE_kcov-vm");
-    let words = ["dynamically linked", "crt-static"];
-    vm.refuses(&["exec", "linux-uml", "--", own], &words);
-    vm.refuses(&["test", "linux-uml", "--program", own], &words);
     let script = vm.path().join("script");
     fs::write(&script, "#!/bin/sh\n").expect("a file");
     let script = script.to_str().expect("UTF-8");
@@ -148,4 +144,61 @@ fn list_needs_nothing_but_the_cache() {
     assert_eq!((status, stderr.as_str()), (Some(0), ""));
     let uml = stdout.lines().find(|line| line.starts_with("linux-uml*")).expect("a default");
     assert!(uml.contains("kcov") && uml.ends_with("not built"), "{uml}");
+}
+
+#[test]
+fn runner_says_what_is_wrong_with_its_own_words() {
+    let vm = Vm::new();
+    let own = env!("CARGO_BIN_EXE_kcov-vm");
+    let runner = |options: &[&str], words: &[&str]| {
+        vm.refuses(&[&["runner", "linux-uml"], options, &[own]].concat(), words);
+    };
+    vm.refuses(&["runner", "linux-99", own], &["no target `linux-99`"]);
+    vm.refuses(&["runner", "netbsd", own], &["netbsd", "Linux programs only"]);
+    runner(&["--env", "KCOV_VM_NOT_SET"], &["--env KCOV_VM_NOT_SET", "not set"]);
+    runner(&["--env", "=1"], &["--env =1", "a variable has a name"]);
+    runner(&["--carry", "/none/there"], &["--carry /none/there", "No such file"]);
+    runner(&["--carry", "/proc/version"], &["--carry /proc/version", "its own /proc"]);
+    runner(&["--scratch", "/dev/null/below"], &["--scratch /dev/null/below"]);
+    let words = ["exec", "netbsd", "--env", "A=b", "--kernel", own, "--sysroot", "/"];
+    let (status, _, _) = vm.run(&[&words[..], &["--", own]].concat());
+    assert_eq!(status, Some(2));
+    let (status, _, stderr) = vm.run(&["runner", "linux-uml"]);
+    assert_eq!(status, Some(2), "{stderr}");
+}
+
+/// What cargo gives to the runner is not of the user's typing.
+#[test]
+fn runner_has_no_verdict_on_what_no_guest_can_run() {
+    let vm = Vm::new();
+    let refuses = |program: &Path, words: &[&str]| {
+        let program = program.to_str().expect("UTF-8");
+        let (status, stdout, stderr) = vm.run(&["runner", "linux-uml", program]);
+        assert_eq!((status, stdout.as_str()), (Some(69), ""), "{stderr}");
+        for word in words {
+            assert!(stderr.contains(word), "`{word}` is not in: {stderr}");
+        }
+    };
+    refuses(Path::new("/none/program"), &["linux-uml: image: /none/program: No such file"]);
+    let script = vm.path().join("script");
+    fs::write(&script, "#!/bin/sh\n").expect("a file");
+    refuses(&script, &["is not an ELF program"]);
+
+    // A program whose library has gone, and one whose loader was never here.
+    let (library, program) = (vm.path().join("libgone.so"), vm.path().join("program"));
+    let compile = |text: &str, words: &[&str]| {
+        let source = vm.path().join("source.c");
+        fs::write(&source, text).expect("a file");
+        let mut compiler = Command::new("cc");
+        compiler.arg(&source).args(words).current_dir(vm.path());
+        assert!(compiler.status().expect("a C compiler").success());
+    };
+    compile("int f(void) { return 0; }", &["-shared", "-fPIC", "-o", "libgone.so"]);
+    let text = "int f(void); int main(void) { return f(); }";
+    compile(text, &["-o", "program", "-L.", "-lgone"]);
+    fs::remove_file(library).expect("removed");
+    refuses(&program, &["program needs libgone.so, which /lib64/ld", "LD_LIBRARY_PATH"]);
+    let loader = "-Wl,--dynamic-linker=/none/ld.so";
+    compile("int main(void) { return 0; }", &["-o", "program", loader]);
+    refuses(&program, &["needs the loader /none/ld.so", "crt-static"]);
 }

@@ -44,7 +44,7 @@
 //!
 //! - It starts no threads (but for a short one in [`Status::probe`]), installs no handlers and keeps
 //!   no global state.
-//! - It does not turn addresses into names.
+//! - It does not turn addresses into names; [`pc`] has the rules for those who do.
 //! - It has nothing to do with the user-space coverage tester that is also called kcov.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
@@ -53,7 +53,7 @@ mod buffer;
 mod device;
 mod error;
 pub mod mode;
-mod pc;
+pub mod pc;
 mod record;
 pub mod remote;
 mod session;

@@ -26,6 +26,11 @@ pub struct Job {
     pub shutdown: Shutdown,
     /// File systems to mount, in order.
     pub mounts: Vec<Mount>,
+    /// Directories that the program shall not write to.
+    pub read_only: Vec<String>,
+    /// The directory whose files are sent to the host when the program has
+    /// ended.
+    pub send_back: Option<String>,
     /// Settings below `/proc/sys`, as `name` (dots or slashes) and value.
     pub sysctl: Vec<(String, String)>,
     /// The program's working directory.
@@ -85,6 +90,12 @@ impl Job {
             let key = if mount.optional { "mount-optional" } else { "mount" };
             line(key, format!("{} {}", mount.kind, mount.target).as_bytes());
         }
+        for path in &self.read_only {
+            line("read-only", path.as_bytes());
+        }
+        if let Some(path) = &self.send_back {
+            line("send-back", path.as_bytes());
+        }
         for (name, value) in &self.sysctl {
             line("sysctl", format!("{name}={value}").as_bytes());
         }
@@ -125,6 +136,8 @@ impl Job {
             "nonce" => self.nonce = text,
             "channel" => self.channel = text,
             "cwd" => self.cwd = text,
+            "read-only" => self.read_only.push(text),
+            "send-back" => self.send_back = Some(text),
             "shutdown" => {
                 self.shutdown = match text.as_str() {
                     "power-off" => Shutdown::PowerOff,
@@ -165,6 +178,8 @@ mod tests {
                 Mount { kind: "proc".into(), target: "/proc".into(), optional: false },
                 Mount { kind: "devpts".into(), target: "/dev/pts".into(), optional: true },
             ],
+            read_only: vec!["/home/a b".into()],
+            send_back: Some("/scratch".into()),
             sysctl: vec![("kernel.printk".into(), "8 4 1 7".into())],
             cwd: "/tmp".into(),
             env: vec![("A".into(), "b=c\nd".into()), ("EMPTY".into(), "".into())],

@@ -9,7 +9,9 @@
 //! and is not told to the program.
 
 use crate::escape::{escape, unescape};
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 /// What every frame starts with.
 pub const MARK: &str = "@kcov-vm";
@@ -37,6 +39,15 @@ pub enum Frame {
     Out(Vec<u8>),
     /// The program wrote this to standard error.
     Err(Vec<u8>),
+    /// The program left a file behind that it was asked for; its bytes follow.
+    File {
+        /// Where, below the directory that is sent back.
+        path: OsString,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The next bytes of the last file.
+    Data(Vec<u8>),
     /// The program ended and everything it wrote has been sent.
     Exit(Exit),
     /// Init could not do its duty, and why.
@@ -82,6 +93,10 @@ impl Frame {
             Self::Start => ("start", String::new()),
             Self::Out(bytes) => ("out", escape(bytes)),
             Self::Err(bytes) => ("err", escape(bytes)),
+            Self::File { path, mode } => {
+                ("file", format!("mode={mode:o} path={}", escape(path.as_bytes())))
+            }
+            Self::Data(bytes) => ("data", escape(bytes)),
             Self::Exit(exit) => ("exit", exit.to_string()),
             Self::Fail(reason) => ("fail", escape(reason.as_bytes())),
             Self::End => ("end", String::new()),
@@ -116,6 +131,14 @@ impl Frame {
             "start" if payload.is_empty() => Self::Start,
             "out" => Self::Out(unescape(payload)?),
             "err" => Self::Err(unescape(payload)?),
+            "file" => {
+                let (mode, path) = payload.split_once(' ')?;
+                Self::File {
+                    path: OsString::from_vec(unescape(path.strip_prefix("path=")?)?),
+                    mode: u32::from_str_radix(mode.strip_prefix("mode=")?, 8).ok()?,
+                }
+            }
+            "data" => Self::Data(unescape(payload)?),
             "exit" => Self::Exit(match payload.split_once('=')? {
                 ("status", number) => Exit::Status(number.parse().ok()?),
                 ("signal", number) => Exit::Signal(number.parse().ok()?),
@@ -153,6 +176,8 @@ mod tests {
     fn frames_survive_the_line() {
         round_trip(Frame::Boot { release: "7.3.4 odd".into(), machine: "x86_64".into() });
         round_trip(Frame::Start);
+        round_trip(Frame::File { path: "a b/c\n".into(), mode: 0o640 });
+        round_trip(Frame::Data(vec![0, b' ', 0xff]));
         round_trip(Frame::Exit(Exit::Status(1)));
         round_trip(Frame::Exit(Exit::Signal(9)));
         round_trip(Frame::Fail("mount /proc: \n no".into()));
@@ -185,6 +210,8 @@ mod tests {
             "@kcov-vm n exit status=",
             "@kcov-vm n exit 1",
             "@kcov-vm n boot release=1",
+            "@kcov-vm n file mode=9 path=a",
+            "@kcov-vm n file mode=644",
             "@kcov-vm n out \\q",
             " @kcov-vm n end ",
             "Kernel panic",

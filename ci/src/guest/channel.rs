@@ -18,6 +18,8 @@ enum Stage {
     /// `end` if there is no program.
     Start,
     Output,
+    /// After its last output: what the program leaves behind.
+    Files,
     End,
     Nothing,
 }
@@ -64,8 +66,12 @@ impl Stage {
             (Self::Boot, Frame::Boot { .. }) => Some(Self::Start),
             (Self::Start, Frame::Start) => Some(Self::Output),
             (Self::Output, Frame::Out(_) | Frame::Err(_)) => Some(Self::Output),
-            (Self::Output, Frame::Exit(_)) => Some(Self::End),
-            (Self::Boot | Self::Start | Self::Output, Frame::Fail(_)) => Some(Self::End),
+            (Self::Output | Self::Files, Frame::File { .. }) => Some(Self::Files),
+            (Self::Files, Frame::Data(_)) => Some(Self::Files),
+            (Self::Output | Self::Files, Frame::Exit(_)) => Some(Self::End),
+            (Self::Boot | Self::Start | Self::Output | Self::Files, Frame::Fail(_)) => {
+                Some(Self::End)
+            }
             (Self::Start | Self::End, Frame::End) => Some(Self::Nothing),
             _ => None,
         }
@@ -89,6 +95,8 @@ mod tests {
             Frame::Start,
             Frame::Out(b"hello".to_vec()),
             Frame::Err(b"\n".to_vec()),
+            Frame::File { path: "f".into(), mode: 0o600 },
+            Frame::Data(b"d".to_vec()),
             Frame::Exit(Exit::Status(0)),
             Frame::End,
         ]
@@ -128,8 +136,8 @@ mod tests {
     fn frames_have_an_order() {
         let frames = whole();
         for skipped in 0..frames.len() - 1 {
-            // Output is the one thing that need not come.
-            if matches!(frames[skipped], Frame::Out(_) | Frame::Err(_)) {
+            // Output and files' bytes need not come.
+            if matches!(frames[skipped], Frame::Out(_) | Frame::Err(_) | Frame::Data(_)) {
                 continue;
             }
             let mut without = frames.clone();

@@ -2,6 +2,7 @@
 
 use super::process::HOST_SAYS;
 use super::{Accel, Expect, Limits, Listener, Machine, Stream};
+use crate::carry::Carried;
 use crate::error::{Error, Result, Unavailable};
 use crate::image::{self, Image};
 use crate::system::System;
@@ -39,7 +40,7 @@ pub fn probe(
         ..Job::default()
     };
     let limits = Limits { boot: LIMIT, program: LIMIT };
-    let image = Image { init, job: &job, files: &[] };
+    let image = Image { init, job: &job, files: &[], carried: &Carried::default() };
     let answer = super::boot(&machine, &image, limits, expect, logs, &mut Deaf);
     let answer = match answer {
         Ok(_) => Ok(()),

@@ -25,12 +25,19 @@ pub struct Machine<'a> {
     pub disc: Option<PathBuf>,
     /// QEMU only.
     pub accel: Accel,
+    /// MiB that it has besides those of its target, for a large image.
+    pub more_memory: u32,
 }
 
 /// A panic ends the guest instead of halting it, so nobody waits for nothing.
 pub(super) const CMDLINE: &str = "rdinit=/init panic=-1";
 
 impl Machine<'_> {
+    /// Its memory, in MiB.
+    pub(super) fn memory(&self) -> u32 {
+        self.target.memory.saturating_add(self.more_memory)
+    }
+
     /// The device in the guest that carries the frames.
     pub fn channel(&self) -> &'static str {
         match self.target.kind {

@@ -18,6 +18,7 @@ use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::image::Image;
 use crate::system::System;
 use kcov_vm_guest::protocol::Exit;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -80,6 +81,11 @@ pub enum Stream {
 pub trait Listener {
     /// The program wrote something.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
+    /// The program left a file behind: where below the directory that is sent
+    /// back, and its permissions.
+    fn file(&mut self, _path: &OsStr, _mode: u32) {}
+    /// The next bytes of that file.
+    fn data(&mut self, _bytes: &[u8]) {}
     /// The kernel came up and said its release.
     fn booted(&mut self, _release: &str) {}
     /// The kernel logged a line.

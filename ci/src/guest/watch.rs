@@ -118,6 +118,8 @@ impl<'a> Watch<'a> {
             Frame::Start => {}
             Frame::Out(bytes) => listener.output(Stream::Out, &bytes),
             Frame::Err(bytes) => listener.output(Stream::Err, &bytes),
+            Frame::File { path, mode } => listener.file(&path, mode),
+            Frame::Data(bytes) => listener.data(&bytes),
             Frame::Exit(exit) => {
                 self.exited = Some((now, exit));
                 self.phase = Phase::End;

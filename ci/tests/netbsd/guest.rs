@@ -3,6 +3,7 @@
 
 use super::Vm;
 use super::elf::{KERNEL, LOAD, elf};
+use kcov_vm::carry::Carried;
 use kcov_vm::error::{Error, Unavailable};
 use kcov_vm::guest::{Accel, Expect, Finished, Limits, Listener, Machine, Stream, boot};
 use kcov_vm::image::Image;
@@ -61,7 +62,7 @@ fn boot_code(code: &[u8]) -> (Result<Finished, Unavailable>, String) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets.toml");
     let targets = Targets::load(&file).expect("valid");
     let target = targets.select(&["netbsd".into()]).expect("there is one")[0];
-    let machine = Machine { target, kernel, disc: None, accel: Accel::Tcg };
+    let machine = Machine { target, kernel, disc: None, accel: Accel::Tcg, more_memory: 0 };
     let job = Job { nonce: "n".into(), ..Job::default() };
     let limit = Duration::from_secs(5);
     let limits = Limits { boot: limit, program: limit };
@@ -71,7 +72,7 @@ fn boot_code(code: &[u8]) -> (Result<Finished, Unavailable>, String) {
         machine: "amd64".into(),
         build: None,
     };
-    let image = Image { init: b"init", job: &job, files: &[] };
+    let image = Image { init: b"init", job: &job, files: &[], carried: &Carried::default() };
     let mut ear = Ear::default();
     let result = boot(&machine, &image, limits, &expect, vm.0.path(), &mut ear);
     let result = result.map_err(|error| match error {

@@ -4,6 +4,7 @@ use super::{Device, raw};
 use crate::buffer::Width;
 use crate::error::{ErrorKind, Operation, Row};
 use crate::mode::AnyMode;
+use crate::pc::Recorded;
 use crate::remote::linux::MAX_HANDLES;
 use kcov_sys::linux::{
     ENOTSUPP, KCOV_DISABLE, KCOV_ENABLE, KCOV_INIT_TRACE_MIN, KCOV_INIT_TRACE32, KCOV_INIT_TRACE64,
@@ -19,6 +20,9 @@ pub(crate) use kcov_sys::linux::KCOV_PATH as DEFAULT_PATH;
 
 /// `f_type` of debugfs (`include/uapi/linux/magic.h`).
 const DEBUGFS_MAGIC: u32 = 0x6462_6720;
+
+/// `canonicalize_ip` subtracts the offset.
+pub(crate) const RECORDED: Recorded = Recorded::Linked;
 
 /// The words that the kernel may use, in the order to try them: a 32-bit program may run under a
 /// 64-bit kernel, which knows only its own [`KCOV_INIT_TRACE64`].

@@ -5,6 +5,7 @@ use super::{Device, raw};
 use crate::buffer::Width;
 use crate::error::ErrorKind;
 use crate::mode::AnyMode;
+use crate::pc::Recorded;
 use crate::remote::linux::MAX_HANDLES;
 use kcov_sys::linux::kcov_remote_arg;
 use kcov_sys::netbsd::{
@@ -19,6 +20,9 @@ use std::path::Path;
 
 pub(crate) use errors::ERRORS;
 pub(crate) use kcov_sys::netbsd::KCOV_PATH as DEFAULT_PATH;
+
+/// The driver stores the return address as it is.
+pub(crate) const RECORDED: Recorded = Recorded::Running;
 
 /// Entries are 64 bits on every architecture.
 pub(crate) const WIDTHS: &[Width] = &[Width::W64];

@@ -3,6 +3,7 @@
 use crate::buffer::Width;
 use crate::error::{ErrorKind, Operation, Row};
 use crate::mode::AnyMode;
+use crate::pc::Recorded;
 use crate::remote::linux::MAX_HANDLES;
 use kcov_sys::linux::kcov_remote_arg;
 use kcov_sys::netbsd::kcov_ioc_remote_attach;
@@ -12,6 +13,9 @@ use std::ptr::NonNull;
 pub(crate) const DEFAULT_PATH: &str = "/dev/kcov";
 pub(crate) const WIDTHS: &[Width] = &[Width::W64];
 pub(crate) const WRONG_WIDTH: i32 = -1;
+
+/// Nothing is recorded, or by a kernel that is not known here.
+pub(crate) const RECORDED: Recorded = Recorded::Running;
 
 /// What [`open`] fails with; no system call was made.
 const NOT_SUPPORTED: i32 = 0;

@@ -11,6 +11,8 @@ use rustix::system::uname;
 use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -42,7 +44,9 @@ fn run(shutdown: &mut Shutdown) -> Result<(), String> {
     let (first, later): (Vec<_>, Vec<_>) = job.mounts.iter().partition(|m| m.target == "/dev");
     let early = first.into_iter().try_for_each(attach);
     let channel = Channel::open(&job)?;
+    // Before what is mounted inside of them.
     let done = early
+        .and_then(|()| job.read_only.iter().try_for_each(|path| protect(path)))
         .and_then(|()| later.into_iter().try_for_each(attach))
         .and_then(|()| job.sysctl.iter().try_for_each(|(name, value)| set(name, value)))
         .and_then(|()| boot(&job, &channel));
@@ -65,6 +69,10 @@ fn boot(job: &Job, channel: &Channel) -> Result<(), String> {
     }
     channel.send(&Frame::Start);
     let exit = program(job, channel)?;
+    if let Some(root) = &job.send_back {
+        let root = Path::new(root);
+        send_back(root, root, channel).map_err(|e| format!("{}: {e}", root.display()))?;
+    }
     channel.send(&Frame::Exit(exit));
     Ok(())
 }
@@ -77,6 +85,10 @@ fn attach(point: &Mount) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+fn protect(path: &str) -> Result<(), String> {
+    sys::make_read_only(path).map_err(|e| format!("cannot make {path} read-only: {e}"))
 }
 
 fn set(name: &str, value: &str) -> Result<(), String> {
@@ -119,6 +131,31 @@ fn program(job: &Job, channel: &Channel) -> Result<Exit, String> {
         thread.join().map_err(|_| "a thread that forwards output died".to_string())?;
     }
     Ok(exit)
+}
+
+/// Sends the regular files of a directory. Others have no meaning on the host.
+fn send_back(root: &Path, directory: &Path, channel: &Channel) -> io::Result<()> {
+    let mut entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let (kind, path) = (entry.file_type()?, entry.path());
+        if kind.is_dir() {
+            send_back(root, &path, channel)?;
+        } else if kind.is_file() {
+            let mode = entry.metadata()?.permissions().mode() & 0o777;
+            let name = path.strip_prefix(root).unwrap_or(&path).into();
+            channel.send(&Frame::File { path: name, mode });
+            let mut file = File::open(&path)?;
+            let mut chunk = [0; CHUNK];
+            loop {
+                match file.read(&mut chunk)? {
+                    0 => break,
+                    count => channel.send(&Frame::Data(chunk[..count].to_vec())),
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `kill(-1)`: every process but the caller. rustix spells that as the group

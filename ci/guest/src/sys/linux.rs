@@ -35,6 +35,12 @@ pub fn mount(point: &Mount) -> io::Result<()> {
     }
 }
 
+/// Makes a directory read-only, for root as well.
+pub fn make_read_only(path: &str) -> io::Result<()> {
+    rustix::mount::mount_bind(path, path)?;
+    Ok(rustix::mount::mount_remount(path, MountFlags::BIND | MountFlags::RDONLY, "")?)
+}
+
 /// Sets a sysctl.
 pub fn set(name: &str, value: &str) -> io::Result<()> {
     fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value)

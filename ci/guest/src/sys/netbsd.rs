@@ -95,6 +95,11 @@ pub fn mount(point: &Mount) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Never asked for: the whole disk is read-only.
+pub fn make_read_only(_: &str) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Sets a sysctl, which has to be an `int`.
 pub fn set(name: &str, value: &str) -> io::Result<()> {
     let name = CString::new(name)?;

@@ -1,0 +1,116 @@
+//! What comes back: files that a program left in its scratch directory.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+/// The most that is taken back, in bytes.
+const MOST: u64 = 1 << 30;
+
+/// Receives files into a directory of the host, and into nothing else.
+#[derive(Debug)]
+pub struct Scratch {
+    root: PathBuf,
+    file: Option<File>,
+    bytes: u64,
+    failed: Option<String>,
+}
+
+impl Scratch {
+    /// Makes the directory, so that one that cannot be made is known of before
+    /// anything runs.
+    pub fn new(root: &Path) -> Result<Self, String> {
+        fs::create_dir_all(root).map_err(|error| format!("{}: {error}", root.display()))?;
+        Ok(Self { root: root.to_path_buf(), file: None, bytes: 0, failed: None })
+    }
+
+    /// The next file; `path` is what the guest says.
+    pub fn file(&mut self, path: &OsStr, mode: u32) {
+        self.file = None;
+        if self.failed.is_some() {
+            return;
+        }
+        let shown = self.root.join(path);
+        match self.create(Path::new(path), mode) {
+            Ok(file) => self.file = Some(file),
+            Err(error) => self.failed = Some(format!("{}: {error}", shown.display())),
+        }
+    }
+
+    /// Its next bytes.
+    pub fn data(&mut self, bytes: &[u8]) {
+        let Some(file) = &mut self.file else { return };
+        self.bytes += bytes.len() as u64;
+        let written = if self.bytes > MOST {
+            Err(io::Error::other(format!("more than {} MiB came back", MOST >> 20)))
+        } else {
+            file.write_all(bytes)
+        };
+        if let Err(error) = written {
+            self.file = None;
+            self.failed = Some(format!("{}: {error}", self.root.display()));
+        }
+    }
+
+    /// Says what could not be kept.
+    pub fn finish(self) -> Result<(), String> {
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    fn create(&self, path: &Path, mode: u32) -> io::Result<File> {
+        let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+        if !plain || path.as_os_str().is_empty() {
+            return Err(io::Error::other("the guest named a file outside of its directory"));
+        }
+        let path = self.root.join(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        // One that an earlier run left is replaced: not written through, if it
+        // is a link.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = File::create_new(&path)?;
+        file.set_permissions(fs::Permissions::from_mode(mode & 0o777))?;
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_come_back_below_the_directory_only() {
+        let root = tempfile::tempdir().expect("a directory");
+        let own = root.path().join("own");
+        let mut scratch = Scratch::new(&own).expect("made");
+        scratch.file(OsStr::new("a/b"), 0o640);
+        scratch.data(b"hello, ");
+        scratch.data(b"world");
+        scratch.finish().expect("kept");
+        assert_eq!(fs::read(own.join("a/b")).expect("a file"), b"hello, world");
+        for path in ["../evil", "/evil", "a/../../evil", ""] {
+            let mut scratch = Scratch::new(&own).expect("there");
+            scratch.file(OsStr::new(path), 0o600);
+            scratch.data(b"x");
+            let why = scratch.finish().expect_err("refused");
+            assert!(why.contains("outside of its directory"), "{path}: {why}");
+        }
+        assert!(!root.path().join("evil").exists());
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_told() {
+        let root = tempfile::tempdir().expect("a directory");
+        fs::write(root.path().join("file"), "").expect("a file");
+        assert!(Scratch::new(&root.path().join("file")).is_err());
+        let mut scratch = Scratch::new(root.path()).expect("there");
+        scratch.file(OsStr::new("file/below"), 0o600);
+        assert!(scratch.finish().is_err_and(|why| why.contains("file/below")));
+    }
+}

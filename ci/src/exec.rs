@@ -1,0 +1,191 @@
+//! `exec` and `runner`: a program's output and exit status, and nothing else.
+
+use crate::carry::Scratch;
+use crate::cli::{CarryOptions, ExecOptions, RunnerOptions};
+use crate::commands::complain;
+use crate::error::{Error, Phase, Result, STATUS_UNAVAILABLE};
+use crate::guest::{Listener, Stream};
+use crate::session::{Session, Task};
+use crate::system::System;
+use crate::target::Target;
+use kcov_vm_guest::protocol::Exit;
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::{env, fs};
+
+mod cargo;
+mod trace;
+
+pub use trace::trace;
+
+/// The directory in a guest to which a program may write.
+const SCRATCH: &str = "/scratch";
+
+/// Runs a program that the user chose.
+pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8> {
+    let ExecOptions { name, mut program, carry, scratch, .. } = options;
+    let target = session.targets.select(&[name])?[0];
+    let arguments = program.split_off(1);
+    let run = || {
+        session.given(target)?;
+        let mut task = session
+            .task(target, Path::new(&program[0]), arguments)
+            .and_then(|task| equip(task, &carry, target))
+            .map_err(Error::Usage)?;
+        if target.kind.system() == System::Linux {
+            task.send_back = scratch.is_some().then(|| SCRATCH.into());
+        } else if scratch.is_some() {
+            return Err(Error::usage(format!("{}: --scratch is for Linux targets", target.name)));
+        }
+        finish(session, target, task, scratch.as_deref(), verbose)
+    };
+    status(target, run())
+}
+
+/// Runs a program that cargo chose. What is wrong with it is not the fault of
+/// the command line.
+pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Result<u8> {
+    let RunnerOptions { name, mut program, carry, scratch, no_tree, .. } = options;
+    let target = session.targets.select(&[name])?[0];
+    if target.kind.system() != System::Linux {
+        return Err(Error::usage(format!("{}: `runner` runs Linux programs only", target.name)));
+    }
+    let arguments = program.split_off(1);
+    let run = || {
+        let unfit = |why| Error::unavailable(Phase::Image, why);
+        let program = Path::new(&program[0]);
+        let mut task = session.task(target, program, arguments).map_err(unfit)?;
+        task.environment.push(("KCOV_VM_TARGET".into(), target.name.clone().into()));
+        cargo::equip(&mut task, program, !no_tree).map_err(unfit)?;
+        let mut task = equip(task, &carry, target).map_err(Error::Usage)?;
+        task.send_back = scratch.is_some().then(|| SCRATCH.into());
+        finish(session, target, task, scratch.as_deref(), verbose)
+    };
+    status(target, run())
+}
+
+/// Adds what the options say.
+fn equip(
+    mut task: Task,
+    options: &CarryOptions,
+    target: &Target,
+) -> std::result::Result<Task, String> {
+    if target.kind.system() != System::Linux {
+        if options.env.is_empty() && options.carry.is_empty() {
+            return Ok(task);
+        }
+        return Err(format!("{}: --env and --carry are for Linux targets", target.name));
+    }
+    for path in &options.carry {
+        task.carried.add(path).map_err(|why| format!("--carry {why}"))?;
+    }
+    task.carried.directory(SCRATCH, 0o1777);
+    task.environment.push(("KCOV_VM_SCRATCH".into(), SCRATCH.into()));
+    if !options.carry.is_empty() {
+        task.environment.push(("PATH".into(), "/bin:/sbin:/usr/bin:/usr/sbin".into()));
+    }
+    if let Some(path) = task.carried.library_path() {
+        task.environment.push(("LD_LIBRARY_PATH".into(), path.into()));
+    }
+    for word in &options.env {
+        task.environment.push(variable(word)?);
+    }
+    Ok(task)
+}
+
+/// What `--env` says: a name with a value, or the name of what is set here.
+fn variable(word: &OsStr) -> std::result::Result<(OsString, OsString), String> {
+    let shown = Path::new(word).display();
+    let bytes = word.as_bytes();
+    let at = bytes.iter().position(|&byte| byte == b'=');
+    match at {
+        Some(0) => Err(format!("--env {shown}: a variable has a name")),
+        Some(at) => {
+            let part = |bytes| OsStr::from_bytes(bytes).to_os_string();
+            Ok((part(&bytes[..at]), part(&bytes[at + 1..])))
+        }
+        None => match env::var_os(word) {
+            Some(value) => Ok((word.into(), value)),
+            None => Err(format!("--env {shown}: is not set here; --env {shown}=VALUE sets it")),
+        },
+    }
+}
+
+/// Boots, and hands everything on.
+fn finish(
+    session: &Session,
+    target: &Target,
+    task: Task,
+    scratch: Option<&Path>,
+    verbose: bool,
+) -> Result<Exit> {
+    let unkept = |why| Error::unavailable(Phase::End, format!("--scratch {why}"));
+    let scratch = scratch.map(Scratch::new).transpose();
+    let scratch = scratch.map_err(|why| Error::usage(format!("--scratch {why}")))?;
+    let ready = session.prepare(target)?;
+    if verbose {
+        eprintln!("{}: {}, {}", target.name, ready.kernel, ready.accelerator);
+    }
+    let mut through = Through { verbose, scratch };
+    let finished = session.run(&ready, task, &mut through)?;
+    through.scratch.map_or(Ok(()), Scratch::finish).map_err(unkept)?;
+    // Nothing went wrong that they could explain.
+    let _ = fs::remove_dir_all(&ready.logs);
+    Ok(finished.exit.unwrap_or(Exit::Status(0)))
+}
+
+fn status(target: &Target, result: Result<Exit>) -> Result<u8> {
+    match result {
+        // A status has eight bits, and a signal's number is below 65.
+        Ok(Exit::Status(number)) => Ok(number as u8),
+        Ok(Exit::Signal(number)) => Ok(128_u8.wrapping_add(number as u8)),
+        Err(Error::Unavailable(failure)) => {
+            complain(target, &failure);
+            Ok(STATUS_UNAVAILABLE)
+        }
+        Err(Error::NotGiven(what)) => {
+            eprintln!("kcov-vm: {}: not run: {what}", target.name);
+            Ok(STATUS_UNAVAILABLE)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Hands a program's output on as it comes.
+struct Through {
+    verbose: bool,
+    scratch: Option<Scratch>,
+}
+
+impl Listener for Through {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        // A reader that has gone away does not change the program's status.
+        let _ = match stream {
+            Stream::Out => {
+                let mut out = std::io::stdout().lock();
+                out.write_all(bytes).and_then(|()| out.flush())
+            }
+            Stream::Err => std::io::stderr().lock().write_all(bytes),
+        };
+    }
+
+    fn file(&mut self, path: &OsStr, mode: u32) {
+        if let Some(scratch) = &mut self.scratch {
+            scratch.file(path, mode);
+        }
+    }
+
+    fn data(&mut self, bytes: &[u8]) {
+        if let Some(scratch) = &mut self.scratch {
+            scratch.data(bytes);
+        }
+    }
+
+    fn console(&mut self, line: &str) {
+        if self.verbose {
+            eprintln!("[kernel] {line}");
+        }
+    }
+}

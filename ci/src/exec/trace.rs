@@ -1,0 +1,101 @@
+//! `trace`: a program of the host in a guest, under the workspace's tracer. The
+//! guest has no room for the kernel's file, so names and lines are looked up
+//! here.
+
+use super::{SCRATCH, equip, finish, status};
+use crate::cli::TraceOptions;
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::run::locate;
+use crate::session::Session;
+use crate::system::System;
+use kcov_vm_guest::protocol::Exit;
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+
+/// What the guest leaves behind.
+const RAW: &str = "trace";
+
+/// Runs and reports. The status is the program's.
+pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<u8> {
+    let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
+    if target.kind.system() != System::Linux {
+        return Err(Error::usage(format!("{}: `trace` is for Linux targets", target.name)));
+    }
+    let program = find(&options.program[0])?;
+    let run = || {
+        let kernel = session.kernel(target)?;
+        let tool = session.programs.tracer()?;
+        let mut arguments: Vec<OsString> = ["--quiet", "--raw"].map(OsString::from).into();
+        arguments.push(format!("{SCRATCH}/{RAW}").into());
+        if let Some(words) = options.words {
+            arguments.extend(["--words".into(), words.to_string().into()]);
+        }
+        arguments.push("--".into());
+        arguments.push(program.clone().into());
+        arguments.extend(options.program[1..].iter().cloned());
+        let unfit = |why| Error::unavailable(Phase::Image, why);
+        let mut task = session.task(target, &tool, arguments).map_err(unfit)?;
+        task.carried.add(&program).map_err(Error::Usage)?;
+        let mut task = equip(task, &options.carry, target).map_err(Error::Usage)?;
+        task.send_back = Some(SCRATCH.into());
+        let back = tempfile::tempdir().or_unavailable(Phase::Image, "a temporary directory")?;
+        let exit = finish(session, target, task, Some(back.path()), verbose)?;
+        let raw = back.path().join(RAW);
+        // The tracer has said why not.
+        if !raw.is_file() {
+            return match exit {
+                Exit::Status(number) if number != 0 => Ok(exit),
+                _ => Err(Error::unavailable(Phase::Verdict, "the guest left no trace")),
+            };
+        }
+        report(&tool, &raw, &kernel.file.with_file_name("vmlinux"), &options)?;
+        Ok(exit)
+    };
+    status(target, run())
+}
+
+/// Has the tracer print and write.
+fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Result<()> {
+    let mut command = Command::new(tool);
+    command.arg("--read").arg(raw);
+    if vmlinux.is_file() {
+        command.arg("--vmlinux").arg(vmlinux);
+    }
+    let style = &options.style;
+    for (name, chosen) in [("--lines", style.lines), ("--pcs", style.pcs), ("--quiet", style.quiet)]
+    {
+        if chosen {
+            command.arg(name);
+        }
+    }
+    for (name, file) in
+        [("--raw", &options.raw), ("--lcov", &options.lcov), ("--drcov", &options.drcov)]
+    {
+        if let Some(file) = file {
+            command.arg(name).arg(file);
+        }
+    }
+    let ended = command.status().or_unavailable(Phase::Verdict, tool.display())?;
+    if ended.success() {
+        return Ok(());
+    }
+    Err(Error::unavailable(Phase::Verdict, "what came back could not be reported"))
+}
+
+/// The program that a shell would run.
+fn find(word: &OsStr) -> Result<PathBuf> {
+    let shown = Path::new(word).display();
+    let found = match word.to_str() {
+        Some(name) if !name.contains('/') => locate(name)
+            .ok_or_else(|| Error::usage(format!("{name}: there is no such program in PATH")))?,
+        _ => PathBuf::from(word),
+    };
+    let error = |error: std::io::Error| Error::usage(format!("{shown}: {error}"));
+    // `..` is no part of a path in a guest; but a program may look at the name
+    // that it was called by, so links stay.
+    let whole = std::path::absolute(&found).map_err(error)?;
+    let resolved = found.canonicalize().map_err(error)?;
+    let plain = whole.components().all(|part| part != Component::ParentDir);
+    Ok(if plain { whole } else { resolved })
+}

@@ -1,0 +1,207 @@
+//! The examples of the crate `kcov` and the tracer do in a guest what their
+//! pages say.
+//!
+//! Needs the feature `guest-tests`, as tests/guest.rs does.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+struct Outcome {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn vm(words: &[&str], program: &Path, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
+    let Output { status, stdout, stderr } =
+        command.args(words).arg("--").arg(program).args(arguments).output().expect("it starts");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    Outcome { status: status.code(), stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// The workspace's programs, built as this test was.
+fn built() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet"]);
+        let built = cargo.args(["-p", "kcov", "--examples", "-p", "kcov-trace", "--bins"]).status();
+        assert!(built.expect("cargo starts").success());
+        let own = std::env::current_exe().expect("this program");
+        own.ancestors().nth(2).expect("the profile's directory").to_path_buf()
+    })
+}
+
+fn example_on(target: &str, name: &str) -> Outcome {
+    vm(&["exec", target], &built().join("examples").join(name), &[])
+}
+
+/// What a successful example prints.
+#[track_caller]
+fn lines_of(name: &str) -> Vec<String> {
+    let Outcome { status, stdout, stderr } = example_on("linux-uml", name);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    stdout.lines().map(str::to_string).collect()
+}
+
+#[track_caller]
+fn assert_addresses(lines: &[String]) {
+    assert!(lines.len() > 10, "{lines:?}");
+    for line in lines {
+        let digits = line.strip_prefix("0x").expect("a prefix");
+        assert!(u64::from_str_radix(digits, 16).is_ok_and(|pc| pc > 0x6000_0000), "{line}");
+    }
+}
+
+#[test]
+fn syscall() {
+    assert_addresses(&lines_of("syscall"));
+}
+
+#[test]
+fn remote_with_io_uring() {
+    assert_addresses(&lines_of("remote_io_uring"));
+}
+
+#[test]
+fn comparisons() {
+    let lines = lines_of("comparisons");
+    assert!(lines.iter().any(|line| line.ends_with("bits const")), "{lines:?}");
+    // The kernel compares the letters of what is looked for with a slash.
+    assert!(lines.iter().any(|line| line.contains(" 0x2f ")), "{lines:?}");
+    assert_eq!(lines.last().map(String::as_str), Some("/magic exists: false"));
+}
+
+/// How many are new, which every line ends with or has as its last number.
+fn numbers(line: &str) -> (u64, u64) {
+    let mut numbers = line.split([' ', ',']).filter_map(|word| word.parse().ok());
+    (numbers.next().expect("a number"), numbers.next().expect("a number"))
+}
+
+#[test]
+fn threads() {
+    let lines = lines_of("threads");
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines.iter().all(|line| numbers(line).1 > 0), "{lines:?}");
+}
+
+#[test]
+fn fork_server() {
+    let lines = lines_of("fork_server");
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    let (first, last) = (numbers(&lines[0]), numbers(&lines[3]));
+    // The last input is the first one again.
+    assert!(first.1 > 10 && last.1 < first.1 / 2, "{lines:?}");
+}
+
+#[test]
+fn doctor_says_what_there_is_and_what_to_do() {
+    let expected = "kcov: available (modes: PC, CMP)\n  program counters: yes\n  \
+                    comparisons: yes\n  work in the background, by handles: yes\n";
+    assert_eq!(lines_of("doctor").join("\n") + "\n", expected);
+    let without = example_on("linux-uml-nokcov", "doctor");
+    assert_eq!(without.status, Some(1), "{}", without.stdout);
+    assert!(without.stdout.starts_with("kcov: this kernel has no kcov\n"), "{}", without.stdout);
+    assert!(without.stdout.contains("CONFIG_KCOV=y"), "{}", without.stdout);
+    let partly = example_on("linux-uml-nocmp", "doctor");
+    assert_eq!(partly.status, Some(0), "{}", partly.stdout);
+    let advice = "CONFIG_KCOV_ENABLE_COMPARISONS=y";
+    assert!(partly.stdout.contains("comparisons: no: "), "{}", partly.stdout);
+    assert!(partly.stdout.contains(advice), "{}", partly.stdout);
+}
+
+fn trace(options: &[&str], program: &str, arguments: &[&str]) -> Outcome {
+    vm(&[&["trace", "linux-uml"], options].concat(), Path::new(program), arguments)
+}
+
+#[test]
+fn trace_of_a_program_of_the_host() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let raw = directory.path().join("raw");
+    let drcov = directory.path().join("drcov");
+    let [raw_name, drcov_name] = [&raw, &drcov].map(|path| path.to_str().expect("UTF-8"));
+    let options = ["--raw", raw_name, "--drcov", drcov_name];
+    let Outcome { status, stdout, stderr } = trace(&options, "ls", &["/"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    // What it printed itself, then what it went through.
+    assert!(stdout.lines().any(|line| line == "proc"), "{stdout}");
+    assert!(stdout.contains(" ls: ") && stdout.contains(" functions of Linux 7."), "{stdout}");
+    for function in ["iterate_dir", "execve", "__handle_mm_fault"] {
+        assert!(stdout.contains(function), "`{function}` is not in: {stdout}");
+    }
+    assert!(std::fs::read(&drcov).expect("written").starts_with(b"DRCOV VERSION: 2\n"));
+
+    // The same from what was kept, without names: another machine's kernel.
+    let read = Command::new(built().join("kcov-trace")).arg("--read").arg(&raw).output();
+    let read = String::from_utf8(read.expect("it starts").stdout).expect("UTF-8");
+    assert_eq!(read.lines().next(), stdout.lines().find(|line| line.starts_with("process ")));
+    assert!(read.contains("  ??\n"), "{read}");
+}
+
+#[test]
+fn trace_follows_forks_threads_and_execs() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (source, program) = (directory.path().join("a.c"), directory.path().join("program"));
+    let text = r#"
+        #define _GNU_SOURCE
+        #include <pthread.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static void *work(void *exec) {
+            pthread_setname_np(pthread_self(), "a worker");
+            if (exec)
+                execl("/bin/true", "true", (char *)0);
+            return 0;
+        }
+        int main(void) {
+            pthread_t thread;
+            pthread_create(&thread, 0, work, 0);
+            pthread_join(thread, 0);
+            if (fork() == 0) {
+                pthread_create(&thread, 0, work, "");
+                pause();
+            }
+            wait(0);
+            return 7;
+        }"#;
+    std::fs::write(&source, text).expect("a file");
+    let compiler = Command::new("cc").arg("-pthread").arg(&source).arg("-o").arg(&program).status();
+    assert!(compiler.expect("a C compiler").success());
+    let program = program.to_str().expect("UTF-8");
+    let Outcome { status, stdout, stderr } = trace(&["--carry", "/bin/true"], program, &[]);
+    assert_eq!((status, stderr.as_str()), (Some(7), ""), "{stdout}");
+    let threads: Vec<_> = stdout.lines().filter(|line| line.starts_with("process ")).collect();
+    let names = [" a worker: ", " program: ", " program: ", " true: "];
+    assert_eq!(threads.len(), names.len(), "{stdout}");
+    for name in names {
+        assert!(threads.iter().any(|line| line.contains(name)), "`{name}` is not in {threads:?}");
+    }
+    // The one that became `true` has the number of its process, as the one that was killed for it.
+    let number = |line: &&str| line.split(' ').nth(3).map(str::to_string);
+    let of_true = threads.iter().find(|line| line.contains(" true: ")).and_then(number);
+    assert_eq!(threads.iter().filter(|line| number(line) == of_true).count(), 2, "{threads:?}");
+}
+
+#[test]
+fn trace_passes_the_status_on_and_tells_of_full_buffers() {
+    let Outcome { status, stdout, .. } = trace(&["--words", "1024"], "sh", &["-c", "kill -9 $$"]);
+    assert_eq!(status, Some(128 + 9), "{stdout}");
+    assert!(stdout.contains(", truncated\n") && stdout.contains("--words N"), "{stdout}");
+}
+
+#[test]
+fn what_cannot_be_traced() {
+    let none = trace(&[], "/none/program", &[]);
+    assert_eq!(none.status, Some(2), "{}", none.stderr);
+    let none = trace(&[], "kcov-vm-no-such-program", &[]);
+    assert_eq!(none.status, Some(2), "{}", none.stderr);
+    assert!(none.stderr.contains("no such program in PATH"), "{}", none.stderr);
+    let without = vm(&["trace", "linux-uml-nokcov"], Path::new("ls"), &[]);
+    assert_eq!(without.status, Some(69), "{}", without.stderr);
+    assert!(without.stderr.contains("this kernel has no kcov"), "{}", without.stderr);
+    let lines = trace(&["--lcov", "/dev/null", "--quiet"], "ls", &[]);
+    assert_eq!(lines.status, Some(69), "{}", lines.stderr);
+    assert!(lines.stderr.contains("linux-uml-dwarf"), "{}", lines.stderr);
+}

@@ -1,0 +1,162 @@
+//! `runner`, as docs/test-your-fuzzer.md tells people to use it: the tests of a
+//! crate that is no member of this workspace, run by cargo in a guest. And what
+//! comes of each way in which that can go wrong.
+//!
+//! Needs the feature `guest-tests`, as tests/guest.rs does.
+
+use kcov_vm::programs::{FIXTURE, TRIPLE, build};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+const VM: &str = env!("CARGO_BIN_EXE_kcov-vm");
+const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
+
+struct Outcome {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn outcome(command: &mut Command) -> Outcome {
+    let Output { status, stdout, stderr } = command.output().expect("it starts");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    Outcome { status: status.code(), stdout: text(stdout), stderr: text(stderr) }
+}
+
+fn crate_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/fuzzer")
+}
+
+/// `cargo test` in the example crate, with nothing set but the runner.
+fn cargo_test(options: &str, words: &[&str]) -> Outcome {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.arg("test").args(words).current_dir(crate_directory());
+    cargo.env(RUNNER, format!("{VM} runner linux-uml {options}"));
+    cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzzer"));
+    outcome(&mut cargo)
+}
+
+/// The example crate's test program, built once.
+fn test_program() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let built = cargo_test("", &["--no-run", "--test", "coverage"]);
+        assert_eq!(built.status, Some(0), "{}", built.stderr);
+        let (_, rest) = built.stderr.rsplit_once('(').expect("cargo names the program");
+        rest.trim_end().trim_end_matches(')').into()
+    })
+}
+
+/// The runner itself, as cargo and nextest start it.
+fn runner(options: &[&str], program: &Path, words: &[&str]) -> Outcome {
+    let mut command = Command::new(VM);
+    command.args(["runner", "linux-uml"]).args(options).arg(program).args(words);
+    command.current_dir(crate_directory()).env("CARGO_MANIFEST_DIR", crate_directory());
+    outcome(&mut command)
+}
+
+fn fixture() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| build(FIXTURE, TRIPLE).expect("the fixture builds"))
+}
+
+#[track_caller]
+fn no_verdict(outcome: &Outcome, words: &[&str]) {
+    assert_eq!(outcome.status, Some(69), "{}", outcome.stderr);
+    for word in words {
+        assert!(outcome.stderr.contains(word), "`{word}` is not in: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_crates_own_tests_pass_in_a_guest() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let options = format!("--scratch {}", scratch.path().display());
+    let Outcome { status, stdout, stderr } = cargo_test(&options, &[]);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(stdout.contains("the_first_seed_is_new_and_soon_nothing_is ... ok"), "{stdout}");
+    assert!(stdout.contains("3 passed"), "{stdout}");
+    // The documentation's too.
+    assert!(stdout.contains("seeds (line") && stdout.contains("1 passed"), "{stdout}");
+    let found = fs::read_to_string(scratch.path().join("found.txt"));
+    assert_eq!(found.expect("it came back"), "a path that is new");
+}
+
+#[test]
+fn a_failing_test_fails() {
+    let words = ["--test", "coverage"];
+    let Outcome { status, stdout, stderr } = cargo_test("--env FUZZER_FAILS=1", &words);
+    assert_eq!(status, Some(101), "{stdout}{stderr}");
+    assert!(stdout.contains("2 passed; 1 failed"), "{stdout}");
+    assert!(stdout.contains("told to fail"), "{stdout}");
+}
+
+#[test]
+fn one_test_per_guest_as_nextest_has_it() {
+    let list = runner(&[], test_program(), &["--list", "--format", "terse"]);
+    assert_eq!(list.status, Some(0), "{}", list.stderr);
+    assert_eq!(list.stderr, "");
+    let names: Vec<_> = list.stdout.lines().filter_map(|l| l.strip_suffix(": test")).collect();
+    assert_eq!(names.len(), 3, "{}", list.stdout);
+    // Two guests at once.
+    std::thread::scope(|scope| {
+        for name in &names[..2] {
+            scope.spawn(move || {
+                let one = runner(&[], test_program(), &[name, "--exact", "--nocapture"]);
+                assert_eq!(one.status, Some(0), "{name}: {}{}", one.stdout, one.stderr);
+                assert!(one.stdout.contains("1 passed; 0 failed"), "{}", one.stdout);
+            });
+        }
+    });
+}
+
+#[test]
+fn streams_stay_apart() {
+    let words = ["it_fails_on_request", "--exact", "--nocapture"];
+    let one = runner(&[], test_program(), &words);
+    assert_eq!(one.status, Some(0), "{}", one.stderr);
+    assert!(one.stderr.contains("the test's own words"), "{}", one.stderr);
+    assert!(!one.stdout.contains("the test's own words"), "{}", one.stdout);
+}
+
+#[test]
+fn without_the_crates_directory() {
+    let words = ["the_first_seed_is_new_and_soon_nothing_is", "--exact"];
+    let without = runner(&["--no-tree"], test_program(), &words);
+    assert_eq!(without.status, Some(101), "{}", without.stderr);
+    assert!(without.stdout.contains("the seeds"), "{}", without.stdout);
+}
+
+#[test]
+fn what_is_carried_is_found() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("a file");
+    fs::write(&file, "").expect("a file");
+    let (text, words) = (file.to_str().expect("UTF-8"), ["status", "0"]);
+    // A path that is in the guest exists there; one that is not leads to a failure.
+    let write = ["write", text, "x", "status", "0"];
+    assert_eq!(runner(&["--carry", text], fixture(), &write).status, Some(0));
+    assert_eq!(runner(&[], fixture(), &write).status, Some(3));
+    let directory = directory.path().to_str().expect("UTF-8");
+    let protected = runner(&["--carry", directory], fixture(), &write);
+    assert_eq!(protected.status, Some(3));
+    assert!(protected.stderr.contains("Read-only file system"), "{}", protected.stderr);
+    assert_eq!(runner(&["--env", "A=b"], fixture(), &words).status, Some(0));
+}
+
+#[test]
+fn failures_of_the_machinery_are_no_verdict() {
+    let panic = runner(&[], fixture(), &["lkdtm", "PANIC"]);
+    no_verdict(&panic, &["the kernel panicked"]);
+    let hang = runner(&["--time-limit", "2"], fixture(), &["hang"]);
+    no_verdict(&hang, &["the program hung: not done within 2 s"]);
+    let other = runner(&["--declare-release", "6.1."], fixture(), &["status", "0"]);
+    no_verdict(&other, &["boot: the kernel is not what was declared"]);
+}
+
+#[test]
+fn signals_are_told() {
+    assert_eq!(runner(&[], fixture(), &["signal", "6"]).status, Some(128 + 6));
+}

@@ -1,0 +1,67 @@
+//! System calls that a stopped thread makes for the debugger.
+
+use nix::errno::Errno;
+use nix::sys::ptrace;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+/// `syscall`, as it stands in memory.
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
+/// A thread that has just been made and stands behind the system call that made it.
+pub struct Newborn {
+    thread: Pid,
+    registers: libc::user_regs_struct,
+    /// Signals that came meanwhile.
+    pub signals: Vec<Signal>,
+}
+
+impl Newborn {
+    /// Looks at a thread. `None` if it was not made by `syscall`, as it is by 32-bit programs.
+    pub fn new(thread: Pid) -> Result<Option<Newborn>, Errno> {
+        let registers = ptrace::getregs(thread)?;
+        let before = registers.rip.wrapping_sub(2);
+        let word = ptrace::read(thread, before as ptrace::AddressType)?;
+        let known = word.to_le_bytes()[..2] == SYSCALL;
+        Ok(known.then_some(Newborn { thread, registers, signals: Vec::new() }))
+    }
+
+    /// Has it make a system call.
+    ///
+    /// No memory is written to: the instruction is the one that made the thread.
+    pub fn call(&mut self, number: i64, arguments: [u64; 3]) -> Result<u64, Errno> {
+        let mut registers = self.registers;
+        registers.rip -= SYSCALL.len() as u64;
+        registers.rax = number as u64;
+        // No call is to be restarted by mistake.
+        registers.orig_rax = u64::MAX;
+        [registers.rdi, registers.rsi, registers.rdx] = arguments;
+        ptrace::setregs(self.thread, registers)?;
+        self.reach_syscall()?;
+        self.reach_syscall()?;
+        let result = ptrace::getregs(self.thread)?.rax as i64;
+        match result {
+            -4095..0 => Err(Errno::from_raw(-result as i32)),
+            _ => Ok(result as u64),
+        }
+    }
+
+    /// Puts it back to where it was.
+    pub fn restore(&self) -> Result<(), Errno> {
+        ptrace::setregs(self.thread, self.registers)
+    }
+
+    /// Lets it run to the beginning or the end of a system call.
+    fn reach_syscall(&mut self) -> Result<(), Errno> {
+        loop {
+            ptrace::syscall(self.thread, None)?;
+            match waitpid(self.thread, Some(WaitPidFlag::__WALL))? {
+                WaitStatus::PtraceSyscall(_) => return Ok(()),
+                WaitStatus::Stopped(_, signal) => self.signals.push(signal),
+                WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return Err(Errno::ESRCH),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The debugger's loop: every thread from its first instruction to its end.
+
+use super::inject::Newborn;
+use crate::cli::Error;
+use crate::coverage::Thread;
+use kcov::{BufferSize, Device, mode::TracePc};
+use kcov_sys::linux::{KCOV_ENABLE, KCOV_TRACE_PC};
+use nix::errno::Errno;
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpid};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::{fs, io};
+
+/// What the debugger knows of the threads.
+struct Tracer {
+    words: u64,
+    live: HashMap<Pid, Live>,
+    /// Devices of threads that have ended.
+    spare: Vec<Device>,
+    done: Vec<Thread>,
+}
+
+/// A thread that has not ended.
+struct Live {
+    /// `None` if it cannot be traced.
+    device: Option<Device>,
+    process: i32,
+    name: String,
+}
+
+/// Runs a command; what its threads went through, and its status as a shell has it.
+pub fn run(command: &[OsString], words: u64) -> Result<(Vec<Thread>, u8), Error> {
+    let mut tracer = Tracer { words, live: HashMap::new(), spare: Vec::new(), done: Vec::new() };
+    let shown = Path::new(&command[0]).display();
+    let first = tracer.start(command)?;
+    let status = tracer
+        .follow(first)
+        .map_err(|errno| Error::Unavailable(format!("ptrace of {shown}: {errno}")))?;
+    Ok((tracer.done, status))
+}
+
+impl Tracer {
+    fn device(&mut self) -> Result<Device, kcov::Error> {
+        match self.spare.pop() {
+            Some(device) => Ok(device),
+            None => Device::builder().size(BufferSize::words(self.words)).open(),
+        }
+    }
+
+    /// Starts the command, which stops before its first instruction.
+    fn start(&mut self, command: &[OsString]) -> Result<Pid, Error> {
+        let shown = Path::new(&command[0]).display();
+        let device = self.device()?;
+        let fd = device.as_fd().as_raw_fd();
+        let mut start = Command::new(&command[0]);
+        start.args(&command[1..]);
+        let before_exec = move || {
+            ptrace::traceme()?;
+            // SAFETY: the request takes a number; the descriptor is inherited, as it is closed by
+            // exec and not before.
+            let result = unsafe { libc::ioctl(fd, u64::from(KCOV_ENABLE) as _, KCOV_TRACE_PC) };
+            Errno::result(result).map(drop).map_err(io::Error::from)
+        };
+        // SAFETY: the closure makes two system calls; it neither allocates nor takes a lock.
+        unsafe { start.pre_exec(before_exec) };
+        let child = start.spawn().map_err(Error::of(&shown))?;
+        let first = Pid::from_raw(child.id() as i32);
+        let options = Options::PTRACE_O_TRACECLONE
+            | Options::PTRACE_O_TRACEFORK
+            | Options::PTRACE_O_TRACEVFORK
+            | Options::PTRACE_O_TRACEEXEC
+            | Options::PTRACE_O_TRACEEXIT
+            | Options::PTRACE_O_TRACESYSGOOD
+            | Options::PTRACE_O_EXITKILL;
+        // It stops at its exec, which is done by now.
+        let begin = || {
+            waitpid(first, None)?;
+            ptrace::setoptions(first, options)?;
+            ptrace::cont(first, None)
+        };
+        begin().map_err(|errno| Error::Unavailable(format!("ptrace of {shown}: {errno}")))?;
+        let (process, name) = described(first);
+        self.live.insert(first, Live { device: Some(device), process, name });
+        Ok(first)
+    }
+
+    /// Until nobody is left.
+    fn follow(&mut self, first: Pid) -> Result<u8, Errno> {
+        let mut result = 0;
+        loop {
+            let status = match waitpid(None, Some(WaitPidFlag::__WALL)) {
+                Ok(status) => status,
+                Err(Errno::EINTR) => continue,
+                Err(Errno::ECHILD) => return Ok(result),
+                Err(errno) => return Err(errno),
+            };
+            let resumed = match status {
+                WaitStatus::Exited(thread, status) => {
+                    if thread == first {
+                        result = status as u8;
+                    }
+                    self.end(thread);
+                    Ok(())
+                }
+                WaitStatus::Signaled(thread, signal, _) => {
+                    if thread == first {
+                        result = 128 + signal as u8;
+                    }
+                    self.end(thread);
+                    Ok(())
+                }
+                WaitStatus::PtraceEvent(thread, _, libc::PTRACE_EVENT_EXEC) => {
+                    self.renumber(thread)?;
+                    ptrace::cont(thread, None)
+                }
+                WaitStatus::Stopped(thread, Signal::SIGSTOP)
+                    if !self.live.contains_key(&thread) =>
+                {
+                    self.adopt(thread)
+                }
+                WaitStatus::Stopped(thread, signal) => {
+                    self.rename(thread);
+                    ptrace::cont(thread, signal)
+                }
+                WaitStatus::PtraceEvent(thread, ..) | WaitStatus::PtraceSyscall(thread) => {
+                    self.rename(thread);
+                    ptrace::cont(thread, None)
+                }
+                _ => Ok(()),
+            };
+            // A thread may be killed while it stands.
+            match resumed {
+                Ok(()) | Err(Errno::ESRCH) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// A thread that has just been made, by one that is traced.
+    fn adopt(&mut self, thread: Pid) -> Result<(), Errno> {
+        let (process, name) = described(thread);
+        let untraced = |why: &dyn std::fmt::Display| {
+            eprintln!("kcov-trace: thread {thread} ({name}) is not traced: {why}");
+        };
+        let device = match (self.device(), Newborn::new(thread)?) {
+            (Err(error), _) => {
+                untraced(&error);
+                None
+            }
+            (Ok(_), None) => {
+                untraced(&"it was not made by a 64-bit program");
+                None
+            }
+            (Ok(mut device), Some(mut newborn)) => {
+                let enabled = enable(&mut newborn, &device);
+                newborn.restore()?;
+                for signal in newborn.signals {
+                    // It will be there when the thread goes on.
+                    kill(thread, signal)?;
+                }
+                match enabled {
+                    Ok(()) => {
+                        // What the debugger had it do is not the command's.
+                        device.fork_server(TracePc).reset();
+                        Some(device)
+                    }
+                    Err(why) => {
+                        untraced(&why);
+                        None
+                    }
+                }
+            }
+        };
+        self.live.insert(thread, Live { device, process, name });
+        ptrace::cont(thread, None)
+    }
+
+    /// Exec gives a thread the number of its process; the others are gone.
+    fn renumber(&mut self, thread: Pid) -> Result<(), Errno> {
+        let former = Pid::from_raw(ptrace::getevent(thread)? as i32);
+        if former != thread {
+            self.end(thread);
+            if let Some(live) = self.live.remove(&former) {
+                self.live.insert(thread, live);
+            }
+        }
+        self.rename(thread);
+        Ok(())
+    }
+
+    fn rename(&mut self, thread: Pid) {
+        if let Some(live) = self.live.get_mut(&thread) {
+            (live.process, live.name) = described(thread);
+        }
+    }
+
+    /// Reads what a thread left; the kernel has disabled its device.
+    fn end(&mut self, thread: Pid) {
+        let Some(Live { device: Some(mut device), process, name }) = self.live.remove(&thread)
+        else {
+            return;
+        };
+        let mut server = device.fork_server(TracePc);
+        let trace = server.trace();
+        let truncated = trace.is_truncated();
+        let mut done =
+            Thread { process, number: thread.as_raw(), name, truncated, ..Thread::default() };
+        done.count(trace.iter());
+        server.reset();
+        self.done.push(done);
+        self.spare.push(device);
+    }
+}
+
+/// Has a thread enable a device of ours. The error names what it could not do.
+fn enable(thread: &mut Newborn, device: &Device) -> Result<(), String> {
+    let failed = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
+    let (own, fd) = (getpid().as_raw() as u64, device.as_fd().as_raw_fd() as u64);
+    let process = thread.call(libc::SYS_pidfd_open, [own, 0, 0]).map_err(failed("pidfd_open"))?;
+    let fetched =
+        thread.call(libc::SYS_pidfd_getfd, [process, fd, 0]).map_err(failed("pidfd_getfd"));
+    // A descriptor that is closed is no reason to fail.
+    let _ = thread.call(libc::SYS_close, [process, 0, 0]);
+    let fetched = fetched?;
+    let request = [fetched, u64::from(KCOV_ENABLE), u64::from(KCOV_TRACE_PC)];
+    let enabled = thread.call(libc::SYS_ioctl, request).map_err(failed("KCOV_ENABLE"));
+    let _ = thread.call(libc::SYS_close, [fetched, 0, 0]);
+    enabled.map(drop)
+}
+
+/// A thread's process and name.
+fn described(thread: Pid) -> (i32, String) {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let field = |key| status.lines().find_map(|line| line.strip_prefix(key));
+    let process = field("Tgid:\t").and_then(|number| number.trim().parse().ok());
+    let name = field("Name:\t").unwrap_or_default();
+    (process.unwrap_or_else(|| thread.as_raw()), name.to_owned())
+}

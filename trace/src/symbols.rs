@@ -1,0 +1,170 @@
+//! Names and lines for program counters.
+
+use crate::cli::Error;
+use crate::coverage::Coverage;
+use addr2line::Loader;
+use kcov::Pc;
+use kcov::pc::{Arch, Recorded};
+use std::fmt;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// Which architecture's calls, and which addresses, files of this program are about.
+const ARCH: Arch = Arch::X86_64;
+const RECORDED: Recorded = Recorded::Linked;
+
+/// Where names come from.
+pub enum Symbols {
+    /// From the kernel's file, at the addresses that it was linked for.
+    Kernel(Box<Loader>),
+    /// From a list such as `/proc/kallsyms`, at the addresses that it is running at.
+    Listed(Vec<(u64, String)>),
+}
+
+/// Where a program counter is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The function that stands in the symbol table, or the module, and how far in it.
+    pub symbol: String,
+    /// Bytes from its beginning.
+    pub offset: u64,
+    /// What was inlined there, innermost first; the last one is the function itself. Empty without
+    /// debug information.
+    pub frames: Vec<Frame>,
+}
+
+/// A function and a line in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The function.
+    pub function: String,
+    /// The file and the line.
+    pub line: Option<(PathBuf, u32)>,
+}
+
+impl Symbols {
+    /// Nothing is known.
+    pub fn none() -> Symbols {
+        Symbols::Listed(Vec::new())
+    }
+
+    /// Those of a kernel's file (`vmlinux`).
+    pub fn of_kernel(file: &Path) -> Result<Symbols, Error> {
+        let loader = Loader::new(file)
+            .map_err(|error| Error::Unavailable(format!("{}: {error}", file.display())))?;
+        Ok(Symbols::Kernel(Box::new(loader)))
+    }
+
+    /// Those of a list.
+    pub fn listed(file: &Path) -> Result<Symbols, Error> {
+        let text = fs::read_to_string(file).map_err(Error::of(file.display()))?;
+        let mut all: Vec<_> = text.lines().filter_map(code).collect();
+        all.sort();
+        Ok(Symbols::Listed(all))
+    }
+
+    /// Where a record is.
+    pub fn look_up(&self, pc: Pc, coverage: &Coverage) -> Place {
+        // Modules are told apart by their addresses in the running kernel.
+        let slide = coverage.slide.unwrap_or(0);
+        let running = RECORDED.running(pc, slide).call_site(ARCH).address();
+        let module = coverage.modules.find(running);
+        match self {
+            Symbols::Kernel(loader) if module.is_none() => {
+                kernel(loader, RECORDED.linked(pc, slide).call_site(ARCH).address())
+            }
+            // Modules' symbols are in the list as well.
+            Symbols::Listed(all) if coverage.slide.is_some() => listed(all, running),
+            _ => module.map_or_else(Place::default, |(module, offset)| Place {
+                symbol: format!("[{}]", module.name),
+                offset,
+                frames: Vec::new(),
+            }),
+        }
+    }
+}
+
+fn kernel(loader: &Loader, site: u64) -> Place {
+    let mut frames = Vec::new();
+    if let Ok(mut found) = loader.find_frames(site) {
+        while let Ok(Some(frame)) = found.next() {
+            let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
+            let line = frame.location.and_then(|at| Some((plain(at.file?), at.line?)));
+            let function = function.map_or_else(|| "??".into(), String::from);
+            frames.push(Frame { function, line });
+        }
+    }
+    let symbol = loader.find_symbol_info(site);
+    let (symbol, offset) =
+        symbol.map_or((String::new(), 0), |found| (found.name().into(), site - found.address()));
+    Place { symbol, offset, frames }
+}
+
+fn listed(all: &[(u64, String)], site: u64) -> Place {
+    let above = all.partition_point(|(address, _)| *address <= site);
+    let Some((address, symbol)) = above.checked_sub(1).map(|last| &all[last]) else {
+        return Place::default();
+    };
+    Place { symbol: symbol.clone(), offset: site - address, frames: Vec::new() }
+}
+
+/// A path without what only leads back: kernels are often built beside their source.
+fn plain(path: &str) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::ParentDir if plain.file_name().is_some() => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// A line of `/proc/kallsyms`: address, kind, name, and perhaps the module.
+fn code(line: &str) -> Option<(u64, String)> {
+    let mut words = line.split_ascii_whitespace();
+    let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address != 0)?;
+    let kind = words.next()?;
+    let name = words.next()?;
+    let name = words.next().map_or_else(|| name.to_owned(), |module| format!("{name} {module}"));
+    matches!(kind, "t" | "T" | "w" | "W").then_some((address, name))
+}
+
+/// How far a kernel was moved, from its own list, if that can be known.
+pub fn slide(kallsyms: &str) -> Option<u64> {
+    /// Where every x86_64 kernel is linked (`__START_KERNEL` with the usual
+    /// `CONFIG_PHYSICAL_START`), and the least address that it is moved to.
+    const LINKED: u64 = 0xffff_ffff_8100_0000;
+    let (start, _) = kallsyms.lines().filter_map(code).find(|(_, name)| name == "_text")?;
+    match start {
+        LINKED.. => Some(start - LINKED),
+        // A program of another kernel, User-Mode Linux: nothing moves it.
+        _ if start >> 63 == 0 => Some(0),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.symbol.as_str() {
+            "" => f.write_str("??"),
+            symbol => write!(f, "{symbol}+{:#x}", self.offset),
+        }
+    }
+}
+
+impl fmt::Display for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.function)?;
+        match &self.line {
+            Some((file, line)) => write!(f, " {}:{line}", file.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
