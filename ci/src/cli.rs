@@ -52,6 +52,9 @@ pub enum Command {
     },
     /// Run the conformance suite, or another KTAP program, on the targets
     Test(Box<TestOptions>),
+    /// Do random operations in a guest, and compare what the kernel does with
+    /// the suite's model of the driver
+    Lockstep(Box<LockstepOptions>),
     /// Compare the suite's registry with the targets' sources: what is claimed
     /// and gone, what is said and not claimed
     Drift {
@@ -224,6 +227,9 @@ pub struct TestOptions {
     /// Arguments for the program
     #[arg(last = true, requires = "program", value_name = "ARGS")]
     pub arguments: Vec<OsString>,
+    /// What the suite is told instead of `run --format ktap`.
+    #[arg(skip)]
+    pub suite: Vec<String>,
     /// The form of the report
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
@@ -239,6 +245,59 @@ pub struct TestOptions {
     /// How to boot.
     #[command(flatten)]
     pub guest: GuestOptions,
+}
+
+/// Options of `lockstep`.
+#[derive(Args, Debug)]
+pub struct LockstepOptions {
+    /// The targets [default: the default ones of `list`]
+    #[arg(value_name = "TARGET")]
+    pub names: Vec<String>,
+    /// How many operations for each seed
+    #[arg(long, value_name = "N", default_value_t = 20_000,
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub operations: u64,
+    /// Which operations; may be repeated
+    #[arg(long = "seed", value_name = "S", default_value = "1")]
+    pub seeds: Vec<u64>,
+    /// The form of the report
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+    /// Write the report to a file, and the text form to standard output
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// How to build.
+    #[command(flatten)]
+    pub build: BuildOptions,
+    /// How to boot.
+    #[command(flatten)]
+    pub guest: GuestOptions,
+}
+
+impl LockstepOptions {
+    /// The same as a test, whose checks are the seeds. The time limit is one
+    /// for slow guests, if none is given.
+    pub fn into_test(self) -> TestOptions {
+        let Self { names, operations, seeds, format, report, build, mut guest } = self;
+        let slow = 120 + operations * seeds.len() as u64 / 50;
+        guest.time_limit.get_or_insert(slow);
+        let mut suite = vec!["lockstep".to_string(), format!("--operations={operations}")];
+        suite.extend(seeds.iter().map(|seed| format!("--seed={seed}")));
+        TestOptions {
+            names,
+            all: false,
+            guests: None,
+            checks: Vec::new(),
+            program: None,
+            arguments: Vec::new(),
+            suite,
+            format,
+            report,
+            snapshots: None,
+            build,
+            guest,
+        }
+    }
 }
 
 /// Options for building kernels.
@@ -298,4 +357,22 @@ pub enum AccelChoice {
     Kvm,
     /// QEMU.
     Tcg,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, Command};
+    use clap::Parser as _;
+
+    #[test]
+    fn lockstep_is_a_test_with_its_own_words_and_limit() {
+        let line = ["kcov-vm", "lockstep", "linux-uml", "--operations", "1000", "--seed", "3"];
+        let Command::Lockstep(options) = Cli::parse_from(line).command else {
+            panic!("another command");
+        };
+        let test = options.into_test();
+        assert_eq!(test.names, ["linux-uml"]);
+        assert_eq!(test.suite, ["lockstep", "--operations=1000", "--seed=3"]);
+        assert_eq!(test.guest.time_limit, Some(140));
+    }
 }

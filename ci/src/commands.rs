@@ -27,14 +27,8 @@ pub fn run(cli: Cli) -> Result<u8> {
             let chosen = session.targets.select(&names)?;
             build_all(&session, &chosen)
         }
-        Command::Test(options) => {
-            let session = session(&general, &options.build, Some(&options.guest))?;
-            let TestOptions { names, all, .. } = &*options;
-            let chosen = session.targets.select(names)?;
-            let chosen = if *all { session.targets.all.iter().collect() } else { chosen };
-            refuse_unused(&options.guest, &options.build, &chosen)?;
-            tester::test(&session, &chosen, &options, general.verbose)
-        }
+        Command::Test(options) => test(&general, &options),
+        Command::Lockstep(options) => test(&general, &options.into_test()),
         Command::Drift { names, source, manual } => {
             let session = session(&general, &BuildOptions::default(), None)?;
             let named = session.targets.select(&names)?;
@@ -99,6 +93,14 @@ fn refuse_unneeded(given: &[(&str, bool)], chosen: &[&Target]) -> Result<()> {
 
 fn is_own_kernel(guest: &GuestOptions, build: &BuildOptions) -> bool {
     guest.kernel.is_some() || build.source.is_some()
+}
+
+fn test(general: &General, options: &TestOptions) -> Result<u8> {
+    let session = session(general, &options.build, Some(&options.guest))?;
+    let chosen = session.targets.select(&options.names)?;
+    let chosen = if options.all { session.targets.all.iter().collect() } else { chosen };
+    refuse_unused(&options.guest, &options.build, &chosen)?;
+    tester::test(&session, &chosen, options, general.verbose)
 }
 
 fn targets(general: &General) -> Result<Targets> {

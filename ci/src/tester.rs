@@ -169,7 +169,7 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
         Some(file) => session.task(target, file, options.arguments.clone()),
         None => {
             let suite = session.programs.suite_for(&target.userland)?;
-            session.task(target, &suite, suite_arguments(target, &options.checks))
+            session.task(target, &suite, suite_arguments(target, options))
         }
     };
     let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?;
@@ -223,13 +223,17 @@ fn known_failures(plan: &Plan<'_>, target: &Target) -> Result<Vec<Failure>> {
 fn snapshots() -> PathBuf {
     workspace().join(SNAPSHOTS)
 }
-fn suite_arguments(target: &Target, checks: &[String]) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = ["run", "--format", "ktap"].map(OsString::from).into();
+
+fn suite_arguments(target: &Target, options: &TestOptions) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = match options.suite.as_slice() {
+        [] => ["run", "--format", "ktap"].map(OsString::from).into(),
+        words => words.iter().map(OsString::from).collect(),
+    };
     if !target.declares.is_empty() {
         arguments.push("--declare".into());
         arguments.push(target.declares.join(",").into());
     }
-    arguments.extend(checks.iter().map(OsString::from));
+    arguments.extend(options.checks.iter().map(OsString::from));
     arguments
 }
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod lockstep;
 mod run;
 
 use crate::claims::{Claims, Status};
@@ -27,10 +28,15 @@ Usage: kcov-conformance <command>
       --device PATH      where the device is
       --format ktap|json
       --time-limit S     seconds that a check may take, 30 unless said
+  lockstep           does random operations, and compares the kernel with the model
+      --operations N     how many for each seed
+      --seed S           may be repeated
+      --declare, --device   as above
   drift              compares the registry with what it was read from
       --source DIR       a source tree of Linux or of NetBSD
       --manual FILE      a copy of kcov(4), as mdoc or as `man` prints it
   differences FILE... a page on how the kernels of these snapshots differ
+  states linux|netbsd   a page on the states of that system's model
   systems FILE...    a page on how Linux and NetBSD differ, likewise
   help               this text
 
@@ -92,6 +98,7 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
     };
     match word.as_str() {
         "run" => Ok(run::run(&request(parser)?)?),
+        "lockstep" => Ok(lockstep::run(&lockstep::request(parser)?)?),
         "list" => {
             let system = system(parser)?;
             Ok(list(system).map(|()| ExitCode::SUCCESS)?)
@@ -105,6 +112,14 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
             let page = differences::page(&files(parser)?)?;
             io::stdout().write_all(page.as_bytes())?;
             Ok(ExitCode::SUCCESS)
+        }
+        "states" => {
+            let page = match parser.next()? {
+                Some(Arg::Value(word)) if word == "linux" => crate::model::states::linux(),
+                Some(Arg::Value(word)) if word == "netbsd" => crate::model::states::netbsd(),
+                _ => return Err(lexopt::Error::from("states of which system?").into()),
+            };
+            nothing_more(parser, || write!(io::stdout(), "{page}"))
         }
         "systems" => {
             let page = systems::page(&files(parser)?)?;
@@ -125,6 +140,10 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
                 Err(errno) => Err(io::Error::other(errno.to_string()).into()),
             }
         }
+        "worker" => match parser.next()? {
+            Some(Arg::Value(equipment)) => crate::lockstep::serve(&equipment.string()?),
+            _ => Err(lexopt::Error::from("no equipment").into()),
+        },
         "helper" => {
             match parser.next()? {
                 None => crate::helper::announce_then_call()?,

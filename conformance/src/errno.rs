@@ -28,6 +28,7 @@ const NAMES: &[(&str, i32)] = &[
     ("ESPIPE", libc::ESPIPE),
     ("ENOSYS", libc::ENOSYS),
     ("ENOBUFS", libc::ENOBUFS),
+    ("EOVERFLOW", libc::EOVERFLOW),
     ("EOPNOTSUPP", libc::EOPNOTSUPP),
     ("ENOTSUPP", kcov_sys::linux::ENOTSUPP),
 ];
@@ -43,6 +44,12 @@ impl Errno {
     #[must_use]
     pub fn by_name(name: &str) -> Option<Errno> {
         NAMES.iter().find(|entry| entry.0 == name).map(|entry| Errno(entry.1))
+    }
+
+    /// The name that a claim has for it.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        NAMES.iter().find(|entry| entry.1 == self.0).map(|entry| entry.0)
     }
 
     /// [`Ok`] unless a system call returned -1.

@@ -14,25 +14,31 @@ pub mod drift;
 pub mod errno;
 pub mod helper;
 pub mod kernel;
+pub mod lockstep;
+pub mod model;
 pub mod raw;
 pub mod report;
 pub mod runner;
 pub mod systems;
 
 // The one switch between systems. Each offers the same names: in `raw` the calls and probes, in
-// `checks` the checks, the registries and the system's word.
+// `checks` the checks, the registries and the system's word, in `lockstep` how operations are done.
 cfg_if::cfg_if! {
     if #[cfg(target_os = "linux")] {
         #[path = "raw/linux/mod.rs"]
         mod system_raw;
         #[path = "checks/linux/mod.rs"]
         mod linux;
+        #[path = "lockstep/linux.rs"]
+        mod system_lockstep;
         use linux as system;
     } else if #[cfg(target_os = "netbsd")] {
         #[path = "raw/netbsd/mod.rs"]
         mod system_raw;
         #[path = "checks/netbsd/mod.rs"]
         mod netbsd;
+        #[path = "lockstep/netbsd.rs"]
+        mod system_lockstep;
         use netbsd as system;
     } else {
         compile_error!("the suite knows no kcov device of this system");

@@ -9,6 +9,7 @@ use crate::kernel::{Kernel, Version};
 use crate::report::{Entry, Report, Verdict};
 use crate::runner::{self, Outcome};
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
@@ -21,7 +22,7 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
     };
     let claims = Claims::of_system();
     let mut report = Report::begin(io::stdout().lock(), request.format, selected.len())?;
-    let (kernel, target) = match prepare(request) {
+    let (kernel, target) = match prepare(&request.device, request.declared.as_ref()) {
         Ok(prepared) => prepared,
         Err(why) => {
             report.bail_out(&why)?;
@@ -69,12 +70,15 @@ fn observed(outcome: &Outcome, claim: &Claim) -> String {
 }
 
 /// What the kernel is, and what it has, as declared and proved or as detected.
-fn prepare(request: &Request) -> Result<(Kernel, Declaration), String> {
+pub(super) fn prepare(
+    device: &Path,
+    declared: Option<&Declaration>,
+) -> Result<(Kernel, Declaration), String> {
     let kernel = Kernel::running()?;
-    let found = probe_all(&request.device)?;
-    let Some(declared) = &request.declared else {
+    let found = probe_all(device)?;
+    let Some(declared) = declared else {
         if !found.contains(&Feature::Kcov) {
-            return Err(format!("there is no device at {}", request.device.display()));
+            return Err(format!("there is no device at {}", device.display()));
         }
         return Ok((kernel, Declaration { features: found, system: None }));
     };
@@ -85,7 +89,7 @@ fn prepare(request: &Request) -> Result<(Kernel, Declaration), String> {
     Err(format!("the kernel is not what the target declares: {}", mismatches.join(", ")))
 }
 
-fn words(features: &[Feature]) -> String {
+pub(super) fn words(features: &[Feature]) -> String {
     features.iter().map(|feature| feature.word()).collect::<Vec<_>>().join(",")
 }
 

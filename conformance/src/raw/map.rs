@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub struct Map {
     base: NonNull<c_void>,
     bytes: usize,
+    writable: bool,
 }
 
 // SAFETY: the mapping belongs to no thread, and its words are accessed atomically only.
@@ -30,7 +31,32 @@ impl Map {
             return Err(Errno::last());
         }
         let base = NonNull::new(base).expect("the kernel does not choose address zero");
-        Ok(Map { base, bytes })
+        Ok(Map { base, bytes, writable: prot & libc::PROT_WRITE != 0 })
+    }
+
+    /// The same with the rest of its last page, which is mapped too.
+    #[must_use]
+    pub fn with_whole_pages(mut self) -> Map {
+        self.bytes = self.bytes.next_multiple_of(crate::raw::page_size());
+        self
+    }
+
+    /// Whether words can be stored.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Makes all from that byte on inaccessible.
+    pub fn protect_from(&self, byte: usize) -> Result<()> {
+        assert!(byte <= self.bytes, "byte {byte} is not mapped");
+        // SAFETY: the offset has just been checked against the mapping.
+        let start = unsafe { self.base.byte_add(byte) };
+        // SAFETY: the range is part of the mapping. An access would end the process, as a claim
+        // about what may be read does not hold then.
+        let returned =
+            unsafe { libc::mprotect(start.as_ptr(), self.bytes - byte, libc::PROT_NONE) };
+        Errno::check(returned).map(drop)
     }
 
     /// Where the mapping starts.

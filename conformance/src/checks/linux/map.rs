@@ -10,6 +10,7 @@ use nix::fcntl::OFlag;
 checks! {
     shorter_is_refused,
     offset_is_refused,
+    negative_offset_is_refused needs(Long64),
     part_of_a_page_is_refused,
     write_to_read_only_descriptor_is_refused,
     write_only_descriptor_is_refused,
@@ -34,6 +35,15 @@ fn offset_is_refused(cx: &Context) {
         let offset = i64::try_from(offset * page).expect("an offset");
         cx.refused(device.map_with(pages * page, offset, READ_WRITE, MAP_SHARED));
     }
+}
+
+fn negative_offset_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    let offset = -i64::try_from(page_size()).expect("an offset");
+    cx.refused(device.map_with(page_size(), offset, READ_WRITE, MAP_SHARED));
+    // Before it is asked how the device was opened.
+    let device = Device::open_with(cx.device(), OFlag::O_WRONLY).expect("the device opens");
+    cx.refused(device.map_with(page_size(), offset, READ_WRITE, MAP_SHARED));
 }
 
 fn part_of_a_page_is_refused(cx: &Context) {

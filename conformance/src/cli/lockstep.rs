@@ -1,0 +1,75 @@
+//! `lockstep`: one KTAP result for each seed.
+
+use super::{EXIT_UNAVAILABLE, default_device, run};
+use crate::declare::Declaration;
+use crate::lockstep::{Lockstep, Verdict};
+use lexopt::{Arg, Parser, ValueExt as _};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What `lockstep` is asked for.
+#[derive(Debug)]
+pub(super) struct Request {
+    operations: u64,
+    seeds: Vec<u64>,
+    declared: Option<Declaration>,
+    device: PathBuf,
+}
+
+pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
+    let mut request =
+        Request { operations: 10_000, seeds: Vec::new(), declared: None, device: default_device() };
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Long("operations") => request.operations = parser.value()?.parse()?,
+            Arg::Long("seed") => request.seeds.push(parser.value()?.parse()?),
+            Arg::Long("declare") => {
+                request.declared = Some(Declaration::parse(&parser.value()?.string()?)?);
+            }
+            Arg::Long("device") => request.device = parser.value()?.into(),
+            other => return Err(other.unexpected()),
+        }
+    }
+    if request.seeds.is_empty() {
+        request.seeds.push(1);
+    }
+    Ok(request)
+}
+
+pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
+    let mut out = io::stdout();
+    writeln!(out, "KTAP version 1\n1..{}", request.seeds.len())?;
+    let bail_out = |why: &str| {
+        writeln!(io::stdout(), "Bail out! {why}")?;
+        Ok(ExitCode::from(EXIT_UNAVAILABLE))
+    };
+    let (kernel, target) = match run::prepare(&request.device, request.declared.as_ref()) {
+        Ok(prepared) => prepared,
+        Err(why) => return bail_out(&why),
+    };
+    writeln!(out, "# kernel: {}", kernel.name)?;
+    writeln!(out, "# features: {}", run::words(&target.features))?;
+    let mut lockstep = match Lockstep::new(&request.device, &target.features) {
+        Ok(lockstep) => lockstep,
+        Err(why) => return bail_out(&why),
+    };
+    let mut failed = false;
+    for (number, &seed) in (1..).zip(&request.seeds) {
+        let note = |text: &str| {
+            for line in text.lines() {
+                writeln!(io::stdout(), "# {line}")?;
+            }
+            io::stdout().flush()
+        };
+        let passed = match lockstep.run(seed, request.operations, note)? {
+            Verdict::Agreed => true,
+            Verdict::Parted => false,
+            Verdict::None(why) => return bail_out(&why),
+        };
+        failed |= !passed;
+        writeln!(out, "{} {number} lockstep.seed-{seed}", if passed { "ok" } else { "not ok" })?;
+        out.flush()?;
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

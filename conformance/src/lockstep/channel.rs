@@ -1,0 +1,112 @@
+//! The sockets between the driving process and its workers.
+
+use crate::raw::Device;
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
+    sendmsg, setsockopt, socketpair, sockopt,
+};
+use nix::sys::time::{TimeVal, TimeValLike as _};
+use nix::unistd::{read, write};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
+
+/// The longest message.
+const MOST_BYTES: usize = 4096;
+
+/// The sockets, by number: they are inherited over forks and executions.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Channels {
+    /// The driver's end and the worker's, for each slot.
+    pairs: Vec<(RawFd, RawFd)>,
+    /// Where descriptors go in and out.
+    pass: (RawFd, RawFd),
+}
+
+/// One end of a channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Channel(RawFd);
+
+impl Channels {
+    /// Makes them, never to be closed.
+    pub fn new(slots: usize) -> nix::Result<Channels> {
+        let pair = || {
+            let (kind, flags) = (SockType::SeqPacket, SockFlag::empty());
+            let (left, right) = socketpair(AddressFamily::Unix, kind, None, flags)?;
+            Ok((left.into_raw_fd(), right.into_raw_fd()))
+        };
+        let pairs = (0..slots).map(|_| pair()).collect::<nix::Result<Vec<_>>>()?;
+        Ok(Channels { pairs, pass: pair()? })
+    }
+
+    /// The driver's end.
+    pub fn of_driver(&self, slot: usize) -> Channel {
+        Channel(self.pairs[slot].0)
+    }
+
+    /// The worker's end.
+    pub fn of_worker(&self, slot: usize) -> Channel {
+        Channel(self.pairs[slot].1)
+    }
+
+    /// Sends a descriptor, to whoever takes it next.
+    pub fn pass_descriptor(&self, device: &Device) {
+        let fds = [std::os::fd::AsRawFd::as_raw_fd(device)];
+        let rights = [ControlMessage::ScmRights(&fds)];
+        let sent = [IoSlice::new(b"x")];
+        sendmsg::<()>(self.pass.0, &sent, &rights, MsgFlags::empty(), None).expect("sendmsg");
+    }
+
+    /// Takes the descriptor that was sent.
+    pub fn take_descriptor(&self) -> Device {
+        let mut byte = [0];
+        let mut received = [IoSliceMut::new(&mut byte)];
+        let mut space = nix::cmsg_space!([i32; 1]);
+        let message =
+            recvmsg::<()>(self.pass.1, &mut received, Some(&mut space), MsgFlags::empty())
+                .expect("recvmsg");
+        let mut messages = message.cmsgs().expect("control messages");
+        let Some(ControlMessageOwned::ScmRights(arrived)) = messages.next() else {
+            panic!("no descriptor has arrived");
+        };
+        // SAFETY: the kernel has just made this descriptor for this process, nobody else owns it.
+        Device::from(unsafe { OwnedFd::from_raw_fd(arrived[0]) })
+    }
+}
+
+impl Channel {
+    fn fd(&self) -> BorrowedFd<'static> {
+        // SAFETY: channels are never closed.
+        unsafe { BorrowedFd::borrow_raw(self.0) }
+    }
+
+    /// Gives up receiving after so many seconds.
+    pub fn set_limit(self, seconds: i64) -> nix::Result<()> {
+        setsockopt(&self.fd(), sockopt::ReceiveTimeout, &TimeVal::seconds(seconds))
+    }
+
+    /// Sends a message.
+    pub fn send(self, message: &impl Serialize) {
+        let text = serde_json::to_vec(message).expect("it has a text form");
+        assert!(text.len() <= MOST_BYTES, "a message of {} bytes", text.len());
+        write(self.fd(), &text).expect("a message is sent");
+    }
+
+    /// Waits for a message.
+    pub fn receive<M: DeserializeOwned>(self) -> M {
+        self.try_receive().expect("a message comes")
+    }
+
+    /// Waits for a message, up to the limit.
+    pub fn try_receive<M: DeserializeOwned>(self) -> nix::Result<M> {
+        let mut bytes = [0; MOST_BYTES];
+        let length = loop {
+            match read(self.fd(), &mut bytes) {
+                Err(nix::errno::Errno::EINTR) => {}
+                other => break other?,
+            }
+        };
+        Ok(serde_json::from_slice(&bytes[..length]).expect("a message that is known"))
+    }
+}

@@ -1,0 +1,275 @@
+//! Random operations: of those that are possible, with what is likely to matter.
+
+use super::{Driver, system};
+use crate::model::{
+    Access, D, Driver as _, Geometry, M, MOST_THREADS, Operation, PAGE, Request, T, WORD, World,
+};
+use fastrand::Rng;
+
+/// No more processes, and descriptors or mappings of each, than this.
+const MOST_PROCESSES: usize = 4;
+const MOST_NAMES: usize = 6;
+
+/// Makes operations.
+#[derive(Debug)]
+pub struct Generator {
+    rng: Rng,
+    background: bool,
+    names: u32,
+}
+
+/// What kinds of operations there are, each with how often it comes.
+const KINDS: &[(Kind, u32)] = &[
+    (Kind::Open, 70),
+    (Kind::Duplicate, 20),
+    (Kind::Pass, 25),
+    (Kind::Close, 50),
+    (Kind::Ask, 450),
+    (Kind::Misuse, 8),
+    (Kind::Map, 90),
+    (Kind::Unmap, 30),
+    (Kind::Remap, 4),
+    (Kind::Trace, 120),
+    (Kind::Background, 10),
+    (Kind::Store, 25),
+    (Kind::Load, 40),
+    (Kind::StartThread, 24),
+    (Kind::EndThread, 16),
+    (Kind::Fork, 6),
+    (Kind::Execute, 2),
+    (Kind::Exit, 2),
+    (Kind::Kill, 3),
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Open,
+    Duplicate,
+    Pass,
+    Close,
+    Ask,
+    Misuse,
+    Map,
+    Unmap,
+    Remap,
+    Trace,
+    Background,
+    Store,
+    Load,
+    StartThread,
+    EndThread,
+    Fork,
+    Execute,
+    Exit,
+    Kill,
+}
+
+impl Generator {
+    /// The same seed gives the same operations, as far as the kernel gives the same answers.
+    #[must_use]
+    pub fn new(seed: u64, background: bool) -> Generator {
+        Generator { rng: Rng::with_seed(seed), background, names: 1 }
+    }
+
+    /// How many operations the next run shall have.
+    pub fn length(&mut self) -> usize {
+        self.rng.usize(50..600)
+    }
+
+    /// An operation that is possible.
+    pub fn operation(&mut self, world: &World<Driver>) -> Operation {
+        loop {
+            let operation = self.candidate(world);
+            if let Some(operation) = operation.filter(|operation| world.possible(operation)) {
+                return operation;
+            }
+        }
+    }
+
+    fn candidate(&mut self, world: &World<Driver>) -> Option<Operation> {
+        let threads: Vec<T> = world.threads().map(|(thread, _)| thread).collect();
+        let thread = self.one(&threads)?;
+        let descriptors: Vec<D> = world.descriptors(thread).collect();
+        let maps: Vec<M> = world.maps(thread).map(|(name, _)| name).collect();
+        // What has a name has it for good, so that leaving out others changes nothing.
+        self.names += 1;
+        let name = self.names;
+        let few_threads = threads.len() < MOST_THREADS;
+        Some(match self.kind() {
+            Kind::Open if descriptors.len() < MOST_NAMES => {
+                Operation::Open { thread, descriptor: D(name), access: self.access() }
+            }
+            Kind::Duplicate if descriptors.len() < MOST_NAMES => {
+                let descriptor = self.one(&descriptors)?;
+                Operation::Duplicate { thread, descriptor, new: D(name) }
+            }
+            Kind::Pass => {
+                let (descriptor, to) = (self.one(&descriptors)?, self.one(&threads)?);
+                if world.descriptors(to).count() >= MOST_NAMES {
+                    return None;
+                }
+                Operation::Pass { thread, descriptor, to, new: D(name) }
+            }
+            Kind::Close => Operation::Close { thread, descriptor: self.one(&descriptors)? },
+            Kind::Ask => {
+                let descriptor = self.one(&descriptors)?;
+                Operation::Ask { thread, descriptor, request: system::request(&mut self.rng) }
+            }
+            Kind::Misuse => {
+                let descriptor = self.one(&descriptors)?;
+                Operation::Misuse { thread, descriptor, call: self.one(system::MISUSES)? }
+            }
+            Kind::Map if maps.len() < MOST_NAMES => {
+                let descriptor = self.one(&descriptors)?;
+                let geometry = self.geometry(world, thread, descriptor);
+                Operation::Map { thread, descriptor, map: M(name), geometry }
+            }
+            Kind::Unmap => Operation::Unmap { thread, map: self.one(&maps)? },
+            Kind::Remap => {
+                let how = self.one(system::REMAPS)?;
+                let map = self.one(&maps)?;
+                Operation::Remap { thread, map, how }
+            }
+            Kind::Trace => {
+                let map = self.one(&maps)?;
+                Operation::Trace { thread, map, count: self.count(world, thread, map) }
+            }
+            Kind::Background if self.background => {
+                Operation::Background { thread, map: self.one(&maps)? }
+            }
+            Kind::Store => {
+                Operation::Store { thread, map: self.one(&maps)?, word: u64::from(name) }
+            }
+            Kind::Load => Operation::Load { thread, map: self.one(&maps)? },
+            Kind::StartThread if few_threads => Operation::StartThread { thread, new: T(name) },
+            Kind::EndThread => Operation::EndThread { thread },
+            Kind::Fork if few_threads && world.processes().len() < MOST_PROCESSES => {
+                Operation::Fork { thread, new: T(name) }
+            }
+            Kind::Execute => Operation::Execute { thread, keep: self.rng.bool() },
+            // Not the end of everything, mostly.
+            Kind::Exit if world.processes().len() > 1 => Operation::Exit { thread },
+            Kind::Kill if world.processes().len() > 1 => Operation::Kill { thread },
+            _ => return None,
+        })
+    }
+
+    fn kind(&mut self) -> Kind {
+        let total: u32 = KINDS.iter().map(|(_, weight)| weight).sum();
+        let mut left = self.rng.u32(0..total);
+        for &(kind, weight) in KINDS {
+            if left < weight {
+                return kind;
+            }
+            left -= weight;
+        }
+        unreachable!("the weights add up")
+    }
+
+    fn one<T: Copy>(&mut self, all: &[T]) -> Option<T> {
+        self.rng.choice(all).copied()
+    }
+
+    fn access(&mut self) -> Access {
+        match self.rng.u8(0..8) {
+            0 => Access::ReadOnly,
+            1 => Access::WriteOnly,
+            _ => Access::ReadWrite,
+        }
+    }
+
+    /// Mostly what can be mapped.
+    fn geometry(&mut self, world: &World<Driver>, thread: T, descriptor: D) -> Geometry {
+        let instance = world.instance(thread, descriptor).expect("a descriptor");
+        let words = world.driver.words(instance).unwrap_or(PAGE / WORD);
+        let bytes = (words * WORD).next_multiple_of(PAGE);
+        let bytes = match self.rng.u8(0..10) {
+            0 => bytes + PAGE,
+            1 => bytes.saturating_sub(PAGE),
+            2 => PAGE,
+            3 => bytes - PAGE / 2,
+            4 => 100,
+            _ => bytes,
+        };
+        let offset = if self.rng.u8(0..8) == 0 { self.one(system::OFFSETS) } else { None };
+        Geometry {
+            bytes,
+            offset: offset.unwrap_or(0),
+            writable: self.rng.u8(0..8) > 0,
+            executable: system::EXECUTABLE && self.rng.u8(0..16) == 0,
+            private: self.rng.u8(0..16) == 0,
+        }
+    }
+
+    /// Counts around those that decide.
+    fn count(&mut self, world: &World<Driver>, thread: T, map: M) -> u64 {
+        let recording = world.recording(thread, map);
+        let capacity = recording.map_or(1, |r| r.mode.capacity(r.words));
+        match self.rng.u8(0..16) {
+            0 => capacity.saturating_sub(1),
+            1 => capacity,
+            2 => capacity + 1,
+            3 => 1 << 40,
+            4 => u64::MAX,
+            5 => 1 << 62,
+            _ => 0,
+        }
+    }
+}
+
+/// Sizes: those that are good, some of which fill whole pages, and those at the limits.
+pub(crate) fn size(rng: &mut Rng, most: u64) -> Request {
+    Request::Size(match rng.u8(0..20) {
+        0 => 0,
+        1 => 1,
+        2 => most + 1,
+        3 => u64::MAX,
+        4 => 1 << 32 | 512,
+        5 => 2,
+        6 => 5,
+        7 => 513,
+        8 => 4096,
+        9..13 => 1024,
+        _ => 512,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Generator, MOST_NAMES, MOST_PROCESSES};
+    use crate::declare::Feature;
+    use crate::lockstep::system;
+    use crate::model::{MOST_THREADS, Operation, World};
+
+    /// What a kernel that is never late is asked to do.
+    fn operations(seed: u64) -> Vec<Operation> {
+        let mut generator = Generator::new(seed, true);
+        let features = [Feature::Comparisons, Feature::Long64, Feature::NetBsd10, Feature::Vhci];
+        let mut world = World::new(system::driver(&features).expect("a model"));
+        let mut all = Vec::new();
+        for _ in 0..5000 {
+            let operation = generator.operation(&world);
+            world = world.step(&operation).remove(0).1;
+            assert!(world.threads().len() <= MOST_THREADS);
+            assert!(world.processes().len() <= MOST_PROCESSES);
+            for (thread, _) in world.threads() {
+                assert!(world.descriptors(thread).count() <= MOST_NAMES);
+                assert!(world.maps(thread).count() <= MOST_NAMES);
+            }
+            all.push(operation);
+        }
+        all
+    }
+
+    #[test]
+    fn a_seed_is_a_sequence_within_bounds() {
+        let one = operations(1);
+        assert_eq!(one, operations(1));
+        assert_ne!(one, operations(2));
+        let kinds: std::collections::BTreeSet<String> = one
+            .iter()
+            .map(|o| format!("{o:?}").chars().take_while(char::is_ascii_alphabetic).collect())
+            .collect();
+        assert!(kinds.len() >= 18, "{kinds:?}");
+    }
+}

@@ -1,0 +1,215 @@
+//! How the operations are done on Linux, and which ones there are.
+
+use crate::declare::Feature;
+use crate::errno::{Errno, Result};
+use crate::lockstep::generate::size;
+use crate::model::linux::{FILL, Kernel, Linux};
+use crate::model::{Call, Handle, Memory, Remap, Remote, Request};
+use crate::raw::{Device, Map, Vhost, page_size};
+use fastrand::Rng;
+use kcov_sys::linux as sys;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::unistd::Whence;
+use std::os::fd::AsFd as _;
+
+/// The driver that is modelled.
+pub(crate) type Driver = Linux;
+
+/// The model of a kernel with these features.
+pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String> {
+    if !features.contains(&Feature::Long64) {
+        return Err("a program of 32 bits cannot pass all arguments".to_owned());
+    }
+    Ok(Linux::new(Kernel::of(features)))
+}
+
+/// Whether [`work_in_background`] can be done.
+pub(crate) fn has_background(features: &[Feature]) -> bool {
+    features.contains(&Feature::Vhost)
+}
+
+/// Lets this process be the one that waits for processes whose parents have ended.
+pub(crate) fn adopt_orphans() -> Result<()> {
+    Ok(nix::sys::prctl::set_child_subreaper(true)?)
+}
+
+/// A number of the subsystem that no kernel has.
+const UNKNOWN: u64 = 2 << 56;
+/// A request's number that no driver has.
+const UNKNOWN_REQUEST: u32 = 0x63ff;
+
+/// The number of a handle in that run.
+fn number(handle: Handle, run: u32) -> u64 {
+    // Far from the numbers of buses; 20 bits of the run, and 10 of the handle.
+    let instance = |n: u16| 0x4000_0000 | u64::from(run & 0xf_ffff) << 10 | u64::from(n & 0x3ff);
+    let between = 1 << 40;
+    match handle {
+        Handle::Zero => 0,
+        Handle::Common(n) => sys::KCOV_SUBSYSTEM_COMMON | instance(n),
+        Handle::Usb(n) => sys::KCOV_SUBSYSTEM_USB | instance(n),
+        Handle::UsbReserved => sys::KCOV_SUBSYSTEM_USB | instance(0) | between,
+        Handle::CommonReserved => instance(0) | between,
+        Handle::NoSubsystem => UNKNOWN | instance(0),
+    }
+}
+
+/// Issues a request.
+pub(crate) fn ask(device: &Device, request: &Request, run: u32) -> Result<()> {
+    match request {
+        Request::Size(words) => device.init_trace(*words),
+        Request::Enable(mode) => device.enable(*mode),
+        Request::Disable(argument) => device.disable_with(*argument),
+        Request::RemoteEnable(remote) => remote_enable(device, remote, run),
+        Request::SizeOfOtherWidth => device.request(sys::KCOV_INIT_TRACE32, 512),
+        _ => device.request(UNKNOWN_REQUEST, 0),
+    }
+}
+
+fn remote_enable(device: &Device, remote: &Remote, run: u32) -> Result<()> {
+    let fill = (0..remote.fill).map(|n| Handle::Usb(FILL + n as u16));
+    let handles: Vec<_> = remote.handles.iter().copied().chain(fill).collect();
+    let count = u32::try_from(handles.len()).expect("a number of handles");
+    let mut bytes = Vec::new();
+    for half in [remote.mode, remote.area, count, 0] {
+        bytes.extend(half.to_ne_bytes());
+    }
+    for handle in [remote.common].into_iter().chain(handles) {
+        bytes.extend(number(handle, run).to_ne_bytes());
+    }
+    match remote.memory {
+        Memory::Nowhere => device.remote_enable_at(0),
+        Memory::Whole => device.remote_enable_at(bytes.as_ptr().expose_provenance()),
+        Memory::WithoutEnd => {
+            // Of two pages the second cannot be read.
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let prot = libc::PROT_READ | libc::PROT_WRITE;
+            let map = Map::new(&-1, 2 * page_size(), 0, prot, flags)?;
+            let start = page_size() - (bytes.len() - 8);
+            // That one is never touched: User-Mode Linux would read on what was once there.
+            for (index, half) in bytes[..bytes.len() - 8].chunks_exact(4).enumerate() {
+                let half = u32::from_ne_bytes(half.try_into().expect("four bytes"));
+                map.store32(start + 4 * index, half);
+            }
+            map.protect_from(page_size())?;
+            device.remote_enable_at(map.address().addr() + start)
+        }
+    }
+}
+
+/// Uses the descriptor for what it is not made for.
+pub(crate) fn misuse(device: &Device, call: Call) -> Result<()> {
+    use nix::sys::uio::{pread, pwrite};
+    let mut byte = [0];
+    match call {
+        Call::Read => nix::unistd::read(device, &mut byte).map(drop)?,
+        Call::Write => nix::unistd::write(device, &byte).map(drop)?,
+        Call::PositionedRead => pread(device, &mut byte, 0).map(drop)?,
+        Call::PositionedWrite => pwrite(device, &byte, 0).map(drop)?,
+        Call::Seek => nix::unistd::lseek(device.as_fd(), 0, Whence::SeekSet).map(drop)?,
+        _ => {
+            let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+            epoll.add(device, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks for another shape of a mapping.
+pub(crate) fn remap(map: &Map, how: Remap) -> Result<()> {
+    let (old, bytes) = (map.address(), map.bytes());
+    let (new, flags) = match how {
+        Remap::Grow => (bytes + page_size(), libc::MREMAP_MAYMOVE),
+        Remap::LeaveOld => (bytes, libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP),
+    };
+    // SAFETY: the range is that of the mapping. Were it moved, which every kernel refuses, this
+    // process would end at the next access, which is seen.
+    let moved = unsafe { libc::mremap(old, bytes, new, flags) };
+    if moved == libc::MAP_FAILED { Err(Errno::last()) } else { Ok(()) }
+}
+
+/// Has a kernel thread work on behalf of this one, until that is done.
+pub(crate) fn work_in_background() -> Result<()> {
+    Vhost::new()?.work();
+    Ok(())
+}
+
+/// What a descriptor is not made for.
+pub(crate) const MISUSES: &[Call] =
+    &[Call::Read, Call::Write, Call::PositionedRead, Call::PositionedWrite, Call::Seek, Call::Poll];
+/// What can be asked of a mapping.
+pub(crate) const REMAPS: &[Remap] = &[Remap::Grow, Remap::LeaveOld];
+/// Offsets that are not 0.
+pub(crate) const OFFSETS: &[i64] = &[8, 4096, 8192, -4096];
+/// Executing from a mapping depends on how the file system is mounted.
+pub(crate) const EXECUTABLE: bool = false;
+
+/// A random request.
+pub(crate) fn request(rng: &mut Rng) -> Request {
+    match rng.u8(0..100) {
+        0..25 => size(rng, 0x0fff_ffff),
+        25..50 => Request::Enable(match rng.u8(0..12) {
+            0 => 2,
+            1 => 1 << 32,
+            2 => u64::MAX,
+            3..6 => 1,
+            _ => 0,
+        }),
+        50..75 => Request::Disable(match rng.u8(0..12) {
+            0 => 1,
+            1 => 1 << 32,
+            _ => 0,
+        }),
+        75..97 => Request::RemoteEnable(remote(rng)),
+        97 => Request::SizeOfOtherWidth,
+        _ => Request::Unknown,
+    }
+}
+
+fn remote(rng: &mut Rng) -> Remote {
+    let good = |rng: &mut Rng| rng.u16(0..4);
+    let handle = |rng: &mut Rng| match rng.u8(0..24) {
+        0 => Handle::Zero,
+        1 => Handle::Common(good(rng)),
+        2 => Handle::UsbReserved,
+        3 => Handle::CommonReserved,
+        4 => Handle::NoSubsystem,
+        _ => Handle::Usb(good(rng)),
+    };
+    let number = if rng.bool() { 0 } else { rng.usize(1..4) };
+    let mut handles = Vec::new();
+    for _ in 0..number {
+        handles.push(handle(rng));
+    }
+    Remote {
+        mode: match rng.u8(0..12) {
+            0 => 2,
+            1 => u32::MAX,
+            2..5 => 1,
+            _ => 0,
+        },
+        area: match rng.u8(0..8) {
+            0 => 1,
+            1 => 4,
+            _ => 512,
+        },
+        common: match rng.u8(0..24) {
+            0 => Handle::UsbReserved,
+            1 => Handle::CommonReserved,
+            2 => Handle::NoSubsystem,
+            3 => Handle::Usb(good(rng)),
+            4..10 => Handle::Zero,
+            _ => Handle::Common(good(rng)),
+        },
+        handles,
+        fill: match rng.u8(0..32) {
+            0 => 256,
+            1 => 257,
+            _ => 0,
+        },
+        memory: match rng.u8(0..24) {
+            0 => Memory::Nowhere,
+            1 => Memory::WithoutEnd,
+            _ => Memory::Whole,
+        },
+    }
+}

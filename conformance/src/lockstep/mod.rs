@@ -1,0 +1,203 @@
+//! Lockstep: random operations, done by the kernel and by the model, until they part.
+//!
+//! The operations of one seed are cut into runs. Each run has a tree of processes to itself, which
+//! begins with one thread and is killed in the end. This process tells one thread at a time what
+//! to do, over a socket, and asks the model what may come of it. Whatever the kernel does in its
+//! own time is what the model allows for; nothing here sleeps to let it.
+//!
+//! Not with a library for state machines: those make a whole sequence from the model alone, and
+//! here the model's next state depends on what the kernel was seen to do; and the kernel's side is
+//! a tree of processes that has to begin anew for each attempt to shorten a sequence.
+
+mod channel;
+pub(crate) mod generate;
+mod real;
+mod shrink;
+mod source;
+mod worker;
+
+pub use real::{Real, Stage};
+
+use crate::declare::Feature;
+use crate::model::{Operation, Outcome, World};
+pub(crate) use crate::system_lockstep as system;
+use generate::Generator;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+use system::Driver;
+
+/// What came of a seed.
+#[derive(Debug)]
+pub enum Verdict {
+    /// The kernel did what the model allows.
+    Agreed,
+    /// It did not.
+    Parted,
+    /// That could not be found out.
+    None(String),
+}
+
+/// Where kernel and model part.
+#[derive(Clone, Debug)]
+pub struct Divergence {
+    /// What was done, the last of which is where they part.
+    pub operations: Vec<Operation>,
+    /// What the model had said of each.
+    pub expected: Vec<Outcome>,
+    /// What else the last could have come to, and what it came to.
+    pub allowed: Vec<Outcome>,
+    /// What the kernel did.
+    pub seen: Outcome,
+}
+
+/// A kernel and the model of it.
+#[derive(Debug)]
+pub struct Lockstep {
+    stage: Stage,
+    model: Driver,
+    background: bool,
+}
+
+/// How often a thread is given time to come to rest.
+const PATIENCE: u32 = 20_000;
+
+impl Lockstep {
+    /// Gets ready for the running kernel. The calling process must have one thread only.
+    pub fn new(device: &Path, features: &[Feature]) -> Result<Lockstep, String> {
+        if !features.contains(&Feature::Instrumented) {
+            return Err("the kernel's code is not instrumented, so it records nothing".to_owned());
+        }
+        Ok(Lockstep {
+            stage: Stage::new(device)?,
+            model: system::driver(features)?,
+            background: system::has_background(features),
+        })
+    }
+
+    /// Does so many operations, and says in the end, and now and then, what it has done.
+    pub fn run(
+        &mut self,
+        seed: u64,
+        operations: u64,
+        mut note: impl FnMut(&str) -> io::Result<()>,
+    ) -> io::Result<Verdict> {
+        const NOW_AND_THEN: u64 = 50_000;
+        let start = Instant::now();
+        let mut generator = Generator::new(seed, self.background);
+        let mut digest = DefaultHasher::new();
+        let (mut done, mut runs) = (0, 0);
+        while done < operations {
+            let length = generator.length();
+            let attempt = self.attempt(length, |world, _| Some(generator.operation(world)));
+            let (all, divergence) = match attempt {
+                Ok(attempt) => attempt,
+                Err(why) => return Ok(Verdict::None(why)),
+            };
+            let before = done / NOW_AND_THEN;
+            done += all.len() as u64;
+            runs += 1;
+            all.hash(&mut digest);
+            if let Some(divergence) = divergence {
+                note(&format!("seed {seed}: model and kernel part after {done} operations"))?;
+                let length = divergence.operations.len();
+                let shortest = shrink::shrink(self, divergence);
+                note(&format!("shortened from {length} to {}:", shortest.operations.len()))?;
+                note(&source::check(&shortest))?;
+                return Ok(Verdict::Parted);
+            }
+            if before != done / NOW_AND_THEN {
+                note(&format!("seed {seed}: {done} operations"))?;
+            }
+        }
+        let (digest, seconds) = (digest.finish(), start.elapsed().as_secs_f32());
+        note(&format!(
+            "seed {seed}: {done} operations in {runs} runs, digest {digest:016x}, {seconds:.1} s"
+        ))?;
+        Ok(Verdict::Agreed)
+    }
+
+    /// One run: what was done, and where it parted from the model if it did.
+    fn attempt(
+        &mut self,
+        length: usize,
+        mut next: impl FnMut(&World<Driver>, usize) -> Option<Operation>,
+    ) -> Result<(Vec<Operation>, Option<Divergence>), String> {
+        let mut real = self.stage.start()?;
+        let mut world = World::new(self.model.clone());
+        let (mut operations, mut expected) = (Vec::new(), Vec::new());
+        let mut divergence = None;
+        for index in 0..length {
+            let Some(operation) = next(&world, index) else { continue };
+            let noisy = noisy(&world, &operation);
+            let steps = world.step(&operation);
+            let seen = real.run(&operation, tries(noisy, &operation, &steps[0].0));
+            operations.push(operation);
+            let allowed: Vec<Outcome> = steps.iter().map(|(outcome, _)| outcome.clone()).collect();
+            match steps.into_iter().find(|(outcome, _)| outcome.allows(&seen)) {
+                Some((outcome, after)) => {
+                    expected.push(outcome);
+                    world = after;
+                }
+                None => {
+                    let operations = operations.clone();
+                    divergence = Some(Divergence { operations, expected, allowed, seen });
+                    break;
+                }
+            }
+        }
+        real.end()?;
+        Ok((operations, divergence))
+    }
+
+    /// Does what is possible of these operations.
+    fn again(&mut self, operations: &[Operation]) -> Result<Option<Divergence>, String> {
+        let possible = |world: &World<Driver>, index: usize| {
+            let operation = &operations[index];
+            world.possible(operation).then(|| operation.clone())
+        };
+        Ok(self.attempt(operations.len(), possible)?.1)
+    }
+}
+
+/// Whether another thread records into the buffer that is looked at: it may not be at rest yet.
+fn noisy(world: &World<Driver>, operation: &Operation) -> bool {
+    match operation {
+        Operation::Trace { thread, map, .. } | Operation::Background { thread, map } => {
+            world.recording(*thread, *map).is_some_and(|r| r.thread != Some(*thread))
+        }
+        _ => false,
+    }
+}
+
+/// How often to look before something that should not be seen is believed.
+fn tries(noisy: bool, operation: &Operation, expected: &Outcome) -> u32 {
+    match (operation, expected) {
+        (Operation::Trace { .. }, Outcome::Unchanged) if noisy => PATIENCE,
+        (Operation::Background { .. }, Outcome::Unchanged) => 50,
+        (Operation::Background { .. }, Outcome::Anything) => 2,
+        _ => 1,
+    }
+}
+
+/// Does the operations on a fresh tree of processes: what a check is that lockstep has found.
+///
+/// # Panics
+///
+/// If one does not come to what stands beside it.
+#[track_caller]
+pub fn replay(device: &Path, operations: &[(Operation, Outcome)]) {
+    let mut stage = Stage::new(device).expect("processes can be driven");
+    let mut real = stage.start().expect("a process");
+    for (operation, expected) in operations {
+        let seen = real.run(operation, tries(true, operation, expected));
+        assert!(expected.allows(&seen), "{operation:?}: {seen:?}, not {expected:?}");
+    }
+    real.end().expect("the processes end");
+}
+
+/// Runs a process that lockstep has executed.
+pub fn serve(equipment: &str) -> ! {
+    worker::run(serde_json::from_str(equipment).expect("equipment that is known"))
+}

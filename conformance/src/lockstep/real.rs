@@ -1,0 +1,274 @@
+//! The kernel's side: processes and threads that do the operations, one at a time.
+
+use super::channel::{Channel, Channels};
+use super::worker::{Equipment, Order, Report};
+use super::{system, worker};
+use crate::errno::Errno;
+use crate::model::{Operation, Outcome, T};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// As many threads as there may be, and room for those that end late.
+const SLOTS: usize = crate::model::MOST_THREADS;
+/// A thread that says nothing for so long hangs.
+const PATIENCE: i64 = 20;
+
+/// What is needed once.
+#[derive(Debug)]
+pub struct Stage {
+    channels: Channels,
+    device: PathBuf,
+    runs: u32,
+}
+
+/// One run: a tree of processes that begins with one thread, `T(0)`.
+#[derive(Debug)]
+pub struct Real<'a> {
+    stage: &'a mut Stage,
+    /// The channel of each thread.
+    slots: BTreeMap<T, usize>,
+    /// The process of each thread.
+    threads: BTreeMap<T, T>,
+    processes: BTreeMap<T, Process>,
+    lost: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Process {
+    pid: Pid,
+    parent: Pid,
+}
+
+impl Stage {
+    /// Gets ready. The calling process must have one thread only.
+    pub fn new(device: &Path) -> Result<Stage, String> {
+        let failed = |what: &str, errno: Errno| format!("{what}: {errno}");
+        system::adopt_orphans().map_err(|errno| failed("orphans cannot be adopted", errno))?;
+        let channels = Channels::new(SLOTS).map_err(|e| failed("no sockets", e.into()))?;
+        for slot in 0..SLOTS {
+            let limited = channels.of_driver(slot).set_limit(PATIENCE);
+            limited.map_err(|e| failed("a socket without a limit", e.into()))?;
+        }
+        Ok(Stage { channels, device: device.to_owned(), runs: 0 })
+    }
+
+    /// Starts a run.
+    pub fn start(&mut self) -> Result<Real<'_>, String> {
+        self.runs += 1;
+        let equipment = Equipment {
+            channels: self.channels.clone(),
+            device: self.device.clone(),
+            run: std::process::id().wrapping_mul(1 << 12).wrapping_add(self.runs),
+            slot: 0,
+            descriptors: Vec::new(),
+        };
+        // SAFETY: this process has one thread, so no lock is held by another one.
+        let pid = match unsafe { fork() }.map_err(|errno| format!("fork: {errno}"))? {
+            ForkResult::Child => worker::run(equipment),
+            ForkResult::Parent { child } => child,
+        };
+        let process = Process { pid, parent: Pid::this() };
+        let mut real = Real {
+            stage: self,
+            slots: [(T(0), 0)].into(),
+            threads: [(T(0), T(0))].into(),
+            processes: [(T(0), process)].into(),
+            lost: false,
+        };
+        match real.hear(0) {
+            Outcome::Done => Ok(real),
+            other => Err(format!("the first thread does not start: {other:?}")),
+        }
+    }
+}
+
+impl Real<'_> {
+    fn channel(&self, slot: usize) -> Channel {
+        self.stage.channels.of_driver(slot)
+    }
+
+    /// What a thread says.
+    fn report(&mut self, slot: usize) -> Result<Report, Outcome> {
+        self.channel(slot).try_receive().map_err(|errno| {
+            // Whatever it says later would be taken for an answer to another question.
+            self.lost = true;
+            Outcome::Senseless(format!("no answer after {PATIENCE} s ({errno})"))
+        })
+    }
+
+    fn hear(&mut self, slot: usize) -> Outcome {
+        match self.report(slot) {
+            Ok(report) => outcome(report),
+            Err(outcome) => outcome,
+        }
+    }
+
+    fn tell(&mut self, thread: T, order: &Order) -> Outcome {
+        let slot = self.slots[&thread];
+        self.channel(slot).send(order);
+        self.hear(slot)
+    }
+
+    fn free_slot(&self) -> usize {
+        let used: Vec<_> = self.slots.values().collect();
+        (0..SLOTS).find(|slot| !used.contains(&slot)).expect("no more threads than slots")
+    }
+
+    /// Does an operation that the model has found possible.
+    pub fn run(&mut self, operation: &Operation, tries: u32) -> Outcome {
+        match *operation {
+            Operation::Pass { thread, to, new, .. } => {
+                let sent = self.perform(thread, operation, 1);
+                if sent != Outcome::Done {
+                    return sent;
+                }
+                self.tell(to, &Order::Receive { new })
+            }
+            Operation::StartThread { thread, new } => {
+                let slot = self.free_slot();
+                let told = self.tell(thread, &Order::StartThread { slot });
+                self.begin(told, new, slot, self.threads[&thread])
+            }
+            Operation::EndThread { thread } => {
+                let slot = self.slots.remove(&thread).expect("a thread");
+                let process = self.threads.remove(&thread).expect("its process");
+                self.channel(slot).send(&Order::EndThread);
+                self.tell(process, &Order::Join { slot })
+            }
+            Operation::Fork { thread, new } => self.fork(thread, new),
+            Operation::Execute { thread, .. } => {
+                let (slot, old) = (self.slots[&thread], self.threads[&thread]);
+                self.channel(slot).send(&order(operation, 1));
+                let process = self.forget(old);
+                // The new program's one thread has the old one's channel.
+                self.slots.insert(thread, slot);
+                self.threads.insert(thread, thread);
+                self.processes.insert(thread, process);
+                self.hear(slot)
+            }
+            Operation::Exit { thread } => {
+                let slot = self.slots[&thread];
+                self.channel(slot).send(&order(operation, 1));
+                self.buried(thread)
+            }
+            Operation::Kill { thread } => {
+                let pid = self.processes[&self.threads[&thread]].pid;
+                match kill(pid, Signal::SIGKILL) {
+                    Ok(()) => self.buried(thread),
+                    Err(errno) => Outcome::Senseless(format!("kill: {errno}")),
+                }
+            }
+            _ => self.perform(operation.thread(), operation, tries),
+        }
+    }
+
+    fn perform(&mut self, thread: T, operation: &Operation, tries: u32) -> Outcome {
+        self.tell(thread, &order(operation, tries))
+    }
+
+    /// A thread has been started: it says so itself.
+    fn begin(&mut self, told: Outcome, new: T, slot: usize, process: T) -> Outcome {
+        if told != Outcome::Done {
+            return told;
+        }
+        self.slots.insert(new, slot);
+        self.threads.insert(new, process);
+        self.hear(slot)
+    }
+
+    fn fork(&mut self, thread: T, new: T) -> Outcome {
+        let slot = self.free_slot();
+        let own = self.slots[&thread];
+        self.channel(own).send(&Order::Fork { slot });
+        match self.report(own) {
+            Ok(Report::Process(pid)) => {
+                let parent = self.processes[&self.threads[&thread]].pid;
+                self.processes.insert(new, Process { pid: Pid::from_raw(pid), parent });
+                self.begin(Outcome::Done, new, slot, new)
+            }
+            Ok(other) => outcome(other),
+            Err(outcome) => outcome,
+        }
+    }
+
+    /// A process and its threads are no more.
+    fn forget(&mut self, process: T) -> Process {
+        let threads = &mut self.threads;
+        self.slots.retain(|thread, _| threads[thread] != process);
+        threads.retain(|_, of| *of != process);
+        self.processes.remove(&process).expect("a process")
+    }
+
+    /// The process of a thread ends; waits for that.
+    fn buried(&mut self, thread: T) -> Outcome {
+        let Process { pid, parent } = self.forget(self.threads[&thread]);
+        let waiting = self.processes.iter().find(|(_, process)| process.pid == parent);
+        match waiting.map(|(&name, _)| name) {
+            Some(parent) => self.tell(parent, &Order::Wait { pid: pid.as_raw() }),
+            None => gone(pid),
+        }
+    }
+
+    /// Ends all processes. The next run begins anew.
+    pub fn end(self) -> Result<(), String> {
+        for process in self.processes.values() {
+            kill(process.pid, Signal::SIGKILL).map_err(|errno| format!("kill: {errno}"))?;
+        }
+        for process in self.processes.values() {
+            match gone(process.pid) {
+                Outcome::Done => {}
+                other => return Err(format!("a process does not end: {other:?}")),
+            }
+        }
+        if self.lost {
+            // Answers that came too late lie in the channels.
+            self.stage.channels = Channels::new(SLOTS).map_err(|errno| errno.to_string())?;
+            for slot in 0..SLOTS {
+                let limited = self.stage.channels.of_driver(slot).set_limit(PATIENCE);
+                limited.map_err(|errno| errno.to_string())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn order(operation: &Operation, tries: u32) -> Order {
+    Order::Do { operation: operation.clone(), tries }
+}
+
+fn outcome(report: Report) -> Outcome {
+    match report {
+        Report::Done | Report::Process(_) => Outcome::Done,
+        Report::Refused(number) => match Errno(number).name() {
+            Some(name) => Outcome::Refused(name),
+            None => Outcome::Senseless(Errno(number).to_string()),
+        },
+        Report::Counted(before, after) => Outcome::Counted(before, after),
+        Report::Word(word) => Outcome::Word(word),
+        Report::Broken(why) => Outcome::Senseless(why),
+    }
+}
+
+/// Waits until a process is gone whose parent is this one, or init.
+fn gone(pid: Pid) -> Outcome {
+    let end = Instant::now() + Duration::from_secs(PATIENCE.unsigned_abs());
+    loop {
+        let gone = match waitpid(pid, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => false,
+            Ok(_) => true,
+            // Not a child of this process, but perhaps one day.
+            Err(_) => kill(pid, None) == Err(nix::errno::Errno::ESRCH),
+        };
+        if gone {
+            return Outcome::Done;
+        }
+        if Instant::now() >= end {
+            return Outcome::Senseless(format!("process {pid} is there after {PATIENCE} s"));
+        }
+        std::thread::yield_now();
+    }
+}

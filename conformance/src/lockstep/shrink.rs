@@ -1,0 +1,68 @@
+//! Makes a sequence that parts kernel and model shorter, as long as it does.
+
+use super::{Divergence, Lockstep};
+use crate::model::Operation;
+use std::time::{Duration, Instant};
+
+/// Where a kernel hangs, each attempt takes its time.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The shortest sequence that leaving out and moving to other threads leads to.
+pub(super) fn shrink(lockstep: &mut Lockstep, found: Divergence) -> Divergence {
+    let end = Instant::now() + LIMIT;
+    let mut best = found;
+    let mut chunk = best.operations.len().div_ceil(2);
+    while chunk > 0 && Instant::now() < end {
+        let mut shorter = false;
+        let mut start = 0;
+        while start < best.operations.len() && Instant::now() < end {
+            let mut candidate = best.operations.clone();
+            candidate.drain(start..candidate.len().min(start + chunk));
+            match try_it(lockstep, &candidate, &best) {
+                Some(divergence) => {
+                    best = divergence;
+                    shorter = true;
+                }
+                None => start += chunk,
+            }
+        }
+        if let Some(divergence) = fewer_names(lockstep, &best, end) {
+            best = divergence;
+            shorter = true;
+        }
+        if !shorter || chunk > 1 {
+            chunk /= 2;
+        }
+    }
+    best
+}
+
+/// Has one thread do what another one does, or with one descriptor what is done with its copy.
+fn fewer_names(lockstep: &mut Lockstep, best: &Divergence, end: Instant) -> Option<Divergence> {
+    for (index, operation) in best.operations.iter().enumerate() {
+        let Some((kind, copy, original)) = operation.copies() else { continue };
+        if Instant::now() >= end {
+            break;
+        }
+        let mut candidate = best.operations.clone();
+        candidate.remove(index);
+        for operation in &mut candidate {
+            operation.rename(kind, copy, original);
+        }
+        let found = try_it(lockstep, &candidate, best);
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+fn try_it(
+    lockstep: &mut Lockstep,
+    candidate: &[Operation],
+    best: &Divergence,
+) -> Option<Divergence> {
+    // What cannot be carried out is no shorter way to the same.
+    let found = lockstep.again(candidate).ok().flatten()?;
+    (found.operations.len() < best.operations.len()).then_some(found)
+}

@@ -1,0 +1,321 @@
+//! A thread that does what it is told: one of those that lockstep drives.
+//!
+//! Its process has one end of every thread's channel, so that new threads and processes need
+//! nothing but the number of theirs. It tells its channel what came of each command before it
+//! waits for the next.
+
+use super::channel::Channels;
+use super::system;
+use crate::errno::{Errno, Result};
+use crate::kernel::this_program;
+use crate::model::{Access, D, Geometry, M, Operation, PAGE, WORD};
+use crate::raw::{Device, Map, call, wait_for};
+use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+use nix::unistd::{ForkResult, Pid, fork};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What a thread is told.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Order {
+    /// To do that; `tries` times, if it traces and something is recorded, until nothing is.
+    Do { operation: Operation, tries: u32 },
+    /// To take the descriptor that the socket has.
+    Receive { new: D },
+    /// To start a thread on that channel.
+    StartThread { slot: usize },
+    /// To end, the thread only.
+    EndThread,
+    /// To wait for the end of the thread on that channel.
+    Join { slot: usize },
+    /// To fork, with the child on that channel.
+    Fork { slot: usize },
+    /// To wait for the end of a child.
+    Wait { pid: i32 },
+}
+
+/// What it says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Report {
+    Done,
+    Refused(i32),
+    /// The count before and after.
+    Counted(u64, u64),
+    Word(u64),
+    /// A child.
+    Process(i32),
+    /// It could not even be tried.
+    Broken(String),
+}
+
+/// What a process is started with.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Equipment {
+    pub channels: Channels,
+    pub device: PathBuf,
+    /// Makes handles differ from run to run.
+    pub run: u32,
+    /// The channel of the first thread.
+    pub slot: usize,
+    /// The descriptors that are inherited.
+    pub descriptors: Vec<(D, RawFd)>,
+}
+
+/// What a process has.
+struct Process {
+    channels: Channels,
+    path: PathBuf,
+    run: u32,
+    devices: Mutex<BTreeMap<D, Device>>,
+    maps: Mutex<BTreeMap<M, Map>>,
+    threads: Mutex<BTreeMap<usize, JoinHandle<()>>>,
+}
+
+/// Never contended: one thread of all processes runs at a time.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no thread has panicked")
+}
+
+/// Runs a process' first thread; it is killed, or ends the process.
+pub(super) fn run(equipment: Equipment) -> ! {
+    let Equipment { channels, device, run, slot, descriptors } = equipment;
+    let own = |(name, fd)| {
+        // SAFETY: the program that executed this one left it the descriptor, and says so once.
+        (name, Device::from(unsafe { OwnedFd::from_raw_fd(fd) }))
+    };
+    let process = Process {
+        channels,
+        path: device,
+        run,
+        devices: Mutex::new(descriptors.into_iter().map(own).collect()),
+        maps: Mutex::default(),
+        threads: Mutex::default(),
+    };
+    // Lives as long as the process, and is shared by its threads.
+    Box::leak(Box::new(process)).serve(slot);
+    std::process::exit(0)
+}
+
+impl Process {
+    /// Does what the channel says until the thread is to end.
+    fn serve(&'static self, mut slot: usize) {
+        let mut channel = self.channels.of_worker(slot);
+        channel.send(&Report::Done);
+        loop {
+            let report = match channel.receive() {
+                Order::EndThread => return,
+                Order::Fork { slot: child } => match self.fork() {
+                    Ok(Some(pid)) => Report::Process(pid.as_raw()),
+                    Ok(None) => {
+                        slot = child;
+                        channel = self.channels.of_worker(slot);
+                        Report::Done
+                    }
+                    Err(errno) => Report::Broken(format!("fork: {errno}")),
+                },
+                order => self.obey(order, slot),
+            };
+            channel.send(&report);
+        }
+    }
+
+    /// [`None`] in the child.
+    fn fork(&self) -> nix::Result<Option<Pid>> {
+        // SAFETY: the other threads wait for orders and hold no lock, and the C library makes its
+        // own locks usable in the child.
+        match unsafe { fork() }? {
+            ForkResult::Parent { child } => Ok(Some(child)),
+            ForkResult::Child => {
+                // They are not in this process.
+                std::mem::take(&mut *lock(&self.threads)).into_values().for_each(std::mem::forget);
+                Ok(None)
+            }
+        }
+    }
+
+    fn obey(&'static self, order: Order, slot: usize) -> Report {
+        match order {
+            Order::Do { operation, tries } => self.perform(&operation, tries, slot),
+            Order::Receive { new } => {
+                self.keep(new, self.channels.take_descriptor());
+                Report::Done
+            }
+            Order::StartThread { slot } => {
+                let started = std::thread::Builder::new()
+                    .stack_size(128 << 10)
+                    .spawn(move || self.serve(slot));
+                match started {
+                    Ok(handle) => {
+                        lock(&self.threads).insert(slot, handle);
+                        Report::Done
+                    }
+                    Err(error) => Report::Broken(format!("a thread: {error}")),
+                }
+            }
+            Order::Join { slot } => {
+                let handle = lock(&self.threads).remove(&slot);
+                match handle.map(JoinHandle::join) {
+                    Some(Ok(())) => Report::Done,
+                    _ => Report::Broken("the thread is not known, or has panicked".into()),
+                }
+            }
+            Order::Wait { pid } => match nix::sys::wait::waitpid(Pid::from_raw(pid), None) {
+                Ok(_) => Report::Done,
+                Err(errno) => Report::Broken(format!("waitpid: {errno}")),
+            },
+            Order::EndThread | Order::Fork { .. } => unreachable!("answered before"),
+        }
+    }
+
+    fn keep(&self, name: D, device: Device) {
+        lock(&self.devices).insert(name, device);
+    }
+
+    fn perform(&self, operation: &Operation, tries: u32, slot: usize) -> Report {
+        match self.try_to(operation, tries, slot) {
+            Ok(report) => report,
+            Err(Errno(number)) => Report::Refused(number),
+        }
+    }
+
+    fn try_to(&self, operation: &Operation, tries: u32, slot: usize) -> Result<Report> {
+        let devices = lock(&self.devices);
+        let maps = lock(&self.maps);
+        match operation {
+            Operation::Open { descriptor, access, .. } => {
+                drop(devices);
+                let flags = match access {
+                    Access::ReadWrite => OFlag::O_RDWR,
+                    Access::ReadOnly => OFlag::O_RDONLY,
+                    Access::WriteOnly => OFlag::O_WRONLY,
+                };
+                self.keep(*descriptor, Device::open_with(&self.path, flags)?);
+            }
+            Operation::Duplicate { descriptor, new, .. } => {
+                let duplicate = devices[descriptor].duplicate()?;
+                drop(devices);
+                self.keep(*new, duplicate);
+            }
+            Operation::Pass { descriptor, .. } => {
+                self.channels.pass_descriptor(&devices[descriptor]);
+            }
+            Operation::Close { descriptor, .. } => {
+                drop(devices);
+                let device = lock(&self.devices).remove(descriptor);
+                device.expect("a descriptor").close()?;
+            }
+            Operation::Ask { descriptor, request, .. } => {
+                system::ask(&devices[descriptor], request, self.run)?;
+            }
+            Operation::Misuse { descriptor, call, .. } => {
+                system::misuse(&devices[descriptor], *call)?;
+            }
+            Operation::Map { descriptor, map, geometry, .. } => {
+                let mapped = mapped(&devices[descriptor], geometry)?;
+                drop(maps);
+                lock(&self.maps).insert(*map, mapped);
+            }
+            Operation::Unmap { map, .. } => {
+                drop(maps);
+                let map = lock(&self.maps).remove(map);
+                map.expect("a mapping").unmap()?;
+            }
+            Operation::Remap { map, how, .. } => system::remap(&maps[map], *how)?,
+            Operation::Trace { map, count, .. } => {
+                return Ok(trace(&maps[map], *count, tries));
+            }
+            Operation::Background { map, .. } => return background(&maps[map], tries),
+            Operation::Store { map, word, .. } => maps[map].store(LAST, *word),
+            Operation::Load { map, .. } => return Ok(Report::Word(maps[map].load(LAST))),
+            Operation::Execute { keep, .. } => {
+                return Ok(Report::Broken(self.execute(&devices, *keep, slot).to_string()));
+            }
+            // SAFETY: ends the process without the exit handlers, which would be the first one's.
+            Operation::Exit { .. } => unsafe { libc::_exit(0) },
+            other => return Ok(Report::Broken(format!("no order for {other:?}"))),
+        }
+        Ok(Report::Done)
+    }
+
+    /// Returns only if it fails.
+    fn execute(&self, devices: &BTreeMap<D, Device>, keep: bool, slot: usize) -> io::Error {
+        let mut descriptors = Vec::new();
+        for (&name, device) in devices.iter().filter(|_| keep) {
+            if let Err(errno) = fcntl(device, FcntlArg::F_SETFD(FdFlag::empty())) {
+                return errno.into();
+            }
+            descriptors.push((name, device.as_raw_fd()));
+        }
+        let equipment = Equipment {
+            channels: self.channels.clone(),
+            device: self.path.clone(),
+            run: self.run,
+            slot,
+            descriptors,
+        };
+        let text = serde_json::to_string(&equipment).expect("it has a text form");
+        match this_program() {
+            Ok(program) => Command::new(program).arg("worker").arg(text).exec(),
+            Err(error) => error,
+        }
+    }
+}
+
+/// The word of a mapping that is stored and loaded: the last one of its first page.
+const LAST: usize = (PAGE / WORD) as usize - 1;
+
+fn mapped(device: &Device, geometry: &Geometry) -> Result<Map> {
+    let Geometry { bytes, offset, writable, executable, private } = *geometry;
+    let mut prot = libc::PROT_READ;
+    for (wanted, bit) in [(writable, libc::PROT_WRITE), (executable, libc::PROT_EXEC)] {
+        prot |= if wanted { bit } else { 0 };
+    }
+    let flags = if private { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
+    let bytes = usize::try_from(bytes).expect("the length fits");
+    Ok(device.map_with(bytes, offset, prot, flags)?.with_whole_pages())
+}
+
+/// Between storing the count and looking at it again there is nothing but the call.
+fn trace(map: &Map, count: u64, tries: u32) -> Report {
+    let (mut before, mut after) = (0, 0);
+    for turn in 0..tries {
+        if turn > 0 {
+            // Another thread, whose buffer this is, has not come to rest yet.
+            std::thread::yield_now();
+        }
+        if map.is_writable() {
+            map.store(0, count);
+        }
+        before = map.count();
+        call();
+        after = map.count();
+        if before == after {
+            break;
+        }
+    }
+    if map.is_writable() {
+        map.reset();
+    }
+    Report::Counted(before, after)
+}
+
+/// One try: until something is seen. Several: until nothing is.
+fn background(map: &Map, tries: u32) -> Result<Report> {
+    for _ in 0..tries {
+        map.reset();
+        system::work_in_background()?;
+        let limit = Duration::from_secs(if tries == 1 { 5 } else { 0 });
+        if wait_for(limit, || map.count() > 0) == (tries == 1) {
+            break;
+        }
+    }
+    Ok(Report::Counted(0, map.count()))
+}

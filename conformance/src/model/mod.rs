@@ -1,0 +1,130 @@
+//! The drivers as models: plain state machines that say what each operation comes to, errors in
+//! the order in which the driver looks for them.
+//!
+//! [`World`] is what both systems have around a driver: processes, threads, descriptors, open
+//! files and mappings. [`linux::Linux`] and [`netbsd::NetBsd`] are the drivers. Nothing here asks
+//! a kernel, so both are compiled on both systems. The registry's errors are compared with them in
+//! `tests.rs`, and running kernels by [`lockstep`](crate::lockstep).
+
+pub mod linux;
+pub mod netbsd;
+mod operation;
+pub mod states;
+mod world;
+
+pub use operation::{
+    Access, Call, D, Geometry, Handle, M, Memory, Operation, Outcome, Remap, Remote, Request, T,
+};
+pub use world::{MOST_THREADS, Mapping, World};
+
+/// Bytes of a page, on all machines that are modelled.
+pub const PAGE: u64 = 4096;
+/// Bytes of a word.
+pub const WORD: u64 = 8;
+
+/// One open of the device, and its buffer's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instance(pub u32);
+
+/// What is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing; NetBSD only.
+    None,
+    /// Program counters.
+    Pc,
+    /// Comparisons.
+    Cmp,
+}
+
+impl Mode {
+    /// How many records there is room for in a buffer of that many words.
+    #[must_use]
+    pub fn capacity(self, words: u64) -> u64 {
+        match self {
+            Mode::None => 0,
+            Mode::Pc => words.saturating_sub(1),
+            Mode::Cmp => words.saturating_sub(1) / 4,
+        }
+    }
+}
+
+/// Who records what into a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// The traced thread; none if work elsewhere is collected, or the thread is ending.
+    pub thread: Option<T>,
+    /// What is recorded.
+    pub mode: Mode,
+    /// The buffer's size in words.
+    pub words: u64,
+}
+
+/// How a thread ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself, in a process that goes on.
+    Thread,
+    /// Because another thread of the process executes a program.
+    Execution,
+    /// With the process.
+    Process,
+}
+
+/// A driver: what happens to its instances and their buffers.
+pub trait Driver: Clone + std::fmt::Debug {
+    /// The other states in which a request on that instance may find the driver, because the
+    /// kernel does some bookkeeping in its own time.
+    fn late(&self, instance: Instance) -> Option<Self>;
+
+    /// A new instance.
+    fn open(&mut self) -> Instance;
+
+    /// The last descriptor of an instance is gone.
+    fn close(&mut self, instance: Instance);
+
+    /// A request.
+    fn ask(&mut self, thread: T, instance: Instance, request: &Request) -> Outcome;
+
+    /// A call on a descriptor that is no request.
+    fn misuse(&self, access: Access, call: Call) -> Outcome;
+
+    /// A mapping; which instance's buffer it shows, or the name of the error.
+    fn map(
+        &self,
+        instance: Instance,
+        access: Access,
+        geometry: &Geometry,
+    ) -> Result<Instance, &'static str>;
+
+    /// Whether the kernel outlives being asked for that mapping.
+    fn outlives(&self, geometry: &Geometry) -> bool;
+
+    /// Another shape of a mapping, which is always refused.
+    fn remap(&self, how: Remap) -> Outcome;
+
+    /// A thread starts, in the same process or a forked one.
+    fn start(&mut self, parent: T, new: T);
+
+    /// A thread has ended.
+    fn end(&mut self, thread: T, how: End);
+
+    /// Words of the buffer that a mapping of the instance shows.
+    fn words(&self, instance: Instance) -> Option<u64>;
+
+    /// Who records into that buffer.
+    fn recording(&self, buffer: Instance) -> Option<Recording>;
+
+    /// What becomes of that buffer's count of 0 when the kernel works on behalf of the thread.
+    fn background(&self, thread: T, buffer: Instance) -> Outcome;
+
+    /// What comes of tracing with that count in the buffer, if the count may be stored: some
+    /// drivers write outside of the buffer where it is bad enough.
+    fn counted(&self, recording: Recording, count: u64) -> Option<Outcome>;
+
+    /// Whether nothing is known of what a buffer contains at first.
+    fn unknown_content(&self, buffer: Instance) -> bool;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,363 @@
+//! What both systems have around a driver: processes, threads, descriptors, files and mappings.
+
+use super::{
+    Access, D, Driver, End, Geometry, Instance, M, Operation, Outcome, PAGE, Recording, T,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An open file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct File {
+    instance: Instance,
+    access: Access,
+    descriptors: u32,
+}
+
+/// A mapping of a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Whose buffer.
+    pub buffer: Instance,
+    /// How.
+    pub geometry: Geometry,
+}
+
+/// A process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its threads, the first one among them.
+    pub threads: BTreeSet<T>,
+    descriptors: BTreeMap<D, u32>,
+    /// Its mappings.
+    pub maps: BTreeMap<M, Mapping>,
+}
+
+/// Everything that a driver's answers depend on.
+#[derive(Clone, Debug)]
+pub struct World<R> {
+    /// The driver.
+    pub driver: R,
+    processes: BTreeMap<T, Process>,
+    /// The process of each thread.
+    threads: BTreeMap<T, T>,
+    files: BTreeMap<u32, File>,
+    opened: u32,
+    /// The words that were stored in pages of buffers.
+    stored: BTreeMap<(Instance, u64), u64>,
+    /// Buffers that the kernel may have recorded into.
+    recorded: BTreeSet<Instance>,
+}
+
+/// No more threads than this at once.
+pub const MOST_THREADS: usize = 8;
+
+impl<R: Driver> World<R> {
+    /// One process with one thread, `T(0)`.
+    #[must_use]
+    pub fn new(driver: R) -> World<R> {
+        let process = Process { threads: [T(0)].into(), ..Process::default() };
+        World {
+            driver,
+            processes: [(T(0), process)].into(),
+            threads: [(T(0), T(0))].into(),
+            files: BTreeMap::new(),
+            opened: 0,
+            stored: BTreeMap::new(),
+            recorded: BTreeSet::new(),
+        }
+    }
+
+    /// The threads, each with its process.
+    pub fn threads(&self) -> impl ExactSizeIterator<Item = (T, T)> + '_ {
+        self.threads.iter().map(|(&thread, &process)| (thread, process))
+    }
+
+    /// The processes by the names of their first threads.
+    pub fn processes(&self) -> impl ExactSizeIterator<Item = (T, &Process)> + '_ {
+        self.processes.iter().map(|(&name, process)| (name, process))
+    }
+
+    /// The process of a thread.
+    #[must_use]
+    pub fn process_of(&self, thread: T) -> Option<T> {
+        self.threads.get(&thread).copied()
+    }
+
+    fn process(&mut self, thread: T) -> &mut Process {
+        let process = self.threads[&thread];
+        self.processes.get_mut(&process).expect("the process of a thread")
+    }
+
+    fn look(&self, thread: T) -> Option<&Process> {
+        self.processes.get(self.threads.get(&thread)?)
+    }
+
+    /// The descriptors of a thread's process.
+    pub fn descriptors(&self, thread: T) -> impl Iterator<Item = D> + '_ {
+        self.look(thread).into_iter().flat_map(|process| process.descriptors.keys().copied())
+    }
+
+    /// The mappings of a thread's process.
+    pub fn maps(&self, thread: T) -> impl Iterator<Item = (M, &Mapping)> + '_ {
+        let maps = self.look(thread).into_iter().flat_map(|process| process.maps.iter());
+        maps.map(|(&name, mapping)| (name, mapping))
+    }
+
+    fn file(&self, thread: T, descriptor: D) -> Option<&File> {
+        self.files.get(self.look(thread)?.descriptors.get(&descriptor)?)
+    }
+
+    /// The instance behind a descriptor.
+    #[must_use]
+    pub fn instance(&self, thread: T, descriptor: D) -> Option<Instance> {
+        self.file(thread, descriptor).map(|file| file.instance)
+    }
+
+    /// Who records into the buffer that a mapping shows.
+    #[must_use]
+    pub fn recording(&self, thread: T, map: M) -> Option<Recording> {
+        self.driver.recording(self.look(thread)?.maps.get(&map)?.buffer)
+    }
+
+    /// Whether the operation can be done at all: what it names exists, what it makes does not, and
+    /// it harms nobody.
+    #[must_use]
+    pub fn possible(&self, operation: &Operation) -> bool {
+        let Some(process) = self.look(operation.thread()) else { return false };
+        let has = |d: &D| process.descriptors.contains_key(d);
+        let free = |d: &D| !has(d);
+        let shows = |m: &M| process.maps.get(m);
+        let room = |new: &T| self.threads.len() < MOST_THREADS && !self.threads.contains_key(new);
+        match operation {
+            Operation::Open { descriptor, .. } => free(descriptor),
+            Operation::Duplicate { descriptor, new, .. } => has(descriptor) && free(new),
+            Operation::Pass { descriptor, to, new, .. } => {
+                let to = self.look(*to);
+                has(descriptor) && to.is_some_and(|to| !to.descriptors.contains_key(new))
+            }
+            Operation::Close { descriptor, .. }
+            | Operation::Ask { descriptor, .. }
+            | Operation::Misuse { descriptor, .. } => has(descriptor),
+            Operation::Map { descriptor, map, geometry, .. } => {
+                has(descriptor) && shows(map).is_none() && self.driver.outlives(geometry)
+            }
+            Operation::Unmap { map, .. } | Operation::Remap { map, .. } => shows(map).is_some(),
+            Operation::Load { map, .. } => shows(map).is_some(),
+            Operation::Store { map, .. } => shows(map).is_some_and(|m| m.geometry.writable),
+            Operation::Background { map, .. } => {
+                shows(map).is_some_and(|m| m.geometry.writable && !m.geometry.private)
+            }
+            Operation::Trace { map, count, .. } => shows(map).is_some_and(|m| {
+                let recording = self.driver.recording(m.buffer);
+                let harmless = |r| self.driver.counted(r, *count).is_some();
+                m.geometry.offset == 0 && recording.is_none_or(harmless)
+            }),
+            Operation::StartThread { new, .. } | Operation::Fork { new, .. } => room(new),
+            Operation::EndThread { thread } => self.threads[thread] != *thread,
+            Operation::Execute { .. } | Operation::Exit { .. } | Operation::Kill { .. } => true,
+        }
+    }
+
+    /// What the operation may come to, and where that leads: more than one thing where the kernel
+    /// has leave to be late.
+    #[must_use]
+    pub fn step(mut self, operation: &Operation) -> Vec<(Outcome, World<R>)> {
+        let late = match operation {
+            Operation::Ask { thread, descriptor, .. } => {
+                self.instance(*thread, *descriptor).and_then(|i| self.driver.late(i))
+            }
+            _ => None,
+        };
+        let late = late.map(|driver| World { driver, ..self.clone() });
+        let outcome = self.apply(operation);
+        let mut all = vec![(outcome, self)];
+        if let Some(mut world) = late {
+            let outcome = world.apply(operation);
+            // If both come to the same, the kernel may be late still.
+            if outcome != all[0].0 {
+                all.push((outcome, world));
+            }
+        }
+        all
+    }
+
+    /// Applies an operation that is possible.
+    fn apply(&mut self, operation: &Operation) -> Outcome {
+        match operation {
+            Operation::Open { thread, descriptor, access } => {
+                let instance = self.driver.open();
+                let file = File { instance, access: *access, descriptors: 0 };
+                self.files.insert(self.opened, file);
+                self.refer(*thread, *descriptor, self.opened);
+                self.opened += 1;
+            }
+            Operation::Duplicate { thread, descriptor, new } => {
+                let file = self.process(*thread).descriptors[descriptor];
+                self.refer(*thread, *new, file);
+            }
+            Operation::Pass { thread, descriptor, to, new } => {
+                let file = self.process(*thread).descriptors[descriptor];
+                self.refer(*to, *new, file);
+            }
+            Operation::Close { thread, descriptor } => {
+                let file = self.process(*thread).descriptors.remove(descriptor);
+                self.release(file.expect("a descriptor"));
+            }
+            Operation::Ask { thread, descriptor, request } => {
+                let instance = self.instance(*thread, *descriptor).expect("a descriptor");
+                let outcome = self.driver.ask(*thread, instance, request);
+                self.note_recording();
+                return outcome;
+            }
+            Operation::Misuse { thread, descriptor, call } => {
+                let access = self.file(*thread, *descriptor).expect("a descriptor").access;
+                return self.driver.misuse(access, *call);
+            }
+            Operation::Map { thread, descriptor, map, geometry } => {
+                let file = self.file(*thread, *descriptor).expect("a descriptor");
+                match self.driver.map(file.instance, file.access, geometry) {
+                    Ok(buffer) => {
+                        let mapping = Mapping { buffer, geometry: *geometry };
+                        self.process(*thread).maps.insert(*map, mapping);
+                    }
+                    Err(errno) => return Outcome::Refused(errno),
+                }
+            }
+            Operation::Unmap { thread, map } => {
+                self.process(*thread).maps.remove(map);
+            }
+            Operation::Remap { how, .. } => return self.driver.remap(*how),
+            Operation::Trace { thread, map, count } => return self.trace(*thread, *map, *count),
+            Operation::Background { thread, map } => {
+                let buffer = self.process(*thread).maps[map].buffer;
+                let own = self.driver.recording(buffer).is_some_and(|r| r.thread == Some(*thread));
+                return if own {
+                    Outcome::Anything
+                } else {
+                    self.driver.background(*thread, buffer)
+                };
+            }
+            Operation::Store { thread, map, word } => {
+                let Mapping { buffer, geometry } = self.process(*thread).maps[map].clone();
+                if !geometry.private {
+                    self.stored.insert((buffer, page(&geometry)), *word);
+                }
+            }
+            Operation::Load { thread, map } => return self.load(*thread, *map),
+            Operation::StartThread { thread, new } => {
+                self.driver.start(*thread, *new);
+                self.threads.insert(*new, self.threads[thread]);
+                self.process(*thread).threads.insert(*new);
+            }
+            Operation::EndThread { thread } => {
+                self.process(*thread).threads.remove(thread);
+                self.threads.remove(thread);
+                self.driver.end(*thread, End::Thread);
+            }
+            Operation::Fork { thread, new } => {
+                self.driver.start(*thread, *new);
+                let mut child = self.process(*thread).clone();
+                child.threads = [*new].into();
+                for file in child.descriptors.values() {
+                    self.files.get_mut(file).expect("a file").descriptors += 1;
+                }
+                self.processes.insert(*new, child);
+                self.threads.insert(*new, *new);
+            }
+            Operation::Execute { thread, keep } => self.execute(*thread, *keep),
+            Operation::Exit { thread } | Operation::Kill { thread } => self.exit(*thread),
+        }
+        Outcome::Done
+    }
+
+    fn refer(&mut self, thread: T, descriptor: D, file: u32) {
+        self.files.get_mut(&file).expect("a file").descriptors += 1;
+        self.process(thread).descriptors.insert(descriptor, file);
+    }
+
+    fn release(&mut self, number: u32) {
+        let file = self.files.get_mut(&number).expect("a file");
+        file.descriptors -= 1;
+        if file.descriptors == 0 {
+            let instance = file.instance;
+            self.files.remove(&number);
+            self.driver.close(instance);
+        }
+    }
+
+    /// What is in a buffer is the kernel's from when recording begins.
+    fn note_recording(&mut self) {
+        let all = self.processes.values().flat_map(|process| process.maps.values());
+        let mapped = all.map(|mapping| mapping.buffer);
+        let opened = self.files.values().map(|file| file.instance);
+        for buffer in mapped.chain(opened).collect::<BTreeSet<_>>() {
+            if self.driver.recording(buffer).is_some() {
+                self.recorded.insert(buffer);
+                self.stored.retain(|(other, _), _| *other != buffer);
+            }
+        }
+    }
+
+    fn trace(&mut self, thread: T, map: M, count: u64) -> Outcome {
+        let Mapping { buffer, geometry } = self.process(thread).maps[&map].clone();
+        match self.driver.recording(buffer) {
+            Some(recording) if recording.thread == Some(thread) => {
+                if geometry.private || !geometry.writable {
+                    return Outcome::Anything;
+                }
+                self.driver.counted(recording, count).expect("it is possible")
+            }
+            Some(_) if geometry.private => Outcome::Anything,
+            _ => Outcome::Unchanged,
+        }
+    }
+
+    fn load(&mut self, thread: T, map: M) -> Outcome {
+        let Mapping { buffer, geometry } = self.process(thread).maps[&map].clone();
+        if geometry.private || self.driver.recording(buffer).is_some() {
+            return Outcome::Anything;
+        }
+        match self.stored.get(&(buffer, page(&geometry))) {
+            Some(word) => Outcome::Word(*word),
+            None if self.recorded.contains(&buffer) || self.driver.unknown_content(buffer) => {
+                Outcome::Anything
+            }
+            None => Outcome::Word(0),
+        }
+    }
+
+    fn execute(&mut self, thread: T, keep: bool) {
+        let process = self.threads[&thread];
+        let others = self.process(thread).threads.clone();
+        for other in others.into_iter().filter(|&other| other != thread) {
+            self.threads.remove(&other);
+            self.driver.end(other, End::Execution);
+        }
+        let mut process = self.processes.remove(&process).expect("a process");
+        process.threads = [thread].into();
+        process.maps.clear();
+        let closed = if keep { BTreeMap::new() } else { std::mem::take(&mut process.descriptors) };
+        // It goes by its first thread's name, and that is the one which executes.
+        self.threads.insert(thread, thread);
+        self.processes.insert(thread, process);
+        for file in closed.into_values() {
+            self.release(file);
+        }
+    }
+
+    fn exit(&mut self, thread: T) {
+        let process = self.processes.remove(&self.threads[&thread]).expect("a process");
+        for file in process.descriptors.into_values() {
+            self.release(file);
+        }
+        for thread in process.threads {
+            self.threads.remove(&thread);
+            self.driver.end(thread, End::Process);
+        }
+    }
+}
+
+/// The page of the buffer that a mapping begins with.
+fn page(geometry: &Geometry) -> u64 {
+    geometry.offset as u64 / PAGE
+}
