@@ -15,6 +15,7 @@ pub mod errno;
 pub mod helper;
 pub mod kernel;
 pub mod raw;
+pub mod reference;
 pub mod report;
 pub mod runner;
 pub mod systems;
@@ -38,3 +39,8 @@ cfg_if::cfg_if! {
         compile_error!("the suite knows no kcov device of this system");
     }
 }
+
+/// The programs of the guide for porting have to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/src/porting.md")]
+mod porting {}
