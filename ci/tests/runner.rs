@@ -1,4 +1,4 @@
-//! `runner`, as docs/test-your-fuzzer.md tells people to use it: the tests of a
+//! `runner`, as docs/src/test-your-fuzzer.md tells people to use it: the tests of a
 //! crate that is no member of this workspace, run by cargo in a guest. And what
 //! comes of each way in which that can go wrong.
 //!

@@ -7,7 +7,7 @@ use crate::claims::{Claims, Status};
 use crate::declare::{ABSENT, Declaration, Feature, SYSTEMS};
 use crate::drift::Sources;
 use crate::report::Format;
-use crate::{differences, drift, systems};
+use crate::{differences, drift, reference, systems};
 use lexopt::{Arg, Parser, ValueExt as _};
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -38,6 +38,7 @@ Usage: kcov-conformance <command>
   differences FILE... a page on how the kernels of these snapshots differ
   states linux|netbsd   a page on the states of that system's model
   systems FILE...    a page on how Linux and NetBSD differ, likewise
+  reference DIR      writes the other generated pages and pictures there
   help               this text
 
 Exit status: 0 all passed, 1 some failed, 2 wrong command line, 69 no verdict.";
@@ -125,6 +126,10 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
             let page = systems::page(&files(parser)?)?;
             io::stdout().write_all(page.as_bytes())?;
             Ok(ExitCode::SUCCESS)
+        }
+        "reference" => {
+            let directory = parser.value()?;
+            nothing_more(parser, || reference::write(directory.as_ref()))
         }
         "help" => nothing_more(parser, || writeln!(io::stdout(), "{USAGE}")),
         // What the suite says to itself.

@@ -17,6 +17,7 @@ pub mod kernel;
 pub mod lockstep;
 pub mod model;
 pub mod raw;
+pub mod reference;
 pub mod report;
 pub mod runner;
 pub mod systems;
@@ -44,3 +45,8 @@ cfg_if::cfg_if! {
         compile_error!("the suite knows no kcov device of this system");
     }
 }
+
+/// The programs of the guide for porting have to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/src/porting.md")]
+mod porting {}

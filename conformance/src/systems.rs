@@ -94,7 +94,7 @@ fn render(linux: &Side, netbsd: &Side) -> String {
         if let Some(theirs) = theirs.filter(|claim| claim.authority != Authority::Crate) {
             let (id, ours, theirs) = (&ours.id, linux.cell(ours), netbsd.cell(theirs));
             let theirs = if theirs == ours { "the same" } else { &theirs };
-            writeln!(page, "| `{id}` | {ours} | {theirs} |").expect(WRITING);
+            writeln!(page, "| [`{id}`](../linux.md#{id}) | {ours} | {theirs} |").expect(WRITING);
         }
     }
     page.push_str(
@@ -134,7 +134,7 @@ mod tests {
         let linux = side("linux", "linux-1", &[(ID, "ok, EINVAL (22)")]);
         let netbsd = side("netbsd", "netbsd-1", &[(ID, "ok, ENOENT (2)")]);
         let page = render(&linux, &netbsd);
-        let row = page.lines().find(|line| line.starts_with(&format!("| `{ID}`")));
+        let row = page.lines().find(|line| line.starts_with(&format!("| [`{ID}`]")));
         let row = row.expect("a claim of both systems");
         assert!(row.contains("**EINVAL (22)**") && row.contains("**ENOENT (2)**"), "{row}");
     }
@@ -145,7 +145,7 @@ mod tests {
         let linux = side("linux", "linux-1", &[(ID, "skip: no device")]);
         let netbsd = side("netbsd", "netbsd-1", &[(ID, "FAIL")]);
         let page = render(&linux, &netbsd);
-        let row = page.lines().find(|line| line.starts_with(&format!("| `{ID}`")));
+        let row = page.lines().find(|line| line.starts_with(&format!("| [`{ID}`]")));
         let row = row.expect("a claim of both systems");
         assert!(row.contains("(not seen)") && row.contains("(FAIL)"), "{row}");
     }

@@ -41,7 +41,7 @@ fn the_page_on_systems_is_up_to_date() {
 fn the_pages_on_states_are_up_to_date() {
     use kcov_conformance::model::states;
     for (system, page) in [("linux", states::linux()), ("netbsd", states::netbsd())] {
-        let file = format!("../docs/src/generated/states-{system}.md");
+        let file = format!("../docs/src/generated/outcomes-{system}.md");
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
         let committed = std::fs::read_to_string(&file).unwrap_or_default();
         assert!(

@@ -281,11 +281,13 @@ mod tests {
     use std::collections::HashSet;
     use std::fmt::Write as _;
 
+    /// Three lines for each row. The reference's pages are made from the snapshots of it.
     fn as_text(table: &[Row]) -> String {
         let mut text = String::new();
         for row in table {
             let error = Error::from_table(table, row.operation, row.errno);
-            writeln!(text, "{error}\n    from {}", row.source).unwrap();
+            writeln!(text, "{:?} {} {:?}", row.operation, row.errno, row.kind).unwrap();
+            writeln!(text, "    {error}\n    from {}", row.source).unwrap();
         }
         text
     }

@@ -97,7 +97,7 @@ pub(crate) fn given(kernel: bool, sysroot: bool) -> Result<()> {
         return Ok(());
     }
     let missing = missing.join(" and ");
-    Err(Error::NotGiven(format!("needs {missing}; docs/netbsd-lane.md says how to get them")))
+    Err(Error::NotGiven(format!("needs {missing}; docs/src/netbsd-lane.md says how to get them")))
 }
 
 /// The file systems that a program finds mounted: type, place, and whether it

@@ -80,7 +80,7 @@ fn refuses(command: &mut Command, status: i32, words: &[&str]) {
 fn what_only_the_user_has_is_asked_for() {
     let vm = Vm::new();
     let (program, kernel, sysroot) = (vm.program(), vm.kernel(), vm.sysroot(""));
-    let page = "docs/netbsd-lane.md";
+    let page = "docs/src/netbsd-lane.md";
     vm.refuses(69, &[], &program, &["netbsd: not run", "--kernel FILE", "--sysroot DIR", page]);
     vm.refuses(69, &[("--kernel", &kernel)], &program, &["--sysroot DIR", page]);
     vm.refuses(69, &[("--sysroot", &sysroot)], &program, &["--kernel FILE", page]);

@@ -1,0 +1,70 @@
+//! The registries as text for pages: errnos stay names, since their numbers are each system's own.
+
+use crate::claims::FILES;
+use serde::Deserialize;
+
+/// The claims about one system.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct System {
+    /// The system's name.
+    pub(super) name: &'static str,
+    /// Its registries, as `claims::FILES` names them.
+    files: &'static [&'static str],
+}
+
+pub(super) const LINUX: System =
+    System { name: "Linux", files: &["linux-document.toml", "linux-driver.toml"] };
+
+pub(super) const NETBSD: System =
+    System { name: "NetBSD", files: &["netbsd-document.toml", "netbsd-driver.toml"] };
+
+/// What the safe crate promises: everywhere, and on one system only.
+pub(super) const CRATE: [System; 3] = [
+    System { name: "both systems", files: &["api.toml"] },
+    System { name: "Linux", files: &["api-linux.toml"] },
+    System { name: "NetBSD", files: &["api-netbsd.toml"] },
+];
+
+/// What the pages need of a claim.
+#[derive(Deserialize)]
+pub(super) struct Entry {
+    pub(super) id: String,
+    pub(super) text: String,
+    pub(super) source: String,
+    pub(super) section: String,
+    pub(super) errno: Option<String>,
+    pub(super) disagrees: Option<String>,
+    pub(super) since: Option<String>,
+    pub(super) until: Option<String>,
+    pub(super) status: String,
+    pub(super) reason: Option<String>,
+}
+
+impl System {
+    /// The claims, in the order of the files.
+    ///
+    /// # Panics
+    ///
+    /// If a registry file is malformed, which the unit tests exclude.
+    pub(super) fn entries(self) -> Vec<Entry> {
+        #[derive(Deserialize)]
+        struct Registry {
+            claim: Vec<Entry>,
+        }
+        let parse = |text| toml::from_str::<Registry>(text).expect("a registry of claims").claim;
+        let mine = FILES.iter().filter(|(name, _)| self.files.contains(name));
+        mine.flat_map(|(_, text)| parse(text)).collect()
+    }
+}
+
+impl Entry {
+    /// Which releases the claim is made for, if not for all.
+    pub(super) fn releases(&self) -> Option<String> {
+        match (&self.since, &self.until) {
+            (None, None) => None,
+            (Some(since), None) => Some(format!("since {since}")),
+            (None, Some(until)) => Some(format!("before {until}")),
+            (Some(since), Some(until)) => Some(format!("from {since} to before {until}")),
+        }
+    }
+}
