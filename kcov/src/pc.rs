@@ -1,6 +1,6 @@
 //! Program counters as the kernel records them.
 
-use std::fmt;
+use core::fmt;
 
 /// A program counter as kcov records it: the address to which the compiler's coverage hook
 /// returns, so that of the instruction *after* the hook's call.
