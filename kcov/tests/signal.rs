@@ -287,7 +287,7 @@ proptest! {
             let buffer = buffer(trace);
             let live = Trace::from_words(&buffer, TracePc);
             let new: Vec<u64> = trace.iter().copied().filter(|pc| !set.contains(pc)).collect();
-            prop_assert_eq!(map.has_new(&live), !new.is_empty());
+            prop_assert_eq!(map.has_new(live), !new.is_empty());
             let mut found = Vec::new();
             map.for_each_new(live, |pc| found.push(pc));
             prop_assert_eq!(&found, &new);
@@ -296,12 +296,12 @@ proptest! {
             other.clear();
             other.merge(trace);
             let expected = map.clone();
-            let merged = map.merge_with(&live, |pc| first.push(pc));
+            let merged = map.merge_with(live, |pc| first.push(pc));
             let mut once = Vec::new();
             trace.iter().for_each(|&pc| if set.insert(pc) { once.push(pc) });
             prop_assert_eq!(&first, &once);
             prop_assert_eq!(merged, Merged { new: once.len(), unrecorded: 0 });
-            prop_assert!(!map.has_new(trace) && !map.has_new(&live));
+            prop_assert!(!map.has_new(trace) && !map.has_new(live));
 
             once.sort_unstable();
             prop_assert_eq!(other.difference(&expected).collect::<Vec<_>>(), once.clone());

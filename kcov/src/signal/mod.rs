@@ -13,10 +13,10 @@
 //! let mut map = NoveltyMap::new(text);
 //! # let buffer = [2, 0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020].map(AtomicU64::new);
 //! let trace = Trace::from_words(&buffer, TracePc); // or `session.trace()`
-//! if map.has_new(&trace) {
-//!     assert_eq!(map.merge(&trace).new, 2);
+//! if map.has_new(trace) {
+//!     assert_eq!(map.merge(trace).new, 2);
 //! }
-//! assert!(!map.has_new(&trace));
+//! assert!(!map.has_new(trace));
 //! # Ok::<(), kcov::signal::RangesError>(())
 //! ```
 //!
