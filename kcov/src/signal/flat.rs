@@ -59,20 +59,16 @@ impl Flat {
         new
     }
 
-    /// Whether all offsets have been seen. Has no branches, so that it costs what the loads cost.
+    /// [`contains`](Self::contains) without the check of the bound.
     ///
     /// # Safety
     ///
-    /// All offsets are less than the bytes of text.
+    /// The offset is less than the bytes of text.
     #[inline(always)]
-    pub(crate) unsafe fn contains_all(&self, offsets: &[u32]) -> bool {
-        let mut all = !0;
-        for &offset in offsets {
-            // SAFETY: there is a word for each 64 bytes of text, and the offset is within it, by
-            // the caller's duty.
-            let word = unsafe { *self.words.get_unchecked(offset as usize / 64) };
-            all &= word >> (offset % 64);
-        }
-        all & 1 != 0
+    pub(crate) unsafe fn contains_at(&self, offset: u32) -> bool {
+        // SAFETY: there is a word for each 64 bytes of text, and the offset is within it, by the
+        // caller's duty.
+        let word = unsafe { *self.words.get_unchecked(offset as usize / 64) };
+        word >> (offset % 64) & 1 != 0
     }
 }

@@ -130,51 +130,23 @@ impl Packed {
         new
     }
 
-    /// Whether all offsets have been seen.
+    /// [`contains`](Self::contains) without the checks of bounds.
     ///
     /// # Safety
     ///
-    /// All offsets are less than the bytes of text.
+    /// The offset is less than the bytes of text.
     #[inline(always)]
-    pub(crate) unsafe fn contains_all(&self, offsets: &[u32]) -> bool {
-        const STEP: usize = 32;
-        let mut words = [0; STEP];
-        let mut left = [0; STEP];
-        for offsets in offsets.chunks(STEP) {
-            for (word, &offset) in words.iter_mut().zip(offsets) {
-                // SAFETY: there is a word for each cell of text, and the offset is within it, by
-                // the caller's duty.
-                *word = unsafe { *self.words.get_unchecked(offset as usize / CELL as usize) };
-            }
-            let mut some_missed = false;
-            for (&word, &offset) in words.iter().zip(offsets) {
-                some_missed |= misses(word, u64::from(offset % CELL as u32));
-            }
-            if !some_missed {
-                continue;
-            }
-            // Those that no word lists are new, or in crowded cells. Gathered without branches:
-            // which ones they are cannot be foretold.
-            let mut count = 0;
-            for (&word, &offset) in words.iter().zip(offsets) {
-                left[count] = offset;
-                count += usize::from(misses(word, u64::from(offset % CELL as u32)));
-            }
-            let mut all = !0;
-            for &offset in &left[..count] {
-                // SAFETY: as above.
-                let word = unsafe { *self.words.get_unchecked(offset as usize / CELL as usize) };
-                let line = if word & LISTS != 0 { 0 } else { word as usize };
-                // SAFETY: a word that does not list is the number of a line, and there is a first
-                // line, by the invariants.
-                let line = unsafe { self.lines.get_unchecked(line) };
-                all &= line[offset as usize % CELL as usize / 64] >> (offset % 64);
-            }
-            if all & 1 == 0 {
-                return false;
-            }
+    pub(crate) unsafe fn contains_at(&self, offset: u32) -> bool {
+        let within = offset as usize % CELL as usize;
+        // SAFETY: there is a word for each cell of text, and the offset is within it, by the
+        // caller's duty.
+        let word = unsafe { *self.words.get_unchecked(offset as usize / CELL as usize) };
+        if word & LISTS != 0 {
+            return !misses(word, within as u64);
         }
-        true
+        // SAFETY: a word that does not list is the number of a line, by the invariant.
+        let line = unsafe { self.lines.get_unchecked(word as usize) };
+        line[within / 64] >> (offset % 64) & 1 != 0
     }
 }
 

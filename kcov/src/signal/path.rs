@@ -1,6 +1,5 @@
 //! Which machine code looks at a block: chosen at run time, all of it from the same source.
 
-use super::blocks::BLOCK;
 use super::fallback::Fallback;
 use super::ranges::Index;
 use super::store::Store;
@@ -10,19 +9,19 @@ use super::store::Store;
 pub(crate) enum Path {
     /// One signal at a time: the reference, which the others have to agree with.
     Scalar,
-    /// In stages, each over the whole block, as the target's baseline has vectors for them.
+    /// Eight signals at a time, without checks of bounds that are known to hold.
     Blocks,
-    /// The stages compiled for AVX2 and BMI2.
+    /// The same, compiled for BMI1 and BMI2, whose shifts need no fixed register.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    Avx2,
+    Bmi2,
 }
 
 impl Path {
     /// The fastest one that this processor has.
     pub(crate) fn detect() -> Path {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if has_avx2() {
-            return Path::Avx2;
+        if has_bmi2() {
+            return Path::Bmi2;
         }
         if cfg!(miri) { Path::Scalar } else { Path::Blocks }
     }
@@ -39,13 +38,13 @@ impl Path {
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-fn has_avx2() -> bool {
+fn has_bmi2() -> bool {
     cfg_if::cfg_if! {
         if #[cfg(feature = "std")] {
-            std::arch::is_x86_feature_detected!("avx2")
+            std::arch::is_x86_feature_detected!("bmi1")
                 && std::arch::is_x86_feature_detected!("bmi2")
         } else {
-            cfg!(all(target_feature = "avx2", target_feature = "bmi2"))
+            cfg!(all(target_feature = "bmi1", target_feature = "bmi2"))
         }
     }
 }
@@ -69,63 +68,72 @@ impl Known<'_> {
         }
     }
 
-    /// Whether all signals of a block have been seen. A block is at most [`BLOCK`] signals.
-    #[inline]
+    /// Whether all signals of a block have been seen.     #[inline]
     pub(crate) fn contains_all(self, path: Path, block: &[u64]) -> bool {
         match path {
             Path::Scalar => block.iter().all(|&signal| self.contains(signal)),
-            Path::Blocks => self.stages(block),
+            Path::Blocks => self.unrolled(block),
             // SAFETY: the path was chosen because the processor has both.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Path::Avx2 => unsafe { self.stages_avx2(block) },
+            Path::Bmi2 => unsafe { self.unrolled_bmi2(block) },
         }
     }
 
     /// # Safety
     ///
-    /// The processor has AVX2 and BMI2.
+    /// The processor has BMI1 and BMI2.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx2,bmi2")]
-    unsafe fn stages_avx2(self, block: &[u64]) -> bool {
-        self.stages(block)
+    #[target_feature(enable = "bmi1,bmi2")]
+    unsafe fn unrolled_bmi2(self, block: &[u64]) -> bool {
+        self.unrolled(block)
     }
 
     #[inline(always)]
-    fn stages(self, block: &[u64]) -> bool {
-        let largest = self.index.largest();
-        let mut offsets = [0; BLOCK];
-        let mut outside = false;
-        for (to, &signal) in offsets.iter_mut().zip(block) {
-            let within = signal.wrapping_sub(largest.start);
-            outside |= within >= largest.bytes;
-            *to = (within as u32).wrapping_add(largest.offset as u32);
-        }
-        let offsets = &mut offsets[..block.len()];
-        if !outside {
-            // SAFETY: each offset is that of the span plus less than the span's bytes, and the
-            // store was made for the bytes of all spans, by the invariant.
-            return unsafe { self.store.contains_all(offsets) };
-        }
-        self.elsewhere(block, offsets)
-    }
-
-    /// For blocks that are not all in the largest span.
-    #[inline(never)]
-    fn elsewhere(self, block: &[u64], offsets: &mut [u32]) -> bool {
-        let mut count = 0;
-        for &signal in block {
-            match self.index.offset(signal) {
-                Some(offset) => {
-                    offsets[count] = offset;
-                    count += 1;
-                }
-                None if self.fallback.contains(signal) => {}
-                None => return false,
+    fn unrolled(self, block: &[u64]) -> bool {
+        match self.store {
+            // SAFETY: the offset is less than the bytes of the store, by the duty of the closure.
+            Store::Flat(flat) => self.each(block, |offset| unsafe { flat.contains_at(offset) }),
+            // SAFETY: as above.
+            Store::Packed(packed) => {
+                // SAFETY: as above.
+                self.each(block, |offset| unsafe { packed.contains_at(offset) })
             }
         }
-        // SAFETY: `Index::offset` gives offsets that are less than its bytes, which the store was
-        // made for, by the invariant.
-        unsafe { self.store.contains_all(&offsets[..count]) }
+    }
+
+    /// Whether `seen` says so of the offsets of all signals, or the fallback of those without one.
+    /// The offsets are less than the bytes of the index, for which the store was made.
+    #[inline(always)]
+    fn each(self, block: &[u64], seen: impl Fn(u32) -> bool) -> bool {
+        let largest = self.index.largest();
+        let known = |signal: u64| {
+            let within = signal.wrapping_sub(largest.start);
+            if within < largest.bytes {
+                seen((largest.offset + within) as u32)
+            } else {
+                self.elsewhere(signal)
+            }
+        };
+        let mut eights = block.chunks_exact(8);
+        for eight in eights.by_ref() {
+            // Unrolled, with branches that are foretold: the loop itself would cost as much as what
+            // it does, and vectors of words would have to be put together from single loads.
+            let &[a, b, c, d, e, f, g, h] = eight else { unreachable!("eight of them") };
+            if !(known(a) && known(b) && known(c) && known(d)) {
+                return false;
+            }
+            if !(known(e) && known(f) && known(g) && known(h)) {
+                return false;
+            }
+        }
+        eights.remainder().iter().all(|&signal| known(signal))
+    }
+
+    /// A signal that is not in the largest span.
+    #[cold]
+    #[inline(never)]
+    fn elsewhere(self, signal: u64) -> bool {
+        self.contains(signal)
     }
 }
 
@@ -133,6 +141,7 @@ impl Known<'_> {
 mod tests {
     use super::*;
     use crate::signal::Ranges;
+    use crate::signal::blocks::BLOCK;
     use alloc::vec::Vec;
     use proptest::prelude::*;
 

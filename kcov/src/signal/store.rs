@@ -71,21 +71,6 @@ impl Store {
             Store::Packed(packed) => packed.merge_cell(cell, bits),
         }
     }
-
-    /// Whether all offsets have been seen.
-    ///
-    /// # Safety
-    ///
-    /// All offsets are less than the bytes of text that the store was made for.
-    #[inline(always)]
-    pub(crate) unsafe fn contains_all(&self, offsets: &[u32]) -> bool {
-        match self {
-            // SAFETY: the duty is passed on to the caller.
-            Store::Flat(flat) => unsafe { flat.contains_all(offsets) },
-            // SAFETY: as above.
-            Store::Packed(packed) => unsafe { packed.contains_all(offsets) },
-        }
-    }
 }
 
 /// Number of cells of `bytes` bytes of text.
