@@ -15,11 +15,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Builder {
     path: PathBuf,
     size: BufferSize,
+    guard_pages: usize,
+    least_descriptor: Option<i32>,
+    write_protected: bool,
 }
 
 impl Builder {
     fn new() -> Builder {
-        Builder { path: sys::DEFAULT_PATH.into(), size: BufferSize::default() }
+        Builder {
+            path: sys::DEFAULT_PATH.into(),
+            size: BufferSize::default(),
+            guard_pages: 0,
+            least_descriptor: None,
+            write_protected: false,
+        }
     }
 
     /// Opens another file than the system's usual one.
@@ -31,6 +40,30 @@ impl Builder {
     /// Asks for a buffer of at least this size.
     pub fn size(mut self, size: BufferSize) -> Builder {
         self.size = size;
+        self
+    }
+
+    /// Puts this many pages before and behind the buffer that nobody may access, so that a target
+    /// that runs over the end of its own memory faults and does not forge coverage.
+    pub fn guard_pages(mut self, pages: usize) -> Builder {
+        self.guard_pages = pages;
+        self
+    }
+
+    /// Moves the descriptor to the first free number that is not less than this one, out of the way
+    /// of a target that closes or replaces low ones. It stays close-on-exec, as it always is.
+    pub fn least_descriptor(mut self, number: i32) -> Builder {
+        self.least_descriptor = Some(number);
+        self
+    }
+
+    /// Lets nobody write to the buffer while no session is enabled: a stray store faults.
+    ///
+    /// The kernel records all the same. Each session costs two system calls more, before it is
+    /// enabled and after it is disabled, so that the trace does not show them; so does a reset of a
+    /// [`ForkServer`]. The buffers of NetBSD's sources of remote coverage stay writable.
+    pub fn write_protected(mut self) -> Builder {
+        self.write_protected = true;
         self
     }
 
@@ -46,6 +79,8 @@ impl Builder {
     /// - [`SizeOutOfLimits`](ErrorKind::SizeOutOfLimits): the system does not allow a buffer of
     ///   this size.
     /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the kernel could not allocate or map it.
+    /// - [`DescriptorOutOfLimits`](ErrorKind::DescriptorOutOfLimits): the process may have no
+    ///   descriptor with such a number.
     pub fn open(self) -> Result<Device, Error> {
         let open_error = |errno| {
             let error = Error::from_errno(Operation::Open, errno).with_path(&self.path);
@@ -54,7 +89,11 @@ impl Builder {
                 None => error,
             }
         };
-        let file = sys::open(&self.path).map_err(open_error)?;
+        let mut file = sys::open(&self.path).map_err(open_error)?;
+        if let Some(least) = self.least_descriptor {
+            file = sys::move_up(file, least)
+                .map_err(|errno| Error::from_errno(Operation::MoveDescriptor, errno))?;
+        }
 
         let mut widths = sys::WIDTHS.iter();
         let (width, words) = loop {
@@ -70,10 +109,13 @@ impl Builder {
         };
         let words = usize::try_from(words)
             .map_err(|_| Error::new(Operation::Map, ErrorKind::OutOfMemory))?;
-        let mapping = sys::Mapping::new(&file, words * width.bytes())
+        let mapping = sys::Mapping::new(&file, words * width.bytes(), self.guard_pages)
             .map_err(|errno| Error::from_errno(Operation::Map, errno))?;
         let (enabled, attached) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Device { mapping, words, width, enabled, attached, file })
+        let write_protected = self.write_protected;
+        let device = Device { mapping, words, width, enabled, attached, write_protected, file };
+        device.protect()?;
+        Ok(device)
     }
 }
 
@@ -100,6 +142,8 @@ pub struct Device {
     enabled: AtomicBool,
     /// The descriptor was attached to a source of remote coverage and not detached.
     attached: AtomicBool,
+    /// The buffer may be written to during sessions only.
+    write_protected: bool,
     file: sys::Device,
 }
 
@@ -181,6 +225,24 @@ impl Device {
     pub(crate) fn set_count<M: Mode>(&self, mode: M, count: usize) {
         let buffer = self.buffer();
         buffer.set_count(sealed::width(mode, buffer.width()), count as u64);
+    }
+
+    /// Lets the process write to the buffer, if it may not.
+    pub(crate) fn unprotect(&self) -> Result<(), Error> {
+        self.set_writable(true)
+    }
+
+    /// Lets nobody write to the buffer, if that was asked for.
+    pub(crate) fn protect(&self) -> Result<(), Error> {
+        self.set_writable(false)
+    }
+
+    fn set_writable(&self, writable: bool) -> Result<(), Error> {
+        if !self.write_protected {
+            return Ok(());
+        }
+        let set = self.mapping.set_writable(writable);
+        set.map_err(|errno| Error::from_errno(Operation::Protect, errno))
     }
 
     pub(crate) fn request_enable(&self, mode: AnyMode) -> Result<(), Error> {

@@ -29,6 +29,10 @@ pub enum Operation {
     SetSize,
     /// mmap(2)
     Map,
+    /// `F_DUPFD_CLOEXEC` of fcntl(2)
+    MoveDescriptor,
+    /// mprotect(2)
+    Protect,
     /// `KCOV_ENABLE` on Linux, `KCOV_IOC_ENABLE` on NetBSD
     Enable,
     /// `KCOV_IOC_REMOTE_ATTACH` on NetBSD
@@ -47,6 +51,8 @@ impl fmt::Display for Operation {
             Operation::Open => "open the kcov device",
             Operation::SetSize => "set the size of the kcov buffer",
             Operation::Map => "map the kcov buffer",
+            Operation::MoveDescriptor => "move the descriptor of the kcov device",
+            Operation::Protect => "change the protection of the kcov buffer",
             Operation::Enable => "enable kcov tracing of this thread",
             Operation::Attach => "attach the kcov device to a source",
             Operation::EnableRemote => "enable collection of remote kcov coverage",
@@ -74,6 +80,8 @@ pub enum ErrorKind {
     NotKcov,
     /// The system does not allow a buffer of this size.
     SizeOutOfLimits,
+    /// The process may have no descriptor with such a number, or no more descriptors.
+    DescriptorOutOfLimits,
     /// The buffer has a size already.
     AlreadySized,
     /// The buffer has no size yet.
@@ -114,6 +122,7 @@ impl ErrorKind {
             ErrorKind::LockedDown => "kernel lockdown forbids it",
             ErrorKind::NotKcov => "not a kcov device",
             ErrorKind::SizeOutOfLimits => "the size is out of limits",
+            ErrorKind::DescriptorOutOfLimits => "there is no such number for it",
             ErrorKind::AlreadySized => "it has a size already",
             ErrorKind::NotSized => "its buffer has no size yet",
             ErrorKind::ModeNotSupported => "this system has no such mode",
@@ -258,9 +267,10 @@ impl From<Error> for io::Error {
                 io::ErrorKind::NotFound
             }
             ErrorKind::PermissionDenied | ErrorKind::LockedDown => io::ErrorKind::PermissionDenied,
-            ErrorKind::NotKcov | ErrorKind::SizeOutOfLimits | ErrorKind::TooManyHandles => {
-                io::ErrorKind::InvalidInput
-            }
+            ErrorKind::NotKcov
+            | ErrorKind::SizeOutOfLimits
+            | ErrorKind::DescriptorOutOfLimits
+            | ErrorKind::TooManyHandles => io::ErrorKind::InvalidInput,
             ErrorKind::AlreadyEnabled | ErrorKind::HandleInUse | ErrorKind::SourceInUse => {
                 io::ErrorKind::ResourceBusy
             }

@@ -46,27 +46,42 @@
 //!   no global state.
 //! - It does not turn addresses into names; [`pc`] has the rules for those who do.
 //! - It has nothing to do with the user-space coverage tester that is also called kcov.
+//!
+//! # Features
+//!
+//! `std`, on by default, is what opens devices. Without it the crate is `no_std` with `alloc` and
+//! has records, traces over words, and [`signal`].
+#![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
+extern crate alloc;
+
 mod buffer;
-mod device;
-mod error;
 pub mod mode;
 pub mod pc;
 mod record;
-pub mod remote;
-mod session;
-mod size;
-mod status;
-mod sys;
+pub mod signal;
 mod trace;
 
-pub use device::{Builder, Device};
-pub use error::{Error, ErrorKind, Operation};
 pub use pc::Pc;
 pub use record::{AnyRecord, Comparison};
-pub use session::{ForkServer, Session};
-pub use size::{BufferSize, limits};
-pub use status::{Modes, Status};
 pub use trace::{Iter, Trace};
+
+cfg_if::cfg_if! {
+    if #[cfg(feature = "std")] {
+        mod device;
+        mod error;
+        pub mod remote;
+        mod session;
+        mod size;
+        mod status;
+        mod sys;
+
+        pub use device::{Builder, Device};
+        pub use error::{Error, ErrorKind, Operation};
+        pub use session::{ForkServer, Session};
+        pub use size::{BufferSize, limits};
+        pub use status::{Modes, Status};
+    }
+}

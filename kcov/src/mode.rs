@@ -4,9 +4,9 @@
 use crate::buffer::{Buffer, Width};
 use crate::pc::Pc;
 use crate::record::{AnyRecord, Comparison};
+use core::convert::Infallible;
+use core::fmt;
 use kcov_sys::linux::KCOV_WORDS_PER_CMP;
-use std::convert::Infallible;
-use std::fmt;
 
 /// A tracing mode. Sealed: the kernels define the modes.
 pub trait Mode: sealed::Layout {
@@ -27,7 +27,7 @@ pub trait Mode: sealed::Layout {
 
 pub(crate) mod sealed {
     use super::{Buffer, Width};
-    use std::fmt;
+    use core::fmt;
 
     /// Keeps [`Buffer`] private while it stands in a hidden method of a public trait.
     #[derive(Clone, Copy, Debug)]
@@ -56,6 +56,7 @@ pub(crate) mod sealed {
     }
 
     /// Bytes that hold `records` records behind the count word.
+    #[cfg(feature = "std")]
     pub(crate) fn bytes(mode: impl Layout, kernel: Width, records: u64) -> u64 {
         let words = records.saturating_mul(mode.stride() as u64).saturating_add(1);
         words.saturating_mul(width(mode, kernel).bytes() as u64)

@@ -1,8 +1,8 @@
 //! Decoding of records: from words to values, for any words.
 
 use crate::pc::Pc;
+use core::fmt;
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK};
-use std::fmt;
 
 /// One comparison that the kernel executed, from a session in mode
 /// [`TraceCmp`](crate::mode::TraceCmp).

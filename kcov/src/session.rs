@@ -26,7 +26,11 @@ pub struct Session<'d, M: Mode> {
 
 impl<'d, M: Mode> Session<'d, M> {
     pub(crate) fn enable(device: &'d Device, mode: M) -> Result<Session<'d, M>, Error> {
-        device.request_enable(mode.any())?;
+        device.unprotect()?;
+        if let Err(error) = device.request_enable(mode.any()) {
+            device.protect()?;
+            return Err(error);
+        }
         let mut session = Session { device, mode, this_thread: PhantomData };
         session.reset();
         Ok(session)
@@ -66,6 +70,7 @@ impl<'d, M: Mode> Session<'d, M> {
         let trace = Trace::freeze(self.device.buffer(), self.mode);
         self.device.request_disable()?;
         self.device.set_count(self.mode, trace.len());
+        self.device.protect()?;
         Ok(trace)
     }
 }
@@ -107,9 +112,16 @@ impl<'d, M: Mode> ForkServer<'d, M> {
 
     /// In the parent: forgets the records, so that a child that dies before it enables leaves an
     /// empty trace and not that of its predecessor.
+    ///
+    /// # Panics
+    ///
+    /// If the buffer is [write-protected](crate::Builder::write_protected) and somebody has unmapped
+    /// it.
     #[inline]
     pub fn reset(&mut self) {
+        self.device.unprotect().expect("the buffer is mapped");
         self.device.reset(self.mode);
+        self.device.protect().expect("the buffer is mapped");
     }
 
     /// In the parent: what the last child left. Wait for the child first.

@@ -1,9 +1,9 @@
 //! What was collected: a count that was read once, and the records that it counts.
 
-use crate::buffer::Buffer;
-use crate::mode::{Mode, sealed};
-use std::iter::FusedIterator;
-use std::sync::atomic::AtomicU64;
+use crate::buffer::{Buffer, Width};
+use crate::mode::{Mode, TracePc, sealed};
+use core::iter::FusedIterator;
+use core::sync::atomic::AtomicU64;
 
 /// The records that a buffer held at one moment.
 ///
@@ -122,6 +122,28 @@ pub struct Iter<'b, M: Mode> {
     /// `next <= end`, and `end` is at most the mode's capacity for the buffer.
     next: usize,
     end: usize,
+}
+
+impl Iter<'_, TracePc> {
+    /// Copies the next PCs, as many as there are and fit; how many.
+    #[inline]
+    pub(crate) fn copy(&mut self, to: &mut [u64]) -> usize {
+        let count = to.len().min(self.end - self.next);
+        let to = &mut to[..count];
+        match self.buffer.width() {
+            // SAFETY: the words of the records from `next` on lie behind the count word, and `next +
+            // count <= end`, which is at most the capacity.
+            Width::W64 => unsafe { self.buffer.copy64(1 + self.next, to) },
+            Width::W32 => {
+                for (index, to) in to.iter_mut().enumerate() {
+                    // SAFETY: as above, in words of 32 bits.
+                    *to = unsafe { self.buffer.load32(1 + self.next + index) }.into();
+                }
+            }
+        }
+        self.next += count;
+        count
+    }
 }
 
 impl<M: Mode> Iterator for Iter<'_, M> {

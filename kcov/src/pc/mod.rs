@@ -19,8 +19,7 @@ mod module;
 
 pub use module::{Module, Modules};
 
-use crate::sys;
-use std::fmt;
+use core::fmt;
 
 /// A program counter as kcov records it: the address to which the compiler's coverage hook
 /// returns, so that of the instruction *after* the hook's call. [`call_site`](Self::call_site) is
@@ -179,7 +178,8 @@ pub enum Recorded {
 
 impl Recorded {
     /// What this system does.
-    pub const HOST: Recorded = sys::RECORDED;
+    #[cfg(feature = "std")]
+    pub const HOST: Recorded = crate::sys::RECORDED;
 
     /// The address in the kernel's file.
     #[inline]

@@ -1,5 +1,8 @@
 //! Code that was loaded into a running kernel.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 /// A module's code in the running kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
@@ -71,7 +74,7 @@ impl FromIterator<Module> for Modules {
 /// Name, size, users, by whom, state, address, and perhaps taints.
 fn line(line: &str) -> Option<Module> {
     let mut words = line.split_ascii_whitespace();
-    let name = words.next()?.to_owned();
+    let name = String::from(words.next()?);
     let size = words.next()?.parse().ok()?;
     let start = u64::from_str_radix(words.nth(3)?.strip_prefix("0x")?, 16).ok()?;
     (start != 0).then_some(Module { name, start, size })

@@ -244,7 +244,7 @@ impl Device {
         sys::attach(self.file(), kcov_ioc_remote_attach { subsystem, id })
             .map_err(|errno| Error::from_errno(Operation::Attach, errno))?;
         self.mark_attached();
-        match sys::Mapping::new(self.file(), WORDS * Width::W64.bytes()) {
+        match sys::Mapping::new(self.file(), WORDS * Width::W64.bytes(), 0) {
             Ok(mapping) => Ok(Attachment { device: self, mapping }),
             Err(errno) => {
                 self.end_attachment();

@@ -194,6 +194,20 @@ pub(crate) const ERRORS: &[Row] = &[
         source: "kcov_mmap and mm/mmap.c",
     },
     Row {
+        operation: Operation::MoveDescriptor,
+        errno: Errno::INVAL.raw_os_error(),
+        kind: ErrorKind::DescriptorOutOfLimits,
+        help: "choose a smaller number, or raise the limit on open files",
+        source: "f_dupfd (fs/file.c), beyond RLIMIT_NOFILE",
+    },
+    Row {
+        operation: Operation::MoveDescriptor,
+        errno: Errno::MFILE.raw_os_error(),
+        kind: ErrorKind::DescriptorOutOfLimits,
+        help: "close descriptors, or raise the limit on open files",
+        source: "alloc_fd (fs/file.c)",
+    },
+    Row {
         operation: Operation::Enable,
         errno: Errno::INVAL.raw_os_error(),
         kind: ErrorKind::AlreadyEnabled,

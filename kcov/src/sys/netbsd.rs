@@ -109,6 +109,7 @@ const _: () = {
     assert!(errors::EEXIST == Errno::EXIST.raw_os_error());
     assert!(errors::ENODEV == Errno::NODEV.raw_os_error());
     assert!(errors::EINVAL == Errno::INVAL.raw_os_error());
+    assert!(errors::EMFILE == Errno::MFILE.raw_os_error());
     assert!(errors::ENOTTY == Errno::NOTTY.raw_os_error());
     assert!(errors::EOPNOTSUPP == Errno::OPNOTSUPP.raw_os_error());
     assert!(errors::ENOBUFS == Errno::NOBUFS.raw_os_error());

@@ -15,6 +15,7 @@ pub(crate) const EBUSY: i32 = 16;
 pub(crate) const EEXIST: i32 = 17;
 pub(crate) const ENODEV: i32 = 19;
 pub(crate) const EINVAL: i32 = 22;
+pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOTTY: i32 = 25;
 pub(crate) const EOPNOTSUPP: i32 = 45;
 pub(crate) const ENOBUFS: i32 = 55;
@@ -98,6 +99,20 @@ pub(crate) const ERRORS: &[Row] = &[
         kind: ErrorKind::OutOfMemory,
         help: "choose a smaller size or raise the limit on address space",
         source: "kcov_fops_mmap and uvm_mmap",
+    },
+    Row {
+        operation: Operation::MoveDescriptor,
+        errno: EINVAL,
+        kind: ErrorKind::DescriptorOutOfLimits,
+        help: "choose a smaller number, or raise the limit on open files",
+        source: "F_DUPFD_CLOEXEC (sys/kern/sys_descrip.c), beyond RLIMIT_NOFILE",
+    },
+    Row {
+        operation: Operation::MoveDescriptor,
+        errno: EMFILE,
+        kind: ErrorKind::DescriptorOutOfLimits,
+        help: "close descriptors, or raise the limit on open files",
+        source: "fd_dup (sys/kern/kern_descrip.c)",
     },
     Row {
         operation: Operation::Enable,

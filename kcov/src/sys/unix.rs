@@ -2,7 +2,7 @@
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 use std::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -17,6 +17,11 @@ pub(crate) fn raw(errno: Errno) -> i32 {
 
 pub(crate) fn open(path: &Path) -> Result<Device, i32> {
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(raw)
+}
+
+/// The same open file under the first free number from `least` on, close-on-exec.
+pub(crate) fn move_up(device: Device, least: i32) -> Result<Device, i32> {
+    rustix::io::fcntl_dupfd_cloexec(&device, least).map_err(raw)
 }
 
 /// Makes a system call that has no effect and that an instrumented kernel cannot miss, for probing.
@@ -35,6 +40,8 @@ impl AsFd for crate::Device {
 pub(crate) struct Mapping {
     address: NonNull<c_void>,
     bytes: usize,
+    /// Bytes on each side that nobody may access.
+    guard: usize,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and this type only hands out its
@@ -46,12 +53,39 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps the first `bytes` bytes of the device, shared: a private mapping of a kcov buffer
     /// stops showing what the kernel writes once user space has stored to it.
-    pub(crate) fn new(device: &Device, bytes: usize) -> Result<Mapping, i32> {
+    pub(crate) fn new(device: &Device, bytes: usize, guard_pages: usize) -> Result<Mapping, i32> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
-        let address = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, device, 0) };
-        let address = address.map_err(raw)?;
-        Ok(Mapping { address: NonNull::new(address).expect("mmap never returns null"), bytes })
+        if guard_pages == 0 {
+            // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
+            let address = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, device, 0) };
+            let address = address.map_err(raw)?;
+            let address = NonNull::new(address).expect("mmap never returns null");
+            return Ok(Mapping { address, bytes, guard: 0 });
+        }
+        let guard = guard_pages.saturating_mul(page_size());
+        let all = guard.saturating_mul(2).saturating_add(bytes);
+        // SAFETY: as above.
+        let start =
+            unsafe { mmap_anonymous(null_mut(), all, ProtFlags::empty(), MapFlags::PRIVATE) };
+        let start = start.map_err(raw)?;
+        // SAFETY: `guard + bytes` is less than what was just mapped.
+        let place = unsafe { start.byte_add(guard) };
+        // From here on dropping it unmaps everything.
+        let address = NonNull::new(place).expect("mmap never returns null");
+        let mapping = Mapping { address, bytes, guard };
+        // SAFETY: what `MAP_FIXED` replaces are pages in the middle of those just mapped, which
+        // nobody knows of yet.
+        unsafe { mmap(place, bytes, prot, MapFlags::SHARED | MapFlags::FIXED, device, 0) }
+            .map_err(raw)?;
+        Ok(mapping)
+    }
+
+    /// Lets the process write to the buffer, or only read it.
+    pub(crate) fn set_writable(&self, writable: bool) -> Result<(), i32> {
+        let mut flags = MprotectFlags::READ;
+        flags.set(MprotectFlags::WRITE, writable);
+        // SAFETY: these are the pages of the buffer, whose protection is nobody else's business.
+        unsafe { mprotect(self.address.as_ptr(), self.bytes, flags) }.map_err(raw)
     }
 
     /// Where the buffer starts; page-aligned, and valid for as long as `self` lives.
@@ -62,9 +96,10 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        let start = self.address.as_ptr().wrapping_byte_sub(self.guard);
         // SAFETY: `new` mapped exactly this range, nothing else unmaps it, and every view of it
         // borrows the device that owns `self`. The result is ignored: a failure leaves the
         // mapping in place, which is harmless.
-        let _ = unsafe { munmap(self.address.as_ptr(), self.bytes) };
+        let _ = unsafe { munmap(start, self.bytes + 2 * self.guard) };
     }
 }

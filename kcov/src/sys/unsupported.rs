@@ -28,8 +28,12 @@ pub(crate) enum Device {}
 pub(crate) enum Mapping {}
 
 impl Mapping {
-    pub(crate) fn new(device: &Device, _: usize) -> Result<Mapping, i32> {
+    pub(crate) fn new(device: &Device, _: usize, _: usize) -> Result<Mapping, i32> {
         match *device {}
+    }
+
+    pub(crate) fn set_writable(&self, _: bool) -> Result<(), i32> {
+        match *self {}
     }
 
     pub(crate) fn address(&self) -> NonNull<u64> {
@@ -47,6 +51,10 @@ pub(crate) fn limits(_: Width) -> (u64, u64) {
 
 pub(crate) fn open(_: &Path) -> Result<Device, i32> {
     Err(NOT_SUPPORTED)
+}
+
+pub(crate) fn move_up(device: Device, _: i32) -> Result<Device, i32> {
+    match device {}
 }
 
 pub(crate) fn set_size(device: &Device, _: Width, _: u64) -> Result<(), i32> {

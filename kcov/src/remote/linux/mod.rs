@@ -73,8 +73,12 @@ impl<'d, M: Mode> RemoteSession<'d, M> {
         mode: M,
         remote: &Remote,
     ) -> Result<RemoteSession<'d, M>, Error> {
+        device.unprotect()?;
         device.reset(mode);
-        device.request_enable_remote(mode.any(), remote)?;
+        if let Err(error) = device.request_enable_remote(mode.any(), remote) {
+            device.protect()?;
+            return Err(error);
+        }
         Ok(RemoteSession { device, mode, this_thread: PhantomData })
     }
 
@@ -118,6 +122,7 @@ impl<'d, M: Mode> RemoteSession<'d, M> {
         session.device.request_disable()?;
         // Unlike in a local session, nothing of the request is recorded, and no section is
         // appended after it.
+        session.device.protect()?;
         Ok(Trace::freeze(session.device.buffer(), session.mode))
     }
 }
@@ -125,7 +130,7 @@ impl<'d, M: Mode> RemoteSession<'d, M> {
 impl<M: Mode> Drop for RemoteSession<'_, M> {
     fn drop(&mut self) {
         // Nobody is left to tell of a failure: the thread did not own the device any more.
-        let _ = self.device.request_disable();
+        let _ = self.device.request_disable().and_then(|()| self.device.protect());
     }
 }
 

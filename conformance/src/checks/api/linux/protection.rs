@@ -1,0 +1,124 @@
+//! What keeps a target from breaking its instrument. Whether memory may be accessed is asked of the
+//! kernel, which refuses a pipe's bytes with `EFAULT` instead of sending a signal.
+
+use crate::check::{Context, checks};
+use crate::checks::api::{enable, kind};
+use crate::raw::{call, child};
+use kcov::mode::TracePc;
+use kcov::{BufferSize, Device, ErrorKind};
+use std::fs;
+use std::os::fd::{AsFd, AsRawFd};
+
+checks! {
+    guard_pages_cannot_be_accessed,
+    descriptor_is_moved_up_and_closed_on_exec,
+    descriptor_beyond_the_limit_is_refused,
+    write_protected_between_sessions,
+    write_protected_and_forked,
+}
+
+const PAGE: usize = 4096;
+const WORDS: usize = 1024;
+
+fn builder(cx: &Context) -> kcov::Builder {
+    Device::builder().path(cx.device()).size(BufferSize::words(WORDS as u64))
+}
+
+/// Where the process has a buffer of kcov mapped; there is one.
+fn buffer() -> (usize, usize) {
+    let maps = fs::read_to_string("/proc/self/maps").expect("the process's mappings");
+    let mut of_kcov = maps.lines().filter(|line| line.ends_with("/kcov"));
+    let line = of_kcov.next().expect("a mapping of kcov");
+    assert!(of_kcov.next().is_none(), "one mapping of kcov:\n{maps}");
+    let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+    let (start, end) = range.expect("the range of a mapping");
+    let number = |hex| usize::from_str_radix(hex, 16).expect("an address");
+    (number(start), number(end))
+}
+
+/// Whether the byte at an address may be read, and whether it may be written.
+fn access(address: usize) -> (bool, bool) {
+    let (out, into) = nix::unistd::pipe().expect("a pipe");
+    // SAFETY: the kernel reads one byte at the address, or refuses to.
+    let read = unsafe { libc::write(into.as_raw_fd(), address as *const _, 1) } == 1;
+    if !read {
+        nix::unistd::write(&into, &[0]).expect("room in the pipe");
+    }
+    // SAFETY: the kernel writes one byte at the address, the one that it has read there, or refuses
+    // to. Nobody else writes to the memory meanwhile: it is of no session.
+    let written = unsafe { libc::read(out.as_raw_fd(), address as *mut _, 1) } == 1;
+    (read, written)
+}
+
+fn guard_pages_cannot_be_accessed(cx: &Context) {
+    let mut device = builder(cx).guard_pages(2).open().expect("it opens");
+    let (start, end) = buffer();
+    assert_eq!(end - start, WORDS * 8);
+    for guard in [start - 1, start - 2 * PAGE, end, end + 2 * PAGE - 1] {
+        assert_eq!(access(guard), (false, false), "{guard:#x} of {start:#x}-{end:#x}");
+    }
+    assert_eq!((access(start), access(end - 1)), ((true, true), (true, true)));
+    let session = enable(&mut device);
+    call();
+    assert!(!session.disable().expect("disabled").is_empty());
+    drop(device);
+    let maps = fs::read_to_string("/proc/self/maps").expect("the process's mappings");
+    let left = |line: &&str| line.starts_with(&format!("{:08x}-", start - 2 * PAGE));
+    assert_eq!(maps.lines().find(left), None, "the guards are gone with the device");
+}
+
+fn descriptor_is_moved_up_and_closed_on_exec(cx: &Context) {
+    let mut device = builder(cx).least_descriptor(200).open().expect("it opens");
+    let other = builder(cx).least_descriptor(200).open().expect("another one opens");
+    assert_eq!((device.as_fd().as_raw_fd(), other.as_fd().as_raw_fd()), (200, 201));
+    let flags = nix::fcntl::fcntl(&device, nix::fcntl::FcntlArg::F_GETFD).expect("its flags");
+    assert_eq!(flags, libc::FD_CLOEXEC);
+    let of_kcov = fs::read_dir("/proc/self/fd").expect("the descriptors").filter(|entry| {
+        let path = entry.as_ref().expect("a descriptor").path();
+        fs::read_link(path).is_ok_and(|target| target.ends_with("kcov"))
+    });
+    assert_eq!(of_kcov.count(), 2, "none stays behind");
+    let session = enable(&mut device);
+    call();
+    assert!(!session.disable().expect("disabled").is_empty());
+}
+
+fn descriptor_beyond_the_limit_is_refused(cx: &Context) {
+    let refused = builder(cx).least_descriptor(i32::MAX).open();
+    assert_eq!(kind(refused), ErrorKind::DescriptorOutOfLimits);
+}
+
+fn write_protected_between_sessions(cx: &Context) {
+    let mut device = builder(cx).write_protected().open().expect("it opens");
+    let (start, end) = buffer();
+    let is_read_only =
+        || assert_eq!((access(start), access(end - 1)), ((true, false), (true, false)));
+    is_read_only();
+    for _ in 0..2 {
+        let mut session = enable(&mut device);
+        session.reset();
+        call();
+        let trace = session.disable().expect("disabled");
+        assert!(!trace.is_empty() && !trace.is_truncated());
+        is_read_only();
+    }
+    drop(enable(&mut device));
+    is_read_only();
+}
+
+fn write_protected_and_forked(cx: &Context) {
+    let mut device = builder(cx).write_protected().open().expect("it opens");
+    let (start, _) = buffer();
+    let mut server = device.fork_server(TracePc);
+    for _ in 0..2 {
+        server.reset();
+        assert_eq!((access(start), server.trace().len()), ((true, false), 0));
+        let count = child(|| {
+            let session = server.enable().expect("enabled in the child");
+            call();
+            session.disable().expect("disabled").len()
+        });
+        assert_eq!((access(start), server.trace().len()), ((true, false), count));
+        assert!(count > 0);
+    }
+}

@@ -1,0 +1,94 @@
+//! Addresses outside of the ranges: a bounded table that says when it is full.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// What came of an insertion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inserted {
+    Known,
+    New,
+    /// New, and there was no room to remember it.
+    Full,
+}
+
+/// An exact set of numbers with room for a fixed number of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Fallback {
+    /// A power of two of slots, at most half of them taken; 0 is a free one.
+    slots: Vec<u64>,
+    has_zero: bool,
+    len: usize,
+    capacity: usize,
+}
+
+impl Fallback {
+    pub(crate) fn new(capacity: usize) -> Fallback {
+        let slots = capacity.saturating_mul(2).max(2).next_power_of_two();
+        Fallback { slots: vec![0; slots], has_zero: false, len: 0, capacity }
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.len() * size_of::<u64>()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.slots.fill(0);
+        (self.has_zero, self.len) = (false, 0);
+    }
+
+    /// The slot that holds the number, or the free one where it would go.
+    #[inline]
+    fn slot(&self, number: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = first_slot(number, self.slots.len());
+        // Half of the slots are free, so the loop ends.
+        while self.slots[at] != 0 && self.slots[at] != number {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, number: u64) -> bool {
+        if number == 0 { self.has_zero } else { self.slots[self.slot(number)] == number }
+    }
+
+    pub(crate) fn insert(&mut self, number: u64) -> Inserted {
+        if self.contains(number) {
+            return Inserted::Known;
+        }
+        if self.len == self.capacity {
+            return Inserted::Full;
+        }
+        if number == 0 {
+            self.has_zero = true;
+        } else {
+            let slot = self.slot(number);
+            self.slots[slot] = number;
+        }
+        self.len += 1;
+        Inserted::New
+    }
+
+    /// The numbers, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        let zero = self.has_zero.then_some(0);
+        zero.into_iter().chain(self.slots.iter().copied().filter(|slot| *slot != 0))
+    }
+}
+
+/// Where to look first for a number in a power of two of slots, two at least.
+#[inline]
+pub(crate) fn first_slot(number: u64, slots: usize) -> usize {
+    // Fibonacci hashing: the high bits of a product with 2^64 / phi.
+    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - slots.trailing_zeros())) as usize
+}

@@ -1,0 +1,168 @@
+//! Two bits for each 16 bytes of text, exact all the same: for text that is too large for a bit a
+//! byte.
+//!
+//! Compilers put an instrumented block into some ninety bytes of a large kernel, so most bits of a
+//! flat map are never set. Here the 512 bytes of a cell have one word, which lists the offsets that
+//! were seen, nine bits each, up to seven. A cell that has more is crowded: its word then is the
+//! number of a line with a bit for each byte.
+
+use super::flat::Bits;
+use super::ranges::CELL;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Offsets that a word can list.
+const FIELDS: u32 = 7;
+/// Bits of an offset within a cell.
+const WIDTH: u32 = CELL.trailing_zeros();
+/// The lowest bit of each field.
+const LOW: u64 = spread(1);
+/// The highest bit of each field.
+const HIGH: u64 = LOW << (WIDTH - 1);
+/// Marks a word that lists offsets. Without it the word is the number of a line, 0 for an empty
+/// cell.
+const LISTS: u64 = 1 << 63;
+
+const _: () = assert!(FIELDS * WIDTH == 63);
+
+/// A number of nine bits in all fields.
+#[inline(always)]
+const fn spread(within: u64) -> u64 {
+    // In two steps, because 32-bit factors are what vector units multiply.
+    let four = within * (1 | 1 << WIDTH | 1 << (2 * WIDTH) | 1 << (3 * WIDTH));
+    (four | four << (4 * WIDTH)) & !LISTS
+}
+
+/// Whether a word does not list an offset, or lists none at all.
+#[inline(always)]
+const fn misses(word: u64, within: u64) -> bool {
+    // A listed offset is a field that the exclusive or makes 0; the borrow of the subtraction
+    // shows whether there is such a field, though not always which one it is.
+    let fields = word ^ (spread(within) | LISTS);
+    let zeros = fields.wrapping_sub(LOW) & !fields & HIGH;
+    zeros == 0 || fields & LISTS != 0
+}
+
+#[inline]
+const fn field(word: u64, index: u32) -> u64 {
+    word >> (index * WIDTH) & (CELL - 1)
+}
+
+/// The map of text of whole cells.
+#[derive(Clone, Debug)]
+pub(crate) struct Packed {
+    /// Invariants: a word for each cell; one without [`LISTS`] is less than `lines.len()`. A word
+    /// that lists repeats its first offset in the fields that are free.
+    words: Vec<u64>,
+    /// The lines of crowded cells. The first one is of all empty cells and stays empty.
+    lines: Vec<Bits>,
+}
+
+impl Packed {
+    pub(crate) fn new(bytes: u64) -> Packed {
+        Packed { words: vec![0; (bytes / CELL) as usize], lines: vec![Bits::default()] }
+    }
+
+    /// Bytes of the words, and of the lines of crowded cells.
+    pub(crate) fn bytes(&self) -> (usize, usize) {
+        (size_of_val(self.words.as_slice()), size_of_val(self.lines.as_slice()))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.words.fill(0);
+        self.lines.truncate(1);
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, offset: u32) -> bool {
+        let word = self.words[offset as usize / CELL as usize];
+        if word & LISTS != 0 {
+            !misses(word, u64::from(offset) % CELL)
+        } else {
+            self.lines[word as usize][offset as usize % CELL as usize / 64] >> (offset % 64) & 1
+                != 0
+        }
+    }
+
+    /// Whether it was new. Allocates where a cell becomes crowded.
+    pub(crate) fn insert(&mut self, offset: u32) -> bool {
+        let word = &mut self.words[offset as usize / CELL as usize];
+        let within = u64::from(offset) % CELL;
+        if *word == 0 {
+            *word = spread(within) | LISTS;
+            return true;
+        }
+        if *word & LISTS == 0 {
+            return set(&mut self.lines[*word as usize], within);
+        }
+        if !misses(*word, within) {
+            return false;
+        }
+        let first = field(*word, 0);
+        match (1..FIELDS).find(|&index| field(*word, index) == first) {
+            Some(free) => *word ^= (first ^ within) << (free * WIDTH),
+            None => {
+                let mut line = listed(*word);
+                set(&mut line, within);
+                *word = self.lines.len() as u64;
+                self.lines.push(line);
+            }
+        }
+        true
+    }
+
+    pub(crate) fn cell(&self, cell: usize) -> Bits {
+        let word = self.words[cell];
+        if word & LISTS != 0 { listed(word) } else { self.lines[word as usize] }
+    }
+
+    /// Adds a cell's bits; the number of new ones.
+    pub(crate) fn merge_cell(&mut self, cell: usize, bits: &Bits) -> usize {
+        let mut new = 0;
+        for (index, bits) in bits.iter().enumerate() {
+            let mut left = *bits;
+            while left != 0 {
+                let within = index * 64 + left.trailing_zeros() as usize;
+                new += usize::from(self.insert((cell * CELL as usize + within) as u32));
+                left &= left - 1;
+            }
+        }
+        new
+    }
+
+    /// [`contains`](Self::contains) without the checks of bounds.
+    ///
+    /// # Safety
+    ///
+    /// The offset is less than the bytes of text.
+    #[inline(always)]
+    pub(crate) unsafe fn contains_at(&self, offset: u32) -> bool {
+        let within = offset as usize % CELL as usize;
+        // SAFETY: there is a word for each cell of text, and the offset is within it, by the
+        // caller's duty.
+        let word = unsafe { *self.words.get_unchecked(offset as usize / CELL as usize) };
+        if word & LISTS != 0 {
+            return !misses(word, within as u64);
+        }
+        // SAFETY: a word that does not list is the number of a line, by the invariant.
+        let line = unsafe { self.lines.get_unchecked(word as usize) };
+        line[within / 64] >> (offset % 64) & 1 != 0
+    }
+}
+
+/// The bits of the offsets that a word lists.
+fn listed(word: u64) -> Bits {
+    let mut bits = Bits::default();
+    for index in 0..FIELDS {
+        set(&mut bits, field(word, index));
+    }
+    bits
+}
+
+/// Sets the bit of an offset within a cell; whether it was not set.
+fn set(bits: &mut Bits, within: u64) -> bool {
+    let (word, bit) = (&mut bits[within as usize / 64], 1 << (within % 64));
+    let new = *word & bit == 0;
+    *word |= bit;
+    new
+}
