@@ -109,7 +109,8 @@ impl Session {
             Some(source) => source.clone(),
             None => Source::of(target, &self.cache, self.choices.refresh)?,
         };
-        Kernel::built(target, &source, &self.targets.base, &self.cache, self.choices.jobs)
+        let Choices { refresh, jobs, .. } = self.choices;
+        Kernel::built(target, &source, &self.targets.base, &self.cache, refresh, jobs)
     }
 
     /// Gets all that booting the target needs.
