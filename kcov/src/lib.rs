@@ -54,6 +54,7 @@ mod device;
 mod error;
 pub mod mode;
 mod pc;
+pub mod proposed;
 mod record;
 pub mod remote;
 mod session;

@@ -47,9 +47,14 @@ impl Mapping {
     /// Maps the first `bytes` bytes of the device, shared: a private mapping of a kcov buffer
     /// stops showing what the kernel writes once user space has stored to it.
     pub(crate) fn new(device: &Device, bytes: usize) -> Result<Mapping, i32> {
+        Mapping::at(device, bytes, 0)
+    }
+
+    /// Maps what follows `offset` bytes.
+    pub(crate) fn at(device: &Device, bytes: usize, offset: u64) -> Result<Mapping, i32> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
-        let address = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, device, 0) };
+        let address = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, device, offset) };
         let address = address.map_err(raw)?;
         Ok(Mapping { address: NonNull::new(address).expect("mmap never returns null"), bytes })
     }
