@@ -1,5 +1,6 @@
 //! Checks of the safe crate that only say something on Linux.
 
+mod proposed;
 mod remote;
 mod session;
 mod status;
@@ -7,4 +8,5 @@ mod status;
 use crate::check::Check;
 
 /// The checks, by topic.
-pub const CHECKS: &[&[Check]] = &[session::CHECKS, remote::CHECKS, status::CHECKS];
+pub const CHECKS: &[&[Check]] =
+    &[session::CHECKS, remote::CHECKS, status::CHECKS, proposed::CHECKS];
