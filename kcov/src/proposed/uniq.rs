@@ -244,9 +244,14 @@ pub struct EdgeSession<'d> {
 impl<'d> EdgeSession<'d> {
     fn enable(device: &'d EdgeDevice, mode: u32) -> Result<EdgeSession<'d>, Error> {
         // What another session has left is not this one's, also in a buffer that it does not fill.
-        device.device.reset(TracePc);
-        device.device.request_enable_number(mode)?;
+        // And the first store to a buffer may cost a page fault, which would be recorded.
         let mut session = EdgeSession { device, this_thread: PhantomData };
+        session.reset();
+        if let Err(error) = device.device.request_enable_number(mode) {
+            // There is nothing to end.
+            mem::forget(session);
+            return Err(error);
+        }
         session.reset();
         Ok(session)
     }

@@ -47,13 +47,6 @@ fn probing_finds_what_the_kernel_has(cx: &Context) {
         }
     };
     let found = proposals(cx);
-    println!(
-        "# observed: {}",
-        match found.to_string() {
-            none if none.is_empty() => "none".into(),
-            some => some,
-        }
-    );
     let extended = presence(Feature::TracePcExt, Some(Feature::TracePcExtNotBuilt));
     assert_eq!(found.extended_records(), extended);
     assert_eq!(found.unique_modes(), presence(Feature::UniqModes, None));
