@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::cli::{AccelChoice, BuildOptions, Cli, Command, General, GuestOptions, TestOptions};
 use crate::error::{Error, Result, STATUS_PASSED, Unavailable};
 use crate::guest::Accel;
-use crate::kernel::Kernel;
+use crate::kernel::{Compiler, Kernel};
 use crate::netbsd::Libraries;
 use crate::programs::Programs;
 use crate::session::{Choices, Session};
@@ -166,7 +166,9 @@ fn list(general: &General) -> Result<u8> {
             None => format!("{} ({})", target.package, target.suite),
         };
         let built = known.is_some_and(|package| {
-            let kernel = Kernel::cached(target, &Source::Package(package), &targets.base, &cache);
+            let source = Source::Package(package);
+            let Ok(Some(compiler)) = Compiler::last_known(target, &cache) else { return false };
+            let kernel = Kernel::cached(target, &source, &compiler, &targets.base, &cache);
             matches!(kernel, Ok(Some(_)))
         });
         let name = if target.default { format!("{}*", target.name) } else { target.name.clone() };

@@ -6,7 +6,7 @@ use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::guest::{self, Accel, Expect, Finished, Limits, Listener, Machine};
 use crate::host::{self, Need};
 use crate::image::{self, GuestFile, Image};
-use crate::kernel::Kernel;
+use crate::kernel::{Compiler, Kernel};
 use crate::netbsd::{self, Libraries};
 use crate::programs::Programs;
 use crate::source::{Package, Source};
@@ -121,8 +121,10 @@ impl Session {
         }
         if self.choices.settled && self.choices.source.is_none() && host::has_compiler() {
             let known = Package::last_known(&target.package, &target.suite, &self.cache);
-            if let Some(source) = known.map(Source::Package) {
-                let built = Kernel::cached(target, &source, &self.targets.base, &self.cache)?;
+            let compiler = Compiler::last_known(target, &self.cache)?;
+            if let (Some(source), Some(compiler)) = (known.map(Source::Package), compiler) {
+                let base = &self.targets.base;
+                let built = Kernel::cached(target, &source, &compiler, base, &self.cache)?;
                 if let Some(kernel) = built {
                     return Ok(kernel);
                 }
@@ -132,7 +134,8 @@ impl Session {
             Some(source) => source.clone(),
             None => Source::of(target, &self.cache, self.choices.refresh)?,
         };
-        Kernel::built(target, &source, &self.targets.base, &self.cache, self.choices.jobs)
+        let Choices { refresh, jobs, .. } = self.choices;
+        Kernel::built(target, &source, &self.targets.base, &self.cache, refresh, jobs)
     }
 
     /// Gets all that booting the target needs.

@@ -33,6 +33,13 @@ pub struct Target {
     /// Patches, below `patches/`, applied in order.
     #[serde(default)]
     pub patches: Vec<String>,
+    /// The compiler, if not the machine's `gcc`: a program, or the package of
+    /// the same name.
+    #[serde(default)]
+    pub compiler: String,
+    /// The suite to look for the compiler's package in.
+    #[serde(default)]
+    pub compiler_suite: String,
     /// What the release string has to begin with.
     #[serde(default)]
     pub release: String,
@@ -146,7 +153,16 @@ impl Target {
             return Err("key `name`: must be letters, digits, `-`, `.` and `_`".into());
         }
         self.validate_origin()?;
-        let own = [("package", &self.package), ("suite", &self.suite), ("release", &self.release)];
+        if self.compiler.is_empty() != self.compiler_suite.is_empty() {
+            return Err("keys `compiler` and `compiler-suite`: one without the other".into());
+        }
+        let own = [
+            ("package", &self.package),
+            ("suite", &self.suite),
+            ("compiler", &self.compiler),
+            ("compiler-suite", &self.compiler_suite),
+            ("release", &self.release),
+        ];
         let own = own.into_iter().filter(|(_, text)| !text.is_empty());
         let releases = self.abi.values().map(|abi| ("release", &abi.release));
         for (key, text) in own.chain(releases) {

@@ -81,6 +81,32 @@ fn a_tree_that_was_built_in() {
 }
 
 #[test]
+fn a_patch_that_does_not_apply() {
+    let vm = Vm::new();
+    let write = |name: &str, text: &str| {
+        let path = vm.path().join(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("directories");
+        fs::write(&path, text).expect("a file");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    write("tree/Kbuild", "one\n");
+    write("configs/c", "");
+    let patch = write("patches/p", "--- a/Kbuild\n+++ b/Kbuild\n@@ -1 +1 @@\n-two\n+three\n");
+    let targets = write(
+        "targets.toml",
+        "[[target]]\nname = 'a'\nkind = 'uml'\npackage = 'p'\nsuite = 's'\nconfig = ['c']\n\
+         patches = ['p']\nrelease = '7.'\nmemory = 1\nboot-limit = 1\nprogram-limit = 1\n\
+         default = true\n",
+    );
+    let tree = vm.path().join("tree");
+    let tree = tree.to_str().expect("UTF-8");
+    let (status, stdout, stderr) = vm.run(&["build", "--targets", &targets, "--source", tree]);
+    assert_eq!((status, stdout.as_str()), (Some(69), ""), "{stderr}");
+    assert!(stderr.contains(&format!("{patch} does not apply: ")), "{stderr}");
+    assert_eq!(fs::read_to_string(vm.path().join("tree/Kbuild")).expect("a file"), "one\n");
+}
+
+#[test]
 fn an_unusable_cache() {
     let vm = Vm::new();
     let file = vm.path().join("file");

@@ -14,6 +14,8 @@ pub enum Authority {
     Header,
     /// The code of the driver or of what lies around it.
     Driver,
+    /// A message that proposes what no released kernel has.
+    Message,
     /// The documentation of the safe crate.
     Crate,
 }
@@ -42,7 +44,7 @@ pub struct Claim {
     pub text: String,
     /// Who makes it.
     pub authority: Authority,
-    /// The file, in the system's source tree.
+    /// The file, in the system's source tree; for a message its subject.
     pub source: String,
     /// Heading of the document, or function of the driver.
     pub section: String,
@@ -102,6 +104,9 @@ fn errno_by_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Errno>, D:
 pub const FILES: &[(&str, &str)] = &[
     ("linux-document.toml", include_str!("../claims/linux-document.toml")),
     ("linux-driver.toml", include_str!("../claims/linux-driver.toml")),
+    ("linux-proposed-ext.toml", include_str!("../claims/linux-proposed-ext.toml")),
+    ("linux-proposed-uniq.toml", include_str!("../claims/linux-proposed-uniq.toml")),
+    ("linux-proposed-unique.toml", include_str!("../claims/linux-proposed-unique.toml")),
     ("netbsd-document.toml", include_str!("../claims/netbsd-document.toml")),
     ("netbsd-driver.toml", include_str!("../claims/netbsd-driver.toml")),
     ("api.toml", include_str!("../claims/api.toml")),

@@ -52,6 +52,18 @@ features! {
     /// The addresses that the kernel's code was linked for can be found out from what
     /// `/proc/kallsyms` shows.
     TextAddresses = "text-addresses";
+    /// Proposed: a mode whose records say whether a function is entered or left.
+    TracePcExt = "trace-pc-ext";
+    /// Its code is there, and its option is off.
+    TracePcExtNotBuilt = "trace-pc-ext-not-built";
+    /// Proposed: modes that record each program counter, edge or comparison once.
+    UniqModes = "uniq-modes";
+    /// Proposed: a request that enables with a bitmap, so that each program counter comes once.
+    UniqueEnable = "unique-enable";
+    /// Its code is there, and its option is off.
+    UniqueEnableNotBuilt = "unique-enable-not-built";
+    /// Proposed: a request that empties the trace.
+    ResetTrace = "reset-trace";
     /// The interface is that of NetBSD 9: no remote coverage.
     NetBsd9 = "netbsd-9";
     /// The interface is that of NetBSD 10: a descriptor can be attached to a source.

@@ -26,8 +26,7 @@ impl Side {
 
     /// The claims that the system makes, not the crate.
     fn own(&self) -> Vec<&Claim> {
-        let mut own: Vec<&Claim> =
-            self.claims.iter().filter(|claim| claim.authority != Authority::Crate).collect();
+        let mut own: Vec<&Claim> = self.claims.iter().filter(|claim| is_of_system(claim)).collect();
         own.sort_by(|a, b| a.id.cmp(&b.id));
         own
     }
@@ -91,7 +90,7 @@ fn render(linux: &Side, netbsd: &Side) -> String {
     page.push_str("| Claim | Linux | NetBSD |\n|---|---|---|\n");
     for ours in linux.own() {
         let theirs = netbsd.claims.get(&ours.id);
-        if let Some(theirs) = theirs.filter(|claim| claim.authority != Authority::Crate) {
+        if let Some(theirs) = theirs.filter(|claim| is_of_system(claim)) {
             let (id, ours, theirs) = (&ours.id, linux.cell(ours), netbsd.cell(theirs));
             let theirs = if theirs == ours { "the same" } else { &theirs };
             writeln!(page, "| [`{id}`](../linux.md#{id}) | {ours} | {theirs} |").expect(WRITING);
@@ -116,6 +115,11 @@ const WRITING: &str = "writing to a string cannot fail";
 
 fn plain(text: &str) -> String {
     text.replace('|', "\\|")
+}
+
+/// Whether it is the system that claims it: not the crate, and not who proposes something.
+fn is_of_system(claim: &Claim) -> bool {
+    !matches!(claim.authority, Authority::Message | Authority::Crate)
 }
 
 #[cfg(test)]

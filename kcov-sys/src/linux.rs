@@ -4,6 +4,8 @@
 //! Words: the buffer is an array of the *kernel's* `unsigned long`, which is 8 bytes under a
 //! 64-bit kernel also for a 32-bit program. In comparison mode all words are 64 bits everywhere.
 
+pub mod proposed;
+
 use crate::ioc::Encoding;
 use core::mem::{align_of, offset_of, size_of};
 

@@ -3,9 +3,12 @@
 
 macro_rules! symbols {
     ($module:ident: $($name:ident),* $(,)?) => {
+        symbols! { $module($module): $($name),* }
+    };
+    ($module:ident($($path:ident)::+): $($name:ident),* $(,)?) => {
         mod $module {
             #[allow(unused_imports, reason = "importing is the test")]
-            use kcov_sys::$module::{$($name),*};
+            use kcov_sys::$($path)::+::{$($name),*};
             pub const NAMES: &[&str] = &[$(stringify!($name)),*];
         }
     };
@@ -14,6 +17,7 @@ macro_rules! symbols {
 symbols! { ioc: Encoding }
 
 symbols! { linux:
+    proposed,
     kcov_remote_arg,
     KCOV_REMOTE_MAX_HANDLES,
     KCOV_INIT_TRACE,
@@ -37,6 +41,22 @@ symbols! { linux:
     ENOTSUPP,
     KCOV_INIT_TRACE32,
     KCOV_INIT_TRACE64,
+    Requests,
+}
+
+symbols! { linux_proposed(linux::proposed):
+    KCOV_TRACE_PC_EXT,
+    KCOV_RECORD_IP_MASK,
+    KCOV_RECORDFLAG_TYPEMASK,
+    KCOV_RECORDFLAG_TYPE_NORMAL,
+    KCOV_RECORDFLAG_TYPE_ENTRY,
+    KCOV_RECORDFLAG_TYPE_EXIT,
+    KCOV_TRACE_UNIQ_PC,
+    KCOV_TRACE_UNIQ_EDGE,
+    KCOV_TRACE_UNIQ_CMP,
+    kcov_uniq_edge,
+    KCOV_UNIQUE_ENABLE,
+    KCOV_RESET_TRACE,
     Requests,
 }
 
@@ -84,6 +104,12 @@ fn ioc_symbols_are_listed() {
 #[test]
 fn linux_symbols_are_listed() {
     assert_eq!(public_items(include_str!("../src/linux.rs")), linux::NAMES);
+}
+
+#[test]
+fn proposed_symbols_are_listed() {
+    let source = include_str!("../src/linux/proposed.rs");
+    assert_eq!(public_items(source), linux_proposed::NAMES);
 }
 
 #[test]

@@ -83,6 +83,39 @@ impl<'b> Buffer<'b> {
         unsafe { AtomicU64::from_ptr(word) }.load(Ordering::Relaxed)
     }
 
+    /// The words of 64 bits, from the first one on.
+    #[cfg(feature = "std")]
+    pub(crate) fn words64(self) -> impl Iterator<Item = u64> + use<'b> {
+        // SAFETY: `index * 8 + 8` is at most the number of bytes.
+        (0..self.bytes / 8).map(move |index| unsafe { self.load64(index) })
+    }
+
+    /// Stores 0 to the first words of 64 bits, as many as there are at most.
+    #[cfg(feature = "std")]
+    pub(crate) fn clear(self, words: usize) {
+        for index in 0..words.min(self.bytes / 8) {
+            // SAFETY: within the buffer, by the bound.
+            let word = unsafe { self.start.as_ptr().add(index) };
+            // SAFETY: aligned, valid and atomically accessed, by the invariant.
+            unsafe { AtomicU64::from_ptr(word) }.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// The part behind that many words, of a kernel whose words have 64 bits. `None` for others, and
+    /// if there is nothing behind them.
+    #[cfg(feature = "std")]
+    pub(crate) fn behind(self, words: usize) -> Option<Buffer<'b>> {
+        let before = words.checked_mul(8).filter(|before| *before < self.bytes / 8 * 8)?;
+        if self.width() != Width::W64 {
+            return None;
+        }
+        // SAFETY: at least 8 bytes of the buffer are behind these.
+        let start = unsafe { self.start.add(words) };
+        // A whole number of words behind an aligned address is aligned, and the rest of the
+        // invariant holds for a part as for the whole.
+        Some(Buffer { start, bytes: self.bytes - before, ..self })
+    }
+
     /// Loads the 32 bits at `index * 4` bytes.
     ///
     /// # Safety
@@ -263,6 +296,24 @@ mod tests {
         let words = [pair(9, 0xc010_0000)];
         narrow(&words).set_count(Width::W32, 1);
         assert_eq!(words[0].load(Ordering::Relaxed), pair(1, 0xc010_0000).into_inner());
+    }
+
+    #[test]
+    fn a_part_is_a_buffer_of_its_own() {
+        let words = [9, 9, 1, 7, 8].map(AtomicU64::new);
+        let whole = Buffer::from_words(&words);
+        let trace = Trace::freeze(whole.behind(2).unwrap(), TracePc);
+        assert_eq!((trace.len(), trace.capacity()), (1, 2));
+        assert_eq!(trace.get(0), Some(Pc::new(7)));
+        whole.clear(2);
+        assert_eq!(whole.words64().collect::<Vec<_>>(), [0, 0, 1, 7, 8]);
+        whole.clear(usize::MAX);
+        assert!(whole.words64().all(|word| word == 0));
+        assert!(whole.behind(4).is_some());
+        for words in [5, usize::MAX / 8, usize::MAX] {
+            assert!(whole.behind(words).is_none(), "{words}");
+        }
+        assert!(narrow(&words).behind(1).is_none());
     }
 
     #[test]

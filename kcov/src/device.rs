@@ -248,6 +248,17 @@ impl Device {
     pub(crate) fn request_enable(&self, mode: AnyMode) -> Result<(), Error> {
         let number = sys::number(mode)
             .ok_or_else(|| Error::new(Operation::Enable, ErrorKind::ModeNotSupported))?;
+        self.request_enable_number(number)
+    }
+
+    pub(crate) fn request_enable_unique(&self, bitmap_words: usize) -> Result<(), Error> {
+        sys::enable_unique(&self.file, bitmap_words)
+            .map_err(|errno| Error::from_errno(Operation::EnableUnique, errno))?;
+        self.mark_enabled();
+        Ok(())
+    }
+
+    pub(crate) fn request_enable_number(&self, number: u32) -> Result<(), Error> {
         self.end_attachment();
         sys::enable(&self.file, number)
             .map_err(|errno| Error::from_errno(Operation::Enable, errno))?;

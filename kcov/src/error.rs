@@ -35,6 +35,10 @@ pub enum Operation {
     Protect,
     /// `KCOV_ENABLE` on Linux, `KCOV_IOC_ENABLE` on NetBSD
     Enable,
+    /// `KCOV_UNIQUE_ENABLE`, which is proposed for Linux
+    EnableUnique,
+    /// `KCOV_RESET_TRACE`, which is proposed for Linux
+    ResetTrace,
     /// `KCOV_IOC_REMOTE_ATTACH` on NetBSD
     Attach,
     /// `KCOV_REMOTE_ENABLE` on Linux, `KCOV_IOC_ENABLE` of an attached device on NetBSD
@@ -54,6 +58,8 @@ impl fmt::Display for Operation {
             Operation::MoveDescriptor => "move the descriptor of the kcov device",
             Operation::Protect => "change the protection of the kcov buffer",
             Operation::Enable => "enable kcov tracing of this thread",
+            Operation::EnableUnique => "enable kcov tracing of this thread with a bitmap",
+            Operation::ResetTrace => "reset the trace of this thread",
             Operation::Attach => "attach the kcov device to a source",
             Operation::EnableRemote => "enable collection of remote kcov coverage",
             Operation::Disable => "disable kcov tracing of this thread",

@@ -60,6 +60,7 @@ extern crate alloc;
 mod buffer;
 pub mod mode;
 pub mod pc;
+pub mod proposed;
 mod record;
 pub mod signal;
 mod trace;

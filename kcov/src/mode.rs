@@ -3,6 +3,7 @@
 
 use crate::buffer::{Buffer, Width};
 use crate::pc::Pc;
+use crate::proposed::{TracePcExt, UniqCmp, UniqPc};
 use crate::record::{AnyRecord, Comparison};
 use core::convert::Infallible;
 use core::fmt;
@@ -189,10 +190,16 @@ pub enum AnyMode {
     TracePc,
     /// [`TraceCmp`]
     TraceCmp,
+    /// [`TracePcExt`], which is proposed
+    TracePcExt(TracePcExt),
+    /// [`UniqPc`], which is proposed
+    UniqPc(UniqPc),
+    /// [`UniqCmp`], which is proposed
+    UniqCmp(UniqCmp),
 }
 
 impl AnyMode {
-    /// All modes that this crate knows.
+    /// All modes of released kernels that this crate knows.
     pub const ALL: &[AnyMode] = &[AnyMode::TraceNone, AnyMode::TracePc, AnyMode::TraceCmp];
 }
 
@@ -203,6 +210,9 @@ impl sealed::Layout for AnyMode {
             AnyMode::TraceNone => TraceNone.stride(),
             AnyMode::TracePc => TracePc.stride(),
             AnyMode::TraceCmp => TraceCmp.stride(),
+            AnyMode::TracePcExt(mode) => mode.stride(),
+            AnyMode::UniqPc(mode) => mode.stride(),
+            AnyMode::UniqCmp(mode) => mode.stride(),
         }
     }
 
@@ -212,6 +222,9 @@ impl sealed::Layout for AnyMode {
             AnyMode::TraceNone => TraceNone.is_wide(),
             AnyMode::TracePc => TracePc.is_wide(),
             AnyMode::TraceCmp => TraceCmp.is_wide(),
+            AnyMode::TracePcExt(mode) => mode.is_wide(),
+            AnyMode::UniqPc(mode) => mode.is_wide(),
+            AnyMode::UniqCmp(mode) => mode.is_wide(),
         }
     }
 }
@@ -232,6 +245,12 @@ impl Mode for AnyMode {
             AnyMode::TracePc => AnyRecord::Pc(unsafe { TracePc.load(view, index) }),
             // SAFETY: as above.
             AnyMode::TraceCmp => AnyRecord::Comparison(unsafe { TraceCmp.load(view, index) }),
+            // SAFETY: as above.
+            AnyMode::TracePcExt(mode) => AnyRecord::ExtendedPc(unsafe { mode.load(view, index) }),
+            // SAFETY: as above.
+            AnyMode::UniqPc(mode) => AnyRecord::Pc(unsafe { mode.load(view, index) }),
+            // SAFETY: as above.
+            AnyMode::UniqCmp(mode) => AnyRecord::Comparison(unsafe { mode.load(view, index) }),
         }
     }
 }
@@ -242,6 +261,9 @@ impl fmt::Display for AnyMode {
             AnyMode::TraceNone => "none",
             AnyMode::TracePc => "PC",
             AnyMode::TraceCmp => "CMP",
+            AnyMode::TracePcExt(_) => "PC_EXT",
+            AnyMode::UniqPc(_) => "UNIQ_PC",
+            AnyMode::UniqCmp(_) => "UNIQ_CMP",
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Decoding of records: from words to values, for any words.
 
 use crate::pc::Pc;
+use crate::proposed::ExtendedPc;
 use core::fmt;
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK};
 
@@ -100,6 +101,8 @@ pub enum AnyRecord {
     Pc(Pc),
     /// From mode [`TraceCmp`](crate::mode::TraceCmp).
     Comparison(Comparison),
+    /// From the proposed mode [`TracePcExt`](crate::proposed::TracePcExt).
+    ExtendedPc(ExtendedPc),
 }
 
 impl AnyRecord {
@@ -110,6 +113,7 @@ impl AnyRecord {
         match self {
             AnyRecord::Pc(pc) => pc,
             AnyRecord::Comparison(comparison) => comparison.pc(),
+            AnyRecord::ExtendedPc(record) => record.pc(),
         }
     }
 }

@@ -36,6 +36,10 @@ impl<'d, M: Mode> Session<'d, M> {
         Ok(session)
     }
 
+    pub(crate) fn device(&self) -> &'d Device {
+        self.device
+    }
+
     /// Forgets the records, so that the next one is the first.
     ///
     /// One plain store. Enabling does the same: the tail of its system call is not part of the

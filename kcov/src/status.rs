@@ -3,6 +3,7 @@
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{AnyMode, Mode};
+use crate::proposed::{self, Proposals};
 use crate::size::BufferSize;
 use crate::sys;
 use std::fmt;
@@ -37,6 +38,7 @@ pub struct Modes {
     none: bool,
     pc: bool,
     cmp: bool,
+    proposals: Proposals,
 }
 
 impl Modes {
@@ -47,22 +49,27 @@ impl Modes {
             AnyMode::TraceNone => self.none,
             AnyMode::TracePc => self.pc,
             AnyMode::TraceCmp => self.cmp,
+            AnyMode::TracePcExt(_) => self.proposals.trace_pc_ext().is_some(),
+            AnyMode::UniqPc(_) => self.proposals.uniq_pc().is_some(),
+            AnyMode::UniqCmp(_) => self.proposals.uniq_cmp().is_some(),
         }
     }
 
-    fn set(&mut self, mode: AnyMode) {
-        *match mode {
-            AnyMode::TraceNone => &mut self.none,
-            AnyMode::TracePc => &mut self.pc,
-            AnyMode::TraceCmp => &mut self.cmp,
-        } = true;
+    /// What the kernel has of what is [proposed](crate::proposed) and in no released kernel.
+    #[must_use]
+    pub fn proposals(&self) -> Proposals {
+        self.proposals
     }
 }
 
 impl fmt::Display for Modes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = AnyMode::ALL.iter().filter(|mode| self.contains(**mode));
-        f.write_str(&names.map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        f.write_str(&names.map(ToString::to_string).collect::<Vec<_>>().join(", "))?;
+        match self.proposals.to_string() {
+            none if none.is_empty() => Ok(()),
+            some => write!(f, "; proposed: {some}"),
+        }
     }
 }
 
@@ -88,8 +95,11 @@ impl Status {
     }
 }
 
+/// Room for a bitmap with a bit for each basic block of a kernel.
+const SIZE: BufferSize = BufferSize::words(32 << 10);
+
 fn try_modes(path: &Path) -> Status {
-    let mut device = match Device::builder().path(path).size(BufferSize::words(1)).open() {
+    let mut device = match Device::builder().path(path).size(SIZE).open() {
         Ok(device) => device,
         Err(error) => return error.into(),
     };
@@ -100,7 +110,11 @@ fn try_modes(path: &Path) -> Status {
             Ok(session) => {
                 sys::provoke();
                 records += session.trace().len();
-                modes.set(mode);
+                match mode {
+                    AnyMode::TraceNone => modes.none = true,
+                    AnyMode::TracePc => modes.pc = true,
+                    _ => modes.cmp = true,
+                }
             }
             Err(error)
                 if matches!(
@@ -109,6 +123,10 @@ fn try_modes(path: &Path) -> Status {
                 ) => {}
             Err(error) => return error.into(),
         }
+    }
+    match proposed::probe(device) {
+        Ok(proposals) => modes.proposals = proposals,
+        Err(error) => return error.into(),
     }
     if records > 0 { Status::Available(modes) } else { Status::Silent(modes) }
 }

@@ -66,6 +66,7 @@ fn build_in(
         output: &output,
         log: &finished.join("build.log"),
         arguments: key::make_arguments(target.kind),
+        compiler: ingredients.compiler.make_argument(target, cache)?,
         mark: &place.mark,
         jobs,
     };

@@ -1,8 +1,8 @@
 //! The key of a build: everything that decides what comes out of it.
 
-use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::hash;
-use crate::run::{command, read};
+use crate::kernel::Compiler;
 use crate::source::Source;
 use crate::target::{Kind, Target};
 use std::fmt::Write as _;
@@ -21,15 +21,14 @@ pub struct Ingredients {
     pub config: String,
     /// The patches' files, in order.
     pub patches: Vec<PathBuf>,
+    /// What compiles it.
+    pub compiler: Compiler,
 }
 
 impl Ingredients {
     /// Collects what the target's kernel is built from. `base` is where
     /// `configs/` and `patches/` lie.
-    pub fn of(target: &Target, source: &Source, base: &Path) -> Result<Self> {
-        let compiler = read(command("gcc").arg("--version"))
-            .map_err(|why| Error::unavailable(Phase::Build, why))?;
-        let compiler = compiler.lines().next().unwrap_or_default();
+    pub fn of(target: &Target, source: &Source, compiler: &Compiler, base: &Path) -> Result<Self> {
         let open = |directory: &str, file: &String| {
             let path = base.join(directory).join(file);
             let text = fs::read_to_string(&path).or_unavailable(Phase::Build, path.display())?;
@@ -44,9 +43,10 @@ impl Ingredients {
             files.iter().map(|(_, text)| text.clone()).collect()
         };
         let (configs, patch_texts) = (texts(&configs), texts(&patches));
-        let lines = lines(&source.identity(), &configs, &patch_texts, compiler, target.kind);
+        let lines =
+            lines(&source.identity(), &configs, &patch_texts, &compiler.identity(), target.kind);
         let patches = patches.into_iter().map(|(path, _)| path).collect();
-        Ok(Self { lines, config: configs.concat(), patches })
+        Ok(Self { lines, config: configs.concat(), patches, compiler: compiler.clone() })
     }
 
     /// The key.

@@ -20,6 +20,8 @@ pub struct Make<'a> {
     pub log: &'a Path,
     /// The architecture and what to make.
     pub arguments: &'a [&'a str],
+    /// The word that names the compiler, if it is not the usual one.
+    pub compiler: Option<String>,
     /// Goes into the release string, to be seen in the guest.
     pub mark: &'a str,
     /// How many jobs at once.
@@ -63,7 +65,7 @@ impl Make<'_> {
         make.arg("-C").arg(self.tree);
         let mut output = std::ffi::OsString::from("O=");
         output.push(self.output);
-        make.arg(output).arg(format!("LOCALVERSION={}", self.mark));
+        make.arg(output).arg(format!("LOCALVERSION={}", self.mark)).args(&self.compiler);
         // The same kernel whoever builds it, whenever.
         make.args(["KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970"]);
         make.args(["KBUILD_BUILD_USER=kcov", "KBUILD_BUILD_HOST=kcov", "KBUILD_BUILD_VERSION=1"]);

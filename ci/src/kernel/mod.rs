@@ -1,6 +1,7 @@
 //! Kernels: found in the cache, or built into it.
 
 mod build;
+mod compiler;
 mod config;
 mod key;
 mod make;
@@ -11,6 +12,8 @@ use crate::host::{self, Need};
 use crate::source::Source;
 use crate::target::{Kind, Target};
 use key::Ingredients;
+
+pub use compiler::Compiler;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -57,10 +60,11 @@ impl Kernel {
     pub fn cached(
         target: &Target,
         source: &Source,
+        compiler: &Compiler,
         base: &Path,
         cache: &Cache,
     ) -> Result<Option<Self>> {
-        let ingredients = Ingredients::of(target, source, base)?;
+        let ingredients = Ingredients::of(target, source, compiler, base)?;
         Ok(Place::of(target, &ingredients, cache).kernel(source, &ingredients))
     }
 
@@ -70,16 +74,19 @@ impl Kernel {
         source: &Source,
         base: &Path,
         cache: &Cache,
+        refresh: bool,
         jobs: usize,
     ) -> Result<Self> {
         // A cached kernel needs nothing but the compiler's name for its key.
         if host::has_compiler() {
-            if let Some(kernel) = Self::cached(target, source, base, cache)? {
+            let compiler = Compiler::of(target, cache, refresh)?;
+            if let Some(kernel) = Self::cached(target, source, &compiler, base, cache)? {
                 return Ok(kernel);
             }
         }
         host::require(Need::Build)?;
-        let ingredients = Ingredients::of(target, source, base)?;
+        let compiler = Compiler::of(target, cache, false)?;
+        let ingredients = Ingredients::of(target, source, &compiler, base)?;
         let place = Place::of(target, &ingredients, cache);
         let _lock = cache.lock(Phase::Build, &place.name)?;
         // Whoever held the lock may have built it.

@@ -79,12 +79,40 @@ impl Package {
         let step = Step::begin(format!("download {} {}", self.name, self.version), None);
         read(&mut apt).map_err(|why| Error::unavailable(Phase::Source, why))?;
         step.done();
-        let files = fs::read_dir(directory).or_unavailable(Phase::Source, directory.display())?;
-        files
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
-            .ok_or_else(|| Error::unavailable(Phase::Source, "apt-get download left no package"))
+        let file = packages_in(directory)?.pop();
+        file.ok_or_else(|| Error::unavailable(Phase::Source, "apt-get download left no package"))
     }
+
+    /// Downloads the package, and all that it needs on a machine that has
+    /// nothing, into a directory.
+    pub fn download_with_needs(&self, cache: &Cache, directory: &Path) -> Result<Vec<PathBuf>> {
+        let (archives, status) = (directory.join("archives"), directory.join("status"));
+        let prepare = fs::create_dir_all(archives.join("partial"));
+        prepare.and_then(|()| fs::write(&status, "")).or_unavailable(Phase::Source, "apt-get")?;
+        let mut apt = match &self.suite {
+            Some(suite) => private_command("apt-get", &cache.apt(suite)),
+            None => command("apt-get"),
+        };
+        for (option, value) in
+            [("Dir::State::status", &status), ("Dir::Cache::archives", &archives)]
+        {
+            apt.arg("-o").arg(format!("{option}={}", value.display()));
+        }
+        apt.args(["-o", "APT::Sandbox::User=root", "--yes", "--download-only"]);
+        apt.args(["--no-install-recommends", "install"]);
+        apt.arg(format!("{}={}", self.name, self.version));
+        let step = Step::begin(format!("download {} {}", self.name, self.version), None);
+        read(&mut apt).map_err(|why| Error::unavailable(Phase::Source, why))?;
+        step.done();
+        packages_in(&archives)
+    }
+}
+
+/// The packages in a directory.
+fn packages_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    let files = fs::read_dir(directory).or_unavailable(Phase::Source, directory.display())?;
+    let paths = files.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.filter(|path| path.extension().is_some_and(|name| name == "deb")).collect())
 }
 
 /// Looks where the machine looks.

@@ -58,6 +58,7 @@ fn touched(patch: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::STATUS_UNAVAILABLE;
 
     #[test]
     fn the_pristine_tree_stays_so() {
@@ -73,8 +74,9 @@ mod tests {
         assert_eq!(fs::read_to_string(copy.join("f")).expect("a file"), "two\n");
         assert_eq!(fs::read_to_string(tree.join("f")).expect("a file"), "one\n");
         let again = root.path().join("again");
-        let why = patched(&copy, &[patch], &again).expect_err("applied before").to_string();
-        assert!(why.contains("does not apply"), "{why}");
+        let why = patched(&copy, &[patch], &again).expect_err("applied before");
+        assert_eq!(why.status(), STATUS_UNAVAILABLE);
+        assert!(why.to_string().contains("does not apply"), "{why}");
     }
 
     #[test]

@@ -46,6 +46,9 @@ fn errors_name_the_target_and_the_key() {
         ("[\"common.config\"]", "[]", "config"),
         ("release = \"7.\"", "release = \"\"", "release"),
         ("memory = 256", "memory = 256\npatches = [\"x\"]", "patches"),
+        ("memory = 256", "memory = 256\ncompiler = \"clang\"", "compiler-suite"),
+        ("memory = 256", "memory = 256\ncompiler-suite = \"sid\"", "compiler"),
+        ("memory = 256", "memory = 256\ncompiler = \"c d\"\ncompiler-suite = \"s\"", "compiler"),
         ("memory = 256", "memory = 256\ndeclares = [\"x y\"]", "declares"),
         ("memory = 256", "memory = 256\ndeclares = [\"x\", \"x\"]", "declares"),
     ] {

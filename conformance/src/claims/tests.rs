@@ -71,6 +71,7 @@ fn each_file_is_of_one_kind_of_authority() {
             let expected = match claim.authority {
                 Authority::Document => file.ends_with("-document.toml"),
                 Authority::Header | Authority::Driver => file.ends_with("-driver.toml"),
+                Authority::Message => file.starts_with("linux-proposed-"),
                 Authority::Crate => file.starts_with("api"),
             };
             assert!(expected, "{} in {file}", claim.id);

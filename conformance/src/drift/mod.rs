@@ -55,7 +55,9 @@ fn linux(tree: &Path, out: &mut impl Write) -> io::Result<bool> {
     let all = Claims::of("linux");
     let claims: Vec<_> = all
         .iter()
-        .filter(|claim| claim.authority != Authority::Crate && claim.excludes(version).is_none())
+        // What is proposed stands in no tree, and the crate is not part of one.
+        .filter(|claim| !matches!(claim.authority, Authority::Message | Authority::Crate))
+        .filter(|claim| claim.excludes(version).is_none())
         .collect();
     let text = read(&tree.join(LINUX_DOCUMENT))?;
     let document = Document {
@@ -92,7 +94,7 @@ fn netbsd(tree: Option<&Path>, manual: Option<&Path>, out: &mut impl Write) -> i
     let claims: Vec<_> = all
         .iter()
         .filter(|claim| match claim.authority {
-            Authority::Crate => false,
+            Authority::Message | Authority::Crate => false,
             Authority::Document => document.is_some(),
             Authority::Header | Authority::Driver => {
                 interface.is_some_and(|version| claim.excludes(version).is_none())

@@ -6,6 +6,10 @@ use crate::error::{ErrorKind, Operation, Row};
 use crate::mode::AnyMode;
 use crate::pc::Recorded;
 use crate::remote::linux::MAX_HANDLES;
+use kcov_sys::linux::proposed::{
+    KCOV_RESET_TRACE, KCOV_TRACE_PC_EXT, KCOV_TRACE_UNIQ_CMP, KCOV_TRACE_UNIQ_PC,
+    KCOV_UNIQUE_ENABLE,
+};
 use kcov_sys::linux::{
     ENOTSUPP, KCOV_DISABLE, KCOV_ENABLE, KCOV_INIT_TRACE_MIN, KCOV_INIT_TRACE32, KCOV_INIT_TRACE64,
     KCOV_REMOTE_ENABLE, KCOV_TRACE_CMP, KCOV_TRACE_PC, kcov_init_trace_max, kcov_remote_arg,
@@ -66,6 +70,9 @@ pub(crate) fn number(mode: AnyMode) -> Option<u32> {
         AnyMode::TraceNone => None,
         AnyMode::TracePc => Some(KCOV_TRACE_PC),
         AnyMode::TraceCmp => Some(KCOV_TRACE_CMP),
+        AnyMode::TracePcExt(_) => Some(KCOV_TRACE_PC_EXT),
+        AnyMode::UniqPc(_) => Some(KCOV_TRACE_UNIQ_PC),
+        AnyMode::UniqCmp(_) => Some(KCOV_TRACE_UNIQ_CMP),
     }
 }
 
@@ -97,6 +104,19 @@ pub(crate) fn enable_remote(
     // SAFETY: from here on the kernel writes to the mapped buffer, which is only accessed
     // atomically.
     unsafe { ioctl(device, request) }.map_err(raw)
+}
+
+/// Whether what is proposed for Linux can be asked for.
+pub(crate) const HAS_PROPOSALS: bool = true;
+
+pub(crate) fn enable_unique(device: &Device, bitmap_words: usize) -> Result<(), i32> {
+    // SAFETY: the argument is a number of words.
+    unsafe { request::<{ KCOV_UNIQUE_ENABLE as _ }>(device, bitmap_words) }
+}
+
+pub(crate) fn reset_trace(device: &Device) -> Result<(), i32> {
+    // SAFETY: the argument is a number that must be 0.
+    unsafe { request::<{ KCOV_RESET_TRACE as _ }>(device, 0) }
 }
 
 /// Whether [`attach`] exists.
@@ -229,6 +249,49 @@ pub(crate) const ERRORS: &[Row] = &[
         kind: ErrorKind::ModeNotBuiltIn,
         help: "build the kernel with CONFIG_KCOV_ENABLE_COMPARISONS=y",
         source: "kcov_get_mode, ENOTSUPP (524, a number internal to the kernel)",
+    },
+    Row {
+        operation: Operation::Enable,
+        errno: Errno::OPNOTSUPP.raw_os_error(),
+        kind: ErrorKind::ModeNotBuiltIn,
+        help: "build the kernel with CONFIG_KCOV_ENABLE_COMPARISONS=y",
+        source: "kcov_get_mode, KCOV_TRACE_UNIQ_CMP, proposed",
+    },
+    Row {
+        operation: Operation::EnableUnique,
+        errno: Errno::INVAL.raw_os_error(),
+        kind: ErrorKind::AlreadyEnabled,
+        help: "this device is enabled already: disable it first",
+        source: "KCOV_UNIQUE_ENABLE, proposed, mode not KCOV_MODE_INIT",
+    },
+    Row {
+        operation: Operation::EnableUnique,
+        errno: Errno::BUSY.raw_os_error(),
+        kind: ErrorKind::AlreadyEnabled,
+        help: "this thread is traced through another descriptor: disable that one first, or \
+               enable this one in another thread",
+        source: "KCOV_UNIQUE_ENABLE, proposed, t->kcov",
+    },
+    Row {
+        operation: Operation::EnableUnique,
+        errno: ENOTSUPP,
+        kind: ErrorKind::ModeNotBuiltIn,
+        help: "build the kernel with CONFIG_KCOV_UNIQUE=y",
+        source: "KCOV_UNIQUE_ENABLE, proposed, ENOTSUPP",
+    },
+    Row {
+        operation: Operation::EnableUnique,
+        errno: Errno::NOTTY.raw_os_error(),
+        kind: ErrorKind::ModeNotSupported,
+        help: "use a mode that this kernel has",
+        source: "kcov_ioctl_locked, request unknown",
+    },
+    Row {
+        operation: Operation::ResetTrace,
+        errno: Errno::INVAL.raw_os_error(),
+        kind: ErrorKind::NotEnabled,
+        help: "reset in the thread that enabled",
+        source: "KCOV_RESET_TRACE, proposed",
     },
     Row {
         operation: Operation::Disable,

@@ -48,6 +48,7 @@ pub(crate) fn number(mode: AnyMode) -> Option<u32> {
         AnyMode::TraceNone => KCOV_MODE_NONE,
         AnyMode::TracePc => KCOV_MODE_TRACE_PC,
         AnyMode::TraceCmp => KCOV_MODE_TRACE_CMP,
+        AnyMode::TracePcExt(_) | AnyMode::UniqPc(_) | AnyMode::UniqCmp(_) => return None,
     } as u32)
 }
 
@@ -75,6 +76,17 @@ pub(crate) const HAS_REMOTE_HANDLES: bool = false;
 /// NetBSD attaches a descriptor to a source instead.
 pub(crate) fn enable_remote(_: &Device, _: &kcov_remote_arg<MAX_HANDLES>) -> Result<(), i32> {
     Err(raw(Errno::INVAL))
+}
+
+/// Whether what is proposed for Linux can be asked for.
+pub(crate) const HAS_PROPOSALS: bool = false;
+
+pub(crate) fn enable_unique(_: &Device, _: usize) -> Result<(), i32> {
+    Err(INVALID)
+}
+
+pub(crate) fn reset_trace(_: &Device) -> Result<(), i32> {
+    Err(INVALID)
 }
 
 /// Whether [`attach`] exists, in the newest release at least.

@@ -54,14 +54,10 @@ impl Mapping {
     /// Maps the first `bytes` bytes of the device, shared: a private mapping of a kcov buffer
     /// stops showing what the kernel writes once user space has stored to it.
     pub(crate) fn new(device: &Device, bytes: usize, guard_pages: usize) -> Result<Mapping, i32> {
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
         if guard_pages == 0 {
-            // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
-            let address = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, device, 0) };
-            let address = address.map_err(raw)?;
-            let address = NonNull::new(address).expect("mmap never returns null");
-            return Ok(Mapping { address, bytes, guard: 0 });
+            return Mapping::at(device, bytes, 0);
         }
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
         let guard = guard_pages.saturating_mul(page_size());
         let all = guard.saturating_mul(2).saturating_add(bytes);
         // SAFETY: as above.
@@ -78,6 +74,16 @@ impl Mapping {
         unsafe { mmap(place, bytes, prot, MapFlags::SHARED | MapFlags::FIXED, device, 0) }
             .map_err(raw)?;
         Ok(mapping)
+    }
+
+    /// Maps what follows `offset` bytes.
+    pub(crate) fn at(device: &Device, bytes: usize, offset: u64) -> Result<Mapping, i32> {
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
+        let address = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, device, offset) };
+        let address = address.map_err(raw)?;
+        let address = NonNull::new(address).expect("mmap never returns null");
+        Ok(Mapping { address, bytes, guard: 0 })
     }
 
     /// Lets the process write to the buffer, or only read it.

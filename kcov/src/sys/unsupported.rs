@@ -32,6 +32,10 @@ impl Mapping {
         match *device {}
     }
 
+    pub(crate) fn at(device: &Device, _: usize, _: u64) -> Result<Mapping, i32> {
+        match *device {}
+    }
+
     pub(crate) fn set_writable(&self, _: bool) -> Result<(), i32> {
         match *self {}
     }
@@ -77,6 +81,16 @@ pub(crate) const INVALID: i32 = -1;
 pub(crate) const HAS_REMOTE_HANDLES: bool = false;
 
 pub(crate) fn enable_remote(device: &Device, _: &kcov_remote_arg<MAX_HANDLES>) -> Result<(), i32> {
+    match *device {}
+}
+
+pub(crate) const HAS_PROPOSALS: bool = false;
+
+pub(crate) fn enable_unique(device: &Device, _: usize) -> Result<(), i32> {
+    match *device {}
+}
+
+pub(crate) fn reset_trace(device: &Device) -> Result<(), i32> {
     match *device {}
 }
 

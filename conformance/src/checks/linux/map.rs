@@ -9,7 +9,7 @@ use nix::fcntl::OFlag;
 
 checks! {
     shorter_is_refused,
-    offset_is_refused,
+    offset_is_refused without(UniqModes),
     negative_offset_is_refused needs(Long64),
     part_of_a_page_is_refused,
     write_to_read_only_descriptor_is_refused,

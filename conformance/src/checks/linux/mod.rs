@@ -10,6 +10,8 @@ mod enable;
 mod map;
 mod open;
 mod pc;
+#[path = "../proposed/mod.rs"]
+mod proposed;
 mod remote;
 mod request;
 mod size;
@@ -41,6 +43,9 @@ pub const CHECKS: &[&[Check]] = &[
     remote::handle::CHECKS,
     remote::release::CHECKS,
     remote::section::CHECKS,
+    proposed::ext::CHECKS,
+    proposed::uniq::CHECKS,
+    proposed::unique::CHECKS,
 ];
 
 /// Words of a buffer with room for what executing a program records.

@@ -6,6 +6,7 @@
 mod gadget;
 mod helpers;
 mod probe;
+mod proposed;
 mod symbols;
 mod uring;
 mod vhost;
@@ -79,6 +80,21 @@ impl Device {
         let structure = remote.structure();
         let address = std::ptr::from_ref(&structure).expose_provenance();
         self.remote_enable_at(address)
+    }
+
+    /// `KCOV_UNIQUE_ENABLE`, which is proposed, with that size of the bitmap in words.
+    pub fn unique_enable(&self, words: u64) -> Result<()> {
+        self.request(sys::proposed::KCOV_UNIQUE_ENABLE, argument(words))
+    }
+
+    /// `KCOV_RESET_TRACE`, which is proposed.
+    pub fn reset_trace(&self) -> Result<()> {
+        self.request(sys::proposed::KCOV_RESET_TRACE, 0)
+    }
+
+    /// `KCOV_RESET_TRACE` with an argument.
+    pub fn reset_trace_with(&self, unused: u64) -> Result<()> {
+        self.request(sys::proposed::KCOV_RESET_TRACE, argument(unused))
     }
 
     /// `KCOV_REMOTE_ENABLE` with the structure at that address.

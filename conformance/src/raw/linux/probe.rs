@@ -56,6 +56,12 @@ fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
             let remote = Remote { common: std::process::id().into(), ..Remote::default() };
             present(second.remote_enable(&remote), &[libc::EBUSY, libc::ENOTTY])
         }
+        Feature::TracePcExt
+        | Feature::TracePcExtNotBuilt
+        | Feature::UniqModes
+        | Feature::UniqueEnable
+        | Feature::UniqueEnableNotBuilt
+        | Feature::ResetTrace => super::proposed::probe(feature, device, words),
         _ => Ok(true),
     }
 }

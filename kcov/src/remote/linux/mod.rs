@@ -167,7 +167,11 @@ impl Device {
         if !sys::HAS_REMOTE_HANDLES {
             return Err(refuse(ErrorKind::Unsupported));
         }
-        let number = sys::number(mode).ok_or_else(|| refuse(ErrorKind::ModeNotSupported))?;
+        // What is recorded once is proposed for a thread's own coverage only.
+        let unique = matches!(mode, AnyMode::UniqPc(_) | AnyMode::UniqCmp(_));
+        let number = sys::number(mode)
+            .filter(|_| !unique)
+            .ok_or_else(|| refuse(ErrorKind::ModeNotSupported))?;
         let argument = remote.argument(number, self.words())?;
         sys::enable_remote(self.file(), &argument).map_err(|errno| {
             let error = Error::from_errno(Operation::EnableRemote, errno);

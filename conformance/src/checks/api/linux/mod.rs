@@ -1,5 +1,6 @@
 //! Checks of the safe crate that only say something on Linux.
 
+mod proposed;
 mod protection;
 mod remote;
 mod session;
@@ -9,4 +10,4 @@ use crate::check::Check;
 
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] =
-    &[session::CHECKS, remote::CHECKS, status::CHECKS, protection::CHECKS];
+    &[session::CHECKS, remote::CHECKS, status::CHECKS, protection::CHECKS, proposed::CHECKS];

@@ -1,0 +1,259 @@
+//! What is proposed for Linux, through the safe crate.
+
+use crate::check::{Context, checks};
+use crate::checks::api::{enable, is_free, kind, open};
+use crate::declare::Feature;
+use crate::raw::{Device as Raw, call, probe};
+use kcov::mode::{Mode, TracePc};
+use kcov::proposed::{
+    CallTree, Edge, EdgeDevice, Event, Presence, Proposals, RecordKind, UniqueEnable,
+};
+use kcov::remote::linux::Remote;
+use kcov::{ErrorKind, Status};
+use std::collections::BTreeSet;
+use std::os::fd::AsRawFd as _;
+
+checks! {
+    probing_finds_what_the_kernel_has,
+    probing_leaves_nothing_behind,
+    extended_session needs(TracePcExt),
+    extended_is_truncated needs(TracePcExt),
+    unique_sessions needs(UniqModes, Comparisons),
+    edge_session needs(UniqModes),
+    edge_session_keeps_the_thread_rules needs(UniqModes),
+    bitmap_session needs(UniqueEnable),
+    bitmap_size_is_checked needs(UniqueEnable),
+    bitmap_session_keeps_the_thread_rules needs(UniqueEnable),
+    once_is_not_for_remote_coverage needs(UniqModes, Comparisons, Remote),
+}
+
+fn proposals(cx: &Context) -> Proposals {
+    match Status::probe_path(cx.device()) {
+        Status::Available(modes) => modes.proposals(),
+        other => panic!("{other}"),
+    }
+}
+
+fn probing_finds_what_the_kernel_has(cx: &Context) {
+    // What the raw calls have found, each in a thread of its own that takes its tracing with it.
+    let has = |feature| crate::raw::thread(|| probe(feature, cx.device())).expect("an answer");
+    let presence = |there, not_built: Option<Feature>| {
+        if has(there) {
+            Presence::Present
+        } else if not_built.is_some_and(has) {
+            Presence::NotBuiltIn
+        } else {
+            Presence::Absent
+        }
+    };
+    let found = proposals(cx);
+    let extended = presence(Feature::TracePcExt, Some(Feature::TracePcExtNotBuilt));
+    assert_eq!(found.extended_records(), extended);
+    assert_eq!(found.unique_modes(), presence(Feature::UniqModes, None));
+    let enable = presence(Feature::UniqueEnable, Some(Feature::UniqueEnableNotBuilt));
+    assert_eq!(found.unique_enable(), enable);
+    assert_eq!(found.trace_pc_ext().is_some(), extended == Presence::Present);
+    assert_eq!(found.unique().is_some(), enable == Presence::Present);
+    assert_eq!(found.uniq_pc().is_some(), found.uniq_edge().is_some());
+}
+
+fn probing_leaves_nothing_behind(cx: &Context) {
+    let next = || std::fs::File::open("/dev/null").expect("a file").as_raw_fd();
+    let before = next();
+    let first = proposals(cx);
+    let mut device = open(cx, 1 << 16);
+    let mut session = enable(&mut device);
+    assert_eq!(proposals(cx), first, "also while traced");
+    session.reset();
+    call();
+    let trace = session.disable().expect("still enabled");
+    assert!(!trace.is_empty() && !trace.is_truncated());
+    drop(device);
+    assert!(is_free(cx));
+    assert_eq!(next(), before);
+}
+
+fn extended_session(cx: &Context) {
+    let mode = proposals(cx).trace_pc_ext().expect("the mode");
+    let mut device = open(cx, 1 << 16);
+    let balanced = |_| {
+        let session = device.enable(mode).expect("enabled");
+        call();
+        let trace = session.disable().expect("disabled");
+        let count = |kind| trace.iter().filter(|record| record.kind() == kind).count();
+        let (entries, exits) = (count(RecordKind::Entry), count(RecordKind::Exit));
+        assert!(entries > 1 && count(RecordKind::Normal) > 0);
+        assert_eq!(trace.mode().any(), mode.any());
+        let mut tree = CallTree::new(trace);
+        let begins_at_top = tree.open() == 0;
+        let first = tree.by_ref().next().map(|step| step.event);
+        let deepest = tree.by_ref().map(|step| step.depth).max();
+        // The head of what disables is not part of the trace, so all that was entered was left.
+        begins_at_top
+            && matches!(first, Some(Event::Enter(_)))
+            && deepest > Some(1)
+            && tree.open() == 0
+            && entries == exits
+    };
+    // The thread may be interrupted, but not always.
+    assert!((0..20).any(balanced), "no call is balanced");
+}
+
+fn extended_is_truncated(cx: &Context) {
+    let mode = proposals(cx).trace_pc_ext().expect("the mode");
+    let mut device = open(cx, 1);
+    let session = device.enable(mode).expect("enabled");
+    // Goes deeper than to where the buffer is full, whatever that is.
+    let _ = std::fs::read_to_string("/proc/self/status").expect("a file");
+    let trace = session.disable().expect("disabled");
+    assert!(trace.is_truncated());
+    let tree = CallTree::new(trace);
+    assert_eq!(tree.clone().count(), trace.len());
+    assert_eq!(tree.map(|step| step.depth).min(), Some(0));
+}
+
+fn unique_sessions(cx: &Context) {
+    let found = proposals(cx);
+    let (pc, cmp) = (found.uniq_pc().expect("the mode"), found.uniq_cmp().expect("the mode"));
+    let mut device = open(cx, 1 << 16);
+    let mut session = device.enable(pc).expect("enabled");
+    for _ in 0..50 {
+        call();
+    }
+    let records: Vec<_> = session.trace().iter().collect();
+    let distinct: BTreeSet<_> = records.iter().collect();
+    assert!(records.len() > 5 && distinct.len() == records.len(), "{} PCs", records.len());
+    let nothing = |_| {
+        session.reset();
+        call();
+        session.trace().is_empty()
+    };
+    assert!((0..20).any(nothing), "recorded again");
+    drop(session);
+
+    let mut device = open(cx, 1 << 16);
+    let session = device.enable(cmp).expect("enabled");
+    for _ in 0..50 {
+        call();
+    }
+    let trace = session.disable().expect("disabled");
+    let all: Vec<_> = trace.iter().collect();
+    let mut distinct = std::collections::HashSet::new();
+    assert!(!all.is_empty() && all.iter().all(|comparison| distinct.insert(*comparison)));
+}
+
+fn edge_session(cx: &Context) {
+    let token = proposals(cx).uniq_edge().expect("the mode");
+    let mut device = EdgeDevice::new(open(cx, 1 << 16), token).expect("mapped");
+    let session = device.enable().expect("enabled");
+    call();
+    let (pcs, edges) = session.disable().expect("disabled");
+    assert!(pcs.is_empty() && !edges.is_empty() && !edges.is_truncated());
+    let distinct: BTreeSet<Edge> = edges.iter().collect();
+    assert_eq!(distinct.len(), edges.len());
+
+    let mut device = EdgeDevice::new(open(cx, 1 << 16), token).expect("mapped");
+    let session = device.enable_with_pcs().expect("enabled");
+    call();
+    let (pcs, edges) = session.disable().expect("disabled");
+    assert!(!pcs.is_empty() && !edges.is_empty());
+    // An edge is its second block but for the last 12 bits. What was recorded before the session
+    // was reset is not recorded again, so not each edge has its block here.
+    let pages: BTreeSet<u64> = pcs.iter().map(|pc| pc.address() >> 12).collect();
+    let known = edges.iter().filter(|edge| pages.contains(&(edge.value() >> 12))).count();
+    assert!(known > edges.len() / 2, "{known} of {}", edges.len());
+}
+
+fn edge_session_keeps_the_thread_rules(cx: &Context) {
+    let token = proposals(cx).uniq_edge().expect("the mode");
+    let mut edges = EdgeDevice::new(open(cx, 1), token).expect("mapped");
+    let mut other = open(cx, 1);
+    let session = enable(&mut other);
+    assert_eq!(kind(edges.enable()), ErrorKind::AlreadyEnabled);
+    drop(session);
+    let session = edges.enable().expect("enabled");
+    assert_eq!(kind(other.enable(TracePc)), ErrorKind::AlreadyEnabled);
+    drop(session);
+    assert!(is_free(cx));
+    std::mem::forget(edges.enable_with_pcs().expect("enabled"));
+    let mut device = edges.into_device();
+    assert_eq!(kind(device.enable(TracePc)), ErrorKind::AlreadyEnabled);
+    drop(device);
+    assert!(is_free(cx), "a leaked session ends with its device");
+}
+
+fn bitmap_session(cx: &Context) {
+    const BITMAP: usize = 1 << 15;
+    let unique = proposals(cx).unique().expect("the request");
+    let mut device = open(cx, 1 << 16);
+    let mut session = unique.enable(&mut device, BITMAP).expect("enabled");
+    for _ in 0..3 {
+        for _ in 0..20 {
+            call();
+        }
+        let records: Vec<_> = session.trace().iter().collect();
+        let distinct: BTreeSet<_> = records.iter().collect();
+        assert!(records.len() > 5 && distinct.len() == records.len(), "{} PCs", records.len());
+        assert!(session.bitmap().map(u64::count_ones).sum::<u32>() > 5);
+        let nothing = |_| {
+            session.reset_count();
+            call();
+            session.trace().is_empty()
+        };
+        assert!((0..20).any(nothing), "recorded again");
+        session.reset();
+    }
+    session.request_reset().expect("reset");
+    call();
+    let trace = session.disable().expect("disabled");
+    assert!(trace.len() > 5 && trace.capacity() == (1 << 16) - BITMAP - 1);
+
+    let mut session = device.enable(TracePc).expect("the whole buffer again");
+    for _ in 0..50 {
+        call();
+    }
+    let before = session.trace().len();
+    unique.reset_trace(&mut session).expect("reset");
+    assert!(session.trace().len() < before);
+}
+
+fn bitmap_size_is_checked(cx: &Context) {
+    let unique: UniqueEnable = proposals(cx).unique().expect("the request");
+    let mut device = open(cx, 1);
+    let words = device.words();
+    for bitmap in [0, words - 1, words, usize::MAX] {
+        let error = unique.enable(&mut device, bitmap).expect_err("out of limits");
+        assert_eq!((error.kind(), error.raw_os_error()), (ErrorKind::SizeOutOfLimits, None));
+        assert!(error.to_string().contains(&format!("1 to {} words", words - 2)), "{error}");
+    }
+    let session = unique.enable(&mut device, words - 2).expect("the largest");
+    call();
+    let trace = session.disable().expect("disabled");
+    assert_eq!((trace.len(), trace.capacity(), trace.is_truncated()), (1, 1, true));
+}
+
+fn bitmap_session_keeps_the_thread_rules(cx: &Context) {
+    let unique = proposals(cx).unique().expect("the request");
+    let (mut device, mut other) = (open(cx, 1), open(cx, 1));
+    let session = enable(&mut other);
+    assert_eq!(kind(unique.enable(&mut device, 8)), ErrorKind::AlreadyEnabled);
+    drop(session);
+    let session = unique.enable(&mut device, 8).expect("enabled");
+    assert_eq!(kind(other.enable(TracePc)), ErrorKind::AlreadyEnabled);
+    drop(session);
+    assert!(is_free(cx));
+    std::mem::forget(unique.enable(&mut device, 8).expect("enabled"));
+    drop(device);
+    assert!(is_free(cx), "a leaked session ends with its device");
+    let raw = Raw::open(cx.device()).expect("the device opens");
+    assert!(raw.reset_trace().is_err());
+}
+
+fn once_is_not_for_remote_coverage(cx: &Context) {
+    let found = proposals(cx);
+    let mut device = open(cx, 1);
+    let refused = device.enable_remote(found.uniq_pc().expect("the mode"), &Remote::new());
+    assert_eq!(kind(refused), ErrorKind::ModeNotSupported);
+    let refused = device.enable_remote(found.uniq_cmp().expect("the mode"), &Remote::new());
+    assert_eq!(kind(refused), ErrorKind::ModeNotSupported);
+}

@@ -1,0 +1,159 @@
+//! Extended records: "KCOV function entry/exit records".
+
+use super::{COVER_SIZE, Seen, calls, mapped, mapped_of, plain, records_of, sized};
+use crate::check::{Context, checks};
+use crate::raw::{KCOV_TRACE_PC, Remote, call, page_words, symbols};
+use kcov_sys::linux::proposed::{
+    KCOV_RECORD_IP_MASK, KCOV_RECORDFLAG_TYPE_ENTRY, KCOV_RECORDFLAG_TYPE_EXIT,
+    KCOV_RECORDFLAG_TYPE_NORMAL, KCOV_RECORDFLAG_TYPEMASK, KCOV_TRACE_PC_EXT,
+};
+
+checks! {
+    records_have_types needs(TracePcExt),
+    plain_mode_has_the_same_blocks needs(TracePcExt),
+    plain_mode_has_no_types needs(TracePcExt, TextAddresses),
+    entries_and_exits_balance needs(TracePcExt),
+    exit_is_of_the_function_entered needs(TracePcExt, TextAddresses),
+    one_word_per_record needs(TracePcExt),
+    remote_takes_the_mode needs(TracePcExt, Remote),
+    other_modes_are_refused needs(TracePcExt),
+    not_built_is_refused needs(TracePcExtNotBuilt),
+}
+
+/// The records of the calls.
+fn extended(cx: &Context) -> Vec<u64> {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC_EXT).expect("enabled");
+    map.reset();
+    calls();
+    let records = records_of(&map);
+    device.disable().expect("disabled");
+    records
+}
+
+fn kind(record: u64) -> u64 {
+    record & KCOV_RECORDFLAG_TYPEMASK
+}
+
+/// The address, of which the top byte is gone: it is as the bit below it.
+fn address(record: u64) -> u64 {
+    let address = record & KCOV_RECORD_IP_MASK;
+    if address >> 55 == 0 { address } else { address | !KCOV_RECORD_IP_MASK }
+}
+
+fn records_have_types(cx: &Context) {
+    let records = extended(cx);
+    let types =
+        [KCOV_RECORDFLAG_TYPE_NORMAL, KCOV_RECORDFLAG_TYPE_ENTRY, KCOV_RECORDFLAG_TYPE_EXIT];
+    for wanted in types {
+        assert!(records.iter().any(|&record| kind(record) == wanted), "no record {wanted:#x}");
+    }
+    for record in records {
+        assert!(types.contains(&kind(record)), "{record:#x}");
+    }
+}
+
+fn plain_mode_has_the_same_blocks(cx: &Context) {
+    let blocks = |records: Vec<u64>| -> Vec<u64> {
+        let exit = |record: &&u64| kind(**record) != KCOV_RECORDFLAG_TYPE_EXIT;
+        records.iter().filter(exit).map(|&record| address(record)).collect()
+    };
+    Seen::in_runs(|| plain(cx)).assert_same(&Seen::in_runs(|| blocks(extended(cx))));
+}
+
+fn plain_mode_has_no_types(cx: &Context) {
+    let text = symbols().text();
+    for record in plain(cx) {
+        assert!(text.contains(&record), "{record:#x} is not in {text:#x?}");
+    }
+    for record in extended(cx) {
+        assert!(text.contains(&address(record)), "{record:#x} is not in {text:#x?}");
+    }
+}
+
+/// Half of some traces at least must pass: a thread may be interrupted on its way.
+fn usually(cx: &Context, passes: impl Fn(&[u64]) -> Result<(), String>) {
+    const RUNS: usize = 20;
+    let failed: Vec<_> = (0..RUNS).filter_map(|_| passes(&extended(cx)).err()).collect();
+    assert!(failed.len() <= RUNS / 2, "in {} of {RUNS} runs: {}", failed.len(), failed[0]);
+}
+
+/// Calls `matched` with each entry and its exit. Says what has no counterpart.
+fn walk(records: &[u64], mut matched: impl FnMut(u64, u64)) -> Result<(), String> {
+    let mut open = Vec::new();
+    for &record in records {
+        match kind(record) {
+            KCOV_RECORDFLAG_TYPE_ENTRY => open.push(address(record)),
+            KCOV_RECORDFLAG_TYPE_EXIT => match open.pop() {
+                Some(entry) => matched(entry, address(record)),
+                None => return Err(format!("exit {record:#x} of nothing that was entered")),
+            },
+            _ => {}
+        }
+    }
+    if open.is_empty() { Ok(()) } else { Err(format!("entered and not left: {open:x?}")) }
+}
+
+fn entries_and_exits_balance(cx: &Context) {
+    usually(cx, |records| {
+        let mut calls = 0;
+        walk(records, |_, _| calls += 1)?;
+        if calls < 2 { Err(format!("{calls} calls are too few to tell")) } else { Ok(()) }
+    });
+}
+
+fn exit_is_of_the_function_entered(cx: &Context) {
+    let symbols = symbols();
+    usually(cx, |records| {
+        let mut wrong = Vec::new();
+        let mut calls = 0;
+        walk(records, |entry, exit| {
+            calls += 1;
+            if symbols.names(entry) != symbols.names(exit) {
+                wrong.push((symbols.names(entry), symbols.names(exit)));
+            }
+        })?;
+        if wrong.is_empty() && calls > 1 { Ok(()) } else { Err(format!("{calls}, {wrong:?}")) }
+    });
+}
+
+fn one_word_per_record(cx: &Context) {
+    const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC_EXT).expect("enabled");
+    crate::checks::shared::mark(&map, SENTINEL);
+    map.reset();
+    call();
+    device.disable().expect("disabled");
+    let count = crate::checks::shared::index(map.count());
+    assert!(count > 0);
+    assert_eq!((1..map.words()).take_while(|&word| map.load(word) != SENTINEL).count(), count);
+
+    let (device, map) = mapped_of(cx, page_words());
+    device.enable(KCOV_TRACE_PC_EXT).expect("enabled");
+    for _ in 0..1000 {
+        call();
+    }
+    assert_eq!(map.count(), page_words() - 1, "a full buffer stays full");
+}
+
+fn remote_takes_the_mode(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    let remote = Remote { mode: KCOV_TRACE_PC_EXT, ..Remote::common(std::process::id().into()) };
+    assert_eq!(device.remote_enable(&remote), Ok(()));
+    assert_eq!(device.disable(), Ok(()));
+}
+
+fn other_modes_are_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    for mode in [3, 4, 6, 8, 1 << 29, u32::MAX] {
+        cx.refused(device.enable(mode));
+    }
+    cx.refused(device.enable(1_u64 << 32 | u64::from(KCOV_TRACE_PC_EXT)));
+}
+
+fn not_built_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    cx.refused(device.enable(KCOV_TRACE_PC_EXT));
+    device.enable(KCOV_TRACE_PC).expect("the others work");
+}

@@ -1,0 +1,78 @@
+//! What has been proposed for Linux and is in no released kernel: one file per proposal.
+
+pub(super) mod ext;
+pub(super) mod uniq;
+pub(super) mod unique;
+
+use crate::raw::{KCOV_TRACE_PC, Map, call};
+use crate::system::calls::{compare_argument, seek_nowhere, switch_over_argument};
+use crate::system::{COVER_SIZE, mapped, mapped_of, sized};
+use std::collections::BTreeSet;
+
+/// The records that the map holds.
+fn records_of(map: &Map) -> Vec<u64> {
+    let count = crate::checks::shared::index(map.count());
+    assert!(count < map.words(), "the buffer has room");
+    map.copy(1, count)
+}
+
+/// What some runs of the same thing have given: now and then something else happens on the way.
+#[derive(Debug, Default)]
+struct Seen {
+    /// In each run.
+    always: BTreeSet<u64>,
+    /// In any run.
+    ever: BTreeSet<u64>,
+}
+
+impl Seen {
+    fn in_runs(run: impl Fn() -> Vec<u64>) -> Seen {
+        const RUNS: usize = 12;
+        let mut runs = (0..RUNS).map(|_| run().into_iter().collect::<BTreeSet<_>>());
+        let first = runs.next().expect("a run");
+        let mut seen = Seen { always: first.clone(), ever: first };
+        for run in runs {
+            seen.always.retain(|value| run.contains(value));
+            seen.ever.extend(run);
+        }
+        seen
+    }
+
+    /// Panics unless both are of the same thing.
+    #[track_caller]
+    fn assert_same(&self, other: &Seen) {
+        assert!(self.always.len() > 10, "{} values are too few to tell", self.always.len());
+        let missing: Vec<_> = self.always.difference(&other.ever).collect();
+        assert!(missing.is_empty(), "missing in the second: {missing:x?}");
+        let missing: Vec<_> = other.always.difference(&self.ever).collect();
+        assert!(missing.is_empty(), "missing in the first: {missing:x?}");
+    }
+}
+
+/// Panics unless each of the values is there once.
+#[track_caller]
+fn assert_once<T: Ord + std::fmt::Debug>(values: &[T]) {
+    let mut seen = BTreeSet::new();
+    let twice: Vec<_> = values.iter().filter(|value| !seen.insert(*value)).collect();
+    assert!(!values.is_empty(), "nothing was recorded");
+    assert!(twice.is_empty(), "recorded again: {twice:x?}");
+}
+
+/// Calls that go different ways, and the same ones each time.
+fn calls() {
+    call();
+    seek_nowhere();
+    compare_argument();
+    switch_over_argument();
+}
+
+/// The program counters of the calls, in plain mode.
+fn plain(cx: &crate::check::Context) -> Vec<u64> {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    map.reset();
+    calls();
+    let records = records_of(&map);
+    device.disable().expect("disabled");
+    records
+}

@@ -1,0 +1,257 @@
+//! Unique modes: "Introduce New Unique PC|EDGE|CMP Modes".
+
+use super::{COVER_SIZE, Seen, assert_once, calls, mapped, mapped_of, plain, records_of, sized};
+use crate::check::{Context, checks};
+use crate::checks::shared::index;
+use crate::errno::Result;
+use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_size, page_words};
+use crate::system::calls::{MAGIC, compare_argument, seek_nowhere};
+use kcov_sys::linux::proposed::{
+    KCOV_TRACE_UNIQ_CMP, KCOV_TRACE_UNIQ_EDGE, KCOV_TRACE_UNIQ_PC, kcov_uniq_edge,
+};
+use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
+
+checks! {
+    each_pc_once needs(UniqModes),
+    same_pcs_as_plain_mode needs(UniqModes),
+    edges_have_their_own_area needs(UniqModes),
+    each_edge_once needs(UniqModes),
+    edges_are_hashed_pairs needs(UniqModes),
+    pcs_and_edges_together needs(UniqModes),
+    each_comparison_once needs(UniqModes, Comparisons),
+    other_bits_do_not_count needs(UniqModes),
+    comparison_bit_counts_alone needs(UniqModes),
+    no_known_bit_is_refused needs(UniqModes),
+    storing_zero_makes_room needs(UniqModes),
+    recorded_is_remembered needs(UniqModes),
+    area_of_edges_is_at_the_size needs(UniqModes),
+    other_offset_is_refused needs(UniqModes),
+    full_area_stays_full needs(UniqModes),
+    plain_mode_is_as_ever needs(UniqModes),
+}
+
+const BOTH: u32 = KCOV_TRACE_UNIQ_PC | KCOV_TRACE_UNIQ_EDGE;
+
+/// The area of edges of a device of that size.
+fn second_map(device: &Device, words: u64) -> Result<Map> {
+    let bytes = usize::try_from(words).expect("the size fits") * 8;
+    let offset = i64::try_from(bytes).expect("the offset fits");
+    device.map_with(bytes, offset, PROT_READ | PROT_WRITE, MAP_SHARED)
+}
+
+/// A device with both of its areas.
+fn areas(cx: &Context) -> (Device, Map, Map) {
+    let (device, pcs) = mapped(cx);
+    let edges = second_map(&device, COVER_SIZE).expect("a second area");
+    (device, pcs, edges)
+}
+
+fn each_pc_once(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
+    map.reset();
+    for _ in 0..100 {
+        call();
+        seek_nowhere();
+    }
+    assert_once(&records_of(&map));
+}
+
+fn same_pcs_as_plain_mode(cx: &Context) {
+    // What enabling itself has recorded is not recorded again: nothing is reset.
+    let with = |mode: u32| {
+        let (device, map) = mapped(cx);
+        device.enable(mode).expect("enabled");
+        calls();
+        let records = records_of(&map);
+        device.disable().expect("disabled");
+        records
+    };
+    Seen::in_runs(|| with(KCOV_TRACE_PC)).assert_same(&Seen::in_runs(|| with(KCOV_TRACE_UNIQ_PC)));
+}
+
+fn edges_have_their_own_area(cx: &Context) {
+    let (device, pcs, edges) = areas(cx);
+    device.enable(KCOV_TRACE_UNIQ_EDGE).expect("enabled");
+    call();
+    device.disable().expect("disabled");
+    assert!(edges.count() > 0);
+    assert!(pcs.copy(0, pcs.words()).iter().all(|&word| word == 0), "the first is untouched");
+}
+
+fn each_edge_once(cx: &Context) {
+    let (device, _pcs, edges) = areas(cx);
+    device.enable(KCOV_TRACE_UNIQ_EDGE).expect("enabled");
+    edges.reset();
+    for _ in 0..100 {
+        call();
+        seek_nowhere();
+    }
+    assert_once(&records_of(&edges));
+}
+
+fn edges_are_hashed_pairs(cx: &Context) {
+    let computed = || {
+        let (device, map) = mapped(cx);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        calls();
+        let pcs = records_of(&map);
+        device.disable().expect("disabled");
+        let before = std::iter::once(&0).chain(&pcs);
+        before.zip(&pcs).map(|(&previous, &pc)| kcov_uniq_edge(previous, pc)).collect()
+    };
+    let recorded = || {
+        let (device, _pcs, edges) = areas(cx);
+        device.enable(KCOV_TRACE_UNIQ_EDGE).expect("enabled");
+        calls();
+        let records = records_of(&edges);
+        device.disable().expect("disabled");
+        records
+    };
+    Seen::in_runs(computed).assert_same(&Seen::in_runs(recorded));
+}
+
+fn pcs_and_edges_together(cx: &Context) {
+    let alone = |mode: u32| {
+        let (device, pcs, edges) = areas(cx);
+        device.enable(mode).expect("enabled");
+        calls();
+        let records = records_of(if mode == KCOV_TRACE_UNIQ_PC { &pcs } else { &edges });
+        device.disable().expect("disabled");
+        records
+    };
+    let both = |second: bool| {
+        let (device, pcs, edges) = areas(cx);
+        device.enable(BOTH).expect("enabled");
+        calls();
+        let (pcs, edges) = (records_of(&pcs), records_of(&edges));
+        device.disable().expect("disabled");
+        assert_once(&pcs);
+        assert_once(&edges);
+        if second { edges } else { pcs }
+    };
+    Seen::in_runs(|| alone(KCOV_TRACE_UNIQ_PC)).assert_same(&Seen::in_runs(|| both(false)));
+    Seen::in_runs(|| alone(KCOV_TRACE_UNIQ_EDGE)).assert_same(&Seen::in_runs(|| both(true)));
+}
+
+fn each_comparison_once(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_UNIQ_CMP).expect("enabled");
+    map.reset();
+    for _ in 0..50 {
+        compare_argument();
+        call();
+    }
+    let words = map.copy(1, 4 * index(map.count()));
+    let records: Vec<_> = words.chunks_exact(4).collect();
+    assert_once(&records);
+    let magic = u64::from(MAGIC);
+    assert!(records.iter().any(|record| record[1..3].contains(&magic)), "{records:x?}");
+    assert!(records.iter().all(|record| record[0] < 8), "{records:x?}");
+}
+
+fn other_bits_do_not_count(cx: &Context) {
+    for mode in [3, 10, 2 | 16] {
+        let (device, pcs, edges) = areas(cx);
+        assert_eq!(device.enable(mode as u32), Ok(()), "mode {mode}");
+        call();
+        device.disable().expect("disabled");
+        assert!(edges.count() == 0, "mode {mode} is not that of edges");
+        assert_once(&records_of(&pcs));
+        let first = pcs.load(1);
+        assert!(first >= 4096, "mode {mode} is that of program counters, not {first:#x}");
+    }
+}
+
+fn comparison_bit_counts_alone(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    cx.refused(device.enable(KCOV_TRACE_UNIQ_CMP | 1));
+}
+
+fn no_known_bit_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    for mode in [16, 24, 1 << 30, !7_u32] {
+        cx.refused(device.enable(mode));
+    }
+}
+
+fn storing_zero_makes_room(cx: &Context) {
+    let (device, pcs, edges) = areas(cx);
+    device.enable(BOTH).expect("enabled");
+    call();
+    for map in [&pcs, &edges] {
+        assert!(map.count() > 0);
+        map.reset();
+    }
+    seek_nowhere();
+    for map in [&pcs, &edges] {
+        assert_once(&records_of(map));
+    }
+}
+
+fn recorded_is_remembered(cx: &Context) {
+    let (device, map) = mapped(cx);
+    for _ in 0..2 {
+        device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
+        for _ in 0..50 {
+            call();
+        }
+        let first = records_of(&map);
+        map.reset();
+        // The thread may be interrupted, but not always.
+        let nothing = |_| {
+            map.reset();
+            call();
+            map.count() == 0
+        };
+        assert!((0..20).any(nothing), "{} were recorded before", first.len());
+        device.disable().expect("disabled");
+        map.reset();
+    }
+    let fresh = plain(cx);
+    assert!(!fresh.is_empty(), "another device does not remember");
+}
+
+fn area_of_edges_is_at_the_size(cx: &Context) {
+    let device = sized(cx, 2 * page_words());
+    let first = device.map(2 * page_words()).expect("the first area");
+    let second = second_map(&device, 2 * page_words()).expect("the second area");
+    second.store(5, 7);
+    assert_eq!((first.load(5), second.load(5)), (0, 7), "it is another one");
+    let again = second_map(&device, 2 * page_words()).expect("the second area again");
+    assert_eq!(again.load(5), 7);
+}
+
+fn other_offset_is_refused(cx: &Context) {
+    let device = sized(cx, 2 * page_words());
+    for (pages, offset) in [(2, 1), (2, 3), (2, 4), (1, 1), (1, 2), (4, 0)] {
+        let offset = i64::try_from(offset * page_size()).expect("an offset");
+        let length = pages * page_size();
+        cx.refused(device.map_with(length, offset, PROT_READ | PROT_WRITE, MAP_SHARED));
+    }
+}
+
+fn full_area_stays_full(cx: &Context) {
+    let (device, map) = mapped_of(cx, page_words());
+    device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
+    // Fills the area with what has not been recorded before.
+    map.store(0, page_words() - 2);
+    let _ = std::fs::read_to_string("/proc/self/maps").expect("a file");
+    assert_eq!(map.count(), page_words() - 1);
+    assert_ne!(map.load(index(page_words() - 1)), 0);
+}
+
+fn plain_mode_is_as_ever(cx: &Context) {
+    let (device, pcs, edges) = areas(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    pcs.reset();
+    for _ in 0..3 {
+        call();
+    }
+    let records = records_of(&pcs);
+    let mut distinct = records.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert!(records.len() >= 2 * distinct.len(), "{} of {}", distinct.len(), records.len());
+    assert_eq!(edges.count(), 0);
+}

@@ -1,0 +1,159 @@
+//! Modes that have been proposed for Linux and that no released kernel has.
+//!
+//! **Not covered by this crate's versions:** what is in here follows what was last posted, and goes
+//! when a proposal is merged in another form or given up. Nothing outside of this module needs it.
+//!
+//! | Proposal | Author, last posted | Here |
+//! |---|---|---|
+//! | "KCOV function entry/exit records", `CONFIG_KCOV_EXT_RECORDS` | Jann Horn, v2 of 2026-03-18 | [`TracePcExt`], [`CallTree`] |
+//! | "Introduce New Unique PC/EDGE/CMP Modes" | Jiao Joey, v1 of 2025-01-14 | [`UniqPc`], [`UniqCmp`], [`EdgeDevice`] |
+//! | "Coverage deduplication for KCOV", `CONFIG_KCOV_UNIQUE` | Alexander Potapenko, v4 of 2025-07-31 | [`UniqueEnable`] |
+//!
+//! The proposals collide: mode 2 is `KCOV_TRACE_PC_EXT` in the first and `KCOV_TRACE_UNIQ_PC` in
+//! the second. So their modes cannot be made out of nothing: they come from [`Proposals`], which
+//! are found by trying, and not by what a kernel accepts but by what it then does.
+//!
+//! ```no_run
+//! use kcov::{Device, Error, Status};
+//!
+//! # fn main() -> Result<(), Error> {
+//! let Status::Available(modes) = Status::probe() else { return Ok(()) };
+//! let Some(mode) = modes.proposals().trace_pc_ext() else { return Ok(()) };
+//! let mut device = Device::open()?;
+//! let session = device.enable(mode)?;
+//! let _ = std::fs::metadata("/");
+//! for record in session.disable()? {
+//!     println!("{:?} {}", record.kind(), record.pc());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Platforms
+//!
+//! Linux with the proposal's patches. Elsewhere probing finds none.
+
+mod call_tree;
+mod extended;
+mod uniq;
+
+pub use call_tree::{CallTree, Event, Step};
+pub use extended::{ExtendedPc, RecordKind, TracePcExt};
+pub use uniq::{Edge, EdgeTrace, UniqCmp, UniqEdge, UniqPc};
+
+cfg_if::cfg_if! {
+    if #[cfg(feature = "std")] {
+        mod edge;
+        mod probe;
+        mod unique;
+
+        pub use edge::{EdgeDevice, EdgeSession};
+        pub use unique::{UniqueEnable, UniqueSession};
+
+        pub(crate) use probe::probe;
+    }
+}
+
+use core::fmt;
+
+/// Whether a kernel has a proposal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Presence {
+    /// It does not know it, or does not do what the proposal says.
+    #[default]
+    Absent,
+    /// It has the code and was configured without it: it refuses with errno 524.
+    NotBuiltIn,
+    /// It has been seen to do what the proposal says.
+    Present,
+}
+
+/// Which proposals a kernel has, from [`Modes::proposals`](crate::Modes::proposals).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Proposals {
+    extended_records: Presence,
+    unique_modes: Presence,
+    unique_comparisons: bool,
+    unique_enable: Presence,
+}
+
+impl Proposals {
+    /// Records that say whether a function is entered or left (Jann Horn).
+    #[must_use]
+    #[doc(alias = "CONFIG_KCOV_EXT_RECORDS")]
+    pub fn extended_records(&self) -> Presence {
+        self.extended_records
+    }
+
+    /// Modes that record each PC, edge or comparison once (Jiao Joey). There is no option that
+    /// leaves them out.
+    #[must_use]
+    pub fn unique_modes(&self) -> Presence {
+        self.unique_modes
+    }
+
+    /// A request that enables with a bitmap, so that each PC is recorded once (Alexander
+    /// Potapenko).
+    #[must_use]
+    #[doc(alias = "CONFIG_KCOV_UNIQUE")]
+    pub fn unique_enable(&self) -> Presence {
+        self.unique_enable
+    }
+
+    /// The mode of extended records, if it is there.
+    #[must_use]
+    pub fn trace_pc_ext(&self) -> Option<TracePcExt> {
+        (self.extended_records == Presence::Present).then_some(TracePcExt(()))
+    }
+
+    /// The mode of unique PCs, if it is there.
+    #[must_use]
+    pub fn uniq_pc(&self) -> Option<UniqPc> {
+        (self.unique_modes == Presence::Present).then_some(UniqPc(()))
+    }
+
+    /// The mode of unique edges, if it is there.
+    #[must_use]
+    pub fn uniq_edge(&self) -> Option<UniqEdge> {
+        (self.unique_modes == Presence::Present).then_some(UniqEdge(()))
+    }
+
+    /// The mode of unique comparisons, if it is there and comparisons are built in.
+    #[must_use]
+    pub fn uniq_cmp(&self) -> Option<UniqCmp> {
+        (self.unique_modes == Presence::Present && self.unique_comparisons).then_some(UniqCmp(()))
+    }
+
+    /// The requests of the third proposal, if they are there.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn unique(&self) -> Option<UniqueEnable> {
+        (self.unique_enable == Presence::Present).then_some(UniqueEnable(()))
+    }
+}
+
+/// The proposals that are there, or known and not built in. Empty if there are none.
+impl fmt::Display for Proposals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [
+            ("extended records", self.extended_records),
+            ("unique modes", self.unique_modes),
+            ("unique enable", self.unique_enable),
+        ];
+        let mut separator = "";
+        for (name, presence) in all {
+            let note = match presence {
+                Presence::Absent => continue,
+                Presence::NotBuiltIn => " (not built in)",
+                Presence::Present => "",
+            };
+            write!(f, "{separator}{name}{note}")?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! Which proposals a kernel has: not by what it accepts, but by what it then does.
+
+use super::{
+    EdgeDevice, ExtendedPc, Presence, Proposals, RecordKind, UniqCmp, UniqEdge, UniqueEnable,
+};
+use crate::device::Device;
+use crate::error::{Error, ErrorKind};
+use crate::mode::TracePc;
+use crate::sys;
+use crate::trace::Trace;
+use kcov_sys::linux::proposed::KCOV_TRACE_PC_EXT;
+
+/// Tries all proposals, in a thread that is not traced and on a device that is enabled by nobody.
+pub(crate) fn probe(mut device: Device) -> Result<Proposals, Error> {
+    let mut found = Proposals::default();
+    if !sys::HAS_PROPOSALS {
+        return Ok(found);
+    }
+    found.unique_enable = unique_enable(&mut device)?;
+    (found.unique_modes, device) = unique_modes(device)?;
+    match found.unique_modes {
+        // Their mode 2 is another one.
+        Presence::Present => {
+            found.unique_comparisons = device.enable(UniqCmp(())).is_ok();
+        }
+        _ => found.extended_records = extended_records(&device)?,
+    }
+    Ok(found)
+}
+
+fn unique_enable(device: &mut Device) -> Result<Presence, Error> {
+    // An empty bitmap is refused by those who know the request, each with another error.
+    match device.request_enable_unique(0) {
+        Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => return Ok(Presence::NotBuiltIn),
+        // The device is neither enabled nor is the thread traced, so this is about the bitmap.
+        Err(error) if error.kind() == ErrorKind::AlreadyEnabled => {}
+        // Another one's request of that number.
+        Ok(()) => {
+            device.request_disable()?;
+            return Ok(Presence::Absent);
+        }
+        Err(_) => return Ok(Presence::Absent),
+    }
+    let bitmap_words = device.words() / 2;
+    let Ok(session) = UniqueEnable(()).enable(device, bitmap_words) else {
+        return Ok(Presence::Absent);
+    };
+    sys::provoke();
+    let bits = session.bitmap().any(|word| word != 0);
+    let unique = bits && !session.disable()?.is_empty();
+    Ok(if unique { Presence::Present } else { Presence::Absent })
+}
+
+fn unique_modes(device: Device) -> Result<(Presence, Device), Error> {
+    // Edges are asked for alone: that mode means the same to nobody else, and fills a buffer that
+    // nobody else has.
+    if EdgeDevice::map(&device).is_err() {
+        return Ok((Presence::Absent, device));
+    }
+    let mut edges = EdgeDevice::new(device, UniqEdge(()))?;
+    let present = match edges.enable() {
+        Ok(session) => {
+            sys::provoke();
+            let (pcs, edges) = session.disable()?;
+            pcs.is_empty() && !edges.is_empty()
+        }
+        Err(_) => false,
+    };
+    Ok((if present { Presence::Present } else { Presence::Absent }, edges.into_device()))
+}
+
+fn extended_records(device: &Device) -> Result<Presence, Error> {
+    match device.request_enable_number(KCOV_TRACE_PC_EXT) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => return Ok(Presence::NotBuiltIn),
+        Err(_) => return Ok(Presence::Absent),
+    }
+    device.reset(TracePc);
+    sys::provoke();
+    let trace = Trace::freeze(device.buffer(), TracePc);
+    device.request_disable()?;
+    let has =
+        |kind| trace.iter().any(|record| ExtendedPc::from_word(record.address()).kind() == kind);
+    let kinds = [RecordKind::Entry, RecordKind::Exit, RecordKind::Normal];
+    Ok(if kinds.into_iter().all(has) { Presence::Present } else { Presence::Absent })
+}

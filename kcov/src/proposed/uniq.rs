@@ -1,0 +1,167 @@
+//! Each PC, edge or comparison once, for as long as the device is open.
+
+use crate::mode::{AnyMode, Mode, TraceCmp, TracePc, sealed};
+use crate::pc::Pc;
+use crate::record::Comparison;
+use crate::trace::Trace;
+use core::fmt;
+
+/// Collects each program counter once: one word a record.
+///
+/// The kernel remembers what it has recorded until the device is dropped. A reset makes room, and
+/// does not make it forget.
+///
+/// # References
+///
+/// "kcov: introduce new kcov KCOV_TRACE_UNIQ_PC mode", Jiao Joey, 2025-01-14.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "KCOV_TRACE_UNIQ_PC")]
+pub struct UniqPc(pub(super) ());
+
+impl sealed::Layout for UniqPc {
+    #[inline]
+    fn stride(self) -> usize {
+        TracePc.stride()
+    }
+
+    #[inline]
+    fn is_wide(self) -> bool {
+        TracePc.is_wide()
+    }
+}
+
+impl Mode for UniqPc {
+    type Record = Pc;
+
+    #[inline]
+    fn any(self) -> AnyMode {
+        AnyMode::UniqPc(self)
+    }
+
+    #[inline]
+    unsafe fn load(self, view: sealed::View<'_>, index: usize) -> Pc {
+        // SAFETY: the capacity is the same, so the caller's duty is.
+        unsafe { TracePc.load(view, index) }
+    }
+}
+
+/// Collects each comparison once, of one place with the same type and operands: four words of 64
+/// bits a record.
+///
+/// # References
+///
+/// "kcov: introduce new kcov KCOV_TRACE_UNIQ_CMP mode", Jiao Joey, 2025-01-14.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "KCOV_TRACE_UNIQ_CMP")]
+pub struct UniqCmp(pub(super) ());
+
+impl sealed::Layout for UniqCmp {
+    #[inline]
+    fn stride(self) -> usize {
+        TraceCmp.stride()
+    }
+
+    #[inline]
+    fn is_wide(self) -> bool {
+        TraceCmp.is_wide()
+    }
+}
+
+impl Mode for UniqCmp {
+    type Record = Comparison;
+
+    #[inline]
+    fn any(self) -> AnyMode {
+        AnyMode::UniqCmp(self)
+    }
+
+    #[inline]
+    unsafe fn load(self, view: sealed::View<'_>, index: usize) -> Comparison {
+        // SAFETY: the capacity is the same, so the caller's duty is.
+        unsafe { TraceCmp.load(view, index) }
+    }
+}
+
+/// That the kernel collects unique edges. Edges have a buffer of their own, so they need an
+/// [`EdgeDevice`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "KCOV_TRACE_UNIQ_EDGE")]
+pub struct UniqEdge(pub(super) ());
+
+/// A pair of basic blocks that were executed one after the other, as one number: the second one's
+/// address, with its low 12 bits changed by a hash of those of the first one's. Different edges can
+/// have the same number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Edge(u64);
+
+impl Edge {
+    /// Takes a word as recorded.
+    #[inline]
+    #[must_use]
+    pub const fn new(word: u64) -> Edge {
+        Edge(word)
+    }
+
+    /// The edge from one block to the next, as a kernel with words of 64 bits would record it.
+    #[must_use]
+    pub const fn between(first: Pc, second: Pc) -> Edge {
+        Edge(kcov_sys::linux::proposed::kcov_uniq_edge(first.address(), second.address()))
+    }
+
+    /// The word as recorded.
+    #[inline]
+    #[must_use]
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for Edge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Edge({:#x})", self.0)
+    }
+}
+
+/// Prefixed hexadecimal.
+impl fmt::Display for Edge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+/// The unique edges that a buffer held at one moment. As for [`Trace`], the count was read once and
+/// clamped.
+#[derive(Clone, Copy, Debug)]
+pub struct EdgeTrace<'b>(pub(super) Trace<'b, TracePc>);
+
+impl<'b> EdgeTrace<'b> {
+    /// Number of edges.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no edge.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Number of edges that the buffer can hold.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    /// Whether the buffer is full.
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        self.0.is_truncated()
+    }
+
+    /// The edges in the order in which they were first seen.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Edge> + ExactSizeIterator + use<'b> {
+        self.0.iter().map(|word| Edge(word.address()))
+    }
+}

@@ -1,0 +1,146 @@
+//! Each PC once, by a bitmap in front of the trace.
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::error::{Error, ErrorKind, Operation};
+use crate::mode::{Mode, TracePc};
+use crate::session::Session;
+use crate::sys;
+use crate::trace::Trace;
+use core::marker::PhantomData;
+use core::mem;
+
+/// That the kernel has the requests `KCOV_UNIQUE_ENABLE` and `KCOV_RESET_TRACE`.
+///
+/// # References
+///
+/// "kcov: add ioctl(KCOV_UNIQUE_ENABLE)" and "kcov: add ioctl(KCOV_RESET_TRACE)", Alexander
+/// Potapenko, 2025-07-31.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "KCOV_UNIQUE_ENABLE")]
+pub struct UniqueEnable(pub(super) ());
+
+impl UniqueEnable {
+    /// Starts tracing the calling thread, with an empty bitmap and an empty trace.
+    ///
+    /// The first `bitmap_words` words of the buffer become the bitmap, which has a bit for each
+    /// basic block of the kernel; the trace gets the rest. A bitmap that is too small for all
+    /// blocks lets some program counters come several times.
+    ///
+    /// # Errors
+    ///
+    /// - [`SizeOutOfLimits`](ErrorKind::SizeOutOfLimits): the bitmap is empty, or leaves less than
+    ///   two words of the buffer.
+    /// - as [`Device::enable`].
+    pub fn enable(
+        self,
+        device: &mut Device,
+        bitmap_words: usize,
+    ) -> Result<UniqueSession<'_>, Error> {
+        let limits = 1..=device.words() as u64 - 2;
+        if !limits.contains(&(bitmap_words as u64)) {
+            return Err(Error::new(Operation::EnableUnique, ErrorKind::SizeOutOfLimits)
+                .with_limits(bitmap_words as u64, limits));
+        }
+        let device = &*device;
+        let trace = device
+            .buffer()
+            .behind(bitmap_words)
+            .ok_or_else(|| Error::new(Operation::EnableUnique, ErrorKind::ModeNotSupported))?;
+        // What stands there is of another session, maybe with another share of the buffer.
+        device.buffer().clear(bitmap_words);
+        device.request_enable_unique(bitmap_words)?;
+        let this_thread = PhantomData;
+        let mut session = UniqueSession { device, trace, bitmap_words, this_thread };
+        session.reset();
+        Ok(session)
+    }
+
+    /// Lets the kernel empty the trace of a session, and its bitmap. The end of this system call is
+    /// recorded, so the trace is not empty afterwards.
+    ///
+    /// [`Session::reset`] and [`UniqueSession::reset`] do better here, where buffers are always
+    /// mapped for writing; the request is for those that are not.
+    ///
+    /// # Errors
+    ///
+    /// - [`NotEnabled`](ErrorKind::NotEnabled): this thread is not the one that is traced.
+    #[doc(alias = "KCOV_RESET_TRACE")]
+    pub fn reset_trace<M: Mode>(self, session: &mut Session<'_, M>) -> Result<(), Error> {
+        request_reset(session.device())
+    }
+}
+
+fn request_reset(device: &Device) -> Result<(), Error> {
+    sys::reset_trace(device.file()).map_err(|errno| Error::from_errno(Operation::ResetTrace, errno))
+}
+
+/// The calling thread is traced for as long as this value lives, each program counter once. As for a
+/// [`Session`], it stays in its thread, and dropping it disables.
+#[must_use = "dropping the session ends it"]
+#[derive(Debug)]
+pub struct UniqueSession<'d> {
+    device: &'d Device,
+    /// The part of the buffer behind the bitmap.
+    trace: Buffer<'d>,
+    bitmap_words: usize,
+    this_thread: PhantomData<*mut ()>,
+}
+
+impl<'d> UniqueSession<'d> {
+    /// Forgets the records, and that they were recorded: clears the bitmap and the count.
+    pub fn reset(&mut self) {
+        self.device.buffer().clear(self.bitmap_words);
+        self.trace.set_count(self.trace.width(), 0);
+    }
+
+    /// The same by a system call, whose end is recorded: see [`UniqueEnable::reset_trace`].
+    ///
+    /// # Errors
+    ///
+    /// - [`NotEnabled`](ErrorKind::NotEnabled): this thread is not the one that is traced.
+    pub fn request_reset(&mut self) -> Result<(), Error> {
+        request_reset(self.device)
+    }
+
+    /// Makes room for records and does not forget what was recorded: clears the count alone.
+    pub fn reset_count(&mut self) {
+        self.trace.set_count(self.trace.width(), 0);
+    }
+
+    /// The records since the last reset.
+    #[must_use]
+    pub fn trace(&self) -> Trace<'_, TracePc> {
+        Trace::freeze(self.trace, TracePc)
+    }
+
+    /// The bitmap's words. A bit stands for the same basic block until the machine is booted again.
+    pub fn bitmap(&self) -> impl Iterator<Item = u64> + '_ {
+        self.device.buffer().words64().take(self.bitmap_words)
+    }
+
+    /// Ends tracing and gives the records since the last reset.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::disable`].
+    pub fn disable(self) -> Result<Trace<'d, TracePc>, Error> {
+        let result = self.end();
+        mem::forget(self);
+        result
+    }
+
+    fn end(&self) -> Result<Trace<'d, TracePc>, Error> {
+        let trace = Trace::freeze(self.trace, TracePc);
+        self.device.request_disable()?;
+        self.trace.set_count(self.trace.width(), trace.len() as u64);
+        Ok(trace)
+    }
+}
+
+impl Drop for UniqueSession<'_> {
+    fn drop(&mut self) {
+        // Nobody is left to tell of a failure: the thread was not traced any more.
+        let _ = self.end();
+    }
+}
