@@ -36,7 +36,6 @@ Usage: kcov-conformance <command>
       --source DIR       a source tree of Linux or of NetBSD
       --manual FILE      a copy of kcov(4), as mdoc or as `man` prints it
   differences FILE... a page on how the kernels of these snapshots differ
-  states linux|netbsd   a page on the states of that system's model
   systems FILE...    a page on how Linux and NetBSD differ, likewise
   reference DIR      writes the other generated pages and pictures there
   help               this text
@@ -113,14 +112,6 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
             let page = differences::page(&files(parser)?)?;
             io::stdout().write_all(page.as_bytes())?;
             Ok(ExitCode::SUCCESS)
-        }
-        "states" => {
-            let page = match parser.next()? {
-                Some(Arg::Value(word)) if word == "linux" => crate::model::states::linux(),
-                Some(Arg::Value(word)) if word == "netbsd" => crate::model::states::netbsd(),
-                _ => return Err(lexopt::Error::from("states of which system?").into()),
-            };
-            nothing_more(parser, || write!(io::stdout(), "{page}"))
         }
         "systems" => {
             let page = systems::page(&files(parser)?)?;

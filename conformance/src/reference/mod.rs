@@ -12,6 +12,7 @@ mod states;
 mod svg;
 mod words;
 
+use crate::model::states as outcomes;
 use registry::{LINUX, NETBSD};
 use std::path::Path;
 use std::{fs, io};
@@ -47,6 +48,8 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("states-linux.md", states::table(&states::LINUX)),
         ("states-netbsd.svg", states::picture(&states::NETBSD)),
         ("states-netbsd.md", states::table(&states::NETBSD)),
+        ("outcomes-linux.md", outcomes::linux()),
+        ("outcomes-netbsd.md", outcomes::netbsd()),
     ]
 }
 
