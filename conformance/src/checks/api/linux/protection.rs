@@ -96,6 +96,8 @@ fn write_protected_between_sessions(cx: &Context) {
     is_read_only();
     for _ in 0..2 {
         let mut session = enable(&mut device);
+        // The first time, the pages that it goes through are faulted in, which is recorded too.
+        call();
         session.reset();
         call();
         let trace = session.disable().expect("disabled");
