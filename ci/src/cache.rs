@@ -50,6 +50,11 @@ impl Cache {
         self.root.join("kernels")
     }
 
+    /// Where trees are kept that are built again and again with one file altered.
+    pub fn benches(&self) -> PathBuf {
+        self.root.join("benches")
+    }
+
     /// Where the logs of runs are kept.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")
@@ -92,7 +97,8 @@ impl Cache {
 
 /// Makes the directories and proves that they can be written to.
 fn prepare(root: &Path) -> io::Result<PathBuf> {
-    for directory in ["apt", "kernels", "locks", "netbsd", "programs", "runs", "sources"] {
+    for directory in ["apt", "benches", "kernels", "locks", "netbsd", "programs", "runs", "sources"]
+    {
         fs::create_dir_all(root.join(directory))?;
     }
     // Commands are run in other directories.

@@ -33,6 +33,9 @@ pub struct Target {
     /// Patches, below `patches/`, applied in order.
     #[serde(default)]
     pub patches: Vec<String>,
+    /// What `mutants` alters: a file below `mutants/`.
+    #[serde(default)]
+    pub mutants: String,
     /// What the release string has to begin with.
     #[serde(default)]
     pub release: String,

@@ -169,7 +169,12 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
         Some(file) => session.task(target, file, options.arguments.clone()),
         None => {
             let suite = session.programs.suite_for(&target.userland)?;
-            session.task(target, &suite, suite_arguments(target, options))
+            let mut arguments = suite_arguments(target, &options.suite);
+            if options.fail_fast {
+                arguments.push("--fail-fast".into());
+            }
+            arguments.extend(options.checks.iter().map(OsString::from));
+            session.task(target, &suite, arguments)
         }
     };
     let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?;
@@ -224,8 +229,9 @@ fn snapshots() -> PathBuf {
     workspace().join(SNAPSHOTS)
 }
 
-fn suite_arguments(target: &Target, options: &TestOptions) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = match options.suite.as_slice() {
+/// How the suite is called for the target: with these words, or to run.
+pub(crate) fn suite_arguments(target: &Target, words: &[String]) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = match words {
         [] => ["run", "--format", "ktap"].map(OsString::from).into(),
         words => words.iter().map(OsString::from).collect(),
     };
@@ -233,7 +239,6 @@ fn suite_arguments(target: &Target, options: &TestOptions) -> Vec<OsString> {
         arguments.push("--declare".into());
         arguments.push(target.declares.join(",").into());
     }
-    arguments.extend(options.checks.iter().map(OsString::from));
     arguments
 }
 

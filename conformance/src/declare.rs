@@ -52,6 +52,8 @@ features! {
     /// The addresses that the kernel's code was linked for can be found out from what
     /// `/proc/kallsyms` shows.
     TextAddresses = "text-addresses";
+    /// Allocations can be made to fail, and memory that is lost is found.
+    FaultInjection = "fault-injection";
     /// The interface is that of NetBSD 9: no remote coverage.
     NetBsd9 = "netbsd-9";
     /// The interface is that of NetBSD 10: a descriptor can be attached to a source.

@@ -1,9 +1,12 @@
 //! Kernels: found in the cache, or built into it.
 
+mod bench;
 mod build;
 mod config;
 mod key;
 mod make;
+
+pub use bench::Bench;
 
 use crate::cache::Cache;
 use crate::error::{Error, Phase, Result};
