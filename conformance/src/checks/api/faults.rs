@@ -171,7 +171,6 @@ fn forgotten_guards(cx: &Context) {
     });
     thread(|| {
         let mut device = open(cx, 1);
-        std::mem::forget(device.fork_server(TracePc));
         let session = enable(&mut device);
         call();
         assert!(!session.disable().expect("disabled").is_empty());
