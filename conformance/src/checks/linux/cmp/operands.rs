@@ -227,7 +227,7 @@ fn switch_over_long(cx: &Context) {
     let pid = traced.pid;
     waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("the child stops");
     let known = [libc::PTRACE_SETOPTIONS, libc::PTRACE_GETSIGINFO];
-    let known = known.map(|request| (u64::from(request), REQUEST as u64));
+    let known = known.map(|request| (request as u64, REQUEST as u64));
     shows(cx, kcov_cmp_size(3) | KCOV_CMP_CONST, &known, || {
         // SAFETY: there is no such request, so no argument is used.
         let returned = unsafe { libc::syscall(libc::SYS_ptrace, REQUEST, pid.as_raw(), 0, 0) };
