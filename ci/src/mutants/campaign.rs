@@ -57,8 +57,8 @@ pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Resu
         let earlier = Record::read(file)?;
         let outcomes = earlier.mutants.into_iter().map(|entry| (entry.id, entry.outcome));
         let outcomes: HashMap<_, _> = outcomes.collect();
-        let keep =
-            |mutant: &&&Mutant| outcomes.get(&mutant.id).is_some_and(|o| *o != Outcome::Survived);
+        let settled = |outcome: &Outcome| options.no_run || *outcome != Outcome::Survived;
+        let keep = |mutant: &&&Mutant| outcomes.get(&mutant.id).is_some_and(settled);
         record.mutants =
             chosen.iter().filter(keep).map(|m| entry(m, outcomes[&m.id].clone())).collect();
     }
