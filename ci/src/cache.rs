@@ -55,6 +55,11 @@ impl Cache {
         self.root.join("compilers")
     }
 
+    /// Where trees are kept that are built again and again with one file altered.
+    pub fn benches(&self) -> PathBuf {
+        self.root.join("benches")
+    }
+
     /// Where the logs of runs are kept.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")
@@ -98,7 +103,7 @@ impl Cache {
 /// Makes the directories and proves that they can be written to.
 fn prepare(root: &Path) -> io::Result<PathBuf> {
     for directory in
-        ["apt", "compilers", "kernels", "locks", "netbsd", "programs", "runs", "sources"]
+        ["apt", "benches", "compilers", "kernels", "locks", "netbsd", "programs", "runs", "sources"]
     {
         fs::create_dir_all(root.join(directory))?;
     }

@@ -69,6 +69,9 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         manual: Option<PathBuf>,
     },
+    /// Alter the driver in every way that the operators know, and count what the
+    /// suite does not notice
+    Mutants(MutantsOptions),
     /// Run a program in a guest, with its output and exit status
     Exec(Box<ExecOptions>),
     /// Run a program in a guest and say which kernel code its threads and
@@ -221,6 +224,9 @@ pub struct TestOptions {
     /// Run this check only; may be repeated
     #[arg(long = "check", value_name = "ID", conflicts_with = "program")]
     pub checks: Vec<String>,
+    /// Skip what follows the first check that fails
+    #[arg(long, conflicts_with_all = ["program", "snapshots"])]
+    pub fail_fast: bool,
     /// Run this program, which prints KTAP, instead of the suite
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
@@ -288,6 +294,7 @@ impl LockstepOptions {
             all: false,
             guests: None,
             checks: Vec::new(),
+            fail_fast: false,
             program: None,
             arguments: Vec::new(),
             suite,
@@ -298,6 +305,45 @@ impl LockstepOptions {
             guest,
         }
     }
+}
+
+/// Options of `mutants`.
+#[derive(Args, Debug)]
+pub struct MutantsOptions {
+    /// The target
+    #[arg(value_name = "TARGET")]
+    pub name: String,
+    /// Only so many of the mutants
+    #[arg(long, value_name = "N")]
+    pub sample: Option<usize>,
+    /// Chooses which
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "sample")]
+    pub seed: u64,
+    /// Only mutants with these words in their names
+    #[arg(long, value_name = "WORDS")]
+    pub only: Option<String>,
+    /// Name the mutants and do nothing
+    #[arg(long)]
+    pub list: bool,
+    /// Write what came of each mutant to a file (JSON), after each of them
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Take over what this earlier report says, and run only those that survived
+    /// then or have not been run
+    #[arg(long, value_name = "FILE")]
+    pub again: Option<PathBuf>,
+    /// Run nothing: report on what the earlier report says
+    #[arg(long, requires = "again", conflicts_with = "report")]
+    pub no_run: bool,
+    /// Write the page for the documentation
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+    /// So many guests at once
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    pub guests: u32,
+    /// How to build.
+    #[command(flatten)]
+    pub build: BuildOptions,
 }
 
 /// Options for building kernels.

@@ -11,7 +11,7 @@ use crate::session::{Choices, Session};
 use crate::source::{Package, Source};
 use crate::system::System;
 use crate::target::{Target, Targets};
-use crate::{drift, error, exec, tester};
+use crate::{drift, error, exec, mutants, tester};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -40,6 +40,11 @@ pub fn run(cli: Cli) -> Result<u8> {
             )?;
             let given = drift::Given::new(source, manual)?;
             drift::run(&session, &chosen, &given, !names.is_empty())
+        }
+        Command::Mutants(options) => {
+            let session = session(&general, &options.build, None)?;
+            let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
+            mutants::run(&session, target, &options)
         }
         Command::Exec(options) => {
             let session = session(&general, &options.build, Some(&options.guest))?;

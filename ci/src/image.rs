@@ -10,7 +10,7 @@ use kcov_vm_guest::job::{self, Job, Mount};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -155,7 +155,16 @@ pub fn log_directory(root: &Path, target: &str) -> Result<PathBuf> {
             let _ = fs::remove_dir_all(path);
         }
     }
-    let path = own.join(format!("{now}-{}", std::process::id()));
-    fs::create_dir(&path).or_unavailable(Phase::Image, path.display())?;
-    Ok(path)
+    // Two guests of a target may begin in the same millisecond.
+    let mut time = now;
+    loop {
+        let path = own.join(format!("{time}-{}", std::process::id()));
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => time += 1,
+            result => {
+                result.or_unavailable(Phase::Image, path.display())?;
+                return Ok(path);
+            }
+        }
+    }
 }

@@ -22,6 +22,7 @@ pub mod host;
 pub mod image;
 pub mod kernel;
 mod matrix;
+mod mutants;
 mod netbsd;
 pub mod programs;
 pub mod progress;

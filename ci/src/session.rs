@@ -89,7 +89,27 @@ pub struct Ready<'a> {
     pub took: Duration,
 }
 
+impl<'a> Ready<'a> {
+    /// The same with another kernel of the same release, and logs elsewhere.
+    #[must_use]
+    pub fn with(&self, kernel: PathBuf, logs: PathBuf, limits: Limits) -> Ready<'a> {
+        let mut other = self.clone();
+        other.machine.kernel = kernel;
+        other.logs = logs;
+        other.limits = limits;
+        other
+    }
+}
+
 impl Session {
+    /// The target's source.
+    pub fn source(&self, target: &Target) -> Result<Source> {
+        match &self.choices.source {
+            Some(source) => Ok(source.clone()),
+            None => Source::of(target, &self.cache, self.choices.refresh),
+        }
+    }
+
     /// Whether the user gave all that nobody else can.
     pub fn given(&self, target: &Target) -> Result<()> {
         match target.kind {
@@ -130,10 +150,7 @@ impl Session {
                 }
             }
         }
-        let source = match &self.choices.source {
-            Some(source) => source.clone(),
-            None => Source::of(target, &self.cache, self.choices.refresh)?,
-        };
+        let source = self.source(target)?;
         let Choices { refresh, jobs, .. } = self.choices;
         Kernel::built(target, &source, &self.targets.base, &self.cache, refresh, jobs)
     }

@@ -40,6 +40,9 @@ pub struct Target {
     /// The suite to look for the compiler's package in.
     #[serde(default)]
     pub compiler_suite: String,
+    /// What `mutants` alters: a file below `mutants/`.
+    #[serde(default)]
+    pub mutants: String,
     /// What the release string has to begin with.
     #[serde(default)]
     pub release: String,

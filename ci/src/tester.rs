@@ -9,17 +9,17 @@ use crate::matrix;
 use crate::programs::{validate_checks, workspace};
 use crate::progress::{Step, beside_bars};
 use crate::report::{Format, Run, TargetReport, Verdict};
-use crate::session::Session;
+use crate::session::{Ready, Session};
 use crate::snapshot;
 use crate::system::System;
-use crate::target::Target;
+use crate::target::{Kind, Target};
 use crate::verdict::{Check, Reader};
 use kcov_vm_guest::protocol::Exit;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
-use std::thread::available_parallelism;
-use std::time::Instant;
+use std::thread::{self, available_parallelism};
+use std::time::{Duration, Instant};
 
 /// Where the suite keeps its snapshots, in the workspace.
 const SNAPSHOTS: &str = "conformance/snapshots";
@@ -31,6 +31,27 @@ struct Plan<'a> {
     verbose: bool,
     /// All ids of the suite by system, if it is the suite that runs.
     known: Vec<(System, Vec<String>)>,
+    /// How many guests of one target may run at once.
+    guests_each: usize,
+}
+
+impl Plan<'_> {
+    /// The checks that each of the target's guests is to run. A guest that boots in no time has
+    /// one of itself beside it if a processor is free for that.
+    fn shares(&self, target: &Target) -> Vec<Vec<String>> {
+        let options = self.options;
+        let whole = target.kind == Kind::Uml
+            && options.program.is_none()
+            && options.suite.is_empty()
+            && options.checks.is_empty()
+            && !options.fail_fast;
+        let known = self.known.iter().find(|(system, _)| *system == target.kind.system());
+        let (true, 2.., Some((_, ids))) = (whole, self.guests_each, known) else {
+            return vec![options.checks.clone()];
+        };
+        let every_other = |first: usize| ids.iter().skip(first).step_by(2).cloned().collect();
+        vec![every_other(0), every_other(1)]
+    }
 }
 
 /// Runs the program on all targets, whatever happens on some, and reports.
@@ -42,7 +63,11 @@ pub fn test(
 ) -> Result<u8> {
     let started = Instant::now();
     let known = validate(session, targets, options)?;
-    let plan = Plan { session, options, verbose, known };
+    let guests = options
+        .guests
+        .map_or_else(|| available_parallelism().map_or(1, usize::from), |guests| guests as usize);
+    let guests_each = guests / targets.len().max(1);
+    let plan = Plan { session, options, verbose, known, guests_each };
     let text_now = options.report.is_some() || options.format == Format::Text;
     let brief = targets.len() > 1 && !verbose;
 
@@ -63,9 +88,6 @@ pub fn test(
             say(report, target);
         }
     }
-    let guests = options
-        .guests
-        .map_or_else(|| available_parallelism().map_or(1, usize::from), |guests| guests as usize);
     let chosen: Vec<&Target> = ready.iter().map(|&index| targets[index]).collect();
     let work = |target: &Target| on_target(&plan, target);
     matrix::run(&chosen, guests, work, |index, report| {
@@ -158,51 +180,45 @@ fn on_target(plan: &Plan<'_>, target: &Target) -> TargetReport {
 fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<Vec<Check>> {
     let Plan { session, options, .. } = plan;
     let known = known_failures(plan, target)?;
-    let ready = session.prepare(target)?;
-    report.kernel = Some(ready.kernel.clone());
-    report.accelerator = Some(ready.accelerator.clone());
-    report.logs = Some(ready.logs.clone());
-    report.times.push(("prepare", ready.took));
-
-    let started = Instant::now();
-    let task = match &options.program {
-        Some(file) => session.task(target, file, options.arguments.clone()),
-        None => {
-            let suite = session.programs.suite_for(&target.userland)?;
-            session.task(target, &suite, suite_arguments(target, options))
-        }
-    };
-    let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?;
-    report.times.push(("image", started.elapsed()));
+    let shares = plan.shares(target);
+    let ready: Vec<Ready<'_>> =
+        shares.iter().map(|_| session.prepare(target)).collect::<Result<_>>()?;
+    report.kernel = Some(ready[0].kernel.clone());
+    report.accelerator = Some(ready[0].accelerator.clone());
+    report.logs = Some(ready[0].logs.clone());
+    report.times.push(("prepare", ready[0].took));
 
     let step = Step::begin(format!("run on {}", target.name), None);
-    let mut ear = Ear {
-        reader: Reader::default(),
-        errors: Vec::new(),
-        release: None,
-        step: &step,
-        verbose: plan.verbose,
-    };
-    let finished = session.run(&ready, task, &mut ear);
-    let Ear { reader, errors, release, .. } = ear;
-    report.release = release;
-    // What the program said to nobody in particular may explain the rest.
-    let _ = fs::write(ready.logs.join("stderr.log"), &errors);
-    let finished = finished?;
+    let guest = |ready, ids| in_guest(plan, target, ready, ids, &step);
+    let heard: Vec<Result<Heard>> = thread::scope(|scope| {
+        let others: Vec<_> = std::iter::zip(&ready, &shares)
+            .skip(1)
+            .map(|(ready, ids)| scope.spawn(move || guest(ready, ids)))
+            .collect();
+        let first = guest(&ready[0], &shares[0]);
+        let others = others.into_iter().map(|other| other.join().expect("a guest's thread"));
+        std::iter::once(first).chain(others).collect()
+    });
+    let heard: Vec<Heard> = heard.into_iter().collect::<Result<_>>()?;
     step.done();
-    report.times.extend([("boot", finished.boot), ("program", finished.program)]);
+    report.release = heard[0].release.clone();
+    report.times.extend(heard[0].times);
 
-    let exit = finished.exit.unwrap_or(Exit::Status(0));
-    let wrong = |why: String| {
-        let text = String::from_utf8_lossy(&errors);
-        let mut last: Vec<_> =
-            text.lines().rev().take(5).map(|line| format!("its standard error: {line}")).collect();
-        last.reverse();
-        Unavailable::new(Phase::Verdict, why).detail(last).logs(&ready.logs)
-    };
-    let mut checks = reader.finish(exit).map_err(wrong)?;
+    let mut checks: Vec<Check> = heard.into_iter().flat_map(|heard| heard.checks).collect();
+    if let [_, _, ..] = *shares {
+        let ids: Vec<&String> = shares.iter().flatten().collect();
+        if checks.len() != ids.len() {
+            let why = format!("{} results for {} checks", checks.len(), ids.len());
+            return Err(Error::unavailable(Phase::Verdict, why));
+        }
+        let order = plan.known.iter().find(|(system, _)| *system == target.kind.system());
+        let place =
+            |check: &Check| order.and_then(|(_, ids)| ids.iter().position(|id| *id == check.id));
+        checks.sort_by_cached_key(place);
+    }
     if let Some(id) = options.checks.iter().find(|id| !checks.iter().any(|c| c.id == **id)) {
-        return Err(wrong(format!("{id} was asked for and there is no result for it")).into());
+        let why = format!("{id} was asked for and there is no result for it");
+        return Err(Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into());
     }
     expected::apply(&mut checks, &known);
     if let Some(wanted) = options.snapshots {
@@ -210,6 +226,59 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
         report.difference = snapshot::settle(&directory, &target.snapshot(), &checks, wanted)?;
     }
     Ok(checks)
+}
+
+/// What a guest had to say.
+struct Heard {
+    checks: Vec<Check>,
+    release: Option<String>,
+    times: [(&'static str, Duration); 2],
+}
+
+/// Runs the program in one guest, with these checks if any are named.
+fn in_guest(
+    plan: &Plan<'_>,
+    target: &Target,
+    ready: &Ready<'_>,
+    ids: &[String],
+    step: &Step,
+) -> Result<Heard> {
+    let Plan { session, options, .. } = plan;
+    let task = match &options.program {
+        Some(file) => session.task(target, file, options.arguments.clone()),
+        None => {
+            let suite = session.programs.suite_for(&target.userland)?;
+            let mut arguments = suite_arguments(target, &options.suite);
+            if options.fail_fast {
+                arguments.push("--fail-fast".into());
+            }
+            arguments.extend(ids.iter().map(OsString::from));
+            session.task(target, &suite, arguments)
+        }
+    };
+    let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?;
+    let mut ear = Ear {
+        reader: Reader::default(),
+        errors: Vec::new(),
+        release: None,
+        step,
+        verbose: plan.verbose,
+    };
+    let finished = session.run(ready, task, &mut ear);
+    let Ear { reader, errors, release, .. } = ear;
+    // What the program said to nobody in particular may explain the rest.
+    let _ = fs::write(ready.logs.join("stderr.log"), &errors);
+    let finished = finished?;
+    let times = [("boot", finished.boot), ("program", finished.program)];
+    let wrong = |why: String| {
+        let text = String::from_utf8_lossy(&errors);
+        let mut last: Vec<_> =
+            text.lines().rev().take(5).map(|line| format!("its standard error: {line}")).collect();
+        last.reverse();
+        Unavailable::new(Phase::Verdict, why).detail(last).logs(&ready.logs)
+    };
+    let checks = reader.finish(finished.exit.unwrap_or(Exit::Status(0))).map_err(wrong)?;
+    Ok(Heard { checks, release, times })
 }
 
 /// Failures are known of the workspace's suite only.
@@ -224,8 +293,9 @@ fn snapshots() -> PathBuf {
     workspace().join(SNAPSHOTS)
 }
 
-fn suite_arguments(target: &Target, options: &TestOptions) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = match options.suite.as_slice() {
+/// How the suite is called for the target: with these words, or to run.
+pub(crate) fn suite_arguments(target: &Target, words: &[String]) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = match words {
         [] => ["run", "--format", "ktap"].map(OsString::from).into(),
         words => words.iter().map(OsString::from).collect(),
     };
@@ -233,7 +303,6 @@ fn suite_arguments(target: &Target, options: &TestOptions) -> Vec<OsString> {
         arguments.push("--declare".into());
         arguments.push(target.declares.join(",").into());
     }
-    arguments.extend(options.checks.iter().map(OsString::from));
     arguments
 }
 

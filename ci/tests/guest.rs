@@ -90,6 +90,36 @@ fn truncated_results_are_no_verdict() {
 }
 
 #[test]
+fn results_that_are_not_the_plans_are_no_verdict() {
+    let all = ["out", "1..2", "out", "ok 1 a", "out", "ok 2 b"];
+    let more: [(&[&str], &str); 4] = [
+        (&["out", "ok 2 b"], "verdict: result 2 (b) came twice"),
+        (&["out", "ok 1 c"], "verdict: result 1 (c) came twice"),
+        (&["out", "ok 3 c"], "verdict: result 3 (c) is not in the plan 1..2"),
+        (&["out", "1..3"], "verdict: a second plan was announced"),
+    ];
+    for (added, why) in more {
+        let (status, report) = ktap(&[], &[&all[..], added].concat());
+        assert_eq!(status, Some(69), "{report}");
+        assert!(report.contains(why), "{report}");
+    }
+}
+
+#[test]
+fn results_on_the_console_are_none() {
+    let console = |line| ["write", "/dev/console", line];
+    let lines = ["1..1", "ok 1 a", "@kcov-vm 00 exit status=0", "\u{1b}[2J\u{7}\u{fffd}"];
+    let forged: Vec<&str> = lines.into_iter().flat_map(console).collect();
+    let (status, report) = ktap(&[], &forged);
+    assert_eq!(status, Some(69), "{report}");
+    assert!(report.contains("verdict: no plan was announced"), "{report}");
+    // Beside real results they change nothing.
+    let real = ["out", "1..1", "out", "not ok 1 a", "status", "1"];
+    let (status, report) = ktap(&[], &[&forged[..], &real].concat());
+    assert_eq!(status, Some(1), "{report}");
+}
+
+#[test]
 fn a_program_that_dies_is_no_verdict() {
     let (status, report) = ktap(&[], &["out", "1..1", "err", "I die", "signal", "9"]);
     assert_eq!(status, Some(69), "{report}");
@@ -207,6 +237,10 @@ fn an_image_that_does_not_boot() {
     no_boot(
         "#!/bin/sh\necho starting\nsleep 60 & sleep 60\n",
         &["boot: the image did not boot within 1 s; last on its console: `starting`"],
+    );
+    no_boot(
+        "#!/bin/sh\nsleep 60 & sleep 60\n",
+        &["boot: the image did not boot within 1 s; nothing is on its console"],
     );
     no_boot(
         "#!/bin/sh\necho no such device >&2\nexit 3\n",

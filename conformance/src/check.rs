@@ -54,9 +54,9 @@ impl Check {
 
     /// Runs the check in this process. Returns if the kernel does what the claim says, panics
     /// if it does not.
-    pub fn run(&self, claims: &Claims, device: &Path) {
+    pub fn run(&self, claims: &Claims, device: &Path, limit: Duration) {
         let claim = claims.get(&self.id()).expect("every check has its claim").clone();
-        (self.body)(&Context { claim, device: device.to_owned() });
+        (self.body)(&Context { claim, device: device.to_owned(), limit });
     }
 }
 
@@ -96,9 +96,17 @@ pub(crate) use checks;
 pub struct Context {
     claim: Claim,
     device: PathBuf,
+    limit: Duration,
 }
 
 impl Context {
+    /// How long a check that repeats something may go on with it: a thirtieth of its time
+    /// limit, so that with the usual one it takes no longer than a second.
+    #[must_use]
+    pub fn budget(&self) -> Duration {
+        self.limit / 30
+    }
+
     /// The path of the device.
     #[must_use]
     pub fn device(&self) -> &Path {

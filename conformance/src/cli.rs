@@ -28,6 +28,8 @@ Usage: kcov-conformance <command>
       --device PATH      where the device is
       --format ktap|json
       --time-limit S     seconds that a check may take, 30 unless said
+      --first IDS        these checks before the others, comma-separated
+      --fail-fast        after the first red check the others are skipped
   lockstep           does random operations, and compares the kernel with the model
       --operations N     how many for each seed
       --seed S           may be repeated
@@ -55,6 +57,8 @@ struct Request {
     device: PathBuf,
     format: Format,
     time_limit: Duration,
+    first: Vec<String>,
+    fail_fast: bool,
 }
 
 /// Runs the command that the process was started with.
@@ -227,6 +231,8 @@ fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
         device: default_device(),
         format: Format::Ktap,
         time_limit: Duration::from_secs(30),
+        first: Vec::new(),
+        fail_fast: false,
     };
     while let Some(arg) = parser.next()? {
         match arg {
@@ -235,6 +241,11 @@ fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
                 request.declared = Some(Declaration::parse(&parser.value()?.string()?)?);
             }
             Arg::Long("device") => request.device = parser.value()?.into(),
+            Arg::Long("first") => {
+                let ids = parser.value()?.string()?;
+                request.first.extend(ids.split(',').map(str::to_owned));
+            }
+            Arg::Long("fail-fast") => request.fail_fast = true,
             Arg::Long("format") => request.format = format(parser.value()?)?,
             Arg::Long("time-limit") => {
                 let seconds: u32 = parser.value()?.parse()?;

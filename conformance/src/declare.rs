@@ -52,6 +52,8 @@ features! {
     /// The addresses that the kernel's code was linked for can be found out from what
     /// `/proc/kallsyms` shows.
     TextAddresses = "text-addresses";
+    /// Allocations can be made to fail, and memory that is lost is found.
+    FaultInjection = "fault-injection";
     /// Proposed: a mode whose records say whether a function is entered or left.
     TracePcExt = "trace-pc-ext";
     /// Its code is there, and its option is off.

@@ -38,7 +38,7 @@ const NOT_BEGUN: i32 = 69;
 /// most checks do. The calling process must have one thread only.
 pub fn run(check: &Check, claims: &Claims, device: &Path, limit: Duration) -> io::Result<Outcome> {
     supervise(limit, || {
-        let body = AssertUnwindSafe(|| check.run(claims, device));
+        let body = AssertUnwindSafe(|| check.run(claims, device, limit));
         if catch_unwind(body).is_ok() { 0 } else { PANICKED }
     })
 }

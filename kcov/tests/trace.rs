@@ -109,6 +109,36 @@ fn the_iterator_goes_both_ways() {
     assert_eq!(Trace::from_words(&buffer, TracePc).iter().nth(usize::MAX), None);
 }
 
+/// Another thread stores to all words while this one reads: under Miri's detector of data races
+/// too.
+#[test]
+fn a_buffer_that_is_scribbled_over_is_read_within_bounds() {
+    let buffer = words((0..33).map(|word| word * 3));
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut noise = 0x9e37_79b9_7f4a_7c15_u64;
+            while !done.load(Ordering::Relaxed) {
+                for word in &buffer {
+                    noise = noise.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+                    word.store(noise >> (noise % 64), Ordering::Relaxed);
+                }
+            }
+        });
+        for _ in 0..if cfg!(miri) { 20 } else { 2000 } {
+            let trace = Trace::from_words(&buffer, TracePc);
+            assert_eq!(trace.iter().count(), trace.len());
+            assert_eq!(trace.iter().rev().count(), trace.len());
+            assert!(trace.len() <= trace.capacity());
+            for &mode in AnyMode::ALL {
+                let trace = Trace::from_words(&buffer, mode);
+                assert_eq!((0..).map_while(|index| trace.get(index)).count(), trace.len());
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: if cfg!(miri) { 32 } else { 1024 },

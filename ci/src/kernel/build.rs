@@ -73,23 +73,35 @@ fn build_in(
     make.configure(&ingredients.config)?;
     let configured = finished.join("config");
     fs::copy(output.join(".config"), &configured).map_err(io)?;
-    let got = fs::read_to_string(&configured).map_err(io)?;
-    let missing = config::missing(&ingredients.config, &got);
-    if !missing.is_empty() {
-        let message = format!("the kernel's configuration lacks {}", missing.join(", "));
-        return Err(Unavailable::new(Phase::Build, message).logs(&configured).into());
-    }
+    checked_config(&configured, ingredients)?;
     make.build(&target.name, &cache.kernels().join(format!(".lines-{}", target.name)), target)?;
 
-    let image = match target.kind {
-        Kind::Uml => "vmlinux",
-        Kind::Qemu => "arch/x86/boot/bzImage",
-        Kind::Netbsd => unreachable!("it has no source"),
-    };
-    for (from, to) in [(image, "kernel"), ("vmlinux", "vmlinux"), ("System.map", "System.map")] {
+    for (from, to) in
+        [(image(target.kind), "kernel"), ("vmlinux", "vmlinux"), ("System.map", "System.map")]
+    {
         let from = output.join(from);
         // The same file twice for User-Mode Linux, so a link will do.
         fs::hard_link(&from, finished.join(to)).or_unavailable(Phase::Build, from.display())?;
     }
     fs::write(finished.join(PROOF), ingredients.to_text()).map_err(io)
+}
+
+/// Refuses a configuration that did not become what was asked for.
+pub(super) fn checked_config(file: &Path, ingredients: &Ingredients) -> Result<()> {
+    let got = fs::read_to_string(file).or_unavailable(Phase::Build, file.display())?;
+    let missing = config::missing(&ingredients.config, &got);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!("the kernel's configuration lacks {}", missing.join(", "));
+    Err(Unavailable::new(Phase::Build, message).logs(file).into())
+}
+
+/// What is booted, by its path below the output directory.
+pub(super) fn image(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Uml => "vmlinux",
+        Kind::Qemu => "arch/x86/boot/bzImage",
+        Kind::Netbsd => unreachable!("it has no source"),
+    }
 }

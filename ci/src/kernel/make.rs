@@ -60,6 +60,14 @@ impl Make<'_> {
         Ok(())
     }
 
+    /// Builds after a change to a file of this directory, and looks at no other directory.
+    pub fn rebuild(&self, directory: &str) -> Result<()> {
+        let mut make = self.make();
+        make.arg(format!("-j{}", self.jobs)).args(self.arguments);
+        make.arg(format!("build-dir={directory}"));
+        self.run(&mut make, || {})
+    }
+
     fn make(&self) -> Command {
         let mut make = command("make");
         make.arg("-C").arg(self.tree);

@@ -1,10 +1,13 @@
 //! Kernels: found in the cache, or built into it.
 
+mod bench;
 mod build;
 mod compiler;
 mod config;
 mod key;
 mod make;
+
+pub use bench::Bench;
 
 use crate::cache::Cache;
 use crate::error::{Error, Phase, Result};

@@ -12,8 +12,12 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+/// The reason of the skips that `--fail-fast` makes.
+const STOPPED: &str = "a check has failed, and the run ends with the first that does";
+
 pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
-    let selected = match select(&request.ids) {
+    let selected = select(&request.ids).and_then(|found| first(found, &request.first));
+    let selected = match selected {
         Ok(selected) => selected,
         Err(error) => {
             eprintln!("kcov-conformance: {error}");
@@ -38,7 +42,9 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
     for check in selected {
         let id = check.id();
         let claim = claims.get(&id).expect("every check has its claim");
-        if let Some(reason) = reason_to_skip(check, claim, version, &target) {
+        let reason = reason_to_skip(check, claim, version, &target);
+        let stopped = || (failed && request.fail_fast).then(|| STOPPED.to_owned());
+        if let Some(reason) = reason.or_else(stopped) {
             report.entry(&Entry::new(claim, Verdict::Skip, &reason, 0))?;
             continue;
         }
@@ -126,6 +132,18 @@ fn select(ids: &[String]) -> Result<Vec<&'static Check>, String> {
     Ok(checks::all().filter(wanted).collect())
 }
 
+/// The same checks, with those of these ids before the others, in this order.
+fn first(mut checks: Vec<&'static Check>, ids: &[String]) -> Result<Vec<&'static Check>, String> {
+    if let Some(id) = ids.iter().find(|id| !checks.iter().any(|check| check.id() == **id)) {
+        return Err(format!("--first: {id:?} is not among the checks that are to run"));
+    }
+    checks.sort_by_cached_key(|check| {
+        let id = check.id();
+        ids.iter().position(|first| *first == id).unwrap_or(ids.len())
+    });
+    Ok(checks)
+}
+
 /// At most three ids that someone may have meant.
 fn near(id: &str) -> Vec<String> {
     let mut all: Vec<_> = checks::all()
@@ -158,7 +176,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, near, reason_to_skip, select};
+    use super::{distance, first, near, reason_to_skip, select};
     use crate::checks;
     use crate::claims::Claims;
     use crate::declare::{Declaration, Feature};
@@ -213,6 +231,20 @@ mod tests {
                 claim.until.is_some()
             );
         }
+    }
+
+    #[test]
+    fn some_checks_can_come_first() {
+        let ids = |checks: Vec<&'static crate::check::Check>| {
+            checks.into_iter().map(crate::check::Check::id).collect::<Vec<_>>()
+        };
+        let all = || select(&[]).unwrap();
+        let usual = ids(all());
+        let (one, other) = (usual[7].clone(), usual[3].clone());
+        let moved = ids(first(all(), &[one.clone(), other.clone()]).unwrap());
+        assert_eq!(moved[..3], [one, other, usual[0].clone()]);
+        assert_eq!(moved.len(), usual.len());
+        assert!(first(all(), &["none".to_owned()]).unwrap_err().contains("\"none\""));
     }
 
     #[test]

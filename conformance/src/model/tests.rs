@@ -205,7 +205,8 @@ fn compare<R: Driver>(
 ) {
     for (id, errno) in registry {
         let scripts: Vec<_> = rows.iter().filter(|row| row.0 == id).collect();
-        let outside = OUTSIDE.contains(&id.as_str());
+        // The model never runs out of memory either.
+        let outside = OUTSIDE.contains(&id.as_str()) || id.starts_with("faults.");
         assert!(outside == scripts.is_empty(), "{id}: {} rows", scripts.len());
         for (_, script) in scripts {
             let outcome = last(driver(id), script);

@@ -90,6 +90,7 @@ const GROUPS: &[Group] = &[
     Group { title: "Read, write and other calls", operation: None, of: &["open."] },
     Group { title: "Set the size", operation: Some("SetSize"), of: &["size."] },
     Group { title: "Map", operation: Some("Map"), of: &["map."] },
+    Group { title: "Without memory", operation: None, of: &["faults."] },
     Group { title: "Unknown requests", operation: None, of: &["request."] },
     Group {
         title: "Enable",

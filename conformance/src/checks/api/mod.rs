@@ -3,6 +3,7 @@
 //! system's.
 
 mod device;
+mod faults;
 mod fork_server;
 mod session;
 mod status;
@@ -13,8 +14,14 @@ use kcov::mode::TracePc;
 use kcov::{BufferSize, Device, Error, Session};
 
 /// The checks, by topic.
-pub const CHECKS: &[&[Check]] =
-    &[device::CHECKS, session::CHECKS, trace::CHECKS, fork_server::CHECKS, status::CHECKS];
+pub const CHECKS: &[&[Check]] = &[
+    device::CHECKS,
+    session::CHECKS,
+    trace::CHECKS,
+    fork_server::CHECKS,
+    faults::CHECKS,
+    status::CHECKS,
+];
 
 /// An open device with a buffer of at least that many words.
 pub(crate) fn open(cx: &Context, words: u64) -> Device {

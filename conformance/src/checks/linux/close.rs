@@ -1,11 +1,12 @@
 //! Descriptors: closing, duplicating and passing them on.
 
-use super::{COVER_SIZE, mapped, sized};
+use super::{COVER_SIZE, mapped, open, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, call, thread};
+use crate::raw::{KCOV_TRACE_PC, call, kernel_memory, thread};
 
 checks! {
     while_enabled_ends_with_the_thread,
+    instance_is_given_back seconds(60),
 }
 
 fn while_enabled_ends_with_the_thread(cx: &Context) {
@@ -21,4 +22,14 @@ fn while_enabled_ends_with_the_thread(cx: &Context) {
     assert_eq!(map.count(), 0);
     let next = sized(cx, COVER_SIZE);
     assert_eq!(next.enable(KCOV_TRACE_PC), Ok(()));
+}
+
+fn instance_is_given_back(cx: &Context) {
+    // Each instance is at least half a hundred bytes, so that many make 256 KiB.
+    const TIMES: usize = 4000;
+    drop(open(cx));
+    let before = kernel_memory();
+    (0..TIMES).for_each(|_| drop(open(cx)));
+    let more = kernel_memory().saturating_sub(before);
+    assert!(more < 128, "{more} KiB more than before");
 }

@@ -2,6 +2,8 @@
 
 pub(super) mod full;
 
+pub(super) mod operands;
+
 use super::calls::{self, WIDE};
 use crate::check::{Context, checks};
 use crate::checks::shared::cmp::{Comparison, collect};

@@ -7,6 +7,7 @@ mod close;
 mod cmp;
 mod disable;
 mod enable;
+mod faults;
 mod map;
 mod open;
 mod pc;
@@ -36,9 +37,11 @@ pub const CHECKS: &[&[Check]] = &[
     pc::full::CHECKS,
     pc::place::CHECKS,
     cmp::CHECKS,
+    cmp::operands::CHECKS,
     cmp::full::CHECKS,
     thread::CHECKS,
     close::CHECKS,
+    faults::CHECKS,
     remote::CHECKS,
     remote::handle::CHECKS,
     remote::release::CHECKS,

@@ -35,14 +35,14 @@ checks! {
 }
 
 /// A USB handle that no bus of a guest has.
-fn usb(instance: u64) -> u64 {
+pub(super) fn usb(instance: u64) -> u64 {
     let handle = kcov_remote_handle(KCOV_SUBSYSTEM_USB, 0x4b00_0000 + instance);
     assert_ne!(handle, 0);
     handle
 }
 
 /// A common handle that no other process uses.
-fn common() -> u64 {
+pub(super) fn common() -> u64 {
     u64::from(std::process::id())
 }
 

@@ -96,3 +96,19 @@ pub fn vmalloc_used() -> u64 {
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kilobytes.expect("VmallocUsed") * 1024
 }
+
+/// KiB of the kernel's own memory that it cannot take back by itself.
+#[must_use]
+pub fn kernel_memory() -> u64 {
+    let info = std::fs::read_to_string("/proc/meminfo").expect("what memory is used for");
+    let line = info.lines().find_map(|line| line.strip_prefix("SUnreclaim:"));
+    let number = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
+    number.expect("a line on it").trim().parse().expect("a number")
+}
+
+/// How many areas of the kernel's memory this function of its has made that are still there.
+#[must_use]
+pub fn areas_of(function: &str) -> usize {
+    let all = std::fs::read_to_string("/proc/vmallocinfo").expect("the kernel's areas");
+    all.lines().filter(|line| line.contains(function)).count()
+}

@@ -3,6 +3,7 @@
 //! Words are those of a 64-bit kernel, and so are the request numbers, whatever this program is
 //! compiled for.
 
+mod faults;
 mod gadget;
 mod helpers;
 mod probe;
@@ -11,8 +12,11 @@ mod symbols;
 mod uring;
 mod vhost;
 
+pub use faults::Faults;
 pub use gadget::Gadget;
-pub use helpers::{Remote, sleeping_thread, vmalloc_used, with_console_off};
+pub use helpers::{
+    Remote, areas_of, kernel_memory, sleeping_thread, vmalloc_used, with_console_off,
+};
 pub use probe::probe;
 pub use symbols::{Symbols, symbols};
 pub use uring::Ring;

@@ -1,6 +1,6 @@
 //! Asks the kernel for features. Each probe has a process to itself.
 
-use super::{Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, Ring, Symbols, Vhost};
+use super::{Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, Ring, Symbols, Vhost};
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
 use crate::kernel::{Kernel, Version};
@@ -17,6 +17,7 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
         Feature::TextAddresses => return Ok(Symbols::read()?.is_some()),
         Feature::Vhost => return present(Vhost::open().map(drop), &[libc::ENOENT]),
         Feature::Usb => return present(Gadget::open().map(drop), &[libc::ENOENT]),
+        Feature::FaultInjection => return Ok(Faults::present()),
         Feature::NetBsd9 | Feature::NetBsd10 | Feature::Vhci => return Ok(false),
         _ => {}
     }

@@ -1,15 +1,17 @@
 //! Enabling on Linux: modes that are not there, and the end of a thread.
 
 use crate::check::{Context, checks};
-use crate::checks::api::{enable, kind, open};
+use crate::checks::api::{enable, is_free, kind, open};
 use crate::raw::{call, thread};
-use kcov::mode::{TraceCmp, TraceNone};
+use kcov::mode::{TraceCmp, TraceNone, TracePc};
+use kcov::remote::linux::{CommonHandle, Remote};
 use kcov::{ErrorKind, Operation, Status};
 
 checks! {
     mode_not_built_in_is_named without(Comparisons),
     mode_none_is_not_supported,
     leaked_in_ended_thread,
+    dropped_in_every_order needs(LocalAndRemote),
 }
 
 fn mode_not_built_in_is_named(cx: &Context) {
@@ -34,4 +36,39 @@ fn leaked_in_ended_thread(cx: &Context) {
     let session = enable(&mut device);
     call();
     assert!(!session.disable().expect("disabled").is_empty());
+}
+
+/// A local and a remote session and their devices: whatever goes first, what is left works.
+fn dropped_in_every_order(cx: &Context) {
+    let remote = Remote::new().common(CommonHandle::of_process());
+    for local_first in [true, false] {
+        let (mut one, mut other) = (open(cx, 1), open(cx, 1));
+        let mut local = Some(enable(&mut one));
+        let mut background = Some(other.enable_remote(TracePc, &remote).expect("both at once"));
+        if local_first {
+            drop(local.take());
+            drop(background.take());
+        } else {
+            drop(background.take());
+            let session = local.as_mut().expect("still there");
+            session.reset();
+            call();
+            assert!(!session.trace().is_empty(), "the local session goes on");
+        }
+        drop((local, background));
+        drop((one, other));
+        assert!(is_free(cx));
+        drop(open(cx, 1).enable_remote(TracePc, &remote).expect("the handle is free"));
+    }
+    // The same with both leaked, so that dropping the devices has to disable.
+    for local_first in [true, false] {
+        let (mut one, mut other) = (open(cx, 1), open(cx, 1));
+        std::mem::forget(enable(&mut one));
+        std::mem::forget(other.enable_remote(TracePc, &remote).expect("both at once"));
+        let (first, second) = if local_first { (one, other) } else { (other, one) };
+        drop(first);
+        drop(second);
+        assert!(is_free(cx));
+        drop(open(cx, 1).enable_remote(TracePc, &remote).expect("the handle is free"));
+    }
 }

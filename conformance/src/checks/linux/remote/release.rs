@@ -2,7 +2,7 @@
 
 use super::{common, usb};
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, Remote, call, child, thread};
+use crate::raw::{Device, KCOV_TRACE_PC, Remote, areas_of, call, child, kernel_memory, thread};
 use crate::system::{COVER_SIZE, mapped, sized};
 
 checks! {
@@ -16,6 +16,8 @@ checks! {
     refusal_leaves_device_usable needs(Remote),
     refusal_leaves_thread_free needs(Remote),
     disable_by_forked_child_is_refused needs(Remote),
+    memory_is_given_back needs(Remote) seconds(30),
+    buffer_of_an_ended_thread_is_given_back needs(Remote),
 }
 
 fn both() -> Remote {
@@ -107,4 +109,34 @@ fn disable_by_forked_child_is_refused(cx: &Context) {
     let device = enabled(cx);
     cx.refused(child(|| device.disable()));
     assert!(!are_free(cx));
+}
+
+fn memory_is_given_back(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    // Each time 64 handles, and the structure that they come in, of half a KiB.
+    const TIMES: usize = 3000;
+    let all = Remote { handles: (0..64).map(usb).collect(), ..Remote::default() };
+    let twice = Remote { handles: vec![usb(1), usb(1)], ..Remote::default() };
+    let grown = |times: &dyn Fn()| {
+        times();
+        let before = kernel_memory();
+        (0..TIMES).for_each(|_| times());
+        kernel_memory().saturating_sub(before)
+    };
+    let enabled = grown(&|| {
+        device.remote_enable(&all).expect("enabled");
+        device.disable().expect("disabled");
+    });
+    assert!(enabled < 400, "{enabled} KiB more after enabling");
+    // A refusal is paid for by the first handle and the structure.
+    let refused = grown(&|| assert!(device.remote_enable(&twice).is_err(), "a handle twice"));
+    assert!(refused < 100, "{refused} KiB more after refusals");
+}
+
+fn buffer_of_an_ended_thread_is_given_back(cx: &Context) {
+    let before = areas_of("kcov_ioctl");
+    for _ in 0..10 {
+        thread(|| drop(enabled(cx)));
+    }
+    assert_eq!(areas_of("kcov_ioctl"), before);
 }

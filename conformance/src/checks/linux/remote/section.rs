@@ -6,8 +6,8 @@ use crate::check::{Context, checks};
 use crate::checks::shared::mark;
 use crate::checks::shared::pc::SENTINEL;
 use crate::raw::{
-    Child, Device, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, Ring, Vhost, call, child,
-    settled, sleeping_thread, symbols, thread, wait_for,
+    Child, Device, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, Ring, Vhost, areas_of, call,
+    child, settled, sleeping_thread, symbols, thread, wait_for,
 };
 use crate::system::{index, mapped, mapped_page};
 use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
@@ -32,6 +32,7 @@ checks! {
     forked_child_inherits_common_handle needs(Remote, Vhost),
     full_buffer_stays_full needs(Remote, Vhost),
     stored_count_beyond_capacity needs(Remote, Vhost),
+    areas_are_used_again needs(Remote, Vhost),
 }
 
 fn enabled(cx: &Context) -> (Device, Map) {
@@ -296,4 +297,21 @@ fn stored_count_beyond_capacity(cx: &Context) {
     map.reset();
     vhost.work();
     assert!(map.count() > 0, "a count in bounds is added to");
+}
+
+fn areas_are_used_again(cx: &Context) {
+    let (device, map) = mapped(cx);
+    // A size of its own, so that no area of another check fits.
+    let remote = Remote { area: 3 * 4096 + 512, ..Remote::common(common()) };
+    device.remote_enable(&remote).expect("enabled");
+    let vhost = vhost();
+    vhost.work();
+    assert!(settled(&map) > 0);
+    let before = areas_of("kcov_remote_start");
+    assert!(before > 0, "the first section has made one");
+    for _ in 0..20 {
+        vhost.work();
+    }
+    assert!(settled(&map) > 0);
+    assert_eq!(areas_of("kcov_remote_start"), before);
 }

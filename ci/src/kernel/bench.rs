@@ -1,0 +1,205 @@
+//! A kernel that is built again and again with one file altered.
+//!
+//! The tree and what was built from it stay in the cache under the kernel's key, so that each
+//! build compiles one file and links.
+
+use super::build::checked_config;
+use super::compiler::Compiler;
+use super::key::{self, Ingredients};
+use super::make::Make;
+use super::{PROOF, Place};
+use crate::cache::{Cache, Lock};
+use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
+use crate::host::{self, Need};
+use crate::run::command;
+use crate::source::{self, Source};
+use crate::target::{Kind, Target};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A built tree, and the one file of it that is altered.
+#[derive(Debug)]
+pub struct Bench {
+    directory: PathBuf,
+    tree: PathBuf,
+    output: PathBuf,
+    log: PathBuf,
+    mark: String,
+    kind: Kind,
+    file: String,
+    original: String,
+    /// How `make` is told which compiler to use, if it is not the usual one.
+    chosen: Option<String>,
+    /// The command that compiles the file.
+    compiler: String,
+    _lock: Lock,
+}
+
+impl Bench {
+    /// Opens the tree of the target's kernel, built first if need be. `file` is what will be
+    /// altered, by its path in the tree.
+    pub fn open(
+        target: &Target,
+        source: &Source,
+        base: &Path,
+        cache: &Cache,
+        jobs: usize,
+        file: &str,
+    ) -> Result<Self> {
+        host::require(Need::Build)?;
+        let chosen = Compiler::of(target, cache, false)?;
+        let ingredients = Ingredients::of(target, source, &chosen, base)?;
+        let place = Place::of(target, &ingredients, cache);
+        let lock = cache.lock(Phase::Build, &format!("bench-{}", place.name))?;
+        let directory = cache.benches().join(&place.name);
+        let pristine = source.tree(cache)?;
+        let proof = directory.join(PROOF);
+        if fs::read_to_string(&proof).ok() != Some(ingredients.to_text()) {
+            let _ = fs::remove_dir_all(&directory);
+            fs::create_dir_all(directory.join("output"))
+                .or_unavailable(Phase::Build, directory.display())?;
+            source::patched(&pristine, &ingredients.patches, &directory.join("tree"))?;
+        }
+        // With patches the file is that of the tree, which only they have altered so far.
+        let kept = directory.join("original");
+        let original = match fs::read_to_string(kept.join(file)) {
+            Ok(text) => text,
+            Err(_) => {
+                let path = directory.join("tree").join(file);
+                let text =
+                    fs::read_to_string(&path).or_unavailable(Phase::Build, path.display())?;
+                let copy = kept.join(file);
+                fs::create_dir_all(copy.parent().unwrap_or(&kept))
+                    .and_then(|()| fs::write(&copy, &text))
+                    .or_unavailable(Phase::Build, copy.display())?;
+                text
+            }
+        };
+        let mut bench = Self {
+            chosen: chosen.make_argument(target, cache)?,
+            compiler: String::new(),
+            tree: directory.join("tree"),
+            output: directory.join("output"),
+            log: directory.join("build.log"),
+            directory,
+            mark: place.mark,
+            kind: target.kind,
+            file: file.to_string(),
+            original,
+            _lock: lock,
+        };
+        bench.write(&bench.original)?;
+        if !proof.exists() {
+            let make = bench.make(jobs);
+            make.configure(&ingredients.config)?;
+            checked_config(&bench.output.join(".config"), &ingredients)?;
+            make.build(&target.name, &bench.directory.join("lines"), target)?;
+            fs::write(&proof, ingredients.to_text())
+                .or_unavailable(Phase::Build, proof.display())?;
+        }
+        bench.compiler = bench.recorded()?;
+        Ok(bench)
+    }
+
+    /// The command that make compiled the file with, as it has noted it.
+    fn recorded(&self) -> Result<String> {
+        let path = Path::new(&self.file);
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let notes = self.output.join(path).with_file_name(format!(".{name}.o.cmd"));
+        let text = fs::read_to_string(&notes).or_unavailable(Phase::Build, notes.display())?;
+        let line = text.lines().next().unwrap_or_default();
+        match line.split_once(" := ") {
+            Some((name, command)) if name.starts_with("savedcmd_") => Ok(command.to_string()),
+            // Linux before 6.3.
+            Some((name, command)) if name.starts_with("cmd_") => Ok(command.to_string()),
+            _ => {
+                Err(Error::unavailable(Phase::Build, format!("no command in {}", notes.display())))
+            }
+        }
+    }
+
+    /// The unaltered file's text.
+    pub fn original(&self) -> &str {
+        &self.original
+    }
+
+    /// The kernel's configuration.
+    pub fn config(&self) -> Result<String> {
+        let path = self.output.join(".config");
+        fs::read_to_string(&path).or_unavailable(Phase::Build, path.display())
+    }
+
+    /// Compiles the file with this text in its place. The inner error is what the compiler says.
+    pub fn compile(&self, text: &str) -> Result<std::result::Result<Vec<u8>, String>> {
+        self.write(text)?;
+        let object = self.output.join(Path::new(&self.file).with_extension("o"));
+        let output = command("sh")
+            .current_dir(&self.output)
+            .args(["-c", &self.compiler])
+            .output()
+            .or_unavailable(Phase::Build, "sh")?;
+        if output.status.success() {
+            return fs::read(&object).or_unavailable(Phase::Build, object.display()).map(Ok);
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // A full disk or a compiler that fails by itself is no fault of the text.
+        let machinery = ["fatal error:", "internal compiler error:"];
+        let is_of_text = |line: &&str| {
+            line.contains(" error: ") && !machinery.iter().any(|word| line.contains(word))
+        };
+        match said.lines().find(is_of_text).and_then(|line| line.split_once(" error: ")) {
+            Some((_, what)) => Ok(Err(what.to_string())),
+            None => Err(Error::unavailable(Phase::Build, said.trim().to_string())),
+        }
+    }
+
+    /// Links the kernel with what was compiled last; the file to boot, which the next link
+    /// replaces. The inner error is what the linker says.
+    pub fn link(&self) -> Result<std::result::Result<PathBuf, String>> {
+        let _ = fs::remove_file(&self.log);
+        // make looks at no other directory than the file's, and the link looks at this.
+        let all = self.output.join("built-in.a");
+        let touched = fs::File::options().append(true).open(&all);
+        touched
+            .and_then(|file| file.set_modified(SystemTime::now()))
+            .or_unavailable(Phase::Build, all.display())?;
+        let directory = self.file.split('/').next().unwrap_or_default();
+        match self.make(1).rebuild(directory) {
+            Ok(()) => Ok(Ok(self.output.join(super::build::image(self.kind)))),
+            Err(Error::Unavailable(failure)) => self.refused(failure).map(Err),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A failed link is the text's fault only if it is about names.
+    fn refused(&self, failure: Unavailable) -> Result<String> {
+        let named = ["undefined reference", "undefined!", "modpost"];
+        match failure.detail.iter().find(|line| named.iter().any(|word| line.contains(word))) {
+            Some(line) => Ok(line.clone()),
+            None => Err(failure.into()),
+        }
+    }
+
+    /// Puts the text there as a file of its own: the tree is linked to the pristine one.
+    fn write(&self, text: &str) -> Result<()> {
+        let path = self.tree.join(&self.file);
+        if fs::read_to_string(&path).is_ok_and(|now| now == text) {
+            return Ok(());
+        }
+        let _ = fs::remove_file(&path);
+        fs::write(&path, text).or_unavailable(Phase::Build, path.display())
+    }
+
+    fn make(&self, jobs: usize) -> Make<'_> {
+        Make {
+            tree: &self.tree,
+            output: &self.output,
+            log: &self.log,
+            arguments: key::make_arguments(self.kind),
+            compiler: self.chosen.clone(),
+            mark: &self.mark,
+            jobs,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What is altered, as data: `mutants/<name>.toml` beside the targets.
+
+use crate::error::{Error, Phase, Result};
+use crate::target::one_line;
+use serde::Deserialize;
+use std::fs;
+use std::path::Path;
+
+/// A file of the kernel and what there is to know for altering it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Subject {
+    /// The file, by its path in the tree.
+    pub file: String,
+    /// The functions that are altered. All of the file stand here or under `others`.
+    pub functions: Vec<String>,
+    /// The functions that are not.
+    #[serde(default)]
+    pub others: Vec<String>,
+    /// Error numbers; each is replaced with the next one, the last with the first.
+    pub errnos: Vec<String>,
+    /// Names that are replaced with each other.
+    pub swaps: Vec<(String, String)>,
+    /// Macros that are no C for the parser, left out with their arguments.
+    pub attributes: Vec<String>,
+    /// Macros around code, left out without what is in their parentheses.
+    pub wrappers: Vec<String>,
+    /// Alterations that change nothing that can be seen.
+    #[serde(default)]
+    pub equivalent: Vec<Equivalent>,
+}
+
+/// Mutants that do what the original does, and why.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Equivalent {
+    /// Why nobody could tell.
+    pub reason: String,
+    /// The mutants.
+    pub ids: Vec<String>,
+}
+
+impl Subject {
+    /// Reads `mutants/<name>` below `base`.
+    pub fn load(base: &Path, name: &str) -> Result<Self> {
+        let file = base.join("mutants").join(name);
+        let fail = |message: String| {
+            Error::unavailable(Phase::Targets, format!("{}: {message}", file.display()))
+        };
+        let text = fs::read_to_string(&file).map_err(|error| fail(error.to_string()))?;
+        let subject: Self = toml::from_str(&text).map_err(|e| fail(one_line(&e.to_string())))?;
+        let mut seen = Vec::new();
+        for Equivalent { reason, ids } in &subject.equivalent {
+            if reason.trim().is_empty() || ids.is_empty() {
+                return Err(fail("key `equivalent`: needs a reason and ids".into()));
+            }
+            for id in ids {
+                if seen.contains(&id) {
+                    return Err(fail(format!("key `equivalent`: `{id}` stands there twice")));
+                }
+                seen.push(id);
+            }
+        }
+        Ok(subject)
+    }
+
+    /// Why the mutant is as good as the original, if it is known to be.
+    pub fn equivalent(&self, id: &str) -> Option<&str> {
+        let found = self.equivalent.iter().find(|entry| entry.ids.iter().any(|other| other == id));
+        found.map(|entry| entry.reason.as_str())
+    }
+}

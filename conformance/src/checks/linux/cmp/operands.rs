@@ -1,0 +1,238 @@
+//! Comparisons of each size, of values that the program chooses. Which system call compares what
+//! is the kernel's business, and has stayed so for long; the order of two variables is that of the
+//! compiler.
+
+use crate::check::{Context, checks};
+use crate::checks::shared::cmp::collect;
+use crate::raw::{Child, child};
+use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
+use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
+use nix::sys::signal::{Signal, kill, raise};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, socket};
+use nix::sys::termios::{InputFlags, LocalFlags, SetArg, SpecialCharacterIndices, tcgetattr};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::setsid;
+use std::fs::{File, OpenOptions};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+checks! {
+    bytes needs(Comparisons),
+    shorts needs(Comparisons),
+    ints needs(Comparisons),
+    longs needs(Comparisons),
+    constant_byte needs(Comparisons),
+    constant_short needs(Comparisons),
+    constant_int needs(Comparisons),
+    constant_long needs(Comparisons, Long64),
+    switch_over_byte needs(Comparisons),
+    switch_over_short needs(Comparisons),
+    switch_over_long needs(Comparisons, Long64),
+}
+
+/// Asserts that the call compares, in this size, the first with the second.
+#[track_caller]
+fn shows(cx: &Context, kind: u64, wanted: &[(u64, u64)], traced: impl Fn()) {
+    let found = collect(cx, traced);
+    for &(first, second) in wanted {
+        let same = |c: &crate::checks::shared::cmp::Comparison| {
+            (c.kind, c.first, c.second) == (kind, first, second)
+        };
+        assert!(found.iter().any(same), "no {kind}: {first:#x}, {second:#x} in {found:#x?}");
+    }
+}
+
+/// A terminal of this process's own, which must not lead a group, with its special characters far from all others.
+struct Terminal {
+    /// Stays open: closing it hangs up on this process.
+    _master: ManuallyDrop<PtyMaster>,
+    slave: File,
+}
+
+const START: u8 = 0x81;
+const STOP: u8 = 0x92;
+const ERASE: u8 = 0xd6;
+
+impl Terminal {
+    fn new() -> Terminal {
+        let master = posix_openpt(nix::fcntl::OFlag::O_RDWR | nix::fcntl::OFlag::O_NOCTTY)
+            .expect("a terminal");
+        grantpt(&master).expect("granted");
+        unlockpt(&master).expect("unlocked");
+        let name = ptsname_r(&master).expect("its name");
+        setsid().expect("a session without a terminal");
+        // The first terminal that the session opens is its own.
+        let slave = OpenOptions::new().read(true).write(true).open(name).expect("its other end");
+        let mut settings = tcgetattr(&slave).expect("its settings");
+        settings.input_flags |= InputFlags::IXON;
+        settings.local_flags |= LocalFlags::ICANON;
+        settings.local_flags &= !LocalFlags::ECHO;
+        for (index, character) in [
+            (SpecialCharacterIndices::VSTART, START),
+            (SpecialCharacterIndices::VSTOP, STOP),
+            (SpecialCharacterIndices::VERASE, ERASE),
+        ] {
+            settings.control_chars[index as usize] = character;
+        }
+        nix::sys::termios::tcsetattr(&slave, SetArg::TCSANOW, &settings).expect("set");
+        Terminal { _master: ManuallyDrop::new(master), slave }
+    }
+
+    /// Lets the character arrive as if somebody had typed it.
+    fn types(&self, character: u8) {
+        // SAFETY: the request reads one byte.
+        let returned = unsafe { libc::ioctl(self.slave.as_raw_fd(), libc::TIOCSTI, &character) };
+        assert_eq!(returned, 0, "{}", std::io::Error::last_os_error());
+    }
+}
+
+fn datagram() -> OwnedFd {
+    let flags = SockFlag::empty();
+    socket(AddressFamily::Inet, SockType::Datagram, flags, None).expect("a socket")
+}
+
+fn bytes(cx: &Context) {
+    // A special character is compared with others first.
+    child(|| {
+        let terminal = Terminal::new();
+        let wanted = [START, STOP].map(|other| (u64::from(ERASE), u64::from(other)));
+        shows(cx, kcov_cmp_size(0), &wanted, || terminal.types(ERASE));
+    });
+}
+
+fn shorts(cx: &Context) {
+    // A port is compared with those in the same bucket; buckets are fewer than 16384.
+    const FIRST: u16 = 0x1234;
+    const SECOND: u16 = 0x5234;
+    let (first, second) = (datagram(), datagram());
+    let address = |port| SockaddrIn::new(0, 0, 0, 0, port);
+    bind(first.as_raw_fd(), &address(FIRST)).expect("bound");
+    shows(cx, kcov_cmp_size(1), &[(FIRST.into(), SECOND.into())], || {
+        bind(second.as_raw_fd(), &address(SECOND)).expect("bound");
+    });
+}
+
+fn ints(cx: &Context) {
+    // The new group is compared with those that the process has.
+    const GROUP: u32 = 0x1234_5678;
+    shows(cx, kcov_cmp_size(2), &[(0, GROUP.into())], || {
+        // SAFETY: no memory is passed.
+        unsafe { libc::syscall(libc::SYS_setfsgid, GROUP) };
+    });
+}
+
+fn longs(cx: &Context) {
+    // A limit must not be above its maximum.
+    const LIMIT: u64 = 0x1122_3344_5566_7788;
+    const MAXIMUM: u64 = 0x1122_3344_5566_7780;
+    let limits = [LIMIT, MAXIMUM];
+    shows(cx, kcov_cmp_size(3), &[(LIMIT, MAXIMUM)], || {
+        let none = std::ptr::null_mut::<u64>();
+        // SAFETY: the call reads the two words, and writes nothing.
+        let returned =
+            unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, &limits, none) };
+        assert_eq!(returned, -1, "the limit is above its maximum");
+    });
+}
+
+fn constant_byte(cx: &Context) {
+    child(|| {
+        let terminal = Terminal::new();
+        let wanted = [b'\r', b'\n'].map(|constant| (u64::from(constant), u64::from(ERASE)));
+        shows(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &wanted, || terminal.types(ERASE));
+    });
+}
+
+fn constant_short(cx: &Context) {
+    // The family of an address is compared with that of the socket.
+    const FAMILY: u16 = 0x1234;
+    let socket = datagram();
+    let mut address = [0_u8; 16];
+    address[..2].copy_from_slice(&FAMILY.to_ne_bytes());
+    let wanted = [(libc::AF_INET as u64, FAMILY.into())];
+    shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &wanted, || {
+        // SAFETY: the call reads so many bytes of the address, for which there is no other duty.
+        let returned = unsafe { libc::bind(socket.as_raw_fd(), address.as_ptr().cast(), 16) };
+        assert_eq!(returned, -1, "the socket is of another family");
+    });
+}
+
+fn constant_int(cx: &Context) {
+    // A family is compared with the greatest that there is.
+    const FAMILY: i32 = 0x1234;
+    let found = collect(cx, || {
+        // SAFETY: no memory is passed.
+        let returned = unsafe { libc::socket(FAMILY, libc::SOCK_STREAM, 0) };
+        assert_eq!(returned, -1, "there is no such family");
+    });
+    let greatest = found.iter().find(|c| {
+        c.kind == kcov_cmp_size(2) | KCOV_CMP_CONST && c.second == FAMILY as u64 && c.first < 100
+    });
+    assert!(greatest.is_some_and(|c| c.first > libc::AF_UNIX as u64), "{found:#x?}");
+}
+
+fn constant_long(cx: &Context) {
+    // Nanoseconds have to be less than a second.
+    const NANOSECONDS: i64 = 0x1234_5678_1234_5678;
+    let time = [0_i64, NANOSECONDS];
+    let wanted = [(999_999_999, NANOSECONDS as u64)];
+    shows(cx, kcov_cmp_size(3) | KCOV_CMP_CONST, &wanted, || {
+        let none = std::ptr::null_mut::<i64>();
+        // SAFETY: the call reads the two words, and writes nothing.
+        let returned = unsafe { libc::syscall(libc::SYS_nanosleep, &time, none) };
+        assert_eq!(returned, -1, "there are no such nanoseconds");
+    });
+}
+
+fn switch_over_byte(cx: &Context) {
+    // The first byte of an option of IP says which one it is.
+    const OPTION: u8 = 0x5a;
+    let socket = datagram();
+    let options = [OPTION, 3, 4, 0];
+    let known = [7, 0x44, 0x83, 0x89].map(|option| (option, u64::from(OPTION)));
+    shows(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &known, || {
+        // SAFETY: the call reads so many bytes.
+        unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_IP,
+                libc::IP_OPTIONS,
+                options.as_ptr().cast(),
+                4,
+            )
+        };
+    });
+}
+
+fn switch_over_short(cx: &Context) {
+    // The type of a socket says which of its family it is.
+    let kind = libc::SOCK_DGRAM as u64;
+    let known = [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_SEQPACKET];
+    let known = known.map(|of| (of as u64, kind));
+    shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &known, || {
+        let flags = SockFlag::empty();
+        drop(socket(AddressFamily::Unix, SockType::Datagram, flags, None).expect("a socket"));
+    });
+}
+
+fn switch_over_long(cx: &Context) {
+    // Requests of a tracer are long, and its own thread looks them up.
+    const REQUEST: i64 = 0x1234_5678_1234_5678;
+    let traced = Child::start(|| {
+        // SAFETY: the request takes no argument.
+        let returned = unsafe { libc::syscall(libc::SYS_ptrace, libc::PTRACE_TRACEME, 0, 0, 0) };
+        assert_eq!(returned, 0, "{}", std::io::Error::last_os_error());
+        raise(Signal::SIGSTOP).expect("stopped");
+    });
+    let pid = traced.pid;
+    waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("the child stops");
+    let known = [libc::PTRACE_SETOPTIONS, libc::PTRACE_GETSIGINFO];
+    let known = known.map(|request| (request as u64, REQUEST as u64));
+    shows(cx, kcov_cmp_size(3) | KCOV_CMP_CONST, &known, || {
+        // SAFETY: there is no such request, so no argument is used.
+        let returned = unsafe { libc::syscall(libc::SYS_ptrace, REQUEST, pid.as_raw(), 0, 0) };
+        assert_eq!(returned, -1, "there is no such request");
+    });
+    kill(pid, Signal::SIGCONT).expect("it goes on");
+    traced.kill();
+}

@@ -1,0 +1,144 @@
+//! Requests for which there is no memory: each allocation of each request fails once.
+
+use super::{mapped_page, open, sized};
+use crate::check::{Context, checks};
+use crate::errno::{Errno, Result};
+use crate::raw::{Device, Faults, KCOV_TRACE_PC, Map, Remote, call, page_words};
+use std::time::Duration;
+
+checks! {
+    open_without_memory needs(FaultInjection),
+    init_trace_without_memory needs(FaultInjection),
+    map_without_memory needs(FaultInjection),
+    remote_enable_without_memory needs(FaultInjection, Remote),
+    enable_allocates_nothing needs(FaultInjection),
+    nothing_is_lost needs(FaultInjection, Remote) seconds(60),
+}
+
+/// More allocations than any request makes.
+const MOST: u32 = 500;
+
+/// Makes a request again and again, with its first, second, … allocation failing, until one is
+/// made without. `each` gets the number of the allocation and a way to make the request.
+fn each_allocation(mut each: impl FnMut(u32, &mut Faults) -> bool) -> u32 {
+    let mut faults = Faults::ready();
+    let failed = (1..MOST).take_while(|&nth| each(nth, &mut faults)).count();
+    u32::try_from(failed).expect("a number of allocations")
+}
+
+/// Whether the request failed as the claim says; one that did not miss what it did not get has
+/// succeeded.
+#[track_caller]
+fn without_memory<T>(cx: &Context, result: &Result<T>) -> bool {
+    match result {
+        Ok(_) => false,
+        Err(errno) if *errno == cx.errno() => true,
+        Err(errno) => panic!("refused with {errno}, the claim says {}", cx.errno()),
+    }
+}
+
+fn works(device: &Device) {
+    device.init_trace(page_words()).expect("it can still be sized");
+    still_records(device, &device.map(page_words()).expect("it can still be mapped"));
+}
+
+fn still_records(device: &Device, map: &Map) {
+    device.enable(KCOV_TRACE_PC).expect("it can still be enabled");
+    map.reset();
+    call();
+    device.disable().expect("it can still be disabled");
+    assert!(map.count() > 0, "it still records");
+}
+
+fn open_without_memory(cx: &Context) {
+    let mut refused = 0;
+    let failed = each_allocation(|nth, faults| {
+        let (device, hit) = faults.at(nth, || Device::open(cx.device()));
+        refused += u32::from(hit && without_memory(cx, &device));
+        assert!(hit || device.is_ok(), "nothing failed, and it was refused");
+        works(&open(cx));
+        hit
+    });
+    assert!(refused > 0, "{failed} allocations failed and nobody minded");
+}
+
+fn init_trace_without_memory(cx: &Context) {
+    let mut refused = 0;
+    let failed = each_allocation(|nth, faults| {
+        let device = open(cx);
+        let (sized, hit) = faults.at(nth, || device.init_trace(4 * page_words()));
+        if without_memory(cx, &sized) {
+            refused += 1;
+            works(&device);
+        }
+        hit
+    });
+    assert!(refused > 0, "{failed} allocations failed and nobody minded");
+}
+
+fn map_without_memory(cx: &Context) {
+    let mut refused = 0;
+    let failed = each_allocation(|nth, faults| {
+        let device = sized(cx, 4 * page_words());
+        let (map, hit) = faults.at(nth, || device.map(4 * page_words()));
+        if without_memory(cx, &map) {
+            refused += 1;
+            still_records(&device, &device.map(4 * page_words()).expect("it can still be mapped"));
+        }
+        hit
+    });
+    assert!(refused > 0, "{failed} allocations failed and nobody minded");
+}
+
+fn remote_enable_without_memory(cx: &Context) {
+    let (device, map) = mapped_page(cx);
+    let handles = (1..9).map(super::remote::usb).collect();
+    let remote = Remote { common: super::remote::common(), handles, ..Remote::default() };
+    let mut refused = 0;
+    let failed = each_allocation(|nth, faults| {
+        let (enabled, hit) = faults.at(nth, || device.remote_enable(&remote));
+        refused += u32::from(without_memory(cx, &enabled));
+        match enabled {
+            // All handles that it had come to are free again, and the thread is.
+            Err(_) => assert_eq!(device.disable().err(), Some(Errno(libc::EINVAL))),
+            Ok(()) => device.disable().expect("disabled"),
+        }
+        hit
+    });
+    // One for the structure, and one for each handle.
+    assert!(refused >= 10, "{refused} of {failed} failures were refusals");
+    device.remote_enable(&remote).expect("it can still be enabled");
+    device.disable().expect("disabled");
+    still_records(&device, &map);
+}
+
+fn enable_allocates_nothing(cx: &Context) {
+    let (device, map) = mapped_page(cx);
+    let mut faults = Faults::ready();
+    let (enabled, hit) = faults.at(1, || device.enable(KCOV_TRACE_PC));
+    assert!(enabled.is_ok() && !hit, "{enabled:?}");
+    let (disabled, hit) = faults.at(1, || device.disable());
+    assert!(disabled.is_ok() && !hit, "{disabled:?}");
+    still_records(&device, &map);
+}
+
+fn nothing_is_lost(cx: &Context) {
+    Faults::forget_lost();
+    each_allocation(|nth, faults| {
+        let (made, first) = faults.at(nth, || {
+            let device = Device::open(cx.device())?;
+            device.init_trace(4 * page_words())?;
+            let map = device.map(4 * page_words())?;
+            let remote = Remote::of(super::remote::usb(1));
+            device.remote_enable(&remote)?;
+            device.disable()?;
+            drop(map);
+            Ok(())
+        });
+        let _: Result<()> = made;
+        first
+    });
+    std::thread::sleep(Duration::from_secs(6));
+    let lost = Faults::lost();
+    assert!(!lost.contains("kcov"), "{lost}");
+}
