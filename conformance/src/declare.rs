@@ -52,6 +52,8 @@ features! {
     /// The addresses that the kernel's code was linked for can be found out from what
     /// `/proc/kallsyms` shows.
     TextAddresses = "text-addresses";
+    /// Memory that is freed is kept for a while, so that later accesses to it are found (KASAN).
+    Quarantine = "quarantine";
     /// Allocations can be made to fail, and memory that is lost is found.
     FaultInjection = "fault-injection";
     /// Proposed: a mode whose records say whether a function is entered or left.

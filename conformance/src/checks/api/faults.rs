@@ -61,7 +61,13 @@ fn endless(mut body: impl FnMut()) -> Pid {
 
 fn end(pid: Pid) {
     kill(pid, Signal::SIGKILL).expect("it can be killed");
-    let status = waitpid(pid, None).expect("the child can be waited for");
+    // Its last signals may arrive only now.
+    let status = loop {
+        match waitpid(pid, None) {
+            Err(nix::errno::Errno::EINTR) => {}
+            result => break result.expect("the child can be waited for"),
+        }
+    };
     let killed = nix::sys::wait::WaitStatus::Signaled(pid, Signal::SIGKILL, false);
     assert_eq!(status, killed, "it was killed and had nothing to complain about");
 }

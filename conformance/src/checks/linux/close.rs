@@ -6,7 +6,7 @@ use crate::raw::{KCOV_TRACE_PC, call, kernel_memory, thread};
 
 checks! {
     while_enabled_ends_with_the_thread,
-    instance_is_given_back seconds(60),
+    instance_is_given_back without(Quarantine) seconds(60),
 }
 
 fn while_enabled_ends_with_the_thread(cx: &Context) {

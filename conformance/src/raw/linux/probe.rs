@@ -17,6 +17,9 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
         Feature::TextAddresses => return Ok(Symbols::read()?.is_some()),
         Feature::Vhost => return present(Vhost::open().map(drop), &[libc::ENOENT]),
         Feature::Usb => return present(Gadget::open().map(drop), &[libc::ENOENT]),
+        Feature::Quarantine => {
+            return Ok(Symbols::read()?.is_some_and(|symbols| symbols.has("kasan_quarantine_put")));
+        }
         Feature::FaultInjection => return Ok(Faults::present()),
         Feature::NetBsd9 | Feature::NetBsd10 | Feature::Vhci => return Ok(false),
         _ => {}

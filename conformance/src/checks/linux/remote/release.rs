@@ -16,7 +16,7 @@ checks! {
     refusal_leaves_device_usable needs(Remote),
     refusal_leaves_thread_free needs(Remote),
     disable_by_forked_child_is_refused needs(Remote),
-    memory_is_given_back needs(Remote) seconds(30),
+    memory_is_given_back needs(Remote) without(Quarantine),
     buffer_of_an_ended_thread_is_given_back needs(Remote),
 }
 
