@@ -55,7 +55,7 @@ impl Modes {
         }
     }
 
-    /// What the kernel has of what is [proposed](crate::proposed) and in no released kernel.
+    /// What the kernel has of what is [proposed] and in no released kernel.
     #[must_use]
     pub fn proposals(&self) -> Proposals {
         self.proposals

@@ -83,7 +83,7 @@ impl Arch {
         Some(Arch::Arm)
     } else if cfg!(target_arch = "aarch64") {
         Some(Arch::Aarch64)
-    } else if cfg!(any(target_arch = "loongarch32", target_arch = "loongarch64")) {
+    } else if cfg!(target_arch = "loongarch64") {
         Some(Arch::LoongArch)
     } else if cfg!(any(target_arch = "mips", target_arch = "mips64")) {
         Some(Arch::Mips)

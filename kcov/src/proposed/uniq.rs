@@ -83,7 +83,7 @@ impl Mode for UniqCmp {
 }
 
 /// That the kernel collects unique edges. Edges have a buffer of their own, so they need an
-/// [`EdgeDevice`].
+/// [`EdgeDevice`](super::EdgeDevice).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "KCOV_TRACE_UNIQ_EDGE")]
 pub struct UniqEdge(pub(super) ());

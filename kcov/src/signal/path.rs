@@ -68,7 +68,8 @@ impl Known<'_> {
         }
     }
 
-    /// Whether all signals of a block have been seen.     #[inline]
+    /// Whether all signals of a block have been seen.
+    #[inline]
     pub(crate) fn contains_all(self, path: Path, block: &[u64]) -> bool {
         match path {
             Path::Scalar => block.iter().all(|&signal| self.contains(signal)),
