@@ -22,7 +22,10 @@ struct Outcome {
 fn outcome(command: &mut Command) -> Outcome {
     let Output { status, stdout, stderr } = command.output().expect("it starts");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    Outcome { status: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    // What is built the first time is told of.
+    let matters = |line: &&str| !line.starts_with("build ");
+    let stderr = text(stderr).split_inclusive('\n').filter(matters).collect();
+    Outcome { status: status.code(), stdout: text(stdout), stderr }
 }
 
 fn crate_directory() -> PathBuf {
