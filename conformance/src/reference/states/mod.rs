@@ -1,0 +1,191 @@
+//! The states of a device, and what leads from one to another, as tables and pictures. Each step
+//! names its claims; the model of the driver has to come to the same states.
+
+mod common;
+mod linux;
+mod netbsd;
+
+pub(super) use linux::LINUX;
+pub(super) use netbsd::NETBSD;
+
+use super::registry::{self, System};
+use super::svg::{Anchor, Svg};
+use super::{MARK, WRITING, link, plain};
+use std::fmt::Write as _;
+
+/// A state.
+#[derive(Clone, Copy)]
+pub(super) struct State {
+    name: &'static str,
+    meaning: &'static str,
+    class: &'static str,
+}
+
+/// A state of one system's device.
+pub(super) struct Placed {
+    state: State,
+    /// The states of the model that look so.
+    seen: &'static [&'static str],
+    /// Where it stands in the picture.
+    at: (i32, i32),
+}
+
+/// What leads from one state to another. Before it is opened and after it is gone a device has no
+/// state, which has no name.
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    from: &'static str,
+    to: &'static str,
+    /// In words; the names of [`Machine::requests`] stand for them.
+    event: &'static str,
+    /// What it is in the model; none for what has other devices or the view of nobody in it.
+    acts: &'static [&'static str],
+    claims: &'static [&'static str],
+}
+
+/// An arrow of the picture with its label.
+pub(super) struct Arrow {
+    points: &'static [(i32, i32)],
+    at: (i32, i32),
+    anchor: Anchor,
+    label: &'static [&'static str],
+}
+
+/// One driver's machine.
+pub(super) struct Machine {
+    title: &'static str,
+    system: System,
+    requests: [(&'static str, &'static str); 3],
+    height: i32,
+    states: &'static [Placed],
+    /// Beside those of both systems.
+    steps: &'static [Step],
+    arrows: &'static [Arrow],
+}
+
+const BOX: (i32, i32) = (120, 44);
+
+impl Machine {
+    fn all_steps(&self) -> impl Iterator<Item = &Step> {
+        common::STEPS.iter().chain(self.steps)
+    }
+
+    fn event(&self, step: &Step) -> String {
+        let names = self.requests.iter();
+        names.fold(step.event.to_owned(), |text, (word, request)| text.replace(word, request))
+    }
+}
+
+pub(super) fn picture(machine: &Machine) -> String {
+    let mut svg = Svg::new(390, machine.height, machine.title);
+    for Placed { state: State { name, class, .. }, at: (x, y), .. } in machine.states {
+        svg.state(class, *x, *y, BOX.0, BOX.1);
+        svg.text(x + BOX.0 / 2, y + BOX.1 / 2 + 5, Anchor::Middle, name);
+    }
+    for Arrow { points, at: (x, y), anchor, label } in machine.arrows {
+        svg.arrow(points);
+        for (line, text) in (0..).zip(*label) {
+            svg.note(*x, y + 16 * line, *anchor, text);
+        }
+    }
+    svg.finish()
+}
+
+pub(super) fn table(machine: &Machine) -> String {
+    let on = machine.system.name.to_lowercase();
+    let mut page = String::from(MARK);
+    let outcomes = format!("generated/outcomes-{on}.md");
+    writeln!(page, "| State | | [Seen as]({outcomes}) |\n|---|---|---|").expect(WRITING);
+    for Placed { state: State { name, meaning, .. }, seen, .. } in machine.states {
+        writeln!(page, "| {name} | {} | {} |", plain(meaning), seen.join("<br>")).expect(WRITING);
+    }
+    writeln!(
+        page,
+        "\n| From | Event | To | [Operation]({outcomes}) | Claims |\n|---|---|---|---|---|"
+    )
+    .expect(WRITING);
+    for step in machine.all_steps() {
+        let Step { from, to, acts, claims, .. } = step;
+        let (event, acts) = (machine.event(step), acts.join("<br>"));
+        let claims: Vec<_> = claims.iter().map(|id| link(&on, id)).collect();
+        let (from, to, claims) = (name(from), name(to), claims.join("<br>"));
+        writeln!(page, "| {from} | {event} | {to} | {acts} | {claims} |").expect(WRITING);
+    }
+    page
+}
+
+/// Before it is opened and after it is gone a device has no state.
+fn name(state: &str) -> &str {
+    if state.is_empty() { "–" } else { state }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LINUX, Machine, NETBSD, Step};
+    use crate::model::states::{GONE, Lead, linux_leads, netbsd_leads};
+
+    /// Each with what the model of the driver says.
+    fn all() -> [(Machine, Vec<Lead>); 2] {
+        [(LINUX, linux_leads()), (NETBSD, netbsd_leads())]
+    }
+
+    /// The state of the picture that a state of the model is; none of those that are seen from
+    /// another thread.
+    fn shown(machine: &Machine, seen: &str) -> Option<&'static str> {
+        let found = machine.states.iter().find(|placed| placed.seen.contains(&seen));
+        found.map(|placed| placed.state.name).or((seen == GONE).then_some(""))
+    }
+
+    #[test]
+    fn each_step_is_claimed_and_joins_states() {
+        for (machine, _) in all() {
+            let claims = machine.system.entries();
+            let known =
+                |name: &str| name.is_empty() || machine.states.iter().any(|s| s.state.name == name);
+            for step in machine.all_steps() {
+                assert!(known(step.from) && known(step.to), "{} to {}", step.from, step.to);
+                assert!(!step.claims.is_empty(), "{}", step.event);
+                for id in step.claims {
+                    let claim = claims.iter().find(|claim| claim.id == *id);
+                    let claim = claim.unwrap_or_else(|| panic!("{id}: no such claim"));
+                    assert_eq!(claim.status, "checked", "{id}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_step_is_one_of_the_model() {
+        for (machine, leads) in all() {
+            for Step { from, to, event, acts, .. } in machine.all_steps() {
+                for act in *acts {
+                    let mut taken = leads.iter().filter(|lead| lead.act == *act);
+                    let here = |seen| shown(&machine, seen) == Some(from);
+                    if from == to {
+                        assert!(!taken.any(|lead| here(lead.from)), "{from}: {event}");
+                    } else {
+                        let there = |seen| shown(&machine, seen) == Some(to);
+                        let found = taken.any(|lead| here(lead.from) && there(lead.to));
+                        assert!(found, "{}: {from} to {to}: {event}", machine.title);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_way_of_the_model_is_a_step() {
+        for (machine, leads) in all() {
+            for lead in leads {
+                let (Some(from), Some(to)) = (shown(&machine, lead.from), shown(&machine, lead.to))
+                else {
+                    continue;
+                };
+                let said = |step: &Step| {
+                    step.from == from && step.to == to && step.acts.contains(&lead.act)
+                };
+                assert!(from == to || machine.all_steps().any(said), "no step for {lead:?}");
+            }
+        }
+    }
+}
