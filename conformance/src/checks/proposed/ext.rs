@@ -2,6 +2,7 @@
 
 use super::{COVER_SIZE, Seen, calls, mapped, mapped_of, plain, records_of, sized};
 use crate::check::{Context, checks};
+use crate::checks::shared::{SENTINEL, mark};
 use crate::raw::{KCOV_TRACE_PC, Remote, call, page_words, symbols};
 use kcov_sys::linux::proposed::{
     KCOV_RECORD_IP_MASK, KCOV_RECORDFLAG_TYPE_ENTRY, KCOV_RECORDFLAG_TYPE_EXIT,
@@ -118,10 +119,9 @@ fn exit_is_of_the_function_entered(cx: &Context) {
 }
 
 fn one_word_per_record(cx: &Context) {
-    const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC_EXT).expect("enabled");
-    crate::checks::shared::mark(&map, SENTINEL);
+    mark(&map, SENTINEL);
     map.reset();
     call();
     device.disable().expect("disabled");

@@ -7,6 +7,7 @@ mod disable;
 mod enable;
 mod exec;
 mod fork;
+pub(crate) mod full;
 mod map;
 mod open;
 pub(crate) mod pc;
@@ -35,6 +36,9 @@ pub const CHECKS: &[&[Check]] = &[
 
 /// Words of the buffer in the document's programs.
 pub(crate) const COVER_SIZE: u64 = 64 << 10;
+
+/// What the kernel does not write of itself.
+pub(crate) const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
 
 /// An open device.
 pub(crate) fn open(cx: &Context) -> Device {

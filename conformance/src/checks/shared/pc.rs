@@ -2,7 +2,7 @@
 
 pub(crate) mod full;
 
-use super::{mapped, mark, while_other_is_enabled};
+use super::{SENTINEL, mapped, mark, while_other_is_enabled};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, Map, call, settled};
 use crate::system::calls::seek_nowhere;
@@ -21,8 +21,6 @@ checks! {
     other_call_other_records,
     nothing_while_blocked,
 }
-
-pub(crate) const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
 
 /// The records of one call.
 pub(crate) fn records(map: &Map, traced: impl Fn()) -> Vec<u64> {

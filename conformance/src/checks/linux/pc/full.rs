@@ -1,16 +1,16 @@
 //! The buffer's end, and counts that user space stores.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::mark;
-use crate::checks::shared::pc::{SENTINEL, full::enabled_page};
-use crate::raw::{call, page_words};
+use crate::checks::shared::full::enabled_page;
+use crate::checks::shared::{SENTINEL, mark};
+use crate::raw::{KCOV_TRACE_PC, call, page_words};
 
 checks! {
     stored_count_of_all_ones,
 }
 
 fn stored_count_of_all_ones(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
     mark(&map, SENTINEL);
     map.store(0, u64::MAX);
     call();

@@ -3,8 +3,7 @@
 
 use super::{common, usb};
 use crate::check::{Context, checks};
-use crate::checks::shared::mark;
-use crate::checks::shared::pc::SENTINEL;
+use crate::checks::shared::{SENTINEL, mark};
 use crate::raw::{
     Child, Device, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, Ring, Vhost, areas_of, call,
     child, settled, sleeping_thread, symbols, thread, wait_for,

@@ -4,8 +4,8 @@
 //! those whose fourfold is just below 2^64 it writes in front of the buffer; no check stores one.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::cmp::full::{enabled_page, nothing_is_written};
-use crate::checks::shared::{index, mark};
+use crate::checks::shared::full::{enabled_page, nothing_is_written};
+use crate::checks::shared::{SENTINEL, index, mark};
 use crate::raw::{KCOV_TRACE_CMP, call, page_words};
 use crate::system::mapped_pages_of;
 
@@ -15,8 +15,6 @@ checks! {
     stored_count_beyond_capacity needs(Comparisons),
     stored_count_wraps_to_the_start needs(Comparisons),
 }
-
-const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
 
 fn capacity_is(cx: &Context, entries: u64, capacity: u64) {
     let (device, map) = mapped_pages_of(cx, entries);
@@ -46,7 +44,7 @@ fn small_buffers_hold_none(cx: &Context) {
 }
 
 fn stored_count_beyond_capacity(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
     // None of them wraps to a small number, the last two not quite.
     for count in [page_words(), 1 << 32, 1 << 61, (1 << 62) - 2, u64::MAX - 1] {
         nothing_is_written(&map, count);
@@ -55,7 +53,7 @@ fn stored_count_beyond_capacity(cx: &Context) {
 
 fn stored_count_wraps_to_the_start(cx: &Context) {
     const WRAPS: u64 = 1 << 62;
-    let (device, map) = enabled_page(cx);
+    let (device, map) = enabled_page(cx, KCOV_TRACE_CMP);
     mark(&map, SENTINEL);
     map.store(0, WRAPS);
     call();

@@ -1,8 +1,8 @@
 //! Buffers of any number of entries, and the greatest count.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::pc::full::{enabled_page, nothing_is_written};
-use crate::checks::shared::{index, mark};
+use crate::checks::shared::full::{enabled_page, nothing_is_written};
+use crate::checks::shared::{SENTINEL, index, mark};
 use crate::raw::{KCOV_TRACE_PC, call, page_words};
 use crate::system::mapped_pages_of;
 
@@ -10,8 +10,6 @@ checks! {
     capacity_is_entries_less_one,
     stored_count_of_all_ones,
 }
-
-const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
 
 fn capacity_is_entries_less_one(cx: &Context) {
     for entries in [2, 3, page_words() - 1, page_words(), page_words() + 1] {
@@ -31,6 +29,6 @@ fn capacity_is_entries_less_one(cx: &Context) {
 }
 
 fn stored_count_of_all_ones(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
     nothing_is_written(&map, u64::MAX);
 }

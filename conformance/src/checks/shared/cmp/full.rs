@@ -1,10 +1,9 @@
 //! The buffer's end in comparison mode, and counts that user space stores.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::{index, mapped_of, mapped_page, mark};
-use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, page_words};
-
-const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
+use crate::checks::shared::full::{enabled_page, fill_up, keeps_its_records, nothing_is_written};
+use crate::checks::shared::{SENTINEL, index, mapped_of, mark};
+use crate::raw::{KCOV_TRACE_CMP, call, page_words};
 
 checks! {
     capacity_is_whole_records needs(Comparisons),
@@ -13,49 +12,18 @@ checks! {
     stored_count_of_capacity needs(Comparisons),
 }
 
-pub(crate) fn enabled_page(cx: &Context) -> (Device, Map) {
-    let (device, map) = mapped_page(cx);
-    device.enable(KCOV_TRACE_CMP).expect("enabled");
-    (device, map)
-}
-
 fn capacity(words: u64) -> u64 {
     (words - 1) / 4
 }
 
-pub(crate) fn fill_up(map: &Map) {
-    let mut last = u64::MAX;
-    for _ in 0..map.words() * 2 {
-        call();
-        if map.count() == last {
-            return;
-        }
-        last = map.count();
-    }
-    panic!("the count grows for ever: {last}");
-}
-
-pub(crate) fn nothing_is_written(map: &Map, count: u64) {
-    mark(map, SENTINEL);
-    map.store(0, count);
-    call();
-    assert_eq!(map.count(), count);
-    assert!(map.copy(1, map.words() - 1).iter().all(|&word| word == SENTINEL), "{count:#x}");
-}
-
 fn full_buffer_keeps_its_records(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
-    fill_up(&map);
-    let full = map.copy(0, map.words());
-    for _ in 0..100 {
-        call();
-    }
-    assert_eq!(map.copy(0, map.words()), full);
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+    keeps_its_records(&map);
 }
 
 fn stored_count_places_the_next_record(cx: &Context) {
     const COUNT: u64 = 20;
-    let (_device, map) = enabled_page(cx);
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
     mark(&map, SENTINEL);
     map.store(0, COUNT);
     call();
@@ -67,7 +35,7 @@ fn stored_count_places_the_next_record(cx: &Context) {
 }
 
 fn stored_count_of_capacity(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
     nothing_is_written(&map, capacity(page_words()));
     nothing_is_written(&map, capacity(page_words()) + 1);
 }

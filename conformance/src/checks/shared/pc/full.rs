@@ -1,9 +1,9 @@
 //! The buffer's end, and counts that user space stores.
 
-use super::SENTINEL;
 use crate::check::{Context, checks};
-use crate::checks::shared::{index, mapped_of, mapped_page, mark};
-use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_words};
+use crate::checks::shared::full::{enabled_page, fill_up, keeps_its_records, nothing_is_written};
+use crate::checks::shared::{SENTINEL, index, mapped_of, mark};
+use crate::raw::{KCOV_TRACE_PC, call, page_words};
 
 checks! {
     capacity_is_size_less_one,
@@ -14,45 +14,13 @@ checks! {
     stored_count_beyond_capacity,
 }
 
-pub(crate) fn enabled_page(cx: &Context) -> (Device, Map) {
-    let (device, map) = mapped_page(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    (device, map)
-}
-
-/// Makes calls until the count does not grow any more.
-fn fill_up(map: &Map) {
-    let mut last = u64::MAX;
-    for _ in 0..map.words() * 2 {
-        call();
-        if map.count() == last {
-            return;
-        }
-        last = map.count();
-    }
-    panic!("the count grows for ever: {last}");
-}
-
-pub(crate) fn nothing_is_written(map: &Map, count: u64) {
-    mark(map, SENTINEL);
-    map.store(0, count);
-    call();
-    assert_eq!(map.count(), count);
-    assert!(map.copy(1, map.words() - 1).iter().all(|&word| word == SENTINEL), "{count:#x}");
-}
-
 fn full_buffer_keeps_its_records(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
-    fill_up(&map);
-    let full = map.copy(0, map.words());
-    for _ in 0..100 {
-        call();
-    }
-    assert_eq!(map.copy(0, map.words()), full);
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+    keeps_its_records(&map);
 }
 
 fn full_buffer_collects_again_after_reset(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
     fill_up(&map);
     map.reset();
     call();
@@ -61,7 +29,7 @@ fn full_buffer_collects_again_after_reset(cx: &Context) {
 
 fn stored_count_places_the_next_record(cx: &Context) {
     const COUNT: u64 = 100;
-    let (_device, map) = enabled_page(cx);
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
     mark(&map, SENTINEL);
     map.store(0, COUNT);
     call();
@@ -74,7 +42,7 @@ fn stored_count_places_the_next_record(cx: &Context) {
 }
 
 fn stored_count_of_capacity(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
     nothing_is_written(&map, page_words() - 1);
     nothing_is_written(&map, page_words());
 }
@@ -93,7 +61,7 @@ fn capacity_is_size_less_one(cx: &Context) {
 }
 
 fn stored_count_beyond_capacity(cx: &Context) {
-    let (_device, map) = enabled_page(cx);
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
     for count in [page_words() + 1, 1 << 31, 1 << 32, 1 << 61, 1 << 63, u64::MAX - 1] {
         nothing_is_written(&map, count);
     }

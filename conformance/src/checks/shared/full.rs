@@ -1,0 +1,44 @@
+//! A buffer of one page, its end, and counts that user space stores: the same in both modes.
+
+use super::{SENTINEL, mapped_page, mark};
+use crate::check::Context;
+use crate::raw::{Device, Map, call};
+
+/// A mapped buffer of one page, enabled in that mode.
+pub(crate) fn enabled_page(cx: &Context, mode: u32) -> (Device, Map) {
+    let (device, map) = mapped_page(cx);
+    device.enable(mode).expect("enabled");
+    (device, map)
+}
+
+/// Makes calls until the count does not grow any more.
+pub(crate) fn fill_up(map: &Map) {
+    let mut last = u64::MAX;
+    for _ in 0..map.words() * 2 {
+        call();
+        if map.count() == last {
+            return;
+        }
+        last = map.count();
+    }
+    panic!("the count grows for ever: {last}");
+}
+
+/// A full buffer stays as it is, to the word.
+pub(crate) fn keeps_its_records(map: &Map) {
+    fill_up(map);
+    let full = map.copy(0, map.words());
+    for _ in 0..100 {
+        call();
+    }
+    assert_eq!(map.copy(0, map.words()), full);
+}
+
+/// With that count a call leaves everything as it was.
+pub(crate) fn nothing_is_written(map: &Map, count: u64) {
+    mark(map, SENTINEL);
+    map.store(0, count);
+    call();
+    assert_eq!(map.count(), count);
+    assert!(map.copy(1, map.words() - 1).iter().all(|&word| word == SENTINEL), "{count:#x}");
+}
