@@ -115,9 +115,13 @@ const BEGINNINGS: &[(&str, TroubleKind)] = &[
     ("stack segment:", TroubleKind::Oops),
 ];
 
-/// Beginnings of lines by which a checker only says that it is there.
-const ORDINARY: &[&str] =
-    &["kmemleak: Kernel memory leak detector ", "kmemleak: Automatic memory scanning thread "];
+/// Beginnings of lines by which a checker only says that it is there, or that it went without some
+/// memory for itself and looks at more than it has to.
+const ORDINARY: &[&str] = &[
+    "kmemleak: Kernel memory leak detector initialized",
+    "kmemleak: Automatic memory scanning thread ",
+    "kmemleak: Cannot allocate a scan area, scanning the full object",
+];
 
 /// Reads a line of the kernel log as a complaint, if it is one.
 ///
@@ -187,6 +191,7 @@ mod tests {
             ("[ 9.1] BUG: KASAN: slab-out-of-bounds in f+0x1/0x2", Sanitizer),
             ("UBSAN: array-index-out-of-bounds in a.c:1:2", Sanitizer),
             ("kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)", Sanitizer),
+            ("kmemleak: Kernel memory leak detector disabled", Sanitizer),
             ("WARNING: possible circular locking dependency detected", Lockdep),
             ("INFO: task prog:17 blocked for more than 30 seconds.", Hung),
             ("watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [prog:17]", Hung),
@@ -207,6 +212,7 @@ mod tests {
             "Kernel command line: console=ttyS0 panic=-1",
             "mitigations: Enabled attack vectors: SMT mitigations: off",
             "kmemleak: Kernel memory leak detector initialized (mem pool available: 11805)",
+            "kmemleak: Cannot allocate a scan area, scanning the full object",
             // What a buffer larger than the memory brings, which is no warning to panic on.
             "prog: vmalloc error: size 2147479552, exceeds total pages, mode:0xdc0(GFP_KERNEL)",
             "Call Trace:",

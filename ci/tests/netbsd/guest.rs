@@ -6,6 +6,7 @@ use super::elf::{KERNEL, LOAD, elf};
 use kcov_vm::carry::Carried;
 use kcov_vm::error::{Error, Unavailable};
 use kcov_vm::guest::{Accel, Expect, Finished, Limits, Listener, Machine, Stream, boot};
+use kcov_vm::host::{Need, require};
 use kcov_vm::image::Image;
 use kcov_vm::system::System;
 use kcov_vm::target::Targets;
@@ -13,6 +14,7 @@ use kcov_vm::verdict::Reader;
 use kcov_vm_guest::job::Job;
 use kcov_vm_guest::protocol::{Exit, Frame};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 const CONSOLE: u16 = 0x3f8;
@@ -56,7 +58,12 @@ fn run(texts: &[(u16, &str)]) -> (Result<Finished, Unavailable>, String) {
     boot_code(&writer(texts))
 }
 
+/// Once, as packages are installed by one at a time.
+static TOOLS: LazyLock<()> =
+    LazyLock::new(|| require(Need::Netbsd).expect("the tools of NetBSD guests"));
+
 fn boot_code(code: &[u8]) -> (Result<Finished, Unavailable>, String) {
+    LazyLock::force(&TOOLS);
     let vm = Vm::new();
     let kernel = vm.write("netbsd", &elf(KERNEL, code));
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets.toml");

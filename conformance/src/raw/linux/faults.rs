@@ -1,7 +1,7 @@
 //! Allocations that fail on request, in the calling thread only.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 const SLAB: &str = "/sys/kernel/debug/failslab";
@@ -50,16 +50,14 @@ impl Faults {
     pub fn at<T>(&mut self, nth: u32, body: impl FnOnce() -> T) -> (T, bool) {
         self.set(nth);
         let result = body();
-        let mut left = String::new();
-        self.nth.seek(SeekFrom::Start(0)).expect("the start");
-        self.nth.read_to_string(&mut left).expect("the number that is left");
+        let mut left = [0; 16];
+        let read = self.nth.read_at(&mut left, 0).expect("the number that is left");
         self.set(0);
-        (result, left.trim() == "0")
+        (result, left[..read].trim_ascii() == b"0")
     }
 
     fn set(&mut self, nth: u32) {
-        self.nth.seek(SeekFrom::Start(0)).expect("the start");
-        self.nth.write_all(nth.to_string().as_bytes()).expect("the number is taken");
+        self.nth.write_all_at(nth.to_string().as_bytes(), 0).expect("the number is taken");
     }
 
     /// What the kernel has lost since [`forget_lost`](Self::forget_lost), in its own words. An
