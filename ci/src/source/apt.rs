@@ -1,8 +1,9 @@
 //! Source packages, through the machine's own apt.
 //!
-//! A suite that the machine does not list is looked up in a private apt
-//! directory in the cache; nothing below `/etc` is touched. Mirrors are taken
-//! from the machine's configuration, and apt checks signatures as ever.
+//! A suite is looked up in a private apt directory in the cache, with fresh
+//! lists; nothing below `/etc` is touched, and what the machine's own lists say,
+//! which may be as old as the machine, counts only where that fails. Mirrors are
+//! taken from the machine's configuration, and apt checks signatures as ever.
 
 use crate::cache::Cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
@@ -41,7 +42,8 @@ impl Package {
             }
         }
         let _lock = cache.lock(Phase::Source, &format!("apt-{suite}"))?;
-        let found = own(pattern).transpose().unwrap_or_else(|| private(pattern, suite, cache));
+        let found =
+            private(pattern, suite, cache).or_else(|why| own(pattern).ok().flatten().ok_or(why));
         match (found, known) {
             (Ok(package), _) => {
                 let text = serde_json::to_string(&package).unwrap_or_default();
@@ -115,7 +117,7 @@ fn packages_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| path.extension().is_some_and(|name| name == "deb")).collect())
 }
 
-/// Looks where the machine looks.
+/// Looks in the lists that the machine has.
 fn own(pattern: &str) -> std::result::Result<Option<Package>, String> {
     candidates(&|| command("apt-cache"), pattern, None)
 }
@@ -136,9 +138,9 @@ fn private(pattern: &str, suite: &str, cache: &Cache) -> std::result::Result<Pac
         "--format",
         "$(REPO_URI) $(RELEASE) $(ORIGIN) $(COMPONENT)",
     ]))?;
-    let mirrors = mirrors(&targets);
+    let mirrors = mirrors(&targets, suite);
     if mirrors.is_empty() {
-        return Err("apt on this machine lists no Debian mirror".into());
+        return Err(format!("apt on this machine lists no Debian mirror that would have {suite}"));
     }
     let mut why = String::new();
     for mirror in mirrors {
@@ -181,8 +183,9 @@ fn private_command(program: &str, directory: &Path) -> Command {
     command
 }
 
-/// The mirrors that carry whole suites, from `apt-get indextargets`.
-fn mirrors(targets: &str) -> Vec<&str> {
+/// The mirrors that would have a suite, from `apt-get indextargets`. The suites of security updates
+/// are on mirrors of their own.
+fn mirrors<'t>(targets: &'t str, suite: &str) -> Vec<&'t str> {
     let mut mirrors = Vec::new();
     for line in targets.lines() {
         let mut words = line.split_whitespace();
@@ -193,7 +196,7 @@ fn mirrors(targets: &str) -> Vec<&str> {
         // Before the first `apt-get update` the origin is not known.
         let debian = origin == "Debian" || origin.starts_with("$(");
         let security = release.contains("security") || uri.contains("debian-security");
-        if debian && !security && !mirrors.contains(&uri) {
+        if debian && security == suite.ends_with("-security") && !mirrors.contains(&uri) {
             mirrors.push(uri);
         }
     }
@@ -260,8 +263,9 @@ mod tests {
             https://other.example/ stable Other main\n\
             http://fresh.example/debian/ bookworm $(ORIGIN) main\n";
         let expected = ["http://mirror.example/debian/", "http://fresh.example/debian/"];
-        assert_eq!(mirrors(text), expected);
-        assert!(mirrors("").is_empty());
+        assert_eq!(mirrors(text, "trixie-backports"), expected);
+        assert_eq!(mirrors(text, "bookworm-security"), ["http://mirror.example/debian-security/"]);
+        assert!(mirrors("", "sid").is_empty());
     }
 
     #[test]

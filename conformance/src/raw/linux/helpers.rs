@@ -106,6 +106,15 @@ pub fn kernel_memory() -> u64 {
     number.expect("a line on it").trim().parse().expect("a number")
 }
 
+/// KiB by which the kernel's own memory grew since it was `before`, after some time for what is
+/// freed late, unless that is less than `few` sooner.
+#[must_use]
+pub fn kernel_memory_grown(before: u64, few: u64) -> u64 {
+    let grown = || kernel_memory().saturating_sub(before);
+    let _ = crate::raw::wait_for(Duration::from_secs(5), || grown() < few);
+    grown()
+}
+
 /// How many areas of the kernel's memory this function of its has made that are still there.
 #[must_use]
 pub fn areas_of(function: &str) -> usize {
