@@ -1,7 +1,9 @@
 //! What the commands do.
 
 use crate::cache::Cache;
-use crate::cli::{AccelChoice, BuildOptions, Cli, Command, General, GuestOptions, TestOptions};
+use crate::cli::{
+    AccelChoice, BuildOptions, Cli, Command, General, GuestOptions, TestOptions, VmOptions,
+};
 use crate::error::{Error, Result, STATUS_PASSED, Unavailable};
 use crate::guest::Accel;
 use crate::kernel::{Compiler, Kernel};
@@ -47,29 +49,32 @@ pub fn run(cli: Cli) -> Result<u8> {
             mutants::run(&session, target, &options)
         }
         Command::Exec(options) => {
-            let session = session(&general, &options.build, Some(&options.guest))?;
+            let session =
+                session(&general, &options.place.vm.build, Some(&options.place.vm.guest))?;
             let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
-            refuse_unused(&options.guest, &options.build, &[target])?;
+            refuse_unused(&options.place.vm, &[target])?;
             exec::exec(&session, *options, general.verbose)
         }
         Command::Trace(options) => {
-            let session = session(&general, &options.build, Some(&options.guest))?;
+            let session = session(&general, &options.vm.build, Some(&options.vm.guest))?;
             let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
-            refuse_unused(&options.guest, &options.build, &[target])?;
+            refuse_unused(&options.vm, &[target])?;
             exec::trace(&session, *options, general.verbose)
         }
         Command::Runner(options) => {
-            let mut session = session(&general, &options.build, Some(&options.guest))?;
+            let mut session =
+                session(&general, &options.place.vm.build, Some(&options.place.vm.guest))?;
             let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
-            refuse_unused(&options.guest, &options.build, &[target])?;
-            session.choices.settled = !options.build.refresh;
+            refuse_unused(&options.place.vm, &[target])?;
+            session.choices.settled = !options.place.vm.build.refresh;
             exec::runner(&session, *options, general.verbose)
         }
     }
 }
 
 /// Refuses options that would change nothing.
-fn refuse_unused(guest: &GuestOptions, build: &BuildOptions, chosen: &[&Target]) -> Result<()> {
+fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
+    let VmOptions { build, guest } = vm;
     let given = [
         ("--abi", guest.abi.is_some()),
         ("--sysroot", guest.sysroot.is_some()),
@@ -101,10 +106,10 @@ fn is_own_kernel(guest: &GuestOptions, build: &BuildOptions) -> bool {
 }
 
 fn test(general: &General, options: &TestOptions) -> Result<u8> {
-    let session = session(general, &options.build, Some(&options.guest))?;
+    let session = session(general, &options.vm.build, Some(&options.vm.guest))?;
     let chosen = session.targets.select(&options.names)?;
     let chosen = if options.all { session.targets.all.iter().collect() } else { chosen };
-    refuse_unused(&options.guest, &options.build, &chosen)?;
+    refuse_unused(&options.vm, &chosen)?;
     tester::test(&session, &chosen, options, general.verbose)
 }
 

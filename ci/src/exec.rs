@@ -1,7 +1,7 @@
 //! `exec` and `runner`: a program's output and exit status, and nothing else.
 
 use crate::carry::Scratch;
-use crate::cli::{CarryOptions, ExecOptions, RunnerOptions};
+use crate::cli::{CarryOptions, ExecOptions, PlaceOptions, RunnerOptions};
 use crate::commands::complain;
 use crate::error::{Error, Phase, Result, STATUS_UNAVAILABLE};
 use crate::guest::{Listener, Stream};
@@ -25,7 +25,8 @@ const SCRATCH: &str = "/scratch";
 
 /// Runs a program that the user chose.
 pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8> {
-    let ExecOptions { name, mut program, carry, scratch, .. } = options;
+    let ExecOptions { name, mut program, place } = options;
+    let PlaceOptions { carry, scratch, .. } = place;
     let target = session.targets.select(&[name])?[0];
     let arguments = program.split_off(1);
     let run = || {
@@ -47,7 +48,8 @@ pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8
 /// Runs a program that cargo chose. What is wrong with it is not the fault of
 /// the command line.
 pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Result<u8> {
-    let RunnerOptions { name, mut program, carry, scratch, no_tree, .. } = options;
+    let RunnerOptions { name, mut program, no_tree, place } = options;
+    let PlaceOptions { carry, scratch, .. } = place;
     let target = session.targets.select(&[name])?[0];
     if target.kind.system() != System::Linux {
         return Err(Error::usage(format!("{}: `runner` runs Linux programs only", target.name)));
