@@ -239,7 +239,8 @@ impl<R: Driver> World<R> {
             }
             Operation::Store { thread, map, word } => {
                 let Mapping { buffer, geometry } = self.process(*thread).maps[map].clone();
-                if !geometry.private {
+                // What is recorded meanwhile may come to lie there.
+                if !geometry.private && self.driver.recording(buffer).is_none() {
                     self.stored.insert((buffer, page(&geometry)), *word);
                 }
             }
