@@ -287,7 +287,7 @@ fn a_word_that_is_stored_while_its_buffer_is_recorded_into_may_be_lost() {
         world.step(&load).swap_remove(0).0
     };
     let (enable, disable) = (ask(Request::Enable(0)), ask(Request::Disable(0)));
-    assert_eq!(loaded(&[store.clone()]), Outcome::Word(7));
+    assert_eq!(loaded(std::slice::from_ref(&store)), Outcome::Word(7));
     let meanwhile = [enable.clone(), store.clone(), disable.clone()];
     assert_eq!(loaded(&meanwhile), Outcome::Anything);
     assert_eq!(loaded(&[enable, disable, store]), Outcome::Word(7));
