@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, error::Error, fmt::Write as _, thread};
 
+mod uring;
+
 /// One step of a kind of work; the number makes each step another one.
 type Work = fn(&Path, u64) -> io::Result<()>;
 
@@ -163,49 +165,4 @@ fn mixed(directory: &Path, step: u64) -> io::Result<()> {
         let _ = fs::read(name);
     }
     Ok(())
-}
-
-#[cfg(target_os = "linux")]
-mod uring {
-    use io_uring::{IoUring, opcode, types};
-    use std::fs::File;
-    use std::io;
-    use std::os::fd::AsRawFd;
-    use std::path::Path;
-
-    pub fn work(directory: &Path, step: u64) -> io::Result<()> {
-        let mut ring = IoUring::new(8)?;
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(directory.join("ring"))?;
-        let fd = types::Fd(file.as_raw_fd());
-        let mut buffer = vec![step as u8; 4096];
-        let time = types::Timespec::new().nsec(1000);
-        let (at, length) = (buffer.as_mut_ptr(), (step as u32 * 37) % 4096);
-        let entries = [
-            opcode::Nop::new().build(),
-            opcode::Write::new(fd, at, length).offset(step % 5 * 1000).build(),
-            opcode::Fsync::new(fd).build(),
-            opcode::Read::new(fd, at, length).offset(step % 3 * 500).build(),
-            opcode::Timeout::new(&time).build(),
-            opcode::AsyncCancel::new(step).build(),
-        ];
-        for entry in &entries[..1 + step as usize % entries.len()] {
-            // SAFETY: the buffer and the time live until the ring is closed, after all completions.
-            unsafe { ring.submission().push(entry) }.expect("room for each");
-            ring.submit_and_wait(1)?;
-            ring.completion().for_each(drop);
-        }
-        Ok(())
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod uring {
-    pub fn work(_: &std::path::Path, _: u64) -> std::io::Result<()> {
-        Err(std::io::Error::other("this system has no io_uring"))
-    }
 }
