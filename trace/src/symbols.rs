@@ -9,9 +9,13 @@ use std::fmt;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Which architecture's calls, and which addresses, files of this program are about.
-const ARCH: Arch = Arch::X86_64;
+/// Which addresses files of this program are about.
 const RECORDED: Recorded = Recorded::Linked;
+
+/// The architecture that a record is of: User-Mode Linux is a program, and so in the lower half.
+pub fn arch(pc: Pc) -> Arch {
+    if pc.address() >> 63 == 0 { Arch::Um64 } else { Arch::X86_64 }
+}
 
 /// Where names come from.
 pub enum Symbols {
@@ -67,11 +71,12 @@ impl Symbols {
     pub fn look_up(&self, pc: Pc, coverage: &Coverage) -> Place {
         // Modules are told apart by their addresses in the running kernel.
         let slide = coverage.slide.unwrap_or(0);
-        let running = RECORDED.running(pc, slide).call_site(ARCH).address();
+        let arch = arch(pc);
+        let running = RECORDED.running(pc, slide).call_site(arch).address();
         let module = coverage.modules.find(running);
         match self {
             Symbols::Kernel(loader) if module.is_none() => {
-                kernel(loader, RECORDED.linked(pc, slide).call_site(ARCH).address())
+                kernel(loader, RECORDED.linked(pc, slide).call_site(arch).address())
             }
             // Modules' symbols are in the list as well.
             Symbols::Listed(all) if coverage.slide.is_some() => listed(all, running),
@@ -152,16 +157,6 @@ impl fmt::Display for Place {
         match self.symbol.as_str() {
             "" => f.write_str("??"),
             symbol => write!(f, "{symbol}+{:#x}", self.offset),
-        }
-    }
-}
-
-impl fmt::Display for Frame {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.function)?;
-        match &self.line {
-            Some((file, line)) => write!(f, " {}:{line}", file.display()),
-            None => Ok(()),
         }
     }
 }

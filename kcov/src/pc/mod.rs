@@ -39,9 +39,9 @@ use core::fmt;
 #[repr(transparent)]
 pub struct Pc(u64);
 
-/// The address of the instruction that called the coverage hook. It belongs to the function and the
-/// line that were covered, which the return address need not: a call may be the last instruction
-/// of a line, an inlined function or a function.
+/// The address of the instruction that called the coverage hook, or of its last byte
+/// ([`Arch::Um64`]). It belongs to the function and the line that were covered, which the return
+/// address need not: a call may be the last instruction of a line, an inlined function or a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CallSite(u64);
@@ -52,8 +52,12 @@ pub struct CallSite(u64);
 pub enum Arch {
     /// x86, 32 bits; also of User-Mode Linux.
     X86,
-    /// x86, 64 bits; also of User-Mode Linux.
+    /// x86, 64 bits; not of User-Mode Linux.
     X86_64,
+    /// User-Mode Linux on x86, 64 bits. It is compiled for the large code model, in which a
+    /// register has the hook's address: calls have 2 or 3 bytes, and more where the address is in
+    /// memory.
+    Um64,
     /// Arm, 32 bits.
     Arm,
     /// Arm, 64 bits.
@@ -74,7 +78,9 @@ pub enum Arch {
 
 impl Arch {
     /// The architecture that this program was compiled for, if this crate knows it. A 32-bit
-    /// program may run under a 64-bit kernel; the two have calls of the same length.
+    /// program may run under a 64-bit kernel; the two have calls of the same length. A program for
+    /// x86_64 may run under User-Mode Linux, whose addresses are below 2<sup>63</sup>: that is
+    /// [`Um64`](Arch::Um64).
     pub const HOST: Option<Arch> = if cfg!(target_arch = "x86") {
         Some(Arch::X86)
     } else if cfg!(target_arch = "x86_64") {
@@ -100,10 +106,12 @@ impl Arch {
     };
 
     /// From the start of a call to the address to which it returns, in bytes. On MIPS an
-    /// instruction stands between the two.
+    /// instruction stands between the two. 1 where calls have several lengths ([`Um64`](Arch::Um64)):
+    /// from the call's last byte.
     #[must_use]
     pub const fn call_length(self) -> u64 {
         match self {
+            Arch::Um64 => 1,
             Arch::X86 | Arch::X86_64 => 5,
             Arch::Arm | Arch::Aarch64 | Arch::LoongArch | Arch::PowerPc | Arch::RiscV => 4,
             Arch::Mips => 8,
@@ -249,6 +257,7 @@ mod tests {
         for (arch, length) in [
             (Arch::X86, 5),
             (Arch::X86_64, 5),
+            (Arch::Um64, 1),
             (Arch::Arm, 4),
             (Arch::Aarch64, 4),
             (Arch::LoongArch, 4),

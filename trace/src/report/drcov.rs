@@ -1,7 +1,6 @@
 //! The format of DynamoRIO's drcov, version 2, which coverage plugins of disassemblers read.
 
 use crate::coverage::Coverage;
-use kcov::pc::Arch;
 use object::{Object as _, ObjectSegment as _};
 use std::fs;
 use std::path::Path;
@@ -13,13 +12,12 @@ struct Image {
     path: String,
 }
 
-/// The file's bytes. Blocks are as long as the call of the coverage hook: how far they go is not
-/// recorded.
+/// The file's bytes. A block is the byte to which the hook's call returns, where an instruction
+/// begins that was executed: how far they go is not recorded.
 pub fn render(coverage: &Coverage, kernel: Option<&Path>) -> Vec<u8> {
     let slide = coverage.slide.unwrap_or(0);
-    let sites: Vec<u64> =
-        coverage.total().iter().map(|(pc, _)| pc.call_site(Arch::X86_64).address()).collect();
-    let mut images = vec![kernel_image(kernel, &sites)];
+    let places: Vec<u64> = coverage.total().iter().map(|(pc, _)| pc.address()).collect();
+    let mut images = vec![kernel_image(kernel, &places)];
     for module in coverage.modules.iter() {
         let start = module.start.wrapping_sub(slide);
         images.push(Image {
@@ -35,16 +33,15 @@ pub fn render(coverage: &Coverage, kernel: Option<&Path>) -> Vec<u8> {
     for (id, Image { start, end, path }) in images.iter().enumerate() {
         text += &format!("{id:>3}, {start:#018x}, {end:#018x}, 0x0, 0x0, 0x0, {path}\n");
     }
-    let length = Arch::X86_64.call_length() as u16;
     let mut blocks = Vec::new();
-    for site in sites {
+    for place in places {
         // Modules are smaller and may lie within what is taken for the kernel.
-        let inside = |image: &Image| (image.start..image.end).contains(&site);
+        let inside = |image: &Image| (image.start..image.end).contains(&place);
         let found = images.iter().enumerate().rev().find(|(_, image)| inside(image));
         let Some((id, image)) = found else { continue };
-        let Ok(offset) = u32::try_from(site - image.start) else { continue };
+        let Ok(offset) = u32::try_from(place - image.start) else { continue };
         blocks.extend_from_slice(&offset.to_le_bytes());
-        blocks.extend_from_slice(&length.to_le_bytes());
+        blocks.extend_from_slice(&1_u16.to_le_bytes());
         blocks.extend_from_slice(&(id as u16).to_le_bytes());
     }
     text += &format!("BB Table: {} bbs\n", blocks.len() / 8);
@@ -54,7 +51,7 @@ pub fn render(coverage: &Coverage, kernel: Option<&Path>) -> Vec<u8> {
 }
 
 /// Where the kernel's code is: by its file, or else by what was recorded.
-fn kernel_image(file: Option<&Path>, sites: &[u64]) -> Image {
+fn kernel_image(file: Option<&Path>, places: &[u64]) -> Image {
     let path = file.map_or_else(|| "vmlinux".into(), |file| file.display().to_string());
     let bytes = file.and_then(|file| fs::read(file).ok()).unwrap_or_default();
     let mut segments: Vec<(u64, u64)> = match object::File::parse(&*bytes) {
@@ -67,7 +64,7 @@ fn kernel_image(file: Option<&Path>, sites: &[u64]) -> Image {
         Err(_) => Vec::new(),
     };
     if segments.is_empty() {
-        segments.extend(sites.iter().map(|site| (site & !0xfff, site + 16)));
+        segments.extend(places.iter().map(|place| (place & !0xfff, place + 16)));
     }
     let start = segments.iter().map(|(start, _)| *start).min().unwrap_or(0);
     let end = segments.iter().map(|(_, end)| *end).max().unwrap_or(0);
@@ -98,8 +95,8 @@ mod tests {
         let text = String::from_utf8(bytes[..at].to_vec()).expect("text");
         assert!(text.contains("  0, 0x0000000000600000,") && text.contains(", nfs\n"), "{text}");
         let blocks: Vec<_> = bytes[at + head.len()..].chunks(8).collect();
-        assert_eq!(blocks[0], [0x0b, 0, 0, 0, 5, 0, 0, 0]);
-        assert_eq!(blocks[1], [0x00, 0x20, 0, 0, 5, 0, 0, 0]);
-        assert_eq!(blocks[2], [0x00, 0x01, 0, 0, 5, 0, 1, 0]);
+        assert_eq!(blocks[0], [0x10, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(blocks[1], [0x05, 0x20, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(blocks[2], [0x05, 0x01, 0, 0, 1, 0, 1, 0]);
     }
 }

@@ -5,16 +5,13 @@
 
 use crate::cli::Error;
 use crate::coverage::Coverage;
+use crate::hooks;
 use crate::symbols::Symbols;
 use kcov::Pc;
-use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// What the compiler calls at the beginning of every block.
-const HOOK: &str = "__sanitizer_cov_trace_pc";
 
 /// Lines and functions of one file, with how often they were gone through.
 #[derive(Default)]
@@ -28,8 +25,12 @@ struct Lines {
 pub fn render(coverage: &Coverage, symbols: &Symbols, kernel: &Path) -> Result<String, Error> {
     let bytes = fs::read(kernel).map_err(Error::of(kernel.display()))?;
     let fail = |why: &str| Error::Unavailable(format!("{}: {why}", kernel.display()));
-    let all = hooks(&bytes).map_err(|why| fail(&why))?;
     let counts: HashMap<Pc, u64> = coverage.total().into_iter().collect();
+    let mut all: BTreeSet<Pc> =
+        hooks::find(&bytes).map_err(|why| fail(&why))?.into_iter().collect();
+    // Beside them: a call that ends a function may be compiled as a jump, and its record is then
+    // one of the function's caller.
+    all.extend(counts.keys());
     let mut files: BTreeMap<PathBuf, Lines> = BTreeMap::new();
     for pc in all {
         let count = counts.get(&pc).copied().unwrap_or(0);
@@ -69,26 +70,4 @@ fn section(file: &Path, Lines { lines, functions }: &Lines) -> String {
     let hit = lines.values().filter(|count| **count > 0).count();
     line(format_args!("LF:{}\nLH:{hit}\nend_of_record", lines.len()));
     text
-}
-
-/// What kcov records of each call of the hook in a kernel's file.
-fn hooks(bytes: &[u8]) -> Result<Vec<Pc>, String> {
-    const CALL: u8 = 0xe8;
-    let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
-    let hook = file.symbols().find(|symbol| symbol.name() == Ok(HOOK));
-    let hook = hook.ok_or_else(|| format!("has no {HOOK}: it is not a kernel with kcov"))?;
-    let mut all = Vec::new();
-    for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
-        let code = section.data().map_err(|error| error.to_string())?;
-        // Any byte may begin an instruction, but hardly another one leads to the hook.
-        for (index, window) in code.windows(5).enumerate() {
-            let [CALL, distance @ ..] = window else { continue };
-            let Ok(distance) = <[u8; 4]>::try_from(distance) else { continue };
-            let next = section.address().wrapping_add(index as u64 + 5);
-            if next.wrapping_add_signed(i32::from_le_bytes(distance).into()) == hook.address() {
-                all.push(Pc::new(next));
-            }
-        }
-    }
-    Ok(all)
 }

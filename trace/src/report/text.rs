@@ -2,9 +2,14 @@
 
 use super::Style;
 use crate::coverage::{Coverage, Thread};
-use crate::symbols::{Place, Symbols};
+use crate::symbols::{Frame, Place, Symbols};
+use kcov::Pc;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// A program counter, how often it came, and where it is.
+type Found = (Pc, u64, Place);
 
 /// What a function adds up to.
 struct Function {
@@ -28,29 +33,53 @@ pub fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
         let advice = "a truncated thread's buffer was full: --words N makes it larger";
         line(&mut text, format_args!("{advice}"));
     }
-    let total = coverage.total();
-    let (count, kernel) = (total.len(), &coverage.kernel);
-    match style {
-        Style::Functions => functions(coverage, symbols, &mut text),
-        Style::Lines => {
-            line(&mut text, format_args!("{count} program counters of Linux {kernel}"));
-            for (pc, records) in &total {
-                let place = symbols.look_up(*pc, coverage);
-                line(&mut text, format_args!("{pc} {records:>8} {place}"));
-                for (depth, frame) in place.frames.iter().enumerate() {
-                    let inlined = if depth == 0 { "" } else { "into " };
-                    line(&mut text, format_args!("    {inlined}{frame}"));
-                }
-            }
+    if style == Style::Pcs {
+        for (pc, _) in coverage.total() {
+            line(&mut text, format_args!("{pc}"));
         }
-        Style::Quiet => {}
-        Style::Pcs => {
-            for (pc, _) in &total {
-                line(&mut text, format_args!("{pc}"));
+        return text;
+    }
+    let find = |(pc, records)| (pc, records, symbols.look_up(pc, coverage));
+    let found: Vec<Found> = coverage.total().into_iter().map(find).collect();
+    let root = root(&found);
+    let kernel = &coverage.kernel;
+    if style == Style::Functions {
+        functions(&found, kernel, &root, &mut text);
+    } else {
+        line(&mut text, format_args!("{} program counters of Linux {kernel}", found.len()));
+        below(&root, &mut text);
+        for (pc, records, place) in &found {
+            line(&mut text, format_args!("{pc} {records:>8} {place}"));
+            for (depth, frame) in place.frames.iter().enumerate() {
+                let inlined = if depth == 0 { "" } else { "into " };
+                let at = at(frame, &root);
+                line(&mut text, format_args!("    {inlined}{}{at}", frame.function));
             }
         }
     }
     text
+}
+
+/// The deepest directory that all files are in.
+fn root(found: &[Found]) -> PathBuf {
+    let mut files = found.iter().flat_map(|(_, _, place)| &place.frames).filter_map(file);
+    let Some(mut root) = files.next().and_then(Path::parent) else { return PathBuf::new() };
+    for file in files {
+        root = root.ancestors().find(|above| file.starts_with(above)).unwrap_or(Path::new(""));
+    }
+    root.to_owned()
+}
+
+fn below(root: &Path, text: &mut String) {
+    if root.file_name().is_some() {
+        line(text, format_args!("files are below {}", root.display()));
+    }
+}
+
+/// The file and the line, behind a blank.
+fn at(frame: &Frame, root: &Path) -> String {
+    let Some((file, at)) = &frame.line else { return String::new() };
+    format!(" {}:{at}", file.strip_prefix(root).unwrap_or(file).display())
 }
 
 fn line(text: &mut String, what: std::fmt::Arguments<'_>) {
@@ -67,11 +96,9 @@ fn summary(thread: &Thread) -> String {
     )
 }
 
-fn functions(coverage: &Coverage, symbols: &Symbols, text: &mut String) {
+fn functions(found: &[Found], kernel: &str, root: &Path, text: &mut String) {
     let mut all: HashMap<String, Function> = HashMap::new();
-    let total = coverage.total();
-    for (pc, records) in &total {
-        let place = symbols.look_up(*pc, coverage);
+    for (pc, records, place) in found {
         let name = match place.symbol.as_str() {
             "" => "??".to_owned(),
             symbol => symbol.to_owned(),
@@ -79,35 +106,36 @@ fn functions(coverage: &Coverage, symbols: &Symbols, text: &mut String) {
         // Static functions of one name are told apart by where they begin.
         let key = format!("{name} {:#x}", pc.address().wrapping_sub(place.offset));
         let key = if name == "??" { name } else { key };
-        let function = all.entry(key).or_insert(Function { records: 0, pcs: 0, place });
+        let first = || Function { records: 0, pcs: 0, place: place.clone() };
+        let function = all.entry(key).or_insert_with(first);
         function.records += records;
         function.pcs += 1;
     }
-    let files: BTreeSet<_> = all.values().filter_map(|function| file(&function.place)).collect();
-    let mut counted = format!("{} program counters in {} functions", total.len(), all.len());
+    let frames = all.values().filter_map(|function| function.place.frames.last());
+    let files: BTreeSet<_> = frames.filter_map(file).collect();
+    let mut counted = format!("{} program counters in {} functions", found.len(), all.len());
     if !files.is_empty() {
         write!(counted, " of {} files", files.len()).expect("writing to a string cannot fail");
     }
-    line(text, format_args!("{counted} of Linux {}", coverage.kernel));
+    line(text, format_args!("{counted} of Linux {kernel}"));
+    below(root, text);
     let mut all: Vec<_> = all.into_iter().collect();
     all.sort_by(|(a_key, a), (b_key, b)| b.records.cmp(&a.records).then_with(|| a_key.cmp(b_key)));
     line(text, format_args!("{:>10} {:>6}  function", "records", "pcs"));
     for (_, Function { records, pcs, place }) in &all {
         let name = if place.symbol.is_empty() { "??" } else { &place.symbol };
-        let at = place.frames.last().and_then(|frame| frame.line.as_ref());
-        let at = at.map_or_else(String::new, |(file, at)| format!("  {}:{at}", file.display()));
+        let at = place.frames.last().map_or_else(String::new, |frame| at(frame, root));
         line(text, format_args!("{records:>10} {pcs:>6}  {name}{at}"));
     }
 }
 
-fn file(place: &Place) -> Option<&std::path::Path> {
-    Some(place.frames.last()?.line.as_ref()?.0.as_path())
+fn file(frame: &Frame) -> Option<&Path> {
+    Some(frame.line.as_ref()?.0.as_path())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kcov::Pc;
 
     fn coverage() -> Coverage {
         let mut thread = Thread { process: 1, number: 2, name: "ls".into(), ..Thread::default() };
@@ -140,9 +168,24 @@ process 1 thread 2 ls: 4 records, 3 program counters
     #[test]
     fn lines_and_pcs_have_one_line_each() {
         let text = render(&coverage(), &symbols(), Style::Lines);
-        assert!(text.contains("0x1015        2 read+0x10\n"), "{text}");
+        assert!(text.contains("0x1015        2 read+0x14\n"), "{text}");
         let text = render(&coverage(), &symbols(), Style::Pcs);
         assert!(text.ends_with("\n0x1015\n0x1025\n0x2015\n"), "{text}");
+    }
+
+    #[test]
+    fn paths_begin_where_they_differ() {
+        let frame = |path: &str| Frame { function: "f".into(), line: Some((path.into(), 7)) };
+        let found = |frames: &[Frame]| {
+            let place = Place { frames: frames.to_vec(), ..Place::default() };
+            (Pc::new(1), 1, place)
+        };
+        let (inlined, other) = (frame("/src/linux/include/a.h"), frame("/src/linux/fs/b.c"));
+        let all = [found(&[inlined.clone(), other.clone()]), found(&[other])];
+        assert_eq!(root(&all), Path::new("/src/linux"));
+        assert_eq!(at(&inlined, &root(&all)), " include/a.h:7");
+        assert_eq!(root(&all[1..]), Path::new("/src/linux/fs"));
+        assert_eq!(root(&[found(&[])]), Path::new(""));
     }
 
     #[test]

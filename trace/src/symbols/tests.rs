@@ -17,12 +17,20 @@ fn names_come_from_the_running_kernels_addresses() {
     let text = "0000000000001000 T read\n0000000000001100 d data\n0000000000009000 t open\t[nfs]\n";
     let all = Symbols::Listed(text.lines().filter_map(code).collect());
     let moved = coverage(Some(0x800));
-    // The call is 5 bytes before, in the function that it belongs to.
+    // The call is before, in the function that it belongs to.
     let shown = |pc| all.look_up(Pc::new(pc), &moved).to_string();
-    assert_eq!(shown(0x805), "read+0x0");
-    assert_eq!(shown(0x804), "??");
-    assert_eq!(shown(0x8815), "open [nfs]+0x10");
+    assert_eq!(shown(0x802), "read+0x1");
+    assert_eq!(shown(0x800), "??");
+    assert_eq!(shown(0x8815), "open [nfs]+0x14");
     assert_eq!(all.look_up(Pc::new(0x1005), &coverage(None)).to_string(), "??");
+}
+
+#[test]
+fn calls_of_a_machines_kernel_have_one_length() {
+    let all = Symbols::Listed(vec![(0xffff_ffff_8100_0000, "read".into())]);
+    let shown = |pc| all.look_up(Pc::new(pc), &coverage(Some(0))).to_string();
+    assert_eq!(shown(0xffff_ffff_8100_0005), "read+0x0");
+    assert_eq!(shown(0xffff_ffff_8100_0004), "??");
 }
 
 #[test]

@@ -1,0 +1,87 @@
+//! Programs as a compiler makes them, with the same hook as a kernel's.
+
+use super::*;
+use std::fs;
+use std::process::Command;
+
+const SOURCE: &str = "\
+volatile int sink;
+void (*volatile other)(int);
+__attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc(void) { }
+__attribute__((noinline)) void table(int i) {
+    switch (i) {
+    case 0: sink = 10; break;
+    case 1: other(11); break;
+    case 2: sink += 12; other(sink); break;
+    case 3: other(13); sink = i; break;
+    case 4: sink -= 14; break;
+    case 5: other(15); other(i); break;
+    }
+}
+/* More live values than registers, so that the hook's address waits on the stack. */
+__attribute__((noinline)) int many(int a, int b, int c, int d, int e, int f, int *p) {
+    int g = p[0], h = p[1], i = p[2], j = p[3], k = p[4];
+    for (int n = 0; n < a; n++) {
+        other(n);
+        if (n & b) { other(c); g += d; }
+        if (n & g) { other(e); h += f; }
+        if (n & h) { other(i); j += k; }
+    }
+    return a + b + c + d + e + f + g + h + i + j + k;
+}
+static void nothing(int i) { sink = i; }
+int main(int count, char **words) {
+    other = nothing;
+    table(count);
+    return words ? many(1, 2, 3, 4, 5, 6, (int[5]) {7}) : 0;
+}
+";
+
+fn compiled(options: &[&str]) -> Vec<u8> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (source, program) = (directory.path().join("kernel.c"), directory.path().join("kernel"));
+    fs::write(&source, SOURCE).expect("a file");
+    let mut compiler = Command::new("gcc");
+    compiler.args([
+        "-O2",
+        "-fno-pie",
+        "-no-pie",
+        "-fcf-protection=none",
+        "-fno-optimize-sibling-calls",
+    ]);
+    compiler.arg("-fsanitize-coverage=trace-pc").args(options);
+    assert!(compiler.arg(&source).arg("-o").arg(&program).status().expect("gcc starts").success());
+    fs::read(&program).expect("the program")
+}
+
+/// The functions with calls of the hook, and how many.
+fn per_function(bytes: &[u8]) -> Vec<(String, usize)> {
+    let file = object::File::parse(bytes).expect("ELF");
+    let found = find(bytes).expect("calls");
+    let mut all = Vec::new();
+    for symbol in file.symbols() {
+        let inside = symbol.address()..symbol.address() + symbol.size();
+        let count = found.iter().filter(|pc| inside.contains(&pc.address())).count();
+        if count > 0 {
+            all.push((symbol.name().expect("a name").to_owned(), count));
+        }
+    }
+    assert_eq!(found.len(), all.iter().map(|(_, count)| count).sum::<usize>(), "{found:?}");
+    all.sort();
+    all
+}
+
+#[test]
+fn the_code_model_makes_no_difference() {
+    let near = per_function(&compiled(&[]));
+    let names: Vec<_> = near.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["main", "many", "nothing", "table"]);
+    assert!(near.iter().any(|(name, count)| name == "table" && *count >= 7), "{near:?}");
+    assert_eq!(per_function(&compiled(&["-mcmodel=large"])), near);
+}
+
+#[test]
+fn a_program_without_the_hook_is_no_kernel() {
+    let own = fs::read(std::env::current_exe().expect("this program")).expect("its file");
+    assert!(find(&own).is_err_and(|why| why.contains("not a kernel with kcov")));
+}
