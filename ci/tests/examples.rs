@@ -38,7 +38,11 @@ fn built() -> &'static Path {
 }
 
 fn example_on(target: &str, name: &str) -> Outcome {
-    vm(&["exec", target], &built().join("examples").join(name), &[])
+    example_with(target, name, &[])
+}
+
+fn example_with(target: &str, name: &str, arguments: &[&str]) -> Outcome {
+    vm(&["exec", target], &built().join("examples").join(name), arguments)
 }
 
 /// What a successful example prints.
@@ -115,8 +119,69 @@ fn doctor_says_what_there_is_and_what_to_do() {
     assert!(partly.stdout.contains(advice), "{}", partly.stdout);
 }
 
+#[test]
+fn record() {
+    let lines = lines_of("record");
+    let kinds = ["files", "io-uring", "sockets", "processes", "mixed"];
+    assert_eq!(lines.len(), kinds.len());
+    for (line, kind) in lines.iter().zip(kinds) {
+        let packed = line.strip_prefix(&format!("trace {kind} ")).expect("its kind");
+        assert!(packed.len() > 1000 && packed.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    }
+}
+
+#[test]
+fn unique_modes_on_a_kernel_that_was_not_patched() {
+    let Outcome { status, stdout, stderr } = example_with("linux-uml", "unique_modes", &["0"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    let lines: Vec<_> = stdout.lines().map(str::to_string).collect();
+    assert_eq!(lines[0], "The mode is: 0");
+    assert_addresses(&lines[1..]);
+    for mode in ["2", "4", "6", "8"] {
+        let refused = example_with("linux-uml", "unique_modes", &[mode]);
+        assert_eq!(refused.status, Some(1), "{}", refused.stdout);
+        assert!(refused.stderr.contains("does not have that mode"), "{}", refused.stderr);
+    }
+}
+
+#[test]
+#[ignore = "needs `cargo vm build linux-uml-uniq`"]
+fn proposed_unique_modes() {
+    let Outcome { status, stdout, stderr } = example_with("linux-uml-uniq", "unique_modes", &["6"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    let lines: Vec<_> = stdout.lines().map(str::to_string).collect();
+    let middle = lines.iter().position(|line| line == "======edge======").expect("two parts");
+    assert_addresses(&lines[1..middle]);
+    assert_addresses(&lines[middle + 1..]);
+    let unique: std::collections::BTreeSet<_> = lines[1..middle].iter().collect();
+    assert_eq!(unique.len(), middle - 1, "each once");
+}
+
+#[test]
+fn call_tree_on_a_kernel_that_was_not_patched() {
+    let refused = example_on("linux-uml", "call_tree");
+    assert_eq!(refused.status, Some(1), "{}", refused.stdout);
+    assert!(refused.stderr.contains("no extended records"), "{}", refused.stderr);
+}
+
+#[test]
+#[ignore = "needs `cargo vm build linux-uml-ext`"]
+fn proposed_call_tree() {
+    let Outcome { status, stdout, stderr } = example_on("linux-uml-ext", "call_tree");
+    assert_eq!(status, Some(0), "{stderr}");
+    for line in ["sys_openat() {", "  do_sys_openat2() {", "}"] {
+        assert!(stdout.lines().any(|found| found == line), "`{line}` is not in: {stdout}");
+    }
+    let count = |end| stdout.lines().filter(|line| line.ends_with(end)).count();
+    assert_eq!(count("{"), count("}"), "{stdout}");
+}
+
 fn trace(options: &[&str], program: &str, arguments: &[&str]) -> Outcome {
-    vm(&[&["trace", "linux-uml"], options].concat(), Path::new(program), arguments)
+    trace_on("linux-uml", options, program, arguments)
+}
+
+fn trace_on(target: &str, options: &[&str], program: &str, arguments: &[&str]) -> Outcome {
+    vm(&[&["trace", target], options].concat(), Path::new(program), arguments)
 }
 
 #[test]
@@ -141,6 +206,41 @@ fn trace_of_a_program_of_the_host() {
     let read = String::from_utf8(read.expect("it starts").stdout).expect("UTF-8");
     assert_eq!(read.lines().next(), stdout.lines().find(|line| line.starts_with("process ")));
     assert!(read.contains("  ??\n"), "{read}");
+}
+
+/// At another address on each boot, with calls of another length than User-Mode Linux has.
+#[test]
+#[ignore = "needs `cargo vm build linux-7`, as ./ci/check kernels does"]
+fn on_a_machine_trace_knows_names() {
+    let Outcome { status, stdout, stderr } = trace_on("linux-7", &[], "ls", &["/"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    for function in ["iterate_dir", "__x64_sys_execve", "__handle_mm_fault"] {
+        assert!(stdout.contains(&format!("  {function}\n")), "`{function}` is not in: {stdout}");
+    }
+    assert!(!stdout.contains("??"), "{stdout}");
+}
+
+#[test]
+#[ignore = "needs `cargo vm build linux-uml-dwarf`"]
+fn trace_with_source_lines() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let info = directory.path().join("ls.info");
+    let options = ["--lines", "--lcov", info.to_str().expect("UTF-8")];
+    let Outcome { status, stdout, stderr } = trace_on("linux-uml-dwarf", &options, "ls", &["/"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stdout.contains("    iterate_dir fs/readdir.c:"), "{stdout}");
+    assert!(stdout.contains("    into "), "{stdout}");
+    let info = std::fs::read_to_string(&info).expect("written");
+    let file = info.split("end_of_record").find(|file| file.contains("/fs/readdir.c\n"));
+    let file = file.expect("a file that was gone through");
+    let source = file.lines().find_map(|line| line.strip_prefix("SF:")).expect("a path");
+    assert!(Path::new(source).is_file(), "{source}");
+    // What `ls` does, and what it does not.
+    assert!(!file.contains("FNDA:0,iterate_dir\n"), "{file}");
+    assert!(file.contains(",iterate_dir\n") && file.contains("FNDA:0,filldir\n"), "{file}");
+    let count =
+        |end: &str| file.lines().filter(|l| l.starts_with("DA:") && l.ends_with(end)).count();
+    assert!(count(",0") > 0 && count(",2") > 0, "{file}");
 }
 
 #[test]

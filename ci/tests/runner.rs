@@ -159,6 +159,23 @@ fn failures_of_the_machinery_are_no_verdict() {
     no_verdict(&other, &["boot: the kernel is not what was declared"]);
 }
 
+/// A machine in QEMU instead of User-Mode Linux.
+#[test]
+#[ignore = "needs `cargo vm build linux-7`, as ./ci/check kernels does"]
+fn on_a_machine_a_crates_tests_pass_and_fail() {
+    let run = |options: &[&str]| {
+        let mut command = Command::new(VM);
+        command.args(["runner", "linux-7"]).args(options).arg(test_program());
+        outcome(command.current_dir(crate_directory()).env("CARGO_MANIFEST_DIR", crate_directory()))
+    };
+    let passed = run(&[]);
+    assert_eq!(passed.status, Some(0), "{}{}", passed.stdout, passed.stderr);
+    assert!(passed.stdout.contains("3 passed"), "{}", passed.stdout);
+    let failed = run(&["--env", "FUZZER_FAILS=1"]);
+    assert_eq!(failed.status, Some(101), "{}{}", failed.stdout, failed.stderr);
+    assert!(failed.stdout.contains("2 passed; 1 failed"), "{}", failed.stdout);
+}
+
 #[test]
 fn signals_are_told() {
     assert_eq!(runner(&[], fixture(), &["signal", "6"]).status, Some(128 + 6));

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
+// ANCHOR: polled
 /// Has a thread of the kernel do nothing: one that polls a new ring for submissions.
 pub fn nothing_by_a_kernel_thread() -> io::Result<()> {
     let mut ring: IoUring = IoUring::builder().setup_sqpoll(1).build(1)?;
@@ -15,6 +16,7 @@ pub fn nothing_by_a_kernel_thread() -> io::Result<()> {
     unsafe { ring.submission().push(&entry) }.expect("room for one");
     ring.submit_and_wait(1).map(drop)
 }
+// ANCHOR_END: polled
 
 /// One step of operations on a file and on time.
 pub fn work(directory: &Path, step: u64) -> io::Result<()> {

@@ -54,10 +54,6 @@ pub enum Arch {
     X86,
     /// x86, 64 bits; not of User-Mode Linux.
     X86_64,
-    /// User-Mode Linux on x86, 64 bits. It is compiled for the large code model, in which a
-    /// register has the hook's address: calls have 2 or 3 bytes, and more where the address is in
-    /// memory.
-    Um64,
     /// Arm, 32 bits.
     Arm,
     /// Arm, 64 bits.
@@ -74,6 +70,10 @@ pub enum Arch {
     S390x,
     /// Xtensa.
     Xtensa,
+    /// User-Mode Linux on x86, 64 bits. It is compiled for the large code model, in which a
+    /// register has the hook's address: calls have 2 or 3 bytes, and more where the address is in
+    /// memory.
+    Um64,
 }
 
 impl Arch {
