@@ -228,3 +228,16 @@ fn runner_has_no_verdict_on_what_no_guest_can_run() {
     compile("int main(void) { return 0; }", &["-o", "program", loader]);
     refuses(&program, &["needs the loader /none/ld.so", "crt-static"]);
 }
+
+/// A target that is added is run by continuous integration too.
+#[test]
+fn the_workflow_has_all_linux_targets() {
+    let workflow = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.github/workflows/linux.yml");
+    let workflow = fs::read_to_string(workflow).expect("the workflow");
+    let (_, matrix) = workflow.split_once("        target:\n").expect("a matrix");
+    let named: Vec<_> = matrix.lines().map_while(|l| l.strip_prefix("          - ")).collect();
+    let list = include_str!("../targets.toml");
+    let names = list.lines().filter_map(|line| line.strip_prefix("name = \""));
+    let names = names.filter_map(|name| name.strip_suffix('"')).filter(|n| n.starts_with("linux"));
+    assert_eq!(named, names.collect::<Vec<_>>());
+}
