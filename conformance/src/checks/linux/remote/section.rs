@@ -32,6 +32,7 @@ checks! {
     full_buffer_stays_full needs(Remote, Vhost),
     stored_count_beyond_capacity needs(Remote, Vhost),
     areas_are_used_again needs(Remote, Vhost),
+    areas_of_sections_at_once_are_used_again needs(Remote, IoUring),
 }
 
 fn enabled(cx: &Context) -> (Device, Map) {
@@ -209,11 +210,14 @@ fn disable_stops_it(cx: &Context) {
 }
 
 fn disable_forgets_common_handle(cx: &Context) {
-    let (device, map) = enabled(cx);
+    // The least handle that there is, so that nothing like it is left behind either.
+    const HANDLE: u64 = 1;
+    let (device, map) = mapped(cx);
+    device.remote_enable(&Remote::common(HANDLE)).expect("enabled");
     device.disable().expect("disabled");
     let later = vhost();
     thread(|| {
-        device.remote_enable(&Remote::common(common())).expect("enabled by another thread");
+        device.remote_enable(&Remote::common(HANDLE)).expect("enabled by another thread");
         later.work();
         assert_eq!(settled(&map), 0, "of a thread that had the handle once");
         vhost().work();
@@ -313,4 +317,30 @@ fn areas_are_used_again(cx: &Context) {
     }
     assert!(settled(&map) > 0);
     assert_eq!(areas_of("kcov_remote_start"), before);
+}
+
+fn areas_of_sections_at_once_are_used_again(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let remote = Remote { area: 5 * 4096 + 512, ..Remote::common(common()) };
+    device.remote_enable(&remote).expect("enabled");
+    let before = areas_of("kcov_remote_start");
+    for _ in 0..4 {
+        map.reset();
+        let pipe = || nix::unistd::pipe().expect("a pipe");
+        let sections = [(); 2].map(|()| {
+            let ring = Ring::without_thread().expect("a ring");
+            let ((from, source), (sink, to)) = (pipe(), pipe());
+            ring.copy_byte(&from, &to);
+            (ring, source, (from, sink, to))
+        });
+        // Both wait for their bytes. If one has not begun yet, this time tells less.
+        std::thread::sleep(Duration::from_millis(20));
+        for (ring, source, _others) in sections {
+            std::fs::File::from(source).write_all(b"x").expect("the byte");
+            ring.complete();
+        }
+        assert!(settled(&map) > 0);
+    }
+    let made = areas_of("kcov_remote_start") - before;
+    assert!((1..=2).contains(&made), "{made} areas for two sections at once");
 }
