@@ -1,6 +1,7 @@
 //! The buffer as memory that others write: only atomic accesses, every index checked against the
 //! size that this process asked for.
 
+use crate::run::Run;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
@@ -129,18 +130,18 @@ impl<'b> Buffer<'b> {
         unsafe { AtomicU32::from_ptr(word) }.load(Ordering::Relaxed)
     }
 
-    /// Copies the words of 64 bits from `index * 8` bytes on.
+    /// The words of 64 bits from `index * 8` bytes on.
     ///
     /// # Safety
     ///
-    /// `(index + to.len()) * 8 <= self.bytes()`.
+    /// `(index + count) * 8 <= self.bytes()`.
     #[inline]
-    pub(crate) unsafe fn copy64(self, index: usize, to: &mut [u64]) {
+    pub(crate) unsafe fn run(self, index: usize, count: usize) -> Run<'b> {
         // SAFETY: within the buffer or at its end, by the caller's duty.
-        let from = unsafe { self.start.as_ptr().add(index) };
+        let start = unsafe { self.start.as_ptr().add(index) };
         // SAFETY: aligned, valid and atomically accessed for that many words, by the invariant and
         // the caller's duty.
-        unsafe { copy_words(from, to) };
+        unsafe { Run::new(start, count) }
     }
 
     /// Reads the count word, which is `width` wide.
@@ -180,76 +181,6 @@ impl<'b> Buffer<'b> {
         // SAFETY: as for `head64`.
         unsafe { AtomicU32::from_ptr(self.start.cast().as_ptr()) }
     }
-}
-
-cfg_if::cfg_if! {
-    if #[cfg(all(target_arch = "x86_64", not(miri)))] {
-        use core::arch::x86_64::{__m128i, _mm_storeu_si128};
-
-        /// Copies words that others may write meanwhile.
-        ///
-        /// # Safety
-        ///
-        /// `from` is aligned to 8 bytes and valid for loads of as many words as `to` has; what this
-        /// process does to them is atomic.
-        #[inline]
-        unsafe fn copy_words(from: *const u64, to: &mut [u64]) {
-            let count = to.len() / 2;
-            let mut pairs = to.chunks_exact_mut(2);
-            for (index, pair) in pairs.by_ref().enumerate() {
-                // SAFETY: the pair is among the words, by the caller's duty.
-                let from = unsafe { from.add(2 * index) };
-                let two: __m128i;
-                // SAFETY: the 16 bytes are valid, by the caller's duty, and MOVDQU takes any
-                // alignment. The load is the processor's: no reference is formed, and the language
-                // sees no access that could race. Each word is one that was there at some time, as
-                // after two relaxed loads, because the processor loads the aligned 8 bytes of each
-                // half at once; and if one did not, any 64 bits are a `u64`, and nobody relies on a
-                // word that others write.
-                unsafe {
-                    core::arch::asm!(
-                        "movdqu {two}, [{from}]",
-                        two = out(xmm_reg) two,
-                        from = in(reg) from,
-                        options(nostack, preserves_flags, readonly),
-                    );
-                }
-                // SAFETY: the pair is 16 bytes of this function's caller, to write.
-                unsafe { _mm_storeu_si128(pair.as_mut_ptr().cast(), two) };
-            }
-            if let [last] = pairs.into_remainder() {
-                // SAFETY: the last word is one of the words, by the caller's duty.
-                let from = unsafe { from.add(2 * count) };
-                // SAFETY: as above.
-                *last = unsafe { load(from) };
-            }
-        }
-    } else {
-        /// Copies words that others may write meanwhile.
-        ///
-        /// # Safety
-        ///
-        /// `from` is aligned to 8 bytes and valid for loads of as many words as `to` has; what this
-        /// process does to them is atomic.
-        #[inline]
-        unsafe fn copy_words(from: *const u64, to: &mut [u64]) {
-            for (index, to) in to.iter_mut().enumerate() {
-                // SAFETY: one of the words, by the caller's duty.
-                let from = unsafe { from.add(index) };
-                // SAFETY: as above.
-                *to = unsafe { load(from) };
-            }
-        }
-    }
-}
-
-/// # Safety
-///
-/// `from` is aligned to 8 bytes and valid for atomic loads.
-#[inline]
-unsafe fn load(from: *const u64) -> u64 {
-    // SAFETY: by the caller's duty; nothing is stored through the pointer.
-    unsafe { AtomicU64::from_ptr(from.cast_mut()) }.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

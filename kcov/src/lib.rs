@@ -62,6 +62,7 @@ pub mod mode;
 pub mod pc;
 pub mod proposed;
 mod record;
+mod run;
 pub mod signal;
 mod trace;
 

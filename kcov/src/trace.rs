@@ -2,6 +2,7 @@
 
 use crate::buffer::{Buffer, Width};
 use crate::mode::{Mode, TracePc, sealed};
+use crate::run::Run;
 use core::iter::FusedIterator;
 use core::sync::atomic::AtomicU64;
 
@@ -124,25 +125,37 @@ pub struct Iter<'b, M: Mode> {
     end: usize,
 }
 
-impl Iter<'_, TracePc> {
+impl<'b> Iter<'b, TracePc> {
+    /// The PCs that are left, where they lie, if they have 64 bits.
+    #[inline]
+    pub(crate) fn run(&self) -> Option<Run<'b>> {
+        // SAFETY: the words of the records from `next` to `end` lie behind the count word, and `end`
+        // is at most the capacity.
+        let run = || unsafe { self.buffer.run(1 + self.next, self.end - self.next) };
+        (self.buffer.width() == Width::W64).then(run)
+    }
+
     /// Copies the next PCs, as many as there are and fit; how many.
     #[inline]
     pub(crate) fn copy(&mut self, to: &mut [u64]) -> usize {
         let count = to.len().min(self.end - self.next);
         let to = &mut to[..count];
-        match self.buffer.width() {
-            // SAFETY: the words of the records from `next` on lie behind the count word, and `next +
-            // count <= end`, which is at most the capacity.
-            Width::W64 => unsafe { self.buffer.copy64(1 + self.next, to) },
-            Width::W32 => {
-                for (index, to) in to.iter_mut().enumerate() {
-                    // SAFETY: as above, in words of 32 bits.
-                    *to = unsafe { self.buffer.load32(1 + self.next + index) }.into();
-                }
+        if let Some(run) = self.run() {
+            run.copy(to);
+        } else {
+            for (index, to) in to.iter_mut().enumerate() {
+                // SAFETY: `next + index < end`, which is at most the capacity.
+                *to = unsafe { self.buffer.load32(1 + self.next + index) }.into();
             }
         }
         self.next += count;
         count
+    }
+
+    /// Leaves nothing to come.
+    #[inline]
+    pub(crate) fn finish(&mut self) {
+        self.next = self.end;
     }
 }
 

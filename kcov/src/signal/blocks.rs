@@ -1,10 +1,12 @@
 //! Signals by the block: how everything in this module reads.
 //!
-//! A block is copied once from where the signals lie to the stack; what is found out about the copy
-//! cannot be changed by whoever writes to the buffer meanwhile.
+//! A block is copied once from where the signals lie to the stack, and where a question is all that
+//! is asked, a run is looked at where it lies. Either way each word is loaded once, so that what is
+//! found out cannot be changed by whoever writes to the buffer meanwhile.
 
 use crate::mode::TracePc;
 use crate::pc::Pc;
+use crate::run::Run;
 use crate::trace::{Iter, Trace};
 use alloc::vec::Vec;
 
@@ -15,11 +17,21 @@ pub(crate) const BLOCK: usize = 128;
 pub(crate) type Block = [u64; BLOCK];
 
 pub(crate) mod sealed {
+    use crate::run::Run;
+
     /// Gives signals a block at a time.
     pub trait Blocks {
         /// The next signals, at most a block of them; none at the end.
         #[doc(hidden)]
         fn next_block<'s>(&'s mut self, space: &'s mut super::Block) -> &'s [u64];
+
+        /// The next signals where they lie, or else copied; none at the end.
+        #[doc(hidden)]
+        #[allow(private_interfaces, reason = "sealed: nobody else names it")]
+        #[inline]
+        fn next_run<'s>(&'s mut self, space: &'s mut super::Block) -> Run<'s> {
+            Run::from(self.next_block(space))
+        }
     }
 
     pub trait Source {
@@ -66,6 +78,18 @@ impl Blocks for Iter<'_, TracePc> {
         let count = self.copy(space);
         &space[..count]
     }
+
+    #[allow(private_interfaces, reason = "sealed: nobody else names it")]
+    #[inline]
+    fn next_run<'s>(&'s mut self, space: &'s mut Block) -> Run<'s> {
+        match self.run() {
+            Some(run) => {
+                self.finish();
+                run
+            }
+            None => Run::from(self.next_block(space)),
+        }
+    }
 }
 
 /// Signals that the caller owns.
@@ -87,6 +111,12 @@ impl Blocks for Owned<'_, u64> {
         let (block, rest) = self.0.split_at(self.0.len().min(BLOCK));
         self.0 = rest;
         block
+    }
+
+    #[allow(private_interfaces, reason = "sealed: nobody else names it")]
+    #[inline]
+    fn next_run<'s>(&'s mut self, _: &'s mut Block) -> Run<'s> {
+        Run::from(core::mem::take(&mut self.0))
     }
 }
 
@@ -138,9 +168,9 @@ impl<'a> Source for &'a Vec<Pc> {
     }
 }
 
-/// Calls for each signal, in order.
+/// Calls for each block, in order.
 #[inline]
-pub(crate) fn for_each(signals: impl Source, mut what: impl FnMut(u64)) {
+pub(crate) fn for_each_block(signals: impl Source, mut what: impl FnMut(&[u64])) {
     let mut blocks = signals.blocks();
     let mut space = [0; BLOCK];
     loop {
@@ -148,8 +178,28 @@ pub(crate) fn for_each(signals: impl Source, mut what: impl FnMut(u64)) {
         if block.is_empty() {
             return;
         }
-        for &signal in block {
-            what(signal);
+        what(block);
+    }
+}
+
+/// Calls for each signal, in order.
+#[inline]
+pub(crate) fn for_each(signals: impl Source, mut what: impl FnMut(u64)) {
+    for_each_block(signals, |block| block.iter().for_each(|&signal| what(signal)));
+}
+
+/// Whether something holds for all runs of signals; stops at the first one for which it does not.
+#[inline]
+pub(crate) fn all_runs(signals: impl Source, mut holds: impl FnMut(Run<'_>) -> bool) -> bool {
+    let mut blocks = signals.blocks();
+    let mut space = [0; BLOCK];
+    loop {
+        let run = blocks.next_run(&mut space);
+        if run.len() == 0 {
+            return true;
+        }
+        if !holds(run) {
+            return false;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One bit for each byte of text: exact whatever the addresses are.
 
 use super::ranges::CELL;
+use crate::run::Run;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -31,11 +32,6 @@ impl Flat {
         self.words.fill(0);
     }
 
-    #[inline]
-    pub(crate) fn contains(&self, offset: u32) -> bool {
-        self.words[offset as usize / 64] >> (offset % 64) & 1 != 0
-    }
-
     /// Whether it was new.
     #[inline]
     pub(crate) fn insert(&mut self, offset: u32) -> bool {
@@ -59,16 +55,8 @@ impl Flat {
         new
     }
 
-    /// [`contains`](Self::contains) without the check of the bound.
-    ///
-    /// # Safety
-    ///
-    /// The offset is less than the bytes of text.
-    #[inline(always)]
-    pub(crate) unsafe fn contains_at(&self, offset: u32) -> bool {
-        // SAFETY: there is a word for each 64 bytes of text, and the offset is within it, by the
-        // caller's duty.
-        let word = unsafe { *self.words.get_unchecked(offset as usize / 64) };
-        word >> (offset % 64) & 1 != 0
+    #[inline]
+    pub(crate) fn as_run(&self) -> Run<'_> {
+        Run::from(self.words.as_slice())
     }
 }

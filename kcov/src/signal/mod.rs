@@ -23,16 +23,20 @@
 //! Nothing here makes a system call or trusts a word of a trace for more than its value.
 //! Asking allocates nothing; what allocates says so.
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx2;
 mod blocks;
 mod comparisons;
 mod dictionary;
 mod edges;
+mod eights;
 mod fallback;
 mod filter;
 mod flat;
 mod format;
 mod hits;
 mod iter;
+mod known;
 mod novelty;
 mod packed;
 mod path;

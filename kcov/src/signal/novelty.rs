@@ -1,13 +1,15 @@
 //! The set of signals that were ever seen, made for one question: is there a new one here?
 
-use super::blocks::BLOCK;
-use super::blocks::sealed::{Blocks, Source};
+use super::blocks::sealed::Source;
+use super::blocks::{all_runs, for_each_block};
 use super::fallback::{Fallback, Inserted};
 use super::flat::Bits;
 use super::iter::{Cells, Iter};
-use super::path::{Known, Path};
+use super::known::{Known, Outside};
+use super::path::Path;
 use super::ranges::{Index, Ranges};
 use super::store::{Store, cells};
+use crate::run::Run;
 
 /// Which signals have been seen.
 ///
@@ -65,8 +67,12 @@ impl NoveltyMap {
         NoveltyMap { ranges, index, store, fallback, in_ranges: 0, path: Path::detect() }
     }
 
-    fn known(&self) -> Known<'_> {
-        Known { index: &self.index, store: &self.store, fallback: &self.fallback }
+    pub(crate) fn known(&self) -> Known<'_> {
+        Known {
+            index: &self.index,
+            memory: self.store.memory(),
+            outside: Outside::Table(&self.fallback),
+        }
     }
 
     /// Whether any of the signals has not been seen. Stops soon after the first one.
@@ -74,34 +80,18 @@ impl NoveltyMap {
     #[must_use]
     pub fn has_new(&self, signals: impl Source) -> bool {
         let known = self.known();
-        let mut blocks = signals.blocks();
-        let mut space = [0; BLOCK];
-        loop {
-            let block = blocks.next_block(&mut space);
-            if block.is_empty() {
-                return false;
-            }
-            if !known.contains_all(self.path, block) {
-                return true;
-            }
-        }
+        !all_runs(signals, |run| known.contains_all(self.path, run))
     }
 
     /// Calls `what` with each signal that has not been seen, as often as it comes, and remembers
     /// nothing.
     pub fn for_each_new(&self, signals: impl Source, mut what: impl FnMut(u64)) {
         let known = self.known();
-        let mut blocks = signals.blocks();
-        let mut space = [0; BLOCK];
-        loop {
-            let block = blocks.next_block(&mut space);
-            if block.is_empty() {
-                return;
-            }
-            if !known.contains_all(self.path, block) {
+        for_each_block(signals, |block| {
+            if !known.contains_all(self.path, Run::from(block)) {
                 block.iter().filter(|signal| !known.contains(**signal)).for_each(|new| what(*new));
             }
-        }
+        });
     }
 
     /// Remembers the signals.
@@ -113,15 +103,9 @@ impl NoveltyMap {
     /// remembered come each time.
     pub fn merge_with(&mut self, signals: impl Source, mut what: impl FnMut(u64)) -> Merged {
         let mut merged = Merged::default();
-        let mut blocks = signals.blocks();
-        let mut space = [0; BLOCK];
-        loop {
-            let block = blocks.next_block(&mut space);
-            if block.is_empty() {
-                return merged;
-            }
-            if self.known().contains_all(self.path, block) {
-                continue;
+        for_each_block(signals, |block| {
+            if self.known().contains_all(self.path, Run::from(block)) {
+                return;
             }
             for &signal in block {
                 let inserted = self.insert_any(signal);
@@ -130,7 +114,8 @@ impl NoveltyMap {
                     what(signal);
                 }
             }
-        }
+        });
+        merged
     }
 
     pub(crate) fn insert_any(&mut self, signal: u64) -> Inserted {

@@ -8,20 +8,24 @@
 
 use super::flat::Bits;
 use super::ranges::CELL;
+use crate::run::Run;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// Offsets that a word can list.
 const FIELDS: u32 = 7;
 /// Bits of an offset within a cell.
-const WIDTH: u32 = CELL.trailing_zeros();
+pub(crate) const WIDTH: u32 = CELL.trailing_zeros();
 /// The lowest bit of each field.
-const LOW: u64 = spread(1);
+pub(crate) const LOW: u64 = spread(1);
 /// The highest bit of each field.
-const HIGH: u64 = LOW << (WIDTH - 1);
+pub(crate) const HIGH: u64 = LOW << (WIDTH - 1);
 /// Marks a word that lists offsets. Without it the word is the number of a line, 0 for an empty
 /// cell.
-const LISTS: u64 = 1 << 63;
+pub(crate) const LISTS: u64 = 1 << 63;
+
+/// The lowest bits of the first four fields.
+pub(crate) const FOUR_FIELDS: u64 = 1 | 1 << WIDTH | 1 << (2 * WIDTH) | 1 << (3 * WIDTH);
 
 const _: () = assert!(FIELDS * WIDTH == 63);
 
@@ -29,7 +33,7 @@ const _: () = assert!(FIELDS * WIDTH == 63);
 #[inline(always)]
 const fn spread(within: u64) -> u64 {
     // In two steps, because 32-bit factors are what vector units multiply.
-    let four = within * (1 | 1 << WIDTH | 1 << (2 * WIDTH) | 1 << (3 * WIDTH));
+    let four = within * FOUR_FIELDS;
     (four | four << (4 * WIDTH)) & !LISTS
 }
 
@@ -147,6 +151,12 @@ impl Packed {
         // SAFETY: a word that does not list is the number of a line, by the invariant.
         let line = unsafe { self.lines.get_unchecked(word as usize) };
         line[within / 64] >> (offset % 64) & 1 != 0
+    }
+
+    /// The words, one for each cell.
+    #[inline]
+    pub(crate) fn as_run(&self) -> Run<'_> {
+        Run::from(self.words.as_slice())
     }
 }
 

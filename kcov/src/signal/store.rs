@@ -1,6 +1,7 @@
 //! Which of the two forms a map has, and what they have in common.
 
 use super::flat::{Bits, Flat};
+use super::known::Memory;
 use super::packed::Packed;
 use super::ranges::CELL;
 
@@ -40,10 +41,10 @@ impl Store {
     }
 
     #[inline]
-    pub(crate) fn contains(&self, offset: u32) -> bool {
+    pub(crate) fn memory(&self) -> Memory<'_> {
         match self {
-            Store::Flat(flat) => flat.contains(offset),
-            Store::Packed(packed) => packed.contains(offset),
+            Store::Flat(flat) => Memory::Bits(flat.as_run()),
+            Store::Packed(packed) => Memory::Packed(packed),
         }
     }
 

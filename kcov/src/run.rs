@@ -1,0 +1,199 @@
+//! Words that others may write meanwhile: each is loaded by the processor, and no reference to it is
+//! formed.
+
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// A run of 64-bit words, in a buffer or of the caller.
+///
+/// Invariant: `start` is aligned to 8 bytes and valid for atomic loads of `len` words for as long as
+/// `'w`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run<'w> {
+    start: *const u64,
+    len: usize,
+    memory: PhantomData<&'w AtomicU64>,
+}
+
+impl<'w> From<&'w [u64]> for Run<'w> {
+    #[inline]
+    fn from(words: &'w [u64]) -> Run<'w> {
+        // Nobody writes to these, so any load is atomic.
+        Run { start: words.as_ptr(), len: words.len(), memory: PhantomData }
+    }
+}
+
+impl<'w> From<&'w [AtomicU64]> for Run<'w> {
+    #[inline]
+    fn from(words: &'w [AtomicU64]) -> Run<'w> {
+        Run { start: words.as_ptr().cast(), len: words.len(), memory: PhantomData }
+    }
+}
+
+impl<'w> Run<'w> {
+    /// # Safety
+    ///
+    /// The caller upholds the invariant of the type.
+    #[inline]
+    pub(crate) unsafe fn new(start: *const u64, len: usize) -> Run<'w> {
+        Run { start, len, memory: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn len(self) -> usize {
+        self.len
+    }
+
+    /// # Safety
+    ///
+    /// `index` is less than the length.
+    #[inline]
+    pub(crate) unsafe fn load(self, index: usize) -> u64 {
+        // SAFETY: within the run, by the caller's duty.
+        let word = unsafe { self.start.add(index) };
+        // SAFETY: aligned and valid for atomic loads, by the invariant; nothing is stored through
+        // the pointer.
+        unsafe { AtomicU64::from_ptr(word.cast_mut()) }.load(Ordering::Relaxed)
+    }
+
+    /// Whether a bit is set, counted from the lowest one of the first word.
+    ///
+    /// # Safety
+    ///
+    /// `bit / 64` is less than the length.
+    #[inline]
+    pub(crate) unsafe fn bit(self, bit: u32) -> bool {
+        // SAFETY: within the run, by the caller's duty.
+        let word = unsafe { self.load(bit as usize / 64) };
+        word >> (bit % 64) & 1 != 0
+    }
+
+    /// The words, each loaded when it is asked for.
+    #[inline]
+    pub(crate) fn iter(self) -> impl Iterator<Item = u64> + use<'w> {
+        // SAFETY: the index is less than the length.
+        (0..self.len).map(move |index| unsafe { self.load(index) })
+    }
+
+    /// What is left of the first `count` words, or nothing if there are fewer.
+    #[inline]
+    pub(crate) fn skip(self, count: usize) -> Run<'w> {
+        let count = count.min(self.len);
+        // SAFETY: within the run or at its end.
+        Run { start: unsafe { self.start.add(count) }, len: self.len - count, ..self }
+    }
+
+    /// Copies words from the first one on, as many as there are and fit; how many.
+    #[inline]
+    pub(crate) fn copy(self, to: &mut [u64]) -> usize {
+        let count = self.len.min(to.len());
+        // SAFETY: there are that many words, valid and aligned by the invariant.
+        unsafe { copy_words(self.start, &mut to[..count]) };
+        count
+    }
+}
+
+cfg_if::cfg_if! {
+    if #[cfg(all(target_arch = "x86_64", not(miri)))] {
+        use core::arch::asm;
+        use core::arch::x86_64::{__m128i, __m256i, _mm_storeu_si128};
+
+        impl Run<'_> {
+            /// Loads four words at once, each as atomically as [`load`](Self::load) does.
+            ///
+            /// # Safety
+            ///
+            /// `index + 4` is at most the length.
+            #[inline]
+            #[target_feature(enable = "avx2")]
+            pub(crate) unsafe fn load4(self, index: usize) -> __m256i {
+                // SAFETY: within the run, by the caller's duty.
+                let from = unsafe { self.start.add(index) };
+                let four: __m256i;
+                // SAFETY: as in `copy_words`, for 32 bytes.
+                unsafe {
+                    asm!(
+                        "vmovdqu {four}, [{from}]",
+                        four = out(ymm_reg) four,
+                        from = in(reg) from,
+                        options(nostack, preserves_flags, readonly),
+                    );
+                }
+                four
+            }
+
+            /// Loads a word into the low half of a vector: [`load`](Self::load) would take the way
+            /// through another register.
+            ///
+            /// # Safety
+            ///
+            /// `index` is less than the length.
+            #[inline]
+            #[target_feature(enable = "avx2")]
+            pub(crate) unsafe fn load_low(self, index: usize) -> __m128i {
+                let word: __m128i;
+                // SAFETY: within the run, by the caller's duty; for the rest as in `copy_words`.
+                unsafe {
+                    asm!(
+                        "vmovq {word}, qword ptr [{start} + 8 * {index}]",
+                        word = out(xmm_reg) word,
+                        start = in(reg) self.start,
+                        index = in(reg) index,
+                        options(nostack, preserves_flags, readonly, pure),
+                    );
+                }
+                word
+            }
+        }
+
+        /// Copies words that others may write meanwhile.
+        ///
+        /// # Safety
+        ///
+        /// `from` is aligned to 8 bytes and valid for atomic loads of as many words as `to` has.
+        #[inline]
+        unsafe fn copy_words(from: *const u64, to: &mut [u64]) {
+            let count = to.len() / 2;
+            let mut pairs = to.chunks_exact_mut(2);
+            for (index, pair) in pairs.by_ref().enumerate() {
+                // SAFETY: the pair is among the words, by the caller's duty.
+                let from = unsafe { from.add(2 * index) };
+                let two: __m128i;
+                // SAFETY: the 16 bytes are valid, by the caller's duty, and MOVDQU takes any
+                // alignment. The load is the processor's: no reference is formed, and the language
+                // sees no access that could race. Each word is one that was there at some time, as
+                // after two relaxed loads, because the processor loads the aligned 8 bytes of each
+                // half at once; and if one did not, any 64 bits are a `u64`, and nobody relies on a
+                // word that others write.
+                unsafe {
+                    asm!(
+                        "movdqu {two}, [{from}]",
+                        two = out(xmm_reg) two,
+                        from = in(reg) from,
+                        options(nostack, preserves_flags, readonly),
+                    );
+                }
+                // SAFETY: the pair is 16 bytes of this function's caller, to write.
+                unsafe { _mm_storeu_si128(pair.as_mut_ptr().cast(), two) };
+            }
+            if let [last] = pairs.into_remainder() {
+                // SAFETY: the words are valid, by the caller's duty.
+                let words = unsafe { Run::new(from, 2 * count + 1) };
+                // SAFETY: it is the last one of them.
+                *last = unsafe { words.load(2 * count) };
+            }
+        }
+    } else {
+        /// Copies words that others may write meanwhile.
+        ///
+        /// # Safety
+        ///
+        /// `from` is aligned to 8 bytes and valid for atomic loads of as many words as `to` has.
+        #[inline]
+        unsafe fn copy_words(from: *const u64, to: &mut [u64]) {
+            // SAFETY: by the caller's duty.
+            let words = unsafe { Run::new(from, to.len()) };
+            to.iter_mut().zip(words.iter()).for_each(|(to, word)| *to = word);
+        }
+    }
+}
