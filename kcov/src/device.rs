@@ -1,123 +1,13 @@
 //! The device: opened, sized and mapped.
 
 use crate::buffer::{Buffer, Width};
+use crate::builder::Builder;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{AnyMode, Mode, sealed};
+use crate::recovery::Recovery;
 use crate::session::{ForkServer, Session};
-use crate::size::BufferSize;
 use crate::sys;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// How to open a [`Device`].
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Builder {
-    path: PathBuf,
-    size: BufferSize,
-    guard_pages: usize,
-    least_descriptor: Option<i32>,
-    write_protected: bool,
-}
-
-impl Builder {
-    fn new() -> Builder {
-        Builder {
-            path: sys::DEFAULT_PATH.into(),
-            size: BufferSize::default(),
-            guard_pages: 0,
-            least_descriptor: None,
-            write_protected: false,
-        }
-    }
-
-    /// Opens another file than the system's usual one.
-    pub fn path(mut self, path: impl AsRef<Path>) -> Builder {
-        path.as_ref().clone_into(&mut self.path);
-        self
-    }
-
-    /// Asks for a buffer of at least this size.
-    pub fn size(mut self, size: BufferSize) -> Builder {
-        self.size = size;
-        self
-    }
-
-    /// Puts this many pages before and behind the buffer that nobody may access, so that a target
-    /// that runs over the end of its own memory faults and does not forge coverage.
-    pub fn guard_pages(mut self, pages: usize) -> Builder {
-        self.guard_pages = pages;
-        self
-    }
-
-    /// Moves the descriptor to the first free number that is not less than this one, out of the way
-    /// of a target that closes or replaces low ones. It stays close-on-exec, as it always is.
-    pub fn least_descriptor(mut self, number: i32) -> Builder {
-        self.least_descriptor = Some(number);
-        self
-    }
-
-    /// Lets nobody write to the buffer while no session is enabled: a stray store faults.
-    ///
-    /// The kernel records all the same. Each session costs two system calls more, before it is
-    /// enabled and after it is disabled, so that the trace does not show them; so does a reset of a
-    /// [`ForkServer`]. The buffers of NetBSD's sources of remote coverage stay writable.
-    pub fn write_protected(mut self) -> Builder {
-        self.write_protected = true;
-        self
-    }
-
-    /// Opens the device, sizes its buffer and maps it.
-    ///
-    /// # Errors
-    ///
-    /// - [`Unsupported`](ErrorKind::Unsupported): this crate knows no kcov on this system.
-    /// - [`NotBuiltIn`](ErrorKind::NotBuiltIn), [`DebugfsNotMounted`](ErrorKind::DebugfsNotMounted),
-    ///   [`PermissionDenied`](ErrorKind::PermissionDenied), [`LockedDown`](ErrorKind::LockedDown):
-    ///   there is no device, or not for this process; the message says what to do.
-    /// - [`NotKcov`](ErrorKind::NotKcov): the path leads to something else.
-    /// - [`SizeOutOfLimits`](ErrorKind::SizeOutOfLimits): the system does not allow a buffer of
-    ///   this size.
-    /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the kernel could not allocate or map it.
-    /// - [`DescriptorOutOfLimits`](ErrorKind::DescriptorOutOfLimits): the process may have no
-    ///   descriptor with such a number.
-    pub fn open(self) -> Result<Device, Error> {
-        let open_error = |errno| {
-            let error = Error::from_errno(Operation::Open, errno).with_path(&self.path);
-            match sys::explain_open(&self.path, errno) {
-                Some(kind) => error.with_kind(kind),
-                None => error,
-            }
-        };
-        let mut file = sys::open(&self.path).map_err(open_error)?;
-        if let Some(least) = self.least_descriptor {
-            file = sys::move_up(file, least)
-                .map_err(|errno| Error::from_errno(Operation::MoveDescriptor, errno))?;
-        }
-
-        let mut widths = sys::WIDTHS.iter();
-        let (width, words) = loop {
-            let Some(&width) = widths.next() else {
-                return Err(Error::new(Operation::SetSize, ErrorKind::NotKcov));
-            };
-            let words = self.size.words_for(width)?;
-            match sys::set_size(&file, width, words) {
-                Ok(()) => break (width, words),
-                Err(errno) if errno == sys::WRONG_WIDTH && widths.len() > 0 => {}
-                Err(errno) => return Err(Error::from_errno(Operation::SetSize, errno)),
-            }
-        };
-        let words = usize::try_from(words)
-            .map_err(|_| Error::new(Operation::Map, ErrorKind::OutOfMemory))?;
-        let mapping = sys::Mapping::new(&file, words * width.bytes(), self.guard_pages)
-            .map_err(|errno| Error::from_errno(Operation::Map, errno))?;
-        let (enabled, attached) = (AtomicBool::new(false), AtomicBool::new(false));
-        let write_protected = self.write_protected;
-        let device = Device { mapping, words, width, enabled, attached, write_protected, file };
-        device.protect()?;
-        Ok(device)
-    }
-}
 
 /// An open kcov device with its buffer, which any one thread at a time can be traced into.
 ///
@@ -135,16 +25,18 @@ impl Builder {
 /// avoids that.
 #[derive(Debug)]
 pub struct Device {
-    mapping: sys::Mapping,
-    words: usize,
-    width: Width,
+    pub(crate) mapping: sys::Mapping,
+    pub(crate) words: usize,
+    pub(crate) width: Width,
     /// A session was enabled and not disabled through this value.
-    enabled: AtomicBool,
+    pub(crate) enabled: AtomicBool,
     /// The descriptor was attached to a source of remote coverage and not detached.
-    attached: AtomicBool,
+    pub(crate) attached: AtomicBool,
     /// The buffer may be written to during sessions only.
-    write_protected: bool,
-    file: sys::Device,
+    pub(crate) write_protected: bool,
+    /// What it takes to open the device again, if that was asked for.
+    pub(crate) recovery: Option<Recovery>,
+    pub(crate) file: sys::Device,
 }
 
 impl Device {

@@ -88,6 +88,8 @@ pub enum ErrorKind {
     SizeOutOfLimits,
     /// The process may have no descriptor with such a number, or no more descriptors.
     DescriptorOutOfLimits,
+    /// The device was not opened to be recovered.
+    NotRecoverable,
     /// The buffer has a size already.
     AlreadySized,
     /// The buffer has no size yet.
@@ -129,6 +131,7 @@ impl ErrorKind {
             ErrorKind::NotKcov => "not a kcov device",
             ErrorKind::SizeOutOfLimits => "the size is out of limits",
             ErrorKind::DescriptorOutOfLimits => "there is no such number for it",
+            ErrorKind::NotRecoverable => "it was not opened to be recovered",
             ErrorKind::AlreadySized => "it has a size already",
             ErrorKind::NotSized => "its buffer has no size yet",
             ErrorKind::ModeNotSupported => "this system has no such mode",
@@ -154,6 +157,7 @@ impl ErrorKind {
             }
             ErrorKind::ModeNotSupported => Some("use a mode that this system has"),
             ErrorKind::NotKcov => Some("check the path"),
+            ErrorKind::NotRecoverable => Some("open it with `Builder::recoverable`"),
             ErrorKind::TooManyHandles => Some("spread them over several devices and threads"),
             ErrorKind::UnknownSubsystem => Some("use subsystems that this kernel has, such as USB"),
             ErrorKind::Unsupported => Some("run on a system that has it"),
@@ -276,6 +280,7 @@ impl From<Error> for io::Error {
             ErrorKind::NotKcov
             | ErrorKind::SizeOutOfLimits
             | ErrorKind::DescriptorOutOfLimits
+            | ErrorKind::NotRecoverable
             | ErrorKind::TooManyHandles => io::ErrorKind::InvalidInput,
             ErrorKind::AlreadyEnabled | ErrorKind::HandleInUse | ErrorKind::SourceInUse => {
                 io::ErrorKind::ResourceBusy

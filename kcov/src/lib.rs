@@ -72,16 +72,20 @@ pub use trace::{Iter, Trace};
 
 cfg_if::cfg_if! {
     if #[cfg(feature = "std")] {
+        mod builder;
         mod device;
         mod error;
+        mod recovery;
         pub mod remote;
         mod session;
         mod size;
         mod status;
         mod sys;
 
-        pub use device::{Builder, Device};
+        pub use builder::Builder;
+        pub use device::Device;
         pub use error::{Error, ErrorKind, Operation};
+        pub use recovery::Recovered;
         pub use session::{ForkServer, Session};
         pub use size::{BufferSize, limits};
         pub use status::{Modes, Status};

@@ -8,6 +8,7 @@
 
 use super::flat::Bits;
 use super::ranges::CELL;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::run::Run;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -154,6 +155,7 @@ impl Packed {
     }
 
     /// The words, one for each cell.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     pub(crate) fn as_run(&self) -> Run<'_> {
         Run::from(self.words.as_slice())

@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use rustix::param::page_size;
 pub(crate) use std::os::fd::OwnedFd as Device;
@@ -22,6 +23,15 @@ pub(crate) fn open(path: &Path) -> Result<Device, i32> {
 /// The same open file under the first free number from `least` on, close-on-exec.
 pub(crate) fn move_up(device: Device, least: i32) -> Result<Device, i32> {
     rustix::io::fcntl_dupfd_cloexec(&device, least).map_err(raw)
+}
+
+/// Device and number of an open file, or the errno for one that has none.
+pub(crate) type Identity = Result<(u64, u64), i32>;
+
+#[allow(clippy::useless_conversion, reason = "the types are others on other systems")]
+pub(crate) fn identity(device: &Device) -> Identity {
+    let stat = rustix::fs::fstat(device).map_err(raw)?;
+    Ok((stat.st_dev as u64, stat.st_ino as u64))
 }
 
 /// Makes a system call that has no effect and that an instrumented kernel cannot miss, for probing.
@@ -92,6 +102,45 @@ impl Mapping {
         flags.set(MprotectFlags::WRITE, writable);
         // SAFETY: these are the pages of the buffer, whose protection is nobody else's business.
         unsafe { mprotect(self.address.as_ptr(), self.bytes, flags) }.map_err(raw)
+    }
+
+    /// Whether what is mapped is the buffer of the device, which is found out by writing to the first
+    /// word of each page.
+    pub(crate) fn shows(&self, device: &Device) -> Result<bool, i32> {
+        // Refused where a page is not mapped at all, or may not be written to.
+        if self.set_writable(true).is_err() {
+            return Ok(false);
+        }
+        let other = Mapping::at(device, self.bytes, 0)?;
+        for mark in [1, u64::MAX] {
+            for page in (0..self.bytes).step_by(page_size()) {
+                // SAFETY: the page is part of the mapping that was just made.
+                let there = unsafe { AtomicU64::from_ptr(other.word(page)) };
+                there.store(mark, Ordering::Relaxed);
+                // SAFETY: all pages are mapped and may be read, as setting that went well; whatever
+                // is there is only accessed atomically by this crate.
+                let here = unsafe { AtomicU64::from_ptr(self.word(page)) };
+                if here.load(Ordering::Relaxed) != mark {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Maps the device where it was before, over whatever is there now.
+    pub(crate) fn renew(&self, device: &Device) -> Result<(), i32> {
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: the range is that of the buffer: who mapped something else there has taken what
+        // was not theirs, and no view of it exists while `self` is borrowed by nobody else.
+        unsafe { mmap(self.address.as_ptr(), self.bytes, prot, flags, device, 0) }
+            .map(|_| ())
+            .map_err(raw)
+    }
+
+    fn word(&self, offset: usize) -> *mut u64 {
+        self.address.as_ptr().wrapping_byte_add(offset).cast()
     }
 
     /// Where the buffer starts; page-aligned, and valid for as long as `self` lives.

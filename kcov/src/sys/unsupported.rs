@@ -40,6 +40,14 @@ impl Mapping {
         match *self {}
     }
 
+    pub(crate) fn shows(&self, _: &Device) -> Result<bool, i32> {
+        match *self {}
+    }
+
+    pub(crate) fn renew(&self, _: &Device) -> Result<(), i32> {
+        match *self {}
+    }
+
     pub(crate) fn address(&self) -> NonNull<u64> {
         match *self {}
     }
@@ -59,6 +67,12 @@ pub(crate) fn open(_: &Path) -> Result<Device, i32> {
 
 pub(crate) fn move_up(device: Device, _: i32) -> Result<Device, i32> {
     match device {}
+}
+
+pub(crate) type Identity = ();
+
+pub(crate) fn identity(device: &Device) -> Identity {
+    match *device {}
 }
 
 pub(crate) fn set_size(device: &Device, _: Width, _: u64) -> Result<(), i32> {

@@ -5,7 +5,7 @@ use crate::check::{Context, checks};
 use crate::checks::api::{enable, kind};
 use crate::raw::{call, child};
 use kcov::mode::TracePc;
-use kcov::{BufferSize, Device, ErrorKind};
+use kcov::{BufferSize, Device, ErrorKind, Recovered};
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -15,6 +15,9 @@ checks! {
     descriptor_beyond_the_limit_is_refused,
     write_protected_between_sessions,
     write_protected_and_forked,
+    recovers_a_lost_descriptor,
+    recovers_a_lost_mapping,
+    recovers_only_where_asked_for,
 }
 
 const PAGE: usize = 4096;
@@ -122,5 +125,81 @@ fn write_protected_and_forked(cx: &Context) {
         });
         assert_eq!((access(start), server.trace().len()), ((true, false), count));
         assert!(count > 0);
+    }
+}
+
+/// That sessions of a device record.
+fn records(device: &mut Device) {
+    let mut session = enable(device);
+    // Pages that were mapped anew are faulted in, which is recorded too.
+    call();
+    session.reset();
+    call();
+    let trace = session.disable().expect("disabled");
+    assert!(!trace.is_empty() && !trace.is_truncated());
+}
+
+fn recovers_a_lost_descriptor(cx: &Context) {
+    let lost = Recovered { descriptor: true, mapping: false };
+    let mut device = builder(cx).recoverable().least_descriptor(200).open().expect("it opens");
+    let number = device.as_fd().as_raw_fd();
+    // SAFETY: this is what a target does that does not know whose number it is; the check tells the
+    // device of it.
+    assert_eq!(unsafe { libc::close(number) }, 0);
+    assert_eq!(device.recover().expect("recovered"), lost);
+    assert_eq!(device.as_fd().as_raw_fd(), number, "the first free number from 200 on");
+    records(&mut device);
+    let other = fs::File::open("/proc/self/maps").expect("some file");
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::dup2(other.as_raw_fd(), number) }, number);
+    assert_eq!(device.recover().expect("recovered"), lost);
+    assert_eq!(device.as_fd().as_raw_fd(), number + 1);
+    records(&mut device);
+    assert_eq!(device.recover().expect("intact"), Recovered::default());
+    drop(device);
+    // SAFETY: the number is nobody's but this check's.
+    assert_eq!(unsafe { libc::close(number) }, 0, "what had taken the number is still open");
+}
+
+fn recovers_a_lost_mapping(cx: &Context) {
+    let lost = Recovered { descriptor: false, mapping: true };
+    let mut device = builder(cx).recoverable().guard_pages(1).open().expect("it opens");
+    let (start, end) = buffer();
+    let over = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    // All of it, and the last page only.
+    for from in [start, end - PAGE] {
+        let (address, bytes) = (from as *mut libc::c_void, end - from);
+        // SAFETY: this is what a target does that does not know whose memory it is; no session is
+        // enabled, and the check tells the device of it.
+        let mapped = unsafe { libc::mmap(address, bytes, prot, over, -1, 0) };
+        assert_eq!(mapped, address);
+        assert_eq!(device.recover().expect("recovered"), lost);
+        assert_eq!(buffer(), (start, end));
+        records(&mut device);
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::munmap(address, bytes) }, 0);
+        assert_eq!(device.recover().expect("recovered"), lost);
+        assert_eq!(buffer(), (start, end));
+        records(&mut device);
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::mprotect(address, bytes, libc::PROT_NONE) }, 0);
+        assert_eq!(device.recover().expect("repaired"), Recovered::default());
+        assert_eq!((access(start), access(end - 1)), ((true, true), (true, true)));
+        records(&mut device);
+    }
+}
+
+fn recovers_only_where_asked_for(cx: &Context) {
+    let mut device = builder(cx).open().expect("it opens");
+    assert_eq!(kind(device.recover()), ErrorKind::NotRecoverable);
+    records(&mut device);
+    drop(device);
+    let mut device = builder(cx).recoverable().write_protected().open().expect("it opens");
+    let (start, end) = buffer();
+    for _ in 0..2 {
+        assert_eq!(device.recover().expect("intact"), Recovered::default());
+        assert_eq!((access(start), access(end - 1)), ((true, false), (true, false)));
+        records(&mut device);
     }
 }
