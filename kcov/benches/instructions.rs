@@ -6,6 +6,7 @@
 //! program does not count.
 
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
+use kcov::signal::{NoveltyMap, Ranges};
 use kcov::{AnyRecord, Pc, Trace};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,9 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const WORDS: usize = 65536;
+const TEXT: u64 = 0xffff_ffff_8100_0000;
+/// Bytes from one PC to the next, so that no cell of a large text is crowded.
+const STEP: u64 = 80;
 const FEW: u64 = 2;
 const MANY: u64 = 12;
 
@@ -30,15 +34,28 @@ fn main() -> ExitCode {
 
 /// The work to measure, in a process of its own under callgrind.
 fn work(what: &str, passes: u64) {
-    let buffer: Vec<AtomicU64> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
+    let pcs = (0..WORDS as u64).map(|index| TEXT + index * STEP);
+    let buffer: Vec<AtomicU64> = pcs.map(AtomicU64::new).collect();
     let count = if what.ends_with("cmp") { (WORDS - 1) / 4 } else { WORDS - 1 };
     buffer[0].store(count as u64, Ordering::Relaxed);
+    let known = what.starts_with("novelty").then(|| {
+        // A large text has another kind of map.
+        let bytes = if what == "novelty-large" { 176_000_000 } else { WORDS as u64 * STEP };
+        let text = Ranges::single(TEXT..TEXT + bytes).expect("less than the limit");
+        let mut map = NoveltyMap::new(text);
+        map.merge(Trace::from_words(&buffer, TracePc));
+        map
+    });
     for _ in 0..passes {
         let buffer = black_box(buffer.as_slice());
         match what {
             "walk" => walk(buffer),
             "walk-any" => walk_any(buffer),
             "walk-cmp" => walk_cmp(buffer),
+            "novelty" | "novelty-large" => {
+                let known = known.as_ref().expect("made for this work");
+                assert!(!black_box(known.has_new(Trace::from_words(buffer, TracePc))));
+            }
             _ => panic!("no such work: {what}"),
         }
     }
@@ -72,11 +89,14 @@ fn report() -> ExitCode {
             return ExitCode::from(69);
         }
     };
-    let rows: [(&str, &Path, &str, usize); 4] = [
+    let rows: [(&str, &Path, &str, usize); 7] = [
         ("C loop, per PC", &c, "walk", WORDS - 1),
         ("Trace of TracePc, per PC", &this, "walk", WORDS - 1),
         ("Trace of AnyMode, per PC", &this, "walk-any", WORDS - 1),
         ("Trace of TraceCmp, per record", &this, "walk-cmp", (WORDS - 1) / 4),
+        ("C loop, anything new, per PC", &c, "novelty", WORDS - 1),
+        ("NoveltyMap, per PC", &this, "novelty", WORDS - 1),
+        ("NoveltyMap of 176 MB, per PC", &this, "novelty-large", WORDS - 1),
     ];
     println!("{:<32}instructions", "");
     for (name, program, what, units) in rows {

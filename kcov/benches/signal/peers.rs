@@ -157,6 +157,7 @@ impl Trinity {
         pc ^ pc >> 33
     }
 
+    /// Written again, not taken from the crate: peers do not depend on what they are compared with.
     fn class(hits: u32) -> u8 {
         match hits {
             1 => 1,

@@ -168,6 +168,28 @@ impl<'a> Source for &'a Vec<Pc> {
     }
 }
 
+/// The next block of signals that are made of others: `make` turns a block of these into how many it
+/// says.
+#[inline]
+pub(super) fn next_made<'s>(
+    from: &mut impl Blocks,
+    space: &mut Block,
+    made: &'s mut Block,
+    mut make: impl FnMut(&[u64], &mut Block) -> usize,
+) -> &'s [u64] {
+    loop {
+        let block = from.next_block(space);
+        if block.is_empty() {
+            return &[];
+        }
+        let count = make(block, made);
+        // A block of none would be the end.
+        if count > 0 {
+            return &made[..count];
+        }
+    }
+}
+
 /// Calls for each block, in order.
 #[inline]
 pub(crate) fn for_each_block(signals: impl Source, mut what: impl FnMut(&[u64])) {

@@ -1,9 +1,10 @@
 //! Edges: which block came after which.
 
 use super::blocks::sealed::{Blocks, Source};
-use super::blocks::{BLOCK, Block};
+use super::blocks::{BLOCK, Block, next_made};
 use super::filter::PcFilter;
 use crate::pc::Pc;
+use core::mem;
 
 /// The bits of a PC that an edge takes from its predecessor: the address within a page, which is
 /// the same wherever a module was loaded.
@@ -88,36 +89,30 @@ pub struct EdgeBlocks<'f, B> {
 impl<B: Blocks> Blocks for EdgeBlocks<'_, B> {
     #[inline]
     fn next_block<'s>(&'s mut self, space: &'s mut Block) -> &'s [u64] {
-        loop {
-            let pcs = self.pcs.next_block(space);
-            let (&[first, ..], &[.., last]) = (pcs, pcs) else {
-                return &[];
-            };
-            let mut count = pcs.len();
-            match self.filter {
+        let EdgeBlocks { pcs, filter, previous, admitted, edges } = self;
+        next_made(pcs, space, edges, |pcs, edges| {
+            let mut count = 0;
+            match filter {
                 None => {
-                    self.edges[0] = step(self.previous, first);
+                    edges[0] = step(*previous, pcs[0]);
                     let steps = pcs.iter().zip(&pcs[1..]);
-                    for (edge, (&previous, &pc)) in self.edges[1..].iter_mut().zip(steps) {
+                    for (edge, (&previous, &pc)) in edges[1..].iter_mut().zip(steps) {
                         *edge = step(previous, pc);
                     }
+                    count = pcs.len();
                 }
                 Some(filter) => {
-                    count = 0;
-                    let mut previous = self.previous;
+                    let mut previous = *previous;
                     for &pc in pcs {
-                        let before = self.admitted;
-                        self.admitted = filter.admits(Pc::new(pc));
-                        self.edges[count] = step(previous, pc);
-                        count += usize::from(before || self.admitted);
+                        let before = mem::replace(admitted, filter.admits(Pc::new(pc)));
+                        edges[count] = step(previous, pc);
+                        count += usize::from(before || *admitted);
                         previous = pc;
                     }
                 }
             }
-            self.previous = last;
-            if count > 0 {
-                return &self.edges[..count];
-            }
-        }
+            *previous = pcs[pcs.len() - 1];
+            count
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! Which PCs matter.
 
 use super::blocks::sealed::{Blocks, Source};
-use super::blocks::{BLOCK, Block};
+use super::blocks::{BLOCK, Block, next_made};
 use super::ranges::Ranges;
 use crate::pc::Pc;
 
@@ -74,19 +74,13 @@ pub struct FilteredBlocks<'f, B> {
 impl<B: Blocks> Blocks for FilteredBlocks<'_, B> {
     #[inline]
     fn next_block<'s>(&'s mut self, space: &'s mut Block) -> &'s [u64] {
-        loop {
-            let pcs = self.pcs.next_block(space);
-            if pcs.is_empty() {
-                return &[];
-            }
+        next_made(&mut self.pcs, space, &mut self.admitted, |pcs, admitted| {
             let mut count = 0;
             for &pc in pcs {
-                self.admitted[count] = pc;
+                admitted[count] = pc;
                 count += usize::from(self.filter.admits(Pc::new(pc)));
             }
-            if count > 0 {
-                return &self.admitted[..count];
-            }
-        }
+            count
+        })
     }
 }

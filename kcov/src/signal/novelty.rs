@@ -19,8 +19,8 @@ use crate::run::Run;
 ///
 /// # Memory
 ///
-/// Up to 24 MiB of ranges take a bit for each byte of text. Larger ones take two bits for each 16
-/// bytes, 2.75 MiB for the 176 MB of a kernel built for fuzzing, and 64 bytes more for each 512
+/// Up to 24 MiB of ranges take a bit for each byte of text. Larger ones take one 64-bit word for each
+/// 512 bytes, 2.6 MiB for the 176 MB of a kernel built for fuzzing, and 64 bytes more for each 512
 /// bytes of text in which more than seven different signals were seen; only merging these
 /// allocates. [`bytes`](Self::bytes) tells.
 #[derive(Clone, Debug)]

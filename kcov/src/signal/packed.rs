@@ -1,5 +1,5 @@
-//! Two bits for each 16 bytes of text, exact all the same: for text that is too large for a bit a
-//! byte.
+//! A 64-bit word for each 512 bytes of text, exact all the same: for text that is too large for a bit
+//! a byte.
 //!
 //! Compilers put an instrumented block into some ninety bytes of a large kernel, so most bits of a
 //! flat map are never set. Here the 512 bytes of a cell have one word, which lists the offsets that

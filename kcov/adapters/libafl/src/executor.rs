@@ -1,0 +1,91 @@
+//! The adapter: an executor that runs an input under a kcov session and counts its PCs in the map of
+//! an observer. All else is LibAFL's.
+
+use kcov::mode::TracePc;
+use kcov::signal::count_hits;
+use kcov::{Session, Trace};
+use libafl::executors::{Executor, ExitKind, HasObservers};
+use libafl::inputs::HasTargetBytes;
+use libafl::observers::{HitcountsMapObserver, StdMapObserver};
+use libafl::state::HasExecutions;
+use libafl_bolts::tuples::RefIndexable;
+use libafl_bolts::{Error, ToSlice};
+use std::ops::DerefMut;
+
+/// AFL's classes of counts are made from the counts by LibAFL.
+pub type Observer = HitcountsMapObserver<StdMapObserver<'static, u8, false>>;
+
+/// The name of the observer.
+pub const NAME: &str = "kcov";
+
+/// An observer with a map of that many bytes.
+pub fn observer(bytes: usize) -> Observer {
+    HitcountsMapObserver::new(StdMapObserver::owned(NAME, vec![0; bytes]))
+}
+
+/// What runs an input and has a trace of it.
+pub trait Target {
+    /// Runs the input and passes the trace on, where it lies.
+    fn run(&mut self, input: &[u8], look: impl FnOnce(Trace<'_, TracePc>));
+}
+
+/// System calls of this thread, recorded by the kernel.
+pub struct Kernel<'d, F> {
+    pub session: Session<'d, TracePc>,
+    pub calls: F,
+}
+
+impl<F: FnMut(&[u8])> Target for Kernel<'_, F> {
+    fn run(&mut self, input: &[u8], look: impl FnOnce(Trace<'_, TracePc>)) {
+        // Between two inputs the session records what LibAFL itself does.
+        self.session.reset();
+        (self.calls)(input);
+        look(self.session.trace());
+    }
+}
+
+/// Runs inputs in a [`Target`].
+pub struct KcovExecutor<T> {
+    target: T,
+    observers: (Observer, ()),
+}
+
+impl<T> KcovExecutor<T> {
+    pub fn new(target: T, observer: Observer) -> Self {
+        KcovExecutor { target, observers: (observer, ()) }
+    }
+}
+
+impl<T, EM, I, S, Z> Executor<EM, I, S, Z> for KcovExecutor<T>
+where
+    T: Target,
+    I: HasTargetBytes,
+    S: HasExecutions,
+{
+    fn run_target(
+        &mut self,
+        _: &mut Z,
+        state: &mut S,
+        _: &mut EM,
+        input: &I,
+    ) -> Result<ExitKind, Error> {
+        // Executors count, nobody else does.
+        *state.executions_mut() += 1;
+        let map = self.observers.0.deref_mut();
+        // The map is all 0: LibAFL clears it before each execution.
+        self.target.run(input.target_bytes().to_slice(), |trace| count_hits(trace, map));
+        Ok(ExitKind::Ok)
+    }
+}
+
+impl<T> HasObservers for KcovExecutor<T> {
+    type Observers = (Observer, ());
+
+    fn observers(&self) -> RefIndexable<&Self::Observers, Self::Observers> {
+        RefIndexable::from(&self.observers)
+    }
+
+    fn observers_mut(&mut self) -> RefIndexable<&mut Self::Observers, Self::Observers> {
+        RefIndexable::from(&mut self.observers)
+    }
+}
