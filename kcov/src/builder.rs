@@ -6,7 +6,6 @@ use crate::recovery::Recovery;
 use crate::size::BufferSize;
 use crate::sys;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 /// How to open a [`Device`].
 #[derive(Clone, Debug)]
@@ -62,7 +61,7 @@ impl Builder {
     ///
     /// The kernel records all the same. Each session costs two system calls more, before it is
     /// enabled and after it is disabled, so that the trace does not show them; so does a reset of a
-    /// [`ForkServer`]. The buffers of NetBSD's sources of remote coverage stay writable.
+    /// [`ForkServer`](crate::ForkServer). The buffers of NetBSD's sources of remote coverage stay writable.
     pub fn write_protected(mut self) -> Builder {
         self.write_protected = true;
         self
@@ -109,11 +108,9 @@ impl Builder {
             .map_err(|_| Error::new(Operation::Map, ErrorKind::OutOfMemory))?;
         let mapping = sys::Mapping::new(&file, words * width.bytes(), self.guard_pages)
             .map_err(|errno| Error::from_errno(Operation::Map, errno))?;
-        let (enabled, attached) = (AtomicBool::new(false), AtomicBool::new(false));
         let write_protected = self.write_protected;
         let recovery = self.recoverable.then(|| Recovery::new(self, &file));
-        let device =
-            Device { mapping, words, width, enabled, attached, write_protected, recovery, file };
+        let device = Device::new((file, mapping), (words, width), write_protected, recovery);
         device.protect()?;
         Ok(device)
     }

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// avoids that.
 #[derive(Debug)]
 pub struct Device {
-    pub(crate) mapping: sys::Mapping,
+    mapping: sys::Mapping,
     pub(crate) words: usize,
     pub(crate) width: Width,
     /// A session was enabled and not disabled through this value.
@@ -33,10 +33,10 @@ pub struct Device {
     /// The descriptor was attached to a source of remote coverage and not detached.
     pub(crate) attached: AtomicBool,
     /// The buffer may be written to during sessions only.
-    pub(crate) write_protected: bool,
+    write_protected: bool,
     /// What it takes to open the device again, if that was asked for.
     pub(crate) recovery: Option<Recovery>,
-    pub(crate) file: sys::Device,
+    file: sys::Device,
 }
 
 impl Device {
@@ -97,8 +97,26 @@ impl Device {
         sealed::capacity(mode, self.width, self.words * self.width.bytes())
     }
 
+    pub(crate) fn new(
+        (file, mapping): (sys::Device, sys::Mapping),
+        (words, width): (usize, Width),
+        write_protected: bool,
+        recovery: Option<Recovery>,
+    ) -> Device {
+        let (enabled, attached) = (AtomicBool::new(false), AtomicBool::new(false));
+        Device { mapping, words, width, enabled, attached, write_protected, recovery, file }
+    }
+
     pub(crate) fn file(&self) -> &sys::Device {
         &self.file
+    }
+
+    pub(crate) fn file_mut(&mut self) -> &mut sys::Device {
+        &mut self.file
+    }
+
+    pub(crate) fn mapping(&self) -> &sys::Mapping {
+        &self.mapping
     }
 
     #[inline]

@@ -4,7 +4,6 @@ use crate::builder::Builder;
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::sys;
-use std::mem;
 
 /// What it takes to open a device again.
 #[derive(Debug)]
@@ -48,16 +47,22 @@ impl Device {
     /// - As [`Builder::open`], where the device has to be opened again.
     pub fn recover(&mut self) -> Result<Recovered, Error> {
         let not_recoverable = || Error::new(Operation::Open, ErrorKind::NotRecoverable);
-        let recovery = self.recovery.as_mut().ok_or_else(not_recoverable)?;
+        let mut recovery = self.recovery.take().ok_or_else(not_recoverable)?;
+        let recovered = self.recover_by(&mut recovery);
+        self.recovery = Some(recovery);
+        recovered
+    }
+
+    fn recover_by(&mut self, recovery: &mut Recovery) -> Result<Recovered, Error> {
         let mut recovered = Recovered::default();
-        if sys::identity(&self.file) != recovery.identity {
+        if sys::identity(self.file()) != recovery.identity {
             let file = recovery.builder.open_file()?;
             let words = self.words as u64;
             sys::set_size(&file, self.width, words)
                 .map_err(|errno| Error::from_errno(Operation::SetSize, errno))?;
             recovery.identity = sys::identity(&file);
             // Whoever has the number now is not this device, so it is not to be closed.
-            mem::forget(mem::replace(&mut self.file, file));
+            sys::put_in_place(self.file_mut(), file);
             recovered.descriptor = true;
             (*self.enabled.get_mut(), *self.attached.get_mut()) = (false, false);
         } else if *self.enabled.get_mut() {
@@ -66,9 +71,9 @@ impl Device {
         }
         let map_error = |errno| Error::from_errno(Operation::Map, errno);
         // A new descriptor has a new buffer, so what is mapped has to be replaced in any case.
-        let shows = self.mapping.shows(&self.file).map_err(map_error)?;
+        let shows = self.mapping().shows(self.file()).map_err(map_error)?;
         if !shows {
-            self.mapping.renew(&self.file).map_err(map_error)?;
+            self.mapping().renew(self.file()).map_err(map_error)?;
             recovered.mapping = !recovered.descriptor;
         }
         self.unprotect()?;

@@ -34,6 +34,11 @@ pub(crate) fn identity(device: &Device) -> Identity {
     Ok((stat.st_dev as u64, stat.st_ino as u64))
 }
 
+/// Puts a device where another one was, whose descriptor is somebody else's by now and stays open.
+pub(crate) fn put_in_place(place: &mut Device, device: Device) {
+    std::mem::forget(std::mem::replace(place, device));
+}
+
 /// Makes a system call that has no effect and that an instrumented kernel cannot miss, for probing.
 pub(crate) fn provoke() {
     let _ = rustix::fs::stat("/");
