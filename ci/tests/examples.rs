@@ -131,6 +131,34 @@ fn record() {
 }
 
 #[test]
+fn cost() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kcov/examples/cost.c");
+    let in_c = built().join("cost-c");
+    let compiled =
+        Command::new("cc").args(["-O2", "-static", "-o"]).args([&in_c, &source]).status();
+    assert!(compiled.expect("cc starts").success());
+    let in_c = in_c.to_str().expect("UTF-8");
+    let words = ["exec", "linux-uml", "--carry", in_c];
+    let Outcome { status, stdout, stderr } =
+        vm(&words, &built().join("examples").join("cost"), &[in_c]);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    let lines: Vec<&str> = stdout.lines().collect();
+    let (pcs, pcs_in_c) = numbers_of_pcs(lines[0]);
+    assert!(pcs > 100 && pcs == pcs_in_c, "{stdout}");
+    // The best of many rounds: without one in which all was known there would be no number.
+    let ratios = lines.iter().find_map(|line| line.strip_prefix("ratio")).expect("ratios");
+    let ratios: Vec<f64> = ratios.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    assert!(ratios.len() == 2 && ratios.iter().all(|ratio| ratio.is_finite()), "{stdout}");
+}
+
+/// How many PCs the call has, and how many the program in C has counted.
+fn numbers_of_pcs(line: &str) -> (u64, u64) {
+    let (_, numbers) = line.split_once(": ").expect("numbers");
+    let (ours, in_c) = numbers.split_once(" PCs, ").expect("two numbers");
+    (ours.parse().expect("a number"), in_c.trim_end_matches(" in C").parse().expect("a number"))
+}
+
+#[test]
 fn unique_modes_on_a_kernel_that_was_not_patched() {
     let Outcome { status, stdout, stderr } = example_with("linux-uml", "unique_modes", &["0"]);
     assert_eq!(status, Some(0), "{stderr}");
