@@ -52,12 +52,17 @@ pub fn interface(kernel: Version, _: &[Feature]) -> Version {
 
 impl Device {
     /// Issues any request.
+    ///
+    /// # Panics
+    ///
+    /// If it succeeds with anything but 0.
     pub fn request(&self, number: u32, argument: c_ulong) -> Result<()> {
         let fd = self.as_raw_fd();
         // SAFETY: the driver writes nothing through an argument, at most it reads a structure,
         // and refuses an address that it cannot read.
         let returned = unsafe { libc::ioctl(fd, number as _, argument) };
-        Errno::check(returned).map(drop)
+        // What is done returns 0 and nothing else.
+        Errno::check(returned).map(|returned| assert_eq!(returned, 0, "request {number:#x}"))
     }
 
     /// `KCOV_INIT_TRACE` with that size in words.

@@ -63,12 +63,17 @@ impl Source {
 
 impl Device {
     /// Issues any request. The address is that of what the request reads.
+    ///
+    /// # Panics
+    ///
+    /// If it succeeds with anything but 0.
     pub fn request(&self, number: u32, address: usize) -> Result<()> {
         let fd = self.as_raw_fd();
         // SAFETY: no request of the driver writes through its argument, and the kernel refuses an
         // address that it cannot read.
         let returned = unsafe { libc::ioctl(fd, number.into(), address) };
-        Errno::check(returned).map(drop)
+        // What is done returns 0 and nothing else.
+        Errno::check(returned).map(|returned| assert_eq!(returned, 0, "request {number:#x}"))
     }
 
     fn request_with<T>(&self, number: u32, argument: &T) -> Result<()> {
