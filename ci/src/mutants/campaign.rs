@@ -29,7 +29,7 @@ pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Resu
     if target.mutants.is_empty() || target.kind == Kind::Netbsd {
         return Err(Error::usage(format!("targets.toml names no mutants for {}", target.name)));
     }
-    let subject = Subject::load(&session.targets.base, &target.mutants)?;
+    let subject = Subject::load(&session.targets.base, &target.mutants, &target.name)?;
     let source = session.source(target)?;
     let (cache, jobs) = (&session.cache, session.choices.jobs);
     let bench = Bench::open(target, &source, &session.targets.base, cache, jobs, &subject.file)?;

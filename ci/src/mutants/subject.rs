@@ -36,21 +36,25 @@ pub struct Subject {
 pub struct Equivalent {
     /// Why nobody could tell.
     pub reason: String,
+    /// The targets on which it is so; all if there are none.
+    #[serde(default)]
+    pub on: Vec<String>,
     /// The mutants.
     pub ids: Vec<String>,
 }
 
 impl Subject {
-    /// Reads `mutants/<name>` below `base`.
-    pub fn load(base: &Path, name: &str) -> Result<Self> {
+    /// Reads `mutants/<name>` below `base`, as it concerns a target.
+    pub fn load(base: &Path, name: &str, target: &str) -> Result<Self> {
         let file = base.join("mutants").join(name);
         let fail = |message: String| {
             Error::unavailable(Phase::Targets, format!("{}: {message}", file.display()))
         };
         let text = fs::read_to_string(&file).map_err(|error| fail(error.to_string()))?;
-        let subject: Self = toml::from_str(&text).map_err(|e| fail(one_line(&e.to_string())))?;
+        let mut subject: Self =
+            toml::from_str(&text).map_err(|e| fail(one_line(&e.to_string())))?;
         let mut seen = Vec::new();
-        for Equivalent { reason, ids } in &subject.equivalent {
+        for Equivalent { reason, ids, .. } in &subject.equivalent {
             if reason.trim().is_empty() || ids.is_empty() {
                 return Err(fail("key `equivalent`: needs a reason and ids".into()));
             }
@@ -61,6 +65,9 @@ impl Subject {
                 seen.push(id);
             }
         }
+        subject.equivalent.retain(|Equivalent { on, .. }| {
+            on.is_empty() || on.iter().any(|other| other == target)
+        });
         Ok(subject)
     }
 

@@ -40,7 +40,11 @@ fn subject() -> Subject {
         swaps: Vec::new(),
         attributes: words(&["notrace", "__must_hold"]),
         wrappers: words(&["guarded"]),
-        equivalent: vec![Equivalent { reason: "nobody looks".into(), ids: words(&["f: x"]) }],
+        equivalent: vec![Equivalent {
+            reason: "nobody looks".into(),
+            on: vec![],
+            ids: words(&["f: x"]),
+        }],
     }
 }
 
@@ -128,7 +132,7 @@ fn the_score_is_of_what_can_be_noticed() {
 #[test]
 fn the_page_is_not_stale() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let subject = Subject::load(base, "kcov.toml").expect("the data");
+    let subject = Subject::load(base, "kcov.toml", "linux-uml").expect("the data");
     let record = Record::read(&base.join("mutants/linux-uml.json")).expect("the record");
     let page = std::fs::read_to_string(workspace().join("docs/src/mutants.md")).expect("the page");
     let same = page == page::render(&record, &subject);

@@ -2,7 +2,7 @@
 
 use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, call, kernel_memory, kernel_memory_grown, page_words, thread};
+use crate::raw::{KCOV_TRACE_PC, call, kernel_memory_lost, page_words, thread};
 
 checks! {
     while_enabled_ends_with_the_thread,
@@ -32,9 +32,6 @@ fn instance_is_given_back(cx: &Context) {
         device.enable(KCOV_TRACE_PC).expect("enabled");
         device.disable().expect("disabled");
     };
-    whole_life();
-    let before = kernel_memory();
-    (0..TIMES).for_each(|_| whole_life());
-    let more = kernel_memory_grown(before, 128);
-    assert!(more < 128, "{more} KiB more than before");
+    let lost = kernel_memory_lost(TIMES, 128, whole_life);
+    assert!(lost < 128, "{lost} KiB more than before");
 }

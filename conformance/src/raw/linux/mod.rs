@@ -15,8 +15,7 @@ mod vhost;
 pub use faults::Faults;
 pub use gadget::Gadget;
 pub use helpers::{
-    Remote, areas_of, kernel_memory, kernel_memory_grown, sleeping_thread, vmalloc_used,
-    with_console_off,
+    Remote, areas_of, kernel_memory_lost, sleeping_thread, vmalloc_used, with_console_off,
 };
 pub use probe::probe;
 pub use symbols::{Symbols, symbols};

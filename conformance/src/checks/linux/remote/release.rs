@@ -3,8 +3,7 @@
 use super::{common, usb};
 use crate::check::{Context, checks};
 use crate::raw::{
-    Device, KCOV_TRACE_PC, Remote, areas_of, call, child, kernel_memory, kernel_memory_grown,
-    thread,
+    Device, KCOV_TRACE_PC, Remote, areas_of, call, child, kernel_memory_lost, thread,
 };
 use crate::system::{COVER_SIZE, mapped, sized};
 
@@ -120,19 +119,15 @@ fn memory_is_given_back(cx: &Context) {
     const TIMES: usize = 3000;
     let all = Remote { handles: (0..64).map(usb).collect(), ..Remote::default() };
     let twice = Remote { handles: vec![usb(1), usb(1)], ..Remote::default() };
-    let grown = |few, times: &dyn Fn()| {
-        times();
-        let before = kernel_memory();
-        (0..TIMES).for_each(|_| times());
-        kernel_memory_grown(before, few)
-    };
-    let enabled = grown(400, &|| {
+    let enabled = kernel_memory_lost(TIMES, 400, || {
         device.remote_enable(&all).expect("enabled");
         device.disable().expect("disabled");
     });
     assert!(enabled < 400, "{enabled} KiB more after enabling");
     // A refusal is paid for by the first handle and the structure.
-    let refused = grown(100, &|| assert!(device.remote_enable(&twice).is_err(), "a handle twice"));
+    let refused = kernel_memory_lost(TIMES, 100, || {
+        assert!(device.remote_enable(&twice).is_err(), "a handle twice");
+    });
     assert!(refused < 100, "{refused} KiB more after refusals");
 }
 
