@@ -33,8 +33,10 @@ fn instance_is_given_back(cx: &Context) {
     let before = areas_of("kcov_ioctl");
     for _ in 0..10 {
         let device = sized(cx, page_words());
+        assert!(device.init_trace(page_words()).is_err(), "it has a size");
         device.enable(KCOV_TRACE_PC).expect("enabled");
         device.disable().expect("disabled");
     }
-    assert_eq!(areas_of("kcov_ioctl"), before);
+    // Fewer if one of before was given back late.
+    assert!(areas_of("kcov_ioctl") <= before);
 }

@@ -30,6 +30,7 @@ checks! {
     device_state_comes_before_thread needs(Remote),
     thread_comes_before_mode needs(Remote),
     unknown_mode_is_refused needs(Remote),
+    areas_of_any_size_are_accepted needs(Remote),
     comparisons_not_built_is_refused needs(Remote) without(Comparisons),
     mode_comes_before_handles needs(Remote),
 }
@@ -235,6 +236,16 @@ fn unknown_mode_is_refused(cx: &Context) {
         cx.refused(device.remote_enable(&Remote { mode, ..Remote::default() }));
     }
     device.enable(KCOV_TRACE_PC).expect("the device is as it was");
+}
+
+fn areas_of_any_size_are_accepted(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    // They are allocated when sections begin, and none does.
+    for area in [1, 4096, 1 << 27, 1 << 28, 1 << 30, u32::MAX] {
+        let remote = Remote { area, ..Remote::of(usb(1)) };
+        assert_eq!(device.remote_enable(&remote), Ok(()), "{area} words");
+        device.disable().expect("disabled");
+    }
 }
 
 fn comparisons_not_built_is_refused(cx: &Context) {

@@ -21,7 +21,8 @@ checks! {
 }
 
 const PAGE: usize = 4096;
-const WORDS: usize = 1024;
+/// Room for what a kernel with all its checkers records of a call.
+const WORDS: usize = 1 << 16;
 
 fn builder(cx: &Context) -> kcov::Builder {
     Device::builder().path(cx.device()).size(BufferSize::words(WORDS as u64))

@@ -136,5 +136,6 @@ fn buffer_of_an_ended_thread_is_given_back(cx: &Context) {
     for _ in 0..10 {
         thread(|| drop(enabled(cx)));
     }
-    assert_eq!(areas_of("kcov_ioctl"), before);
+    // Fewer if one of before was given back late.
+    assert!(areas_of("kcov_ioctl") <= before);
 }

@@ -8,7 +8,7 @@ use crate::raw::{
     Child, Device, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, Ring, Vhost, areas_of, call,
     child, settled, sleeping_thread, symbols, thread, wait_for,
 };
-use crate::system::{index, mapped, mapped_page};
+use crate::system::{index, mapped, mapped_of, mapped_page};
 use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -102,20 +102,35 @@ fn soft_interrupt_is_collected(cx: &Context) {
 
 fn soft_interrupt_leaves_local_tracing(cx: &Context) {
     let (device, map) = mapped(cx);
-    // Keeps the processor busy, traced, so that interrupts come in the middle of it.
+    // Keeps the processor busy, so that interrupts come in the middle of it: traced, then not.
     let (busy, own) = mapped(cx);
+    let phase = own.words() - 1;
     let child: Child<()> = Child::start(|| {
+        let end = Instant::now() + Duration::from_secs(25);
+        let during = |number, each: &dyn Fn()| {
+            while own.load(phase) == number && Instant::now() < end {
+                each();
+                for step in 0..100_000_u32 {
+                    std::hint::black_box(step);
+                }
+            }
+        };
         busy.enable(KCOV_TRACE_PC).expect("enabled in the child");
-        let end = Instant::now() + Duration::from_secs(20);
-        while own.load(own.words() - 1) == 0 && Instant::now() < end {
+        during(0, &|| {
             own.reset();
             call();
             assert!(own.count() > 0, "the thread is not traced any longer");
-            for step in 0..100_000_u32 {
-                std::hint::black_box(step);
-            }
-        }
+        });
+        busy.disable().expect("it is the thread's device still");
+        own.reset();
+        during(1, &|| {
+            call();
+            assert_eq!(own.count(), 0, "the thread is traced again");
+        });
+        busy.enable(KCOV_TRACE_PC).expect("the thread has no device");
     });
+    // With and without somebody who collects.
+    drop(Gadget::connect().expect("a device is connected"));
     device.remote_enable(&Remote::of(bus())).expect("enabled");
     let gadget = Gadget::connect().expect("a device is connected");
     for _ in 0..2 {
@@ -125,7 +140,11 @@ fn soft_interrupt_leaves_local_tracing(cx: &Context) {
         assert!(grows_beyond(&map, before), "the answer adds nothing");
     }
     drop(gadget);
-    own.store(own.words() - 1, 1);
+    own.store(phase, 1);
+    let gadget = Gadget::connect().expect("a device is connected");
+    gadget.answer(gadget.asked());
+    drop(gadget);
+    own.store(phase, 2);
     child.end();
 }
 
@@ -178,12 +197,17 @@ fn sections_append(cx: &Context) {
 }
 
 fn records_are_those_of_the_mode(cx: &Context) {
-    let (device, map) = mapped(cx);
+    let (device, map) = mapped_of(cx, 1 << 20);
     let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::common(common()) };
     device.remote_enable(&remote).expect("enabled");
     ring().work();
+    let first = settled(&map);
+    let early = map.copy(1, 4 * index(first));
+    ring().work();
+    assert!(grows_beyond(&map, first), "a later section adds to it");
     let count = index(settled(&map));
-    assert!(count > 0 && count * 4 < map.words(), "{count}");
+    assert!(first > 0 && count * 4 < map.words(), "{first}, {count}");
+    assert_eq!(map.copy(1, early.len()), early, "behind the earlier ones");
     for record in map.copy(1, count * 4).chunks_exact(4) {
         assert!(record[0] < 8 && record[3] >= 4096, "{record:#x?}");
     }
@@ -303,6 +327,7 @@ fn stored_count_beyond_capacity(cx: &Context) {
 }
 
 fn areas_are_used_again(cx: &Context) {
+    let instances = areas_of("kcov_ioctl");
     let (device, map) = mapped(cx);
     // A size of its own, so that no area of another check fits.
     let remote = Remote { area: 3 * 4096 + 512, ..Remote::common(common()) };
@@ -317,6 +342,10 @@ fn areas_are_used_again(cx: &Context) {
     }
     assert!(settled(&map) > 0);
     assert_eq!(areas_of("kcov_remote_start"), before);
+    device.disable().expect("disabled");
+    drop((device, map));
+    // Fewer if one of before was given back late.
+    assert!(areas_of("kcov_ioctl") <= instances, "a section keeps no device");
 }
 
 fn areas_of_sections_at_once_are_used_again(cx: &Context) {
