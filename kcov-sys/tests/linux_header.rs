@@ -3,36 +3,20 @@
 //! generic encoding and with that of MIPS and PowerPC.
 #![cfg(target_os = "linux")]
 
+mod c;
+
 use kcov_sys::ioc::Encoding;
 use kcov_sys::linux::*;
-use std::fmt::Write as _;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 
 /// What the C compiler says of the assertions: `Err` carries its messages.
 fn compile(long_bytes: usize, before: &str, assertions: &[(String, u64)]) -> Result<(), String> {
     // <linux/kcov.h> uses _IO without including its header.
-    let mut c = format!("{before}\n#include <linux/ioctl.h>\n#include <linux/kcov.h>\n");
-    for (expression, value) in assertions {
-        writeln!(c, "_Static_assert(({expression}) == {value}ull, \"{expression}\");").unwrap();
-    }
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    let mut child = Command::new(&compiler)
-        .args(["-fsyntax-only", "-std=gnu11", "-x", "c", "-"])
-        .arg(format!("-m{}", long_bytes * 8))
-        // Where Debian keeps <asm/types.h>; -m32 would look in another directory.
-        .arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH))
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("cannot run the C compiler `{compiler}`: {error}"));
-    child.stdin.take().unwrap().write_all(c.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).into_owned())
-    }
+    let mut text = format!("{before}\n#include <linux/ioctl.h>\n#include <linux/kcov.h>\n");
+    text.extend(assertions.iter().map(|(expression, value)| c::assertion(expression, *value)));
+    let machine = format!("-m{}", long_bytes * 8);
+    // Where Debian keeps <asm/types.h>; -m32 would look in another directory.
+    let include = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
+    c::compile(&[&machine, &include], &text)
 }
 
 /// Everything of the header that has a value, with the value that this crate gives it.

@@ -6,46 +6,37 @@
 //! first before the others.
 #![cfg(unix)]
 
+mod c;
+
 use kcov_sys::netbsd::*;
-use std::fmt::Write as _;
-use std::io::Write as _;
 use std::mem::offset_of;
-use std::process::{Command, Stdio};
 
 const VARIABLE: &str = "KCOV_SYS_NETBSD_INCLUDE";
+
+/// Nothing of this machine's: the header is for 64-bit x86, whatever the host is made of.
+const FLAGS: &[&str] = &[
+    "-ffreestanding",
+    "-nostdinc",
+    "-m64",
+    "-U__linux__",
+    "-U__linux",
+    "-Ulinux",
+    "-U__gnu_linux__",
+    "-D__NetBSD__=1",
+];
 
 /// What the C compiler says of these lines after the header: `Err` carries its messages.
 fn compile(lines: &str) -> Result<(), String> {
     let given = std::env::var(VARIABLE).ok().filter(|given| !given.is_empty());
     let default = cfg!(target_os = "netbsd").then(|| "/usr/include".to_owned());
     let directories = given.or(default).unwrap_or_else(|| panic!("{VARIABLE} is not set"));
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    let mut child = Command::new(&compiler)
-        // Nothing of this machine's: the header is for 64-bit x86, whatever the host is made of.
-        .args(["-fsyntax-only", "-std=gnu11", "-ffreestanding", "-nostdinc", "-m64"])
-        .args(["-U__linux__", "-U__linux", "-Ulinux", "-U__gnu_linux__", "-D__NetBSD__=1"])
-        .args(directories.split(':').map(|directory| format!("-isystem{directory}")))
-        .args(["-x", "c", "-"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("cannot run the C compiler `{compiler}`: {error}"));
-    let c = format!("#include <sys/ioccom.h>\n#include <sys/kcov.h>\n{lines}");
-    child.stdin.take().unwrap().write_all(c.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).into_owned())
-    }
+    let include: Vec<_> = directories.split(':').map(|place| format!("-isystem{place}")).collect();
+    let flags: Vec<_> = FLAGS.iter().copied().chain(include.iter().map(String::as_str)).collect();
+    c::compile(&flags, &format!("#include <sys/ioccom.h>\n#include <sys/kcov.h>\n{lines}"))
 }
 
 fn assertions(all: &[(&str, u64)]) -> String {
-    let mut lines = String::new();
-    for (expression, value) in all {
-        writeln!(lines, "_Static_assert(({expression}) == {value}ull, \"{expression}\");").unwrap();
-    }
-    lines
+    all.iter().map(|(expression, value)| c::assertion(expression, *value)).collect()
 }
 
 /// What the headers of all releases define, with the value that this crate gives it.
