@@ -6,37 +6,41 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// A run of 64-bit words, in a buffer or of the caller.
 ///
-/// Invariant: `start` is aligned to 8 bytes and valid for atomic loads of `len` words for as long as
-/// `'w`.
+/// Invariant: for as long as `'w`, `start` is aligned to 8 bytes and valid for loads of `len` words;
+/// if `quiet`, nobody writes to them meanwhile, and if not, the loads may be atomic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run<'w> {
     start: *const u64,
     len: usize,
+    /// Through a pointer made of a reference to plain words no atomic load is allowed.
+    quiet: bool,
     memory: PhantomData<&'w AtomicU64>,
 }
 
 impl<'w> From<&'w [u64]> for Run<'w> {
     #[inline]
     fn from(words: &'w [u64]) -> Run<'w> {
-        // Nobody writes to these, so any load is atomic.
-        Run { start: words.as_ptr(), len: words.len(), memory: PhantomData }
+        Run { start: words.as_ptr(), len: words.len(), quiet: true, memory: PhantomData }
     }
 }
 
 impl<'w> From<&'w [AtomicU64]> for Run<'w> {
     #[inline]
     fn from(words: &'w [AtomicU64]) -> Run<'w> {
-        Run { start: words.as_ptr().cast(), len: words.len(), memory: PhantomData }
+        let start = words.as_ptr().cast();
+        Run { start, len: words.len(), quiet: false, memory: PhantomData }
     }
 }
 
 impl<'w> Run<'w> {
+    /// Words that others may write.
+    ///
     /// # Safety
     ///
     /// The caller upholds the invariant of the type.
     #[inline]
     pub(crate) unsafe fn new(start: *const u64, len: usize) -> Run<'w> {
-        Run { start, len, memory: PhantomData }
+        Run { start, len, quiet: false, memory: PhantomData }
     }
 
     #[inline]
@@ -51,6 +55,10 @@ impl<'w> Run<'w> {
     pub(crate) unsafe fn load(self, index: usize) -> u64 {
         // SAFETY: within the run, by the caller's duty.
         let word = unsafe { self.start.add(index) };
+        if self.quiet {
+            // SAFETY: aligned and valid, by the invariant, and nobody writes to it.
+            return unsafe { *word };
+        }
         // SAFETY: aligned and valid for atomic loads, by the invariant; nothing is stored through
         // the pointer.
         unsafe { AtomicU64::from_ptr(word.cast_mut()) }.load(Ordering::Relaxed)
@@ -88,7 +96,7 @@ impl<'w> Run<'w> {
     pub(crate) fn copy(self, to: &mut [u64]) -> usize {
         let count = self.len.min(to.len());
         // SAFETY: there are that many words, valid and aligned by the invariant.
-        unsafe { copy_words(self.start, &mut to[..count]) };
+        unsafe { copy_words(self, &mut to[..count]) };
         count
     }
 }
@@ -150,14 +158,14 @@ cfg_if::cfg_if! {
         ///
         /// # Safety
         ///
-        /// `from` is aligned to 8 bytes and valid for atomic loads of as many words as `to` has.
+        /// There are as many words as `to` has.
         #[inline]
-        unsafe fn copy_words(from: *const u64, to: &mut [u64]) {
+        unsafe fn copy_words(from: Run<'_>, to: &mut [u64]) {
             let count = to.len() / 2;
             let mut pairs = to.chunks_exact_mut(2);
             for (index, pair) in pairs.by_ref().enumerate() {
                 // SAFETY: the pair is among the words, by the caller's duty.
-                let from = unsafe { from.add(2 * index) };
+                let from = unsafe { from.start.add(2 * index) };
                 let two: __m128i;
                 // SAFETY: the 16 bytes are valid, by the caller's duty, and MOVDQU takes any
                 // alignment. The load is the processor's: no reference is formed, and the language
@@ -177,10 +185,8 @@ cfg_if::cfg_if! {
                 unsafe { _mm_storeu_si128(pair.as_mut_ptr().cast(), two) };
             }
             if let [last] = pairs.into_remainder() {
-                // SAFETY: the words are valid, by the caller's duty.
-                let words = unsafe { Run::new(from, 2 * count + 1) };
-                // SAFETY: it is the last one of them.
-                *last = unsafe { words.load(2 * count) };
+                // SAFETY: it is the last one of the words, by the caller's duty.
+                *last = unsafe { from.load(2 * count) };
             }
         }
     } else {
@@ -188,12 +194,10 @@ cfg_if::cfg_if! {
         ///
         /// # Safety
         ///
-        /// `from` is aligned to 8 bytes and valid for atomic loads of as many words as `to` has.
+        /// There are as many words as `to` has.
         #[inline]
-        unsafe fn copy_words(from: *const u64, to: &mut [u64]) {
-            // SAFETY: by the caller's duty.
-            let words = unsafe { Run::new(from, to.len()) };
-            to.iter_mut().zip(words.iter()).for_each(|(to, word)| *to = word);
+        unsafe fn copy_words(from: Run<'_>, to: &mut [u64]) {
+            to.iter_mut().zip(from.iter()).for_each(|(to, word)| *to = word);
         }
     }
 }
