@@ -130,7 +130,9 @@ fn soft_interrupt_leaves_local_tracing(cx: &Context) {
         busy.enable(KCOV_TRACE_PC).expect("the thread has no device");
     });
     // With and without somebody who collects.
-    drop(Gadget::connect().expect("a device is connected"));
+    let gadget = Gadget::connect().expect("a device is connected");
+    gadget.answer(gadget.asked());
+    drop(gadget);
     device.remote_enable(&Remote::of(bus())).expect("enabled");
     let gadget = Gadget::connect().expect("a device is connected");
     for _ in 0..2 {
