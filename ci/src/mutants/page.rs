@@ -149,7 +149,11 @@ pub fn render(record: &Record, subject: &Subject) -> String {
     if !survivors.is_empty() {
         page.push_str("\n## Survivors\n\n");
         for entry in survivors {
-            writeln!(page, "- line {}: `{}`", entry.line, entry.id).expect(WRITING);
+            write!(page, "- line {}: `{}`", entry.line, entry.id).expect(WRITING);
+            if let Some(why) = subject.missed(&entry.id) {
+                write!(page, ". {why}").expect(WRITING);
+            }
+            page.push('\n');
         }
     }
     page.push_str("\n## Equivalent\n");

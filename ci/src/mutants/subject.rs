@@ -28,6 +28,19 @@ pub struct Subject {
     /// Alterations that change nothing that can be seen.
     #[serde(default)]
     pub equivalent: Vec<Equivalent>,
+    /// What is known of mutants that somebody could notice, and no check does.
+    #[serde(default)]
+    pub missed: Vec<Missed>,
+}
+
+/// A mutant that survives.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Missed {
+    /// The mutant.
+    pub id: String,
+    /// Why no check notices.
+    pub because: String,
 }
 
 /// Mutants that do what the original does, and why.
@@ -69,6 +82,12 @@ impl Subject {
             on.is_empty() || on.iter().any(|other| other == target)
         });
         Ok(subject)
+    }
+
+    /// Why no check notices the mutant, if somebody has written it down.
+    pub fn missed(&self, id: &str) -> Option<&str> {
+        let found = self.missed.iter().find(|entry| entry.id == id);
+        found.map(|entry| entry.because.as_str())
     }
 
     /// Why the mutant is as good as the original, if it is known to be.

@@ -41,6 +41,7 @@ fn subject() -> Subject {
         attributes: words(&["notrace", "__must_hold"]),
         wrappers: words(&["guarded"]),
         equivalent: vec![Equivalent {
+            missed: vec![],
             reason: "nobody looks".into(),
             on: vec![],
             ids: words(&["f: x"]),
@@ -141,5 +142,9 @@ fn the_page_is_not_stale() {
         let entry = record.mutants.iter().find(|entry| entry.id == *id);
         let outcome = entry.map(|entry| &entry.outcome);
         assert_eq!(outcome, Some(&Outcome::Survived), "`{id}` is called equivalent");
+    }
+    for entry in record.mutants.iter().filter(|entry| entry.outcome == Outcome::Survived) {
+        let known = subject.equivalent(&entry.id).or(subject.missed(&entry.id));
+        assert!(known.is_some(), "nothing is said of `{}`", entry.id);
     }
 }
