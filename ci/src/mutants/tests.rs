@@ -41,11 +41,11 @@ fn subject() -> Subject {
         attributes: words(&["notrace", "__must_hold"]),
         wrappers: words(&["guarded"]),
         equivalent: vec![Equivalent {
-            missed: vec![],
             reason: "nobody looks".into(),
             on: vec![],
             ids: words(&["f: x"]),
         }],
+        missed: Vec::new(),
     }
 }
 

@@ -69,7 +69,8 @@ pub(crate) fn move_up(device: Device, _: i32) -> Result<Device, i32> {
     match device {}
 }
 
-pub(crate) type Identity = ();
+#[derive(Debug, PartialEq)]
+pub(crate) struct Identity;
 
 pub(crate) fn put_in_place(_: &mut Device, device: Device) {
     match device {}
