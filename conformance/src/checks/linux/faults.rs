@@ -1,6 +1,6 @@
 //! Requests for which there is no memory: each allocation of each request fails once.
 
-use super::{mapped_page, open, sized};
+use super::{index, mapped_page, open, sized};
 use crate::check::{Context, checks};
 use crate::errno::{Errno, Result};
 use crate::raw::{Device, Faults, KCOV_TRACE_PC, Map, Remote, call, page_words};
@@ -81,6 +81,10 @@ fn map_without_memory(cx: &Context) {
     let failed = each_allocation(|nth, faults| {
         let device = sized(cx, 4 * page_words());
         let (map, hit) = faults.at(nth, || device.map(4 * page_words()));
+        if let Ok(map) = &map {
+            // A page that is not there ends the check.
+            (0..4).for_each(|page| assert_eq!(map.load(page * index(page_words())), 0));
+        }
         if without_memory(cx, &map) {
             refused += 1;
             still_records(&device, &device.map(4 * page_words()).expect("it can still be mapped"));
