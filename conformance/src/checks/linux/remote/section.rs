@@ -129,21 +129,21 @@ fn soft_interrupt_leaves_local_tracing(cx: &Context) {
         });
         busy.enable(KCOV_TRACE_PC).expect("the thread has no device");
     });
-    // With and without somebody who collects.
-    let gadget = Gadget::connect().expect("a device is connected");
-    gadget.answer(gadget.asked());
-    drop(gadget);
-    device.remote_enable(&Remote::of(bus())).expect("enabled");
-    let gadget = Gadget::connect().expect("a device is connected");
-    for _ in 0..2 {
+    let collected = |gadget: &Gadget| {
         let asked = gadget.asked();
         let before = settled(&map);
         gadget.answer(asked);
         assert!(grows_beyond(&map, before), "the answer adds nothing");
-    }
-    drop(gadget);
-    own.store(phase, 1);
+    };
+    // Without somebody who collects, and with him.
     let gadget = Gadget::connect().expect("a device is connected");
+    gadget.answer(gadget.asked());
+    device.remote_enable(&Remote::of(bus())).expect("enabled");
+    collected(&gadget);
+    drop(gadget);
+    let gadget = Gadget::connect().expect("a device is connected");
+    collected(&gadget);
+    own.store(phase, 1);
     gadget.answer(gadget.asked());
     drop(gadget);
     own.store(phase, 2);
