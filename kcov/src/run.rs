@@ -1,6 +1,9 @@
 //! Words that others may write meanwhile: each is loaded by the processor, and no reference to it is
 //! formed.
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx2;
+
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,6 +56,7 @@ impl<'w> Run<'w> {
     /// `index` is less than the length.
     #[inline]
     pub(crate) unsafe fn load(self, index: usize) -> u64 {
+        debug_assert!(index < self.len);
         // SAFETY: within the run, by the caller's duty.
         let word = unsafe { self.start.add(index) };
         if self.quiet {
@@ -91,6 +95,15 @@ impl<'w> Run<'w> {
         Run { start: unsafe { self.start.add(count) }, len: self.len - count, ..self }
     }
 
+    /// The words in pieces of that many, and what is left.
+    #[inline]
+    pub(crate) fn pieces(self, words: usize) -> impl Iterator<Item = Run<'w>> {
+        (0..self.len).step_by(words).map(move |start| {
+            let rest = self.skip(start);
+            Run { len: rest.len.min(words), ..rest }
+        })
+    }
+
     /// Copies words from the first one on, as many as there are and fit; how many.
     #[inline]
     pub(crate) fn copy(self, to: &mut [u64]) -> usize {
@@ -104,55 +117,7 @@ impl<'w> Run<'w> {
 cfg_if::cfg_if! {
     if #[cfg(all(target_arch = "x86_64", not(miri)))] {
         use core::arch::asm;
-        use core::arch::x86_64::{__m128i, __m256i, _mm_storeu_si128};
-
-        impl Run<'_> {
-            /// Loads four words at once, each as atomically as [`load`](Self::load) does.
-            ///
-            /// # Safety
-            ///
-            /// `index + 4` is at most the length.
-            #[inline]
-            #[target_feature(enable = "avx2")]
-            pub(crate) unsafe fn load4(self, index: usize) -> __m256i {
-                // SAFETY: within the run, by the caller's duty.
-                let from = unsafe { self.start.add(index) };
-                let four: __m256i;
-                // SAFETY: as in `copy_words`, for 32 bytes.
-                unsafe {
-                    asm!(
-                        "vmovdqu {four}, [{from}]",
-                        four = out(ymm_reg) four,
-                        from = in(reg) from,
-                        options(nostack, preserves_flags, readonly),
-                    );
-                }
-                four
-            }
-
-            /// Loads a word into the low half of a vector: [`load`](Self::load) would take the way
-            /// through another register.
-            ///
-            /// # Safety
-            ///
-            /// `index` is less than the length.
-            #[inline]
-            #[target_feature(enable = "avx2")]
-            pub(crate) unsafe fn load_low(self, index: usize) -> __m128i {
-                let word: __m128i;
-                // SAFETY: within the run, by the caller's duty; for the rest as in `copy_words`.
-                unsafe {
-                    asm!(
-                        "vmovq {word}, qword ptr [{start} + 8 * {index}]",
-                        word = out(xmm_reg) word,
-                        start = in(reg) self.start,
-                        index = in(reg) index,
-                        options(nostack, preserves_flags, readonly, pure),
-                    );
-                }
-                word
-            }
-        }
+        use core::arch::x86_64::{__m128i, _mm_storeu_si128};
 
         /// Copies words that others may write meanwhile.
         ///

@@ -1,8 +1,9 @@
 //! Signals by the block: how everything in this module reads.
 //!
-//! A block is copied once from where the signals lie to the stack, and where a question is all that
-//! is asked, a run is looked at where it lies. Either way each word is loaded once, so that what is
-//! found out cannot be changed by whoever writes to the buffer meanwhile.
+//! A block is copied once from where the signals lie to the stack; where a question is all that is
+//! asked, a run is looked at where it lies. A word of a run may be loaded more than once: one that
+//! somebody writes meanwhile may count as what it was, as what it becomes, or as neither, and nothing
+//! that bounds an access is taken from a word a second time.
 
 use crate::mode::TracePc;
 use crate::pc::Pc;
@@ -190,9 +191,9 @@ pub(super) fn next_made<'s>(
     }
 }
 
-/// Calls for each block, in order.
+/// Calls for each signal, in order.
 #[inline]
-pub(crate) fn for_each_block(signals: impl Source, mut what: impl FnMut(&[u64])) {
+pub(crate) fn for_each(signals: impl Source, mut what: impl FnMut(u64)) {
     let mut blocks = signals.blocks();
     let mut space = [0; BLOCK];
     loop {
@@ -200,14 +201,8 @@ pub(crate) fn for_each_block(signals: impl Source, mut what: impl FnMut(&[u64]))
         if block.is_empty() {
             return;
         }
-        what(block);
+        block.iter().for_each(|&signal| what(signal));
     }
-}
-
-/// Calls for each signal, in order.
-#[inline]
-pub(crate) fn for_each(signals: impl Source, mut what: impl FnMut(u64)) {
-    for_each_block(signals, |block| block.iter().for_each(|&signal| what(signal)));
 }
 
 /// Whether something holds for all runs of signals; stops at the first one for which it does not.

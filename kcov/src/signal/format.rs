@@ -15,6 +15,7 @@
 //! | end - 4 | 4 | CRC-32 (IEEE) of all before |
 
 use super::fallback::Inserted;
+use super::merge::Remember;
 use super::novelty::NoveltyMap;
 use super::ranges::Ranges;
 use alloc::vec::Vec;
@@ -149,7 +150,7 @@ fn read(mut rest: &[u8], ranges: u32, fallback: u64, signals: u64) -> Option<Nov
             return None;
         }
         previous = step.checked_add(previous)?;
-        if map.insert_any(previous) != Inserted::New {
+        if map.remember(previous) != Inserted::New {
             return None;
         }
     }

@@ -1,11 +1,12 @@
 //! The set of signals that were ever seen, made for one question: is there a new one here?
 
+use super::blocks::all_runs;
 use super::blocks::sealed::Source;
-use super::blocks::{all_runs, for_each_block};
 use super::fallback::{Fallback, Inserted};
 use super::flat::Bits;
 use super::iter::{Cells, Iter};
 use super::known::{Known, Outside};
+use super::merge::{Merged, Remember, for_each_unsure, merge};
 use super::path::Path;
 use super::ranges::{Index, Ranges};
 use super::store::{Store, cells};
@@ -32,16 +33,6 @@ pub struct NoveltyMap {
     fallback: Fallback,
     in_ranges: usize,
     path: Path,
-}
-
-/// What [`NoveltyMap::merge`] has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Merged {
-    /// New signals, each counted once.
-    pub new: usize,
-    /// New signals that could not be remembered, each time that they came: outside of the ranges,
-    /// when the fallback was full. They are not part of `new`.
-    pub unrecorded: usize,
 }
 
 impl NoveltyMap {
@@ -86,11 +77,9 @@ impl NoveltyMap {
     /// Calls `what` with each signal that has not been seen, as often as it comes, and remembers
     /// nothing.
     pub fn for_each_new(&self, signals: impl Source, mut what: impl FnMut(u64)) {
-        let known = self.known();
-        for_each_block(signals, |block| {
-            if !known.contains_all(self.path, Run::from(block)) {
-                block.iter().filter(|signal| !known.contains(**signal)).for_each(|new| what(*new));
-            }
+        let knows_all = |known: &Known<'_>, run: Run<'_>| known.contains_all(self.path, run);
+        for_each_unsure(&mut self.known(), signals, knows_all, |known, block| {
+            block.iter().filter(|signal| !known.contains(**signal)).for_each(|new| what(*new));
         });
     }
 
@@ -101,40 +90,15 @@ impl NoveltyMap {
 
     /// Remembers the signals and calls `what` with each new one, once; those that cannot be
     /// remembered come each time.
-    pub fn merge_with(&mut self, signals: impl Source, mut what: impl FnMut(u64)) -> Merged {
-        let mut merged = Merged::default();
-        for_each_block(signals, |block| {
-            if self.known().contains_all(self.path, Run::from(block)) {
-                return;
-            }
-            for &signal in block {
-                let inserted = self.insert_any(signal);
-                merged.add(inserted);
-                if inserted != Inserted::Known {
-                    what(signal);
-                }
-            }
-        });
-        merged
-    }
-
-    pub(crate) fn insert_any(&mut self, signal: u64) -> Inserted {
-        let Some(offset) = self.index.offset(signal) else {
-            return self.fallback.insert(signal);
-        };
-        if self.store.insert(offset) {
-            self.in_ranges += 1;
-            Inserted::New
-        } else {
-            Inserted::Known
-        }
+    pub fn merge_with(&mut self, signals: impl Source, what: impl FnMut(u64)) -> Merged {
+        merge(self, signals, what)
     }
 
     /// Remembers what another map has seen.
     pub fn merge_map(&mut self, other: &NoveltyMap) -> Merged {
         let mut merged = Merged::default();
         if self.index != other.index {
-            other.iter().for_each(|signal| merged.add(self.insert_any(signal)));
+            other.iter().for_each(|signal| merged.add(self.remember(signal)));
             return merged;
         }
         for cell in 0..cells(self.index.bytes()) {
@@ -208,12 +172,20 @@ impl NoveltyMap {
     }
 }
 
-impl Merged {
-    pub(crate) fn add(&mut self, inserted: Inserted) {
-        match inserted {
-            Inserted::Known => {}
-            Inserted::New => self.new += 1,
-            Inserted::Full => self.unrecorded += 1,
+impl Remember for NoveltyMap {
+    fn knows_all(&self, run: Run<'_>) -> bool {
+        self.known().contains_all(self.path, run)
+    }
+
+    fn remember(&mut self, signal: u64) -> Inserted {
+        let Some(offset) = self.index.offset(signal) else {
+            return self.fallback.insert(signal);
+        };
+        if self.store.insert(offset) {
+            self.in_ranges += 1;
+            Inserted::New
+        } else {
+            Inserted::Known
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Compilers put an instrumented block into some ninety bytes of a large kernel, so most bits of a
 //! flat map are never set. Here the 512 bytes of a cell have one word, which lists the offsets that
-//! were seen, nine bits each, up to seven. A cell that has more is crowded: its word then is the
+//! were seen, nine bits each, up to seven. A cell that has more is crowded: its word then has the
 //! number of a line with a bit for each byte.
 
 use super::flat::Bits;
@@ -21,21 +21,22 @@ pub(crate) const WIDTH: u32 = CELL.trailing_zeros();
 pub(crate) const LOW: u64 = spread(1);
 /// The highest bit of each field.
 pub(crate) const HIGH: u64 = LOW << (WIDTH - 1);
-/// Marks a word that lists offsets. Without it the word is the number of a line, 0 for an empty
-/// cell.
-pub(crate) const LISTS: u64 = 1 << 63;
+/// Marks a word that lists offsets, in the fields above it. Without it the rest of the word is the
+/// number of a line, 0 for an empty cell.
+pub(crate) const LISTS: u64 = 1;
 
 /// The lowest bits of the first four fields.
-pub(crate) const FOUR_FIELDS: u64 = 1 | 1 << WIDTH | 1 << (2 * WIDTH) | 1 << (3 * WIDTH);
+pub(crate) const FOUR_FIELDS: u64 =
+    1 << 1 | 1 << (1 + WIDTH) | 1 << (1 + 2 * WIDTH) | 1 << (1 + 3 * WIDTH);
 
-const _: () = assert!(FIELDS * WIDTH == 63);
+const _: () = assert!(1 + FIELDS * WIDTH == u64::BITS);
 
 /// A number of nine bits in all fields.
 #[inline(always)]
 const fn spread(within: u64) -> u64 {
     // In two steps, because 32-bit factors are what vector units multiply.
     let four = within * FOUR_FIELDS;
-    (four | four << (4 * WIDTH)) & !LISTS
+    four | four << (4 * WIDTH)
 }
 
 /// Whether a word does not list an offset, or lists none at all.
@@ -50,13 +51,19 @@ const fn misses(word: u64, within: u64) -> bool {
 
 #[inline]
 const fn field(word: u64, index: u32) -> u64 {
-    word >> (index * WIDTH) & (CELL - 1)
+    word >> (1 + index * WIDTH) & (CELL - 1)
+}
+
+/// The number of the line that a word names which does not list.
+#[inline(always)]
+const fn line(word: u64) -> usize {
+    (word >> 1) as usize
 }
 
 /// The map of text of whole cells.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
-    /// Invariants: a word for each cell; one without [`LISTS`] is less than `lines.len()`. A word
+    /// Invariants: a word for each cell; one without [`LISTS`] names one of `lines`. A word
     /// that lists repeats its first offset in the fields that are free.
     words: Vec<u64>,
     /// The lines of crowded cells. The first one is of all empty cells and stays empty.
@@ -84,8 +91,8 @@ impl Packed {
         if word & LISTS != 0 {
             !misses(word, u64::from(offset) % CELL)
         } else {
-            self.lines[word as usize][offset as usize % CELL as usize / 64] >> (offset % 64) & 1
-                != 0
+            let line = &self.lines[line(word)];
+            line[offset as usize % CELL as usize / 64] >> (offset % 64) & 1 != 0
         }
     }
 
@@ -98,18 +105,18 @@ impl Packed {
             return true;
         }
         if *word & LISTS == 0 {
-            return set(&mut self.lines[*word as usize], within);
+            return set(&mut self.lines[line(*word)], within);
         }
         if !misses(*word, within) {
             return false;
         }
         let first = field(*word, 0);
         match (1..FIELDS).find(|&index| field(*word, index) == first) {
-            Some(free) => *word ^= (first ^ within) << (free * WIDTH),
+            Some(free) => *word ^= (first ^ within) << (1 + free * WIDTH),
             None => {
                 let mut line = listed(*word);
                 set(&mut line, within);
-                *word = self.lines.len() as u64;
+                *word = (self.lines.len() as u64) << 1;
                 self.lines.push(line);
             }
         }
@@ -118,7 +125,7 @@ impl Packed {
 
     pub(crate) fn cell(&self, cell: usize) -> Bits {
         let word = self.words[cell];
-        if word & LISTS != 0 { listed(word) } else { self.lines[word as usize] }
+        if word & LISTS != 0 { listed(word) } else { self.lines[line(word)] }
     }
 
     /// Adds a cell's bits; the number of new ones.
@@ -149,8 +156,8 @@ impl Packed {
         if word & LISTS != 0 {
             return !misses(word, within as u64);
         }
-        // SAFETY: a word that does not list is the number of a line, by the invariant.
-        let line = unsafe { self.lines.get_unchecked(word as usize) };
+        // SAFETY: a word that does not list names a line, by the invariant.
+        let line = unsafe { self.lines.get_unchecked(line(word)) };
         line[within / 64] >> (offset % 64) & 1 != 0
     }
 

@@ -67,13 +67,56 @@ mod tests {
             1 => Just(0u64),
             1 => any::<u64>(),
         ];
-        prop::collection::vec(signal, 0..=BLOCK)
+        // Chunks of several blocks, whole ones and parts.
+        prop::collection::vec(signal, 0..=if cfg!(miri) { BLOCK } else { 4 * BLOCK })
     }
 
     fn ranges(bytes: u64, first: bool) -> Ranges {
         // The largest range comes first or second.
         let small = if first { 0xffff_0000..0xffff_1000 } else { 0x200..0x400 };
         Ranges::new([0x1000..0x1000 + bytes, small]).unwrap()
+    }
+
+    /// One new signal is found wherever it stands, also one that differs from a known one only in
+    /// what the words of a map do not tell.
+    #[test]
+    fn one_is_missed_nowhere() {
+        for bytes in [SMALL, LARGE] {
+            let ranges = ranges(bytes, true);
+            let end = 0x1000 + bytes;
+            let mut map = NoveltyMap::new(ranges);
+            // The first of the last word and the last ones, too few to crowd their cell.
+            let seen: Vec<u64> = [end - 512, end - 64].into_iter().chain(end - 5..end).collect();
+            map.merge(&seen);
+            let new = [
+                end - 6,
+                end,
+                end - 1 + 64,
+                end - 1 + 512,
+                end - 1 + (1 << 32),
+                (end - 1).wrapping_sub(1 << 32),
+                0x0fff,
+                u64::MAX,
+            ];
+            assert!(new.iter().all(|new| !map.contains(*new)));
+            for len in [1, 8, 9, 24, 127, 128, 136, 144, 152, 256, 280, 3 * BLOCK + 7] {
+                let mut signals: Vec<u64> = seen.iter().copied().cycle().take(len).collect();
+                for path in Path::all() {
+                    assert!(map.known().contains_all(path, Run::from(&signals[..])));
+                }
+                for at in (0..len).rev().step_by(if cfg!(miri) { 97 } else { 1 }) {
+                    let before = signals[at];
+                    for new in new {
+                        signals[at] = new;
+                        for path in Path::all() {
+                            let found = map.known().contains_all(path, Run::from(&signals[..]));
+                            assert!(!found, "{path:?}: {new:#x} at {at} of {len}, {bytes} bytes");
+                        }
+                    }
+                    signals[at] = before;
+                }
+            }
+        }
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use super::blocks::for_each;
 use super::blocks::sealed::Source;
 use super::fallback::{Inserted, first_slot};
-use super::novelty::Merged;
+use super::merge::Merged;
 use alloc::vec;
 use alloc::vec::Vec;
 

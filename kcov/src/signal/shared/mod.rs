@@ -2,13 +2,13 @@
 
 mod words;
 
+use super::blocks::all_runs;
 use super::blocks::sealed::Source;
-use super::blocks::{all_runs, for_each};
 use super::fallback::Inserted;
 use super::flat::{Bits, CELL_WORDS};
 use super::iter::{Cells, Iter};
 use super::known::{Known, Memory, Outside};
-use super::novelty::Merged;
+use super::merge::{Merged, Remember, merge};
 use super::path::Path;
 use super::ranges::{Index, Ranges};
 use crate::run::Run;
@@ -124,19 +124,8 @@ impl<'m> SharedMap<'m> {
 
     /// Remembers the signals and calls `what` with each that was new; those that cannot be
     /// remembered come each time.
-    pub fn merge_with(&self, signals: impl Source, mut what: impl FnMut(u64)) -> Merged {
-        let mut merged = Merged::default();
-        for_each(signals, |signal| {
-            let inserted = match self.index.offset(signal) {
-                Some(offset) => self.words.insert(offset),
-                None => self.words.insert_outside(signal),
-            };
-            merged.add(inserted);
-            if inserted != Inserted::Known {
-                what(signal);
-            }
-        });
-        merged
+    pub fn merge_with(&self, signals: impl Source, what: impl FnMut(u64)) -> Merged {
+        merge(&mut &*self, signals, what)
     }
 
     /// Whether a signal has been seen.
@@ -152,6 +141,19 @@ impl<'m> SharedMap<'m> {
     pub fn iter(&self) -> Iter<'_> {
         let cells = Cells::Shared(SharedCells(self.words.bits));
         Iter::new(&self.index, cells, self.words.outside())
+    }
+}
+
+impl Remember for &SharedMap<'_> {
+    fn knows_all(&self, run: Run<'_>) -> bool {
+        self.known().contains_all(self.path, run)
+    }
+
+    fn remember(&mut self, signal: u64) -> Inserted {
+        match self.index.offset(signal) {
+            Some(offset) => self.words.insert(offset),
+            None => self.words.insert_outside(signal),
+        }
     }
 }
 

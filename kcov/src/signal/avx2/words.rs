@@ -1,0 +1,140 @@
+//! What the words of a map say of signals.
+
+use super::indices::Indices;
+use crate::run::Run;
+use crate::signal::known::Memory;
+use crate::signal::packed::{FOUR_FIELDS, HIGH, LOW, WIDTH};
+use crate::signal::ranges::{CELL, Span};
+use core::arch::asm;
+use core::arch::x86_64::*;
+
+/// The words of a span.
+#[derive(Clone, Copy)]
+pub(super) struct Words<'m>(Run<'m>);
+
+impl<'m> Words<'m> {
+    #[inline]
+    pub(super) fn of<const PACKED: bool>(memory: Memory<'m>, span: Span) -> Words<'m> {
+        match memory {
+            Memory::Bits(bits) => Words(bits.skip(span.offset as usize / 64)),
+            Memory::Packed(packed) => Words(packed.as_run().skip((span.offset / CELL) as usize)),
+        }
+    }
+
+    /// What the words say of eight signals of a chunk, if these are in the span.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2, the chunk has the eight, and its indices were made of it with the
+    /// limits of the span.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn find<const PACKED: bool, const SKIP: usize>(
+        self,
+        indices: &Indices,
+        eight: usize,
+        chunk: Run<'_>,
+    ) -> Found {
+        // SAFETY: by the caller's duty.
+        unsafe {
+            let pairs = indices.of(eight + SKIP / 8);
+            let low = self.0.load4_at([pairs[0], pairs[2]]);
+            let high = self.0.load4_at([pairs[1], pairs[3]]);
+            // Spans begin where words do.
+            let places = _mm256_set1_epi64x(if PACKED { CELL as i64 } else { 64 } - 1);
+            let [first, second] = chunk.load8_and::<SKIP>(8 * eight, places);
+            Found(if PACKED {
+                [listed(low, first), listed(high, second)]
+            } else {
+                [set(low, first), set(high, second)]
+            })
+        }
+    }
+}
+
+/// What is known of eight signals: the low bits are set of those that were seen. Others may have been
+/// seen all the same, in crowded cells.
+#[derive(Clone, Copy)]
+pub(super) struct Found([__m256i; 2]);
+
+impl Found {
+    /// Whether all of these and of others are known.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn both(self, other: Found) -> bool {
+        // SAFETY: by the caller's duty.
+        unsafe {
+            let low = _mm256_and_si256(self.0[0], other.0[0]);
+            let high = _mm256_and_si256(self.0[1], other.0[1]);
+            _mm256_testc_si256(_mm256_and_si256(low, high), _mm256_set1_epi64x(1)) != 0
+        }
+    }
+
+    /// A bit for each of the eight that is not known.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn missing(self) -> u32 {
+        // SAFETY: by the caller's duty.
+        unsafe {
+            let [low, high] = self.0.map(|four| {
+                let top = _mm256_slli_epi64::<63>(four);
+                _mm256_movemask_pd(_mm256_castsi256_pd(top)) as u32
+            });
+            !(low | high << 4) & 0xff
+        }
+    }
+}
+
+/// The bits of four places, in the low bits.
+///
+/// # Safety
+///
+/// The processor has AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn set(words: __m256i, places: __m256i) -> __m256i {
+    let bits: __m256i;
+    // SAFETY: the processor has the instruction, by the caller's duty, and it does nothing else.
+    // The intrinsic is made into more where a compiler does not know that places are less than 64.
+    unsafe {
+        asm!(
+            "vpsrlvq {bits}, {words}, {places}",
+            words = in(ymm_reg) words,
+            places = in(ymm_reg) places,
+            bits = lateout(ymm_reg) bits,
+            options(nostack, preserves_flags, nomem, pure),
+        );
+    }
+    bits
+}
+
+/// Low bits for those of four places that the words of their cells list, as
+/// [`Packed`](crate::signal::packed::Packed) does it; none for those of crowded cells.
+///
+/// # Safety
+///
+/// The processor has AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn listed(words: __m256i, places: __m256i) -> __m256i {
+    // SAFETY: by the caller's duty.
+    unsafe {
+        let four = _mm256_mul_epu32(places, _mm256_set1_epi64x(FOUR_FIELDS as i64));
+        let all = _mm256_or_si256(four, _mm256_slli_epi64::<{ 4 * WIDTH as i32 }>(four));
+        let fields = _mm256_xor_si256(words, all);
+        let borrow = _mm256_sub_epi64(fields, _mm256_set1_epi64x(LOW as i64));
+        let high = _mm256_set1_epi64x(HIGH as i64);
+        let zeros = _mm256_and_si256(_mm256_andnot_si256(fields, borrow), high);
+        let misses = _mm256_cmpeq_epi64(zeros, _mm256_setzero_si256());
+        // The low bit of a word says that it lists.
+        _mm256_andnot_si256(misses, words)
+    }
+}
