@@ -4,68 +4,54 @@ use super::Run;
 use core::arch::asm;
 use core::arch::x86_64::__m256i;
 
-impl Run<'_> {
-    /// Loads eight words, each as atomically as [`load`](Self::load) does, and adds to each.
-    ///
-    /// # Safety
-    ///
-    /// `index + SKIP + 8` is at most the length.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) unsafe fn load8_add<const SKIP: usize>(
-        self,
-        index: usize,
-        addend: __m256i,
-    ) -> [__m256i; 2] {
-        debug_assert!(index + SKIP + 8 <= self.len);
-        let (low, high): (__m256i, __m256i);
-        // SAFETY: within the run, by the caller's duty; for the rest as in `copy_words`.
-        unsafe {
-            asm!(
-                "vpaddq {low}, {addend}, [{start} + 8 * {index} + 8 * {skip}]",
-                "vpaddq {high}, {addend}, [{start} + 8 * {index} + 8 * {skip} + 32]",
-                start = in(reg) self.start,
-                index = in(reg) index,
-                skip = const SKIP,
-                addend = in(ymm_reg) addend,
-                low = out(ymm_reg) low,
-                high = out(ymm_reg) high,
-                options(nostack, preserves_flags, readonly),
-            );
+/// A method that loads eight words, in an instruction that does something with each.
+macro_rules! load8 {
+    ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        ///
+        /// `index + SKIP + 8` is at most the length.
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        pub(crate) unsafe fn $name<const SKIP: usize>(
+            self,
+            index: usize,
+            operand: __m256i,
+        ) -> [__m256i; 2] {
+            debug_assert!(index + SKIP + 8 <= self.len);
+            let (low, high): (__m256i, __m256i);
+            // SAFETY: within the run, by the caller's duty; for the rest as in `copy_words`.
+            unsafe {
+                asm!(
+                    concat!($instruction, " {low}, {with}, [{start} + 8 * {index} + 8 * {skip}]"),
+                    concat!($instruction, " {high}, {with}, [{start} + 8 * {index} + 8 * {skip} + 32]"),
+                    start = in(reg) self.start,
+                    index = in(reg) index,
+                    skip = const SKIP,
+                    with = in(ymm_reg) operand,
+                    low = out(ymm_reg) low,
+                    high = out(ymm_reg) high,
+                    options(nostack, preserves_flags, readonly),
+                );
+            }
+            [low, high]
         }
-        [low, high]
-    }
+    };
+}
 
-    /// The same, and with a mask instead.
-    ///
-    /// # Safety
-    ///
-    /// `index + SKIP + 8` is at most the length.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) unsafe fn load8_and<const SKIP: usize>(
-        self,
-        index: usize,
-        mask: __m256i,
-    ) -> [__m256i; 2] {
-        debug_assert!(index + SKIP + 8 <= self.len);
-        let (low, high): (__m256i, __m256i);
-        // SAFETY: within the run, by the caller's duty; for the rest as in `copy_words`.
-        unsafe {
-            asm!(
-                "vpand {low}, {mask}, [{start} + 8 * {index} + 8 * {skip}]",
-                "vpand {high}, {mask}, [{start} + 8 * {index} + 8 * {skip} + 32]",
-                start = in(reg) self.start,
-                index = in(reg) index,
-                skip = const SKIP,
-                mask = in(ymm_reg) mask,
-                low = out(ymm_reg) low,
-                high = out(ymm_reg) high,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        [low, high]
-    }
+impl Run<'_> {
+    load8!(
+        /// Loads eight words, each as atomically as [`load`](Self::load) does, and adds to each.
+        load8_add,
+        "vpaddq"
+    );
+
+    load8!(
+        /// Loads eight words, each as atomically as [`load`](Self::load) does, and masks each.
+        load8_and,
+        "vpand"
+    );
 
     /// Loads four words, each as atomically as [`load`](Self::load) does, whose indices lie
     /// two by two in 64 bits.
