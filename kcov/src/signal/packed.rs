@@ -161,11 +161,11 @@ impl Packed {
         line[within / 64] >> (offset % 64) & 1 != 0
     }
 
-    /// The words, one for each cell.
+    /// The words, one for each cell, and the words of the lines.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
-    pub(crate) fn as_run(&self) -> Run<'_> {
-        Run::from(self.words.as_slice())
+    pub(crate) fn as_runs(&self) -> (Run<'_>, Run<'_>) {
+        (Run::from(self.words.as_slice()), Run::from(self.lines.as_flattened()))
     }
 }
 

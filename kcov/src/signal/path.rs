@@ -85,11 +85,15 @@ mod tests {
             let ranges = ranges(bytes, true);
             let end = 0x1000 + bytes;
             let mut map = NoveltyMap::new(ranges);
-            // The first of the last word and the last ones, too few to crowd their cell.
-            let seen: Vec<u64> = [end - 512, end - 64].into_iter().chain(end - 5..end).collect();
+            // The first of the last word and the last ones, too few to crowd their cell; and a
+            // crowded one.
+            let few = [end - 512, end - 64].into_iter().chain(end - 5..end);
+            let seen: Vec<u64> = few.chain(end - 1024..end - 1014).collect();
             map.merge(&seen);
             let new = [
                 end - 6,
+                end - 1014,
+                end - 1024 + 64,
                 end,
                 end - 1 + 64,
                 end - 1 + 512,

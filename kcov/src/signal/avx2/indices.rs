@@ -11,9 +11,33 @@ use core::mem::MaybeUninit;
 /// Those of eight signals lie in the order that packing two vectors leaves: 0, 1, 4, 5, 2, 3, 6, 7.
 pub(super) struct Indices([MaybeUninit<Four>; CHUNK]);
 
+/// Those of eight signals.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 pub(super) struct Four(pub(super) [u64; 4]);
+
+impl From<__m256i> for Four {
+    #[inline]
+    fn from(vector: __m256i) -> Four {
+        // SAFETY: as many bytes, of whatever bits.
+        unsafe { core::mem::transmute(vector) }
+    }
+}
+
+/// The low halves of eight numbers of 64 bits, in the order of [`Indices`].
+///
+/// # Safety
+///
+/// The processor has AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn pack(numbers: [__m256i; 2]) -> __m256i {
+    // SAFETY: by the caller's duty.
+    unsafe {
+        let [low, high] = numbers.map(|four| _mm256_castsi256_ps(four));
+        _mm256_castps_si256(_mm256_shuffle_ps::<0b10_00_10_00>(low, high))
+    }
+}
 
 impl Indices {
     #[inline]
@@ -98,11 +122,10 @@ impl Limits {
     ) {
         // SAFETY: by the caller's duty.
         unsafe {
-            let [low, high] = chunk
-                .load8_add::<SKIP>(8 * eight, self.to_offset)
-                .map(|four| _mm256_castsi256_ps(four));
+            let numbers = chunk.load8_add::<SKIP>(8 * eight, self.to_offset);
+            let [low, high] = numbers.map(|four| _mm256_castsi256_ps(four));
             let high_halves = _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(low, high));
-            let offsets = _mm256_castps_si256(_mm256_shuffle_ps::<0b10_00_10_00>(low, high));
+            let offsets = pack(numbers);
             let found = if PACKED {
                 _mm256_srli_epi32::<{ CELL.trailing_zeros() as i32 }>(offsets)
             } else {
@@ -111,9 +134,7 @@ impl Limits {
             bounds.high = _mm256_or_si256(bounds.high, high_halves);
             bounds.greatest = _mm256_max_epu32(bounds.greatest, found);
             let found = _mm256_min_epu32(found, self.last_index);
-            let four: *mut __m256i =
-                indices.0.get_unchecked_mut(eight + SKIP / 8 % CHUNK).as_mut_ptr().cast();
-            _mm256_store_si256(four, found);
+            indices.0.get_unchecked_mut(eight + SKIP / 8 % CHUNK).write(Four::from(found));
         }
     }
 

@@ -61,7 +61,7 @@ unsafe fn eights_seen<const PACKED: bool>(known: Known<'_>, run: Run<'_>, eights
     // its indices were made, with the limits of the span that the words are of.
     unsafe {
         let limits = Limits::of::<PACKED>(span);
-        let words = Words::of::<PACKED>(known.memory, span);
+        let words = Words::of(known.memory, span);
         let mut bounds = limits.bounds();
         for eight in 0..count {
             limits.make::<PACKED, 0>(indices, eight, run, &mut bounds);
@@ -78,8 +78,17 @@ unsafe fn eights_seen<const PACKED: bool>(known: Known<'_>, run: Run<'_>, eights
                 let second = words.find::<PACKED, 8>(indices, eight, chunk);
                 if !found.both(second) {
                     let missing = found.missing() | second.missing() << 8;
-                    if !one_by_one(known, chunk, eight, missing) {
-                        return false;
+                    if !PACKED {
+                        if !one_by_one(known, chunk, eight, missing) {
+                            return false;
+                        }
+                    } else {
+                        let crowded = words.find_crowded::<0>(indices, eight, chunk);
+                        let second = words.find_crowded::<8>(indices, eight, chunk);
+                        let missing = missing & (crowded.missing() | second.missing() << 8);
+                        if missing != 0 && !one_by_one(known, chunk, eight, missing) {
+                            return false;
+                        }
                     }
                 }
                 limits.make::<PACKED, BLOCK>(indices, eight, chunk, &mut bounds_ahead);
@@ -88,7 +97,11 @@ unsafe fn eights_seen<const PACKED: bool>(known: Known<'_>, run: Run<'_>, eights
             // What is left of the last chunk, or a chunk of which a signal is elsewhere.
             for eight in both..count {
                 let found = words.find::<PACKED, 0>(indices, eight, chunk);
-                let missing = found.missing() | limits.elsewhere(chunk, eight);
+                let mut missing = found.missing();
+                if PACKED && missing != 0 {
+                    missing &= words.find_crowded::<0>(indices, eight, chunk).missing();
+                }
+                missing |= limits.elsewhere(chunk, eight);
                 if missing != 0 && !one_by_one(known, chunk, eight, missing) {
                     return false;
                 }
@@ -102,8 +115,7 @@ unsafe fn eights_seen<const PACKED: bool>(known: Known<'_>, run: Run<'_>, eights
     true
 }
 
-/// Whether those of the signals were seen that have a bit: elsewhere, in a crowded cell, or not at
-/// all.
+/// Whether those of the signals were seen that have a bit: elsewhere, or not at all.
 ///
 /// # Safety
 ///

@@ -1,23 +1,32 @@
 //! What the words of a map say of signals.
 
-use super::indices::Indices;
+use super::indices::{Four, Indices, pack};
 use crate::run::Run;
 use crate::signal::known::Memory;
-use crate::signal::packed::{FOUR_FIELDS, HIGH, LOW, WIDTH};
+use crate::signal::packed::{FOUR_FIELDS, HIGH, LISTS, LOW, WIDTH};
 use crate::signal::ranges::{CELL, Span};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
 /// The words of a span.
 #[derive(Clone, Copy)]
-pub(super) struct Words<'m>(Run<'m>);
+pub(super) struct Words<'m> {
+    words: Run<'m>,
+    /// The lines of crowded cells, if the words are of cells.
+    lines: Run<'m>,
+}
 
 impl<'m> Words<'m> {
     #[inline]
-    pub(super) fn of<const PACKED: bool>(memory: Memory<'m>, span: Span) -> Words<'m> {
+    pub(super) fn of(memory: Memory<'m>, span: Span) -> Words<'m> {
         match memory {
-            Memory::Bits(bits) => Words(bits.skip(span.offset as usize / 64)),
-            Memory::Packed(packed) => Words(packed.as_run().skip((span.offset / CELL) as usize)),
+            Memory::Bits(bits) => {
+                Words { words: bits.skip(span.offset as usize / 64), lines: bits.skip(bits.len()) }
+            }
+            Memory::Packed(packed) => {
+                let (words, lines) = packed.as_runs();
+                Words { words: words.skip((span.offset / CELL) as usize), lines }
+            }
         }
     }
 
@@ -38,8 +47,8 @@ impl<'m> Words<'m> {
         // SAFETY: by the caller's duty.
         unsafe {
             let pairs = indices.of(eight + SKIP / 8);
-            let low = self.0.load4_at([pairs[0], pairs[2]]);
-            let high = self.0.load4_at([pairs[1], pairs[3]]);
+            let low = self.words.load4_at([pairs[0], pairs[2]]);
+            let high = self.words.load4_at([pairs[1], pairs[3]]);
             // Spans begin where words do.
             let places = _mm256_set1_epi64x(if PACKED { CELL as i64 } else { 64 } - 1);
             let [first, second] = chunk.load8_and::<SKIP>(8 * eight, places);
@@ -48,6 +57,39 @@ impl<'m> Words<'m> {
             } else {
                 [set(low, first), set(high, second)]
             })
+        }
+    }
+
+    /// What the lines of crowded cells say of eight signals, as [`find`](Self::find) does.
+    ///
+    /// # Safety
+    ///
+    /// As for [`find`](Self::find), and the words are of cells.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn find_crowded<const SKIP: usize>(
+        self,
+        indices: &Indices,
+        eight: usize,
+        chunk: Run<'_>,
+    ) -> Found {
+        // SAFETY: by the caller's duty. A word that does not list names a line, by the invariant of
+        // the cells, and the first one, which is empty, is there for those that list.
+        unsafe {
+            let pairs = indices.of(eight + SKIP / 8);
+            let low = self.words.load4_at([pairs[0], pairs[2]]);
+            let high = self.words.load4_at([pairs[1], pairs[3]]);
+            let in_cell = _mm256_set1_epi64x(CELL as i64 - 1);
+            let places = chunk.load8_and::<SKIP>(8 * eight, in_cell);
+            let lines = [line_words(low, places[0]), line_words(high, places[1])];
+            let pairs = Four::from(pack(lines)).0;
+            let low = self.lines.load4_at([pairs[0], pairs[2]]);
+            let high = self.lines.load4_at([pairs[1], pairs[3]]);
+            let in_word = _mm256_set1_epi64x(63);
+            Found([
+                set(low, _mm256_and_si256(places[0], in_word)),
+                set(high, _mm256_and_si256(places[1], in_word)),
+            ])
         }
     }
 }
@@ -114,6 +156,25 @@ unsafe fn set(words: __m256i, places: __m256i) -> __m256i {
         );
     }
     bits
+}
+
+/// The indices of the words of lines that have the bits of four places; words that list have the first
+/// line.
+///
+/// # Safety
+///
+/// The processor has AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn line_words(words: __m256i, places: __m256i) -> __m256i {
+    // SAFETY: by the caller's duty.
+    unsafe {
+        let lists = _mm256_set1_epi64x(LISTS as i64);
+        let lists = _mm256_cmpeq_epi64(_mm256_and_si256(words, lists), lists);
+        // The number of the line is behind the lowest bit, and a line has eight words.
+        let lines = _mm256_slli_epi64::<2>(_mm256_andnot_si256(lists, words));
+        _mm256_add_epi64(lines, _mm256_srli_epi64::<6>(places))
+    }
 }
 
 /// Low bits for those of four places that the words of their cells list, as
