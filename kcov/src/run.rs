@@ -87,7 +87,13 @@ impl<'w> Run<'w> {
         (0..self.len).map(move |index| unsafe { self.load(index) })
     }
 
-    /// What is left of the first `count` words, or nothing if there are fewer.
+    /// The first `count` words, or all if there are fewer.
+    #[inline]
+    pub(crate) fn first(self, count: usize) -> Run<'w> {
+        Run { len: self.len.min(count), ..self }
+    }
+
+    /// What is left behind the first `count` words, or nothing if there are fewer.
     #[inline]
     pub(crate) fn skip(self, count: usize) -> Run<'w> {
         let count = count.min(self.len);
@@ -98,10 +104,7 @@ impl<'w> Run<'w> {
     /// The words in pieces of that many, and what is left.
     #[inline]
     pub(crate) fn pieces(self, words: usize) -> impl Iterator<Item = Run<'w>> {
-        (0..self.len).step_by(words).map(move |start| {
-            let rest = self.skip(start);
-            Run { len: rest.len.min(words), ..rest }
-        })
+        (0..self.len).step_by(words).map(move |start| self.skip(start).first(words))
     }
 
     /// Copies words from the first one on, as many as there are and fit; how many.

@@ -41,6 +41,12 @@ macro_rules! load8 {
 }
 
 impl Run<'_> {
+    /// The number of words before the first one from which on four are aligned.
+    #[inline]
+    pub(crate) fn before_aligned(self) -> usize {
+        (self.start.addr().wrapping_neg() / size_of::<u64>() % 4).min(self.len)
+    }
+
     load8!(
         /// Loads eight words, each as atomically as [`load`](Self::load) does, and adds to each.
         load8_add,

@@ -23,6 +23,10 @@ use words::Words;
 /// Eights in a chunk.
 const CHUNK: usize = BLOCK / 8;
 
+/// Signals from which on it pays to begin where four words are aligned. The records of a live buffer
+/// never are, because the count lies before them.
+const LONG: usize = 4 * BLOCK;
+
 /// Whether all signals of a run have been seen.
 ///
 /// # Safety
@@ -30,16 +34,19 @@ const CHUNK: usize = BLOCK / 8;
 /// The processor has AVX2.
 #[target_feature(enable = "avx2")]
 pub(crate) unsafe fn contains_all(known: Known<'_>, run: Run<'_>) -> bool {
-    let eights = if known.index.largest().bytes == 0 { 0 } else { run.len() / 8 };
+    let head = if run.len() < LONG { 0 } else { run.before_aligned() };
+    let body = run.skip(head);
+    let eights = if known.index.largest().bytes == 0 { 0 } else { body.len() / 8 };
     // SAFETY: the processor has AVX2, by the caller's duty; the run has the eights, and there are
     // none if the largest span is empty.
     let seen = unsafe {
         match known.memory {
-            Memory::Bits(_) => eights_seen::<false>(known, run, eights),
-            Memory::Packed(_) => eights_seen::<true>(known, run, eights),
+            Memory::Bits(_) => eights_seen::<false>(known, body, eights),
+            Memory::Packed(_) => eights_seen::<true>(known, body, eights),
         }
     };
-    seen && run.skip(8 * eights).iter().all(|signal| known.contains(signal))
+    let one_by_one = |run: Run<'_>| run.iter().all(|signal| known.contains(signal));
+    seen && one_by_one(body.skip(8 * eights)) && (head == 0 || one_by_one(run.first(head)))
 }
 
 /// Whether all signals of as many eights have been seen.
