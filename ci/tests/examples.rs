@@ -3,63 +3,24 @@
 //!
 //! Needs the feature `guest-tests`, as tests/guest.rs does.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::OnceLock;
-
-struct Outcome {
-    status: Option<i32>,
-    stdout: String,
-    stderr: String,
+mod common {
+    pub mod example;
+    pub mod outcome;
+    pub mod trace;
 }
 
-fn vm(words: &[&str], program: &Path, arguments: &[&str]) -> Outcome {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
-    let Output { status, stdout, stderr } =
-        command.args(words).arg("--").arg(program).args(arguments).output().expect("it starts");
-    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    // What is built the first time is told of.
-    let matters = |line: &&str| !line.starts_with("build ");
-    let stderr = text(stderr).split_inclusive('\n').filter(matters).collect();
-    Outcome { status: status.code(), stdout: text(stdout), stderr }
-}
-
-/// The workspace's programs, built as this test was.
-fn built() -> &'static Path {
-    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet"]);
-        let built = cargo.args(["-p", "kcov", "--examples", "-p", "kcov-trace", "--bins"]).status();
-        assert!(built.expect("cargo starts").success());
-        let own = std::env::current_exe().expect("this program");
-        own.ancestors().nth(2).expect("the profile's directory").to_path_buf()
-    })
-}
-
-fn example_on(target: &str, name: &str) -> Outcome {
-    example_with(target, name, &[])
-}
-
-fn example_with(target: &str, name: &str, arguments: &[&str]) -> Outcome {
-    vm(&["exec", target], &built().join("examples").join(name), arguments)
-}
+use common::example::{assert_addresses, built, example};
+use common::outcome::Outcome;
+use common::trace::trace;
+use std::path::Path;
+use std::process::Command;
 
 /// What a successful example prints.
 #[track_caller]
 fn lines_of(name: &str) -> Vec<String> {
-    let Outcome { status, stdout, stderr } = example_on("linux-uml", name);
+    let Outcome { status, stdout, stderr } = example(&["linux-uml"], name, &[]);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     stdout.lines().map(str::to_string).collect()
-}
-
-#[track_caller]
-fn assert_addresses(lines: &[String]) {
-    assert!(lines.len() > 10, "{lines:?}");
-    for line in lines {
-        let digits = line.strip_prefix("0x").expect("a prefix");
-        assert!(u64::from_str_radix(digits, 16).is_ok_and(|pc| pc > 0x6000_0000), "{line}");
-    }
 }
 
 #[test]
@@ -108,11 +69,11 @@ fn doctor_says_what_there_is_and_what_to_do() {
     let expected = "kcov: available (modes: PC, CMP)\n  program counters: yes\n  \
                     comparisons: yes\n  work in the background, by handles: yes\n";
     assert_eq!(lines_of("doctor").join("\n") + "\n", expected);
-    let without = example_on("linux-uml-nokcov", "doctor");
+    let without = example(&["linux-uml-nokcov"], "doctor", &[]);
     assert_eq!(without.status, Some(1), "{}", without.stdout);
     assert!(without.stdout.starts_with("kcov: this kernel has no kcov\n"), "{}", without.stdout);
     assert!(without.stdout.contains("CONFIG_KCOV=y"), "{}", without.stdout);
-    let partly = example_on("linux-uml-nocmp", "doctor");
+    let partly = example(&["linux-uml-nocmp"], "doctor", &[]);
     assert_eq!(partly.status, Some(0), "{}", partly.stdout);
     let advice = "CONFIG_KCOV_ENABLE_COMPARISONS=y";
     assert!(partly.stdout.contains("comparisons: no: "), "{}", partly.stdout);
@@ -138,9 +99,8 @@ fn cost() {
         Command::new("cc").args(["-O2", "-static", "-o"]).args([&in_c, &source]).status();
     assert!(compiled.expect("cc starts").success());
     let in_c = in_c.to_str().expect("UTF-8");
-    let words = ["exec", "linux-uml", "--carry", in_c];
-    let Outcome { status, stdout, stderr } =
-        vm(&words, &built().join("examples").join("cost"), &[in_c]);
+    let words = ["linux-uml", "--carry", in_c];
+    let Outcome { status, stdout, stderr } = example(&words, "cost", &[in_c]);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     let lines: Vec<&str> = stdout.lines().collect();
     let (pcs, pcs_in_c) = numbers_of_pcs(lines[0]);
@@ -160,56 +120,23 @@ fn numbers_of_pcs(line: &str) -> (u64, u64) {
 
 #[test]
 fn unique_modes_on_a_kernel_that_was_not_patched() {
-    let Outcome { status, stdout, stderr } = example_with("linux-uml", "unique_modes", &["0"]);
+    let Outcome { status, stdout, stderr } = example(&["linux-uml"], "unique_modes", &["0"]);
     assert_eq!(status, Some(0), "{stderr}");
-    let lines: Vec<_> = stdout.lines().map(str::to_string).collect();
+    let lines: Vec<_> = stdout.lines().collect();
     assert_eq!(lines[0], "The mode is: 0");
     assert_addresses(&lines[1..]);
     for mode in ["2", "4", "6", "8"] {
-        let refused = example_with("linux-uml", "unique_modes", &[mode]);
+        let refused = example(&["linux-uml"], "unique_modes", &[mode]);
         assert_eq!(refused.status, Some(1), "{}", refused.stdout);
         assert!(refused.stderr.contains("does not have that mode"), "{}", refused.stderr);
     }
 }
 
 #[test]
-#[ignore = "needs `cargo vm build linux-uml-uniq`"]
-fn proposed_unique_modes() {
-    let Outcome { status, stdout, stderr } = example_with("linux-uml-uniq", "unique_modes", &["6"]);
-    assert_eq!(status, Some(0), "{stderr}");
-    let lines: Vec<_> = stdout.lines().map(str::to_string).collect();
-    let middle = lines.iter().position(|line| line == "======edge======").expect("two parts");
-    assert_addresses(&lines[1..middle]);
-    assert_addresses(&lines[middle + 1..]);
-    let unique: std::collections::BTreeSet<_> = lines[1..middle].iter().collect();
-    assert_eq!(unique.len(), middle - 1, "each once");
-}
-
-#[test]
 fn call_tree_on_a_kernel_that_was_not_patched() {
-    let refused = example_on("linux-uml", "call_tree");
+    let refused = example(&["linux-uml"], "call_tree", &[]);
     assert_eq!(refused.status, Some(1), "{}", refused.stdout);
     assert!(refused.stderr.contains("no extended records"), "{}", refused.stderr);
-}
-
-#[test]
-#[ignore = "needs `cargo vm build linux-uml-ext`"]
-fn proposed_call_tree() {
-    let Outcome { status, stdout, stderr } = example_on("linux-uml-ext", "call_tree");
-    assert_eq!(status, Some(0), "{stderr}");
-    for line in ["sys_openat() {", "  do_sys_openat2() {", "}"] {
-        assert!(stdout.lines().any(|found| found == line), "`{line}` is not in: {stdout}");
-    }
-    let count = |end| stdout.lines().filter(|line| line.ends_with(end)).count();
-    assert_eq!(count("{"), count("}"), "{stdout}");
-}
-
-fn trace(options: &[&str], program: &str, arguments: &[&str]) -> Outcome {
-    trace_on("linux-uml", options, program, arguments)
-}
-
-fn trace_on(target: &str, options: &[&str], program: &str, arguments: &[&str]) -> Outcome {
-    vm(&[&["trace", target], options].concat(), Path::new(program), arguments)
 }
 
 #[test]
@@ -218,8 +145,8 @@ fn trace_of_a_program_of_the_host() {
     let raw = directory.path().join("raw");
     let drcov = directory.path().join("drcov");
     let [raw_name, drcov_name] = [&raw, &drcov].map(|path| path.to_str().expect("UTF-8"));
-    let options = ["--raw", raw_name, "--drcov", drcov_name];
-    let Outcome { status, stdout, stderr } = trace(&options, "ls", &["/"]);
+    let words = ["linux-uml", "--raw", raw_name, "--drcov", drcov_name];
+    let Outcome { status, stdout, stderr } = trace(&words, "ls", &["/"]);
     assert_eq!(status, Some(0), "{stderr}");
     // What it printed itself, then what it went through.
     assert!(stdout.lines().any(|line| line == "proc"), "{stdout}");
@@ -234,41 +161,6 @@ fn trace_of_a_program_of_the_host() {
     let read = String::from_utf8(read.expect("it starts").stdout).expect("UTF-8");
     assert_eq!(read.lines().next(), stdout.lines().find(|line| line.starts_with("process ")));
     assert!(read.contains("  ??\n"), "{read}");
-}
-
-/// At another address on each boot, with calls of another length than User-Mode Linux has.
-#[test]
-#[ignore = "needs `cargo vm build linux-7`, as ./ci/check kernels does"]
-fn on_a_machine_trace_knows_names() {
-    let Outcome { status, stdout, stderr } = trace_on("linux-7", &[], "ls", &["/"]);
-    assert_eq!(status, Some(0), "{stderr}");
-    for function in ["iterate_dir", "__x64_sys_execve", "__handle_mm_fault"] {
-        assert!(stdout.contains(&format!("  {function}\n")), "`{function}` is not in: {stdout}");
-    }
-    assert!(!stdout.contains("??"), "{stdout}");
-}
-
-#[test]
-#[ignore = "needs `cargo vm build linux-uml-dwarf`"]
-fn trace_with_source_lines() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let info = directory.path().join("ls.info");
-    let options = ["--lines", "--lcov", info.to_str().expect("UTF-8")];
-    let Outcome { status, stdout, stderr } = trace_on("linux-uml-dwarf", &options, "ls", &["/"]);
-    assert_eq!(status, Some(0), "{stderr}");
-    assert!(stdout.contains("    iterate_dir fs/readdir.c:"), "{stdout}");
-    assert!(stdout.contains("    into "), "{stdout}");
-    let info = std::fs::read_to_string(&info).expect("written");
-    let file = info.split("end_of_record").find(|file| file.contains("/fs/readdir.c\n"));
-    let file = file.expect("a file that was gone through");
-    let source = file.lines().find_map(|line| line.strip_prefix("SF:")).expect("a path");
-    assert!(Path::new(source).is_file(), "{source}");
-    // What `ls` does, and what it does not.
-    assert!(!file.contains("FNDA:0,iterate_dir\n"), "{file}");
-    assert!(file.contains(",iterate_dir\n") && file.contains("FNDA:0,filldir\n"), "{file}");
-    let count =
-        |end: &str| file.lines().filter(|l| l.starts_with("DA:") && l.ends_with(end)).count();
-    assert!(count(",0") > 0 && count(",2") > 0, "{file}");
 }
 
 #[test]
@@ -301,7 +193,8 @@ fn trace_follows_forks_threads_and_execs() {
     let compiler = Command::new("cc").arg("-pthread").arg(&source).arg("-o").arg(&program).status();
     assert!(compiler.expect("a C compiler").success());
     let program = program.to_str().expect("UTF-8");
-    let Outcome { status, stdout, stderr } = trace(&["--carry", "/bin/true"], program, &[]);
+    let Outcome { status, stdout, stderr } =
+        trace(&["linux-uml", "--carry", "/bin/true"], program, &[]);
     assert_eq!((status, stderr.as_str()), (Some(7), ""), "{stdout}");
     let threads: Vec<_> = stdout.lines().filter(|line| line.starts_with("process ")).collect();
     let names = [" a worker: ", " program: ", " program: ", " true: "];
@@ -317,22 +210,23 @@ fn trace_follows_forks_threads_and_execs() {
 
 #[test]
 fn trace_passes_the_status_on_and_tells_of_full_buffers() {
-    let Outcome { status, stdout, .. } = trace(&["--words", "1024"], "sh", &["-c", "kill -9 $$"]);
+    let Outcome { status, stdout, .. } =
+        trace(&["linux-uml", "--words", "1024"], "sh", &["-c", "kill -9 $$"]);
     assert_eq!(status, Some(128 + 9), "{stdout}");
     assert!(stdout.contains(", truncated\n") && stdout.contains("--words N"), "{stdout}");
 }
 
 #[test]
 fn what_cannot_be_traced() {
-    let none = trace(&[], "/none/program", &[]);
+    let none = trace(&["linux-uml"], "/none/program", &[]);
     assert_eq!(none.status, Some(2), "{}", none.stderr);
-    let none = trace(&[], "kcov-vm-no-such-program", &[]);
+    let none = trace(&["linux-uml"], "kcov-vm-no-such-program", &[]);
     assert_eq!(none.status, Some(2), "{}", none.stderr);
     assert!(none.stderr.contains("no such program in PATH"), "{}", none.stderr);
-    let without = vm(&["trace", "linux-uml-nokcov"], Path::new("ls"), &[]);
+    let without = trace(&["linux-uml-nokcov"], "ls", &[]);
     assert_eq!(without.status, Some(69), "{}", without.stderr);
     assert!(without.stderr.contains("this kernel has no kcov"), "{}", without.stderr);
-    let lines = trace(&["--lcov", "/dev/null", "--quiet"], "ls", &[]);
+    let lines = trace(&["linux-uml", "--lcov", "/dev/null", "--quiet"], "ls", &[]);
     assert_eq!(lines.status, Some(69), "{}", lines.stderr);
     assert!(lines.stderr.contains("linux-uml-dwarf"), "{}", lines.stderr);
 }

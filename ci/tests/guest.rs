@@ -4,53 +4,44 @@
 //! Needs the feature `guest-tests` and builds the kernel of `linux-uml` if it
 //! is not in the cache.
 
-use kcov_vm::programs::{FIXTURE, TRIPLE, build};
+mod common {
+    pub mod fixture;
+    pub mod outcome;
+}
+
+use common::fixture::{assert_no_verdict, fixture};
+use common::outcome::{Outcome, outcome};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::OnceLock;
-
-fn fixture() -> &'static Path {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| build(FIXTURE, TRIPLE).expect("the fixture builds"))
-}
+use std::path::Path;
+use std::process::Command;
 
 fn vm() -> Command {
     Command::new(env!("CARGO_BIN_EXE_kcov-vm"))
 }
 
-fn output(command: &mut Command) -> (Option<i32>, String, String) {
-    let Output { status, stdout, stderr } = command.output().expect("kcov-vm starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    (status.code(), text(stdout), text(stderr))
-}
-
 /// Runs the fixture through `exec`.
-fn exec(options: &[&str], actions: &[&str]) -> (Option<i32>, String, String) {
-    output(vm().args(["exec", "linux-uml"]).args(options).arg("--").arg(fixture()).args(actions))
+fn exec(options: &[&str], actions: &[&str]) -> Outcome {
+    outcome(vm().args(["exec", "linux-uml"]).args(options).arg("--").arg(fixture()).args(actions))
 }
 
-/// Runs the fixture as a KTAP program through `test`.
+/// Runs the fixture as a KTAP program through `test`: the status, and the report.
 fn ktap(options: &[&str], actions: &[&str]) -> (Option<i32>, String) {
     let mut command = vm();
     command.args(["test", "linux-uml", "--program"]).arg(fixture()).args(options);
-    let (status, stdout, _) = output(command.arg("--").args(actions));
+    let Outcome { status, stdout, .. } = outcome(command.arg("--").args(actions));
     (status, stdout)
 }
 
 #[track_caller]
 fn no_verdict(actions: &[&str], options: &[&str], words: &[&str]) {
-    let (status, _, stderr) = exec(options, actions);
-    assert_eq!(status, Some(69), "{stderr}");
-    for word in words {
-        assert!(stderr.contains(word), "`{word}` is not in: {stderr}");
-    }
+    assert_no_verdict(&exec(options, actions), words);
 }
 
 #[test]
 fn exec_keeps_streams_apart_and_the_status() {
-    let (status, stdout, stderr) = exec(&[], &["out", "to out", "err", "to err", "status", "7"]);
+    let Outcome { status, stdout, stderr } =
+        exec(&[], &["out", "to out", "err", "to err", "status", "7"]);
     assert_eq!(status, Some(7));
     assert_eq!(stdout, "to out\n");
     assert!(stderr.contains("to err\n") && !stderr.contains("to out"), "{stderr}");
@@ -58,13 +49,12 @@ fn exec_keeps_streams_apart_and_the_status() {
 
 #[test]
 fn exec_tells_of_a_deadly_signal() {
-    let (status, _, _) = exec(&[], &["signal", "15"]);
-    assert_eq!(status, Some(128 + 15));
+    assert_eq!(exec(&[], &["signal", "15"]).status, Some(128 + 15));
 }
 
 #[test]
 fn orphans_do_not_hold_the_guest() {
-    let (status, stdout, _) = exec(&[], &["orphan", "out", "left one", "status", "0"]);
+    let Outcome { status, stdout, .. } = exec(&[], &["orphan", "out", "left one", "status", "0"]);
     assert_eq!((status, stdout.as_str()), (Some(0), "left one\n"));
 }
 
@@ -137,7 +127,8 @@ fn bailing_out_is_no_verdict() {
 #[test]
 fn forged_frames_are_output_like_any_other() {
     let forged = "@kcov-vm 00 exit status=0";
-    let (status, stdout, _) = exec(&[], &["out", forged, "out", "@kcov-vm 00 end ", "status", "5"]);
+    let Outcome { status, stdout, .. } =
+        exec(&[], &["out", forged, "out", "@kcov-vm 00 end ", "status", "5"]);
     assert_eq!(status, Some(5));
     assert_eq!(stdout, format!("{forged}\n@kcov-vm 00 end \n"));
 }
@@ -255,9 +246,6 @@ fn an_image_that_does_not_boot() {
 fn qemu_missing() {
     let mut command = vm();
     command.args(["exec", "linux-7", "--kernel"]).arg(fixture()).arg("--").arg(fixture());
-    let (status, _, stderr) = output(command.env("PATH", ""));
-    assert_eq!(status, Some(69), "{stderr}");
-    assert!(stderr.contains("image: qemu-system-x86_64 missing"), "{stderr}");
-    assert!(stderr.contains("apt-get install"), "{stderr}");
-    assert!(stderr.contains("qemu-system-x86"), "{stderr}");
+    let words = ["image: qemu-system-x86_64 missing", "apt-get install", "qemu-system-x86"];
+    assert_no_verdict(&outcome(command.env("PATH", "")), &words);
 }

@@ -4,73 +4,20 @@
 //!
 //! Needs the feature `guest-tests`, as tests/guest.rs does.
 
-use kcov_vm::programs::{FIXTURE, TRIPLE, build};
+mod common {
+    pub mod fixture;
+    pub mod fuzzer;
+    pub mod outcome;
+}
+
+use common::fixture::{assert_no_verdict, fixture};
+use common::fuzzer::{cargo_test, test_program};
+use common::outcome::Outcome;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::path::Path;
 
-const VM: &str = env!("CARGO_BIN_EXE_kcov-vm");
-const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
-
-struct Outcome {
-    status: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-fn outcome(command: &mut Command) -> Outcome {
-    let Output { status, stdout, stderr } = command.output().expect("it starts");
-    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    // What is built the first time is told of.
-    let matters = |line: &&str| !line.starts_with("build ");
-    let stderr = text(stderr).split_inclusive('\n').filter(matters).collect();
-    Outcome { status: status.code(), stdout: text(stdout), stderr }
-}
-
-fn crate_directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/fuzzer")
-}
-
-/// `cargo test` in the example crate, with nothing set but the runner.
-fn cargo_test(options: &str, words: &[&str]) -> Outcome {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.arg("test").args(words).current_dir(crate_directory());
-    cargo.env(RUNNER, format!("{VM} runner linux-uml {options}"));
-    cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzzer"));
-    outcome(&mut cargo)
-}
-
-/// The example crate's test program, built once.
-fn test_program() -> &'static Path {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| {
-        let built = cargo_test("", &["--no-run", "--test", "coverage"]);
-        assert_eq!(built.status, Some(0), "{}", built.stderr);
-        let (_, rest) = built.stderr.rsplit_once('(').expect("cargo names the program");
-        rest.trim_end().trim_end_matches(')').into()
-    })
-}
-
-/// The runner itself, as cargo and nextest start it.
-fn runner(options: &[&str], program: &Path, words: &[&str]) -> Outcome {
-    let mut command = Command::new(VM);
-    command.args(["runner", "linux-uml"]).args(options).arg(program).args(words);
-    command.current_dir(crate_directory()).env("CARGO_MANIFEST_DIR", crate_directory());
-    outcome(&mut command)
-}
-
-fn fixture() -> &'static Path {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| build(FIXTURE, TRIPLE).expect("the fixture builds"))
-}
-
-#[track_caller]
-fn no_verdict(outcome: &Outcome, words: &[&str]) {
-    assert_eq!(outcome.status, Some(69), "{}", outcome.stderr);
-    for word in words {
-        assert!(outcome.stderr.contains(word), "`{word}` is not in: {}", outcome.stderr);
-    }
+fn runner(options: &[&str], program: &Path, arguments: &[&str]) -> Outcome {
+    common::fuzzer::runner(&[&["linux-uml"], options].concat(), program, arguments)
 }
 
 #[test]
@@ -152,28 +99,11 @@ fn what_is_carried_is_found() {
 #[test]
 fn failures_of_the_machinery_are_no_verdict() {
     let panic = runner(&[], fixture(), &["lkdtm", "PANIC"]);
-    no_verdict(&panic, &["the kernel panicked"]);
+    assert_no_verdict(&panic, &["the kernel panicked"]);
     let hang = runner(&["--time-limit", "2"], fixture(), &["hang"]);
-    no_verdict(&hang, &["the program hung: not done within 2 s"]);
+    assert_no_verdict(&hang, &["the program hung: not done within 2 s"]);
     let other = runner(&["--declare-release", "6.1."], fixture(), &["status", "0"]);
-    no_verdict(&other, &["boot: the kernel is not what was declared"]);
-}
-
-/// A machine in QEMU instead of User-Mode Linux.
-#[test]
-#[ignore = "needs `cargo vm build linux-7`, as ./ci/check kernels does"]
-fn on_a_machine_a_crates_tests_pass_and_fail() {
-    let run = |options: &[&str]| {
-        let mut command = Command::new(VM);
-        command.args(["runner", "linux-7"]).args(options).arg(test_program());
-        outcome(command.current_dir(crate_directory()).env("CARGO_MANIFEST_DIR", crate_directory()))
-    };
-    let passed = run(&[]);
-    assert_eq!(passed.status, Some(0), "{}{}", passed.stdout, passed.stderr);
-    assert!(passed.stdout.contains("3 passed"), "{}", passed.stdout);
-    let failed = run(&["--env", "FUZZER_FAILS=1"]);
-    assert_eq!(failed.status, Some(101), "{}{}", failed.stdout, failed.stderr);
-    assert!(failed.stdout.contains("2 passed; 1 failed"), "{}", failed.stdout);
+    assert_no_verdict(&other, &["boot: the kernel is not what was declared"]);
 }
 
 #[test]

@@ -1,0 +1,37 @@
+//! The examples of the crate `kcov`, in guests.
+
+use super::outcome::{Outcome, outcome};
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The workspace's programs, built as this test was.
+pub fn built() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet"]);
+        let built = cargo.args(["-p", "kcov", "--examples", "-p", "kcov-trace", "--bins"]).status();
+        assert!(built.expect("cargo starts").success());
+        let own = std::env::current_exe().expect("this program");
+        own.ancestors().nth(2).expect("the profile's directory").to_path_buf()
+    })
+}
+
+/// An example through `exec`: the target and its options are `words`.
+pub fn example(words: &[&str], name: &str, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
+    command.arg("exec").args(words).arg("--").arg(built().join("examples").join(name));
+    outcome(command.args(arguments))
+}
+
+/// Each line is the address of an instruction in the kernel.
+#[track_caller]
+pub fn assert_addresses(lines: &[impl AsRef<str> + Debug]) {
+    assert!(lines.len() > 10, "{lines:?}");
+    for line in lines.iter().map(AsRef::as_ref) {
+        let digits = line.strip_prefix("0x").expect("a prefix");
+        assert!(u64::from_str_radix(digits, 16).is_ok_and(|pc| pc > 0x6000_0000), "{line}");
+    }
+}

@@ -1,0 +1,20 @@
+//! A program that does what its words say, and the failures that it provokes.
+
+use super::outcome::Outcome;
+use kcov_vm::programs::{FIXTURE, TRIPLE, build};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+pub fn fixture() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| build(FIXTURE, TRIPLE).expect("the fixture builds"))
+}
+
+/// Exit status 69, with these words on standard error.
+#[track_caller]
+pub fn assert_no_verdict(outcome: &Outcome, words: &[&str]) {
+    assert_eq!(outcome.status, Some(69), "{}", outcome.stderr);
+    for word in words {
+        assert!(outcome.stderr.contains(word), "`{word}` is not in: {}", outcome.stderr);
+    }
+}

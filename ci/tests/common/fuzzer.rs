@@ -1,0 +1,41 @@
+//! A crate that is no member of this workspace, whose tests cargo runs in a guest
+//! as docs/src/test-your-fuzzer.md tells people to have them run.
+
+use super::outcome::{Outcome, outcome};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+const VM: &str = env!("CARGO_BIN_EXE_kcov-vm");
+const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
+
+fn crate_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/fuzzer")
+}
+
+/// `cargo test` in the crate, with nothing set but the runner.
+pub fn cargo_test(options: &str, words: &[&str]) -> Outcome {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.arg("test").args(words).current_dir(crate_directory());
+    cargo.env(RUNNER, format!("{VM} runner linux-uml {options}"));
+    cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzzer"));
+    outcome(&mut cargo)
+}
+
+/// The crate's test program, built once.
+pub fn test_program() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let built = cargo_test("", &["--no-run", "--test", "coverage"]);
+        assert_eq!(built.status, Some(0), "{}", built.stderr);
+        let (_, rest) = built.stderr.rsplit_once('(').expect("cargo names the program");
+        rest.trim_end().trim_end_matches(')').into()
+    })
+}
+
+/// The runner itself, as cargo and nextest start it: the target and its options are `words`.
+pub fn runner(words: &[&str], program: &Path, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new(VM);
+    command.arg("runner").args(words).arg(program).args(arguments);
+    outcome(command.current_dir(crate_directory()).env("CARGO_MANIFEST_DIR", crate_directory()))
+}

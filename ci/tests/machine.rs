@@ -1,0 +1,35 @@
+//! A machine's kernel in QEMU instead of User-Mode Linux.
+//!
+//! Needs the feature `machine-tests`, and builds the kernel of `linux-7` if it is
+//! not in the cache.
+
+mod common {
+    pub mod fuzzer;
+    pub mod outcome;
+    pub mod trace;
+}
+
+use common::fuzzer::{runner, test_program};
+use common::outcome::Outcome;
+use common::trace::trace;
+
+#[test]
+fn a_crates_tests_pass_and_fail() {
+    let passed = runner(&["linux-7"], test_program(), &[]);
+    assert_eq!(passed.status, Some(0), "{}{}", passed.stdout, passed.stderr);
+    assert!(passed.stdout.contains("3 passed"), "{}", passed.stdout);
+    let failed = runner(&["linux-7", "--env", "FUZZER_FAILS=1"], test_program(), &[]);
+    assert_eq!(failed.status, Some(101), "{}{}", failed.stdout, failed.stderr);
+    assert!(failed.stdout.contains("2 passed; 1 failed"), "{}", failed.stdout);
+}
+
+/// At another address on each boot, with calls of another length than User-Mode Linux has.
+#[test]
+fn trace_knows_names() {
+    let Outcome { status, stdout, stderr } = trace(&["linux-7"], "ls", &["/"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    for function in ["iterate_dir", "__x64_sys_execve", "__handle_mm_fault"] {
+        assert!(stdout.contains(&format!("  {function}\n")), "`{function}` is not in: {stdout}");
+    }
+    assert!(!stdout.contains("??"), "{stdout}");
+}
