@@ -1,6 +1,6 @@
 //! Compares `kcov_sys::linux` with the machine's own `<linux/kcov.h>`, by letting a C compiler
-//! judge one static assertion for each definition, for 64-bit and for 32-bit `long`, with the
-//! generic encoding and with that of MIPS and PowerPC.
+//! judge one static assertion for each definition, with the generic encoding and with that of MIPS
+//! and PowerPC; on x86, whose compilers have both, for 64-bit and for 32-bit `long`.
 #![cfg(target_os = "linux")]
 
 mod c;
@@ -8,15 +8,21 @@ mod c;
 use kcov_sys::ioc::Encoding;
 use kcov_sys::linux::*;
 
+const X86: bool = cfg!(any(target_arch = "x86", target_arch = "x86_64"));
+
+/// The sizes of `long` that the compiler knows.
+const LONG_BYTES: &[usize] = if X86 { &[8, 4] } else { &[size_of::<usize>()] };
+
 /// What the C compiler says of the assertions: `Err` carries its messages.
 fn compile(long_bytes: usize, before: &str, assertions: &[(String, u64)]) -> Result<(), String> {
     // <linux/kcov.h> uses _IO without including its header.
     let mut text = format!("{before}\n#include <linux/ioctl.h>\n#include <linux/kcov.h>\n");
     text.extend(assertions.iter().map(|(expression, value)| c::assertion(expression, *value)));
-    let machine = format!("-m{}", long_bytes * 8);
     // Where Debian keeps <asm/types.h>; -m32 would look in another directory.
     let include = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
-    c::compile(&[&machine, &include], &text)
+    let machine = format!("-m{}", long_bytes * 8);
+    let flags: &[&str] = if X86 { &[&include, &machine] } else { &[] };
+    c::compile(flags, &text)
 }
 
 /// Everything of the header that has a value, with the value that this crate gives it.
@@ -65,23 +71,18 @@ const MIPS_POWERPC: &str = "#define _IOC_SIZEBITS 13\n#define _IOC_DIRBITS 3\n\
     #define _IOC_NONE 1U\n#define _IOC_READ 2U\n#define _IOC_WRITE 4U";
 
 #[test]
-fn generic_encoding_64() {
-    compile(8, "", &definitions(Encoding::LINUX_GENERIC, 8)).unwrap();
+fn generic_encoding() {
+    for &long_bytes in LONG_BYTES {
+        compile(long_bytes, "", &definitions(Encoding::LINUX_GENERIC, long_bytes)).unwrap();
+    }
 }
 
 #[test]
-fn generic_encoding_32() {
-    compile(4, "", &definitions(Encoding::LINUX_GENERIC, 4)).unwrap();
-}
-
-#[test]
-fn mips_powerpc_encoding_64() {
-    compile(8, MIPS_POWERPC, &definitions(Encoding::LINUX_MIPS_POWERPC, 8)).unwrap();
-}
-
-#[test]
-fn mips_powerpc_encoding_32() {
-    compile(4, MIPS_POWERPC, &definitions(Encoding::LINUX_MIPS_POWERPC, 4)).unwrap();
+fn mips_powerpc_encoding() {
+    for &long_bytes in LONG_BYTES {
+        let definitions = definitions(Encoding::LINUX_MIPS_POWERPC, long_bytes);
+        compile(long_bytes, MIPS_POWERPC, &definitions).unwrap();
+    }
 }
 
 #[test]
@@ -100,8 +101,9 @@ fn native_constants() {
 
 #[test]
 fn every_wrong_value_is_noticed() {
-    for (expression, value) in definitions(Encoding::LINUX_GENERIC, 8) {
-        let error = compile(8, "", &[(expression.clone(), value ^ 1)]).unwrap_err();
+    let long_bytes = size_of::<usize>();
+    for (expression, value) in definitions(Encoding::LINUX_GENERIC, long_bytes) {
+        let error = compile(long_bytes, "", &[(expression.clone(), value ^ 1)]).unwrap_err();
         assert!(error.contains("static assertion failed"), "{expression}: {error}");
     }
 }
