@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::cli::{
     AccelChoice, BuildOptions, Cli, Command, General, GuestOptions, TestOptions, VmOptions,
 };
-use crate::error::{Error, Result, STATUS_PASSED, Unavailable};
+use crate::error::{Error, Result, STATUS_PASSED};
 use crate::guest::Accel;
 use crate::kernel::{Compiler, Kernel};
 use crate::netbsd::Libraries;
@@ -13,7 +13,8 @@ use crate::session::{Choices, Session};
 use crate::source::{Package, Source};
 use crate::system::System;
 use crate::target::{Target, Targets};
-use crate::{drift, error, exec, mutants, tester};
+use crate::{drift, exec, mutants, tester};
+use std::fmt::Display;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -45,27 +46,19 @@ pub fn run(cli: Cli) -> Result<u8> {
         }
         Command::Mutants(options) => {
             let session = session(&general, &options.build, None)?;
-            let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
+            let target = session.targets.named(&options.name)?;
             mutants::run(&session, target, &options)
         }
         Command::Exec(options) => {
-            let session =
-                session(&general, &options.place.vm.build, Some(&options.place.vm.guest))?;
-            let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
-            refuse_unused(&options.place.vm, &[target])?;
+            let session = session_on(&general, &options.place.vm, &options.name)?;
             exec::exec(&session, *options, general.verbose)
         }
         Command::Trace(options) => {
-            let session = session(&general, &options.vm.build, Some(&options.vm.guest))?;
-            let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
-            refuse_unused(&options.vm, &[target])?;
+            let session = session_on(&general, &options.vm, &options.name)?;
             exec::trace(&session, *options, general.verbose)
         }
         Command::Runner(options) => {
-            let mut session =
-                session(&general, &options.place.vm.build, Some(&options.place.vm.guest))?;
-            let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
-            refuse_unused(&options.place.vm, &[target])?;
+            let mut session = session_on(&general, &options.place.vm, &options.name)?;
             session.choices.settled = !options.place.vm.build.refresh;
             exec::runner(&session, *options, general.verbose)
         }
@@ -156,6 +149,13 @@ fn session(
     Ok(Session { cache, targets, choices, programs })
 }
 
+/// A session for a program in a guest of this target.
+fn session_on(general: &General, vm: &VmOptions, name: &str) -> Result<Session> {
+    let session = session(general, &vm.build, Some(&vm.guest))?;
+    refuse_unused(vm, &[session.targets.named(name)?])?;
+    Ok(session)
+}
+
 /// What an option says, or else the environment. That is no option's default:
 /// an option has to be of use, a variable may lie there.
 fn or_variable(given: Option<&Path>, name: &str) -> Option<PathBuf> {
@@ -218,23 +218,27 @@ fn build_all(session: &Session, chosen: &[&Target]) -> Result<u8> {
             Ok(kernel) => {
                 print(&format!("{}: {} ({})\n", target.name, kernel.file.display(), kernel.origin));
             }
-            Err(Error::Unavailable(failure)) => {
-                complain(target, &failure);
-                status = error::STATUS_UNAVAILABLE;
-            }
-            Err(Error::NotGiven(what)) => {
-                eprintln!("kcov-vm: {}: not run: {what}", target.name);
-                status = error::STATUS_UNAVAILABLE;
-            }
-            Err(error) => return Err(error),
+            Err(error) => status = no_verdict(target, error)?,
         }
     }
     Ok(status)
 }
 
-/// Says on standard error why a target has no verdict.
-pub(crate) fn complain(target: &Target, failure: &Unavailable) {
-    eprintln!("kcov-vm: {}: {failure}", target.name);
+/// Says why a target has no verdict, and gives the exit status for that. What is wrong with the
+/// command line is not about one target.
+pub(crate) fn no_verdict(target: &Target, error: Error) -> Result<u8> {
+    match error {
+        Error::Usage(_) => Err(error),
+        Error::Unavailable(_) | Error::NotGiven(_) => {
+            complain(target, &error);
+            Ok(error.status())
+        }
+    }
+}
+
+/// Says on standard error what is wrong with a target.
+pub(crate) fn complain(target: &Target, why: &dyn Display) {
+    eprintln!("kcov-vm: {}: {why}", target.name);
 }
 
 /// Prints, whether or not anybody reads it.

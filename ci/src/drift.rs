@@ -1,7 +1,7 @@
 //! `drift`: has the suite compare its registry with the sources that the
 //! targets are built from.
 
-use crate::commands::complain;
+use crate::commands::{complain, no_verdict};
 use crate::error::{Error, Phase, Result, STATUS_PASSED, STATUS_UNAVAILABLE, Unavailable};
 use crate::run::{command, not_started};
 use crate::session::Session;
@@ -69,19 +69,14 @@ pub fn run(session: &Session, targets: &[&Target], given: &Given, named: bool) -
         let arguments = match sources(session, target, given) {
             Ok(arguments) if seen.contains(&arguments) => continue,
             Ok(arguments) => arguments,
-            Err(Error::Unavailable(failure)) => {
-                complain(target, &failure);
-                worst = STATUS_UNAVAILABLE;
-                continue;
-            }
-            Err(Error::NotGiven(what)) => {
-                eprintln!("kcov-vm: {}: not run: {what}", target.name);
-                if named {
-                    worst = STATUS_UNAVAILABLE;
+            Err(error) => {
+                let counts = named || !matches!(error, Error::NotGiven(_));
+                let status = no_verdict(target, error)?;
+                if counts {
+                    worst = status;
                 }
                 continue;
             }
-            Err(error) => return Err(error),
         };
         let mut drift = command(&suite);
         drift.arg("drift").args(&arguments).stdout(Stdio::inherit());

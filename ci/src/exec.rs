@@ -2,8 +2,8 @@
 
 use crate::carry::Scratch;
 use crate::cli::{CarryOptions, ExecOptions, PlaceOptions, RunnerOptions};
-use crate::commands::complain;
-use crate::error::{Error, Phase, Result, STATUS_UNAVAILABLE};
+use crate::commands::no_verdict;
+use crate::error::{Error, Phase, Result};
 use crate::guest::{Listener, Stream};
 use crate::session::{Session, Task};
 use crate::system::System;
@@ -27,7 +27,7 @@ const SCRATCH: &str = "/scratch";
 pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8> {
     let ExecOptions { name, mut program, place } = options;
     let PlaceOptions { carry, scratch, .. } = place;
-    let target = session.targets.select(&[name])?[0];
+    let target = session.targets.named(&name)?;
     let arguments = program.split_off(1);
     let run = || {
         session.given(target)?;
@@ -50,7 +50,7 @@ pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8
 pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Result<u8> {
     let RunnerOptions { name, mut program, no_tree, place } = options;
     let PlaceOptions { carry, scratch, .. } = place;
-    let target = session.targets.select(&[name])?[0];
+    let target = session.targets.named(&name)?;
     if target.kind.system() != System::Linux {
         return Err(Error::usage(format!("{}: `runner` runs Linux programs only", target.name)));
     }
@@ -143,15 +143,7 @@ fn status(target: &Target, result: Result<Exit>) -> Result<u8> {
         // A status has eight bits, and a signal's number is below 65.
         Ok(Exit::Status(number)) => Ok(number as u8),
         Ok(Exit::Signal(number)) => Ok(128_u8.wrapping_add(number as u8)),
-        Err(Error::Unavailable(failure)) => {
-            complain(target, &failure);
-            Ok(STATUS_UNAVAILABLE)
-        }
-        Err(Error::NotGiven(what)) => {
-            eprintln!("kcov-vm: {}: not run: {what}", target.name);
-            Ok(STATUS_UNAVAILABLE)
-        }
-        Err(error) => Err(error),
+        Err(error) => no_verdict(target, error),
     }
 }
 

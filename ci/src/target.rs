@@ -269,15 +269,20 @@ impl Targets {
         }
         let mut chosen: Vec<&Target> = Vec::new();
         for name in names {
-            let target = self.all.iter().find(|t| t.name == *name).ok_or_else(|| {
-                let known: Vec<_> = self.all.iter().map(|t| t.name.as_str()).collect();
-                Error::usage(format!("no target `{name}`; there are: {}", known.join(", ")))
-            })?;
+            let target = self.named(name)?;
             if !chosen.iter().any(|other| other.name == target.name) {
                 chosen.push(target);
             }
         }
         Ok(chosen)
+    }
+
+    /// The target of that name.
+    pub fn named(&self, name: &str) -> Result<&Target> {
+        self.all.iter().find(|target| target.name == name).ok_or_else(|| {
+            let known: Vec<_> = self.all.iter().map(|target| target.name.as_str()).collect();
+            Error::usage(format!("no target `{name}`; there are: {}", known.join(", ")))
+        })
     }
 }
 

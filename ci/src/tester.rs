@@ -79,7 +79,7 @@ pub fn test(
         beside_bars(|| match &report.verdict {
             _ if text_now => print(&report.text(verbose, brief)),
             Verdict::None(failure) => complain(target, failure),
-            Verdict::NotRun(what) => eprintln!("kcov-vm: {}: not run: {what}", target.name),
+            Verdict::NotRun(what) => complain(target, &format_args!("not run: {what}")),
             Verdict::Checks(_) => {}
         });
     };

@@ -18,7 +18,7 @@ const RAW: &str = "trace";
 
 /// Runs and reports. The status is the program's.
 pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<u8> {
-    let target = session.targets.select(std::slice::from_ref(&options.name))?[0];
+    let target = session.targets.named(&options.name)?;
     if target.kind.system() != System::Linux {
         return Err(Error::usage(format!("{}: `trace` is for Linux targets", target.name)));
     }
