@@ -171,7 +171,7 @@ fn list(general: &General) -> Result<u8> {
     for target in &targets.all {
         let known = Package::last_known(&target.package, &target.suite, &cache);
         let source = match &known {
-            Some(package) => format!("{} {}", package.name, package.version),
+            Some(package) => package.to_string(),
             None if target.package.is_empty() => "-".into(),
             None => format!("{} ({})", target.package, target.suite),
         };

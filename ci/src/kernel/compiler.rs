@@ -86,7 +86,7 @@ impl Compiler {
     pub fn identity(&self) -> String {
         match self {
             Self::Program(_, version) => version.clone(),
-            Self::Package(package) => format!("package {} {}", package.name, package.version),
+            Self::Package(package) => package.identity(),
         }
     }
 
@@ -116,7 +116,7 @@ fn missing(target: &Target, why: &Error) -> Error {
 /// The package's compiler, downloaded with all that it needs if it is not in
 /// the cache.
 fn unpacked(package: &Package, cache: &Cache) -> Result<PathBuf> {
-    let name = format!("{}-{}", package.name, package.version.replace([':', '~'], "_"));
+    let name = package.directory();
     let root = cache.compilers().join(&name);
     let _lock = cache.lock(Phase::Build, &name)?;
     if !root.is_dir() {

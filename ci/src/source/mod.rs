@@ -2,10 +2,11 @@
 //! and the tree itself, which is only fetched when something has to be built.
 
 mod apt;
+mod package;
 mod patch;
 mod unpack;
 
-pub use apt::Package;
+pub use package::Package;
 pub use patch::patched;
 
 use crate::cache::Cache;
@@ -63,7 +64,7 @@ impl Source {
     /// Its name, for people.
     pub fn describe(&self) -> String {
         match self {
-            Self::Package(package) => format!("{} {}", package.name, package.version),
+            Self::Package(package) => package.to_string(),
             Self::Tarball(path, _) | Self::Tree(path, _) => path.display().to_string(),
         }
     }
@@ -71,7 +72,7 @@ impl Source {
     /// Its identity, for the key.
     pub fn identity(&self) -> String {
         match self {
-            Self::Package(package) => format!("package {} {}", package.name, package.version),
+            Self::Package(package) => package.identity(),
             Self::Tarball(_, digest) => format!("tarball {digest}"),
             Self::Tree(_, digest) => format!("tree {digest}"),
         }
@@ -82,10 +83,7 @@ impl Source {
         let (name, tarball) = match self {
             Self::Tree(path, _) => return Ok(path.clone()),
             Self::Tarball(path, digest) => (format!("tarball-{}", &digest[..12]), Some(path)),
-            // A version may hold bytes that `make` takes for its own.
-            Self::Package(Package { name, version, .. }) => {
-                (format!("{name}-{}", version.replace([':', '~'], "_")), None)
-            }
+            Self::Package(package) => (package.directory(), None),
         };
         let tree = cache.sources().join(&name);
         let _lock = cache.lock(Phase::Source, &name)?;

@@ -1,0 +1,137 @@
+//! A package, as it is known and as it is downloaded.
+
+use super::apt::{own, private, private_command, shared_command};
+use crate::cache::Cache;
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::progress::Step;
+use crate::run::read;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+/// A package that apt can download.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The suite, if it comes out of a private directory.
+    pub(super) suite: Option<String>,
+}
+
+/// For how long the newest version counts as the newest.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Package {
+    /// The newest package whose name is `pattern` or `pattern.*`.
+    pub fn newest(pattern: &str, suite: &str, cache: &Cache, refresh: bool) -> Result<Self> {
+        let memory = memory(pattern, suite, cache);
+        let known = Self::remembered(&memory);
+        if let (Some((package, age)), false) = (&known, refresh) {
+            if *age < DAY {
+                return Ok(package.clone());
+            }
+        }
+        let _lock = cache.lock(Phase::Source, &format!("apt-{suite}"))?;
+        let found =
+            private(pattern, suite, cache).or_else(|why| own(pattern).ok().flatten().ok_or(why));
+        match (found, known) {
+            (Ok(package), _) => {
+                let text = serde_json::to_string(&package).unwrap_or_default();
+                fs::write(&memory, text).or_unavailable(Phase::Source, memory.display())?;
+                Ok(package)
+            }
+            (Err(why), Some((package, _))) => {
+                eprintln!("using {package} as before: {why}");
+                Ok(package)
+            }
+            (Err(why), None) => Err(Error::unavailable(Phase::Source, why)),
+        }
+    }
+
+    /// What `newest` found when it was last asked, without asking anybody.
+    pub fn last_known(pattern: &str, suite: &str, cache: &Cache) -> Option<Self> {
+        Self::remembered(&memory(pattern, suite, cache)).map(|(package, _)| package)
+    }
+
+    fn remembered(memory: &Path) -> Option<(Self, Duration)> {
+        let time = fs::metadata(memory).ok()?.modified().ok()?;
+        let package = serde_json::from_str(&fs::read_to_string(memory).ok()?).ok()?;
+        Some((package, SystemTime::now().duration_since(time).unwrap_or_default()))
+    }
+
+    /// Its identity, for keys.
+    pub fn identity(&self) -> String {
+        format!("package {self}")
+    }
+
+    /// What it is called as a directory: a version may hold bytes that `make` takes for its own.
+    pub fn directory(&self) -> String {
+        format!("{}-{}", self.name, self.version.replace([':', '~'], "_"))
+    }
+
+    /// Downloads the package into a directory.
+    pub fn download(&self, cache: &Cache, directory: &Path) -> Result<PathBuf> {
+        let mut apt = self.apt_get(cache);
+        apt.arg("download").current_dir(directory);
+        self.fetch(&mut apt)?;
+        let file = packages_in(directory)?.pop();
+        file.ok_or_else(|| Error::unavailable(Phase::Source, "apt-get download left no package"))
+    }
+
+    /// Downloads the package, and all that it needs on a machine that has
+    /// nothing, into a directory.
+    pub fn download_with_needs(&self, cache: &Cache, directory: &Path) -> Result<Vec<PathBuf>> {
+        let (archives, status) = (directory.join("archives"), directory.join("status"));
+        let prepare = fs::create_dir_all(archives.join("partial"));
+        prepare.and_then(|()| fs::write(&status, "")).or_unavailable(Phase::Source, "apt-get")?;
+        let mut apt = self.apt_get(cache);
+        for (option, value) in
+            [("Dir::State::status", &status), ("Dir::Cache::archives", &archives)]
+        {
+            apt.arg("-o").arg(format!("{option}={}", value.display()));
+        }
+        apt.args(["--yes", "--download-only", "--no-install-recommends", "install"]);
+        self.fetch(&mut apt)?;
+        packages_in(&archives)
+    }
+
+    /// The command that knows the package.
+    fn apt_get(&self, cache: &Cache) -> Command {
+        match &self.suite {
+            Some(suite) => private_command("apt-get", &cache.apt(suite)),
+            None => shared_command("apt-get"),
+        }
+    }
+
+    /// Has a command of apt download what is named last.
+    fn fetch(&self, apt: &mut Command) -> Result<()> {
+        let step = Step::begin(format!("download {self}"), None);
+        read(apt.arg(format!("{}={}", self.name, self.version)))
+            .map_err(|why| Error::unavailable(Phase::Source, why))?;
+        step.done();
+        Ok(())
+    }
+}
+
+impl fmt::Display for Package {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.version)
+    }
+}
+
+/// Where the newest package is remembered.
+fn memory(pattern: &str, suite: &str, cache: &Cache) -> PathBuf {
+    cache.sources().join(format!("{pattern}@{suite}.json"))
+}
+
+/// The packages in a directory.
+fn packages_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    let files = fs::read_dir(directory).or_unavailable(Phase::Source, directory.display())?;
+    let paths = files.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.filter(|path| path.extension().is_some_and(|name| name == "deb")).collect())
+}
