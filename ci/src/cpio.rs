@@ -1,5 +1,6 @@
 //! Writing initramfs archives: cpio in its `newc` form, which the kernel reads.
 
+use crate::error::WRITING;
 use std::fmt::Write as _;
 
 /// An archive being written.
@@ -63,7 +64,7 @@ impl Archive {
         ];
         let mut header = String::from("070701");
         for field in fields {
-            write!(header, "{field:08x}").expect("writing to a string cannot fail");
+            write!(header, "{field:08x}").expect(WRITING);
         }
         self.bytes.extend_from_slice(header.as_bytes());
         self.bytes.extend_from_slice(path.as_bytes());

@@ -12,6 +12,9 @@ pub const STATUS_USAGE: u8 = 2;
 /// The exit status of a run without a verdict (`EX_UNAVAILABLE`).
 pub const STATUS_UNAVAILABLE: u8 = 69;
 
+/// Why a failure of `write!` is none of them.
+pub(crate) const WRITING: &str = "writing to a string cannot fail";
+
 /// The result of anything that can leave us without a verdict.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -77,6 +80,11 @@ impl fmt::Display for Phase {
             Self::Verdict => "verdict",
         })
     }
+}
+
+/// Text over several lines, such as toml's messages, in one.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl Error {

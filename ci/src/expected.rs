@@ -6,8 +6,7 @@
 //! counted apart; a listed check that passes is red, so that no entry outlives
 //! its reason.
 
-use crate::error::{Error, Phase, Result};
-use crate::target::one_line;
+use crate::error::{Error, Phase, Result, one_line};
 use crate::verdict::{Check, Outcome};
 use serde::Deserialize;
 use std::path::Path;

@@ -1,8 +1,7 @@
 //! What each kernel does, as text: one line per check, sorted, kept in the
 //! tree. A kernel that behaves otherwise than the last one shows as a diff.
 
-use crate::error::{OrUnavailable as _, Phase, Result};
-use crate::report::WRITING;
+use crate::error::{OrUnavailable as _, Phase, Result, WRITING};
 use crate::verdict::{Check, Outcome};
 use similar::TextDiff;
 use std::fmt::Write as _;

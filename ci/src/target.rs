@@ -2,7 +2,7 @@
 
 mod abi;
 
-use crate::error::{Error, Phase, Result};
+use crate::error::{Error, Phase, Result, one_line};
 use crate::programs::{TRIPLE, TRIPLE_32};
 use crate::system::System;
 use abi::Abi;
@@ -288,11 +288,6 @@ impl Targets {
 
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
-}
-
-/// toml's messages are drawn over several lines; ours are one.
-pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

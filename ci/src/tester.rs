@@ -5,7 +5,7 @@ use crate::commands::{complain, print};
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::expected::{self, Failure};
 use crate::guest::{Listener, Stream};
-use crate::matrix;
+use crate::parallel;
 use crate::programs::{validate_checks, workspace};
 use crate::progress::{Step, beside_bars};
 use crate::report::{Format, Run, TargetReport, Verdict};
@@ -90,7 +90,7 @@ pub fn test(
     }
     let chosen: Vec<&Target> = ready.iter().map(|&index| targets[index]).collect();
     let work = |target: &Target| on_target(&plan, target);
-    matrix::run(&chosen, guests, work, |index, report| {
+    parallel::run(&chosen, guests, work, |index, report| {
         say(&report, chosen[index]);
         reports[ready[index]] = Some(report);
     });

@@ -5,7 +5,6 @@ use crate::hash;
 use crate::kernel::Compiler;
 use crate::source::Source;
 use crate::target::{Kind, Target};
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -77,11 +76,7 @@ fn lines(
     kind: Kind,
 ) -> Vec<String> {
     let mut text = Vec::new();
-    let mut line = |name: &str, value: &str| {
-        let mut line = String::new();
-        writeln!(line, "{name} {value}").expect("writing to a string cannot fail");
-        text.push(line);
-    };
+    let mut line = |name: &str, value: &str| text.push(format!("{name} {value}\n"));
     line("recipe", &RECIPE.to_string());
     line("source", source);
     for config in configs {

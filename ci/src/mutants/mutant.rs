@@ -3,6 +3,7 @@
 use super::operators::{Edit, Here};
 use super::plain::plain;
 use super::subject::Subject;
+use crate::error::one_line;
 use std::collections::HashMap;
 use tree_sitter::{Node, Parser};
 
@@ -97,8 +98,4 @@ fn visit<'t>(node: Node<'t>, each: &mut impl FnMut(Node<'t>)) {
     for child in children {
         visit(child, each);
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

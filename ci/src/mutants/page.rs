@@ -2,7 +2,7 @@
 
 use super::record::{Entry, Outcome, Record};
 use super::subject::Subject;
-use crate::report::WRITING;
+use crate::error::WRITING;
 use std::fmt::Write as _;
 
 /// How many mutants went which way.

@@ -1,7 +1,6 @@
 //! What came of the mutants, as it is kept.
 
-use crate::error::{Error, Phase, Result};
-use crate::target::one_line;
+use crate::error::{Error, Phase, Result, one_line};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! What is altered, as data: `mutants/<name>.toml` beside the targets.
 
-use crate::error::{Error, Phase, Result};
-use crate::target::one_line;
+use crate::error::{Error, Phase, Result, one_line};
 use serde::Deserialize;
 use std::fs;
 use std::path::Path;

@@ -8,7 +8,6 @@ use super::sysroot::{self, UNWINDER};
 use crate::cache::Cache;
 use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::hash;
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -104,7 +103,7 @@ fn script(files: &[File]) -> String {
         "#!/bin/sh\n# Links a static program for NetBSD/amd64. Written by kcov-vm.\n\
          lib=${0%/*}\nexec ld -nostdlib -static --build-id=none \"-L$lib\"",
     );
-    let mut word = |word: &str| write!(text, " {word}").expect("writing to a string cannot fail");
+    let mut word = |word: &str| text.extend([" ", word]);
     let object = |name: &str| format!("\"$lib/{name}\"");
     let begin = ["crtbeginT.o", "crtbegin.o"].into_iter().find(|name| has(name));
     for name in ["crt0.o", "crti.o"].into_iter().chain(begin) {

@@ -1,6 +1,6 @@
 //! The guest's root: a small file system, made without being root.
 
-use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::error::{Error, OrUnavailable as _, Phase, Result, WRITING};
 use crate::image::{GuestFile, Image};
 use crate::run::{command, locate, read};
 use kcov_vm_guest::job;
@@ -83,7 +83,7 @@ fn mtree(files: &[GuestFile]) -> String {
     let mut text = String::from("/set uid=0 gid=0\n. type=dir mode=0755\n");
     let mut line = |path: &str, rest: String| {
         let path = path.trim_start_matches('/');
-        writeln!(text, "./{} {rest}", encode(path)).expect("writing to a string cannot fail");
+        writeln!(text, "./{} {rest}", encode(path)).expect(WRITING);
     };
     for (path, mode) in DIRECTORIES {
         line(path, format!("type=dir mode={mode:04o}"));
@@ -110,7 +110,7 @@ fn encode(path: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"/._-+,=@".contains(&byte) {
             text.push(char::from(byte));
         } else {
-            write!(text, "\\{byte:03o}").expect("writing to a string cannot fail");
+            write!(text, "\\{byte:03o}").expect(WRITING);
         }
     }
     text

@@ -1,7 +1,8 @@
 //! JUnit's XML, as what collects results reads it: one suite per target.
 
 use super::text::unexpected;
-use super::{Run, TargetReport, Verdict, WRITING};
+use super::{Run, TargetReport, Verdict};
+use crate::error::WRITING;
 use crate::verdict::{Check, Outcome};
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! KTAP: one test per target, with the checks as subtests.
 
 use super::text::unexpected;
-use super::{Run, TargetReport, Verdict, WRITING};
-use crate::error::STATUS_PASSED;
+use super::{Run, TargetReport, Verdict};
+use crate::error::{STATUS_PASSED, WRITING};
 use crate::verdict::{Check, Outcome};
 use std::fmt::Write as _;
 

@@ -159,5 +159,3 @@ impl Run {
         self.reports.iter().map(TargetReport::status).max().unwrap_or(STATUS_UNAVAILABLE)
     }
 }
-
-pub(crate) const WRITING: &str = "writing to a string cannot fail";

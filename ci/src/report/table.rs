@@ -1,7 +1,8 @@
 //! Checks by targets, and how many went which way on each.
 
 use super::text::word;
-use super::{Run, TargetReport, Verdict, WRITING};
+use super::{Run, TargetReport, Verdict};
+use crate::error::WRITING;
 use crate::verdict::{Counts, Outcome};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;

@@ -1,6 +1,7 @@
 //! The form for people.
 
-use super::{TargetReport, Verdict, WRITING};
+use super::{TargetReport, Verdict};
+use crate::error::WRITING;
 use crate::verdict::{Check, Counts, Outcome};
 use std::fmt::Write as _;
 
