@@ -19,6 +19,7 @@ pub mod expected;
 pub mod guest;
 mod hash;
 pub mod host;
+mod ids;
 pub mod image;
 pub mod kernel;
 mod mutants;

@@ -5,8 +5,9 @@ use crate::commands::{complain, print};
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::expected::{self, Failure};
 use crate::guest::{Listener, Stream};
+use crate::ids;
 use crate::parallel;
-use crate::programs::{validate_checks, workspace};
+use crate::programs::workspace;
 use crate::progress::{Step, beside_bars};
 use crate::report::{Format, Run, TargetReport, Verdict};
 use crate::session::{Ready, Session};
@@ -132,7 +133,7 @@ fn validate(
     for system in targets.iter().map(|target| target.kind.system()) {
         if known.iter().all(|(other, _)| *other != system) {
             let ids = session.programs.checks(system)?;
-            validate_checks(&options.checks, &ids, system)?;
+            ids::validate(&options.checks, &ids, system)?;
             known.push((system, ids));
         }
     }
