@@ -1,10 +1,13 @@
 //! `test`: runs a KTAP program on targets and judges what it says.
 
+mod guest;
+
+pub(crate) use guest::suite_arguments;
+
 use crate::cli::TestOptions;
 use crate::commands::{complain, print};
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::expected::{self, Failure};
-use crate::guest::{Listener, Stream};
 use crate::ids;
 use crate::parallel;
 use crate::programs::workspace;
@@ -14,13 +17,12 @@ use crate::session::{Ready, Session};
 use crate::snapshot;
 use crate::system::System;
 use crate::target::{Kind, Target};
-use crate::verdict::{Check, Reader};
-use kcov_vm_guest::protocol::Exit;
-use std::ffi::OsString;
+use crate::verdict::Check;
+use guest::Heard;
 use std::fs;
 use std::path::PathBuf;
 use std::thread::{self, available_parallelism};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Where the suite keeps its snapshots, in the workspace.
 const SNAPSHOTS: &str = "conformance/snapshots";
@@ -190,13 +192,13 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     report.times.push(("prepare", ready[0].took));
 
     let step = Step::begin(format!("run on {}", target.name), None);
-    let guest = |ready, ids| in_guest(plan, target, ready, ids, &step);
+    let hear = |ready, ids| guest::run(plan, target, ready, ids, &step);
     let heard: Vec<Result<Heard>> = thread::scope(|scope| {
         let others: Vec<_> = std::iter::zip(&ready, &shares)
             .skip(1)
-            .map(|(ready, ids)| scope.spawn(move || guest(ready, ids)))
+            .map(|(ready, ids)| scope.spawn(move || hear(ready, ids)))
             .collect();
-        let first = guest(&ready[0], &shares[0]);
+        let first = hear(&ready[0], &shares[0]);
         let others = others.into_iter().map(|other| other.join().expect("a guest's thread"));
         std::iter::once(first).chain(others).collect()
     });
@@ -229,59 +231,6 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     Ok(checks)
 }
 
-/// What a guest had to say.
-struct Heard {
-    checks: Vec<Check>,
-    release: Option<String>,
-    times: [(&'static str, Duration); 2],
-}
-
-/// Runs the program in one guest, with these checks if any are named.
-fn in_guest(
-    plan: &Plan<'_>,
-    target: &Target,
-    ready: &Ready<'_>,
-    ids: &[String],
-    step: &Step,
-) -> Result<Heard> {
-    let Plan { session, options, .. } = plan;
-    let task = match &options.program {
-        Some(file) => session.task(target, file, options.arguments.clone()),
-        None => {
-            let suite = session.programs.suite_for(&target.userland)?;
-            let mut arguments = suite_arguments(target, &options.suite);
-            if options.fail_fast {
-                arguments.push("--fail-fast".into());
-            }
-            arguments.extend(ids.iter().map(OsString::from));
-            session.task(target, &suite, arguments)
-        }
-    };
-    let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?;
-    let mut ear = Ear {
-        reader: Reader::default(),
-        errors: Vec::new(),
-        release: None,
-        step,
-        verbose: plan.verbose,
-    };
-    let finished = session.run(ready, task, &mut ear);
-    let Ear { reader, errors, release, .. } = ear;
-    // What the program said to nobody in particular may explain the rest.
-    let _ = fs::write(ready.logs.join("stderr.log"), &errors);
-    let finished = finished?;
-    let times = [("boot", finished.boot), ("program", finished.program)];
-    let wrong = |why: String| {
-        let text = String::from_utf8_lossy(&errors);
-        let mut last: Vec<_> =
-            text.lines().rev().take(5).map(|line| format!("its standard error: {line}")).collect();
-        last.reverse();
-        Unavailable::new(Phase::Verdict, why).detail(last).logs(&ready.logs)
-    };
-    let checks = reader.finish(finished.exit.unwrap_or(Exit::Status(0))).map_err(wrong)?;
-    Ok(Heard { checks, release, times })
-}
-
 /// Failures are known of the workspace's suite only.
 fn known_failures(plan: &Plan<'_>, target: &Target) -> Result<Vec<Failure>> {
     match plan.known.iter().find(|(system, _)| *system == target.kind.system()) {
@@ -292,50 +241,4 @@ fn known_failures(plan: &Plan<'_>, target: &Target) -> Result<Vec<Failure>> {
 
 fn snapshots() -> PathBuf {
     workspace().join(SNAPSHOTS)
-}
-
-/// How the suite is called for the target: with these words, or to run.
-pub(crate) fn suite_arguments(target: &Target, words: &[String]) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = match words {
-        [] => ["run", "--format", "ktap"].map(OsString::from).into(),
-        words => words.iter().map(OsString::from).collect(),
-    };
-    if !target.declares.is_empty() {
-        arguments.push("--declare".into());
-        arguments.push(target.declares.join(",").into());
-    }
-    arguments
-}
-
-/// Hears results as they come.
-struct Ear<'a> {
-    reader: Reader,
-    errors: Vec<u8>,
-    release: Option<String>,
-    step: &'a Step,
-    verbose: bool,
-}
-
-impl Listener for Ear<'_> {
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        if stream == Stream::Err {
-            self.errors.extend_from_slice(bytes);
-            return;
-        }
-        self.reader.feed(bytes);
-        if let (checks, Some(plan)) = self.reader.progress() {
-            let last = checks.last().map_or("", |check| check.id.as_str());
-            self.step.note(&format!("{}/{plan} {last}", checks.len()));
-        }
-    }
-
-    fn booted(&mut self, release: &str) {
-        self.release = Some(release.to_string());
-    }
-
-    fn console(&mut self, line: &str) {
-        if self.verbose {
-            eprintln!("[kernel] {line}");
-        }
-    }
 }

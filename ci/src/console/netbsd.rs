@@ -29,6 +29,9 @@ pub const BEGINNINGS: &[(&str, TroubleKind)] = &[
     ("db>", TroubleKind::Debugger),
 ];
 
+/// Nothing begins as a complaint and is none.
+pub const ORDINARY: &[&str] = &[];
+
 #[cfg(test)]
 mod tests {
     use super::super::{TroubleKind, classify};

@@ -1,0 +1,112 @@
+//! One guest: what is run in it, and what it has to say.
+
+use super::Plan;
+use crate::error::{Error, Phase, Result, Unavailable};
+use crate::guest::{Listener, Stream};
+use crate::progress::Step;
+use crate::session::Ready;
+use crate::target::Target;
+use crate::verdict::{Check, Reader};
+use kcov_vm_guest::protocol::Exit;
+use std::ffi::OsString;
+use std::fs;
+use std::time::Duration;
+
+/// What a guest had to say.
+pub struct Heard {
+    pub checks: Vec<Check>,
+    pub release: Option<String>,
+    pub times: [(&'static str, Duration); 2],
+}
+
+/// Runs the program in one guest, with these checks if any are named.
+pub fn run(
+    plan: &Plan<'_>,
+    target: &Target,
+    ready: &Ready<'_>,
+    ids: &[String],
+    step: &Step,
+) -> Result<Heard> {
+    let Plan { session, options, .. } = plan;
+    let task = match &options.program {
+        Some(file) => session.task(target, file, options.arguments.clone()),
+        None => {
+            let suite = session.programs.suite_for(&target.userland)?;
+            let mut arguments = suite_arguments(target, &options.suite);
+            if options.fail_fast {
+                arguments.push("--fail-fast".into());
+            }
+            arguments.extend(ids.iter().map(OsString::from));
+            session.task(target, &suite, arguments)
+        }
+    };
+    let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?;
+    let mut ear = Ear {
+        reader: Reader::default(),
+        errors: Vec::new(),
+        release: None,
+        step,
+        verbose: plan.verbose,
+    };
+    let finished = session.run(ready, task, &mut ear);
+    let Ear { reader, errors, release, .. } = ear;
+    // What the program said to nobody in particular may explain the rest.
+    let _ = fs::write(ready.logs.join("stderr.log"), &errors);
+    let finished = finished?;
+    let times = [("boot", finished.boot), ("program", finished.program)];
+    let wrong = |why: String| {
+        let text = String::from_utf8_lossy(&errors);
+        let mut last: Vec<_> =
+            text.lines().rev().take(5).map(|line| format!("its standard error: {line}")).collect();
+        last.reverse();
+        Unavailable::new(Phase::Verdict, why).detail(last).logs(&ready.logs)
+    };
+    let checks = reader.finish(finished.exit.unwrap_or(Exit::Status(0))).map_err(wrong)?;
+    Ok(Heard { checks, release, times })
+}
+
+/// How the suite is called for the target: with these words, or to run.
+pub fn suite_arguments(target: &Target, words: &[String]) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = match words {
+        [] => ["run", "--format", "ktap"].map(OsString::from).into(),
+        words => words.iter().map(OsString::from).collect(),
+    };
+    if !target.declares.is_empty() {
+        arguments.push("--declare".into());
+        arguments.push(target.declares.join(",").into());
+    }
+    arguments
+}
+
+/// Hears results as they come.
+struct Ear<'a> {
+    reader: Reader,
+    errors: Vec<u8>,
+    release: Option<String>,
+    step: &'a Step,
+    verbose: bool,
+}
+
+impl Listener for Ear<'_> {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        if stream == Stream::Err {
+            self.errors.extend_from_slice(bytes);
+            return;
+        }
+        self.reader.feed(bytes);
+        if let (checks, Some(plan)) = self.reader.progress() {
+            let last = checks.last().map_or("", |check| check.id.as_str());
+            self.step.note(&format!("{}/{plan} {last}", checks.len()));
+        }
+    }
+
+    fn booted(&mut self, release: &str) {
+        self.release = Some(release.to_string());
+    }
+
+    fn console(&mut self, line: &str) {
+        if self.verbose {
+            eprintln!("[kernel] {line}");
+        }
+    }
+}
