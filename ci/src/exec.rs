@@ -133,9 +133,10 @@ fn finish(
     let mut through = Through { verbose, scratch };
     let finished = session.run(&ready, task, &mut through)?;
     through.scratch.map_or(Ok(()), Scratch::finish).map_err(unkept)?;
+    let exit = finished.ended()?;
     // Nothing went wrong that they could explain.
     let _ = fs::remove_dir_all(&ready.logs);
-    Ok(finished.exit.unwrap_or(Exit::Status(0)))
+    Ok(exit)
 }
 
 fn status(target: &Target, result: Result<Exit>) -> Result<u8> {

@@ -14,7 +14,7 @@ pub use machine::{Accel, Machine};
 
 pub(crate) use qemu::QEMU;
 
-use crate::error::{OrUnavailable as _, Phase, Result};
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::image::Image;
 use crate::system::System;
 use kcov_vm_guest::protocol::Exit;
@@ -103,6 +103,14 @@ pub struct Finished {
     pub boot: Duration,
     /// How long the program took.
     pub program: Duration,
+}
+
+impl Finished {
+    /// How the program ended, where there was one to run. Without it there is no verdict.
+    pub fn ended(&self) -> Result<Exit> {
+        let why = "the guest ended without having run the program";
+        self.exit.ok_or_else(|| Error::unavailable(Phase::Program, why))
+    }
 }
 
 /// Boots `machine` with an image, keeping logs in a directory.

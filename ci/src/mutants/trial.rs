@@ -5,7 +5,6 @@ use crate::error::{Error, Phase, Result};
 use crate::guest::{Listener, Stream};
 use crate::session::{Ready, Session, Task};
 use crate::verdict::{Check, Reader};
-use kcov_vm_guest::protocol::Exit;
 
 /// The name of what goes red before any check: a feature is there and not declared, or the other
 /// way around.
@@ -45,7 +44,7 @@ pub fn run(session: &Session, ready: &Ready<'_>, task: Task) -> Result<Outcome> 
         }
         Err(error) => return Err(error),
     };
-    match ear.0.finish(finished.exit.unwrap_or(Exit::Status(0))) {
+    match ear.0.finish(finished.ended()?) {
         Ok(_) => Ok(Outcome::Survived),
         Err(why) if why.contains("is not what the target declares") => {
             Ok(Outcome::Killed { by: DECLARATION.into() })

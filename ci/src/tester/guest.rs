@@ -7,7 +7,6 @@ use crate::progress::Step;
 use crate::session::Ready;
 use crate::target::Target;
 use crate::verdict::{Check, Reader};
-use kcov_vm_guest::protocol::Exit;
 use std::ffi::OsString;
 use std::fs;
 use std::time::Duration;
@@ -61,7 +60,7 @@ pub fn run(
         last.reverse();
         Unavailable::new(Phase::Verdict, why).detail(last).logs(&ready.logs)
     };
-    let checks = reader.finish(finished.exit.unwrap_or(Exit::Status(0))).map_err(wrong)?;
+    let checks = reader.finish(finished.ended()?).map_err(wrong)?;
     Ok(Heard { checks, release, times })
 }
 

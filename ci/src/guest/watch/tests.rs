@@ -1,4 +1,5 @@
 use super::*;
+use crate::error::STATUS_UNAVAILABLE;
 
 const LIMITS: Limits = Limits { boot: Duration::from_secs(5), program: Duration::from_secs(9) };
 
@@ -48,6 +49,14 @@ fn a_whole_run_counts_however_the_guest_ends() {
         assert_eq!(finished.exit, Some(Exit::Status(3)));
         assert_eq!(finished.release, "7.3.4-kcov-aa");
     }
+}
+
+#[test]
+fn a_program_that_was_not_run_has_not_ended() {
+    let finished = run(&[boot("7.3.4-kcov-aa"), Frame::End], &[], gone()).expect("whole");
+    assert_eq!(finished.exit, None);
+    let why = finished.ended().expect_err("no verdict");
+    assert_eq!(why.status(), STATUS_UNAVAILABLE);
 }
 
 #[test]
