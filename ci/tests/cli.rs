@@ -1,42 +1,25 @@
 //! Command lines that cannot be carried out: one line on standard error that
 //! says why, exit status 2, and nothing built or booted.
 
+mod common {
+    pub mod vm;
+}
+
+use common::vm::{Vm, assert_refused};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A cache of its own, so that nothing of the user's is touched.
-struct Vm(tempfile::TempDir);
-
 impl Vm {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a directory"))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
     fn run(&self, words: &[&str]) -> (Option<i32>, String, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
-        let output = command
-            .env("KCOV_VM_CACHE", self.path().join("cache"))
-            .args(words)
-            .output()
-            .expect("kcov-vm starts");
+        let output = self.command(words).output().expect("kcov-vm starts");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         (output.status.code(), text(output.stdout), text(output.stderr))
     }
 
     #[track_caller]
     fn refuses(&self, words: &[&str], expected: &[&str]) {
-        let (status, stdout, stderr) = self.run(words);
-        assert_eq!(status, Some(2), "{words:?}: {stderr}");
-        assert_eq!(stdout, "", "{words:?}");
-        assert_eq!(stderr.lines().count(), 1, "{words:?}: {stderr}");
-        for part in expected {
-            assert!(stderr.contains(part), "{words:?}: `{part}` is not in: {stderr}");
-        }
+        assert_refused(&mut self.command(words), 2, expected);
     }
 }
 
@@ -63,8 +46,7 @@ fn missing_sources_and_kernels() {
     vm.refuses(&["build", "--source", "/none/tree"], &["--source /none/tree", "No such file"]);
     let empty = vm.path().to_str().expect("UTF-8");
     vm.refuses(&["build", "--source", empty], &["not a kernel source tree"]);
-    let file = vm.path().join("linux.zip");
-    fs::write(&file, "").expect("a file");
+    let file = vm.write("linux.zip", "");
     let file = file.to_str().expect("UTF-8");
     vm.refuses(&["build", "--source", file], &["linux.zip", "not a tarball"]);
     vm.refuses(&["test", "--kernel", "/none/vmlinux"], &["--kernel /none/vmlinux"]);
@@ -74,7 +56,7 @@ fn missing_sources_and_kernels() {
 fn a_tree_that_was_built_in() {
     let vm = Vm::new();
     for name in ["Kbuild", ".config"] {
-        fs::write(vm.path().join(name), "").expect("a file");
+        vm.write(name, "");
     }
     let tree = vm.path().to_str().expect("UTF-8");
     vm.refuses(&["build", "--source", tree], &["make mrproper"]);
@@ -83,12 +65,7 @@ fn a_tree_that_was_built_in() {
 #[test]
 fn a_patch_that_does_not_apply() {
     let vm = Vm::new();
-    let write = |name: &str, text: &str| {
-        let path = vm.path().join(name);
-        fs::create_dir_all(path.parent().expect("a directory")).expect("directories");
-        fs::write(&path, text).expect("a file");
-        path.to_str().expect("UTF-8").to_owned()
-    };
+    let write = |name, text| vm.write(name, text).to_str().expect("UTF-8").to_owned();
     write("tree/Kbuild", "one\n");
     write("configs/c", "");
     let patch = write("patches/p", "--- a/Kbuild\n+++ b/Kbuild\n@@ -1 +1 @@\n-two\n+three\n");
@@ -109,8 +86,7 @@ fn a_patch_that_does_not_apply() {
 #[test]
 fn an_unusable_cache() {
     let vm = Vm::new();
-    let file = vm.path().join("file");
-    fs::write(&file, "").expect("a file");
+    let file = vm.write("file", "");
     let below = file.join("cache");
     let below = below.to_str().expect("UTF-8");
     vm.refuses(&["list", "--cache", below], &["cannot use", below, "--cache DIR"]);
@@ -121,8 +97,7 @@ fn programs_that_no_guest_can_run() {
     let vm = Vm::new();
     let exec = |program| vm.refuses(&["exec", "linux-uml", "--", program], &[program]);
     exec("/none/program");
-    let script = vm.path().join("script");
-    fs::write(&script, "#!/bin/sh\n").expect("a file");
+    let script = vm.write("script", "#!/bin/sh\n");
     let script = script.to_str().expect("UTF-8");
     vm.refuses(&["exec", "linux-uml", "--", script], &["is not an ELF program"]);
 }
@@ -156,8 +131,7 @@ fn options_that_contradict_each_other() {
 #[test]
 fn damaged_target_lists_name_target_and_key() {
     let vm = Vm::new();
-    let file = vm.path().join("targets.toml");
-    fs::write(&file, "[[target]]\nname = \"a\"\nkind = \"vax\"\n").expect("a file");
+    let file = vm.write("targets.toml", "[[target]]\nname = \"a\"\nkind = \"vax\"\n");
     let (status, _, stderr) = vm.run(&["list", "--targets", file.to_str().expect("UTF-8")]);
     assert_eq!(status, Some(69), "{stderr}");
     assert!(stderr.contains("target `a`") && stderr.contains("`kind`"), "{stderr}");
@@ -206,15 +180,13 @@ fn runner_has_no_verdict_on_what_no_guest_can_run() {
         }
     };
     refuses(Path::new("/none/program"), &["linux-uml: image: /none/program: No such file"]);
-    let script = vm.path().join("script");
-    fs::write(&script, "#!/bin/sh\n").expect("a file");
+    let script = vm.write("script", "#!/bin/sh\n");
     refuses(&script, &["is not an ELF program"]);
 
     // A program whose library has gone, and one whose loader was never here.
     let (library, program) = (vm.path().join("libgone.so"), vm.path().join("program"));
     let compile = |text: &str, words: &[&str]| {
-        let source = vm.path().join("source.c");
-        fs::write(&source, text).expect("a file");
+        let source = vm.write("source.c", text);
         let mut compiler = Command::new("cc");
         compiler.arg(&source).args(words).current_dir(vm.path());
         assert!(compiler.status().expect("a C compiler").success());

@@ -26,9 +26,9 @@ fn exec(options: &[&str], actions: &[&str]) -> Outcome {
 }
 
 /// Runs the fixture as a KTAP program through `test`: the status, and the report.
-fn ktap(options: &[&str], actions: &[&str]) -> (Option<i32>, String) {
+fn ktap(actions: &[&str]) -> (Option<i32>, String) {
     let mut command = vm();
-    command.args(["test", "linux-uml", "--program"]).arg(fixture()).args(options);
+    command.args(["test", "linux-uml", "--program"]).arg(fixture());
     let Outcome { status, stdout, .. } = outcome(command.arg("--").args(actions));
     (status, stdout)
 }
@@ -61,20 +61,20 @@ fn orphans_do_not_hold_the_guest() {
 #[test]
 fn whole_results_are_judged() {
     let plan = ["out", "KTAP version 1", "out", "1..2", "out", "ok 1 a"];
-    let (status, report) = ktap(&[], &[&plan[..], &["out", "ok 2 b # SKIP why"]].concat());
+    let (status, report) = ktap(&[&plan[..], &["out", "ok 2 b # SKIP why"]].concat());
     assert_eq!(status, Some(0), "{report}");
     assert!(report.contains("1 passed, 0 failed, 1 skipped"), "{report}");
     assert!(report.contains("skip b: why"), "{report}");
 
     let fail = ["out", "# because", "out", "not ok 2 b", "status", "1"];
-    let (status, report) = ktap(&[], &[&plan[..], &fail].concat());
+    let (status, report) = ktap(&[&plan[..], &fail].concat());
     assert_eq!(status, Some(1), "{report}");
     assert!(report.contains("FAIL b\n         because\n"), "{report}");
 }
 
 #[test]
 fn truncated_results_are_no_verdict() {
-    let (status, report) = ktap(&[], &["out", "1..3", "out", "ok 1 a"]);
+    let (status, report) = ktap(&["out", "1..3", "out", "ok 1 a"]);
     assert_eq!(status, Some(69), "{report}");
     assert!(report.contains("verdict: results 2 to 3 of 3 are missing"), "{report}");
 }
@@ -89,7 +89,7 @@ fn results_that_are_not_the_plans_are_no_verdict() {
         (&["out", "1..3"], "verdict: a second plan was announced"),
     ];
     for (added, why) in more {
-        let (status, report) = ktap(&[], &[&all[..], added].concat());
+        let (status, report) = ktap(&[&all[..], added].concat());
         assert_eq!(status, Some(69), "{report}");
         assert!(report.contains(why), "{report}");
     }
@@ -100,18 +100,18 @@ fn results_on_the_console_are_none() {
     let console = |line| ["write", "/dev/console", line];
     let lines = ["1..1", "ok 1 a", "@kcov-vm 00 exit status=0", "\u{1b}[2J\u{7}\u{fffd}"];
     let forged: Vec<&str> = lines.into_iter().flat_map(console).collect();
-    let (status, report) = ktap(&[], &forged);
+    let (status, report) = ktap(&forged);
     assert_eq!(status, Some(69), "{report}");
     assert!(report.contains("verdict: no plan was announced"), "{report}");
     // Beside real results they change nothing.
     let real = ["out", "1..1", "out", "not ok 1 a", "status", "1"];
-    let (status, report) = ktap(&[], &[&forged[..], &real].concat());
+    let (status, report) = ktap(&[&forged[..], &real].concat());
     assert_eq!(status, Some(1), "{report}");
 }
 
 #[test]
 fn a_program_that_dies_is_no_verdict() {
-    let (status, report) = ktap(&[], &["out", "1..1", "err", "I die", "signal", "9"]);
+    let (status, report) = ktap(&["out", "1..1", "err", "I die", "signal", "9"]);
     assert_eq!(status, Some(69), "{report}");
     assert!(report.contains("killed by signal 9"), "{report}");
     assert!(report.contains("its standard error: I die"), "{report}");
@@ -119,7 +119,7 @@ fn a_program_that_dies_is_no_verdict() {
 
 #[test]
 fn bailing_out_is_no_verdict() {
-    let (status, report) = ktap(&[], &["out", "1..1", "out", "Bail out! no device", "status", "1"]);
+    let (status, report) = ktap(&["out", "1..1", "out", "Bail out! no device", "status", "1"]);
     assert_eq!(status, Some(69), "{report}");
     assert!(report.contains("bailed out: no device"), "{report}");
 }
@@ -167,7 +167,7 @@ fn a_kernel_fault() {
 #[test]
 fn a_kernel_warning_spoils_a_pass() {
     let pass = ["lkdtm", "WARNING", "out", "1..1", "out", "ok 1 a", "status", "0"];
-    let (status, report) = ktap(&[], &pass);
+    let (status, report) = ktap(&pass);
     assert_eq!(status, Some(69), "{report}");
     assert!(report.contains("the kernel warned: `WARNING: "), "{report}");
 }

@@ -1,7 +1,7 @@
 //! A small program in the kernel's place, which says what it is told to on
 //! both serial lines.
 
-use super::Vm;
+use super::common::vm::Vm;
 use super::elf::{KERNEL, LOAD, elf};
 use kcov_vm::carry::Carried;
 use kcov_vm::error::{Error, Unavailable};
@@ -65,7 +65,7 @@ static TOOLS: LazyLock<()> =
 fn boot_code(code: &[u8]) -> (Result<Finished, Unavailable>, String) {
     LazyLock::force(&TOOLS);
     let vm = Vm::new();
-    let kernel = vm.write("netbsd", &elf(KERNEL, code));
+    let kernel = vm.write("netbsd", elf(KERNEL, code));
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets.toml");
     let targets = Targets::load(&file).expect("valid");
     let target = targets.select(&["netbsd".into()]).expect("there is one")[0];
@@ -81,7 +81,7 @@ fn boot_code(code: &[u8]) -> (Result<Finished, Unavailable>, String) {
     };
     let image = Image { init: b"init", job: &job, files: &[], carried: &Carried::default() };
     let mut ear = Ear::default();
-    let result = boot(&machine, &image, limits, &expect, vm.0.path(), &mut ear);
+    let result = boot(&machine, &image, limits, &expect, vm.path(), &mut ear);
     let result = result.map_err(|error| match error {
         Error::Unavailable(failure) => failure,
         other => panic!("{other}"),

@@ -5,32 +5,23 @@ mod elf;
 #[cfg(feature = "guest-tests")]
 mod guest;
 
-use elf::{KERNEL, elf};
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+#[path = "../common"]
+mod common {
+    pub mod vm;
+}
 
-struct Vm(tempfile::TempDir);
+use common::vm::{Vm, assert_refused};
+use elf::{KERNEL, elf};
+use std::path::{Path, PathBuf};
 
 impl Vm {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a directory"))
-    }
-
-    fn write(&self, name: &str, content: &[u8]) -> PathBuf {
-        let path = self.0.path().join(name);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
-        fs::write(&path, content).expect("a file");
-        path
-    }
-
     fn kernel(&self) -> PathBuf {
-        self.write("netbsd", &elf(KERNEL, &[]))
+        self.write("netbsd", elf(KERNEL, &[]))
     }
 
     /// A program that a NetBSD guest could run.
     fn program(&self) -> PathBuf {
-        self.write("program", &elf(0x40_0000, &[]))
+        self.write("program", elf(0x40_0000, &[]))
     }
 
     fn sysroot(&self, without: &str) -> PathBuf {
@@ -41,16 +32,7 @@ impl Vm {
                 self.write(&format!("sysroot/usr/lib/{name}"), b"");
             }
         }
-        self.0.path().join("sysroot")
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
-        command.env("KCOV_VM_CACHE", self.0.path().join("cache")).args(words);
-        for name in ["KCOV_VM_NETBSD_KERNEL", "KCOV_VM_NETBSD_SYSROOT"] {
-            command.env_remove(name);
-        }
-        command
+        self.path().join("sysroot")
     }
 
     /// Executes a program in a guest, which must not come to that.
@@ -60,19 +42,7 @@ impl Vm {
         for (option, value) in options {
             command.arg(option).arg(value);
         }
-        refuses(command.arg("--").arg(program), status, words);
-    }
-}
-
-/// One line says why.
-#[track_caller]
-fn refuses(command: &mut Command, status: i32, words: &[&str]) {
-    let output = command.output().expect("kcov-vm starts");
-    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
-    assert_eq!(output.status.code(), Some(status), "{stderr}");
-    assert_eq!(stderr.lines().count(), 1, "{stderr}");
-    for word in words {
-        assert!(stderr.contains(word), "`{word}` is not in: {stderr}");
+        assert_refused(command.arg("--").arg(program), status, words);
     }
 }
 
@@ -85,7 +55,7 @@ fn what_only_the_user_has_is_asked_for() {
     vm.refuses(69, &[("--kernel", &kernel)], &program, &["--sysroot DIR", page]);
     vm.refuses(69, &[("--sysroot", &sysroot)], &program, &["--kernel FILE", page]);
     assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page).is_file());
-    refuses(&mut vm.command(&["build", "netbsd"]), 69, &["netbsd: not run", page]);
+    assert_refused(&mut vm.command(&["build", "netbsd"]), 69, &["netbsd: not run", page]);
 }
 
 #[test]
@@ -126,18 +96,18 @@ fn checks_are_those_of_the_system() {
     };
     // One that Linux alone has.
     let words = ["no check `enable.mode-beyond-32-bits-is-refused` on NetBSD"];
-    refuses(&mut test("enable.mode-beyond-32-bits-is-refused"), 2, &words);
-    refuses(&mut test("enable.mode-comes-frst"), 2, &["near it: enable.mode-comes-first"]);
+    assert_refused(&mut test("enable.mode-beyond-32-bits-is-refused"), 2, &words);
+    assert_refused(&mut test("enable.mode-comes-frst"), 2, &["near it: enable.mode-comes-first"]);
     // And one that NetBSD alone has.
     let mut linux = vm.command(&["test", "linux-uml", "--check", "enable.mode-comes-first"]);
-    refuses(&mut linux, 2, &["no check `enable.mode-comes-first` on Linux"]);
+    assert_refused(&mut linux, 2, &["no check `enable.mode-comes-first` on Linux"]);
 }
 
 #[test]
 fn options_that_would_change_nothing_are_refused() {
     let vm = Vm::new();
     let sysroot = vm.sysroot("");
-    let unused = |words: &[&str], what: &[&str]| refuses(&mut vm.command(words), 2, what);
+    let unused = |words: &[&str], what: &[&str]| assert_refused(&mut vm.command(words), 2, what);
     let sysroot = sysroot.to_str().expect("UTF-8");
     let kernel = vm.kernel();
     let kernel = kernel.to_str().expect("UTF-8");
@@ -151,14 +121,14 @@ fn options_that_would_change_nothing_are_refused() {
     unused(&["drift", "linux-uml", "--manual", sysroot], &["--manual: is for netbsd targets"]);
     // A variable may lie there.
     let mut command = vm.command(&["build", "netbsd"]);
-    refuses(command.env("KCOV_VM_NETBSD_SYSROOT", sysroot), 69, &["netbsd: not run"]);
+    assert_refused(command.env("KCOV_VM_NETBSD_SYSROOT", sysroot), 69, &["netbsd: not run"]);
 }
 
 #[test]
 fn drift_needs_what_only_the_user_has() {
     let vm = Vm::new();
     let refuses = |words: &[&str], status, what: &[&str]| {
-        refuses(&mut vm.command(&[&["drift", "netbsd"], words].concat()), status, what);
+        assert_refused(&mut vm.command(&[&["drift", "netbsd"], words].concat()), status, what);
     };
     refuses(&[], 69, &["netbsd: not run: needs --manual FILE", "--source DIR"]);
     refuses(&["--manual", "/none"], 2, &["--manual /none: there is no such file"]);
@@ -207,5 +177,5 @@ fn missing_tools_are_named() {
     let (kernel, sysroot) = (vm.kernel(), vm.sysroot(""));
     let mut command = vm.command(&["exec", "netbsd", "--kernel"]);
     command.arg(kernel).arg("--sysroot").arg(sysroot).arg("--").arg(vm.program());
-    refuses(command.env("PATH", ""), 69, &["netbsd: image: ", "makefs", "apt-get install"]);
+    assert_refused(command.env("PATH", ""), 69, &["netbsd: image: ", "makefs", "apt-get install"]);
 }

@@ -1,0 +1,47 @@
+//! `kcov-vm` with a cache of its own, so that nothing of the user's is touched.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A directory with the cache and what a test writes.
+pub struct Vm(tempfile::TempDir);
+
+impl Vm {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
+        fs::write(&path, content).expect("a file");
+        path
+    }
+
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
+        command.env("KCOV_VM_CACHE", self.path().join("cache")).args(words);
+        for name in ["KCOV_VM_NETBSD_KERNEL", "KCOV_VM_NETBSD_SYSROOT"] {
+            command.env_remove(name);
+        }
+        command
+    }
+}
+
+/// One line on standard error says why, and nothing is announced that was begun before.
+#[track_caller]
+pub fn assert_refused(command: &mut Command, status: i32, words: &[&str]) {
+    let output = command.output().expect("kcov-vm starts");
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(status), "{command:?}: {stderr}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{command:?}");
+    assert_eq!(stderr.lines().count(), 1, "{command:?}: {stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "{command:?}: `{word}` is not in: {stderr}");
+    }
+}
