@@ -1,126 +1,33 @@
 //! All mutants, one after the other: one is compiled while those before it run.
 
-use super::mutant::{self, Mutant};
+use super::mutant::Mutant;
 use super::order::killers;
 use super::record::{Entry, Outcome, Record};
-use super::subject::Subject;
-use super::{page, trial};
+use super::trial;
 use crate::cli::MutantsOptions;
-use crate::commands::print;
-use crate::error::{
-    Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED, STATUS_UNAVAILABLE,
-};
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::Limits;
 use crate::hash;
 use crate::kernel::Bench;
 use crate::session::{Ready, Session, Task};
-use crate::target::{Kind, Target};
-use crate::tester::suite_arguments;
+use crate::target::Target;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Runs the mutants of the target's driver and reports.
-pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Result<u8> {
-    if target.mutants.is_empty() || target.kind == Kind::Netbsd {
-        return Err(Error::usage(format!("targets.toml names no mutants for {}", target.name)));
-    }
-    let subject = Subject::load(&session.targets.base, &target.mutants, &target.name)?;
-    let source = session.source(target)?;
-    let (cache, jobs) = (&session.cache, session.choices.jobs);
-    let bench = Bench::open(target, &source, &session.targets.base, cache, jobs, &subject.file)?;
-    let wrong = |why| Error::unavailable(Phase::Targets, format!("{}: {why}", target.mutants));
-    let all = mutant::all(bench.original(), &bench.config()?, &subject).map_err(wrong)?;
-    let known = |id: &String| all.iter().any(|mutant| mutant.id == *id);
-    let mut listed = subject.equivalent.iter().flat_map(|entry| &entry.ids);
-    if let Some(id) = listed.find(|id| !known(id)) {
-        return Err(wrong(format!("`{id}` is called equivalent, and there is no such mutant")));
-    }
-    let chosen = chosen(&all, options);
-    if options.list {
-        chosen.iter().for_each(|mutant| print(&format!("{:5} {}\n", mutant.line, mutant.id)));
-        print(&format!("{} of {} mutants\n", chosen.len(), all.len()));
-        return Ok(STATUS_PASSED);
-    }
-    let mut record = Record {
-        target: target.name.clone(),
-        source: source.describe(),
-        file: subject.file.clone(),
-        all: all.len(),
-        mutants: Vec::new(),
-    };
-    if let Some(file) = &options.again {
-        let earlier = Record::read(file)?;
-        let outcomes = earlier.mutants.into_iter().map(|entry| (entry.id, entry.outcome));
-        let outcomes: HashMap<_, _> = outcomes.collect();
-        let settled = |outcome: &Outcome| options.no_run || *outcome != Outcome::Survived;
-        let keep = |mutant: &&&Mutant| outcomes.get(&mutant.id).is_some_and(settled);
-        record.mutants =
-            chosen.iter().filter(keep).map(|m| entry(m, outcomes[&m.id].clone())).collect();
-    }
-    let done: Vec<String> = record.mutants.iter().map(|entry| entry.id.clone()).collect();
-    let left: Vec<&Mutant> = chosen.iter().copied().filter(|m| !done.contains(&m.id)).collect();
-    let suite = session.programs.suite_for(&target.userland)?;
-    let mut arguments = suite_arguments(target, &[]);
-    arguments.push("--fail-fast".into());
-    let suite = session.task(target, &suite, arguments);
-    let campaign = Campaign {
-        // The same for all, whatever is built meanwhile.
-        suite: suite.map_err(|why| Error::unavailable(Phase::Image, why))?,
-        session,
-        target,
-        options,
-        order: chosen.iter().map(|mutant| mutant.id.as_str()).collect(),
-        record: Mutex::new(record),
-        started: Instant::now(),
-    };
-    if !options.no_run && !left.is_empty() {
-        campaign.all(&bench, &left)?;
-    }
-    let record = campaign.record.into_inner().unwrap_or_else(PoisonError::into_inner);
-    print(&page::text(&record, &subject));
-    if let Some(file) = &options.page {
-        let page = page::render(&record, &subject);
-        fs::write(file, page).or_unavailable(Phase::Verdict, file.display())?;
-    }
-    let missed = page::Counts::of(record.mutants.iter(), &subject);
-    Ok(match record.mutants.len() {
-        _ if missed.survived + missed.stale > 0 => STATUS_FAILED,
-        tried if tried < chosen.len() => STATUS_UNAVAILABLE,
-        _ => STATUS_PASSED,
-    })
-}
-
-fn entry(mutant: &Mutant, outcome: Outcome) -> Entry {
-    let Mutant { id, function, line, .. } = mutant;
-    Entry { id: id.clone(), function: function.clone(), line: *line, outcome }
-}
-
-/// What is asked for. A sample is the same for the same seed.
-fn chosen<'a>(all: &'a [Mutant], options: &MutantsOptions) -> Vec<&'a Mutant> {
-    let wanted = |m: &&Mutant| options.only.as_ref().is_none_or(|words| m.id.contains(words));
-    let mut found: Vec<&Mutant> = all.iter().filter(wanted).collect();
-    if let Some(count) = options.sample {
-        let rank =
-            |mutant: &Mutant| hash::bytes(format!("{} {}", options.seed, mutant.id).as_bytes());
-        found.sort_by_cached_key(|mutant| rank(mutant));
-        found.truncate(count);
-        found.sort_by_key(|mutant| mutant.edit.place.start);
-    }
-    found
-}
-
-struct Campaign<'a> {
+/// What the mutants are tried with, and what has come of them.
+pub struct Campaign<'a> {
     session: &'a Session,
     target: &'a Target,
     options: &'a MutantsOptions,
+    /// The same for all, whatever is built meanwhile.
+    suite: Task,
     order: Vec<&'a str>,
     record: Mutex<Record>,
-    suite: Task,
     started: Instant,
 }
 
@@ -130,8 +37,32 @@ struct Job<'a> {
     kernel: PathBuf,
 }
 
-impl Campaign<'_> {
-    fn all(&self, bench: &Bench, mutants: &[&Mutant]) -> Result<()> {
+impl<'a> Campaign<'a> {
+    /// Goes on with a record. `chosen` are all mutants that it is to be of.
+    pub fn new(
+        session: &'a Session,
+        target: &'a Target,
+        options: &'a MutantsOptions,
+        suite: Task,
+        chosen: &[&'a Mutant],
+        record: Record,
+    ) -> Self {
+        let order = chosen.iter().map(|mutant| mutant.id.as_str()).collect();
+        let (record, started) = (Mutex::new(record), Instant::now());
+        Self { session, target, options, suite, order, record, started }
+    }
+
+    /// What came of the mutants.
+    pub fn into_record(self) -> Record {
+        self.record.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs these mutants.
+    pub fn all(&self, bench: &Bench, mutants: &[&Mutant]) -> Result<()> {
         let original = bench.compile(bench.original())?.map_err(unaltered)?;
         let kernel = bench.link()?.map_err(unaltered)?;
         let directory = self.session.cache.runs().join(format!("{}-mutants", self.target.name));
@@ -165,10 +96,11 @@ impl Campaign<'_> {
             ran.into_iter().collect::<Result<()>>().map(|()| twins)
         })?;
         for (mutant, first) in twins {
-            let record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = record.mutants.iter().find(|entry| entry.id == first);
-            let outcome = found.map(|entry| entry.outcome.clone());
-            drop(record);
+            let outcome = {
+                let record = self.record();
+                let found = record.mutants.iter().find(|entry| entry.id == first);
+                found.map(|entry| entry.outcome.clone())
+            };
             if let Some(outcome) = outcome {
                 self.settle(mutant, outcome);
             }
@@ -253,10 +185,7 @@ impl Campaign<'_> {
         loop {
             let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(Job { mutant, kernel }) = next else { return Ok(()) };
-            let first = {
-                let record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
-                killers(&record.mutants, &mutant.function)
-            };
+            let first = killers(&self.record().mutants, &mutant.function);
             let logs = directory.join(format!("guest-{number}"));
             let outcome = self.trial(ready, &kernel, logs, limits, &first)?;
             let _ = fs::remove_file(&kernel);
@@ -283,8 +212,8 @@ impl Campaign<'_> {
 
     /// Notes what came of a mutant, and says so.
     fn settle(&self, mutant: &Mutant, outcome: Outcome) {
-        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
-        record.mutants.push(entry(mutant, outcome.clone()));
+        let mut record = self.record();
+        record.mutants.push(Entry::new(mutant, outcome.clone()));
         let place = |id: &str| self.order.iter().position(|other| *other == id);
         record.mutants.sort_by_key(|entry| place(&entry.id));
         if let Some(file) = &self.options.report {

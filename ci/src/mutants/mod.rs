@@ -10,10 +10,11 @@ mod order;
 mod page;
 mod plain;
 mod record;
+mod run;
 mod subject;
 mod trial;
 
-pub(crate) use campaign::run;
+pub(crate) use run::run;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! What came of the mutants, as it is kept.
 
+use super::mutant::Mutant;
 use crate::error::{Error, Phase, Result, one_line};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -42,6 +43,14 @@ pub struct Entry {
     /// What came of it.
     #[serde(flatten)]
     pub outcome: Outcome,
+}
+
+impl Entry {
+    /// What came of this mutant.
+    pub fn new(mutant: &Mutant, outcome: Outcome) -> Self {
+        let Mutant { id, function, line, .. } = mutant;
+        Self { id: id.clone(), function: function.clone(), line: *line, outcome }
+    }
 }
 
 /// All of a run.

@@ -1,0 +1,66 @@
+//! What a target has to be, beyond what its keys' types say.
+
+use super::{Kind, Target, is_word};
+use crate::programs::{TRIPLE, TRIPLE_32};
+use std::path::Path;
+
+impl Target {
+    /// Says which key is wrong; `base` is where the list of targets lies.
+    pub(super) fn validate(&self, base: &Path) -> std::result::Result<(), String> {
+        if !is_word(&self.name) {
+            return Err("key `name`: must be letters, digits, `-`, `.` and `_`".into());
+        }
+        self.validate_origin()?;
+        if self.compiler.is_empty() != self.compiler_suite.is_empty() {
+            return Err("keys `compiler` and `compiler-suite`: one without the other".into());
+        }
+        let own = [
+            ("package", &self.package),
+            ("suite", &self.suite),
+            ("compiler", &self.compiler),
+            ("compiler-suite", &self.compiler_suite),
+            ("release", &self.release),
+        ];
+        let own = own.into_iter().filter(|(_, text)| !text.is_empty());
+        let releases = self.abi.values().map(|abi| ("release", &abi.release));
+        for (key, text) in own.chain(releases) {
+            if !is_word(text) {
+                return Err(format!("key `{key}`: `{text}` is not a word"));
+            }
+        }
+        for declares in self.abi.values().map(|abi| &abi.declares).chain([&self.declares]) {
+            for (index, declared) in declares.iter().enumerate() {
+                if !is_word(declared) {
+                    return Err(format!("key `declares`: `{declared}` is not a word"));
+                }
+                if declares[..index].contains(declared) {
+                    return Err(format!("key `declares`: `{declared}` stands there twice"));
+                }
+            }
+        }
+        if ![TRIPLE, TRIPLE_32].contains(&self.userland.as_str()) {
+            return Err(format!("key `userland`: `{}` is none that is built", self.userland));
+        }
+        for (key, dir, files) in
+            [("config", "configs", &self.config), ("patches", "patches", &self.patches)]
+        {
+            if let Some(file) = files.iter().find(|file| !base.join(dir).join(file).is_file()) {
+                return Err(format!("key `{key}`: there is no {dir}/{file}"));
+            }
+        }
+        let numbers = [
+            ("memory", u64::from(self.memory)),
+            ("smp", u64::from(self.smp)),
+            ("boot-limit", self.boot_limit),
+            ("program-limit", self.program_limit),
+            ("build-lines", self.build_lines),
+        ];
+        match numbers.iter().find(|(_, number)| *number == 0) {
+            Some((key, _)) => Err(format!("key `{key}`: must not be 0")),
+            None if self.kind == Kind::Uml && self.smp != 1 => {
+                Err("key `smp`: a uml target has one processor".into())
+            }
+            None => Ok(()),
+        }
+    }
+}
