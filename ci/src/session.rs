@@ -1,21 +1,19 @@
 //! From a target to a finished run.
 
+mod guest;
+
+pub use guest::{Ready, Task};
+
 use crate::cache::Cache;
-use crate::carry::Carried;
-use crate::error::{OrUnavailable as _, Phase, Result};
-use crate::guest::{self, Accel, Expect, Finished, Limits, Listener, Machine};
-use crate::host::{self, Need};
-use crate::image::{self, GuestFile, Image};
+use crate::error::Result;
+use crate::guest::Accel;
+use crate::host;
 use crate::kernel::{Compiler, Kernel};
 use crate::netbsd::{self, Libraries};
 use crate::programs::Programs;
 use crate::source::{Package, Source};
 use crate::target::{Kind, Target, Targets};
-use kcov_vm_guest::job::{Job, Mount};
-use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What the user chose for all targets.
 #[derive(Clone, Debug)]
@@ -52,53 +50,6 @@ pub struct Session {
     pub choices: Choices,
     /// The guest's programs.
     pub programs: Programs,
-}
-
-/// What a guest is to run.
-#[derive(Clone, Debug)]
-pub struct Task {
-    /// The program, as it is found in the guest.
-    pub program: GuestFile,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
-    /// What it finds besides.
-    pub carried: Carried,
-    /// Environment beyond that of every program; later ones win.
-    pub environment: Vec<(OsString, OsString)>,
-    /// Its working directory, if not the usual one.
-    pub directory: Option<String>,
-    /// Where it may write to inside of what is read-only.
-    pub writable: Vec<String>,
-    /// The directory whose files are sent back.
-    pub send_back: Option<String>,
-}
-
-/// A target that can be booted.
-#[derive(Clone, Debug)]
-pub struct Ready<'a> {
-    machine: Machine<'a>,
-    expect: Expect,
-    limits: Limits,
-    /// Where the kernel comes from.
-    pub kernel: String,
-    /// What executes it, and why.
-    pub accelerator: String,
-    /// Where logs will be.
-    pub logs: PathBuf,
-    /// How long getting ready took.
-    pub took: Duration,
-}
-
-impl<'a> Ready<'a> {
-    /// The same with another kernel of the same release, and logs elsewhere.
-    #[must_use]
-    pub fn with(&self, kernel: PathBuf, logs: PathBuf, limits: Limits) -> Ready<'a> {
-        let mut other = self.clone();
-        other.machine.kernel = kernel;
-        other.logs = logs;
-        other.limits = limits;
-        other
-    }
 }
 
 impl Session {
@@ -153,136 +104,5 @@ impl Session {
         let source = self.source(target)?;
         let Choices { refresh, jobs, .. } = self.choices;
         Kernel::built(target, &source, &self.targets.base, &self.cache, refresh, jobs)
-    }
-
-    /// Gets all that booting the target needs.
-    pub fn prepare<'a>(&self, target: &'a Target) -> Result<Ready<'a>> {
-        let started = Instant::now();
-        if target.kind == Kind::Qemu {
-            host::require(Need::Qemu)?;
-        }
-        let kernel = self.kernel(target)?;
-        kernel.check(target.kind)?;
-        let release = self.release(target);
-        let disc = match target.kind {
-            Kind::Uml | Kind::Qemu => None,
-            Kind::Netbsd => {
-                host::require(Need::Netbsd)?;
-                netbsd::disc(&kernel.file, release, &self.cache)?
-            }
-        };
-        let limits = Limits {
-            boot: self.choices.limit.unwrap_or(target.boot_limit()),
-            program: self.choices.limit.unwrap_or(target.program_limit()),
-        };
-        let expect = Expect {
-            system: target.kind.system(),
-            release: release.to_string(),
-            machine: target.machine.clone(),
-            build: kernel.mark.clone(),
-        };
-        let logs = image::log_directory(&self.cache.runs(), &target.name)?;
-        let accel = self.choices.accel.unwrap_or(Accel::Tcg);
-        let mut machine = Machine { target, kernel: kernel.file, disc, accel, more_memory: 0 };
-        let mut accelerator = machine.accelerator().to_string();
-        if target.kind == Kind::Qemu && self.choices.accel.is_none() {
-            let init = self.init(target)?;
-            let memory = self.cache.kvm_probe();
-            match guest::probe_kvm(&machine, &init, &expect, &memory, &logs)? {
-                Ok(()) => {
-                    machine.accel = Accel::Kvm;
-                    accelerator = machine.accelerator().to_string();
-                }
-                Err(why) => accelerator = format!("TCG (KVM probe failed: {why})"),
-            }
-        }
-        let took = started.elapsed();
-        Ok(Ready { machine, expect, limits, kernel: kernel.origin, accelerator, logs, took })
-    }
-
-    /// Boots the target and runs the task in it.
-    pub fn run(
-        &self,
-        ready: &Ready<'_>,
-        task: Task,
-        listener: &mut dyn Listener,
-    ) -> Result<Finished> {
-        let target = ready.machine.target;
-        let init = self.init(target)?;
-        let system = target.kind.system();
-        let mut argv = vec![OsString::from(&task.program.path)];
-        argv.extend(task.arguments);
-        let mut mounts = image::mounts(system);
-        // Mounting would hide what the image has there.
-        mounts.retain(|mount| {
-            let inside = |path: &str| Path::new(path).starts_with(&mount.target);
-            !inside(&task.program.path) && !task.carried.paths().any(inside)
-        });
-        mounts.extend(task.writable.into_iter().map(|target| Mount {
-            kind: "tmpfs".into(),
-            target,
-            optional: false,
-        }));
-        let mut env = image::environment();
-        for (name, value) in task.environment {
-            env.retain(|(known, _)| *known != name);
-            env.push((name, value));
-        }
-        let job = Job {
-            nonce: image::nonce(),
-            channel: ready.machine.channel().into(),
-            shutdown: ready.machine.shutdown(),
-            mounts,
-            read_only: task.carried.read_only().cloned().collect(),
-            send_back: task.send_back,
-            sysctl: target
-                .sysctl
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
-            cwd: task.directory.unwrap_or_else(|| "/tmp".into()),
-            env,
-            argv,
-        };
-        // Once as it was loaded, once unpacked.
-        let bytes = task.carried.bytes() + task.program.content.len() as u64;
-        let more_memory = u32::try_from((2 * bytes) >> 20).unwrap_or(u32::MAX);
-        let machine = Machine { more_memory, ..ready.machine.clone() };
-        let files = [task.program];
-        let image = Image { init: &init, job: &job, files: &files, carried: &task.carried };
-        guest::boot(&machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
-    }
-
-    /// What to run on the target: a program of the host, in the guest's `/bin`
-    /// under the same name. The inner error says why it cannot run there.
-    pub fn task(
-        &self,
-        target: &Target,
-        file: &Path,
-        arguments: Vec<OsString>,
-    ) -> std::result::Result<Task, String> {
-        let (content, carried) = image::program(file, target.kind.system()).map_err(|why| {
-            let libraries = self.programs.netbsd.as_ref().filter(|_| target.kind == Kind::Netbsd);
-            match libraries.filter(|_| file.is_file()).and_then(Libraries::advice) {
-                Some(advice) => format!("{why}; {advice}"),
-                None => why,
-            }
-        })?;
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let program = GuestFile { path: format!("/bin/{name}"), mode: 0o755, content };
-        Ok(Task {
-            program,
-            arguments,
-            carried,
-            environment: Vec::new(),
-            directory: None,
-            writable: Vec::new(),
-            send_back: None,
-        })
-    }
-
-    fn init(&self, target: &Target) -> Result<Vec<u8>> {
-        let path = self.programs.init(target.kind.system())?;
-        fs::read(&path).or_unavailable(Phase::Image, path.display())
     }
 }
