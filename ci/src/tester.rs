@@ -27,6 +27,9 @@ use std::time::Instant;
 /// Where the suite keeps its snapshots, in the workspace.
 const SNAPSHOTS: &str = "conformance/snapshots";
 
+/// Guests of one target that share the suite, at most.
+const MOST_GUESTS: usize = 4;
+
 /// What a target is tested with.
 struct Plan<'a> {
     session: &'a Session,
@@ -40,7 +43,7 @@ struct Plan<'a> {
 
 impl Plan<'_> {
     /// The checks that each of the target's guests is to run. A guest that boots in no time has
-    /// one of itself beside it if a processor is free for that.
+    /// others of its kind beside it if processors are free for that.
     fn shares(&self, target: &Target) -> Vec<Vec<String>> {
         let options = self.options;
         let whole = target.kind == Kind::Uml
@@ -52,8 +55,9 @@ impl Plan<'_> {
         let (true, 2.., Some((_, ids))) = (whole, self.guests_each, known) else {
             return vec![options.checks.clone()];
         };
-        let every_other = |first: usize| ids.iter().skip(first).step_by(2).cloned().collect();
-        vec![every_other(0), every_other(1)]
+        // A check that waits for a device leaves a processor to one guest more.
+        let guests = (self.guests_each + 1).min(MOST_GUESTS);
+        (0..guests).map(|first| ids.iter().skip(first).step_by(guests).cloned().collect()).collect()
     }
 }
 
