@@ -35,7 +35,7 @@ pub struct Choices {
     pub jobs: usize,
     /// Instead of the targets' limits.
     pub limit: Option<Duration>,
-    /// Instead of finding out.
+    /// Instead of the targets' own, and of finding out.
     pub accel: Option<Accel>,
 }
 

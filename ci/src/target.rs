@@ -4,6 +4,7 @@ mod abi;
 mod validate;
 
 use crate::error::{Error, Phase, Result, one_line};
+use crate::guest::Accel;
 use crate::programs::TRIPLE;
 use crate::system::System;
 use abi::Abi;
@@ -66,6 +67,9 @@ pub struct Target {
     /// More words for the kernel's command line.
     #[serde(default)]
     pub cmdline: String,
+    /// What executes it, if that is not to be found out.
+    #[serde(default)]
+    pub accel: Option<Accel>,
     /// Memory, in MiB.
     pub memory: u32,
     /// Processors.

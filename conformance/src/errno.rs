@@ -27,6 +27,7 @@ const NAMES: &[(&str, i32)] = &[
     ("EINVAL", libc::EINVAL),
     ("EMFILE", libc::EMFILE),
     ("ENOTTY", libc::ENOTTY),
+    ("ENOSPC", libc::ENOSPC),
     ("ESPIPE", libc::ESPIPE),
     ("ENOSYS", libc::ENOSYS),
     ("ENOBUFS", libc::ENOBUFS),

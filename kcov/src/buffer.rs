@@ -21,6 +21,12 @@ impl Width {
             Width::W32 => 4,
         }
     }
+
+    /// The same, as a constant where only one is possible.
+    #[inline]
+    const fn possible(self) -> Width {
+        if cfg!(all(target_pointer_width = "64", not(test))) { Width::W64 } else { self }
+    }
 }
 
 /// A view of a whole buffer.
@@ -46,7 +52,8 @@ impl<'b> Buffer<'b> {
     ///
     /// The caller upholds the invariant of the type for `words` words of the given width.
     pub(crate) unsafe fn new(start: NonNull<u64>, words: usize, width: Width) -> Buffer<'b> {
-        Buffer { start, bytes: words * width.bytes(), width, memory: PhantomData }
+        let bytes = words * width.possible().bytes();
+        Buffer { start, bytes, width, memory: PhantomData }
     }
 
     /// Words of 64 bits that this process owns. No words are taken for a count of 0.
@@ -62,7 +69,7 @@ impl<'b> Buffer<'b> {
     /// The kernel's word width; a constant where only one is possible.
     #[inline]
     pub(crate) fn width(self) -> Width {
-        if cfg!(all(target_pointer_width = "64", not(test))) { Width::W64 } else { self.width }
+        self.width.possible()
     }
 
     /// Size of the buffer in bytes.

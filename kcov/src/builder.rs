@@ -15,8 +15,16 @@ pub struct Builder {
     size: BufferSize,
     guard_pages: usize,
     least_descriptor: Option<i32>,
-    write_protected: bool,
+    protection: Protection,
     recoverable: bool,
+}
+
+/// What keeps the process from writing to the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protection {
+    None,
+    Pages,
+    Key,
 }
 
 impl Builder {
@@ -26,7 +34,7 @@ impl Builder {
             size: BufferSize::default(),
             guard_pages: 0,
             least_descriptor: None,
-            write_protected: false,
+            protection: Protection::None,
             recoverable: false,
         }
     }
@@ -63,7 +71,37 @@ impl Builder {
     /// enabled and after it is disabled, so that the trace does not show them; so does a reset of a
     /// [`ForkServer`](crate::ForkServer). The buffers of NetBSD's sources of remote coverage stay writable.
     pub fn write_protected(mut self) -> Builder {
-        self.write_protected = true;
+        self.protection = Protection::Pages;
+        self
+    }
+
+    /// Lets nobody write to the buffer at any time, by a memory protection key: a stray store faults
+    /// between sessions and during them, and so does a system call that is told to write there.
+    ///
+    /// The kernel records all the same. What this crate stores itself, such as the 0 of a
+    /// [reset](crate::Session::reset), it stores with the right to, which a thread gives itself and
+    /// takes back without a system call. Of this and [`write_protected`](Self::write_protected) the
+    /// later call counts. The device has its key, one of 15 of the process, until it is dropped.
+    ///
+    /// Rights are of each thread. The thread that opens may read, and so may those that it starts;
+    /// enabling a session and a [`ForkServer`](crate::ForkServer)'s methods see to it in theirs. Any
+    /// other thread that was there before, and a signal handler, which begins without the right,
+    /// fault when they read a [`Trace`](crate::Trace) but have called
+    /// [`Device::allow_reading`](crate::Device::allow_reading).
+    ///
+    /// # Platforms
+    ///
+    /// Linux on x86, 32-bit programs on a 64-bit kernel included, where the processor has keys (`ospke`
+    /// in /proc/cpuinfo). Elsewhere [`open`](Self::open) fails with
+    /// [`NoProtectionKeys`](ErrorKind::NoProtectionKeys).
+    ///
+    /// # References
+    ///
+    /// pkeys(7).
+    #[doc(alias = "pkey_alloc")]
+    #[doc(alias = "pkey_mprotect")]
+    pub fn write_protected_by_key(mut self) -> Builder {
+        self.protection = Protection::Key;
         self
     }
 
@@ -90,6 +128,9 @@ impl Builder {
     /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the kernel could not allocate or map it.
     /// - [`DescriptorOutOfLimits`](ErrorKind::DescriptorOutOfLimits): the process may have no
     ///   descriptor with such a number.
+    /// - [`NoProtectionKeys`](ErrorKind::NoProtectionKeys),
+    ///   [`ProtectionKeysInUse`](ErrorKind::ProtectionKeysInUse): a key was asked for, and there are
+    ///   none, or the process has all of them already.
     pub fn open(self) -> Result<Device, Error> {
         let file = self.open_file()?;
         let mut widths = sys::WIDTHS.iter();
@@ -106,9 +147,14 @@ impl Builder {
         };
         let words = usize::try_from(words)
             .map_err(|_| Error::new(Operation::Map, ErrorKind::OutOfMemory))?;
-        let mapping = sys::Mapping::new(&file, words * width.bytes(), self.guard_pages)
+        let mut mapping = sys::Mapping::new(&file, words * width.bytes(), self.guard_pages)
             .map_err(|errno| Error::from_errno(Operation::Map, errno))?;
-        let write_protected = self.write_protected;
+        if self.protection == Protection::Key {
+            mapping
+                .set_key(new_key()?)
+                .map_err(|errno| Error::from_errno(Operation::Protect, errno))?;
+        }
+        let write_protected = self.protection == Protection::Pages;
         let recovery = self.recoverable.then(|| Recovery::new(self, &file));
         let device = Device::new((file, mapping), (words, width), write_protected, recovery);
         device.protect()?;
@@ -130,4 +176,14 @@ impl Builder {
             None => Ok(file),
         }
     }
+}
+
+fn new_key() -> Result<sys::Key, Error> {
+    sys::Key::new().map_err(|errno| {
+        let error = Error::from_errno(Operation::AllocateKey, errno);
+        match sys::Key::explain(errno) {
+            Some(kind) => error.with_kind(kind),
+            None => error,
+        }
+    })
 }

@@ -32,7 +32,7 @@ pub struct Device {
     pub(crate) enabled: AtomicBool,
     /// The descriptor was attached to a source of remote coverage and not detached.
     pub(crate) attached: AtomicBool,
-    /// The buffer may be written to during sessions only.
+    /// The pages may be written to during sessions only. A key is the mapping's.
     write_protected: bool,
     /// What it takes to open the device again, if that was asked for.
     pub(crate) recovery: Option<Recovery>,
@@ -97,6 +97,19 @@ impl Device {
         sealed::capacity(mode, self.width, self.words * self.width.bytes())
     }
 
+    /// Lets the calling thread read the buffer of a device that was opened as
+    /// [`write_protected_by_key`](Builder::write_protected_by_key), whose documentation says who has
+    /// to call it. Nothing else ever needs it, and it does nothing then.
+    ///
+    /// Two instructions on the thread's own register, no system call. What a signal handler gets it
+    /// loses when it returns.
+    #[inline]
+    pub fn allow_reading(&self) {
+        if let Some(key) = self.mapping.key() {
+            key.allow_reading();
+        }
+    }
+
     pub(crate) fn new(
         (file, mapping): (sys::Device, sys::Mapping),
         (words, width): (usize, Width),
@@ -134,11 +147,21 @@ impl Device {
     #[inline]
     pub(crate) fn set_count<M: Mode>(&self, mode: M, count: usize) {
         let buffer = self.buffer();
-        buffer.set_count(sealed::width(mode, buffer.width()), count as u64);
+        self.write(|| buffer.set_count(sealed::width(mode, buffer.width()), count as u64));
     }
 
-    /// Lets the process write to the buffer, if it may not.
+    /// Stores to what the device has mapped, with the right to if it has a key.
+    #[inline]
+    pub(crate) fn write(&self, store: impl FnOnce()) {
+        match self.mapping.key() {
+            None => store(),
+            Some(key) => key.write(store),
+        }
+    }
+
+    /// Lets the process write to the buffer, if it may not, and the calling thread read it.
     pub(crate) fn unprotect(&self) -> Result<(), Error> {
+        self.allow_reading();
         self.set_writable(true)
     }
 

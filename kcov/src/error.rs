@@ -31,8 +31,10 @@ pub enum Operation {
     Map,
     /// `F_DUPFD_CLOEXEC` of fcntl(2)
     MoveDescriptor,
-    /// mprotect(2)
+    /// mprotect(2), pkey_mprotect(2)
     Protect,
+    /// pkey_alloc(2) on Linux
+    AllocateKey,
     /// `KCOV_ENABLE` on Linux, `KCOV_IOC_ENABLE` on NetBSD
     Enable,
     /// `KCOV_UNIQUE_ENABLE`, which is proposed for Linux
@@ -57,6 +59,7 @@ impl fmt::Display for Operation {
             Operation::Map => "map the kcov buffer",
             Operation::MoveDescriptor => "move the descriptor of the kcov device",
             Operation::Protect => "change the protection of the kcov buffer",
+            Operation::AllocateKey => "allocate a protection key for the kcov buffer",
             Operation::Enable => "enable kcov tracing of this thread",
             Operation::EnableUnique => "enable kcov tracing of this thread with a bitmap",
             Operation::ResetTrace => "reset the trace of this thread",
@@ -90,6 +93,10 @@ pub enum ErrorKind {
     DescriptorOutOfLimits,
     /// The device was not opened to be recovered.
     NotRecoverable,
+    /// The processor, the kernel or this crate has no protection keys here.
+    NoProtectionKeys,
+    /// The process has no protection key left.
+    ProtectionKeysInUse,
     /// The buffer has a size already.
     AlreadySized,
     /// The buffer has no size yet.
@@ -132,6 +139,8 @@ impl ErrorKind {
             ErrorKind::SizeOutOfLimits => "the size is out of limits",
             ErrorKind::DescriptorOutOfLimits => "there is no such number for it",
             ErrorKind::NotRecoverable => "it was not opened to be recovered",
+            ErrorKind::NoProtectionKeys => "this machine has no protection keys",
+            ErrorKind::ProtectionKeysInUse => "all protection keys are in use",
             ErrorKind::AlreadySized => "it has a size already",
             ErrorKind::NotSized => "its buffer has no size yet",
             ErrorKind::ModeNotSupported => "this system has no such mode",
@@ -158,6 +167,7 @@ impl ErrorKind {
             ErrorKind::ModeNotSupported => Some("use a mode that this system has"),
             ErrorKind::NotKcov => Some("check the path"),
             ErrorKind::NotRecoverable => Some("open it with `Builder::recoverable`"),
+            ErrorKind::NoProtectionKeys => Some("use `Builder::write_protected`, which needs none"),
             ErrorKind::TooManyHandles => Some("spread them over several devices and threads"),
             ErrorKind::UnknownSubsystem => Some("use subsystems that this kernel has, such as USB"),
             ErrorKind::Unsupported => Some("run on a system that has it"),
@@ -272,6 +282,7 @@ impl From<Error> for io::Error {
             ErrorKind::Unsupported
             | ErrorKind::ModeNotSupported
             | ErrorKind::ModeNotBuiltIn
+            | ErrorKind::NoProtectionKeys
             | ErrorKind::UnknownSubsystem => io::ErrorKind::Unsupported,
             ErrorKind::NotBuiltIn | ErrorKind::DebugfsNotMounted | ErrorKind::NoSuchSource => {
                 io::ErrorKind::NotFound
@@ -282,9 +293,10 @@ impl From<Error> for io::Error {
             | ErrorKind::DescriptorOutOfLimits
             | ErrorKind::NotRecoverable
             | ErrorKind::TooManyHandles => io::ErrorKind::InvalidInput,
-            ErrorKind::AlreadyEnabled | ErrorKind::HandleInUse | ErrorKind::SourceInUse => {
-                io::ErrorKind::ResourceBusy
-            }
+            ErrorKind::AlreadyEnabled
+            | ErrorKind::HandleInUse
+            | ErrorKind::ProtectionKeysInUse
+            | ErrorKind::SourceInUse => io::ErrorKind::ResourceBusy,
             ErrorKind::OutOfMemory => io::ErrorKind::OutOfMemory,
             ErrorKind::AlreadySized
             | ErrorKind::NotSized

@@ -55,6 +55,7 @@ impl Device {
 
     fn recover_by(&mut self, recovery: &mut Recovery) -> Result<Recovered, Error> {
         let mut recovered = Recovered::default();
+        self.allow_reading();
         if sys::identity(self.file()) != recovery.identity {
             let file = recovery.builder.open_file()?;
             let words = self.words as u64;
@@ -76,8 +77,11 @@ impl Device {
             self.mapping().renew(self.file()).map_err(map_error)?;
             recovered.mapping = !recovered.descriptor;
         }
+        // A mapping that was renewed bears no key, and one that was not may have lost it.
+        let covered = self.mapping().cover(self.mapping().key());
+        covered.map_err(|errno| Error::from_errno(Operation::Protect, errno))?;
         self.unprotect()?;
-        self.buffer().clear(1);
+        self.write(|| self.buffer().clear(1));
         self.protect()?;
         Ok(recovered)
     }

@@ -42,7 +42,8 @@ impl<'d, M: Mode> Session<'d, M> {
 
     /// Forgets the records, so that the next one is the first.
     ///
-    /// One plain store. Enabling does the same: the tail of its system call is not part of the
+    /// One plain store, unless a [key](crate::Builder::write_protected_by_key) keeps others from it.
+    /// Enabling does the same: the tail of its system call is not part of the
     /// trace.
     #[inline]
     pub fn reset(&mut self) {
@@ -132,6 +133,7 @@ impl<'d, M: Mode> ForkServer<'d, M> {
     #[inline]
     #[must_use]
     pub fn trace(&self) -> Trace<'_, M> {
+        self.device.allow_reading();
         Trace::freeze(self.device.buffer(), self.mode)
     }
 }

@@ -2,11 +2,13 @@
 
 use crate::target::{Kind, Target};
 use kcov_vm_guest::job::Shutdown;
+use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What executes the instructions of a QEMU guest.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
 pub enum Accel {
     /// The processor.
     Kvm,

@@ -89,10 +89,11 @@ impl Session {
             build: kernel.mark.clone(),
         };
         let logs = image::log_directory(&self.cache.runs(), &target.name)?;
-        let accel = self.choices.accel.unwrap_or(Accel::Tcg);
+        let chosen = self.choices.accel.or(target.accel);
+        let accel = chosen.unwrap_or(Accel::Tcg);
         let mut machine = Machine { target, kernel: kernel.file, disc, accel, more_memory: 0 };
         let mut accelerator = machine.accelerator().to_string();
-        if target.kind == Kind::Qemu && self.choices.accel.is_none() {
+        if target.kind == Kind::Qemu && chosen.is_none() {
             let init = self.init(target)?;
             let memory = self.cache.kvm_probe();
             match guest::probe_kvm(&machine, &init, &expect, &memory, &logs)? {

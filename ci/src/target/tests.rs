@@ -39,6 +39,8 @@ fn errors_name_the_target_and_the_key() {
         ("memory = 256", "memory = \"lots\"", "memory"),
         ("memory = 256", "memory = 0", "memory"),
         ("memory = 256", "memory = 256\nsmp = 2", "smp"),
+        ("memory = 256", "memory = 256\naccel = \"tcg\"", "accel"),
+        ("kind = \"uml\"", "kind = \"qemu\"\naccel = \"hvf\"", "accel"),
         ("memory = 256", "memory = 256\ncolour = 1", "colour"),
         ("memory = 256", "memory = 256\nuserland = \"vax\"", "userland"),
         ("boot-limit = 5", "boot-limit = 0", "boot-limit"),
@@ -56,6 +58,13 @@ fn errors_name_the_target_and_the_key() {
         assert!(message.contains("target `a`"), "{message}");
         assert!(message.contains(&format!("`{key}`")), "{key}: {message}");
     }
+}
+
+#[test]
+fn a_machine_may_say_what_executes_it() {
+    let qemu = GOOD.replace("kind = \"uml\"", "kind = \"qemu\"\naccel = \"tcg\"");
+    let targets = Targets::parse(&qemu, here()).expect("valid");
+    assert_eq!(targets.all[0].accel, Some(Accel::Tcg));
 }
 
 #[test]

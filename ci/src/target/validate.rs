@@ -60,6 +60,9 @@ impl Target {
             None if self.kind == Kind::Uml && self.smp != 1 => {
                 Err("key `smp`: a uml target has one processor".into())
             }
+            None if self.kind != Kind::Qemu && self.accel.is_some() => {
+                Err("key `accel`: is for qemu targets".into())
+            }
             None => Ok(()),
         }
     }

@@ -60,6 +60,7 @@ impl Table {
     fn errno(&self, number: i32) -> String {
         let name = match (number, self.system) {
             (..=34, _) => Errno(number).name(),
+            (38, "Linux") => Some("ENOSYS"),
             (45, "NetBSD") | (95, "Linux") => Some("EOPNOTSUPP"),
             (55, "NetBSD") => Some("ENOBUFS"),
             (kcov_sys::linux::ENOTSUPP, "Linux") => Some("ENOTSUPP"),

@@ -14,8 +14,9 @@ use kcov_sys::linux::proposed::{KCOV_TRACE_UNIQ_EDGE, KCOV_TRACE_UNIQ_PC};
 /// A device with its second buffer, that of the edges, mapped.
 #[derive(Debug)]
 pub struct EdgeDevice {
-    device: Device,
+    /// Bears the device's key, so it goes first.
     edges: sys::Mapping,
+    device: Device,
     width: Width,
 }
 
@@ -28,7 +29,10 @@ impl EdgeDevice {
     pub fn new(device: Device, _: UniqEdge) -> Result<EdgeDevice, Error> {
         let width = device.buffer().width();
         let edges = EdgeDevice::map(&device)?;
-        Ok(EdgeDevice { device, edges, width })
+        edges
+            .cover(device.mapping().key())
+            .map_err(|errno| Error::from_errno(Operation::Protect, errno))?;
+        Ok(EdgeDevice { edges, device, width })
     }
 
     /// Maps what follows the first buffer.
@@ -63,6 +67,10 @@ impl EdgeDevice {
         EdgeSession::enable(self, KCOV_TRACE_UNIQ_EDGE | KCOV_TRACE_UNIQ_PC)
     }
 
+    fn set_count(&self, count: usize) {
+        self.device.write(|| self.edges().set_count(self.width, count as u64));
+    }
+
     fn edges(&self) -> Buffer<'_> {
         // SAFETY: the mapping is page-aligned, has as many words as the device's own, lives as long
         // as the borrow of `self`, and this crate accesses it through `Buffer` only.
@@ -83,11 +91,13 @@ impl<'d> EdgeSession<'d> {
     fn enable(device: &'d EdgeDevice, mode: u32) -> Result<EdgeSession<'d>, Error> {
         // What another session has left is not this one's, also in a buffer that it does not fill.
         // And the first store to a buffer may cost a page fault, which would be recorded.
+        device.device.unprotect()?;
         let mut session = EdgeSession { device, this_thread: PhantomData };
         session.reset();
         if let Err(error) = device.device.request_enable_number(mode) {
             // There is nothing to end.
             mem::forget(session);
+            device.device.protect()?;
             return Err(error);
         }
         session.reset();
@@ -97,8 +107,7 @@ impl<'d> EdgeSession<'d> {
     /// Makes room in both buffers. What was recorded through this device is not recorded again.
     pub fn reset(&mut self) {
         self.device.device.reset(TracePc);
-        let edges = self.device.edges();
-        edges.set_count(edges.width(), 0);
+        self.device.set_count(0);
     }
 
     /// The edges since the last reset.
@@ -130,7 +139,8 @@ impl<'d> EdgeSession<'d> {
         let pcs = Trace::freeze(device.device.buffer(), UniqPc(()));
         device.device.request_disable()?;
         device.device.set_count(TracePc, pcs.len());
-        device.edges().set_count(device.width, edges.len() as u64);
+        device.set_count(edges.len());
+        device.device.protect()?;
         Ok((pcs, EdgeTrace(edges)))
     }
 }

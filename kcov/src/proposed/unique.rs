@@ -48,8 +48,12 @@ impl UniqueEnable {
             .behind(bitmap_words)
             .ok_or_else(|| Error::new(Operation::EnableUnique, ErrorKind::ModeNotSupported))?;
         // What stands there is of another session, maybe with another share of the buffer.
-        device.buffer().clear(bitmap_words);
-        device.request_enable_unique(bitmap_words)?;
+        device.unprotect()?;
+        device.write(|| device.buffer().clear(bitmap_words));
+        if let Err(error) = device.request_enable_unique(bitmap_words) {
+            device.protect()?;
+            return Err(error);
+        }
         let this_thread = PhantomData;
         let mut session = UniqueSession { device, trace, bitmap_words, this_thread };
         session.reset();
@@ -90,8 +94,8 @@ pub struct UniqueSession<'d> {
 impl<'d> UniqueSession<'d> {
     /// Forgets the records, and that they were recorded: clears the bitmap and the count.
     pub fn reset(&mut self) {
-        self.device.buffer().clear(self.bitmap_words);
-        self.trace.set_count(self.trace.width(), 0);
+        self.device.write(|| self.device.buffer().clear(self.bitmap_words));
+        self.reset_count();
     }
 
     /// The same by a system call, whose end is recorded: see [`UniqueEnable::reset_trace`].
@@ -105,7 +109,7 @@ impl<'d> UniqueSession<'d> {
 
     /// Makes room for records and does not forget what was recorded: clears the count alone.
     pub fn reset_count(&mut self) {
-        self.trace.set_count(self.trace.width(), 0);
+        self.set_count(0);
     }
 
     /// The records since the last reset.
@@ -133,8 +137,13 @@ impl<'d> UniqueSession<'d> {
     fn end(&self) -> Result<Trace<'d, TracePc>, Error> {
         let trace = Trace::freeze(self.trace, TracePc);
         self.device.request_disable()?;
-        self.trace.set_count(self.trace.width(), trace.len() as u64);
+        self.set_count(trace.len());
+        self.device.protect()?;
         Ok(trace)
+    }
+
+    fn set_count(&self, count: usize) {
+        self.device.write(|| self.trace.set_count(self.trace.width(), count as u64));
     }
 }
 

@@ -228,6 +228,28 @@ pub(crate) const ERRORS: &[Row] = &[
         source: "alloc_fd (fs/file.c)",
     },
     Row {
+        operation: Operation::AllocateKey,
+        errno: Errno::NOSYS.raw_os_error(),
+        kind: ErrorKind::NoProtectionKeys,
+        help: "build the kernel with CONFIG_X86_INTEL_MEMORY_PROTECTION_KEYS=y, or use \
+               `Builder::write_protected`, which needs none",
+        source: "kernel/sys_ni.c",
+    },
+    Row {
+        operation: Operation::AllocateKey,
+        errno: Errno::INVAL.raw_os_error(),
+        kind: ErrorKind::NoProtectionKeys,
+        help: "run on a processor that has them, or use `Builder::write_protected`, which needs none",
+        source: "arch_set_user_pkey_access (arch/x86/kernel/fpu/xstate.c)",
+    },
+    Row {
+        operation: Operation::AllocateKey,
+        errno: Errno::NOSPC.raw_os_error(),
+        kind: ErrorKind::ProtectionKeysInUse,
+        help: "drop another device that has one, or use `Builder::write_protected`, which needs none",
+        source: "mm_pkey_alloc (arch/x86/include/asm/pkeys.h), where the processor has keys",
+    },
+    Row {
         operation: Operation::Enable,
         errno: Errno::INVAL.raw_os_error(),
         kind: ErrorKind::AlreadyEnabled,

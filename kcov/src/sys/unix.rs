@@ -1,5 +1,6 @@
 //! What Linux and NetBSD have in common: descriptors, open(2) and mmap(2).
 
+use super::Key;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
@@ -50,13 +51,15 @@ impl AsFd for crate::Device {
     }
 }
 
-/// A shared, writable mapping of a whole kcov buffer, unmapped when dropped.
+/// A shared, writable mapping of a whole kcov buffer, unmapped when dropped, and then without a key.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     address: NonNull<c_void>,
     bytes: usize,
     /// Bytes on each side that nobody may access.
     guard: usize,
+    /// What its pages bear.
+    key: Option<Key>,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and this type only hands out its
@@ -83,7 +86,7 @@ impl Mapping {
         let place = unsafe { start.byte_add(guard) };
         // From here on dropping it unmaps everything.
         let address = NonNull::new(place).expect("mmap never returns null");
-        let mapping = Mapping { address, bytes, guard };
+        let mapping = Mapping { address, bytes, guard, key: None };
         // SAFETY: what `MAP_FIXED` replaces are pages in the middle of those just mapped, which
         // nobody knows of yet.
         unsafe { mmap(place, bytes, prot, MapFlags::SHARED | MapFlags::FIXED, device, 0) }
@@ -98,7 +101,7 @@ impl Mapping {
         let address = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, device, offset) };
         let address = address.map_err(raw)?;
         let address = NonNull::new(address).expect("mmap never returns null");
-        Ok(Mapping { address, bytes, guard: 0 })
+        Ok(Mapping { address, bytes, guard: 0, key: None })
     }
 
     /// Lets the process write to the buffer, or only read it.
@@ -107,6 +110,25 @@ impl Mapping {
         flags.set(MprotectFlags::WRITE, writable);
         // SAFETY: these are the pages of the buffer, whose protection is nobody else's business.
         unsafe { mprotect(self.address.as_ptr(), self.bytes, flags) }.map_err(raw)
+    }
+
+    /// Gives the buffer a key, which goes with the mapping.
+    pub(crate) fn set_key(&mut self, key: Key) -> Result<(), i32> {
+        self.key = Some(key);
+        self.cover(self.key())
+    }
+
+    /// Lets the buffer bear a key, which may be that of another mapping that lives longer.
+    pub(crate) fn cover(&self, key: Option<&Key>) -> Result<(), i32> {
+        // SAFETY: these are the pages of the buffer, which this crate writes with the right to only;
+        // who reads them is told to have it.
+        key.map_or(Ok(()), |key| unsafe { key.cover(self.address, self.bytes) })
+    }
+
+    /// The key that is its own.
+    #[inline]
+    pub(crate) fn key(&self) -> Option<&Key> {
+        self.key.as_ref()
     }
 
     /// Whether what is mapped is the buffer of the device, which is found out by writing to the first

@@ -20,6 +20,11 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
         Feature::Quarantine => {
             return Ok(Symbols::read()?.is_some_and(|symbols| symbols.has("kasan_quarantine_put")));
         }
+        Feature::ProtectionKeys => {
+            // What the kernel refuses with depends on what is missing: the call, the processor's
+            // feature, or keys.
+            return present(take_key(), &[libc::ENOSYS, libc::EINVAL, libc::ENOSPC]);
+        }
         Feature::FaultInjection => return Ok(Faults::present()),
         Feature::NetBsd9 | Feature::NetBsd10 | Feature::Vhci => return Ok(false),
         _ => {}
@@ -68,6 +73,12 @@ fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
         | Feature::ResetTrace => super::proposed::probe(feature, device, words),
         _ => Ok(true),
     }
+}
+
+fn take_key() -> Result<()> {
+    let none: libc::c_long = 0;
+    // SAFETY: the call takes no pointer, and no page gets the key.
+    Errno::check(unsafe { libc::syscall(libc::SYS_pkey_alloc, none, none) }).map(drop)
 }
 
 fn records(device: &Device, words: u64) -> Result<bool> {

@@ -9,5 +9,11 @@ mod status;
 use crate::check::Check;
 
 /// The checks, by topic.
-pub const CHECKS: &[&[Check]] =
-    &[session::CHECKS, remote::CHECKS, status::CHECKS, protection::CHECKS, proposed::CHECKS];
+pub const CHECKS: &[&[Check]] = &[
+    session::CHECKS,
+    remote::CHECKS,
+    status::CHECKS,
+    protection::CHECKS,
+    protection::key::CHECKS,
+    proposed::CHECKS,
+];

@@ -27,7 +27,7 @@ checks! {
     once_is_not_for_remote_coverage needs(UniqModes, Comparisons, Remote),
 }
 
-fn proposals(cx: &Context) -> Proposals {
+pub(super) fn proposals(cx: &Context) -> Proposals {
     match Status::probe_path(cx.device()) {
         Status::Available(modes) => modes.proposals(),
         other => panic!("{other}"),

@@ -1,10 +1,14 @@
 //! What keeps a target from breaking its instrument. Whether memory may be accessed is asked of the
 //! kernel, which refuses a pipe's bytes with `EFAULT` instead of sending a signal.
 
+pub(super) mod key;
+
+use super::proposed::proposals;
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, kind};
 use crate::raw::{call, child};
 use kcov::mode::TracePc;
+use kcov::proposed::EdgeDevice;
 use kcov::{BufferSize, Device, ErrorKind, Recovered};
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd};
@@ -15,6 +19,8 @@ checks! {
     descriptor_beyond_the_limit_is_refused,
     write_protected_between_sessions,
     write_protected_and_forked,
+    write_protected_with_edges needs(UniqModes),
+    write_protected_with_a_bitmap needs(UniqueEnable),
     recovers_a_lost_descriptor,
     recovers_a_lost_mapping,
     recovers_only_where_asked_for,
@@ -24,12 +30,12 @@ const PAGE: usize = 4096;
 /// Room for what a kernel with all its checkers records of a call.
 const WORDS: usize = 1 << 16;
 
-fn builder(cx: &Context) -> kcov::Builder {
+pub(super) fn builder(cx: &Context) -> kcov::Builder {
     Device::builder().path(cx.device()).size(BufferSize::words(WORDS as u64))
 }
 
 /// Where the process has a buffer of kcov mapped; there is one.
-fn buffer() -> (usize, usize) {
+pub(super) fn buffer() -> (usize, usize) {
     let maps = fs::read_to_string("/proc/self/maps").expect("the process's mappings");
     let mut of_kcov = maps.lines().filter(|line| line.ends_with("/kcov"));
     let line = of_kcov.next().expect("a mapping of kcov");
@@ -41,7 +47,7 @@ fn buffer() -> (usize, usize) {
 }
 
 /// Whether the byte at an address may be read, and whether it may be written.
-fn access(address: usize) -> (bool, bool) {
+pub(super) fn access(address: usize) -> (bool, bool) {
     let (out, into) = nix::unistd::pipe().expect("a pipe");
     // SAFETY: the kernel reads one byte at the address, or refuses to.
     let read = unsafe { libc::write(into.as_raw_fd(), address as *const _, 1) } == 1;
@@ -129,8 +135,37 @@ fn write_protected_and_forked(cx: &Context) {
     }
 }
 
+fn write_protected_with_edges(cx: &Context) {
+    let device = builder(cx).write_protected().open().expect("it opens");
+    let (start, _) = buffer();
+    let token = proposals(cx).uniq_edge().expect("the mode");
+    let mut device = EdgeDevice::new(device, token).expect("mapped");
+    let session = device.enable_with_pcs().expect("enabled");
+    call();
+    let (_, edges) = session.disable().expect("disabled");
+    assert!(!edges.is_empty());
+    assert_eq!(access(start), (true, false));
+    let mut session = device.enable().expect("enabled");
+    session.reset();
+    drop(session);
+    assert_eq!(access(start), (true, false));
+}
+
+fn write_protected_with_a_bitmap(cx: &Context) {
+    let mut device = builder(cx).write_protected().open().expect("it opens");
+    let (start, _) = buffer();
+    let unique = proposals(cx).unique().expect("the request");
+    for _ in 0..2 {
+        let mut session = unique.enable(&mut device, WORDS / 2).expect("enabled");
+        session.reset();
+        call();
+        assert!(!session.disable().expect("disabled").is_empty());
+        assert_eq!(access(start), (true, false));
+    }
+}
+
 /// That sessions of a device record.
-fn records(device: &mut Device) {
+pub(super) fn records(device: &mut Device) {
     let mut session = enable(device);
     // Pages that were mapped anew are faulted in, which is recorded too.
     call();

@@ -1,0 +1,239 @@
+//! Buffers that bear a memory protection key. The kernel refuses to access for a thread what the thread
+//! may not access itself, so asking it shows the thread's rights.
+
+use super::{access, buffer, builder, records};
+use crate::check::{Context, checks};
+use crate::checks::api::{enable, kind};
+use crate::raw::{Gate, call, child, thread};
+use kcov::mode::TracePc;
+use kcov::{Device, ErrorKind, Operation, Recovered};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+checks! {
+    stray_stores_between_sessions needs(ProtectionKeys),
+    stray_stores_during_a_session needs(ProtectionKeys),
+    records_are_those_of_any_device needs(ProtectionKeys),
+    forked needs(ProtectionKeys),
+    threads_of_before needs(ProtectionKeys),
+    signal_handlers needs(ProtectionKeys),
+    recovers_with_its_key needs(ProtectionKeys),
+    given_back_with_the_device needs(ProtectionKeys),
+    refused_where_there_are_none without(ProtectionKeys),
+}
+
+/// Whether the calling thread may read, and whether it may write.
+const READ_ONLY: (bool, bool) = (true, false);
+const NOTHING: (bool, bool) = (false, false);
+
+fn open(cx: &Context) -> Device {
+    builder(cx).write_protected_by_key().open().expect("it opens")
+}
+
+/// Whether a process that does `body` dies of an access that it may not make.
+fn dies(body: impl FnOnce()) -> bool {
+    // SAFETY: the check has one thread, so no lock is held by another one.
+    match unsafe { fork() }.expect("a child") {
+        ForkResult::Parent { child } => match waitpid(child, None).expect("its end") {
+            WaitStatus::Signaled(_, Signal::SIGSEGV, _) => true,
+            WaitStatus::Exited(_, 0) => false,
+            other => panic!("{other:?}"),
+        },
+        ForkResult::Child => {
+            body();
+            // SAFETY: ends the process without the exit handlers, which are the parent's.
+            unsafe { libc::_exit(0) }
+        }
+    }
+}
+
+/// What a target does that does not know whose memory it is.
+fn store(address: usize) {
+    // SAFETY: a word of the buffer, which nobody accesses but by atomics.
+    unsafe { AtomicU64::from_ptr(address as *mut u64) }.store(0, Ordering::Relaxed);
+}
+
+fn stray_stores_between_sessions(cx: &Context) {
+    let plain = builder(cx).open().expect("it opens");
+    assert!(!dies(|| store(buffer().0)), "a device that is not protected");
+    drop(plain);
+    let mut device = open(cx);
+    let (start, end) = buffer();
+    for _ in 0..2 {
+        assert_eq!((access(start), access(end - 1)), (READ_ONLY, READ_ONLY));
+        assert!(dies(|| store(start)) && dies(|| store(end - 8)));
+        records(&mut device);
+    }
+    drop(enable(&mut device));
+    assert_eq!(access(start), READ_ONLY);
+}
+
+fn stray_stores_during_a_session(cx: &Context) {
+    let mut device = open(cx);
+    let (start, end) = buffer();
+    let mut server = device.fork_server(TracePc);
+    assert!(dies(|| {
+        let _session = server.enable().expect("enabled in the child");
+        store(start);
+    }));
+    let mut session = enable(&mut device);
+    for _ in 0..2 {
+        let before = session.trace().len();
+        assert_eq!((access(start), access(end - 1)), (READ_ONLY, READ_ONLY));
+        let after = session.trace().len();
+        assert!(after > before, "asking is recorded");
+        session.reset();
+        assert!(session.trace().len() < after);
+    }
+    assert_eq!(access(start), READ_ONLY);
+    assert!(!session.disable().expect("disabled").is_empty());
+}
+
+fn records_are_those_of_any_device(cx: &Context) {
+    const ROUNDS: usize = 64;
+    let mut plain = builder(cx).open().expect("it opens");
+    let mut keyed = open(cx);
+    let one = |device: &mut Device| -> Vec<u64> {
+        let mut session = enable(device);
+        // The pages that it goes through are faulted in.
+        call();
+        session.reset();
+        call();
+        session.disable().expect("disabled").iter().map(u64::from).collect()
+    };
+    // Now and then something else happens on the way.
+    let same = (0..ROUNDS).filter(|_| one(&mut plain) == one(&mut keyed)).count();
+    assert!(same >= ROUNDS / 4, "{same} of {ROUNDS} rounds");
+}
+
+fn forked(cx: &Context) {
+    let mut device = open(cx);
+    let (start, _) = buffer();
+    let mut server = device.fork_server(TracePc);
+    for _ in 0..2 {
+        server.reset();
+        assert_eq!((access(start), server.trace().len()), (READ_ONLY, 0));
+        let (count, allowed) = child(|| {
+            let session = server.enable().expect("enabled in the child");
+            call();
+            (session.disable().expect("disabled").len(), access(start))
+        });
+        assert_eq!((access(start), server.trace().len()), (READ_ONLY, count));
+        assert!(count > 0 && allowed == READ_ONLY);
+    }
+}
+
+fn threads_of_before(cx: &Context) {
+    let jobs: [fn(&mut Device); 4] = [
+        |device| records(device),
+        |device| {
+            let mut server = device.fork_server(TracePc);
+            assert!(!server.trace().is_empty(), "that of the session before");
+            server.reset();
+            assert!(server.trace().is_empty());
+        },
+        |device| assert_eq!(device.recover().expect("intact"), Recovered::default()),
+        |device| device.allow_reading(),
+    ];
+    let place = Mutex::new(None);
+    std::thread::scope(|scope| {
+        let turns = jobs.map(|job| {
+            let (turn, place) = (std::sync::Arc::new(Gate::default()), &place);
+            let go = turn.clone();
+            let thread = scope.spawn(move || {
+                turn.wait();
+                let mut place = place.lock().expect("the place");
+                let device = place.as_mut().expect("the device");
+                let (start, _) = buffer();
+                let before = access(start);
+                job(device);
+                (before, access(start))
+            });
+            (go, thread)
+        });
+        let device = builder(cx).recoverable().write_protected_by_key().open();
+        *place.lock().expect("the place") = Some(device.expect("it opens"));
+        for (go, thread) in turns {
+            go.open();
+            assert_eq!(thread.join().expect("the thread ends well"), (NOTHING, READ_ONLY));
+        }
+    });
+    assert_eq!(thread(|| access(buffer().0)), READ_ONLY, "a thread that was started later");
+}
+
+static DEVICE: AtomicPtr<Device> = AtomicPtr::new(std::ptr::null_mut());
+static HANDLED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn ask(_: i32) {
+    // SAFETY: the check has stored a device that outlives its signal.
+    let device = unsafe { &*DEVICE.load(Ordering::Relaxed) };
+    let (start, _) = buffer();
+    let before = access(start);
+    device.allow_reading();
+    HANDLED.store((before, access(start)) == (NOTHING, READ_ONLY), Ordering::Relaxed);
+}
+
+fn signal_handlers(cx: &Context) {
+    let mut device = open(cx);
+    let (start, _) = buffer();
+    let action = SigAction::new(SigHandler::Handler(ask), SaFlags::empty(), SigSet::empty());
+    // SAFETY: this thread sends the signal itself, between two statements, so the handler may do
+    // whatever a function may.
+    unsafe { sigaction(Signal::SIGUSR1, &action) }.expect("a handler");
+    DEVICE.store(&raw mut device, Ordering::Relaxed);
+    raise(Signal::SIGUSR1).expect("a signal");
+    assert!(HANDLED.load(Ordering::Relaxed));
+    assert_eq!(access(start), READ_ONLY);
+    records(&mut device);
+}
+
+fn recovers_with_its_key(cx: &Context) {
+    let mut device = builder(cx).recoverable().write_protected_by_key().open().expect("it opens");
+    let (start, end) = buffer();
+    let (address, bytes) = (start as *mut libc::c_void, end - start);
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    let over = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    let mut recover = |expected| {
+        assert_eq!(device.recover().expect("recovered"), expected);
+        assert_eq!((access(start), access(end - 1)), (READ_ONLY, READ_ONLY));
+        records(&mut device);
+    };
+    recover(Recovered::default());
+    // SAFETY: this is what a target does that does not know whose memory it is; no session is
+    // enabled, and the check tells the device of it.
+    assert_eq!(unsafe { libc::mmap(address, bytes, prot, over, -1, 0) }, address);
+    recover(Recovered { descriptor: false, mapping: true });
+    let (prot, key) = (libc::c_long::from(prot), 0 as libc::c_long);
+    // SAFETY: as above.
+    let done = unsafe { libc::syscall(libc::SYS_pkey_mprotect, address, bytes, prot, key) };
+    assert_eq!((done, access(start)), (0, (true, true)), "the key of all other memory");
+    recover(Recovered::default());
+}
+
+fn given_back_with_the_device(cx: &Context) {
+    for _ in 0..100 {
+        drop(open(cx));
+    }
+    // The process has 15 besides the key of all other memory.
+    let devices: Vec<_> = (0..15).map(|_| open(cx)).collect();
+    let error = builder(cx).write_protected_by_key().open().expect_err("no key is left");
+    let expected = (Operation::AllocateKey, ErrorKind::ProtectionKeysInUse);
+    assert_eq!((error.operation(), error.kind()), expected, "{error}");
+    drop(devices);
+    records(&mut open(cx));
+}
+
+fn refused_where_there_are_none(cx: &Context) {
+    let by_key = || builder(cx).write_protected_by_key();
+    let error = by_key().open().expect_err("there are none");
+    let expected = (Operation::AllocateKey, ErrorKind::NoProtectionKeys);
+    assert_eq!((error.operation(), error.kind()), expected, "{error}");
+    assert!(error.to_string().contains("use `Builder::write_protected`"), "{error}");
+    assert_eq!(kind(builder(cx).write_protected().write_protected_by_key().open()), expected.1);
+    let mut device = by_key().write_protected().open().expect("the later one counts");
+    assert_eq!(access(buffer().0), READ_ONLY);
+    records(&mut device);
+}

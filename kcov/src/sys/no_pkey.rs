@@ -1,0 +1,38 @@
+//! Systems and processors without memory protection keys that this crate knows.
+
+use crate::error::ErrorKind;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// What [`Key::new`] fails with; no system call is made.
+const NOT_SUPPORTED: i32 = 0;
+
+/// There is none, so none of its functions can be called.
+#[derive(Debug)]
+pub(crate) enum Key {}
+
+impl Key {
+    pub(crate) fn new() -> Result<Key, i32> {
+        Err(NOT_SUPPORTED)
+    }
+
+    pub(crate) fn explain(_: i32) -> Option<ErrorKind> {
+        Some(ErrorKind::NoProtectionKeys)
+    }
+
+    /// # Safety
+    ///
+    /// None: it cannot be called.
+    #[allow(dead_code, reason = "where there is no kcov, there is no buffer to cover")]
+    pub(crate) unsafe fn cover(&self, _: NonNull<c_void>, _: usize) -> Result<(), i32> {
+        match *self {}
+    }
+
+    pub(crate) fn allow_reading(&self) {
+        match *self {}
+    }
+
+    pub(crate) fn write(&self, _: impl FnOnce()) {
+        match *self {}
+    }
+}
