@@ -150,7 +150,8 @@ impl Device {
         self.write(|| buffer.set_count(sealed::width(mode, buffer.width()), count as u64));
     }
 
-    /// Stores to what the device has mapped, with the right to if it has a key.
+    /// Stores to what the device has mapped, with the right to if it has a key, and that to read
+    /// remains: so whoever begins a session, which resets, may read its trace.
     #[inline]
     pub(crate) fn write(&self, store: impl FnOnce()) {
         match self.mapping.key() {
@@ -159,9 +160,8 @@ impl Device {
         }
     }
 
-    /// Lets the process write to the buffer, if it may not, and the calling thread read it.
+    /// Lets the process write to the buffer, if it may not.
     pub(crate) fn unprotect(&self) -> Result<(), Error> {
-        self.allow_reading();
         self.set_writable(true)
     }
 

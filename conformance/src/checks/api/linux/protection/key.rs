@@ -138,26 +138,28 @@ fn threads_of_before(cx: &Context) {
         |device| assert_eq!(device.recover().expect("intact"), Recovered::default()),
         |device| device.allow_reading(),
     ];
+    let gates = jobs.map(|_| Gate::default());
     let place = Mutex::new(None);
     std::thread::scope(|scope| {
-        let turns = jobs.map(|job| {
-            let (turn, place) = (std::sync::Arc::new(Gate::default()), &place);
-            let go = turn.clone();
-            let thread = scope.spawn(move || {
-                turn.wait();
+        let start = |(job, gate): (fn(&mut Device), _)| {
+            let place = &place;
+            scope.spawn(move || {
+                Gate::wait(gate);
                 let mut place = place.lock().expect("the place");
                 let device = place.as_mut().expect("the device");
                 let (start, _) = buffer();
                 let before = access(start);
                 job(device);
                 (before, access(start))
-            });
-            (go, thread)
-        });
+            })
+        };
+        let threads: Vec<_> = jobs.into_iter().zip(&gates).map(start).collect();
+        // If the check fails, nobody waits for its end.
+        let _open: Vec<_> = gates.iter().map(Gate::open_at_end).collect();
         let device = builder(cx).recoverable().write_protected_by_key().open();
         *place.lock().expect("the place") = Some(device.expect("it opens"));
-        for (go, thread) in turns {
-            go.open();
+        for (gate, thread) in gates.iter().zip(threads) {
+            gate.open();
             assert_eq!(thread.join().expect("the thread ends well"), (NOTHING, READ_ONLY));
         }
     });
