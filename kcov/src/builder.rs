@@ -76,23 +76,29 @@ impl Builder {
     }
 
     /// Lets nobody write to the buffer at any time, by a memory protection key: a stray store faults
-    /// between sessions and during them, and so does a system call that is told to write there.
+    /// between sessions and during them, and a system call that is told to write there fails.
     ///
     /// The kernel records all the same. What this crate stores itself, such as the 0 of a
     /// [reset](crate::Session::reset), it stores with the right to, which a thread gives itself and
     /// takes back without a system call. Of this and [`write_protected`](Self::write_protected) the
     /// later call counts. The device has its key, one of 15 of the process, until it is dropped.
     ///
-    /// Rights are of each thread. The thread that opens may read, and so may those that it starts;
-    /// enabling a session and a [`ForkServer`](crate::ForkServer)'s methods see to it in theirs. Any
-    /// other thread that was there before, and a signal handler, which begins without the right,
-    /// fault when they read a [`Trace`](crate::Trace) but have called
-    /// [`Device::allow_reading`](crate::Device::allow_reading).
+    /// It is for mistakes: other processes, and a target that changes its own rights or its mappings,
+    /// are not kept from writing.
+    ///
+    /// # Threads
+    ///
+    /// Rights are of each thread. The thread that opens may read the buffer, and so may those that it
+    /// starts afterwards; a thread that enables a session or uses a
+    /// [`ForkServer`](crate::ForkServer) may from then on. But a thread that was there before, and only
+    /// reads a [`Trace`](crate::Trace) that another one has made, has to call
+    /// [`Device::allow_reading`](crate::Device::allow_reading) first, or it faults. So has
+    /// a signal handler: each begins without the right, also one that interrupts a thread that has it.
     ///
     /// # Platforms
     ///
-    /// Linux on x86, 32-bit programs on a 64-bit kernel included, where the processor has keys (`ospke`
-    /// in /proc/cpuinfo). Elsewhere [`open`](Self::open) fails with
+    /// Linux on x86, also for 32-bit programs on a 64-bit kernel, where the processor has keys and the
+    /// kernel uses them (`ospke` in /proc/cpuinfo). Elsewhere [`open`](Self::open) fails with
     /// [`NoProtectionKeys`](ErrorKind::NoProtectionKeys).
     ///
     /// # References

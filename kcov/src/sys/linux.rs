@@ -240,14 +240,16 @@ pub(crate) const ERRORS: &[Row] = &[
         errno: Errno::INVAL.raw_os_error(),
         kind: ErrorKind::NoProtectionKeys,
         help: "run on a processor that has them, or use `Builder::write_protected`, which needs none",
-        source: "arch_set_user_pkey_access (arch/x86/kernel/fpu/xstate.c)",
+        source: "arch_set_user_pkey_access (arch/x86/kernel/fpu/xstate.c), reached where mm_pkey_alloc \
+                 does not ask whether there are keys, as of 6.1.172",
     },
     Row {
         operation: Operation::AllocateKey,
         errno: Errno::NOSPC.raw_os_error(),
         kind: ErrorKind::ProtectionKeysInUse,
         help: "drop another device that has one, or use `Builder::write_protected`, which needs none",
-        source: "mm_pkey_alloc (arch/x86/include/asm/pkeys.h), where the processor has keys",
+        source: "mm_pkey_alloc (arch/x86/include/asm/pkeys.h); without keys too, which the processor \
+                 tells apart",
     },
     Row {
         operation: Operation::Enable,
