@@ -33,7 +33,8 @@ impl Width {
 ///
 /// Invariant: `bytes` is at least 8; `start` is aligned to 8 bytes and valid for atomic loads and
 /// stores of `bytes` bytes for as long as `'b`; nothing but atomic accesses of this process touches
-/// the memory meanwhile.
+/// the memory meanwhile. Where the memory is protected, an access that is not allowed faults, so none is
+/// made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer<'b> {
     start: NonNull<u64>,
