@@ -109,7 +109,7 @@ fn write_pkru(rights: u32) {
 }
 
 /// Whether the kernel has enabled keys on this processor: `OSPKE`, bit 4 of ECX of leaf 7.
-#[allow(unused_unsafe, reason = "safe since Rust 1.94")]
+#[allow(unused_unsafe, reason = "newer compilers have these as safe functions")]
 fn is_enabled() -> bool {
     const LEAF: u32 = 7;
     // SAFETY: processors whose kernel has protection keys have the instruction.
