@@ -146,8 +146,11 @@ impl Device {
 
     #[inline]
     pub(crate) fn set_count<M: Mode>(&self, mode: M, count: usize) {
-        let buffer = self.buffer();
-        self.write(|| buffer.set_count(sealed::width(mode, buffer.width()), count as u64));
+        // All within and by value, so that nothing is kept for the rare case of a key.
+        self.write(move || {
+            let buffer = self.buffer();
+            buffer.set_count(sealed::width(mode, buffer.width()), count as u64);
+        });
     }
 
     /// Stores to what the device has mapped, with the right to if it has a key, and that to read
