@@ -14,7 +14,7 @@ mod pc;
 #[path = "../proposed/mod.rs"]
 mod proposed;
 mod remote;
-mod request;
+pub(crate) mod request;
 mod size;
 mod thread;
 

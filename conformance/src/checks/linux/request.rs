@@ -1,16 +1,12 @@
-//! Requests that the device does not know.
+//! Requests that the device does not know, and those of programs with another word width.
 
-use super::{COVER_SIZE, open, sized};
+use super::open;
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, thread};
+use crate::raw::Device;
 use kcov_sys::ioc::Encoding;
 use kcov_sys::linux::{KCOV_INIT_TRACE32, KCOV_INIT_TRACE64};
 
 checks! {
-    unknown_before_sizing_is_refused,
-    unknown_when_sized_is_refused,
-    unknown_while_enabled_is_refused,
-    unknown_from_other_thread_is_refused,
     size_for_other_word_width_is_refused,
 }
 
@@ -33,33 +29,13 @@ const UNKNOWN: &[u32] = &[
     u32::MAX,
 ];
 
-fn refused_all(cx: &Context, device: &Device) {
+/// Asks for each of them, with arguments of several kinds.
+pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     for &number in UNKNOWN {
         for argument in [0, 1, 4096] {
             cx.refused(device.request(number, argument));
         }
     }
-}
-
-fn unknown_before_sizing_is_refused(cx: &Context) {
-    refused_all(cx, &open(cx));
-}
-
-fn unknown_when_sized_is_refused(cx: &Context) {
-    refused_all(cx, &sized(cx, COVER_SIZE));
-}
-
-fn unknown_while_enabled_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    refused_all(cx, &device);
-    device.disable().expect("it is still enabled");
-}
-
-fn unknown_from_other_thread_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    thread(|| refused_all(cx, &device));
 }
 
 fn size_for_other_word_width_is_refused(cx: &Context) {

@@ -12,7 +12,7 @@ mod map;
 mod open;
 mod pc;
 mod remote;
-mod request;
+pub(crate) mod request;
 mod size;
 mod thread;
 

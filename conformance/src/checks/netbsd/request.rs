@@ -1,17 +1,13 @@
-//! Requests that the device does not know.
+//! Requests that the device does not know, and those that older ones do not.
 
-use super::{COVER_SIZE, open, sized};
+use super::open;
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, thread};
+use crate::raw::Device;
 use kcov_sys::ioc::Encoding;
 use kcov_sys::netbsd::{KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH};
 use std::ptr::from_ref;
 
 checks! {
-    unknown_before_sizing_is_refused,
-    unknown_when_sized_is_refused,
-    unknown_while_enabled_is_refused,
-    unknown_from_other_thread_is_refused,
     remote_is_refused_as_unknown,
 }
 
@@ -35,32 +31,12 @@ const UNKNOWN: &[u32] = &[
     0,
 ];
 
-fn refused_all(cx: &Context, device: &Device) {
+/// Asks for each of them, with memory for any argument.
+pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     let words = [1_u64; 4];
     for &number in UNKNOWN {
         cx.refused(device.request(number, from_ref(&words).expose_provenance()));
     }
-}
-
-fn unknown_before_sizing_is_refused(cx: &Context) {
-    refused_all(cx, &open(cx));
-}
-
-fn unknown_when_sized_is_refused(cx: &Context) {
-    refused_all(cx, &sized(cx, COVER_SIZE));
-}
-
-fn unknown_while_enabled_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    refused_all(cx, &device);
-    device.disable().expect("it is still enabled");
-}
-
-fn unknown_from_other_thread_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    thread(|| refused_all(cx, &device));
 }
 
 fn remote_is_refused_as_unknown(cx: &Context) {

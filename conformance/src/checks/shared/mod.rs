@@ -11,6 +11,7 @@ pub(crate) mod full;
 mod map;
 mod open;
 pub(crate) mod pc;
+mod request;
 mod size;
 pub(crate) mod thread;
 
@@ -22,6 +23,7 @@ pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,
     size::CHECKS,
     map::CHECKS,
+    request::CHECKS,
     enable::CHECKS,
     disable::CHECKS,
     pc::CHECKS,

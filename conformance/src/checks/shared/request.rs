@@ -1,0 +1,34 @@
+//! Requests that the device does not know. Which ones those are, the system says.
+
+use super::{COVER_SIZE, open, sized};
+use crate::check::{Context, checks};
+use crate::raw::{KCOV_TRACE_PC, thread};
+use crate::system::request::unknown_are_refused;
+
+checks! {
+    unknown_before_sizing_is_refused,
+    unknown_when_sized_is_refused,
+    unknown_while_enabled_is_refused,
+    unknown_from_other_thread_is_refused,
+}
+
+fn unknown_before_sizing_is_refused(cx: &Context) {
+    unknown_are_refused(cx, &open(cx));
+}
+
+fn unknown_when_sized_is_refused(cx: &Context) {
+    unknown_are_refused(cx, &sized(cx, COVER_SIZE));
+}
+
+fn unknown_while_enabled_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    unknown_are_refused(cx, &device);
+    device.disable().expect("it is still enabled");
+}
+
+fn unknown_from_other_thread_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    thread(|| unknown_are_refused(cx, &device));
+}
