@@ -39,7 +39,7 @@ pub fn settled(map: &Map) -> u64 {
 
 /// Waits until `done`, for at most that time. Returns whether it is.
 #[must_use]
-pub fn wait_for(limit: Duration, done: impl Fn() -> bool) -> bool {
+pub fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let end = std::time::Instant::now() + limit;
     while !done() {
         if std::time::Instant::now() >= end {

@@ -1,27 +1,11 @@
-//! Descriptors: closing, duplicating and passing them on.
+//! What closing gives back.
 
-use super::{COVER_SIZE, mapped, open, sized};
+use super::{open, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, areas_of, call, kernel_memory_lost, page_words, thread};
+use crate::raw::{KCOV_TRACE_PC, areas_of, kernel_memory_lost, page_words};
 
 checks! {
-    while_enabled_ends_with_the_thread,
     instance_is_given_back without(Quarantine) seconds(60),
-}
-
-fn while_enabled_ends_with_the_thread(cx: &Context) {
-    let (device, map) = mapped(cx);
-    thread(move || {
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        device.close().expect("closed");
-    });
-    map.reset();
-    for _ in 0..100 {
-        call();
-    }
-    assert_eq!(map.count(), 0);
-    let next = sized(cx, COVER_SIZE);
-    assert_eq!(next.enable(KCOV_TRACE_PC), Ok(()));
 }
 
 fn instance_is_given_back(cx: &Context) {

@@ -20,6 +20,8 @@ mod thread;
 
 use crate::check::Check;
 use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
+use crate::errno::Result;
+use crate::raw::{Device, KCOV_TRACE_PC};
 
 pub(crate) use size::GREATEST;
 
@@ -53,3 +55,8 @@ pub const CHECKS: &[&[Check]] = &[
 
 /// Words of a buffer with room for what executing a program records.
 pub(crate) const EXEC_WORDS: u64 = 1 << 20;
+
+/// Enables a device that a thread had enabled which has ended: the kernel frees it at once.
+pub(crate) fn enable_freed(device: &Device) -> Result<()> {
+    device.enable(KCOV_TRACE_PC)
+}

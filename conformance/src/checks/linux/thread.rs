@@ -1,47 +1,13 @@
-//! Threads: who is traced, and what a thread's end does.
+//! What a thread's end gives back.
 
-use super::{COVER_SIZE, mapped, sized};
+use super::{COVER_SIZE, sized};
 use crate::check::{Context, checks};
-use crate::checks::shared::thread::added_by_calls;
-use crate::raw::{Device, KCOV_TRACE_PC, Map, call, thread, vmalloc_used, wait_for};
+use crate::raw::{KCOV_TRACE_PC, thread, vmalloc_used, wait_for};
 use std::time::Duration;
 
 checks! {
-    one_device_for_each,
-    exit_disables,
     exit_frees_for_next_thread,
     exit_gives_the_buffer_up,
-}
-
-fn one_device_for_each(cx: &Context) {
-    const THREADS: usize = 8;
-    let buffers: Vec<_> = (0..THREADS).map(|_| mapped(cx)).collect();
-    let barrier = std::sync::Barrier::new(THREADS);
-    let one = |(device, map): &(Device, Map)| {
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        barrier.wait();
-        map.reset();
-        call();
-        let count = map.count();
-        barrier.wait();
-        device.disable().expect("disabled");
-        count
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = buffers.iter().map(|own| scope.spawn(|| one(own))).collect();
-        let mut counts: Vec<_> = threads.into_iter().map(|t| t.join().expect("a thread")).collect();
-        // All made one call; had they shared a buffer, counts would add up.
-        counts.sort_unstable();
-        assert!(counts[0] > 0, "{counts:?}");
-        assert!(counts[THREADS / 2] < 2 * counts[0], "{counts:?}");
-    });
-}
-
-fn exit_disables(cx: &Context) {
-    let (device, map) = mapped(cx);
-    thread(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
-    assert_eq!(added_by_calls(&map), 0);
-    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "nobody has it enabled");
 }
 
 fn exit_frees_for_next_thread(cx: &Context) {

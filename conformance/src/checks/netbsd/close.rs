@@ -1,54 +1,28 @@
 //! Closing, and what ends without it.
 
-use super::{COVER_SIZE, is_freed, mapped, sized};
+use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
+use crate::checks::shared::other_stays_traced;
 use crate::errno::Errno;
-use crate::raw::{Gate, KCOV_TRACE_PC, call, child, thread};
+use crate::raw::{KCOV_TRACE_PC, call, child};
 use std::sync::Mutex;
 
 checks! {
-    while_enabled_ends_with_the_thread,
     while_enabled_by_other_thread,
     while_enabled_nobody_can_disable,
     process_may_end_in_every_state,
     other_number_of_a_descriptor,
 }
 
-fn while_enabled_ends_with_the_thread(cx: &Context) {
-    let (device, map) = mapped(cx);
-    thread(move || {
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        device.close().expect("closed");
-    });
-    map.reset();
-    for _ in 0..100 {
-        call();
-    }
-    assert_eq!(map.count(), 0);
-    assert!(is_freed(&sized(cx, COVER_SIZE)));
-}
-
 /// The last descriptor is closed by a thread that does not own the device, and the owner goes on.
 fn while_enabled_by_other_thread(cx: &Context) {
     let (device, map) = mapped(cx);
-    let (enabled, closed) = (Gate::default(), Gate::default());
     let last = Mutex::new(Some(device));
-    std::thread::scope(|scope| {
-        let traced = scope.spawn(|| {
-            let device = last.lock().expect("the descriptor");
-            device.as_ref().expect("not closed").enable(KCOV_TRACE_PC).expect("enabled");
-            drop(device);
-            enabled.open();
-            closed.wait();
-            map.reset();
-            call();
-            map.count()
-        });
-        enabled.wait();
-        drop(last.lock().expect("the descriptor").take());
-        closed.open();
-        assert!(traced.join().expect("the thread") > 0, "it is still traced");
-    });
+    let enable = || {
+        let device = last.lock().expect("the descriptor");
+        device.as_ref().expect("not closed").enable(KCOV_TRACE_PC)
+    };
+    other_stays_traced(&map, enable, || drop(last.lock().expect("the descriptor").take()));
 }
 
 fn while_enabled_nobody_can_disable(cx: &Context) {

@@ -18,7 +18,9 @@ mod thread;
 
 use crate::check::{Check, Context};
 use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
-use crate::raw::{Device, Map};
+use crate::errno::Result;
+use crate::raw::{Device, KCOV_TRACE_PC, Map, page_words, thread, wait_for};
+use std::time::Duration;
 
 /// The system's word.
 pub const WORD: &str = "netbsd";
@@ -54,17 +56,20 @@ pub(crate) const EXEC_WORDS: u64 = GREATEST;
 fn mapped_pages_of(cx: &Context, entries: u64) -> (Device, Map) {
     let device = sized(cx, entries);
     let map = device.map(entries).expect("the buffer is mapped");
-    let pages = index(entries).div_ceil(index(crate::raw::page_words()));
-    let whole = device.map(pages as u64 * crate::raw::page_words()).expect("whole pages");
+    let pages = entries.div_ceil(page_words());
+    let whole = device.map(pages * page_words()).expect("whole pages");
     drop(map);
     (device, whole)
 }
 
-/// Whether the device can be enabled, at the latest after threads have come and gone: the kernel
-/// may free what an ended thread had enabled only then.
-fn is_freed(device: &Device) -> bool {
-    crate::raw::wait_for(std::time::Duration::from_secs(5), || {
-        crate::raw::thread(|| ());
-        device.enable(crate::raw::KCOV_TRACE_PC).is_ok()
-    })
+/// Enables a device that a thread had enabled which has ended: the kernel may free it only when
+/// threads have come and gone.
+pub(crate) fn enable_freed(device: &Device) -> Result<()> {
+    let mut enabled = Ok(());
+    let _ = wait_for(Duration::from_secs(5), || {
+        thread(|| ());
+        enabled = device.enable(KCOV_TRACE_PC);
+        enabled.is_ok()
+    });
+    enabled
 }

@@ -1,13 +1,15 @@
 //! Descriptors: closing, duplicating and passing them on.
 
-use super::{COVER_SIZE, mapped, sized};
+use super::{COVER_SIZE, mapped, other_stays_traced, sized};
 use crate::check::{Context, checks};
-use crate::raw::{Gate, KCOV_TRACE_PC, call, pass_descriptor};
+use crate::raw::{KCOV_TRACE_PC, call, pass_descriptor, thread};
+use crate::system::enable_freed;
 
 checks! {
     succeeds_in_every_state,
     while_enabled_keeps_tracing,
     while_enabled_keeps_the_thread_busy,
+    while_enabled_ends_with_the_thread,
     by_other_thread_changes_nothing,
     one_of_two_descriptors,
     passed_descriptor_is_the_same_device,
@@ -39,24 +41,25 @@ fn while_enabled_keeps_the_thread_busy(cx: &Context) {
     cx.refused(sized(cx, COVER_SIZE).enable(KCOV_TRACE_PC));
 }
 
+fn while_enabled_ends_with_the_thread(cx: &Context) {
+    let (device, map) = mapped(cx);
+    thread(move || {
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        device.close().expect("closed");
+    });
+    map.reset();
+    for _ in 0..100 {
+        call();
+    }
+    assert_eq!(map.count(), 0);
+    assert_eq!(enable_freed(&sized(cx, COVER_SIZE)), Ok(()));
+}
+
 fn by_other_thread_changes_nothing(cx: &Context) {
     let (device, map) = mapped(cx);
     let kept = device.duplicate().expect("a duplicate");
-    let (enabled, closed) = (Gate::default(), Gate::default());
-    std::thread::scope(|scope| {
-        let traced = scope.spawn(|| {
-            kept.enable(KCOV_TRACE_PC).expect("enabled");
-            enabled.open();
-            closed.wait();
-            map.reset();
-            call();
-            map.count()
-        });
-        enabled.wait();
-        device.close().expect("closed");
-        closed.open();
-        assert!(traced.join().expect("the thread") > 0);
-    });
+    let close = || device.close().expect("closed");
+    other_stays_traced(&map, || kept.enable(KCOV_TRACE_PC), close);
 }
 
 fn one_of_two_descriptors(cx: &Context) {

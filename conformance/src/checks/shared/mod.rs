@@ -13,10 +13,11 @@ mod open;
 pub(crate) mod pc;
 mod request;
 mod size;
-pub(crate) mod thread;
+mod thread;
 
 use crate::check::{Check, Context};
-use crate::raw::{Device, Gate, KCOV_TRACE_PC, Map, page_words};
+use crate::errno::Result;
+use crate::raw::{Device, Gate, KCOV_TRACE_PC, Map, call, page_words};
 
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
@@ -84,17 +85,44 @@ pub(crate) fn index(words: u64) -> usize {
 
 /// Enables the device in a thread that then blocks, and runs `body` meanwhile.
 pub(crate) fn while_other_is_enabled<T>(device: &Device, body: impl FnOnce() -> T) -> T {
+    beside_other(|| device.enable(KCOV_TRACE_PC), body, || ()).0
+}
+
+/// Panics unless a thread that has enabled is still traced into `map` after `body` has run here.
+pub(crate) fn other_stays_traced(
+    map: &Map,
+    enable: impl FnOnce() -> Result<()> + Send,
+    body: impl FnOnce(),
+) {
+    let traced = || {
+        map.reset();
+        call();
+        map.count()
+    };
+    let ((), count) = beside_other(enable, body, traced);
+    assert!(count > 0, "the other thread is still traced");
+}
+
+/// Enables in a thread that then blocks, runs `body` meanwhile, and `after` in that thread.
+fn beside_other<T, U: Send>(
+    enable: impl FnOnce() -> Result<()> + Send,
+    body: impl FnOnce() -> T,
+    after: impl FnOnce() -> U + Send,
+) -> (T, U) {
     let (tried, done) = (Gate::default(), Gate::default());
     std::thread::scope(|scope| {
-        // Opened also when `body` panics, or the scope would wait for ever.
-        let _open = done.open_at_end();
-        scope.spawn(|| {
-            let enabled = device.enable(KCOV_TRACE_PC);
+        let other = scope.spawn(|| {
+            let enabled = enable();
             tried.open();
             enabled.expect("enabled in the other thread");
             done.wait();
+            after()
         });
+        // Opened also when `body` panics, or the scope would wait for ever.
+        let at_end = done.open_at_end();
         tried.wait();
-        body()
+        let value = body();
+        drop(at_end);
+        (value, other.join().expect("the other thread"))
     })
 }

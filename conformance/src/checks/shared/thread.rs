@@ -2,17 +2,21 @@
 
 use super::{mapped, while_other_is_enabled};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, Map, call, settled, thread};
+use crate::raw::{Device, KCOV_TRACE_PC, Map, call, settled, thread};
+use crate::system::enable_freed;
+use std::sync::Barrier;
 
 checks! {
     only_the_enabling_one_is_traced,
     new_one_is_not_traced,
+    one_device_for_each seconds(30),
     one_at_a_time_per_device,
+    exit_disables,
     exit_keeps_the_records,
 }
 
 /// What many calls of this thread add to a map whose owner is blocked.
-pub(crate) fn added_by_calls(map: &Map) -> u64 {
+pub(super) fn added_by_calls(map: &Map) -> u64 {
     let before = settled(map);
     // Full, it would not grow whoever were traced.
     assert!(before < map.words() as u64 - 1, "the buffer has room");
@@ -38,12 +42,46 @@ fn new_one_is_not_traced(cx: &Context) {
     assert!(map.count() > 0, "the first one still is");
 }
 
+fn one_device_for_each(cx: &Context) {
+    for threads in [2, 4, 8, 16, 32] {
+        let buffers: Vec<_> = (0..threads).map(|_| mapped(cx)).collect();
+        let barrier = Barrier::new(threads);
+        let one = |(device, map): &(Device, Map)| {
+            device.enable(KCOV_TRACE_PC).expect("enabled");
+            barrier.wait();
+            // Once for the pages that it goes through: a fork has to fault them in anew.
+            call();
+            map.reset();
+            call();
+            let count = map.count();
+            barrier.wait();
+            device.disable().expect("disabled");
+            count
+        };
+        let mut counts: Vec<u64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = buffers.iter().map(|own| scope.spawn(|| one(own))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("a thread")).collect()
+        });
+        // All made one call; had they shared a buffer, counts would add up.
+        counts.sort_unstable();
+        assert!(counts[0] > 0, "{counts:?}");
+        assert!(counts[threads / 2] < 2 * counts[0], "{counts:?}");
+    }
+}
+
 fn one_at_a_time_per_device(cx: &Context) {
     let (device, map) = mapped(cx);
     while_other_is_enabled(&device, || {
         assert!(device.enable(KCOV_TRACE_PC).is_err());
         assert_eq!(added_by_calls(&map), 0);
     });
+}
+
+fn exit_disables(cx: &Context) {
+    let (device, map) = mapped(cx);
+    thread(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
+    assert_eq!(added_by_calls(&map), 0);
+    assert_eq!(enable_freed(&device), Ok(()), "nobody has it enabled");
 }
 
 fn exit_keeps_the_records(cx: &Context) {
