@@ -66,6 +66,14 @@ fn calls() {
     switch_over_argument();
 }
 
+/// The same two calls, again and again.
+fn call_repeatedly(times: usize) {
+    for _ in 0..times {
+        call();
+        seek_nowhere();
+    }
+}
+
 /// The program counters of the calls, in plain mode.
 fn plain(cx: &crate::check::Context) -> Vec<u64> {
     let (device, map) = mapped(cx);

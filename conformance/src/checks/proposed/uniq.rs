@@ -1,6 +1,9 @@
 //! Unique modes: "Introduce New Unique PC|EDGE|CMP Modes".
 
-use super::{COVER_SIZE, Seen, assert_once, calls, mapped, mapped_of, plain, records_of, sized};
+use super::{
+    COVER_SIZE, Seen, assert_once, call_repeatedly, calls, mapped, mapped_of, plain, records_of,
+    sized,
+};
 use crate::check::{Context, checks};
 use crate::checks::shared::index;
 use crate::errno::Result;
@@ -46,28 +49,28 @@ fn areas(cx: &Context) -> (Device, Map, Map) {
     (device, pcs, edges)
 }
 
+/// What the calls leave in the two areas in that mode, with what enabling itself has recorded: that
+/// is not recorded again, so nothing is reset.
+fn recorded(cx: &Context, mode: u32) -> (Vec<u64>, Vec<u64>) {
+    let (device, pcs, edges) = areas(cx);
+    device.enable(mode).expect("enabled");
+    calls();
+    let records = (records_of(&pcs), records_of(&edges));
+    device.disable().expect("disabled");
+    records
+}
+
 fn each_pc_once(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
     map.reset();
-    for _ in 0..100 {
-        call();
-        seek_nowhere();
-    }
+    call_repeatedly(100);
     assert_once(&records_of(&map));
 }
 
 fn same_pcs_as_plain_mode(cx: &Context) {
-    // What enabling itself has recorded is not recorded again: nothing is reset.
-    let with = |mode: u32| {
-        let (device, map) = mapped(cx);
-        device.enable(mode).expect("enabled");
-        calls();
-        let records = records_of(&map);
-        device.disable().expect("disabled");
-        records
-    };
-    Seen::in_runs(|| with(KCOV_TRACE_PC)).assert_same(&Seen::in_runs(|| with(KCOV_TRACE_UNIQ_PC)));
+    let in_mode = |mode: u32| Seen::in_runs(|| recorded(cx, mode).0);
+    in_mode(KCOV_TRACE_PC).assert_same(&in_mode(KCOV_TRACE_UNIQ_PC));
 }
 
 fn edges_have_their_own_area(cx: &Context) {
@@ -83,55 +86,31 @@ fn each_edge_once(cx: &Context) {
     let (device, _pcs, edges) = areas(cx);
     device.enable(KCOV_TRACE_UNIQ_EDGE).expect("enabled");
     edges.reset();
-    for _ in 0..100 {
-        call();
-        seek_nowhere();
-    }
+    call_repeatedly(100);
     assert_once(&records_of(&edges));
 }
 
 fn edges_are_hashed_pairs(cx: &Context) {
     let computed = || {
-        let (device, map) = mapped(cx);
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        calls();
-        let pcs = records_of(&map);
-        device.disable().expect("disabled");
+        let (pcs, _) = recorded(cx, KCOV_TRACE_PC);
         let before = std::iter::once(&0).chain(&pcs);
         before.zip(&pcs).map(|(&previous, &pc)| kcov_uniq_edge(previous, pc)).collect()
     };
-    let recorded = || {
-        let (device, _pcs, edges) = areas(cx);
-        device.enable(KCOV_TRACE_UNIQ_EDGE).expect("enabled");
-        calls();
-        let records = records_of(&edges);
-        device.disable().expect("disabled");
-        records
-    };
-    Seen::in_runs(computed).assert_same(&Seen::in_runs(recorded));
+    let edges = || recorded(cx, KCOV_TRACE_UNIQ_EDGE).1;
+    Seen::in_runs(computed).assert_same(&Seen::in_runs(edges));
 }
 
 fn pcs_and_edges_together(cx: &Context) {
-    let alone = |mode: u32| {
-        let (device, pcs, edges) = areas(cx);
-        device.enable(mode).expect("enabled");
-        calls();
-        let records = records_of(if mode == KCOV_TRACE_UNIQ_PC { &pcs } else { &edges });
-        device.disable().expect("disabled");
-        records
-    };
-    let both = |second: bool| {
-        let (device, pcs, edges) = areas(cx);
-        device.enable(BOTH).expect("enabled");
-        calls();
-        let (pcs, edges) = (records_of(&pcs), records_of(&edges));
-        device.disable().expect("disabled");
+    let both = || {
+        let (pcs, edges) = recorded(cx, BOTH);
         assert_once(&pcs);
         assert_once(&edges);
-        if second { edges } else { pcs }
+        (pcs, edges)
     };
-    Seen::in_runs(|| alone(KCOV_TRACE_UNIQ_PC)).assert_same(&Seen::in_runs(|| both(false)));
-    Seen::in_runs(|| alone(KCOV_TRACE_UNIQ_EDGE)).assert_same(&Seen::in_runs(|| both(true)));
+    let pcs = Seen::in_runs(|| recorded(cx, KCOV_TRACE_UNIQ_PC).0);
+    pcs.assert_same(&Seen::in_runs(|| both().0));
+    let edges = Seen::in_runs(|| recorded(cx, KCOV_TRACE_UNIQ_EDGE).1);
+    edges.assert_same(&Seen::in_runs(|| both().1));
 }
 
 fn each_comparison_once(cx: &Context) {

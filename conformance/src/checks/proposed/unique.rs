@@ -1,6 +1,6 @@
 //! Unique enable: "Coverage deduplication for KCOV".
 
-use super::{COVER_SIZE, Seen, assert_once, calls, mapped, sized};
+use super::{COVER_SIZE, Seen, assert_once, call_repeatedly, calls, mapped, sized};
 use crate::check::{Context, checks};
 use crate::checks::shared::index;
 use crate::raw::{Device, Gate, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, call, thread};
@@ -63,10 +63,7 @@ fn clear(map: &Map, bitmap: u64) {
 
 fn each_pc_once(cx: &Context) {
     let (_device, map) = enabled(cx, BITMAP);
-    for _ in 0..100 {
-        call();
-        seek_nowhere();
-    }
+    call_repeatedly(100);
     assert_once(&trace(&map, BITMAP));
 }
 
@@ -136,10 +133,7 @@ fn bit_stands_for_the_same_pc(cx: &Context) {
 fn small_bitmap_lets_duplicates_through(cx: &Context) {
     // Numbers are given out as blocks run, so few of those of these calls are below 64.
     let (_device, map) = enabled(cx, 1);
-    for _ in 0..10 {
-        call();
-        seek_nowhere();
-    }
+    call_repeatedly(10);
     let mut records = trace(&map, 1);
     let all = records.len();
     records.sort_unstable();
@@ -226,10 +220,7 @@ fn not_built_is_refused(cx: &Context) {
 
 fn reset_empties_trace_and_bitmap(cx: &Context) {
     let (device, map) = enabled(cx, BITMAP);
-    for _ in 0..10 {
-        call();
-        seek_nowhere();
-    }
+    call_repeatedly(10);
     let (records, set) = (trace(&map, BITMAP).len(), bits(&map, BITMAP));
     assert_eq!(device.reset_trace(), Ok(()));
     assert!(trace(&map, BITMAP).len() < records);
@@ -240,15 +231,21 @@ fn reset_empties_trace_and_bitmap(cx: &Context) {
     assert!(fresh.len() > 5, "{} records of what was recorded before", fresh.len());
 }
 
-fn reset_empties_plain_traces(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
+/// Resets a trace of many calls. What the request itself records is far less.
+#[track_caller]
+fn reset_empties(device: &Device, map: &Map) {
     for _ in 0..100 {
         call();
     }
     let before = map.count();
     assert_eq!(device.reset_trace(), Ok(()));
     assert!(map.count() < before / 2, "{} of {before}", map.count());
+}
+
+fn reset_empties_plain_traces(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    reset_empties(&device, &map);
     call();
     assert!(map.load(1) >= 4096, "and goes on");
 }
@@ -256,12 +253,7 @@ fn reset_empties_plain_traces(cx: &Context) {
 fn reset_empties_comparisons(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_CMP).expect("enabled");
-    for _ in 0..100 {
-        call();
-    }
-    let before = map.count();
-    assert_eq!(device.reset_trace(), Ok(()));
-    assert!(map.count() < before / 2, "{} of {before}", map.count());
+    reset_empties(&device, &map);
 }
 
 fn reset_with_read_only_mapping(cx: &Context) {
@@ -269,12 +261,7 @@ fn reset_with_read_only_mapping(cx: &Context) {
     device.init_trace(COVER_SIZE).expect("sized");
     let map = device.map_with(index(COVER_SIZE) * 8, 0, PROT_READ, MAP_SHARED).expect("a mapping");
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    for _ in 0..100 {
-        call();
-    }
-    let before = map.count();
-    assert_eq!(device.reset_trace(), Ok(()));
-    assert!(map.count() < before / 2, "{} of {before}", map.count());
+    reset_empties(&device, &map);
     let after = map.count();
     call();
     assert!(map.count() > after, "and goes on");

@@ -2,7 +2,7 @@
 
 use super::attached;
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, child, thread};
+use crate::raw::{Device, KCOV_TRACE_PC, child, thread};
 
 checks! {
     any_attached_may_disable needs(Vhci),
@@ -15,9 +15,15 @@ checks! {
     thread_exit_disables_not needs(Vhci),
 }
 
-fn any_attached_may_disable(cx: &Context) {
-    let (device, other) = (attached(cx), attached(cx));
+/// A device that collects from the source.
+fn enabled(cx: &Context) -> Device {
+    let device = attached(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
+    device
+}
+
+fn any_attached_may_disable(cx: &Context) {
+    let (other, device) = (attached(cx), enabled(cx));
     assert_eq!(other.disable(), Ok(()));
     cx.refused(device.disable());
     device.enable(KCOV_TRACE_PC).expect("enabled");
@@ -26,43 +32,37 @@ fn any_attached_may_disable(cx: &Context) {
 }
 
 fn other_process_may_disable(cx: &Context) {
-    let device = attached(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let device = enabled(cx);
     assert_eq!(child(|| device.disable()), Ok(()));
     cx.refused(device.disable());
 }
 
 fn detach_disables(cx: &Context) {
-    let device = attached(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let device = enabled(cx);
     assert_eq!(device.detach(), Ok(()));
     cx.refused(attached(cx).disable());
 }
 
 fn detach_of_other_disables(cx: &Context) {
-    let (device, other) = (attached(cx), attached(cx));
-    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let (other, device) = (attached(cx), enabled(cx));
     assert_eq!(other.detach(), Ok(()));
     cx.refused(device.disable());
 }
 
 fn close_disables(cx: &Context) {
-    let device = attached(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let device = enabled(cx);
     assert_eq!(device.close(), Ok(()));
     cx.refused(attached(cx).disable());
 }
 
 fn close_of_other_disables(cx: &Context) {
-    let (device, other) = (attached(cx), attached(cx));
-    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let (other, device) = (attached(cx), enabled(cx));
     assert_eq!(other.close(), Ok(()));
     cx.refused(device.disable());
 }
 
 fn process_exit_of_other_disables(cx: &Context) {
-    let device = attached(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let device = enabled(cx);
     child(|| std::mem::forget(attached(cx)));
     cx.refused(device.disable());
 }
