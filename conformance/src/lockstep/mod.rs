@@ -9,6 +9,7 @@
 //! here the model's next state depends on what the kernel was seen to do; and the kernel's side is
 //! a tree of processes that has to begin anew for each attempt to shorten a sequence.
 
+mod act;
 mod channel;
 pub(crate) mod generate;
 mod real;

@@ -9,8 +9,6 @@ use crate::raw::{Device, Map, Source};
 use fastrand::Rng;
 use kcov_sys::netbsd as sys;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::unistd::Whence;
-use std::os::fd::AsFd as _;
 
 /// The driver that is modelled.
 pub(crate) type Driver = NetBsd;
@@ -48,20 +46,13 @@ pub(crate) fn ask(device: &Device, request: &Request, _: u32) -> Result<()> {
     }
 }
 
-/// Uses the descriptor for what it is not made for.
+/// Uses the descriptor for what it is not made for, and what is tried on this system only.
 pub(crate) fn misuse(device: &Device, call: Call) -> Result<()> {
-    use nix::sys::uio::{pread, pwrite};
-    let mut byte = [0];
     match call {
-        Call::Read => nix::unistd::read(device, &mut byte).map(drop)?,
-        Call::Write => nix::unistd::write(device, &byte).map(drop)?,
-        Call::PositionedRead => pread(device, &mut byte, 0).map(drop)?,
-        Call::PositionedWrite => pwrite(device, &byte, 0).map(drop)?,
         Call::Stat => nix::sys::stat::fstat(device).map(drop)?,
         Call::Nonblocking => fcntl(device, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map(drop)?,
         Call::Sync => nix::unistd::fsync(device)?,
-        Call::Truncate => nix::unistd::ftruncate(device, 0)?,
-        _ => nix::unistd::lseek(device.as_fd(), 0, Whence::SeekSet).map(drop)?,
+        _ => nix::unistd::ftruncate(device, 0)?,
     }
     Ok(())
 }

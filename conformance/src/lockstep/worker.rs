@@ -4,12 +4,13 @@
 //! nothing but the number of theirs. It tells its channel what came of each command before it
 //! waits for the next.
 
+use super::act::{LAST, background, mapped, misuse, trace};
 use super::channel::Channels;
 use super::system;
 use crate::errno::{Errno, Result};
 use crate::kernel::this_program;
-use crate::model::{Access, D, Geometry, M, Operation, PAGE, WORD};
-use crate::raw::{Device, Map, call, wait_for};
+use crate::model::{Access, D, M, Operation};
+use crate::raw::{Device, Map};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::unistd::{ForkResult, Pid, fork};
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,6 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// What a thread is told.
 #[derive(Debug, Serialize, Deserialize)]
@@ -216,7 +216,7 @@ impl Process {
                 system::ask(&devices[descriptor], request, self.run)?;
             }
             Operation::Misuse { descriptor, call, .. } => {
-                system::misuse(&devices[descriptor], *call)?;
+                misuse(&devices[descriptor], *call)?;
             }
             Operation::Map { descriptor, map, geometry, .. } => {
                 let mapped = mapped(&devices[descriptor], geometry)?;
@@ -267,55 +267,4 @@ impl Process {
             Err(error) => error,
         }
     }
-}
-
-/// The word of a mapping that is stored and loaded: the last one of its first page.
-const LAST: usize = (PAGE / WORD) as usize - 1;
-
-fn mapped(device: &Device, geometry: &Geometry) -> Result<Map> {
-    let Geometry { bytes, offset, writable, executable, private } = *geometry;
-    let mut prot = libc::PROT_READ;
-    for (wanted, bit) in [(writable, libc::PROT_WRITE), (executable, libc::PROT_EXEC)] {
-        prot |= if wanted { bit } else { 0 };
-    }
-    let flags = if private { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
-    let bytes = usize::try_from(bytes).expect("the length fits");
-    Ok(device.map_with(bytes, offset, prot, flags)?.with_whole_pages())
-}
-
-/// Between storing the count and looking at it again there is nothing but the call.
-fn trace(map: &Map, count: u64, tries: u32) -> Report {
-    let (mut before, mut after) = (0, 0);
-    for turn in 0..tries {
-        if turn > 0 {
-            // Another thread, whose buffer this is, has not come to rest yet.
-            std::thread::yield_now();
-        }
-        if map.is_writable() {
-            map.store(0, count);
-        }
-        before = map.count();
-        call();
-        after = map.count();
-        if before == after {
-            break;
-        }
-    }
-    if map.is_writable() {
-        map.reset();
-    }
-    Report::Counted(before, after)
-}
-
-/// One try: until something is seen. Several: until nothing is.
-fn background(map: &Map, tries: u32) -> Result<Report> {
-    for _ in 0..tries {
-        map.reset();
-        system::work_in_background()?;
-        let limit = Duration::from_secs(if tries == 1 { 5 } else { 0 });
-        if wait_for(limit, || map.count() > 0) == (tries == 1) {
-            break;
-        }
-    }
-    Ok(Report::Counted(0, map.count()))
 }

@@ -1,6 +1,6 @@
 //! Extended records: "KCOV function entry/exit records".
 
-use super::{COVER_SIZE, Seen, calls, mapped, mapped_of, plain, records_of, sized};
+use super::{COVER_SIZE, Seen, in_mode, mapped, mapped_of, plain, sized};
 use crate::check::{Context, checks};
 use crate::checks::shared::{SENTINEL, mark};
 use crate::raw::{KCOV_TRACE_PC, Remote, call, page_words, symbols};
@@ -23,13 +23,7 @@ checks! {
 
 /// The records of the calls.
 fn extended(cx: &Context) -> Vec<u64> {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC_EXT).expect("enabled");
-    map.reset();
-    calls();
-    let records = records_of(&map);
-    device.disable().expect("disabled");
-    records
+    in_mode(cx, KCOV_TRACE_PC_EXT)
 }
 
 fn kind(record: u64) -> u64 {

@@ -4,6 +4,7 @@ pub(super) mod ext;
 pub(super) mod uniq;
 pub(super) mod unique;
 
+use crate::check::Context;
 use crate::raw::{KCOV_TRACE_PC, Map, call};
 use crate::system::calls::{compare_argument, seek_nowhere, switch_over_argument};
 use crate::system::{COVER_SIZE, mapped, mapped_of, sized};
@@ -75,9 +76,14 @@ fn call_repeatedly(times: usize) {
 }
 
 /// The program counters of the calls, in plain mode.
-fn plain(cx: &crate::check::Context) -> Vec<u64> {
+fn plain(cx: &Context) -> Vec<u64> {
+    in_mode(cx, KCOV_TRACE_PC)
+}
+
+/// The records of the calls, of one word each.
+fn in_mode(cx: &Context, mode: u32) -> Vec<u64> {
     let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
+    device.enable(mode).expect("enabled");
     map.reset();
     calls();
     let records = records_of(&map);

@@ -1,6 +1,6 @@
 //! A buffer of one page, its end, and counts that user space stores: the same in both modes.
 
-use super::{SENTINEL, mapped_page, mark};
+use super::{SENTINEL, index, mapped_page, mark};
 use crate::check::Context;
 use crate::raw::{Device, Map, call};
 
@@ -32,6 +32,18 @@ pub(crate) fn keeps_its_records(map: &Map) {
         call();
     }
     assert_eq!(map.copy(0, map.words()), full);
+}
+
+/// Behind as many records, of so many words each, as a stored count says comes the next one.
+pub(crate) fn next_follows_stored_count(map: &Map, stored: u64, words: u64) {
+    mark(map, SENTINEL);
+    map.store(0, stored);
+    call();
+    let count = map.count();
+    assert!(count > stored);
+    let (before, new) = (index(words * stored), index(words * (count - stored)));
+    assert!(map.copy(1, before).iter().all(|&word| word == SENTINEL), "before it");
+    assert!(!map.copy(1 + before, new).contains(&SENTINEL), "from it on");
 }
 
 /// With that count a call leaves everything as it was.

@@ -1,9 +1,11 @@
 //! The buffer's end in comparison mode, and counts that user space stores.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::full::{enabled_page, fill_up, keeps_its_records, nothing_is_written};
+use crate::checks::shared::full::{
+    enabled_page, fill_up, keeps_its_records, next_follows_stored_count, nothing_is_written,
+};
 use crate::checks::shared::{SENTINEL, index, mapped_of, mark};
-use crate::raw::{KCOV_TRACE_CMP, call, page_words};
+use crate::raw::{KCOV_TRACE_CMP, page_words};
 
 checks! {
     capacity_is_whole_records needs(Comparisons),
@@ -22,16 +24,8 @@ fn full_buffer_keeps_its_records(cx: &Context) {
 }
 
 fn stored_count_places_the_next_record(cx: &Context) {
-    const COUNT: u64 = 20;
     let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
-    mark(&map, SENTINEL);
-    map.store(0, COUNT);
-    call();
-    let count = map.count();
-    assert!(count > COUNT);
-    let first = 1 + index(COUNT) * 4;
-    assert!(map.copy(1, first - 1).iter().all(|&word| word == SENTINEL), "before it");
-    assert!(!map.copy(first, index(count - COUNT) * 4).contains(&SENTINEL), "from it on");
+    next_follows_stored_count(&map, 20, 4);
 }
 
 fn stored_count_of_capacity(cx: &Context) {

@@ -1,8 +1,10 @@
 //! The buffer's end, and counts that user space stores.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::full::{enabled_page, fill_up, keeps_its_records, nothing_is_written};
-use crate::checks::shared::{SENTINEL, index, mapped_of, mark};
+use crate::checks::shared::full::{
+    enabled_page, fill_up, keeps_its_records, next_follows_stored_count, nothing_is_written,
+};
+use crate::checks::shared::{index, mapped_of};
 use crate::raw::{KCOV_TRACE_PC, call, page_words};
 
 checks! {
@@ -28,17 +30,8 @@ fn full_buffer_collects_again_after_reset(cx: &Context) {
 }
 
 fn stored_count_places_the_next_record(cx: &Context) {
-    const COUNT: u64 = 100;
     let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
-    mark(&map, SENTINEL);
-    map.store(0, COUNT);
-    call();
-    let count = map.count();
-    assert!(count > COUNT);
-    let first = index(COUNT) + 1;
-    assert!(map.copy(1, first - 1).iter().all(|&word| word == SENTINEL), "before it");
-    let new = map.copy(first, index(count - COUNT));
-    assert!(!new.contains(&SENTINEL), "from it on");
+    next_follows_stored_count(&map, 100, 1);
 }
 
 fn stored_count_of_capacity(cx: &Context) {

@@ -1,0 +1,79 @@
+//! What is done to a descriptor or a mapping, the same on both systems.
+
+use super::system;
+use super::worker::Report;
+use crate::errno::Result;
+use crate::model::{Call, Geometry, PAGE, WORD};
+use crate::raw::{Device, Map, call, wait_for};
+use nix::unistd::Whence;
+use std::os::fd::AsFd as _;
+use std::time::Duration;
+
+/// The word of a mapping that is stored and loaded: the last one of its first page.
+pub(super) const LAST: usize = (PAGE / WORD) as usize - 1;
+
+/// Maps the device.
+pub(super) fn mapped(device: &Device, geometry: &Geometry) -> Result<Map> {
+    let Geometry { bytes, offset, writable, executable, private } = *geometry;
+    let mut prot = libc::PROT_READ;
+    for (wanted, bit) in [(writable, libc::PROT_WRITE), (executable, libc::PROT_EXEC)] {
+        prot |= if wanted { bit } else { 0 };
+    }
+    let flags = if private { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
+    let bytes = usize::try_from(bytes).expect("the length fits");
+    Ok(device.map_with(bytes, offset, prot, flags)?.with_whole_pages())
+}
+
+/// Uses the descriptor for what it is not made for.
+pub(super) fn misuse(device: &Device, call: Call) -> Result<()> {
+    use nix::sys::uio::{pread, pwrite};
+    let mut byte = [0];
+    match call {
+        Call::Read => nix::unistd::read(device, &mut byte).map(drop)?,
+        Call::Write => nix::unistd::write(device, &byte).map(drop)?,
+        Call::PositionedRead => pread(device, &mut byte, 0).map(drop)?,
+        Call::PositionedWrite => pwrite(device, &byte, 0).map(drop)?,
+        Call::Seek => nix::unistd::lseek(device.as_fd(), 0, Whence::SeekSet).map(drop)?,
+        _ => system::misuse(device, call)?,
+    }
+    Ok(())
+}
+
+/// Makes calls, and tells the counts before and after the last.
+///
+/// Between storing the count and looking at it again there is nothing but the call.
+pub(super) fn trace(map: &Map, count: u64, tries: u32) -> Report {
+    let (mut before, mut after) = (0, 0);
+    for turn in 0..tries {
+        if turn > 0 {
+            // Another thread, whose buffer this is, has not come to rest yet.
+            std::thread::yield_now();
+        }
+        if map.is_writable() {
+            map.store(0, count);
+        }
+        before = map.count();
+        call();
+        after = map.count();
+        if before == after {
+            break;
+        }
+    }
+    if map.is_writable() {
+        map.reset();
+    }
+    Report::Counted(before, after)
+}
+
+/// One try: until something is seen. Several: until nothing is.
+pub(super) fn background(map: &Map, tries: u32) -> Result<Report> {
+    for _ in 0..tries {
+        map.reset();
+        system::work_in_background()?;
+        let limit = Duration::from_secs(if tries == 1 { 5 } else { 0 });
+        if wait_for(limit, || map.count() > 0) == (tries == 1) {
+            break;
+        }
+    }
+    Ok(Report::Counted(0, map.count()))
+}
