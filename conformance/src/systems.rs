@@ -127,30 +127,28 @@ mod tests {
     use super::{Side, render};
     use crate::differences::Results;
 
-    fn side(word: &'static str, target: &str, results: &[(&str, &str)]) -> Side {
-        let pairs = results.iter().map(|(id, result)| ((*id).to_owned(), (*result).to_owned()));
-        Side::new(word, &[(target.to_owned(), pairs.collect::<Results>())])
+    fn side(word: &'static str, id: &str, result: &str) -> Side {
+        let results = Results::from([(id.to_owned(), result.to_owned())]);
+        Side::new(word, &[(format!("{word}-1"), results)])
+    }
+
+    /// The row of a claim of both systems, with what was seen on a target of each.
+    fn row(linux: &str, netbsd: &str) -> String {
+        const ID: &str = "disable.not-enabled-is-refused";
+        let page = render(&side("linux", ID, linux), &side("netbsd", ID, netbsd));
+        let row = page.lines().find(|line| line.starts_with(&format!("| [`{ID}`]")));
+        row.expect("a claim of both systems").to_owned()
     }
 
     #[test]
     fn a_shared_claim_shows_what_was_seen_on_both() {
-        const ID: &str = "disable.not-enabled-is-refused";
-        let linux = side("linux", "linux-1", &[(ID, "ok, EINVAL (22)")]);
-        let netbsd = side("netbsd", "netbsd-1", &[(ID, "ok, ENOENT (2)")]);
-        let page = render(&linux, &netbsd);
-        let row = page.lines().find(|line| line.starts_with(&format!("| [`{ID}`]")));
-        let row = row.expect("a claim of both systems");
+        let row = row("ok, EINVAL (22)", "ok, ENOENT (2)");
         assert!(row.contains("**EINVAL (22)**") && row.contains("**ENOENT (2)**"), "{row}");
     }
 
     #[test]
     fn what_was_not_seen_is_said() {
-        const ID: &str = "disable.not-enabled-is-refused";
-        let linux = side("linux", "linux-1", &[(ID, "skip: no device")]);
-        let netbsd = side("netbsd", "netbsd-1", &[(ID, "FAIL")]);
-        let page = render(&linux, &netbsd);
-        let row = page.lines().find(|line| line.starts_with(&format!("| [`{ID}`]")));
-        let row = row.expect("a claim of both systems");
+        let row = row("skip: no device", "FAIL");
         assert!(row.contains("(not seen)") && row.contains("(FAIL)"), "{row}");
     }
 }

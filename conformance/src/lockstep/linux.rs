@@ -1,7 +1,7 @@
 //! How the operations are done on Linux, and which ones there are.
 
 use crate::declare::Feature;
-use crate::errno::{Errno, Result};
+use crate::errno::Result;
 use crate::lockstep::generate::size;
 use crate::model::linux::{FILL, Kernel, Linux};
 use crate::model::{Call, Handle, Memory, Remap, Remote, Request};
@@ -78,18 +78,13 @@ fn remote_enable(device: &Device, remote: &Remote, run: u32) -> Result<()> {
         Memory::Nowhere => device.remote_enable_at(0),
         Memory::Whole => device.remote_enable_at(bytes.as_ptr().expose_provenance()),
         Memory::WithoutEnd => {
-            // Of two pages the second cannot be read.
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            let prot = libc::PROT_READ | libc::PROT_WRITE;
-            let map = Map::new(&-1, 2 * page_size(), 0, prot, flags)?;
-            let start = page_size() - (bytes.len() - 8);
-            // That one is never touched: User-Mode Linux would read on what was once there.
-            for (index, half) in bytes[..bytes.len() - 8].chunks_exact(4).enumerate() {
+            let (page, hole) = Map::page_before_hole()?;
+            let readable = &bytes[..bytes.len() - 8];
+            for (index, half) in readable.chunks_exact(4).enumerate() {
                 let half = u32::from_ne_bytes(half.try_into().expect("four bytes"));
-                map.store32(start + 4 * index, half);
+                page.store32(page_size() - readable.len() + 4 * index, half);
             }
-            map.protect_from(page_size())?;
-            device.remote_enable_at(map.address().addr() + start)
+            device.remote_enable_at(hole - readable.len())
         }
     }
 }
@@ -102,15 +97,10 @@ pub(crate) fn misuse(device: &Device, _: Call) -> Result<()> {
 
 /// Asks for another shape of a mapping.
 pub(crate) fn remap(map: &Map, how: Remap) -> Result<()> {
-    let (old, bytes) = (map.address(), map.bytes());
-    let (new, flags) = match how {
-        Remap::Grow => (bytes + page_size(), libc::MREMAP_MAYMOVE),
-        Remap::LeaveOld => (bytes, libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP),
-    };
-    // SAFETY: the range is that of the mapping. Were it moved, which every kernel refuses, this
-    // process would end at the next access, which is seen.
-    let moved = unsafe { libc::mremap(old, bytes, new, flags) };
-    if moved == libc::MAP_FAILED { Err(Errno::last()) } else { Ok(()) }
+    match how {
+        Remap::Grow => map.remap(map.bytes() + page_size(), libc::MREMAP_MAYMOVE),
+        Remap::LeaveOld => map.remap(map.bytes(), libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP),
+    }
 }
 
 /// Has a kernel thread work on behalf of this one, until that is done.

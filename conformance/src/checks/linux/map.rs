@@ -2,7 +2,7 @@
 
 use super::{index, mapped_page, sized};
 use crate::check::{Context, checks};
-use crate::errno::{Errno, Result};
+use crate::errno::Result;
 use crate::raw::{Device, Map, page_size, page_words};
 use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
@@ -73,24 +73,17 @@ fn map_of_descriptor(cx: &Context, access: OFlag, prot: i32) -> Result<Map> {
 
 fn growing_is_refused(cx: &Context) {
     let (_device, map) = mapped_page(cx);
-    cx.refused(remap(&map, 2 * page_size(), libc::MREMAP_MAYMOVE));
+    cx.refused(map.remap(2 * page_size(), libc::MREMAP_MAYMOVE));
 }
 
 fn remapping_that_leaves_the_old_is_refused(cx: &Context) {
     let (_device, map) = mapped_page(cx);
-    cx.refused(remap(&map, page_size(), libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP));
+    cx.refused(map.remap(page_size(), libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP));
 }
 
 fn shrink(cx: &Context) {
     let (_device, map) = super::mapped_of(cx, 2 * page_words());
-    assert_eq!(remap(&map, page_size(), 0), Ok(()));
+    assert_eq!(map.remap(page_size(), 0), Ok(()));
     map.store(1, 5);
     assert_eq!(map.load(1), 5);
-}
-
-/// `mremap`. When it succeeds the mapping must have stayed where it is.
-fn remap(map: &Map, bytes: usize, flags: i32) -> Result<()> {
-    // SAFETY: the mapping is this check's own, and no reference into it is held.
-    let place = unsafe { libc::mremap(map.address(), map.bytes(), bytes, flags) };
-    if place == libc::MAP_FAILED { Err(Errno::last()) } else { Ok(()) }
 }

@@ -6,7 +6,7 @@ pub(super) mod section;
 
 use super::{COVER_SIZE, mapped, open, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, page_size, thread};
+use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, thread};
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 
 checks! {
@@ -132,7 +132,7 @@ fn comparison_mode(cx: &Context) {
 fn unreadable_argument_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     cx.refused(device.remote_enable_at(0));
-    let (page, hole) = page_before_hole();
+    let (page, hole) = Map::page_before_hole().expect("two pages");
     cx.refused(device.remote_enable_at(hole));
     // The number of handles can be read there, the rest of the structure cannot.
     cx.refused(device.remote_enable_at(hole - 16));
@@ -141,7 +141,7 @@ fn unreadable_argument_is_refused(cx: &Context) {
 
 fn unreadable_handles_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    let (page, hole) = page_before_hole();
+    let (page, hole) = Map::page_before_hole().expect("two pages");
     let start = page.words() / 2 - 3;
     page.store(start, u64::from(KCOV_TRACE_PC) | 4096 << 32);
     page.store(start + 1, 0);
@@ -149,17 +149,6 @@ fn unreadable_handles_is_refused(cx: &Context) {
     device.disable().expect("disabled");
     page.store(start + 1, 1);
     cx.refused(device.remote_enable_at(hole - 24));
-}
-
-/// A page of zeroes, and the address behind it, where nothing is mapped.
-fn page_before_hole() -> (Map, usize) {
-    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
-    let pages = Map::new(&-1, 2 * page_size(), 0, prot, flags).expect("two pages");
-    let hole = pages.address().expose_provenance() + page_size();
-    // SAFETY: the page belongs to the mapping, and nothing refers to it.
-    let returned = unsafe { libc::mprotect(hole as *mut _, page_size(), libc::PROT_NONE) };
-    assert_eq!(returned, 0, "mprotect");
-    (pages, hole)
 }
 
 fn too_many_handles_is_refused(cx: &Context) {

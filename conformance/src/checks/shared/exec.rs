@@ -16,18 +16,25 @@ checks! {
     enabled_by_new_program_is_refused,
 }
 
-/// A child that enables the device, executes the helper and then waits for a byte. Neither the
-/// descriptor nor the mapping survives the execution.
-fn traced_program(device: &Device) -> Child {
+/// The helper, to be executed by a child that has enabled the device before. Neither the descriptor
+/// by which it has nor a mapping survives the execution.
+pub(crate) fn traced_helper(device: &Device) -> Command {
     let device = device.duplicate().expect("a duplicate");
     let mut command = Command::new(this_program().expect("this program"));
-    command.arg("helper").stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.arg("helper");
     let enable = move || {
         let enabled = device.enable(KCOV_TRACE_PC);
         enabled.map_err(|errno| std::io::Error::from_raw_os_error(errno.0))
     };
     // SAFETY: the closure makes one system call and allocates nothing.
     unsafe { command.pre_exec(enable) };
+    command
+}
+
+/// A child that executes the helper, which then waits for a byte.
+fn traced_program(device: &Device) -> Child {
+    let mut command = traced_helper(device);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("a child");
     let said = child.stdout.as_mut().expect("its output").read_exact(&mut [0]);
     said.expect("the program says that it runs");

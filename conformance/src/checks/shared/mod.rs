@@ -5,7 +5,7 @@ mod close;
 pub(crate) mod cmp;
 mod disable;
 mod enable;
-mod exec;
+pub(crate) mod exec;
 mod fork;
 pub(crate) mod full;
 mod map;

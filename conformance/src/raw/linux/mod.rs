@@ -25,8 +25,9 @@ pub use vhost::Vhost;
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
 use crate::kernel::Version;
-use crate::raw::Device;
+use crate::raw::{Device, Map, page_size};
 use kcov_sys::linux as sys;
+use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
 use std::ffi::c_ulong;
 use std::os::fd::AsRawFd as _;
 use std::ptr::null_mut;
@@ -109,6 +110,27 @@ impl Device {
     /// `KCOV_REMOTE_ENABLE` with the structure at that address.
     pub fn remote_enable_at(&self, address: usize) -> Result<()> {
         self.request(sys::KCOV_REMOTE_ENABLE, address as c_ulong)
+    }
+}
+
+impl Map {
+    /// `mremap` with these very arguments.
+    pub fn remap(&self, bytes: usize, flags: i32) -> Result<()> {
+        // SAFETY: the range is that of the mapping, which is accessed through `self` only. Were it
+        // moved, which every kernel refuses, or accessed behind a new end, the process would end.
+        let place = unsafe { libc::mremap(self.address(), self.bytes(), bytes, flags) };
+        if place == libc::MAP_FAILED { Err(Errno::last()) } else { Ok(()) }
+    }
+
+    /// A page of zeroes, the address behind it, where nothing can be read, and what holds both.
+    ///
+    /// What is behind was never accessible: User-Mode Linux would read on what was once there.
+    pub fn page_before_hole() -> Result<(Map, usize)> {
+        let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+        let pages = Map::new(&-1, 2 * page_size(), 0, prot, flags)?;
+        pages.protect_from(page_size())?;
+        let hole = pages.address().expose_provenance() + page_size();
+        Ok((pages, hole))
     }
 }
 
