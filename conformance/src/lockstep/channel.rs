@@ -1,16 +1,12 @@
 //! The sockets between the driving process and its workers.
 
 use crate::raw::Device;
-use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
-    sendmsg, setsockopt, socketpair, sockopt,
-};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socketpair, sockopt};
 use nix::sys::time::{TimeVal, TimeValLike as _};
 use nix::unistd::{read, write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::{BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, IntoRawFd as _, RawFd};
 
 /// The longest message.
 const MOST_BYTES: usize = 4096;
@@ -52,32 +48,18 @@ impl Channels {
 
     /// Sends a descriptor, to whoever takes it next.
     pub fn pass_descriptor(&self, device: &Device) {
-        let fds = [std::os::fd::AsRawFd::as_raw_fd(device)];
-        let rights = [ControlMessage::ScmRights(&fds)];
-        let sent = [IoSlice::new(b"x")];
-        sendmsg::<()>(self.pass.0, &sent, &rights, MsgFlags::empty(), None).expect("sendmsg");
+        device.send(self.pass.0);
     }
 
     /// Takes the descriptor that was sent.
     pub fn take_descriptor(&self) -> Device {
-        let mut byte = [0];
-        let mut received = [IoSliceMut::new(&mut byte)];
-        let mut space = nix::cmsg_space!([i32; 1]);
-        let message =
-            recvmsg::<()>(self.pass.1, &mut received, Some(&mut space), MsgFlags::empty())
-                .expect("recvmsg");
-        let mut messages = message.cmsgs().expect("control messages");
-        let Some(ControlMessageOwned::ScmRights(arrived)) = messages.next() else {
-            panic!("no descriptor has arrived");
-        };
-        // SAFETY: the kernel has just made this descriptor for this process, nobody else owns it.
-        Device::from(unsafe { OwnedFd::from_raw_fd(arrived[0]) })
+        Device::receive(self.pass.1)
     }
 }
 
 impl Channel {
     fn fd(&self) -> BorrowedFd<'static> {
-        // SAFETY: channels are never closed.
+        // SAFETY: the descriptor stays open: nobody closes a channel that was made.
         unsafe { BorrowedFd::borrow_raw(self.0) }
     }
 

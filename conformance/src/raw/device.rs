@@ -69,6 +69,30 @@ impl Device {
     pub fn map_with(&self, bytes: usize, offset: i64, prot: c_int, flags: c_int) -> Result<Map> {
         Map::new(&self.fd, bytes, offset, prot, flags)
     }
+
+    /// Sends a descriptor of the same open file to whoever has the other end of the socket.
+    pub fn send(&self, socket: RawFd) {
+        let fds = [self.as_raw_fd()];
+        let rights = [ControlMessage::ScmRights(&fds)];
+        let sent = [IoSlice::new(b"x")];
+        sendmsg::<()>(socket, &sent, &rights, MsgFlags::empty(), None).expect("sendmsg");
+    }
+
+    /// Takes the descriptor that was sent.
+    #[must_use]
+    pub fn receive(socket: RawFd) -> Device {
+        let mut byte = [0];
+        let mut received = [IoSliceMut::new(&mut byte)];
+        let mut space = nix::cmsg_space!([i32; 1]);
+        let message = recvmsg::<()>(socket, &mut received, Some(&mut space), MsgFlags::empty());
+        let message = message.expect("recvmsg");
+        let mut messages = message.cmsgs().expect("control messages");
+        let Some(ControlMessageOwned::ScmRights(arrived)) = messages.next() else {
+            panic!("no descriptor has arrived");
+        };
+        // SAFETY: the kernel has just made this descriptor for this process, nobody else owns it.
+        Device::from(unsafe { OwnedFd::from_raw_fd(arrived[0]) })
+    }
 }
 
 /// Sends a device through a socket, and returns what arrives.
@@ -76,22 +100,8 @@ impl Device {
 pub fn pass_descriptor(device: &Device) -> Device {
     let (left, right) =
         socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::empty()).expect("a pair");
-    let fds = [device.as_raw_fd()];
-    let rights = [ControlMessage::ScmRights(&fds)];
-    let sent = [IoSlice::new(b"x")];
-    sendmsg::<()>(left.as_raw_fd(), &sent, &rights, MsgFlags::empty(), None).expect("sendmsg");
-    let mut byte = [0];
-    let mut received = [IoSliceMut::new(&mut byte)];
-    let mut space = nix::cmsg_space!([i32; 1]);
-    let message =
-        recvmsg::<()>(right.as_raw_fd(), &mut received, Some(&mut space), MsgFlags::empty())
-            .expect("recvmsg");
-    let mut messages = message.cmsgs().expect("control messages");
-    let Some(ControlMessageOwned::ScmRights(arrived)) = messages.next() else {
-        panic!("no descriptor has arrived");
-    };
-    // SAFETY: the kernel has just made this descriptor for this process, nobody else owns it.
-    Device::from(unsafe { OwnedFd::from_raw_fd(arrived[0]) })
+    device.send(left.as_raw_fd());
+    Device::receive(right.as_raw_fd())
 }
 
 /// Bytes of a page.

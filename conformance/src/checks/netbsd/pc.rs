@@ -5,10 +5,8 @@ pub(super) mod full;
 use super::mapped;
 use crate::check::{Context, checks};
 use crate::checks::shared::pc::records;
-use crate::raw::{KCOV_TRACE_PC, call};
-use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
+use crate::raw::{KCOV_TRACE_PC, Map, call, page_size};
 use nix::sys::stat::Mode;
-use std::num::NonZeroUsize;
 
 checks! {
     records_are_kernel_addresses,
@@ -33,17 +31,10 @@ fn records_are_kernel_addresses(cx: &Context) {
 
 fn page_faults_are_recorded(cx: &Context) {
     let (device, map) = mapped(cx);
-    let length = NonZeroUsize::new(crate::raw::page_size()).expect("a page");
-    let prot = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-    // SAFETY: new memory at an address of the kernel's choice.
-    let fresh = unsafe { mmap_anonymous(None, length, prot, MapFlags::MAP_PRIVATE) };
-    let fresh = fresh.expect("memory").cast::<u8>();
+    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
+    let fresh = Map::new(&-1, page_size(), 0, prot, flags).expect("memory");
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    let touch = || {
-        // SAFETY: the page is this check's own.
-        unsafe { fresh.write_volatile(1) };
-    };
-    assert!(!records(&map, touch).is_empty());
+    assert!(!records(&map, || fresh.store(0, 1)).is_empty());
 }
 
 fn count_is_read_before_disabling(cx: &Context) {

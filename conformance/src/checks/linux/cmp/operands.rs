@@ -80,7 +80,7 @@ impl Terminal {
 
     /// Lets the character arrive as if somebody had typed it.
     fn types(&self, character: u8) {
-        // SAFETY: the request reads one byte.
+        // SAFETY: the request reads one byte, `character`.
         let returned = unsafe { libc::ioctl(self.slave.as_raw_fd(), libc::TIOCSTI, &character) };
         assert_eq!(returned, 0, "{}", std::io::Error::last_os_error());
     }
@@ -129,7 +129,7 @@ fn longs(cx: &Context) {
     let limits = [LIMIT, MAXIMUM];
     shows(cx, kcov_cmp_size(3), &[(LIMIT, MAXIMUM)], || {
         let none = std::ptr::null_mut::<u64>();
-        // SAFETY: the call reads the two words, and writes nothing.
+        // SAFETY: the call reads the two words of `limits`, and writes nothing to null.
         let returned =
             unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, &limits, none) };
         assert_eq!(returned, -1, "the limit is above its maximum");
@@ -152,7 +152,7 @@ fn constant_short(cx: &Context) {
     address[..2].copy_from_slice(&FAMILY.to_ne_bytes());
     let wanted = [(libc::AF_INET as u64, FAMILY.into())];
     shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &wanted, || {
-        // SAFETY: the call reads so many bytes of the address, for which there is no other duty.
+        // SAFETY: the call reads 16 bytes, all that `address` has.
         let returned = unsafe { libc::bind(socket.as_raw_fd(), address.as_ptr().cast(), 16) };
         assert_eq!(returned, -1, "the socket is of another family");
     });
@@ -178,7 +178,7 @@ fn constant_long(cx: &Context) {
     let time = [0_i64, NANOSECONDS];
     let found = collect(cx, || {
         let none = std::ptr::null_mut::<i64>();
-        // SAFETY: the call reads the two words, and writes nothing.
+        // SAFETY: the call reads the two words of `time`, and writes nothing to null.
         let returned = unsafe { libc::syscall(libc::SYS_nanosleep, &time, none) };
         assert_eq!(returned, -1, "there are no such nanoseconds");
     });
@@ -197,7 +197,7 @@ fn switch_over_byte(cx: &Context) {
     let options = [OPTION, 3, 4, 0];
     let known = [7, 0x44, 0x83, 0x89].map(|option| (option, u64::from(OPTION)));
     shows(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &known, || {
-        // SAFETY: the call reads so many bytes.
+        // SAFETY: the call reads four bytes, all that `options` has.
         unsafe {
             libc::setsockopt(
                 socket.as_raw_fd(),
