@@ -1,19 +1,18 @@
 //! The command line.
 
 mod lockstep;
+mod request;
 mod run;
+mod select;
 
 use crate::claims::{Claims, Status};
-use crate::declare::{ABSENT, Declaration, Feature, SYSTEMS};
+use crate::declare::{ABSENT, Feature, SYSTEMS};
 use crate::drift::Sources;
-use crate::report::Format;
 use crate::{differences, drift, reference, systems};
 use lexopt::{Arg, Parser, ValueExt as _};
-use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 const USAGE: &str = "\
 Proves on the running kernel what is promised about its coverage device.
@@ -48,18 +47,6 @@ Exit status: 0 all passed, 1 some failed, 2 wrong command line, 69 no verdict.";
 pub const EXIT_USAGE: u8 = 2;
 /// The machinery could give no verdict.
 pub const EXIT_UNAVAILABLE: u8 = 69;
-
-/// What `run` is asked for.
-#[derive(Debug)]
-struct Request {
-    ids: Vec<String>,
-    declared: Option<Declaration>,
-    device: PathBuf,
-    format: Format,
-    time_limit: Duration,
-    first: Vec<String>,
-    fail_fast: bool,
-}
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
@@ -101,7 +88,7 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
         Some(other) => return Err(other.unexpected().into()),
     };
     match word.as_str() {
-        "run" => Ok(run::run(&request(parser)?)?),
+        "run" => Ok(run::run(&request::request(parser)?)?),
         "lockstep" => Ok(lockstep::run(&lockstep::request(parser)?)?),
         "list" => {
             let system = system(parser)?;
@@ -127,7 +114,6 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
             nothing_more(parser, || reference::write(directory.as_ref()))
         }
         "help" => nothing_more(parser, || writeln!(io::stdout(), "{USAGE}")),
-        // What the suite says to itself.
         // What the suite says to itself.
         "probe" => {
             let (word, device) = operand_and_device(parser)?;
@@ -222,47 +208,6 @@ fn system(parser: &mut Parser) -> Result<&'static str, lexopt::Error> {
 
 fn default_device() -> PathBuf {
     PathBuf::from(crate::raw::DEVICE)
-}
-
-fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
-    let mut request = Request {
-        ids: Vec::new(),
-        declared: None,
-        device: default_device(),
-        format: Format::Ktap,
-        time_limit: Duration::from_secs(30),
-        first: Vec::new(),
-        fail_fast: false,
-    };
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Arg::Value(id) => request.ids.push(id.string()?),
-            Arg::Long("declare") => {
-                request.declared = Some(Declaration::parse(&parser.value()?.string()?)?);
-            }
-            Arg::Long("device") => request.device = parser.value()?.into(),
-            Arg::Long("first") => {
-                let ids = parser.value()?.string()?;
-                request.first.extend(ids.split(',').map(str::to_owned));
-            }
-            Arg::Long("fail-fast") => request.fail_fast = true,
-            Arg::Long("format") => request.format = format(parser.value()?)?,
-            Arg::Long("time-limit") => {
-                let seconds: u32 = parser.value()?.parse()?;
-                request.time_limit = Duration::from_secs(seconds.into());
-            }
-            other => return Err(other.unexpected()),
-        }
-    }
-    Ok(request)
-}
-
-fn format(word: OsString) -> Result<Format, lexopt::Error> {
-    match word.to_str() {
-        Some("ktap") => Ok(Format::Ktap),
-        Some("json") => Ok(Format::Json),
-        _ => Err(format!("--format: {word:?} is neither ktap nor json").into()),
-    }
 }
 
 fn list(system: &str) -> io::Result<()> {

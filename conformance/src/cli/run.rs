@@ -1,8 +1,9 @@
 //! `run`: from what is asked for to an exit status.
 
-use super::{EXIT_UNAVAILABLE, EXIT_USAGE, Request};
+use super::request::Request;
+use super::select::{first, select};
+use super::{EXIT_UNAVAILABLE, EXIT_USAGE};
 use crate::check::Check;
-use crate::checks;
 use crate::claims::{Claim, Claims};
 use crate::declare::{Declaration, Feature, probe_all};
 use crate::kernel::{Kernel, Version};
@@ -115,90 +116,13 @@ fn reason_to_skip(
     Some(format!("the target declares {unwanted}"))
 }
 
-/// The checks of those ids and topics, or all, in their own order.
-fn select(ids: &[String]) -> Result<Vec<&'static Check>, String> {
-    let matches = |check: &Check, id: &str| {
-        let own = check.id();
-        own.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    for id in ids {
-        if !checks::all().any(|check| matches(check, id)) {
-            let near = near(id);
-            let hint = if near.is_empty() { "see `list`".to_owned() } else { near.join(", ") };
-            return Err(format!("no check {id:?}; near names: {hint}"));
-        }
-    }
-    let wanted = |check: &&Check| ids.is_empty() || ids.iter().any(|id| matches(check, id));
-    Ok(checks::all().filter(wanted).collect())
-}
-
-/// The same checks, with those of these ids before the others, in this order.
-fn first(mut checks: Vec<&'static Check>, ids: &[String]) -> Result<Vec<&'static Check>, String> {
-    if let Some(id) = ids.iter().find(|id| !checks.iter().any(|check| check.id() == **id)) {
-        return Err(format!("--first: {id:?} is not among the checks that are to run"));
-    }
-    checks.sort_by_cached_key(|check| {
-        let id = check.id();
-        ids.iter().position(|first| *first == id).unwrap_or(ids.len())
-    });
-    Ok(checks)
-}
-
-/// At most three ids that someone may have meant.
-fn near(id: &str) -> Vec<String> {
-    let mut all: Vec<_> = checks::all()
-        .map(|check| {
-            let known = check.id();
-            (distance(id, &known), known)
-        })
-        .filter(|(distance, known)| {
-            distance * 3 <= id.len() || (id.len() > 3 && known.contains(id))
-        })
-        .collect();
-    all.sort();
-    all.into_iter().take(3).map(|(_, known)| known).collect()
-}
-
-/// Letters to change, insert or remove to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{distance, first, near, reason_to_skip, select};
+    use super::reason_to_skip;
     use crate::checks;
     use crate::claims::Claims;
     use crate::declare::{Declaration, Feature};
     use crate::kernel::Version;
-
-    #[test]
-    fn an_unknown_id_is_answered_with_near_ones() {
-        let first = checks::all().next().unwrap().id();
-        let misspelt = first.replacen('e', "a", 1);
-        assert!(near(&misspelt).contains(&first));
-        let error = select(&[misspelt]).unwrap_err();
-        assert!(error.contains(&first) && !error.contains('\n'));
-        assert!(select(&["x".to_owned()]).unwrap_err().contains("see `list`"));
-    }
-
-    #[test]
-    fn a_topic_selects_its_checks_only() {
-        let selected = select(&["enable".to_owned()]).unwrap();
-        assert!(selected.len() > 1);
-        assert!(selected.iter().all(|check| check.id().starts_with("enable.")));
-        assert!(select(&["enab".to_owned()]).is_err());
-    }
 
     #[test]
     fn a_check_that_the_declaration_lets_run_is_run() {
@@ -231,26 +155,5 @@ mod tests {
                 claim.until.is_some()
             );
         }
-    }
-
-    #[test]
-    fn some_checks_can_come_first() {
-        let ids = |checks: Vec<&'static crate::check::Check>| {
-            checks.into_iter().map(crate::check::Check::id).collect::<Vec<_>>()
-        };
-        let all = || select(&[]).unwrap();
-        let usual = ids(all());
-        let (one, other) = (usual[7].clone(), usual[3].clone());
-        let moved = ids(first(all(), &[one.clone(), other.clone()]).unwrap());
-        assert_eq!(moved[..3], [one, other, usual[0].clone()]);
-        assert_eq!(moved.len(), usual.len());
-        assert!(first(all(), &["none".to_owned()]).unwrap_err().contains("\"none\""));
-    }
-
-    #[test]
-    fn distances() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("abc", "abc"), 0);
     }
 }
