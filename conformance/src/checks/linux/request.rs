@@ -30,6 +30,7 @@ const UNKNOWN: &[u32] = &[
 ];
 
 /// Asks for each of them, with arguments of several kinds.
+#[track_caller]
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     for &number in UNKNOWN {
         for argument in [0, 1, 4096] {

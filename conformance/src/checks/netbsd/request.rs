@@ -32,6 +32,7 @@ const UNKNOWN: &[u32] = &[
 ];
 
 /// Asks for each of them, with memory for any argument.
+#[track_caller]
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     let words = [1_u64; 4];
     for &number in UNKNOWN {

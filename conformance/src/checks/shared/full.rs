@@ -35,6 +35,7 @@ pub(crate) fn keeps_its_records(map: &Map) {
 }
 
 /// Behind as many records, of so many words each, as a stored count says comes the next one.
+#[track_caller]
 pub(crate) fn next_follows_stored_count(map: &Map, stored: u64, words: u64) {
     mark(map, SENTINEL);
     map.store(0, stored);

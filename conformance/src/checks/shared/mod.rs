@@ -89,6 +89,7 @@ pub(crate) fn while_other_is_enabled<T>(device: &Device, body: impl FnOnce() -> 
 }
 
 /// Panics unless a thread that has enabled is still traced into `map` after `body` has run here.
+#[track_caller]
 pub(crate) fn other_stays_traced(
     map: &Map,
     enable: impl FnOnce() -> Result<()> + Send,
