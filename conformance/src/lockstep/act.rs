@@ -1,7 +1,7 @@
 //! What is done to a descriptor or a mapping, the same on both systems.
 
+use super::order::Report;
 use super::system;
-use super::worker::Report;
 use crate::errno::Result;
 use crate::model::{Call, Geometry, PAGE, WORD};
 use crate::raw::{Device, Map, call, wait_for};

@@ -12,6 +12,7 @@
 mod act;
 mod channel;
 pub(crate) mod generate;
+mod order;
 mod real;
 mod shrink;
 mod source;

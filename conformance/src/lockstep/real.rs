@@ -1,7 +1,7 @@
 //! The kernel's side: processes and threads that do the operations, one at a time.
 
 use super::channel::{Channel, Channels};
-use super::worker::{Equipment, Order, Report};
+use super::order::{Equipment, Order, Report};
 use super::{system, worker};
 use crate::errno::Errno;
 use crate::model::{Operation, Outcome, T};

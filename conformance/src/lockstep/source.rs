@@ -1,7 +1,7 @@
 //! A divergence as the source of a check.
 
 use super::Divergence;
-use crate::model::{Operation, Outcome, Request};
+use crate::model::{Kind, Operation, Outcome, Request};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -50,10 +50,10 @@ fn names(operations: &[Operation]) -> String {
     let all = [
         ("Access::*", any(|o| matches!(o, Operation::Open { .. }))),
         ("Call::*", any(|o| matches!(o, Operation::Misuse { .. }))),
-        ("D", any(|o| o.names().contains(&1))),
+        ("D", any(|o| o.names().contains(&Kind::Descriptor))),
         ("Geometry", any(|o| matches!(o, Operation::Map { .. }))),
         ("Handle::*", any(remote)),
-        ("M", any(|o| o.names().contains(&2))),
+        ("M", any(|o| o.names().contains(&Kind::Mapping))),
         ("Memory::*", any(remote)),
         ("Operation::*", true),
         ("Outcome::*", true),
@@ -75,13 +75,13 @@ fn line(text: &mut String, operation: &Operation, outcome: &Outcome) {
 
 /// The same with names counted from 0.
 fn renumbered(operations: &[Operation]) -> Vec<Operation> {
-    let mut names: [BTreeMap<u32, u32>; 3] = Default::default();
+    let mut names: BTreeMap<Kind, BTreeMap<u32, u32>> = BTreeMap::new();
     // The first thread is there before all.
-    names[0].insert(0, 0);
+    names.insert(Kind::Thread, [(0, 0)].into());
     let mut all = operations.to_vec();
     for operation in &mut all {
         operation.visit_names(|kind, name| {
-            let names = &mut names[kind];
+            let names = names.entry(kind).or_default();
             let next = u32::try_from(names.len()).expect("few names");
             *name = *names.entry(*name).or_insert(next);
         });

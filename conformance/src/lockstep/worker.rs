@@ -6,6 +6,7 @@
 
 use super::act::{LAST, background, mapped, misuse, trace};
 use super::channel::Channels;
+use super::order::{Equipment, Order, Report};
 use super::system;
 use crate::errno::{Errno, Result};
 use crate::kernel::this_program;
@@ -13,61 +14,14 @@ use crate::model::{Access, D, M, Operation};
 use crate::raw::{Device, Map};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::unistd::{ForkResult, Pid, fork};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
-
-/// What a thread is told.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Order {
-    /// To do that; `tries` times, if it traces and something is recorded, until nothing is.
-    Do { operation: Operation, tries: u32 },
-    /// To take the descriptor that the socket has.
-    Receive { new: D },
-    /// To start a thread on that channel.
-    StartThread { slot: usize },
-    /// To end, the thread only.
-    EndThread,
-    /// To wait for the end of the thread on that channel.
-    Join { slot: usize },
-    /// To fork, with the child on that channel.
-    Fork { slot: usize },
-    /// To wait for the end of a child.
-    Wait { pid: i32 },
-}
-
-/// What it says.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Report {
-    Done,
-    Refused(i32),
-    /// The count before and after.
-    Counted(u64, u64),
-    Word(u64),
-    /// A child.
-    Process(i32),
-    /// It could not even be tried.
-    Broken(String),
-}
-
-/// What a process is started with.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Equipment {
-    pub channels: Channels,
-    pub device: PathBuf,
-    /// Makes handles differ from run to run.
-    pub run: u32,
-    /// The channel of the first thread.
-    pub slot: usize,
-    /// The descriptors that are inherited.
-    pub descriptors: Vec<(D, RawFd)>,
-}
 
 /// What a process has.
 struct Process {

@@ -4,14 +4,16 @@
 //! [`World`] is what both systems have around a driver: processes, threads, descriptors, open
 //! files and mappings. [`linux::Linux`] and [`netbsd::NetBsd`] are the drivers. Nothing here asks
 //! a kernel, so both are compiled on both systems. The registry's errors are compared with them in
-//! `tests.rs`, and running kernels by [`lockstep`](crate::lockstep).
+//! `tests`, and running kernels by [`lockstep`](crate::lockstep).
 
 pub mod linux;
+mod names;
 pub mod netbsd;
 mod operation;
 pub mod states;
 mod world;
 
+pub use names::Kind;
 pub use operation::{
     Access, Call, D, Geometry, Handle, M, Memory, Operation, Outcome, Remap, Remote, Request, T,
 };

@@ -201,34 +201,6 @@ pub enum Operation {
     Kill { thread: T },
 }
 
-impl Operation {
-    /// Who does it.
-    #[must_use]
-    pub fn thread(&self) -> T {
-        match *self {
-            Operation::Open { thread, .. }
-            | Operation::Duplicate { thread, .. }
-            | Operation::Pass { thread, .. }
-            | Operation::Close { thread, .. }
-            | Operation::Ask { thread, .. }
-            | Operation::Misuse { thread, .. }
-            | Operation::Map { thread, .. }
-            | Operation::Unmap { thread, .. }
-            | Operation::Remap { thread, .. }
-            | Operation::Trace { thread, .. }
-            | Operation::Background { thread, .. }
-            | Operation::Store { thread, .. }
-            | Operation::Load { thread, .. }
-            | Operation::StartThread { thread, .. }
-            | Operation::EndThread { thread }
-            | Operation::Fork { thread, .. }
-            | Operation::Execute { thread, .. }
-            | Operation::Exit { thread }
-            | Operation::Kill { thread } => thread,
-        }
-    }
-}
-
 /// What comes of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -262,88 +234,6 @@ impl Outcome {
             (Outcome::Anything, Outcome::Refused(_) | Outcome::Senseless(_)) => false,
             (Outcome::Anything, _) => true,
             _ => self == seen,
-        }
-    }
-}
-
-impl Operation {
-    /// Shows all names that it has, each with its kind: 0 for threads, 1 for descriptors, 2 for
-    /// mappings.
-    pub fn visit_names(&mut self, mut see: impl FnMut(usize, &mut u32)) {
-        const THREAD: usize = 0;
-        const DESCRIPTOR: usize = 1;
-        const MAP: usize = 2;
-        match self {
-            Operation::Duplicate { thread, descriptor, new } => {
-                see(THREAD, &mut thread.0);
-                see(DESCRIPTOR, &mut descriptor.0);
-                see(DESCRIPTOR, &mut new.0);
-            }
-            Operation::Pass { thread, descriptor, to, new } => {
-                see(THREAD, &mut thread.0);
-                see(DESCRIPTOR, &mut descriptor.0);
-                see(THREAD, &mut to.0);
-                see(DESCRIPTOR, &mut new.0);
-            }
-            Operation::Open { thread, descriptor, .. }
-            | Operation::Close { thread, descriptor }
-            | Operation::Ask { thread, descriptor, .. }
-            | Operation::Misuse { thread, descriptor, .. } => {
-                see(THREAD, &mut thread.0);
-                see(DESCRIPTOR, &mut descriptor.0);
-            }
-            Operation::Map { thread, descriptor, map, .. } => {
-                see(THREAD, &mut thread.0);
-                see(DESCRIPTOR, &mut descriptor.0);
-                see(MAP, &mut map.0);
-            }
-            Operation::Unmap { thread, map }
-            | Operation::Remap { thread, map, .. }
-            | Operation::Trace { thread, map, .. }
-            | Operation::Background { thread, map }
-            | Operation::Store { thread, map, .. }
-            | Operation::Load { thread, map } => {
-                see(THREAD, &mut thread.0);
-                see(MAP, &mut map.0);
-            }
-            Operation::StartThread { thread, new } | Operation::Fork { thread, new } => {
-                see(THREAD, &mut thread.0);
-                see(THREAD, &mut new.0);
-            }
-            Operation::EndThread { thread }
-            | Operation::Execute { thread, .. }
-            | Operation::Exit { thread }
-            | Operation::Kill { thread } => see(THREAD, &mut thread.0),
-        }
-    }
-
-    /// The kinds of the names that it has.
-    #[must_use]
-    pub fn names(&self) -> Vec<usize> {
-        let mut kinds = Vec::new();
-        self.clone().visit_names(|kind, _| kinds.push(kind));
-        kinds
-    }
-
-    /// Gives a name of that kind to what had another one.
-    pub fn rename(&mut self, wanted: usize, old: u32, new: u32) {
-        self.visit_names(|kind, name| {
-            if kind == wanted && *name == old {
-                *name = new;
-            }
-        });
-    }
-
-    /// Where this makes another name for the like of what has one: the kind, the new and the old.
-    #[must_use]
-    pub fn copies(&self) -> Option<(usize, u32, u32)> {
-        match self {
-            Operation::StartThread { thread, new } | Operation::Fork { thread, new } => {
-                Some((0, new.0, thread.0))
-            }
-            Operation::Duplicate { descriptor, new, .. }
-            | Operation::Pass { descriptor, new, .. } => Some((1, new.0, descriptor.0)),
-            _ => None,
         }
     }
 }
