@@ -6,25 +6,39 @@ use crate::signal::ranges::{CELL, Span};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
-/// The indices of the words of a chunk, two in each 64 bits.
-///
-/// Those of eight signals lie in the order that packing two vectors leaves: 0, 1, 4, 5, 2, 3, 6, 7.
-pub(super) struct Indices([MaybeUninit<Four>; CHUNK]);
+/// The indices of the words of a chunk.
+pub(super) struct Indices([MaybeUninit<Eight>; CHUNK]);
 
-/// Those of eight signals.
+/// Those of eight signals, two in each 64 bits, in the order that packing two vectors leaves: 0, 1,
+/// 4, 5, 2, 3, 6, 7.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
-pub(super) struct Four(pub(super) [u64; 4]);
+pub(super) struct Eight([u64; 4]);
 
-impl From<__m256i> for Four {
+impl From<__m256i> for Eight {
     #[inline]
-    fn from(vector: __m256i) -> Four {
+    fn from(vector: __m256i) -> Eight {
         // SAFETY: as many bytes, of whatever bits.
         unsafe { core::mem::transmute(vector) }
     }
 }
 
-/// The low halves of eight numbers of 64 bits, in the order of [`Indices`].
+impl Eight {
+    /// Loads the words of the first four signals, and of the others.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2, and the indices are less than the number of words.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn load(&self, words: Run<'_>) -> [__m256i; 2] {
+        let [first, second, third, fourth] = self.0;
+        // SAFETY: by the caller's duty.
+        unsafe { [words.load4_at([first, third]), words.load4_at([second, fourth])] }
+    }
+}
+
+/// The low halves of eight numbers of 64 bits, in the order of [`Eight`].
 ///
 /// # Safety
 ///
@@ -45,13 +59,15 @@ impl Indices {
         Indices([MaybeUninit::uninit(); CHUNK])
     }
 
+    /// Those of an eight of the chunk.
+    ///
     /// # Safety
     ///
-    /// Those of this eight were made.
+    /// They were made.
     #[inline]
-    pub(super) unsafe fn of(&self, eight: usize) -> &[u64; 4] {
+    pub(super) unsafe fn of(&self, eight: usize) -> &Eight {
         // SAFETY: made, and so within the chunk, by the caller's duty.
-        unsafe { &self.0.get_unchecked(eight).assume_init_ref().0 }
+        unsafe { self.0.get_unchecked(eight).assume_init_ref() }
     }
 }
 
@@ -134,7 +150,7 @@ impl Limits {
             bounds.high = _mm256_or_si256(bounds.high, high_halves);
             bounds.greatest = _mm256_max_epu32(bounds.greatest, found);
             let found = _mm256_min_epu32(found, self.last_index);
-            indices.0.get_unchecked_mut(eight + SKIP / 8 % CHUNK).write(Four::from(found));
+            indices.0.get_unchecked_mut(eight + SKIP / 8 % CHUNK).write(Eight::from(found));
         }
     }
 

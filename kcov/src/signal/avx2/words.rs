@@ -1,6 +1,6 @@
 //! What the words of a map say of signals.
 
-use super::indices::{Four, Indices, pack};
+use super::indices::{Eight, Indices, pack};
 use crate::run::Run;
 use crate::signal::known::Memory;
 use crate::signal::packed::{FOUR_FIELDS, HIGH, LISTS, LOW, WIDTH};
@@ -46,9 +46,7 @@ impl<'m> Words<'m> {
     ) -> Found {
         // SAFETY: by the caller's duty.
         unsafe {
-            let pairs = indices.of(eight + SKIP / 8);
-            let low = self.words.load4_at([pairs[0], pairs[2]]);
-            let high = self.words.load4_at([pairs[1], pairs[3]]);
+            let [low, high] = indices.of(eight + SKIP / 8).load(self.words);
             // Spans begin where words do.
             let places = _mm256_set1_epi64x(if PACKED { CELL as i64 } else { 64 } - 1);
             let [first, second] = chunk.load8_and::<SKIP>(8 * eight, places);
@@ -76,15 +74,11 @@ impl<'m> Words<'m> {
         // SAFETY: by the caller's duty. A word that does not list names a line, by the invariant of
         // the cells, and the first one, which is empty, is there for those that list.
         unsafe {
-            let pairs = indices.of(eight + SKIP / 8);
-            let low = self.words.load4_at([pairs[0], pairs[2]]);
-            let high = self.words.load4_at([pairs[1], pairs[3]]);
+            let [low, high] = indices.of(eight + SKIP / 8).load(self.words);
             let in_cell = _mm256_set1_epi64x(CELL as i64 - 1);
             let places = chunk.load8_and::<SKIP>(8 * eight, in_cell);
             let lines = [line_words(low, places[0]), line_words(high, places[1])];
-            let pairs = Four::from(pack(lines)).0;
-            let low = self.lines.load4_at([pairs[0], pairs[2]]);
-            let high = self.lines.load4_at([pairs[1], pairs[3]]);
+            let [low, high] = Eight::from(pack(lines)).load(self.lines);
             let in_word = _mm256_set1_epi64x(63);
             Found([
                 set(low, _mm256_and_si256(places[0], in_word)),
