@@ -99,7 +99,8 @@ impl Device {
 
     /// Lets the calling thread read the buffer of a device that was opened as
     /// [`write_protected_by_key`](Builder::write_protected_by_key), whose documentation says who has
-    /// to call it. Nothing else ever needs it, and it does nothing then.
+    /// to call it. Nothing else ever needs it, and it does nothing then, nor on platforms without
+    /// keys.
     ///
     /// Two instructions on the thread's own register, no system call. What a signal handler gets it
     /// loses when it returns.
