@@ -64,6 +64,9 @@ pub const KCOV_ENTRY_SIZE: usize = size_of::<kcov_int_t>();
 /// Path of the device (kcov(4), "FILES").
 pub const KCOV_PATH: &str = "/dev/kcov";
 
+/// Major number of the character device, the same on all ports. From `sys/conf/majors`, `kcov`.
+pub const KCOV_MAJOR: u32 = 346;
+
 /// Entries of one comparison record: type, first operand, second operand, PC
 /// (kcov(4), `KCOV_MODE_TRACE_CMP`).
 pub const KCOV_WORDS_PER_CMP: usize = 4;

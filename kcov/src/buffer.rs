@@ -1,12 +1,11 @@
-//! The buffer as memory that others write: only atomic accesses, every index checked against the
-//! size that this process asked for.
+//! The buffer as memory that others write: atomic accesses only, bounds that this process chose.
 
-use crate::run::Run;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+use core::slice;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
-/// Bytes of the kernel's word. NetBSD's is always 64 bits; Linux's is the kernel's `long`.
+/// Size of the kernel's word. NetBSD's is always 64 bits; Linux's is the kernel's `long`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
     W64,
@@ -15,6 +14,9 @@ pub(crate) enum Width {
 }
 
 impl Width {
+    /// Whether a kernel with 32-bit words can run this program. The tests pretend that it can.
+    const NARROW: bool = cfg!(any(not(target_pointer_width = "64"), test));
+
     pub(crate) const fn bytes(self) -> usize {
         match self {
             Width::W64 => 8,
@@ -22,19 +24,93 @@ impl Width {
         }
     }
 
-    /// The same, as a constant where only one is possible.
+    /// A constant where only one width is possible.
     #[inline]
     const fn possible(self) -> Width {
-        if cfg!(all(target_pointer_width = "64", not(test))) { Width::W64 } else { self }
+        if Width::NARROW { self } else { Width::W64 }
+    }
+}
+
+/// Words of a buffer, where they lie. The kernel may write to them at any time.
+///
+/// Words are 64 bits wide, except program counters under a 32-bit kernel, which this can only be if
+/// the program is a 32-bit one.
+#[derive(Clone, Copy, Debug)]
+pub enum Words<'b> {
+    /// Words of 64 bits.
+    U64(&'b [AtomicU64]),
+    /// Words of 32 bits.
+    U32(&'b [AtomicU32]),
+}
+
+impl<'b> Words<'b> {
+    /// Number of words.
+    #[inline]
+    #[must_use]
+    pub fn len(self) -> usize {
+        match self {
+            Words::U64(words) => words.len(),
+            Words::U32(words) => words.len(),
+        }
+    }
+
+    /// Whether there are no words.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Loads the word at `index`.
+    #[inline]
+    #[must_use]
+    pub fn get(self, index: usize) -> Option<u64> {
+        match self {
+            Words::U64(words) => Some(words.get(index)?.load(Ordering::Relaxed)),
+            Words::U32(words) => Some(words.get(index)?.load(Ordering::Relaxed).into()),
+        }
+    }
+
+    /// Copies words from the first one on, as many as fit, and returns how many.
+    #[inline]
+    pub fn copy_to(self, to: &mut [u64]) -> usize {
+        let count = self.len().min(to.len());
+        match self {
+            Words::U64(words) => {
+                to.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
+            }
+            Words::U32(words) => to
+                .iter_mut()
+                .zip(words)
+                .for_each(|(to, word)| *to = word.load(Ordering::Relaxed).into()),
+        }
+        count
+    }
+
+    /// The words from `start` on; none if there are fewer.
+    #[inline]
+    pub(crate) fn skip(self, start: usize) -> Words<'b> {
+        match self {
+            Words::U64(words) => Words::U64(words.get(start..).unwrap_or_default()),
+            Words::U32(words) => Words::U32(words.get(start..).unwrap_or_default()),
+        }
+    }
+
+    /// The first `count` words; all if there are fewer.
+    #[inline]
+    pub(crate) fn first(self, count: usize) -> Words<'b> {
+        match self {
+            Words::U64(words) => Words::U64(words.get(..count).unwrap_or(words)),
+            Words::U32(words) => Words::U32(words.get(..count).unwrap_or(words)),
+        }
     }
 }
 
 /// A view of a whole buffer.
 ///
-/// Invariant: `bytes` is at least 8; `start` is aligned to 8 bytes and valid for atomic loads and
-/// stores of `bytes` bytes for as long as `'b`; nothing but atomic accesses of this process touches
-/// the memory meanwhile. Where the memory is protected, an access that is not allowed faults, so none is
-/// made.
+/// Invariant: `bytes` is a multiple of 8 and at least 8; `start` is aligned to 8 bytes and valid for
+/// atomic loads and stores of `bytes` bytes for as long as `'b`; this process accesses the memory
+/// atomically only. Where the memory is write-protected, a store faults, so none is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer<'b> {
     start: NonNull<u64>,
@@ -51,23 +127,21 @@ unsafe impl Sync for Buffer<'_> {}
 impl<'b> Buffer<'b> {
     /// # Safety
     ///
-    /// The caller upholds the invariant of the type for `words` words of the given width.
-    pub(crate) unsafe fn new(start: NonNull<u64>, words: usize, width: Width) -> Buffer<'b> {
-        let bytes = words * width.possible().bytes();
-        Buffer { start, bytes, width, memory: PhantomData }
+    /// The invariant of the type holds for `bytes` bytes from `start` on.
+    pub(crate) unsafe fn new(start: NonNull<u64>, bytes: usize, width: Width) -> Buffer<'b> {
+        Buffer { start, bytes, width: width.possible(), memory: PhantomData }
     }
 
-    /// Words of 64 bits that this process owns. No words are taken for a count of 0.
+    /// 64-bit words that this process owns. No words are a count of 0.
     pub(crate) fn from_words(words: &'b [AtomicU64]) -> Buffer<'b> {
         static NONE: [AtomicU64; 1] = [AtomicU64::new(0)];
         let words = if words.is_empty() { &NONE } else { words };
         let start = NonNull::from(words).cast();
         // SAFETY: a slice of atomics is aligned, valid and atomically accessed for 'b, and this one
-        // has an element.
-        unsafe { Buffer::new(start, words.len(), Width::W64) }
+        // is not empty.
+        unsafe { Buffer::new(start, size_of_val(words), Width::W64) }
     }
 
-    /// The kernel's word width; a constant where only one is possible.
     #[inline]
     pub(crate) fn width(self) -> Width {
         self.width.possible()
@@ -79,98 +153,55 @@ impl<'b> Buffer<'b> {
         self.bytes
     }
 
-    /// Loads the 64 bits at `index * 8` bytes.
-    ///
-    /// # Safety
-    ///
-    /// `index * 8 + 8 <= self.bytes()`.
+    /// All words, the count word included, as words of 64 bits.
     #[inline]
-    pub(crate) unsafe fn load64(self, index: usize) -> u64 {
-        // SAFETY: within the buffer, by the caller's duty.
-        let word = unsafe { self.start.as_ptr().add(index) };
-        // SAFETY: aligned, valid and atomically accessed, by the invariant.
-        unsafe { AtomicU64::from_ptr(word) }.load(Ordering::Relaxed)
+    pub(crate) fn words64(self) -> &'b [AtomicU64] {
+        // SAFETY: aligned, valid and atomically accessed for 'b, by the invariant.
+        unsafe { slice::from_raw_parts(self.start.cast().as_ptr(), self.bytes / 8) }
     }
 
-    /// The words of 64 bits, from the first one on.
-    #[cfg(feature = "std")]
-    pub(crate) fn words64(self) -> impl Iterator<Item = u64> + use<'b> {
-        // SAFETY: `index * 8 + 8` is at most the number of bytes.
-        (0..self.bytes / 8).map(move |index| unsafe { self.load64(index) })
-    }
-
-    /// Stores 0 to the first words of 64 bits, as many as there are at most.
-    #[cfg(feature = "std")]
-    pub(crate) fn clear(self, words: usize) {
-        for index in 0..words.min(self.bytes / 8) {
-            // SAFETY: within the buffer, by the bound.
-            let word = unsafe { self.start.as_ptr().add(index) };
-            // SAFETY: aligned, valid and atomically accessed, by the invariant.
-            unsafe { AtomicU64::from_ptr(word) }.store(0, Ordering::Relaxed);
+    /// All words, the count word included, at this width.
+    #[inline]
+    pub(crate) fn words(self, width: Width) -> Words<'b> {
+        match width.possible() {
+            Width::W64 => Words::U64(self.words64()),
+            // SAFETY: aligned, valid and atomically accessed for 'b, by the invariant.
+            Width::W32 => Words::U32(unsafe {
+                slice::from_raw_parts(self.start.cast().as_ptr(), self.bytes / 4)
+            }),
         }
     }
 
-    /// The part behind that many words, of a kernel whose words have 64 bits. `None` for others, and
-    /// if there is nothing behind them.
-    #[cfg(feature = "std")]
-    pub(crate) fn behind(self, words: usize) -> Option<Buffer<'b>> {
-        let before = words.checked_mul(8).filter(|before| *before < self.bytes / 8 * 8)?;
-        if self.width() != Width::W64 {
-            return None;
-        }
-        // SAFETY: at least 8 bytes of the buffer are behind these.
-        let start = unsafe { self.start.add(words) };
-        // A whole number of words behind an aligned address is aligned, and the rest of the
-        // invariant holds for a part as for the whole.
-        Some(Buffer { start, bytes: self.bytes - before, ..self })
+    /// What follows the first `words` words, under a kernel with 64-bit words. `None` under others,
+    /// and if nothing follows.
+    #[cfg(all(feature = "std", feature = "proposed"))]
+    pub(crate) fn after(self, words: usize) -> Option<Buffer<'b>> {
+        let part = self.words64().get(words..).filter(|part| !part.is_empty())?;
+        (self.width() == Width::W64).then(|| Buffer::from_words(part))
     }
 
-    /// Loads the 32 bits at `index * 4` bytes.
+    /// Loads the count word, which is `width` wide.
     ///
-    /// # Safety
-    ///
-    /// `index * 4 + 4 <= self.bytes()`.
-    #[inline]
-    pub(crate) unsafe fn load32(self, index: usize) -> u32 {
-        // SAFETY: within the buffer, by the caller's duty.
-        let word = unsafe { self.start.cast::<u32>().as_ptr().add(index) };
-        // SAFETY: aligned, valid and atomically accessed, by the invariant.
-        unsafe { AtomicU32::from_ptr(word) }.load(Ordering::Relaxed)
-    }
-
-    /// The words of 64 bits from `index * 8` bytes on.
-    ///
-    /// # Safety
-    ///
-    /// `(index + count) * 8 <= self.bytes()`.
-    #[inline]
-    pub(crate) unsafe fn run(self, index: usize, count: usize) -> Run<'b> {
-        // SAFETY: within the buffer or at its end, by the caller's duty.
-        let start = unsafe { self.start.as_ptr().add(index) };
-        // SAFETY: aligned, valid and atomically accessed for that many words, by the invariant and
-        // the caller's duty.
-        unsafe { Run::new(start, count) }
-    }
-
-    /// Reads the count word, which is `width` wide.
-    ///
-    /// System calls that the program made before are complete for this load: the fence keeps the
-    /// compiler from moving it over a system call that was declared not to write memory. The load
-    /// acquires, so that the records of a remote section are there when its count is.
+    /// The compiler may move this load neither before nor behind a system call: the fence covers
+    /// those that were declared not to write memory. It acquires, so that the records of a remote
+    /// section are there once the count says so.
     #[inline]
     pub(crate) fn count(self, width: Width) -> u64 {
         compiler_fence(Ordering::SeqCst);
-        match width {
-            Width::W64 => self.head64().load(Ordering::Acquire),
-            Width::W32 => self.head32().load(Ordering::Acquire).into(),
-        }
+        // Relaxed, because only such a load may be made from memory that is mapped for reading alone.
+        let count = match width.possible() {
+            Width::W64 => self.head64().load(Ordering::Relaxed),
+            Width::W32 => self.head32().load(Ordering::Relaxed).into(),
+        };
+        fence(Ordering::Acquire);
+        count
     }
 
     /// Stores the count word, which is `width` wide.
     #[cfg(feature = "std")]
     #[inline]
     pub(crate) fn set_count(self, width: Width, count: u64) {
-        match width {
+        match width.possible() {
             Width::W64 => self.head64().store(count, Ordering::Relaxed),
             Width::W32 => self.head32().store(count as u32, Ordering::Relaxed),
         }
@@ -180,7 +211,7 @@ impl<'b> Buffer<'b> {
 
     #[inline]
     fn head64(self) -> &'b AtomicU64 {
-        // SAFETY: aligned, and the buffer has at least 8 bytes, by the invariant.
+        // SAFETY: aligned and at least 8 bytes, atomically accessed for 'b, by the invariant.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr()) }
     }
 
@@ -198,12 +229,12 @@ mod tests {
     use super::*;
     use crate::mode::{TraceCmp, TracePc};
     use crate::trace::Trace;
-    use crate::{Comparison, Pc};
+    use crate::{Comparison, Completeness, Pc};
 
     fn narrow(words: &[AtomicU64]) -> Buffer<'_> {
         let start = NonNull::from(words).cast();
         // SAFETY: the same memory as in `Buffer::from_words`, seen as twice as many words.
-        unsafe { Buffer::new(start, words.len() * 2, Width::W32) }
+        unsafe { Buffer::new(start, size_of_val(words), Width::W32) }
     }
 
     /// Two words of 32 bits as one of 64, in the order of memory.
@@ -220,14 +251,21 @@ mod tests {
         let trace = Trace::freeze(narrow(&words), TracePc);
         assert_eq!((trace.len(), trace.capacity(), trace.is_truncated()), (2, 3, false));
         assert_eq!(trace.iter().map(Pc::address).collect::<Vec<_>>(), [0xc010_0000, 0xc010_0010]);
+        assert_eq!(trace.iter().next_back(), trace.get(1));
+        let mut copy = [0; 3];
+        assert_eq!(trace.words().copy_to(&mut copy), 2);
+        assert_eq!(copy, [0xc010_0000, 0xc010_0010, 0]);
+        assert!(matches!(trace.words(), Words::U32(_)));
     }
 
     #[test]
     fn narrow_comparisons_are_words_of_64_bits() {
         let words = [1, 6, 7, 8, 9, 10].map(AtomicU64::new);
         let trace = Trace::freeze(narrow(&words), TraceCmp);
-        assert_eq!((trace.len(), trace.capacity(), trace.is_truncated()), (1, 1, true));
+        assert_eq!((trace.len(), trace.capacity()), (1, 1));
+        assert_eq!(trace.completeness(), Completeness::Truncated);
         assert_eq!(trace.get(0), Some(Comparison::from_words([6, 7, 8, 9])));
+        assert!(matches!(trace.words(), Words::U64(_)));
     }
 
     #[test]
@@ -237,22 +275,19 @@ mod tests {
         assert_eq!(words[0].load(Ordering::Relaxed), pair(1, 0xc010_0000).into_inner());
     }
 
+    #[cfg(feature = "proposed")]
     #[test]
     fn a_part_is_a_buffer_of_its_own() {
         let words = [9, 9, 1, 7, 8].map(AtomicU64::new);
         let whole = Buffer::from_words(&words);
-        let trace = Trace::freeze(whole.behind(2).unwrap(), TracePc);
+        let trace = Trace::freeze(whole.after(2).unwrap(), TracePc);
         assert_eq!((trace.len(), trace.capacity()), (1, 2));
         assert_eq!(trace.get(0), Some(Pc::new(7)));
-        whole.clear(2);
-        assert_eq!(whole.words64().collect::<Vec<_>>(), [0, 0, 1, 7, 8]);
-        whole.clear(usize::MAX);
-        assert!(whole.words64().all(|word| word == 0));
-        assert!(whole.behind(4).is_some());
+        assert!(whole.after(4).is_some());
         for words in [5, usize::MAX / 8, usize::MAX] {
-            assert!(whole.behind(words).is_none(), "{words}");
+            assert!(whole.after(words).is_none(), "{words}");
         }
-        assert!(narrow(&words).behind(1).is_none());
+        assert!(narrow(&words).after(1).is_none());
     }
 
     #[test]

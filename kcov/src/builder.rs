@@ -1,47 +1,76 @@
 //! How the device is opened.
 
-use crate::device::Device;
+use crate::device::{Device, Parts};
 use crate::error::{Error, ErrorKind, Operation};
-use crate::recovery::Recovery;
 use crate::size::BufferSize;
-use crate::sys;
+use crate::sys::{self, File, Mapping};
 use std::path::{Path, PathBuf};
 
 /// How to open a [`Device`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
-    path: PathBuf,
+    place: Place,
     size: BufferSize,
     guard_pages: usize,
-    least_descriptor: Option<i32>,
+    min_fd: Option<i32>,
     protection: Protection,
-    recoverable: bool,
+}
+
+/// Where the device is.
+#[derive(Clone, Debug)]
+enum Place {
+    Path {
+        path: PathBuf,
+        checked: bool,
+    },
+    #[cfg(feature = "fake")]
+    Fake(crate::fake::Kernel),
 }
 
 /// What keeps the process from writing to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protection {
+enum Protection {
     None,
     Pages,
+    #[cfg(feature = "pkeys")]
     Key,
 }
 
 impl Builder {
     pub(crate) fn new() -> Builder {
         Builder {
-            path: sys::DEFAULT_PATH.into(),
+            place: Place::Path { path: sys::DEFAULT_PATH.into(), checked: true },
             size: BufferSize::default(),
             guard_pages: 0,
-            least_descriptor: None,
+            min_fd: None,
             protection: Protection::None,
-            recoverable: false,
         }
     }
 
-    /// Opens another file than the system's usual one.
+    #[cfg(feature = "fake")]
+    pub(crate) fn of_fake(kernel: crate::fake::Kernel) -> Builder {
+        Builder { place: Place::Fake(kernel), ..Builder::new() }
+    }
+
+    /// Opens this file instead of the system's usual one.
+    ///
+    /// Before any request, [`open`](Self::open) makes sure that the file is what it should be: a
+    /// regular file of debugfs on Linux, a device with the major number of kcov on NetBSD.
     pub fn path(mut self, path: impl AsRef<Path>) -> Builder {
-        path.as_ref().clone_into(&mut self.path);
+        self.place = Place::Path { path: path.as_ref().to_owned(), checked: true };
+        self
+    }
+
+    /// Opens this file without making sure that it is a kcov device, for systems that have theirs
+    /// elsewhere, such as gVisor.
+    ///
+    /// # Safety
+    ///
+    /// The file is a kcov device of the interface that this system has. Another driver may take the
+    /// number that a request carries for a pointer.
+    pub unsafe fn path_unchecked(mut self, path: impl AsRef<Path>) -> Builder {
+        self.place = Place::Path { path: path.as_ref().to_owned(), checked: false };
         self
     }
 
@@ -51,72 +80,65 @@ impl Builder {
         self
     }
 
-    /// Puts this many pages before and behind the buffer that nobody may access, so that a target
-    /// that runs over the end of its own memory faults and does not forge coverage.
+    /// Puts this many inaccessible pages before and after the buffer, so that a target that overruns
+    /// its own memory faults instead of forging coverage.
     pub fn guard_pages(mut self, pages: usize) -> Builder {
         self.guard_pages = pages;
         self
     }
 
-    /// Moves the descriptor to the first free number that is not less than this one, out of the way
-    /// of a target that closes or replaces low ones. It stays close-on-exec, as it always is.
-    pub fn least_descriptor(mut self, number: i32) -> Builder {
-        self.least_descriptor = Some(number);
+    /// Moves the descriptor to the lowest free number that is at least `min`, out of the way of a
+    /// target that closes or replaces low ones. It is close-on-exec, as always.
+    pub fn min_fd(mut self, min: i32) -> Builder {
+        self.min_fd = Some(min);
         self
     }
 
-    /// Lets nobody write to the buffer while no session is enabled: a stray store faults.
+    /// Write-protects the buffer while no session is enabled, so that a stray store faults.
     ///
-    /// The kernel records all the same. Each session costs two system calls more, before it is
-    /// enabled and after it is disabled, so that the trace does not show them; so does a reset of a
-    /// [`ForkServer`](crate::ForkServer). The buffers of NetBSD's sources of remote coverage stay writable.
+    /// The kernel records all the same. Each session costs two more system calls, one before it is
+    /// enabled and one after it is disabled, so that the trace does not show them; so does
+    /// [`ChildBuffer::reset`](crate::ChildBuffer::reset). The buffers of NetBSD's sources of remote
+    /// coverage stay writable.
     pub fn write_protected(mut self) -> Builder {
         self.protection = Protection::Pages;
         self
     }
 
-    /// Lets nobody write to the buffer at any time, by a memory protection key: a stray store faults
+    /// Write-protects the buffer at all times, by a memory protection key: a stray store faults
     /// between sessions and during them, and a system call that is told to write there fails.
     ///
     /// The kernel records all the same. What this crate stores itself, such as the 0 of a
     /// [reset](crate::Session::reset), it stores with the right to, which a thread gives itself and
-    /// takes back without a system call. Of this and [`write_protected`](Self::write_protected) the
-    /// later call counts. The device has its key, one of 15 of the process, until it is dropped.
+    /// takes back without a system call. The last of this and
+    /// [`write_protected`](Self::write_protected) wins. The device keeps its key, one of the process's
+    /// 15, until it is dropped.
     ///
-    /// It is for mistakes: other processes, and a target that changes its own rights or its mappings,
-    /// are not kept from writing.
+    /// This is for mistakes. It does not stop other processes, nor a target that changes its own
+    /// rights or its mappings.
     ///
-    /// # Threads
+    /// # Safety
     ///
-    /// Rights are of each thread. The thread that opens may read the buffer, and so may those that it
-    /// starts afterwards; a thread that enables a session or uses a
-    /// [`ForkServer`](crate::ForkServer) may from then on. But a thread that was there before, and only
-    /// reads a [`Trace`](crate::Trace) that another one has made, has to call
-    /// [`Device::allow_reading`](crate::Device::allow_reading) first, or it faults. So has
-    /// a signal handler: each begins without the right, also one that interrupts a thread that has it.
+    /// Reading a [`Trace`](crate::Trace) of such a device faults on a thread that lacks the right to
+    /// read. These have it: the thread that opens the device, the threads that it starts afterwards,
+    /// and a thread that enabled a session or read through a [`ChildBuffer`](crate::ChildBuffer). On
+    /// any other thread, and in every signal handler, call
+    /// [`allow_reading`](crate::Device::allow_reading) before you read a trace.
     ///
     /// # Platforms
     ///
-    /// Linux on x86, also for 32-bit programs on a 64-bit kernel, where the processor has keys and the
+    /// Linux on x86, also for 32-bit programs under a 64-bit kernel, if the processor has keys and the
     /// kernel uses them (`ospke` in /proc/cpuinfo). Elsewhere [`open`](Self::open) fails with
     /// [`NoProtectionKeys`](ErrorKind::NoProtectionKeys).
     ///
     /// # References
     ///
     /// pkeys(7).
+    #[cfg(feature = "pkeys")]
     #[doc(alias = "pkey_alloc")]
     #[doc(alias = "pkey_mprotect")]
-    pub fn write_protected_by_key(mut self) -> Builder {
+    pub unsafe fn write_protected_by_key(mut self) -> Builder {
         self.protection = Protection::Key;
-        self
-    }
-
-    /// Lets [`Device::recover`] repair the device after a target that closes or replaces descriptors
-    /// and mappings which are not its own.
-    ///
-    /// Costs one system call more, here.
-    pub fn recoverable(mut self) -> Builder {
-        self.recoverable = true;
         self
     }
 
@@ -133,63 +155,63 @@ impl Builder {
     ///   this size.
     /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the kernel could not allocate or map it.
     /// - [`DescriptorOutOfLimits`](ErrorKind::DescriptorOutOfLimits): the process may have no
-    ///   descriptor with such a number.
-    /// - [`NoProtectionKeys`](ErrorKind::NoProtectionKeys),
-    ///   [`ProtectionKeysInUse`](ErrorKind::ProtectionKeysInUse): a key was asked for, and there are
-    ///   none, or the process has all of them already.
+    ///   descriptor of at least [`min_fd`](Self::min_fd).
+    #[cfg_attr(
+        feature = "pkeys",
+        doc = "- [`NoProtectionKeys`](ErrorKind::NoProtectionKeys),
+          [`ProtectionKeysInUse`](ErrorKind::ProtectionKeysInUse): a key was asked for and there is none."
+    )]
     pub fn open(self) -> Result<Device, Error> {
         let file = self.open_file()?;
-        let mut widths = sys::WIDTHS.iter();
+        let system = file.system();
+        let mut widths = system.widths.iter();
         let (width, words) = loop {
             let Some(&width) = widths.next() else {
-                return Err(Error::new(Operation::SetSize, ErrorKind::NotKcov));
+                return Err(self.about_path(Error::new(Operation::SetSize, ErrorKind::NotKcov)));
             };
-            let words = self.size.words_for(width)?;
-            match sys::set_size(&file, width, words) {
+            let words = self.size.words_for(system, width)?;
+            match file.set_size(width, words) {
                 Ok(()) => break (width, words),
-                Err(errno) if errno == sys::WRONG_WIDTH && widths.len() > 0 => {}
-                Err(errno) => return Err(Error::from_errno(Operation::SetSize, errno)),
+                Err(errno) if errno == system.wrong_width && widths.len() > 0 => {}
+                Err(errno) => return Err(self.about_path(file.error(Operation::SetSize)(errno))),
             }
         };
-        let words = usize::try_from(words)
-            .map_err(|_| Error::new(Operation::Map, ErrorKind::OutOfMemory))?;
-        let mut mapping = sys::Mapping::new(&file, words * width.bytes(), self.guard_pages)
-            .map_err(|errno| Error::from_errno(Operation::Map, errno))?;
-        if self.protection == Protection::Key {
-            mapping
-                .set_key(new_key()?)
-                .map_err(|errno| Error::from_errno(Operation::Protect, errno))?;
+        let bytes = usize::try_from(words).ok().and_then(|words| words.checked_mul(width.bytes()));
+        let bytes = bytes.ok_or_else(|| Error::new(Operation::Map, ErrorKind::OutOfMemory))?;
+        let mapping = Mapping::new(&file, bytes, self.guard_pages)
+            .map_err(|errno| self.about_path(file.error(Operation::Map)(errno)))?;
+        let protection = self.protection;
+        let identity = file.identity();
+        let parts = Parts { mapping, file, builder: Some(self), stamp: 0, identity };
+        let mut device = Device::new(parts, bytes, width);
+        device.put_stamp();
+        match protection {
+            Protection::None => {}
+            Protection::Pages => device.write_protect()?,
+            #[cfg(feature = "pkeys")]
+            Protection::Key => device.take_key()?,
         }
-        let write_protected = self.protection == Protection::Pages;
-        let recovery = self.recoverable.then(|| Recovery::new(self, &file));
-        let device = Device::new((file, mapping), (words, width), write_protected, recovery);
-        device.protect()?;
         Ok(device)
     }
 
     /// Opens the file and moves its descriptor.
-    pub(crate) fn open_file(&self) -> Result<sys::Device, Error> {
-        let file = sys::open(&self.path).map_err(|errno| {
-            let error = Error::from_errno(Operation::Open, errno).with_path(&self.path);
-            match sys::explain_open(&self.path, errno) {
-                Some(kind) => error.with_kind(kind),
-                None => error,
-            }
-        })?;
-        match self.least_descriptor {
-            Some(least) => sys::move_up(file, least)
-                .map_err(|errno| Error::from_errno(Operation::MoveDescriptor, errno)),
+    fn open_file(&self) -> Result<File, Error> {
+        let file = match &self.place {
+            Place::Path { path, checked } => File::open(path, *checked)?,
+            #[cfg(feature = "fake")]
+            Place::Fake(kernel) => kernel.open_file()?,
+        };
+        match self.min_fd {
+            Some(min) => file.move_up(min),
             None => Ok(file),
         }
     }
-}
 
-fn new_key() -> Result<sys::Key, Error> {
-    sys::Key::new().map_err(|errno| {
-        let error = Error::from_errno(Operation::AllocateKey, errno);
-        match sys::Key::explain(errno) {
-            Some(kind) => error.with_kind(kind),
-            None => error,
+    fn about_path(&self, error: Error) -> Error {
+        match &self.place {
+            Place::Path { path, .. } => error.with_path(path),
+            #[cfg(feature = "fake")]
+            Place::Fake(_) => error,
         }
-    })
+    }
 }

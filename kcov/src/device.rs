@@ -2,41 +2,74 @@
 
 use crate::buffer::{Buffer, Width};
 use crate::builder::Builder;
-use crate::error::{Error, ErrorKind, Operation};
-use crate::mode::{AnyMode, Mode, sealed};
-use crate::recovery::Recovery;
-use crate::session::{ForkServer, Session};
-use crate::sys;
+use crate::child::ChildBuffer;
+use crate::error::{Error, Operation};
+use crate::mode::{Mode, SEAL};
+use crate::session::{Refused, Session};
+use crate::sys::{File, Identity, Mapping};
+use crate::system::System;
+use std::mem::ManuallyDrop;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// An open kcov device with its buffer, which any one thread at a time can be traced into.
+/// An open kcov device with its buffer mapped, which one thread at a time can be traced into.
 ///
-/// The device may be moved and shared between threads; what is tied to a thread is the
-/// [`Session`].
+/// A device may be moved and shared between threads; what is tied to a thread is the [`Session`].
 ///
-/// Dropping a device whose session was leaked disables it first if the dropping thread is the
-/// traced one. A thread that is traced through a descriptor that nobody holds any more stays
-/// traced until it ends; under NetBSD it can never be traced again. So drop a device in the thread
-/// that leaked its session, if that must be.
+/// ```no_run
+/// use kcov::{BufferSize, Device, mode::TraceCmp};
+///
+/// # fn main() -> Result<(), kcov::Error> {
+/// let size = BufferSize::records(100_000, TraceCmp).clamped();
+/// let mut device = Device::builder().size(size).min_fd(200).open()?;
+/// let session = device.enable(TraceCmp)?;
+/// let _ = std::fs::metadata("/");
+/// for comparison in session.disable()? {
+///     println!("{comparison:?}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Leaked sessions
+///
+/// Dropping a device whose session was leaked disables it first if the dropping thread is the traced
+/// one. If you must leak a session, drop the device on the same thread: on both systems, a thread
+/// that is traced through a descriptor that is gone stays traced until it ends, and no device can
+/// trace it again.
 ///
 /// A thread that ends while it is traced frees the device, on Linux and NetBSD 9 at once. NetBSD 10
-/// may do so only when the process next starts, awaits or ends a thread; until then the device is
-/// refused as [`AlreadyEnabled`](ErrorKind::AlreadyEnabled). A session that is dropped in time
-/// avoids that.
+/// may do so only when the process next starts, awaits or ends a thread; until then enabling fails
+/// with [`AlreadyEnabled`](crate::ErrorKind::AlreadyEnabled).
+///
+/// # Targets that touch the device
+///
+/// On Linux, truncating the kcov file through any descriptor of any process makes the next access to
+/// every kcov mapping of the machine a `SIGBUS`. A target that closes or unmaps what is not its own
+/// does the like. [`recover`](Self::recover) repairs a device before it is used again, and the
+/// methods of [`Builder`] keep it out of the way.
 #[derive(Debug)]
 pub struct Device {
-    mapping: sys::Mapping,
-    pub(crate) words: usize,
-    pub(crate) width: Width,
+    /// Valid for as long as the mapping; lent for as long as the device is borrowed.
+    buffer: Buffer<'static>,
     /// A session was enabled and not disabled through this value.
     pub(crate) enabled: AtomicBool,
-    /// The descriptor was attached to a source of remote coverage and not detached.
-    pub(crate) attached: AtomicBool,
-    /// The pages may be written to during sessions only. A key is the mapping's.
+    /// The pages may be written to during sessions only.
     write_protected: bool,
-    /// What it takes to open the device again, if that was asked for.
-    pub(crate) recovery: Option<Recovery>,
-    file: sys::Device,
+    pub(crate) parts: Parts,
+}
+
+/// What a device gives back.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) mapping: Mapping,
+    pub(crate) file: File,
+    /// How to open it again, unless somebody else has opened it.
+    pub(crate) builder: Option<Builder>,
+    /// What the last word of the buffer was, unless a record has overwritten it.
+    pub(crate) stamp: u64,
+    /// What tells the file from another one that has its number.
+    pub(crate) identity: Option<Identity>,
 }
 
 impl Device {
@@ -53,186 +86,245 @@ impl Device {
         Device::builder().open()
     }
 
-    /// Starts with the system's device and the default size, to change either.
+    /// The system's device with the default size, either of which may be changed.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
-    /// Starts tracing the calling thread, with an empty trace.
+    /// Starts tracing the calling thread, with an empty trace. The session borrows the device.
     ///
-    /// Only what the thread does itself inside the kernel is recorded: no interrupts, no other
-    /// threads, no child processes. Tracing survives exec(2), into the same buffer.
+    /// Only what the thread itself does in the kernel is recorded: no interrupts, no other threads,
+    /// no child processes. Tracing survives execve(2), into the same buffer.
+    ///
+    /// One system call, or three with [`write_protected`](Builder::write_protected).
     ///
     /// # Errors
     ///
-    /// - [`AlreadyEnabled`](ErrorKind::AlreadyEnabled): this device is enabled by some thread, or
-    ///   this thread is traced through another device.
-    /// - [`ModeNotBuiltIn`](ErrorKind::ModeNotBuiltIn): the kernel was built without the mode.
-    /// - [`ModeNotSupported`](ErrorKind::ModeNotSupported): the system has no such mode.
+    /// - [`AlreadyEnabled`](crate::ErrorKind::AlreadyEnabled): some thread has enabled this device,
+    ///   or this thread is traced through another device.
+    /// - [`ModeNotBuiltIn`](crate::ErrorKind::ModeNotBuiltIn): the kernel was built without the mode.
+    ///
+    /// The count of the buffer is 0 afterwards in either case.
     ///
     /// # Platforms
     ///
     /// `KCOV_ENABLE` on Linux, `KCOV_IOC_ENABLE` on NetBSD.
     #[doc(alias = "KCOV_ENABLE")]
     #[doc(alias = "KCOV_IOC_ENABLE")]
-    pub fn enable<M: Mode>(&mut self, mode: M) -> Result<Session<'_, M>, Error> {
-        Session::enable(self, mode)
+    pub fn enable<M: Mode>(&mut self, mode: M) -> Result<Session<M, &mut Device>, Error> {
+        self.begin_mode(mode)?;
+        Ok(Session::enabled(self, mode))
     }
 
-    /// Uses the device from forked children, each of which enables it in itself.
-    pub fn fork_server<M: Mode>(&mut self, mode: M) -> ForkServer<'_, M> {
-        ForkServer::new(self, mode)
+    /// Starts tracing the calling thread as [`enable`](Self::enable) does. The session owns the
+    /// device, so one struct can hold it.
+    ///
+    /// # Errors
+    ///
+    /// As [`enable`](Self::enable), with the device.
+    pub fn into_session<M: Mode>(self, mode: M) -> Result<Session<M>, Refused> {
+        match self.begin_mode(mode) {
+            Ok(()) => Ok(Session::enabled(self, mode)),
+            Err(error) => Err(Refused::new(error, self)),
+        }
     }
 
-    /// Size of the buffer in words, the count word included: what was asked for, rounded up to
-    /// whole pages.
+    /// Empties the buffer for child processes to fill, in one mode. The result borrows the device.
+    ///
+    /// Enables the device for a moment, which proves that nothing else is traced into the buffer and
+    /// that the kernel has the mode.
+    ///
+    /// # Errors
+    ///
+    /// As [`enable`](Self::enable); on Linux this thread may be traced through another device.
+    pub fn child_buffer<M: Mode>(&mut self, mode: M) -> Result<ChildBuffer<M, &mut Device>, Error> {
+        self.prove_free(mode)?;
+        Ok(ChildBuffer::new(self, mode))
+    }
+
+    /// Empties the buffer for child processes as [`child_buffer`](Self::child_buffer) does. The
+    /// result owns the device.
+    ///
+    /// # Errors
+    ///
+    /// As [`child_buffer`](Self::child_buffer), with the device.
+    pub fn into_child_buffer<M: Mode>(self, mode: M) -> Result<ChildBuffer<M>, Refused> {
+        match self.prove_free(mode) {
+            Ok(()) => Ok(ChildBuffer::new(self, mode)),
+            Err(error) => Err(Refused::new(error, self)),
+        }
+    }
+
+    /// Size of the buffer in words of the kernel, the count word included.
     #[must_use]
     pub fn words(&self) -> usize {
-        self.words
+        self.buffer.bytes() / self.buffer.width().bytes()
     }
 
     /// Number of records that the buffer can hold in a mode.
     #[must_use]
     pub fn capacity<M: Mode>(&self, mode: M) -> usize {
-        sealed::capacity(mode, self.width, self.words * self.width.bytes())
+        mode.kind(SEAL).capacity(self.buffer)
     }
 
-    /// Lets the calling thread read the buffer of a device that was opened as
-    /// [`write_protected_by_key`](Builder::write_protected_by_key), whose documentation says who has
-    /// to call it. Nothing else ever needs it, and it does nothing then, nor on platforms without
-    /// keys.
-    ///
-    /// Two instructions on the thread's own register, no system call. What a signal handler gets it
-    /// loses when it returns.
-    #[inline]
-    pub fn allow_reading(&self) {
-        if let Some(key) = self.mapping.key() {
-            key.allow_reading();
-        }
+    pub(crate) fn new(parts: Parts, bytes: usize, width: Width) -> Device {
+        // SAFETY: the mapping has these bytes, aligned, a page of them at least, and this crate
+        // accesses them through `Buffer` only. Every view borrows the device, whose mapping goes last.
+        let buffer = unsafe { Buffer::new(parts.mapping.start(), bytes, width) };
+        Device { buffer, enabled: AtomicBool::new(false), write_protected: false, parts }
     }
 
-    pub(crate) fn new(
-        (file, mapping): (sys::Device, sys::Mapping),
-        (words, width): (usize, Width),
-        write_protected: bool,
-        recovery: Option<Recovery>,
-    ) -> Device {
-        let (enabled, attached) = (AtomicBool::new(false), AtomicBool::new(false));
-        Device { mapping, words, width, enabled, attached, write_protected, recovery, file }
+    /// From now on the buffer may be written to during sessions only.
+    pub(crate) fn write_protect(&mut self) -> Result<(), Error> {
+        self.write_protected = true;
+        self.set_writable(false)
     }
 
-    pub(crate) fn file(&self) -> &sys::Device {
-        &self.file
+    /// Takes the device apart without any request.
+    pub(crate) fn into_parts(self) -> Parts {
+        let device = ManuallyDrop::new(self);
+        // SAFETY: `device` is neither used nor dropped after this, so its parts are moved once.
+        unsafe { ptr::read(&raw const device.parts) }
     }
 
-    pub(crate) fn file_mut(&mut self) -> &mut sys::Device {
-        &mut self.file
+    pub(crate) fn file(&self) -> &File {
+        &self.parts.file
     }
 
-    pub(crate) fn mapping(&self) -> &sys::Mapping {
-        &self.mapping
+    pub(crate) fn system(&self) -> &'static System {
+        self.file().system()
     }
 
     #[inline]
     pub(crate) fn buffer(&self) -> Buffer<'_> {
-        // SAFETY: the mapping is page-aligned, has these words, a page of them at least, lives as
-        // long as the borrow of `self`, and this crate accesses it through `Buffer` only.
-        unsafe { Buffer::new(self.mapping.address(), self.words, self.width) }
+        self.buffer
     }
 
+    /// Stores the count word, with the right to.
     #[inline]
-    pub(crate) fn reset<M: Mode>(&self, mode: M) {
-        self.set_count(mode, 0);
+    pub(crate) fn set_count(&self, width: Width, count: u64) {
+        self.write(|| self.buffer.set_count(width, count));
     }
 
-    #[inline]
-    pub(crate) fn set_count<M: Mode>(&self, mode: M, count: usize) {
-        // All within and by value, so that nothing is kept for the rare case of a key.
-        self.write(move || {
-            let buffer = self.buffer();
-            buffer.set_count(sealed::width(mode, buffer.width()), count as u64);
-        });
-    }
-
-    /// Stores to what the device has mapped, with the right to if it has a key, and that to read
-    /// remains: so whoever begins a session, which resets, may read its trace.
+    /// Stores to the buffer, with the right to if it has a protection key.
     #[inline]
     pub(crate) fn write(&self, store: impl FnOnce()) {
-        match self.mapping.key() {
-            None => store(),
-            Some(key) => key.write(store),
+        #[cfg(feature = "pkeys")]
+        if let Some(key) = self.parts.mapping.key() {
+            return key.write(store);
         }
+        store();
     }
 
-    /// Lets the process write to the buffer, if it may not.
-    pub(crate) fn unprotect(&self) -> Result<(), Error> {
-        self.set_writable(true)
-    }
-
-    /// Lets nobody write to the buffer, if that was asked for.
-    pub(crate) fn protect(&self) -> Result<(), Error> {
-        self.set_writable(false)
-    }
-
-    fn set_writable(&self, writable: bool) -> Result<(), Error> {
+    /// Lets the process write to the buffer, or not, if that was asked for.
+    pub(crate) fn set_writable(&self, writable: bool) -> Result<(), Error> {
         if !self.write_protected {
             return Ok(());
         }
-        let set = self.mapping.set_writable(writable);
-        set.map_err(|errno| Error::from_errno(Operation::Protect, errno))
+        let set = self.parts.mapping.set_writable(writable);
+        set.map_err(self.file().error(Operation::Protect))
     }
 
-    pub(crate) fn request_enable(&self, mode: AnyMode) -> Result<(), Error> {
-        let number = sys::number(mode)
-            .ok_or_else(|| Error::new(Operation::Enable, ErrorKind::ModeNotSupported))?;
-        self.request_enable_number(number)
+    fn begin_mode<M: Mode>(&self, mode: M) -> Result<(), Error> {
+        let number = self.system().number(mode.kind(SEAL), false);
+        let number = number.map_err(|kind| Error::new(Operation::Enable, kind))?;
+        self.begin(Operation::Enable, |file| file.enable(number))
     }
 
-    pub(crate) fn request_enable_unique(&self, bitmap_words: usize) -> Result<(), Error> {
-        sys::enable_unique(&self.file, bitmap_words)
-            .map_err(|errno| Error::from_errno(Operation::EnableUnique, errno))?;
-        self.mark_enabled();
-        Ok(())
-    }
-
-    pub(crate) fn request_enable_number(&self, number: u32) -> Result<(), Error> {
-        self.end_attachment();
-        sys::enable(&self.file, number)
-            .map_err(|errno| Error::from_errno(Operation::Enable, errno))?;
-        self.mark_enabled();
-        Ok(())
-    }
-
-    pub(crate) fn mark_attached(&self) {
-        self.attached.store(true, Ordering::Relaxed);
-    }
-
-    /// Detaches if the device is attached. An attachment that was leaked must not turn what is
-    /// meant for this thread into remote coverage.
-    pub(crate) fn end_attachment(&self) {
-        if self.attached.swap(false, Ordering::Relaxed) {
-            // It is attached and not enabled for a thread, so the kernel has no reason to refuse.
-            let _ = sys::detach(&self.file);
+    /// How every session begins.
+    pub(crate) fn begin(
+        &self,
+        operation: Operation,
+        request: impl FnOnce(&File) -> Result<(), i32>,
+    ) -> Result<(), Error> {
+        self.set_writable(true)?;
+        // With a count that somebody else has left, some kernels write in front of the buffer.
+        self.set_count(Width::W64, 0);
+        if let Err(errno) = request(self.file()) {
+            // There is one failure to tell of.
+            let _ = self.set_writable(false);
+            return Err(self.file().error(operation)(errno));
         }
+        self.enabled.store(true, Ordering::Relaxed);
+        // The end of the request is recorded too.
+        self.set_count(Width::W64, 0);
+        Ok(())
     }
 
-    pub(crate) fn mark_enabled(&self) {
-        self.enabled.store(true, Ordering::Relaxed);
+    /// How every session ends: with that count, for readers in other processes.
+    pub(crate) fn end(&self, width: Width, count: usize) -> Result<(), Error> {
+        self.request_disable()?;
+        self.set_count(width, count as u64);
+        self.set_writable(false)
     }
 
     pub(crate) fn request_disable(&self) -> Result<(), Error> {
-        sys::disable(&self.file).map_err(|errno| Error::from_errno(Operation::Disable, errno))?;
+        self.file().disable().map_err(self.file().error(Operation::Disable))?;
         self.enabled.store(false, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Proves that nothing is traced into the buffer, and empties it.
+    pub(crate) fn prove_free<M: Mode>(&self, mode: M) -> Result<(), Error> {
+        if self.enabled.load(Ordering::Relaxed) {
+            // A session was leaked. If it is another thread's, enabling will be refused.
+            self.set_count(Width::W64, 0);
+            let _ = self.request_disable();
+        }
+        match self.begin_mode(mode) {
+            Ok(()) => self.end(Width::W64, 0),
+            // The driver has looked at the device before the thread.
+            Err(error)
+                if error
+                    .raw_os_error()
+                    .is_some_and(|errno| self.system().thread_is_busy == Some(errno)) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
 impl Drop for Device {
     fn drop(&mut self) {
         if *self.enabled.get_mut() {
-            // A session was leaked. If it was this thread's, it ends here; if not, the request is
-            // refused and changes nothing.
+            // A session was leaked. If it is another thread's, the request is refused and changes
+            // nothing. For the count see `begin`: the start of the request is recorded.
+            self.set_count(Width::W64, 0);
             let _ = self.request_disable();
+        }
+    }
+}
+
+#[cfg(unix)]
+mod descriptor {
+    use super::Device;
+    use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+
+    impl AsFd for Device {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.file().as_fd()
+        }
+    }
+
+    impl AsRawFd for Device {
+        fn as_raw_fd(&self) -> RawFd {
+            self.as_fd().as_raw_fd()
+        }
+    }
+
+    /// Unmaps the buffer and gives the descriptor away, without disabling.
+    impl From<Device> for OwnedFd {
+        fn from(device: Device) -> OwnedFd {
+            device.into_parts().file.into()
+        }
+    }
+
+    /// Unmaps the buffer and gives the descriptor away, without disabling.
+    impl IntoRawFd for Device {
+        fn into_raw_fd(self) -> RawFd {
+            OwnedFd::from(self).into_raw_fd()
         }
     }
 }

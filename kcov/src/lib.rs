@@ -1,9 +1,9 @@
-//! Safe access to the kernel's kcov coverage device on Linux and NetBSD.
+//! Safe access to kcov, the kernel's coverage device, on Linux and NetBSD.
 //!
 //! A thread opens the device, sizes and maps its buffer, and enables tracing of itself; from then
-//! on the kernel records which program counters, or which comparisons, the thread's system calls
-//! go through. The two systems have it with other requests, modes, limits and errors; here it is
-//! one API, and nothing is added to what the hot path has to do anyway.
+//! on the kernel records which program counters, or which comparisons, the system calls of the thread
+//! go through. The two systems differ in ioctls, modes, limits and errors; this crate hides that at no
+//! cost on the hot path.
 //!
 //! ```no_run
 //! use kcov::{Device, mode::TracePc};
@@ -24,70 +24,86 @@
 //! | | Linux | NetBSD |
 //! |---|---|---|
 //! | [`Device::open`] | open, `KCOV_INIT_TRACE`, mmap | open, `KCOV_IOC_SETBUFSIZE`, mmap |
-//! | [`Device::enable`] | `KCOV_ENABLE`, store 0 to word 0 | `KCOV_IOC_ENABLE`, store 0 to entry 0 |
+//! | [`Device::enable`] | store 0 to word 0, `KCOV_ENABLE`, store 0 to word 0 | the same with `KCOV_IOC_ENABLE` |
 //! | [`Session::reset`] | store 0 to word 0 | store 0 to entry 0 |
 //! | [`Session::trace`] | load word 0 | load entry 0 |
-//! | [`Session::disable`] | load word 0, `KCOV_DISABLE` | load entry 0, `KCOV_IOC_DISABLE` |
-//! | [`Device::enable_remote`] | store 0 to word 0, `KCOV_REMOTE_ENABLE` | |
+//! | [`Session::disable`] | load word 0, `KCOV_DISABLE`, store word 0 | the same with `KCOV_IOC_DISABLE` |
+//! | [`Device::enable_remote`] | as `enable`, with `KCOV_REMOTE_ENABLE` | |
 //! | [`Device::attach`] | | `KCOV_IOC_REMOTE_ATTACH`, mmap |
+//!
+//! Opening makes a few more system calls, which make sure that the file is a kcov device.
 //!
 //! # What it does
 //!
-//! - sizes in words or records, limits of each system, pages: [`BufferSize`];
-//! - modes as types, so that a buffer cannot be read as what it is not: [`mode`];
-//! - a guard that disables, tied to its thread: [`Session`];
-//! - a count that is read once, before the disabling call is recorded, and clamped: [`Trace`];
-//! - full buffers shown as such: [`Trace::is_truncated`];
-//! - errors that say what to do: [`Error`]; and what a machine can do at all: [`Status`].
+//! - Sizes in words or records, limits of each system, whole pages: [`BufferSize`].
+//! - Modes as types, so that a buffer is not read as what it is not: [`mode`].
+//! - A guard that disables, tied to its thread, which borrows its device or owns it: [`Session`].
+//! - Devices that children fill: [`ChildBuffer`]; coverage of background work: [`remote`].
+//! - A count that is read once, before the disabling call is recorded: [`Trace`].
+//! - Full and corrupt buffers are told apart: [`Completeness`].
+//! - Errors that say what to do: [`Error`]; what a machine can do: [`Modes::probe`].
 //!
 //! # What it does not do
 //!
-//! - It starts no threads (but for a short one in [`Status::probe`]), installs no handlers and keeps
-//!   no global state.
-//! - It does not turn addresses into names; [`pc`] has the rules for those who do.
+//! - It starts no threads (except a short one in [`Modes::probe`]) and installs no handlers. Its only
+//!   global state is the list of NetBSD's sources that the process is attached to.
+//! - It does not turn addresses into names; [`pc`] and [`KernelText`] help those who do.
 //! - It has nothing to do with the user-space coverage tester that is also called kcov.
 //!
 //! # Features
 //!
-//! `std`, on by default, is what opens devices. Without it the crate is `no_std` with `alloc` and
-//! has records, traces over words, and [`signal`].
+//! - `std`, on by default, is what opens devices. Without it the crate is `no_std` and has records and
+//!   traces over words.
+//! - `fake`: a kernel for tests, so that executors are tested without a kernel that has kcov.
+//! - `pkeys`: buffers that are write-protected by a memory protection key of x86.
+//! - `proposed`: modes that have been proposed for Linux. Not covered by the versions of this crate.
+//!
+//! The crate compiles for Linux and NetBSD on architectures that have 64-bit atomics, so not for
+//! 32-bit PowerPC and MIPS; and elsewhere, where opening fails.
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
-
-extern crate alloc;
 
 mod buffer;
 pub mod mode;
 pub mod pc;
+#[cfg(feature = "proposed")]
 pub mod proposed;
 mod record;
-mod run;
-pub mod signal;
 mod trace;
 
+pub use buffer::Words;
 pub use pc::Pc;
 pub use record::{AnyRecord, Comparison};
-pub use trace::{Iter, Trace};
+pub use trace::{Completeness, Iter, Trace};
 
 cfg_if::cfg_if! {
     if #[cfg(feature = "std")] {
         mod builder;
+        mod child;
         mod device;
         mod error;
-        mod recovery;
+        #[cfg(feature = "fake")]
+        pub mod fake;
+        mod kernel;
+        mod probe;
+        #[cfg(feature = "pkeys")]
+        mod protection;
+        mod recover;
         pub mod remote;
         mod session;
         mod size;
-        mod status;
         mod sys;
+        mod system;
 
         pub use builder::Builder;
+        pub use child::ChildBuffer;
         pub use device::Device;
         pub use error::{Error, ErrorKind, Operation};
-        pub use recovery::Recovered;
-        pub use session::{ForkServer, Session};
-        pub use size::{BufferSize, limits};
-        pub use status::{Modes, Status};
+        pub use kernel::KernelText;
+        pub use probe::Modes;
+        pub use session::{Refused, Session};
+        pub use size::BufferSize;
     }
 }

@@ -1,66 +1,91 @@
 //! What to collect, as types: each mode has its own type of record, so a buffer of one mode cannot
 //! be read as that of another.
 
-use crate::buffer::{Buffer, Width};
+use crate::buffer::{Buffer, Width, Words};
 use crate::pc::Pc;
-use crate::proposed::{TracePcExt, UniqCmp, UniqPc};
 use crate::record::{AnyRecord, Comparison};
-use core::convert::Infallible;
 use core::fmt;
+use core::sync::atomic::Ordering;
 use kcov_sys::linux::KCOV_WORDS_PER_CMP;
 
-/// A tracing mode. Sealed: the kernels define the modes.
-pub trait Mode: sealed::Layout {
+/// A tracing mode: [`TracePc`], [`TraceCmp`], or [`AnyMode`], which is chosen at run time.
+///
+/// Sealed, as the kernels define the modes.
+pub trait Mode: Copy + fmt::Debug + Send + Sync + 'static {
     /// What a session in this mode yields.
-    type Record: Copy + fmt::Debug + Send + Sync + 'static;
+    type Record: Copy + fmt::Debug + PartialEq + Send + Sync + 'static;
 
-    /// The mode as a value.
-    fn any(self) -> AnyMode;
-
-    /// Decodes record `index` of the buffer.
-    ///
-    /// # Safety
-    ///
-    /// `index` is less than the mode's capacity for that buffer.
+    /// Which mode it is.
     #[doc(hidden)]
-    unsafe fn load(self, buffer: sealed::View<'_>, index: usize) -> Self::Record;
+    fn kind(self, seal: sealed::Seal) -> sealed::Kind;
+
+    /// Decodes the record that the words begin with. `None` if there are too few.
+    #[doc(hidden)]
+    fn decode(self, words: Words<'_>, seal: sealed::Seal) -> Option<Self::Record>;
 }
 
-pub(crate) mod sealed {
-    use super::{Buffer, Width};
-    use core::fmt;
+#[cfg(feature = "proposed")]
+pub(crate) use sealed::Seal;
+pub(crate) use sealed::{Kind, SEAL};
 
-    /// Keeps [`Buffer`] private while it stands in a hidden method of a public trait.
+mod sealed {
+    /// Nobody outside of this crate can name or make one, so nobody can call what takes one.
     #[derive(Clone, Copy, Debug)]
-    pub struct View<'b>(pub(crate) Buffer<'b>);
+    pub struct Seal(());
 
-    /// Where a mode keeps its count and its records.
-    pub trait Layout: Copy + fmt::Debug + Send + Sync + 'static {
-        /// Words of a record.
-        #[doc(hidden)]
-        fn stride(self) -> usize;
+    pub(crate) const SEAL: Seal = Seal(());
 
-        /// Whether all words of the mode are 64 bits even where the kernel's word is not.
-        #[doc(hidden)]
-        fn is_wide(self) -> bool;
+    /// All modes there are.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        Pc,
+        Cmp,
+        #[cfg(feature = "proposed")]
+        PcExt,
+        #[cfg(feature = "proposed")]
+        UniqPc,
+        #[cfg(feature = "proposed")]
+        UniqCmp,
+    }
+}
+
+impl Kind {
+    /// Words of a record, at least 1.
+    #[inline]
+    pub(crate) const fn stride(self) -> usize {
+        if self.is_wide() { KCOV_WORDS_PER_CMP } else { 1 }
     }
 
-    /// The width of the words that the mode writes.
-    pub(crate) fn width(mode: impl Layout, kernel: Width) -> Width {
-        if mode.is_wide() { Width::W64 } else { kernel }
+    /// Whether words are 64 bits even under a kernel whose own word is not: those of comparisons.
+    #[inline]
+    const fn is_wide(self) -> bool {
+        match self {
+            Kind::Pc => false,
+            Kind::Cmp => true,
+            #[cfg(feature = "proposed")]
+            Kind::PcExt | Kind::UniqPc => false,
+            #[cfg(feature = "proposed")]
+            Kind::UniqCmp => true,
+        }
     }
 
-    /// Records that fit into `bytes` bytes behind the count word.
-    pub(crate) fn capacity(mode: impl Layout, kernel: Width, bytes: usize) -> usize {
-        let words = bytes / width(mode, kernel).bytes();
-        words.saturating_sub(1).checked_div(mode.stride()).unwrap_or(0)
+    /// Width of the words that the mode writes.
+    #[inline]
+    pub(crate) const fn width(self, kernel: Width) -> Width {
+        if self.is_wide() { Width::W64 } else { kernel }
     }
 
-    /// Bytes that hold `records` records behind the count word.
+    /// Records that fit behind the count word.
+    #[inline]
+    pub(crate) fn capacity(self, buffer: Buffer<'_>) -> usize {
+        (buffer.bytes() / self.width(buffer.width()).bytes()).saturating_sub(1) / self.stride()
+    }
+
+    /// Bytes that hold `records` records and the count word.
     #[cfg(feature = "std")]
-    pub(crate) fn bytes(mode: impl Layout, kernel: Width, records: u64) -> u64 {
-        let words = records.saturating_mul(mode.stride() as u64).saturating_add(1);
-        words.saturating_mul(width(mode, kernel).bytes() as u64)
+    pub(crate) const fn bytes(self, kernel: Width, records: u64) -> u64 {
+        let words = records.saturating_mul(self.stride() as u64).saturating_add(1);
+        words.saturating_mul(self.width(kernel).bytes() as u64)
     }
 }
 
@@ -74,34 +99,17 @@ pub(crate) mod sealed {
 #[doc(alias = "KCOV_MODE_TRACE_PC")]
 pub struct TracePc;
 
-impl sealed::Layout for TracePc {
-    #[inline]
-    fn stride(self) -> usize {
-        1
-    }
-
-    #[inline]
-    fn is_wide(self) -> bool {
-        false
-    }
-}
-
 impl Mode for TracePc {
     type Record = Pc;
 
     #[inline]
-    fn any(self) -> AnyMode {
-        AnyMode::TracePc
+    fn kind(self, _: sealed::Seal) -> Kind {
+        Kind::Pc
     }
 
     #[inline]
-    unsafe fn load(self, sealed::View(buffer): sealed::View<'_>, index: usize) -> Pc {
-        Pc::new(match buffer.width() {
-            // SAFETY: the record lies within the buffer, by the caller's duty and `capacity`.
-            Width::W64 => unsafe { buffer.load64(1 + index) },
-            // SAFETY: as above, in words of 32 bits.
-            Width::W32 => unsafe { buffer.load32(1 + index) }.into(),
-        })
+    fn decode(self, words: Words<'_>, _: sealed::Seal) -> Option<Pc> {
+        words.get(0).map(Pc::new)
     }
 }
 
@@ -116,67 +124,20 @@ impl Mode for TracePc {
 #[doc(alias = "KCOV_MODE_TRACE_CMP")]
 pub struct TraceCmp;
 
-impl sealed::Layout for TraceCmp {
-    #[inline]
-    fn stride(self) -> usize {
-        KCOV_WORDS_PER_CMP
-    }
-
-    #[inline]
-    fn is_wide(self) -> bool {
-        true
-    }
-}
-
 impl Mode for TraceCmp {
     type Record = Comparison;
 
     #[inline]
-    fn any(self) -> AnyMode {
-        AnyMode::TraceCmp
+    fn kind(self, _: sealed::Seal) -> Kind {
+        Kind::Cmp
     }
 
     #[inline]
-    unsafe fn load(self, sealed::View(buffer): sealed::View<'_>, index: usize) -> Comparison {
-        let word = 1 + index * KCOV_WORDS_PER_CMP;
-        // SAFETY: all four words lie within the buffer, by the caller's duty and `capacity`.
-        Comparison::from_words([0, 1, 2, 3].map(|i| unsafe { buffer.load64(word + i) }))
-    }
-}
-
-/// Binds the thread to the device and records nothing.
-///
-/// # Platforms
-///
-/// `KCOV_MODE_NONE` on NetBSD, where it serves to test the device. Linux has no such mode:
-/// enabling it fails with
-/// [`ModeNotSupported`](crate::ErrorKind::ModeNotSupported).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[doc(alias = "KCOV_MODE_NONE")]
-pub struct TraceNone;
-
-impl sealed::Layout for TraceNone {
-    #[inline]
-    fn stride(self) -> usize {
-        0
-    }
-
-    #[inline]
-    fn is_wide(self) -> bool {
-        false
-    }
-}
-
-impl Mode for TraceNone {
-    type Record = Infallible;
-
-    #[inline]
-    fn any(self) -> AnyMode {
-        AnyMode::TraceNone
-    }
-
-    unsafe fn load(self, _: sealed::View<'_>, _: usize) -> Infallible {
-        unreachable!("the capacity of this mode is 0")
+    fn decode(self, words: Words<'_>, _: sealed::Seal) -> Option<Comparison> {
+        // Words of this mode are never narrow.
+        let Words::U64(words) = words else { return None };
+        let record = words.first_chunk::<KCOV_WORDS_PER_CMP>()?;
+        Some(Comparison::from_words(record.each_ref().map(|word| word.load(Ordering::Relaxed))))
     }
 }
 
@@ -184,48 +145,26 @@ impl Mode for TraceNone {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AnyMode {
-    /// [`TraceNone`]
-    TraceNone,
     /// [`TracePc`]
     TracePc,
     /// [`TraceCmp`]
     TraceCmp,
-    /// [`TracePcExt`], which is proposed
-    TracePcExt(TracePcExt),
-    /// [`UniqPc`], which is proposed
-    UniqPc(UniqPc),
-    /// [`UniqCmp`], which is proposed
-    UniqCmp(UniqCmp),
 }
 
 impl AnyMode {
-    /// All modes of released kernels that this crate knows.
-    pub const ALL: &[AnyMode] = &[AnyMode::TraceNone, AnyMode::TracePc, AnyMode::TraceCmp];
+    /// All modes that this crate knows.
+    pub const ALL: &[AnyMode] = &[AnyMode::TracePc, AnyMode::TraceCmp];
 }
 
-impl sealed::Layout for AnyMode {
-    #[inline]
-    fn stride(self) -> usize {
-        match self {
-            AnyMode::TraceNone => TraceNone.stride(),
-            AnyMode::TracePc => TracePc.stride(),
-            AnyMode::TraceCmp => TraceCmp.stride(),
-            AnyMode::TracePcExt(mode) => mode.stride(),
-            AnyMode::UniqPc(mode) => mode.stride(),
-            AnyMode::UniqCmp(mode) => mode.stride(),
-        }
+impl From<TracePc> for AnyMode {
+    fn from(_: TracePc) -> AnyMode {
+        AnyMode::TracePc
     }
+}
 
-    #[inline]
-    fn is_wide(self) -> bool {
-        match self {
-            AnyMode::TraceNone => TraceNone.is_wide(),
-            AnyMode::TracePc => TracePc.is_wide(),
-            AnyMode::TraceCmp => TraceCmp.is_wide(),
-            AnyMode::TracePcExt(mode) => mode.is_wide(),
-            AnyMode::UniqPc(mode) => mode.is_wide(),
-            AnyMode::UniqCmp(mode) => mode.is_wide(),
-        }
+impl From<TraceCmp> for AnyMode {
+    fn from(_: TraceCmp) -> AnyMode {
+        AnyMode::TraceCmp
     }
 }
 
@@ -233,37 +172,28 @@ impl Mode for AnyMode {
     type Record = AnyRecord;
 
     #[inline]
-    fn any(self) -> AnyMode {
-        self
+    fn kind(self, _: sealed::Seal) -> Kind {
+        match self {
+            AnyMode::TracePc => Kind::Pc,
+            AnyMode::TraceCmp => Kind::Cmp,
+        }
     }
 
     #[inline]
-    unsafe fn load(self, view: sealed::View<'_>, index: usize) -> AnyRecord {
+    fn decode(self, words: Words<'_>, seal: sealed::Seal) -> Option<AnyRecord> {
         match self {
-            AnyMode::TraceNone => unreachable!("the capacity of this mode is 0"),
-            // SAFETY: the duty is passed on to the caller.
-            AnyMode::TracePc => AnyRecord::Pc(unsafe { TracePc.load(view, index) }),
-            // SAFETY: as above.
-            AnyMode::TraceCmp => AnyRecord::Comparison(unsafe { TraceCmp.load(view, index) }),
-            // SAFETY: as above.
-            AnyMode::TracePcExt(mode) => AnyRecord::ExtendedPc(unsafe { mode.load(view, index) }),
-            // SAFETY: as above.
-            AnyMode::UniqPc(mode) => AnyRecord::Pc(unsafe { mode.load(view, index) }),
-            // SAFETY: as above.
-            AnyMode::UniqCmp(mode) => AnyRecord::Comparison(unsafe { mode.load(view, index) }),
+            AnyMode::TracePc => TracePc.decode(words, seal).map(AnyRecord::Pc),
+            AnyMode::TraceCmp => TraceCmp.decode(words, seal).map(AnyRecord::Comparison),
         }
     }
 }
 
+/// `PC` or `CMP`.
 impl fmt::Display for AnyMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            AnyMode::TraceNone => "none",
             AnyMode::TracePc => "PC",
             AnyMode::TraceCmp => "CMP",
-            AnyMode::TracePcExt(_) => "PC_EXT",
-            AnyMode::UniqPc(_) => "UNIQ_PC",
-            AnyMode::UniqCmp(_) => "UNIQ_CMP",
         })
     }
 }

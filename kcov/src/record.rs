@@ -1,7 +1,6 @@
 //! Decoding of records: from words to values, for any words.
 
 use crate::pc::Pc;
-use crate::proposed::ExtendedPc;
 use core::fmt;
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK};
 
@@ -25,12 +24,18 @@ pub struct Comparison {
 impl Comparison {
     /// Decodes the four words of a record: type, first operand, second operand, PC.
     ///
-    /// All words are accepted: see [`raw_type`](Self::raw_type) for what a kernel that is newer
-    /// than this crate may add.
+    /// Accepts all words; a kernel newer than this crate may set more bits of
+    /// [`raw_type`](Self::raw_type).
     #[inline]
     #[must_use]
     pub const fn from_words([kind, first, second, pc]: [u64; 4]) -> Comparison {
         Comparison { kind, first, second, pc: Pc::new(pc) }
+    }
+
+    /// The four words of the record.
+    #[cfg(feature = "fake")]
+    pub(crate) const fn words(self) -> [u64; 4] {
+        [self.kind, self.first, self.second, self.pc.address()]
     }
 
     /// Where the comparison took place.
@@ -41,13 +46,12 @@ impl Comparison {
         self.pc
     }
 
-    /// The operands, in the order of the record. They are extended with zeros from their size, so
-    /// a negative number of a small size is not sign-extended.
+    /// The two operands, in the order of the record, zero-extended from
+    /// [`operand_size`](Self::operand_size) bytes.
     ///
-    /// When [`is_const`](Self::is_const), the first is the constant; for a `switch` it is the value
-    /// of the case and the second is the value that was switched on. A negative value of a case
-    /// comes as the compiler has stored it, which may be sign-extended: cut it to
-    /// [`operand_size`](Self::operand_size) before you compare it with the second.
+    /// If [`is_const`](Self::is_const), the first is the constant. For a `switch` the first is the
+    /// value of the case and the second is the value switched on. Compilers may sign-extend the value
+    /// of a negative case: truncate it to the operand size before you compare it with the second.
     #[inline]
     #[must_use]
     #[doc(alias = "arg1")]
@@ -56,7 +60,7 @@ impl Comparison {
         (self.first, self.second)
     }
 
-    /// Size of the operands in bytes: 1, 2, 4 or 8.
+    /// Size of each operand in bytes: 1, 2, 4 or 8.
     #[inline]
     #[must_use]
     #[doc(alias = "KCOV_CMP_SIZE")]
@@ -64,7 +68,7 @@ impl Comparison {
         1 << ((self.kind & KCOV_CMP_MASK) >> 1)
     }
 
-    /// Whether one operand, the first, was known when the kernel was compiled.
+    /// Whether the first operand is a compile-time constant.
     #[inline]
     #[must_use]
     #[doc(alias = "KCOV_CMP_CONST")]
@@ -72,8 +76,8 @@ impl Comparison {
         self.kind & KCOV_CMP_CONST != 0
     }
 
-    /// The type word as recorded. Bits other than those of the constant flag and of the size are
-    /// not set by the kernels that this crate knows.
+    /// The type word as recorded. The kernels that this crate knows set no bits but the constant
+    /// flag and the size.
     #[inline]
     #[must_use]
     pub const fn raw_type(self) -> u64 {
@@ -101,19 +105,16 @@ pub enum AnyRecord {
     Pc(Pc),
     /// From mode [`TraceCmp`](crate::mode::TraceCmp).
     Comparison(Comparison),
-    /// From the proposed mode [`TracePcExt`](crate::proposed::TracePcExt).
-    ExtendedPc(ExtendedPc),
 }
 
 impl AnyRecord {
-    /// Where it happened, whatever it was.
+    /// Where it happened.
     #[inline]
     #[must_use]
     pub const fn pc(self) -> Pc {
         match self {
             AnyRecord::Pc(pc) => pc,
             AnyRecord::Comparison(comparison) => comparison.pc(),
-            AnyRecord::ExtendedPc(record) => record.pc(),
         }
     }
 }

@@ -1,139 +1,182 @@
 //! Tracing of one thread, from enable to disable.
 
+use crate::buffer::Width;
 use crate::device::Device;
 use crate::error::Error;
-use crate::mode::Mode;
-use crate::trace::Trace;
+use crate::mode::{Mode, SEAL};
+use crate::trace::{Completeness, Trace};
+use std::borrow::Borrow;
+use std::fmt;
 use std::marker::PhantomData;
-use std::mem;
+use std::mem::ManuallyDrop;
+use std::ptr;
 
 /// The calling thread is traced for as long as this value lives.
 ///
+/// A session borrows its device (`D` is `&mut Device`, from [`Device::enable`]) or owns it (`D` is
+/// [`Device`], from [`Device::into_session`]).
+///
 /// Dropping it disables, on early return and while unwinding too. It stays in its thread: the
-/// kernel traces the thread that enabled and lets no other one disable. Leaking it is sound: the
+/// kernel traces the thread that enabled, and lets no other one disable. Leaking it is sound: the
 /// thread stays traced until it ends or the device is dropped in it.
 ///
-/// The head of the disabling system call is traced as well, so the trace ends where
-/// [`disable`](Self::disable) was called and the count word is put back to that point, for readers
-/// in other processes.
+/// The start of the disabling system call is traced as well, so the trace ends where `disable` was
+/// called, and the count word is put back to that point, for readers in other processes.
+///
+/// ```no_run
+/// use kcov::{Device, Error, Session, mode::TracePc};
+///
+/// /// Holds device and session for as long as it fuzzes.
+/// struct Executor {
+///     session: Session<TracePc>,
+/// }
+///
+/// impl Executor {
+///     fn new() -> Result<Executor, Error> {
+///         Ok(Executor { session: Device::open()?.into_session(TracePc)? })
+///     }
+///
+///     fn run(&mut self, case: impl FnOnce()) -> usize {
+///         self.session.reset();
+///         case();
+///         self.session.trace().len()
+///     }
+/// }
+/// ```
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
-pub struct Session<'d, M: Mode> {
-    device: &'d Device,
+pub struct Session<M: Mode, D: Borrow<Device> = Device> {
+    device: D,
     mode: M,
     this_thread: PhantomData<*mut ()>,
 }
 
-impl<'d, M: Mode> Session<'d, M> {
-    pub(crate) fn enable(device: &'d Device, mode: M) -> Result<Session<'d, M>, Error> {
-        device.unprotect()?;
-        if let Err(error) = device.request_enable(mode.any()) {
-            device.protect()?;
-            return Err(error);
-        }
-        let mut session = Session { device, mode, this_thread: PhantomData };
-        session.reset();
-        Ok(session)
+impl<M: Mode, D: Borrow<Device>> Session<M, D> {
+    /// A session that has begun.
+    pub(crate) fn enabled(device: D, mode: M) -> Session<M, D> {
+        Session { device, mode, this_thread: PhantomData }
     }
 
-    pub(crate) fn device(&self) -> &'d Device {
-        self.device
+    /// The device that this thread is traced through.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.device.borrow()
     }
 
     /// Forgets the records, so that the next one is the first.
     ///
-    /// One plain store, unless a [key](crate::Builder::write_protected_by_key) keeps others from it.
-    /// Enabling does the same: the tail of its system call is not part of the
-    /// trace.
+    /// One store, no system call. Enabling does the same: the end of its system call is not part of
+    /// the trace.
     #[inline]
     pub fn reset(&mut self) {
-        self.device.reset(self.mode);
+        let device = self.device();
+        device.set_count(self.mode.kind(SEAL).width(device.buffer().width()), 0);
     }
 
     /// The records since the last reset. One load; the records are read where they are.
     #[inline]
     #[must_use]
     pub fn trace(&self) -> Trace<'_, M> {
-        Trace::freeze(self.device.buffer(), self.mode)
+        Trace::freeze(self.device().buffer(), self.mode)
     }
 
-    /// Ends tracing and gives the records since the last reset.
+    /// Ends tracing; the device, in any case.
+    fn end(self) -> (Result<(), Error>, D) {
+        let session = ManuallyDrop::new(self);
+        let result = session.request_end();
+        // SAFETY: `session` is neither used nor dropped after this, so the device is moved once.
+        (result, unsafe { ptr::read(&raw const session.device) })
+    }
+
+    fn request_end(&self) -> Result<(), Error> {
+        let (device, trace) = (self.device(), self.trace());
+        if let Completeness::Corrupt { .. } = trace.completeness() {
+            // The start of the request is recorded: see `Device::begin`.
+            device.set_count(Width::W64, 0);
+        }
+        device.end(self.mode.kind(SEAL).width(device.buffer().width()), trace.len())
+    }
+}
+
+impl<'d, M: Mode> Session<M, &'d mut Device> {
+    /// Ends tracing and returns the records since the last reset.
     ///
     /// # Errors
     ///
-    /// - [`NotEnabled`](crate::ErrorKind::NotEnabled): this thread is not the one that is traced,
-    ///   for example in a child that was forked during the session.
+    /// - [`NotEnabled`](crate::ErrorKind::NotEnabled): this thread is not the traced one, for
+    ///   example in a child that was forked during the session.
     #[doc(alias = "KCOV_DISABLE")]
     #[doc(alias = "KCOV_IOC_DISABLE")]
     pub fn disable(self) -> Result<Trace<'d, M>, Error> {
-        let result = self.end();
-        mem::forget(self);
-        result
-    }
-
-    fn end(&self) -> Result<Trace<'d, M>, Error> {
-        let trace = Trace::freeze(self.device.buffer(), self.mode);
-        self.device.request_disable()?;
-        self.device.set_count(self.mode, trace.len());
-        self.device.protect()?;
-        Ok(trace)
+        let mode = self.mode;
+        let (result, device) = self.end();
+        let device: &'d Device = device;
+        // The count is that of before the request.
+        result.map(|()| Trace::freeze(device.buffer(), mode))
     }
 }
 
-impl<M: Mode> Drop for Session<'_, M> {
-    fn drop(&mut self) {
-        // Nobody is left to tell of a failure: the thread was not traced any more.
-        let _ = self.end();
-    }
-}
-
-/// A buffer that child processes fill, made by [`Device::fork_server`].
-///
-/// The device is opened, sized and mapped once, before the first fork. Each child enables tracing
-/// in itself, and the parent reads when the child has ended; a child that ends without disabling is
-/// disabled by the kernel.
-#[derive(Debug)]
-pub struct ForkServer<'d, M: Mode> {
-    device: &'d Device,
-    mode: M,
-}
-
-impl<'d, M: Mode> ForkServer<'d, M> {
-    pub(crate) fn new(device: &'d Device, mode: M) -> ForkServer<'d, M> {
-        ForkServer { device, mode }
-    }
-
-    /// In the child: starts tracing the calling thread, with an empty trace.
-    ///
-    /// Makes one system call and does not allocate, so it may follow a fork of a process that has
-    /// several threads.
+impl<M: Mode> Session<M> {
+    /// Ends tracing and returns the device. Read the [`trace`](Self::trace) first.
     ///
     /// # Errors
     ///
-    /// As [`Device::enable`].
-    pub fn enable(&mut self) -> Result<Session<'_, M>, Error> {
-        Session::enable(self.device, self.mode)
+    /// - [`NotEnabled`](crate::ErrorKind::NotEnabled), with the device: this thread is not the
+    ///   traced one, for example in a child that was forked during the session.
+    #[doc(alias = "KCOV_DISABLE")]
+    #[doc(alias = "KCOV_IOC_DISABLE")]
+    pub fn disable(self) -> Result<Device, Refused> {
+        match self.end() {
+            (Ok(()), device) => Ok(device),
+            (Err(error), device) => Err(Refused::new(error, device)),
+        }
+    }
+}
+
+impl<M: Mode, D: Borrow<Device>> Drop for Session<M, D> {
+    fn drop(&mut self) {
+        // Nobody is left to tell of a failure: the thread was not traced any more.
+        let _ = self.request_end();
+    }
+}
+
+/// An operation that took a device by value and failed: the [`Error`], and the device, unchanged.
+///
+/// `?` turns it into the [`Error`] and drops the device.
+#[derive(Debug)]
+pub struct Refused {
+    error: Error,
+    device: Box<Device>,
+}
+
+impl Refused {
+    pub(crate) fn new(error: Error, device: Device) -> Refused {
+        Refused { error, device: Box::new(device) }
     }
 
-    /// In the parent: forgets the records, so that a child that dies before it enables leaves an
-    /// empty trace and not that of its predecessor.
-    ///
-    /// # Panics
-    ///
-    /// If the buffer is [write-protected](crate::Builder::write_protected) and somebody has unmapped
-    /// it.
-    #[inline]
-    pub fn reset(&mut self) {
-        self.device.unprotect().expect("the buffer is mapped");
-        self.device.reset(self.mode);
-        self.device.protect().expect("the buffer is mapped");
-    }
-
-    /// In the parent: what the last child left. Wait for the child first.
-    #[inline]
+    /// What failed.
     #[must_use]
-    pub fn trace(&self) -> Trace<'_, M> {
-        self.device.allow_reading();
-        Trace::freeze(self.device.buffer(), self.mode)
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// Gives the device back.
+    #[must_use]
+    pub fn into_device(self) -> Device {
+        *self.device
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Error {
+        refused.error
     }
 }

@@ -2,18 +2,20 @@
 
 use crate::buffer::Width;
 use crate::error::{Error, ErrorKind, Operation};
-use crate::mode::{AnyMode, Mode, sealed};
+use crate::mode::{Kind, Mode, SEAL};
 use crate::sys;
+use crate::system::System;
 use std::ops::RangeInclusive;
 
 /// How large a buffer to ask for.
 ///
-/// The device rounds up to whole pages, as Linux can only map such buffers, and refuses a size
-/// beyond the system's limit unless it was [clamped](Self::clamped). The result is what
-/// [`Device::words`](crate::Device::words) and [`Device::capacity`](crate::Device::capacity) say.
+/// Sizes are rounded up to whole pages, as Linux can map no others. A size beyond the system's
+/// [`limits`](Self::limits) is refused unless it was [clamped](Self::clamped).
+/// [`Device::words`](crate::Device::words) and [`Device::capacity`](crate::Device::capacity) tell the
+/// result.
 ///
-/// The default is 262144 words (2 MiB), NetBSD's limit; whole programs of system calls are known
-/// to overflow smaller ones.
+/// The default is 262144 words (2 MiB), NetBSD's limit. Programs of several system calls are known to
+/// overflow smaller buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferSize {
     amount: Amount,
@@ -23,7 +25,7 @@ pub struct BufferSize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Amount {
     Words(u64),
-    Records(u64, AnyMode),
+    Records(u64, Kind),
 }
 
 impl BufferSize {
@@ -37,23 +39,34 @@ impl BufferSize {
     /// Room for this many records of a mode.
     #[must_use]
     pub fn records<M: Mode>(records: u64, mode: M) -> BufferSize {
-        BufferSize { amount: Amount::Records(records, mode.any()), clamp: false }
+        BufferSize { amount: Amount::Records(records, mode.kind(SEAL)), clamp: false }
     }
 
-    /// Takes the largest buffer that the system allows where this size is beyond it.
+    /// Takes the largest buffer that the system allows if this size is beyond it.
     #[must_use]
     pub const fn clamped(self) -> BufferSize {
         BufferSize { clamp: true, ..self }
     }
 
-    /// The number of words to ask a kernel for whose words have this width.
-    pub(crate) fn words_for(self, width: Width) -> Result<u64, Error> {
+    /// Sizes in words that this system accepts and that fill whole pages: the least and the greatest.
+    ///
+    /// # Platforms
+    ///
+    /// Linux takes up to `INT_MAX / sizeof(long)` words, NetBSD 262144. A 32-bit program on Linux
+    /// gets the limits of a 64-bit kernel.
+    #[must_use]
+    pub fn limits() -> RangeInclusive<u64> {
+        page_limits(sys::SYSTEM, sys::SYSTEM.widths[0])
+    }
+
+    /// The number of words to ask for, of a kernel whose words have this width.
+    pub(crate) fn words_for(self, system: &System, width: Width) -> Result<u64, Error> {
         let word = width.bytes() as u64;
         let asked = match self.amount {
             Amount::Words(words) => words,
-            Amount::Records(records, mode) => sealed::bytes(mode, width, records).div_ceil(word),
+            Amount::Records(records, kind) => kind.bytes(width, records).div_ceil(word),
         };
-        let limits = page_limits(width);
+        let limits = page_limits(system, width);
         let page = sys::page_size() as u64 / word;
         let words = asked.max(1).checked_next_multiple_of(page).unwrap_or(u64::MAX);
         if words <= *limits.end() {
@@ -73,71 +86,75 @@ impl Default for BufferSize {
     }
 }
 
-/// Sizes in words that the system accepts and that fill whole pages: the least and the greatest.
-///
-/// # Platforms
-///
-/// Linux takes up to `INT_MAX / sizeof(long)` words, NetBSD 262144. A 32-bit program under Linux
-/// gets the limits of a 64-bit kernel.
-#[must_use]
-pub fn limits() -> RangeInclusive<u64> {
-    page_limits(sys::WIDTHS[0])
-}
-
-fn page_limits(width: Width) -> RangeInclusive<u64> {
-    let (least, greatest) = sys::limits(width);
+fn page_limits(system: &System, width: Width) -> RangeInclusive<u64> {
+    let (least, greatest) = (system.limits)(width);
     let page = sys::page_size() as u64 / width.bytes() as u64;
     least.next_multiple_of(page)..=greatest - greatest % page
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::mode::{TraceCmp, TracePc};
-
-    const PAGE: u64 = 4096;
+    use crate::system::LINUX;
 
     fn words(size: BufferSize, width: Width) -> u64 {
-        assert_eq!(sys::page_size() as u64, PAGE, "the expectations below are for this page size");
-        size.words_for(width).unwrap()
+        size.words_for(&LINUX, width).unwrap()
+    }
+
+    /// Words of 64 bits in a page.
+    fn page() -> u64 {
+        sys::page_size() as u64 / 8
     }
 
     #[test]
     fn sizes_are_whole_pages() {
-        for (asked, given) in [(0, 512), (1, 512), (512, 512), (513, 1024), (65536, 65536)] {
-            assert_eq!(words(BufferSize::words(asked), Width::W64), given);
+        let page = page();
+        for (asked, pages) in [(0, 1), (1, 1), (page, 1), (page + 1, 2), (128 * page, 128)] {
+            assert_eq!(words(BufferSize::words(asked), Width::W64), pages * page);
         }
-        assert_eq!(words(BufferSize::words(513), Width::W32), 1024);
-        assert_eq!(words(BufferSize::words(1025), Width::W32), 2048);
+        assert_eq!(words(BufferSize::words(page + 1), Width::W32), 2 * page);
+        assert_eq!(words(BufferSize::words(2 * page + 1), Width::W32), 4 * page);
     }
 
     #[test]
     fn records_count_the_count_word_and_the_stride() {
-        assert_eq!(words(BufferSize::records(511, TracePc), Width::W64), 512);
-        assert_eq!(words(BufferSize::records(512, TracePc), Width::W64), 1024);
-        assert_eq!(words(BufferSize::records(127, TraceCmp), Width::W64), 512);
-        assert_eq!(words(BufferSize::records(128, TraceCmp), Width::W64), 1024);
-        // 8 + 127 * 32 bytes are 1018 words of 32 bits.
-        assert_eq!(words(BufferSize::records(127, TraceCmp), Width::W32), 1024);
+        let page = page();
+        assert_eq!(words(BufferSize::records(page - 1, TracePc), Width::W64), page);
+        assert_eq!(words(BufferSize::records(page, TracePc), Width::W64), 2 * page);
+        let most = (page - 1) / 4;
+        assert_eq!(words(BufferSize::records(most, TraceCmp), Width::W64), page);
+        assert_eq!(words(BufferSize::records(most + 1, TraceCmp), Width::W64), 2 * page);
+        assert_eq!(words(BufferSize::records(most, TraceCmp), Width::W32), 2 * page);
     }
 
     #[test]
     fn a_size_over_the_limit_is_refused_with_the_limit_or_clamped() {
-        let over = limits().end() + 1;
-        let error = BufferSize::words(over).words_for(Width::W64).unwrap_err();
+        let limits = page_limits(&LINUX, Width::W64);
+        let over = limits.end() + 1;
+        let error = BufferSize::words(over).words_for(&LINUX, Width::W64).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::SizeOutOfLimits);
-        insta::assert_snapshot!(error.to_string());
+        assert_eq!(error.limits(), Some(limits.clone()));
+        let text = format!(
+            "cannot set the size of the kcov buffer: the size is out of limits ({over} words asked \
+             for, {} to {} words allowed)",
+            limits.start(),
+            limits.end()
+        );
+        assert_eq!(error.to_string(), text);
         for size in [BufferSize::words(over), BufferSize::words(u64::MAX)] {
-            assert_eq!(words(size.clamped(), Width::W64), *limits().end());
+            assert_eq!(words(size.clamped(), Width::W64), *limits.end());
         }
         let records = BufferSize::records(u64::MAX, TraceCmp);
-        assert_eq!(records.words_for(Width::W64).unwrap_err().kind(), ErrorKind::SizeOutOfLimits);
-        assert_eq!(words(records.clamped(), Width::W64), *limits().end());
+        let error = records.words_for(&LINUX, Width::W64).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SizeOutOfLimits);
+        assert_eq!(words(records.clamped(), Width::W64), *limits.end());
     }
 
     #[test]
     fn limits_are_whole_pages_within_those_of_the_driver() {
-        assert_eq!(limits(), 512..=0x0fff_fe00);
-        assert_eq!(page_limits(Width::W32), 1024..=0x1fff_fc00);
+        let most = |words: u64, page: u64| words - words % page;
+        assert_eq!(page_limits(&LINUX, Width::W64), page()..=most(0x0fff_ffff, page()));
+        assert_eq!(page_limits(&LINUX, Width::W32), 2 * page()..=most(0x1fff_ffff, 2 * page()));
     }
 }

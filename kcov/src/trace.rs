@@ -1,36 +1,71 @@
 //! What was collected: a count that was read once, and the records that it counts.
 
-use crate::buffer::{Buffer, Width};
-use crate::mode::{Mode, TracePc, sealed};
-use crate::run::Run;
+use crate::buffer::{Buffer, Words};
+use crate::mode::{Mode, SEAL};
+use core::fmt;
 use core::iter::FusedIterator;
 use core::sync::atomic::AtomicU64;
 
 /// The records that a buffer held at one moment.
 ///
-/// The count word was read once, when this value was made, and clamped to what the buffer can hold.
-/// Nothing that the kernel or another process writes afterwards changes the number of records, and
-/// no word leads to an access outside the buffer.
+/// The count word was read once, when this value was made. Nothing that the kernel or another
+/// process writes afterwards changes the number of records, and no word leads to an access outside
+/// of the buffer. A count that the buffer cannot hold gives no records, and
+/// [`completeness`](Self::completeness) says so.
 ///
 /// The records themselves are read when they are asked for. While a session is enabled, make and
-/// read traces in its own thread: Linux counts a comparison before it stores it, so that another
-/// thread may see the count run ahead.
-#[derive(Clone, Copy, Debug)]
+/// read traces in its own thread: the kernels raise the count before they store the record that it
+/// counts, program counters too, so another thread may see the count run ahead.
+///
+/// ```
+/// use kcov::{Completeness, Trace, mode::TracePc};
+/// use std::sync::atomic::AtomicU64;
+///
+/// // What a kernel leaves: the count, the records, and words of no meaning.
+/// let buffer = [2, 0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020, 0].map(AtomicU64::new);
+/// let trace = Trace::from_words(&buffer, TracePc);
+/// assert_eq!(trace.len(), 2);
+/// assert_eq!(trace.completeness(), Completeness::Complete);
+/// assert_eq!(trace.get(1).unwrap().address(), 0xffff_ffff_8100_0020);
+/// ```
+#[derive(Clone, Copy)]
 pub struct Trace<'b, M: Mode> {
-    buffer: Buffer<'b>,
+    /// Of the records alone: a whole number of them.
+    words: Words<'b>,
     mode: M,
-    len: usize,
+    /// The count word as it was read.
+    count: u64,
     capacity: usize,
+}
+
+/// Whether a trace has all that was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Completeness {
+    /// There was room for every record.
+    Complete,
+    /// The buffer is full. The kernels drop what does not fit without counting it, so records may be
+    /// missing. A larger buffer, or a reset before each system call, avoids it.
+    Truncated,
+    /// The count word is more than the buffer can hold, which no driver stores: the target or
+    /// another process wrote to the buffer. There are no records, as none can be told from those of
+    /// an earlier session.
+    Corrupt {
+        /// The count word, in records.
+        count: u64,
+    },
 }
 
 impl<'b, M: Mode> Trace<'b, M> {
     /// Reads the count word of a buffer.
     #[inline]
     pub(crate) fn freeze(buffer: Buffer<'b>, mode: M) -> Trace<'b, M> {
-        let capacity = sealed::capacity(mode, buffer.width(), buffer.bytes());
-        let count = buffer.count(sealed::width(mode, buffer.width()));
-        let len = usize::try_from(count).map_or(capacity, |count| count.min(capacity));
-        Trace { buffer, mode, len, capacity }
+        let kind = mode.kind(SEAL);
+        let (width, capacity) = (kind.width(buffer.width()), kind.capacity(buffer));
+        let count = buffer.count(width);
+        let len = usize::try_from(count).ok().filter(|len| *len <= capacity).unwrap_or(0);
+        let words = buffer.words(width).skip(1).first(len * kind.stride());
+        Trace { words, mode, count, capacity }
     }
 
     /// Reads a buffer that came by another way than a [`Device`](crate::Device) of this process,
@@ -41,7 +76,7 @@ impl<'b, M: Mode> Trace<'b, M> {
         Trace::freeze(Buffer::from_words(words), mode)
     }
 
-    /// The mode that the records are of.
+    /// The mode of the records.
     #[inline]
     #[must_use]
     pub fn mode(&self) -> M {
@@ -52,14 +87,14 @@ impl<'b, M: Mode> Trace<'b, M> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len
+        self.words.len() / self.stride()
     }
 
     /// Whether there is no record.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.words.is_empty()
     }
 
     /// Number of records that the buffer can hold in this mode.
@@ -69,29 +104,66 @@ impl<'b, M: Mode> Trace<'b, M> {
         self.capacity
     }
 
-    /// Whether the buffer is full.
-    ///
-    /// The kernels drop what does not fit without counting it, so a full buffer is all there is to
-    /// see of a truncated trace. A larger buffer, or a reset before each system call, avoids it.
+    /// Whether records are missing.
+    #[inline]
+    #[must_use]
+    pub fn completeness(&self) -> Completeness {
+        match self.count.cmp(&(self.capacity as u64)) {
+            core::cmp::Ordering::Less => Completeness::Complete,
+            core::cmp::Ordering::Equal => Completeness::Truncated,
+            core::cmp::Ordering::Greater => Completeness::Corrupt { count: self.count },
+        }
+    }
+
+    /// Whether the buffer is full: [`Completeness::Truncated`].
     #[inline]
     #[must_use]
     pub fn is_truncated(&self) -> bool {
-        self.len == self.capacity && self.mode.stride() != 0
+        self.completeness() == Completeness::Truncated
     }
 
-    /// The record at `index`, in the order of execution.
+    /// The words of the records as they lie in the buffer, without the count word: one word for a
+    /// program counter, four for a comparison. Everything here that reads records reads these.
+    #[inline]
+    #[must_use]
+    pub fn words(&self) -> Words<'b> {
+        self.words
+    }
+
+    /// The record at `index`, in order of execution.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<M::Record> {
-        // SAFETY: `index < len <= capacity`.
-        (index < self.len).then(|| unsafe { self.mode.load(sealed::View(self.buffer), index) })
+        self.mode.decode(self.words.skip(index.checked_mul(self.stride())?), SEAL)
     }
 
-    /// The records in the order of execution.
+    /// The records in order of execution.
     #[inline]
     #[must_use]
     pub fn iter(&self) -> Iter<'b, M> {
-        Iter { buffer: self.buffer, mode: self.mode, next: 0, end: self.len }
+        Iter { words: self.words, mode: self.mode }
+    }
+
+    #[inline]
+    fn stride(&self) -> usize {
+        self.mode.kind(SEAL).stride()
+    }
+
+    /// The records from `start` on.
+    #[cfg(feature = "std")]
+    pub(crate) fn since(self, start: usize) -> Trace<'b, M> {
+        Trace { words: self.words.skip(start.saturating_mul(self.stride())), ..self }
+    }
+}
+
+impl<M: Mode> fmt::Debug for Trace<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trace")
+            .field("mode", &self.mode)
+            .field("len", &self.len())
+            .field("capacity", &self.capacity)
+            .field("completeness", &self.completeness())
+            .finish_non_exhaustive()
     }
 }
 
@@ -118,44 +190,15 @@ impl<'b, M: Mode> IntoIterator for &Trace<'b, M> {
 /// Iterator over the records of a [`Trace`].
 #[derive(Clone, Debug)]
 pub struct Iter<'b, M: Mode> {
-    buffer: Buffer<'b>,
+    /// Of the records that are left: a whole number of them.
+    words: Words<'b>,
     mode: M,
-    /// `next <= end`, and `end` is at most the mode's capacity for the buffer.
-    next: usize,
-    end: usize,
 }
 
-impl<'b> Iter<'b, TracePc> {
-    /// The PCs that are left, where they lie, if they have 64 bits.
+impl<M: Mode> Iter<'_, M> {
     #[inline]
-    pub(crate) fn run(&self) -> Option<Run<'b>> {
-        // SAFETY: the words of the records from `next` to `end` lie behind the count word, and `end`
-        // is at most the capacity.
-        let run = || unsafe { self.buffer.run(1 + self.next, self.end - self.next) };
-        (self.buffer.width() == Width::W64).then(run)
-    }
-
-    /// Copies the next PCs, as many as there are and fit; how many.
-    #[inline]
-    pub(crate) fn copy(&mut self, to: &mut [u64]) -> usize {
-        let count = to.len().min(self.end - self.next);
-        let to = &mut to[..count];
-        if let Some(run) = self.run() {
-            run.copy(to);
-        } else {
-            for (index, to) in to.iter_mut().enumerate() {
-                // SAFETY: `next + index < end`, which is at most the capacity.
-                *to = unsafe { self.buffer.load32(1 + self.next + index) }.into();
-            }
-        }
-        self.next += count;
-        count
-    }
-
-    /// Leaves nothing to come.
-    #[inline]
-    pub(crate) fn finish(&mut self) {
-        self.next = self.end;
+    fn stride(&self) -> usize {
+        self.mode.kind(SEAL).stride()
     }
 }
 
@@ -164,24 +207,20 @@ impl<M: Mode> Iterator for Iter<'_, M> {
 
     #[inline]
     fn next(&mut self) -> Option<M::Record> {
-        if self.next == self.end {
-            return None;
-        }
-        // SAFETY: `next < end`, which is at most the capacity.
-        let record = unsafe { self.mode.load(sealed::View(self.buffer), self.next) };
-        self.next += 1;
+        let record = self.mode.decode(self.words, SEAL)?;
+        self.words = self.words.skip(self.stride());
         Some(record)
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.end - self.next;
+        let left = self.words.len() / self.stride();
         (left, Some(left))
     }
 
     #[inline]
     fn nth(&mut self, n: usize) -> Option<M::Record> {
-        self.next = self.next.saturating_add(n).min(self.end);
+        self.words = self.words.skip(n.saturating_mul(self.stride()));
         self.next()
     }
 }
@@ -189,12 +228,10 @@ impl<M: Mode> Iterator for Iter<'_, M> {
 impl<M: Mode> DoubleEndedIterator for Iter<'_, M> {
     #[inline]
     fn next_back(&mut self) -> Option<M::Record> {
-        if self.next == self.end {
-            return None;
-        }
-        self.end -= 1;
-        // SAFETY: `end` is now less than it was, which was at most the capacity.
-        Some(unsafe { self.mode.load(sealed::View(self.buffer), self.end) })
+        let rest = self.words.len().checked_sub(self.stride())?;
+        let record = self.mode.decode(self.words.skip(rest), SEAL);
+        self.words = self.words.first(rest);
+        record
     }
 }
 

@@ -14,13 +14,13 @@ struct Table {
 const LINUX: Table = Table {
     system: "Linux",
     text: include_str!(
-        "../../../kcov/src/snapshots/kcov__error__tests__every_row_of_the_table_as_text.snap"
+        "../../../kcov/src/error/snapshots/kcov__error__tests__every_row_of_the_table_as_text.snap"
     ),
 };
 const NETBSD: Table = Table {
     system: "NetBSD",
     text: include_str!(
-        "../../../kcov/src/snapshots/kcov__error__tests__every_row_of_netbsds_table_as_text.snap"
+        "../../../kcov/src/error/snapshots/kcov__error__tests__every_row_of_netbsds_table_as_text.snap"
     ),
 };
 

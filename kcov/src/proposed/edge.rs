@@ -1,23 +1,22 @@
 //! Devices and sessions of unique edges, which have a buffer of their own.
 
 use super::{EdgeTrace, UniqEdge, UniqPc};
-use crate::buffer::{Buffer, Width};
+use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::error::{Error, Operation};
 use crate::mode::TracePc;
-use crate::sys;
+use crate::sys::Mapping;
 use crate::trace::Trace;
 use core::marker::PhantomData;
-use core::mem;
+use core::mem::ManuallyDrop;
 use kcov_sys::linux::proposed::{KCOV_TRACE_UNIQ_EDGE, KCOV_TRACE_UNIQ_PC};
 
 /// A device with its second buffer, that of the edges, mapped.
 #[derive(Debug)]
 pub struct EdgeDevice {
     /// Bears the device's key, so it goes first.
-    edges: sys::Mapping,
+    edges: Mapping,
     device: Device,
-    width: Width,
 }
 
 impl EdgeDevice {
@@ -27,19 +26,16 @@ impl EdgeDevice {
     ///
     /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): it cannot be mapped.
     pub fn new(device: Device, _: UniqEdge) -> Result<EdgeDevice, Error> {
-        let width = device.buffer().width();
         let edges = EdgeDevice::map(&device)?;
-        edges
-            .cover(device.mapping().key())
-            .map_err(|errno| Error::from_errno(Operation::Protect, errno))?;
-        Ok(EdgeDevice { edges, device, width })
+        #[cfg(feature = "pkeys")]
+        edges.cover(device.parts.mapping.key()).map_err(device.file().error(Operation::Protect))?;
+        Ok(EdgeDevice { edges, device })
     }
 
     /// Maps what follows the first buffer.
-    pub(super) fn map(device: &Device) -> Result<sys::Mapping, Error> {
+    pub(super) fn map(device: &Device) -> Result<Mapping, Error> {
         let bytes = device.buffer().bytes();
-        sys::Mapping::at(device.file(), bytes, bytes as u64)
-            .map_err(|errno| Error::from_errno(Operation::Map, errno))
+        Mapping::at(device.file(), bytes, bytes as u64).map_err(device.file().error(Operation::Map))
     }
 
     /// Gives the device back.
@@ -67,14 +63,18 @@ impl EdgeDevice {
         EdgeSession::enable(self, KCOV_TRACE_UNIQ_EDGE | KCOV_TRACE_UNIQ_PC)
     }
 
-    fn set_count(&self, count: usize) {
-        self.device.write(|| self.edges().set_count(self.width, count as u64));
+    /// Stores the counts of both buffers.
+    fn set_counts(&self, pcs: usize, edges: usize) {
+        self.device.set_count(self.device.buffer().width(), pcs as u64);
+        let count = || self.edges().set_count(self.edges().width(), edges as u64);
+        self.device.write(count);
     }
 
     fn edges(&self) -> Buffer<'_> {
-        // SAFETY: the mapping is page-aligned, has as many words as the device's own, lives as long
-        // as the borrow of `self`, and this crate accesses it through `Buffer` only.
-        unsafe { Buffer::new(self.edges.address(), self.device.words(), self.width) }
+        let (bytes, width) = (self.device.buffer().bytes(), self.device.buffer().width());
+        // SAFETY: the mapping is as large as that of the device, aligned, lives as long as the borrow
+        // of `self`, and this crate accesses it through `Buffer` only.
+        unsafe { Buffer::new(self.edges.start(), bytes, width) }
     }
 }
 
@@ -89,25 +89,19 @@ pub struct EdgeSession<'d> {
 
 impl<'d> EdgeSession<'d> {
     fn enable(device: &'d EdgeDevice, mode: u32) -> Result<EdgeSession<'d>, Error> {
-        // What another session has left is not this one's, also in a buffer that it does not fill.
-        // And the first store to a buffer may cost a page fault, which would be recorded.
-        device.device.unprotect()?;
-        let mut session = EdgeSession { device, this_thread: PhantomData };
-        session.reset();
-        if let Err(error) = device.device.request_enable_number(mode) {
-            // There is nothing to end.
-            mem::forget(session);
-            device.device.protect()?;
-            return Err(error);
-        }
-        session.reset();
-        Ok(session)
+        device.device.begin(Operation::Enable, |file| {
+            // What another session has left in the second buffer is not this one's. And the first
+            // store to a buffer may cost a page fault, which would be recorded.
+            device.set_counts(0, 0);
+            file.enable(mode)
+        })?;
+        device.set_counts(0, 0);
+        Ok(EdgeSession { device, this_thread: PhantomData })
     }
 
     /// Makes room in both buffers. What was recorded through this device is not recorded again.
     pub fn reset(&mut self) {
-        self.device.device.reset(TracePc);
-        self.device.set_count(0);
+        self.device.set_counts(0, 0);
     }
 
     /// The edges since the last reset.
@@ -122,26 +116,24 @@ impl<'d> EdgeSession<'d> {
         Trace::freeze(self.device.device.buffer(), UniqPc(()))
     }
 
-    /// Ends tracing and gives the program counters and the edges since the last reset.
+    /// Ends tracing and returns the program counters and the edges since the last reset.
     ///
     /// # Errors
     ///
     /// As [`Session::disable`](crate::Session::disable).
     pub fn disable(self) -> Result<(Trace<'d, UniqPc>, EdgeTrace<'d>), Error> {
-        let result = self.end();
-        mem::forget(self);
-        result
+        let session = ManuallyDrop::new(self);
+        session.end()?;
+        let EdgeDevice { device, .. } = session.device;
+        let pcs = Trace::freeze(device.buffer(), UniqPc(()));
+        Ok((pcs, EdgeTrace(Trace::freeze(session.device.edges(), TracePc))))
     }
 
-    fn end(&self) -> Result<(Trace<'d, UniqPc>, EdgeTrace<'d>), Error> {
-        let device = self.device;
-        let edges = Trace::freeze(device.edges(), TracePc);
-        let pcs = Trace::freeze(device.device.buffer(), UniqPc(()));
-        device.device.request_disable()?;
-        device.device.set_count(TracePc, pcs.len());
-        device.set_count(edges.len());
-        device.device.protect()?;
-        Ok((pcs, EdgeTrace(edges)))
+    fn end(&self) -> Result<(), Error> {
+        let (pcs, edges) = (self.pcs().len(), self.edges().len());
+        self.device.device.request_disable()?;
+        self.device.set_counts(pcs, edges);
+        self.device.device.set_writable(false)
     }
 }
 

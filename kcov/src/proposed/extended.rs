@@ -1,7 +1,7 @@
 //! Records that say what they are.
 
-use crate::buffer::Width;
-use crate::mode::{AnyMode, Mode, sealed};
+use crate::buffer::Words;
+use crate::mode::{Kind, Mode, Seal};
 use crate::pc::Pc;
 use kcov_sys::linux::proposed::{
     KCOV_RECORDFLAG_TYPE_ENTRY, KCOV_RECORDFLAG_TYPE_EXIT, KCOV_RECORDFLAG_TYPE_NORMAL,
@@ -18,34 +18,17 @@ use kcov_sys::linux::proposed::{
 #[doc(alias = "KCOV_TRACE_PC_EXT")]
 pub struct TracePcExt(pub(super) ());
 
-impl sealed::Layout for TracePcExt {
-    #[inline]
-    fn stride(self) -> usize {
-        1
-    }
-
-    #[inline]
-    fn is_wide(self) -> bool {
-        false
-    }
-}
-
 impl Mode for TracePcExt {
     type Record = ExtendedPc;
 
     #[inline]
-    fn any(self) -> AnyMode {
-        AnyMode::TracePcExt(self)
+    fn kind(self, _: Seal) -> Kind {
+        Kind::PcExt
     }
 
     #[inline]
-    unsafe fn load(self, sealed::View(buffer): sealed::View<'_>, index: usize) -> ExtendedPc {
-        ExtendedPc::from_word(match buffer.width() {
-            // SAFETY: the record lies within the buffer, by the caller's duty and `capacity`.
-            Width::W64 => unsafe { buffer.load64(1 + index) },
-            // SAFETY: as above, in words of 32 bits. No kernel of that width has the mode.
-            Width::W32 => unsafe { buffer.load32(1 + index) }.into(),
-        })
+    fn decode(self, words: Words<'_>, _: Seal) -> Option<ExtendedPc> {
+        words.get(0).map(ExtendedPc::from_word)
     }
 }
 

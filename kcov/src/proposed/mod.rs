@@ -14,11 +14,10 @@
 //! are found by trying, and not by what a kernel accepts but by what it then does.
 //!
 //! ```no_run
-//! use kcov::{Device, Error, Status};
+//! use kcov::{Device, Error, Modes};
 //!
 //! # fn main() -> Result<(), Error> {
-//! let Status::Available(modes) = Status::probe() else { return Ok(()) };
-//! let Some(mode) = modes.proposals().trace_pc_ext() else { return Ok(()) };
+//! let Some(mode) = Modes::probe()?.proposals().trace_pc_ext() else { return Ok(()) };
 //! let mut device = Device::open()?;
 //! let session = device.enable(mode)?;
 //! let _ = std::fs::metadata("/");
@@ -123,6 +122,18 @@ impl Proposals {
     #[must_use]
     pub fn uniq_cmp(&self) -> Option<UniqCmp> {
         (self.unique_modes == Presence::Present && self.unique_comparisons).then_some(UniqCmp(()))
+    }
+
+    /// Whether the kernel has a mode that is proposed.
+    #[cfg(feature = "std")]
+    pub(crate) fn contains(&self, kind: crate::mode::Kind) -> bool {
+        use crate::mode::Kind;
+        match kind {
+            Kind::PcExt => self.trace_pc_ext().is_some(),
+            Kind::UniqPc => self.uniq_pc().is_some(),
+            Kind::UniqCmp => self.uniq_cmp().is_some(),
+            Kind::Pc | Kind::Cmp => true,
+        }
     }
 
     /// The requests of the third proposal, if they are there.

@@ -4,7 +4,7 @@ use super::{
     EdgeDevice, ExtendedPc, Presence, Proposals, RecordKind, UniqCmp, UniqEdge, UniqueEnable,
 };
 use crate::device::Device;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::TracePc;
 use crate::sys;
 use crate::trace::Trace;
@@ -13,7 +13,7 @@ use kcov_sys::linux::proposed::KCOV_TRACE_PC_EXT;
 /// Tries all proposals, in a thread that is not traced and on a device that is enabled by nobody.
 pub(crate) fn probe(mut device: Device) -> Result<Proposals, Error> {
     let mut found = Proposals::default();
-    if !sys::HAS_PROPOSALS {
+    if !device.system().has_handles {
         return Ok(found);
     }
     found.unique_enable = unique_enable(&mut device)?;
@@ -30,7 +30,7 @@ pub(crate) fn probe(mut device: Device) -> Result<Proposals, Error> {
 
 fn unique_enable(device: &mut Device) -> Result<Presence, Error> {
     // An empty bitmap is refused by those who know the request, each with another error.
-    match device.request_enable_unique(0) {
+    match device.begin(Operation::EnableUnique, |file| file.enable_unique(0)) {
         Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => return Ok(Presence::NotBuiltIn),
         // The device is neither enabled nor is the thread traced, so this is about the bitmap.
         Err(error) if error.kind() == ErrorKind::AlreadyEnabled => {}
@@ -46,7 +46,8 @@ fn unique_enable(device: &mut Device) -> Result<Presence, Error> {
         return Ok(Presence::Absent);
     };
     sys::provoke();
-    let bits = session.bitmap().any(|word| word != 0);
+    let bitmap = session.bitmap();
+    let bits = (0..bitmap.len()).any(|word| bitmap.get(word) != Some(0));
     let unique = bits && !session.disable()?.is_empty();
     Ok(if unique { Presence::Present } else { Presence::Absent })
 }
@@ -70,15 +71,15 @@ fn unique_modes(device: Device) -> Result<(Presence, Device), Error> {
 }
 
 fn extended_records(device: &Device) -> Result<Presence, Error> {
-    match device.request_enable_number(KCOV_TRACE_PC_EXT) {
+    match device.begin(Operation::Enable, |file| file.enable(KCOV_TRACE_PC_EXT)) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => return Ok(Presence::NotBuiltIn),
         Err(_) => return Ok(Presence::Absent),
     }
-    device.reset(TracePc);
     sys::provoke();
     let trace = Trace::freeze(device.buffer(), TracePc);
     device.request_disable()?;
+    device.set_writable(false)?;
     let has =
         |kind| trace.iter().any(|record| ExtendedPc::from_word(record.address()).kind() == kind);
     let kinds = [RecordKind::Entry, RecordKind::Exit, RecordKind::Normal];

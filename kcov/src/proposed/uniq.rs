@@ -1,9 +1,10 @@
 //! Each PC, edge or comparison once, for as long as the device is open.
 
-use crate::mode::{AnyMode, Mode, TraceCmp, TracePc, sealed};
+use crate::buffer::Words;
+use crate::mode::{Kind, Mode, Seal, TraceCmp, TracePc};
 use crate::pc::Pc;
 use crate::record::Comparison;
-use crate::trace::Trace;
+use crate::trace::{Completeness, Trace};
 use core::fmt;
 
 /// Collects each program counter once: one word a record.
@@ -18,30 +19,17 @@ use core::fmt;
 #[doc(alias = "KCOV_TRACE_UNIQ_PC")]
 pub struct UniqPc(pub(super) ());
 
-impl sealed::Layout for UniqPc {
-    #[inline]
-    fn stride(self) -> usize {
-        TracePc.stride()
-    }
-
-    #[inline]
-    fn is_wide(self) -> bool {
-        TracePc.is_wide()
-    }
-}
-
 impl Mode for UniqPc {
     type Record = Pc;
 
     #[inline]
-    fn any(self) -> AnyMode {
-        AnyMode::UniqPc(self)
+    fn kind(self, _: Seal) -> Kind {
+        Kind::UniqPc
     }
 
     #[inline]
-    unsafe fn load(self, view: sealed::View<'_>, index: usize) -> Pc {
-        // SAFETY: the capacity is the same, so the caller's duty is.
-        unsafe { TracePc.load(view, index) }
+    fn decode(self, words: Words<'_>, seal: Seal) -> Option<Pc> {
+        TracePc.decode(words, seal)
     }
 }
 
@@ -55,30 +43,17 @@ impl Mode for UniqPc {
 #[doc(alias = "KCOV_TRACE_UNIQ_CMP")]
 pub struct UniqCmp(pub(super) ());
 
-impl sealed::Layout for UniqCmp {
-    #[inline]
-    fn stride(self) -> usize {
-        TraceCmp.stride()
-    }
-
-    #[inline]
-    fn is_wide(self) -> bool {
-        TraceCmp.is_wide()
-    }
-}
-
 impl Mode for UniqCmp {
     type Record = Comparison;
 
     #[inline]
-    fn any(self) -> AnyMode {
-        AnyMode::UniqCmp(self)
+    fn kind(self, _: Seal) -> Kind {
+        Kind::UniqCmp
     }
 
     #[inline]
-    unsafe fn load(self, view: sealed::View<'_>, index: usize) -> Comparison {
-        // SAFETY: the capacity is the same, so the caller's duty is.
-        unsafe { TraceCmp.load(view, index) }
+    fn decode(self, words: Words<'_>, seal: Seal) -> Option<Comparison> {
+        TraceCmp.decode(words, seal)
     }
 }
 
@@ -154,10 +129,10 @@ impl<'b> EdgeTrace<'b> {
         self.0.capacity()
     }
 
-    /// Whether the buffer is full.
+    /// Whether edges are missing.
     #[must_use]
-    pub fn is_truncated(&self) -> bool {
-        self.0.is_truncated()
+    pub fn completeness(&self) -> Completeness {
+        self.0.completeness()
     }
 
     /// The edges in the order in which they were first seen.

@@ -1,14 +1,15 @@
 //! Each PC once, by a bitmap in front of the trace.
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Width, Words};
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, TracePc};
 use crate::session::Session;
-use crate::sys;
 use crate::trace::Trace;
 use core::marker::PhantomData;
-use core::mem;
+use core::mem::ManuallyDrop;
+use std::borrow::Borrow;
+use std::sync::atomic::Ordering;
 
 /// That the kernel has the requests `KCOV_UNIQUE_ENABLE` and `KCOV_RESET_TRACE`.
 ///
@@ -45,17 +46,19 @@ impl UniqueEnable {
         let device = &*device;
         let trace = device
             .buffer()
-            .behind(bitmap_words)
+            .after(bitmap_words)
             .ok_or_else(|| Error::new(Operation::EnableUnique, ErrorKind::ModeNotSupported))?;
-        // What stands there is of another session, maybe with another share of the buffer.
-        device.unprotect()?;
-        device.write(|| device.buffer().clear(bitmap_words));
-        if let Err(error) = device.request_enable_unique(bitmap_words) {
-            device.protect()?;
-            return Err(error);
-        }
-        let this_thread = PhantomData;
-        let mut session = UniqueSession { device, trace, bitmap_words, this_thread };
+        let enabled = device.begin(Operation::EnableUnique, |file| {
+            // What is there is of another session, maybe with another share of the buffer. No kernel
+            // reads the count of this one before it is enabled.
+            device.write(|| {
+                clear(device, bitmap_words);
+                trace.set_count(Width::W64, 0);
+            });
+            file.enable_unique(bitmap_words)
+        });
+        enabled?;
+        let mut session = UniqueSession { device, trace, bitmap_words, this_thread: PhantomData };
         session.reset();
         Ok(session)
     }
@@ -70,13 +73,21 @@ impl UniqueEnable {
     ///
     /// - [`NotEnabled`](ErrorKind::NotEnabled): this thread is not the one that is traced.
     #[doc(alias = "KCOV_RESET_TRACE")]
-    pub fn reset_trace<M: Mode>(self, session: &mut Session<'_, M>) -> Result<(), Error> {
+    pub fn reset_trace<M: Mode, D: Borrow<Device>>(
+        self,
+        session: &mut Session<M, D>,
+    ) -> Result<(), Error> {
         request_reset(session.device())
     }
 }
 
 fn request_reset(device: &Device) -> Result<(), Error> {
-    sys::reset_trace(device.file()).map_err(|errno| Error::from_errno(Operation::ResetTrace, errno))
+    device.file().reset_trace().map_err(device.file().error(Operation::ResetTrace))
+}
+
+/// Stores 0 to the first words of the buffer.
+fn clear(device: &Device, words: usize) {
+    device.buffer().words64().iter().take(words).for_each(|word| word.store(0, Ordering::Relaxed));
 }
 
 /// The calling thread is traced for as long as this value lives, each program counter once. As for a
@@ -94,7 +105,7 @@ pub struct UniqueSession<'d> {
 impl<'d> UniqueSession<'d> {
     /// Forgets the records, and that they were recorded: clears the bitmap and the count.
     pub fn reset(&mut self) {
-        self.device.write(|| self.device.buffer().clear(self.bitmap_words));
+        self.device.write(|| clear(self.device, self.bitmap_words));
         self.reset_count();
     }
 
@@ -118,32 +129,32 @@ impl<'d> UniqueSession<'d> {
         Trace::freeze(self.trace, TracePc)
     }
 
-    /// The bitmap's words. A bit stands for the same basic block until the machine is booted again.
-    pub fn bitmap(&self) -> impl Iterator<Item = u64> + '_ {
-        self.device.buffer().words64().take(self.bitmap_words)
+    /// The words of the bitmap. A bit stands for the same basic block until the machine is booted again.
+    #[must_use]
+    pub fn bitmap(&self) -> Words<'_> {
+        Words::U64(self.device.buffer().words64()).first(self.bitmap_words)
     }
 
-    /// Ends tracing and gives the records since the last reset.
+    /// Ends tracing and returns the records since the last reset.
     ///
     /// # Errors
     ///
     /// As [`Session::disable`].
     pub fn disable(self) -> Result<Trace<'d, TracePc>, Error> {
-        let result = self.end();
-        mem::forget(self);
-        result
+        let session = ManuallyDrop::new(self);
+        session.end()?;
+        Ok(Trace::freeze(session.trace, TracePc))
     }
 
-    fn end(&self) -> Result<Trace<'d, TracePc>, Error> {
-        let trace = Trace::freeze(self.trace, TracePc);
+    fn end(&self) -> Result<(), Error> {
+        let records = self.trace().len();
         self.device.request_disable()?;
-        self.set_count(trace.len());
-        self.device.protect()?;
-        Ok(trace)
+        self.set_count(records);
+        self.device.set_writable(false)
     }
 
     fn set_count(&self, count: usize) {
-        self.device.write(|| self.trace.set_count(self.trace.width(), count as u64));
+        self.device.write(|| self.trace.set_count(Width::W64, count as u64));
     }
 }
 

@@ -1,18 +1,30 @@
 //! Coverage from work that other threads of the kernel do.
 //!
-//! A [`Session`](crate::Session) records what its own thread does inside the kernel. Work that the
-//! kernel does elsewhere is recorded where its source marks it, and each system lets a program ask
-//! for such *sections* in its own way:
+//! A [`Session`](crate::Session) records what its own thread does in the kernel. Work that the kernel
+//! does elsewhere is recorded in *sections*, where the kernel marks its source, and each system lets a
+//! program ask for them in its own way:
 //!
 //! | | [Linux](linux) | [NetBSD](netbsd), 10 and later |
 //! |---|---|---|
-//! | what is named | handles, up to 256 and a common one | one source |
+//! | names | up to 256 handles and a common one | one source |
 //! | call | [`Device::enable_remote`] | [`Device::attach`], [`Attachment::enable`] |
 //! | buffer | the device's own | the source's, shared by all who attach |
+//! | records appear | when a section ends | as they are made |
 //! | owner | the thread that enabled | none: whoever is attached may end it |
 //! | together with a session of the same thread | Linux 7.2 and later | always |
 //!
-//! Both modules compile everywhere; on the other system their first call fails with
+//! # Marks, not resets
+//!
+//! The kernel adds to the buffer while you read it: it loads the count, stores records, then stores
+//! the new count. A 0 that you store in between is lost, and the next test case begins with the
+//! records of the last one. So a remote session is not reset between cases. Take a [`Mark`] before a
+//! case and read what came since; `settle` waits until nothing more comes. When the buffer fills up,
+//! `restart` empties it, by disabling and enabling again.
+//!
+//! A section that ends late, after the next mark, counts for the next case. Only the target knows when
+//! its work is done: wait for that first where it can be known, and let `settle` do the rest.
+//!
+//! Both modules compile everywhere; on the other system the first call fails with
 //! [`Unsupported`](crate::ErrorKind::Unsupported).
 //!
 //! [`Device::enable_remote`]: crate::Device::enable_remote
@@ -27,24 +39,90 @@ use crate::trace::Trace;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Waits until there are `records` records or the buffer is full, at most for `limit`.
+/// A place in the buffer of a remote session: its end when the mark was taken.
 ///
-/// No kernel tells when a section ends, so this looks again and again.
-fn wait_for<'b, M: Mode>(
+/// A mark that was taken before the session was restarted stands for the start of the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mark {
+    records: usize,
+    restarts: u64,
+}
+
+/// How often a session was restarted, by which the marks of an earlier start are told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Starts(u64);
+
+impl Starts {
+    fn restart(&mut self) {
+        self.0 += 1;
+    }
+
+    fn mark<M: Mode>(self, trace: Trace<'_, M>) -> Mark {
+        Mark { records: trace.len(), restarts: self.0 }
+    }
+
+    fn since<M: Mode>(self, trace: Trace<'_, M>, mark: Mark) -> Trace<'_, M> {
+        trace.since(if mark.restarts == self.0 { mark.records } else { 0 })
+    }
+}
+
+/// No kernel tells when a section ends, so those who wait look again and again.
+struct Polling {
+    start: Instant,
+    limit: Duration,
+    pause: Duration,
+}
+
+impl Polling {
+    fn new(limit: Duration) -> Polling {
+        Polling { start: Instant::now(), limit, pause: Duration::from_micros(20) }
+    }
+
+    /// Sleeps a little longer each time, at most for `most`; false if there is no time left.
+    fn pause(&mut self, most: Duration) -> bool {
+        const LONGEST: Duration = Duration::from_millis(10);
+        let left = self.limit.saturating_sub(self.start.elapsed());
+        if left.is_zero() {
+            return false;
+        }
+        thread::sleep(self.pause.min(left).min(most));
+        self.pause = (self.pause * 2).min(LONGEST);
+        true
+    }
+}
+
+/// Waits until `look` gives `records` records or a full buffer, at most for `limit`.
+fn wait<'b, M: Mode>(
     look: impl Fn() -> Trace<'b, M>,
     records: usize,
     limit: Duration,
 ) -> Trace<'b, M> {
-    const LONGEST: Duration = Duration::from_millis(10);
-    let start = Instant::now();
-    let mut pause = Duration::from_micros(20);
+    let mut polling = Polling::new(limit);
     loop {
         let trace = look();
-        let left = limit.saturating_sub(start.elapsed());
-        if trace.len() >= records || trace.is_truncated() || left.is_zero() {
+        let full = !matches!(trace.completeness(), crate::Completeness::Complete);
+        if trace.len() >= records || full || !polling.pause(limit) {
             return trace;
         }
-        thread::sleep(pause.min(left));
-        pause = (pause * 2).min(LONGEST);
+    }
+}
+
+/// Waits until the number of records has not changed for `quiet`, at most for `limit`; whether it
+/// became quiet.
+fn settle(records: impl Fn() -> usize, quiet: Duration, limit: Duration) -> bool {
+    let mut polling = Polling::new(limit);
+    let (mut seen, mut since) = (records(), Instant::now());
+    loop {
+        // Looked at before the records, so that what comes meanwhile is not missed.
+        let waited = since.elapsed();
+        let now = records();
+        if now != seen {
+            (seen, since) = (now, Instant::now());
+        } else if waited >= quiet {
+            return true;
+        }
+        if !polling.pause(quiet) {
+            return false;
+        }
     }
 }

@@ -1,21 +1,20 @@
 //! Remote coverage on NetBSD: sources.
 //!
-//! Parts of the kernel register *sources*, each with a buffer of its own of 262144 entries. A
-//! device is attached to a source; then the source's buffer is mapped, and enabling collects
-//! whatever the kernel does in the marked sections, in whichever thread. The only sources there are
-//! belong to the ports of virtual USB host controllers, vhci(4): what the kernel does to get to know
-//! a device that appears at the port.
+//! Parts of the kernel register *sources*, each with a buffer of 262144 entries. A device is attached
+//! to a source; enabling then collects whatever the kernel does in the marked sections, in whichever
+//! thread, into the buffer of the source. The only sources there are belong to the ports of virtual
+//! USB host controllers, vhci(4): what the kernel does to explore a device that appears at the port.
 //!
 //! ```no_run
-//! use kcov::{Device, mode::TracePc, remote::netbsd::Vhci};
+//! use kcov::{Device, mode::TracePc, remote::netbsd::Source};
 //! use std::time::Duration;
 //!
 //! # fn main() -> Result<(), kcov::Error> {
-//! let mut device = Device::open()?;
-//! let mut attachment = device.attach(Vhci { bus: 0, port: 1 })?;
+//! let mut attachment = Device::open()?.attach(Source::vhci(0, 1))?;
 //! let session = attachment.enable(TracePc)?;
-//! // … attach a USB device to the port, through /dev/vhci …
-//! for pc in session.wait(Duration::from_secs(10)) {
+//! // ... attach a USB device to the port, through /dev/vhci ...
+//! session.settle(Duration::from_millis(500), Duration::from_secs(10));
+//! for pc in session.trace() {
 //!     println!("{pc}");
 //! }
 //! # Ok(())
@@ -24,14 +23,16 @@
 //!
 //! # Nobody owns a source
 //!
-//! A source is collected from at most once at a time, but whoever is attached to it may end that:
-//! by disabling, by detaching, and by closing an attached device, in this process or another one.
-//! So a [`RemoteSession`] belongs to no thread and may be sent to another one, and its end may tell
-//! that somebody else [was faster](ErrorKind::EndedElsewhere). It does not keep its thread from
-//! having a [`Session`](crate::Session) on another device at the same time.
+//! One device at a time collects from a source, but whoever is attached to the source may end that:
+//! by disabling, by detaching, and by closing an attached device, in this process or another one. So
+//! a [`SourceSession`] belongs to no thread and may be sent to another one, and its end may say that
+//! it [was ended elsewhere](ErrorKind::EndedElsewhere). Somebody else may then enable the source in
+//! another mode; a session that goes on reading would take records of that mode for its own. This
+//! crate attaches a source at most once in a process; it cannot see other processes. A source session
+//! does not keep its thread from having a [`Session`](crate::Session) on another device.
 //!
 //! A forked child inherits the attachment: dropping it there, or the session, ends the collection of
-//! the parent. Let such a child end by exec(2) or _exit(2).
+//! the parent. Let such a child end by execve(2) or _exit(2).
 //!
 //! # Platforms
 //!
@@ -40,21 +41,26 @@
 //!
 //! # References
 //!
-//! `sys/kern/subr_kcov.c`, `sys/dev/usb/vhci.c`; kcov(4) says nothing of it.
+//! `sys/kern/subr_kcov.c`, `sys/dev/usb/vhci.c`; kcov(4) does not mention it.
 
+use super::{Mark, Starts};
 use crate::buffer::{Buffer, Width};
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
-use crate::mode::{Mode, sealed};
-use crate::sys;
+use crate::mode::{Mode, SEAL};
+use crate::session::Refused;
+use crate::sys::Mapping;
 use crate::trace::Trace;
 use kcov_sys::netbsd::{
     KCOV_BUF_MAX_ENTRIES, KCOV_REMOTE_VHCI, kcov_ioc_remote_attach, kcov_remote_vhci_id,
 };
-use std::mem;
+use std::borrow::Borrow;
+use std::mem::ManuallyDrop;
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Words of a source's buffer, the count word included.
+/// Words of the buffer of a source, the count word included.
 const WORDS: usize = KCOV_BUF_MAX_ENTRIES as usize;
 
 /// Something in the kernel that coverage can be collected from: a subsystem and an id in it.
@@ -71,186 +77,282 @@ impl Source {
         Source { subsystem, id }
     }
 
-    /// The subsystem as the kernel takes it.
+    /// A port, counted from 0, of a virtual USB host controller, by its bus number.
+    #[must_use]
+    #[doc(alias = "KCOV_REMOTE_VHCI")]
+    #[doc(alias = "KCOV_REMOTE_VHCI_ID")]
+    pub const fn vhci(bus: u32, port: u32) -> Source {
+        Source::new(KCOV_REMOTE_VHCI, kcov_remote_vhci_id(bus as u64, port as u64))
+    }
+
+    /// The subsystem as in `KCOV_IOC_REMOTE_ATTACH`.
     #[must_use]
     pub const fn subsystem(self) -> u64 {
         self.subsystem
     }
 
-    /// The id as the kernel takes it.
+    /// The id as in `KCOV_IOC_REMOTE_ATTACH`.
     #[must_use]
     pub const fn id(self) -> u64 {
         self.id
     }
 }
 
-/// A port of a virtual USB host controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[doc(alias = "KCOV_REMOTE_VHCI")]
-#[doc(alias = "KCOV_REMOTE_VHCI_ID")]
-pub struct Vhci {
-    /// Number of the USB bus.
-    pub bus: u32,
-    /// Number of the port, from 0.
-    pub port: u32,
+/// The sources that devices of this process are attached to. In different modes, two of them would
+/// read each other's records.
+static ATTACHED: Mutex<Vec<Source>> = Mutex::new(Vec::new());
+
+fn attached() -> MutexGuard<'static, Vec<Source>> {
+    ATTACHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl From<Vhci> for Source {
-    fn from(Vhci { bus, port }: Vhci) -> Source {
-        Source::new(KCOV_REMOTE_VHCI, kcov_remote_vhci_id(bus.into(), port.into()))
-    }
-}
-
-/// A device that is attached to a source, with the source's buffer mapped.
+/// A device that is attached to a source, with the buffer of the source mapped.
 ///
-/// Dropping it detaches, which ends the collection from this source, whoever has begun it; the
-/// device then has its own buffer again. A leaked attachment ends when the device is enabled or
-/// attached the next time, or dropped.
+/// Dropping it detaches and closes the device, which ends the collection from this source, whoever
+/// has begun it.
 #[derive(Debug)]
-pub struct Attachment<'d> {
-    device: &'d Device,
-    mapping: sys::Mapping,
+pub struct Attachment {
+    device: Device,
+    mapping: Mapping,
+    source: Source,
 }
 
-impl Attachment<'_> {
-    /// Starts collecting from the source, with an empty trace.
+impl Attachment {
+    /// Starts collecting from the source, with an empty trace. The session borrows the attachment.
     ///
     /// # Errors
     ///
-    /// - [`SourceInUse`](ErrorKind::SourceInUse): the source is collected from already, through
-    ///   this or another attached device.
+    /// - [`SourceInUse`](ErrorKind::SourceInUse): another device collects from the source.
+    /// - [`ModeNotBuiltIn`](ErrorKind::ModeNotBuiltIn): the kernel does not know the mode.
     ///
     /// # Platforms
     ///
     /// `KCOV_IOC_ENABLE` on an attached descriptor.
     #[doc(alias = "KCOV_IOC_ENABLE")]
-    pub fn enable<M: Mode>(&mut self, mode: M) -> Result<RemoteSession<'_, M>, Error> {
-        let refuse = |kind| Error::new(Operation::EnableRemote, kind);
-        let number = sys::number(mode.any()).ok_or_else(|| refuse(ErrorKind::ModeNotSupported))?;
-        sys::enable(self.device.file(), number)
-            .map_err(|errno| Error::from_errno(Operation::EnableRemote, errno))?;
-        let mut session = RemoteSession { attachment: self, mode };
-        // Not before it was enabled: until then the records may be somebody else's.
-        session.reset();
-        Ok(session)
+    pub fn enable<M: Mode>(&mut self, mode: M) -> Result<SourceSession<M, &mut Attachment>, Error> {
+        self.begin(mode)?;
+        Ok(SourceSession { attachment: self, mode, starts: Starts::default() })
     }
 
-    /// Size of the source's buffer in words, the count word included.
+    /// Starts collecting as [`enable`](Self::enable) does. The session owns the attachment.
+    ///
+    /// # Errors
+    ///
+    /// As [`enable`](Self::enable), with the device, detached.
+    pub fn into_session<M: Mode>(self, mode: M) -> Result<SourceSession<M>, Refused> {
+        match self.begin(mode) {
+            Ok(()) => Ok(SourceSession { attachment: self, mode, starts: Starts::default() }),
+            Err(error) => Err(Refused::new(error, self.detach())),
+        }
+    }
+
+    /// Detaches, which ends the collection from the source, and gives the device back.
+    #[must_use]
+    pub fn detach(self) -> Device {
+        let attachment = ManuallyDrop::new(self);
+        attachment.end();
+        // SAFETY: `attachment` is neither used nor dropped after this, so each field is moved once.
+        drop(unsafe { ptr::read(&raw const attachment.mapping) });
+        // SAFETY: as above.
+        unsafe { ptr::read(&raw const attachment.device) }
+    }
+
+    /// Size of the buffer of the source in words, the count word included.
     #[must_use]
     pub fn words(&self) -> usize {
         WORDS
     }
 
-    /// Number of records that the source's buffer can hold in a mode.
+    /// Number of records that the buffer of the source can hold in a mode.
     #[must_use]
     pub fn capacity<M: Mode>(&self, mode: M) -> usize {
-        sealed::capacity(mode, Width::W64, WORDS * Width::W64.bytes())
+        mode.kind(SEAL).capacity(self.buffer())
     }
 
     fn buffer(&self) -> Buffer<'_> {
-        // SAFETY: the mapping is page-aligned, has these words, lives as long as the borrow of
-        // `self`, and this crate accesses it through `Buffer` only.
-        unsafe { Buffer::new(self.mapping.address(), WORDS, Width::W64) }
+        // SAFETY: the mapping has these bytes, aligned, lives as long as the borrow of `self`, and
+        // this crate accesses it through `Buffer` only.
+        unsafe { Buffer::new(self.mapping.start(), WORDS * Width::W64.bytes(), Width::W64) }
+    }
+
+    fn begin<M: Mode>(&self, mode: M) -> Result<(), Error> {
+        let file = self.device.file();
+        let number = file.system().number(mode.kind(SEAL), true);
+        let number = number.map_err(|kind| Error::new(Operation::EnableRemote, kind))?;
+        // With a count that somebody else has left, the kernel writes in front of the buffer.
+        self.buffer().set_count(Width::W64, 0);
+        file.enable(number).map_err(file.error(Operation::EnableRemote))?;
+        self.buffer().set_count(Width::W64, 0);
+        Ok(())
+    }
+
+    fn request_disable(&self) -> Result<(), Error> {
+        let file = self.device.file();
+        file.disable().map_err(file.error(Operation::DisableRemote))
+    }
+
+    fn end(&self) {
+        // It is attached and no thread has enabled it, so the kernel has no reason to refuse.
+        let _ = self.device.file().detach();
+        attached().retain(|source| *source != self.source);
     }
 }
 
-impl Drop for Attachment<'_> {
+impl Drop for Attachment {
     fn drop(&mut self) {
-        self.device.end_attachment();
+        self.end();
     }
 }
 
-/// A source is collected from for as long as this value lives, unless somebody else who is attached
-/// to it ends that.
+/// The source is collected from for as long as this value lives, unless somebody else who is attached
+/// to it ends that. As with [`Session`](crate::Session), `A` is `&mut Attachment` or [`Attachment`].
 ///
 /// Dropping it disables. Leaking it is sound: it ends with the [`Attachment`].
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
-pub struct RemoteSession<'a, M: Mode> {
-    attachment: &'a Attachment<'a>,
+pub struct SourceSession<M: Mode, A: Borrow<Attachment> = Attachment> {
+    attachment: A,
     mode: M,
+    starts: Starts,
 }
 
-impl<'a, M: Mode> RemoteSession<'a, M> {
-    /// Forgets the records. A section that runs at the same time may be lost in part or be kept.
-    #[inline]
-    pub fn reset(&mut self) {
-        self.attachment.buffer().set_count(sealed::width(self.mode, Width::W64), 0);
+impl<M: Mode, A: Borrow<Attachment>> SourceSession<M, A> {
+    fn attachment(&self) -> &Attachment {
+        self.attachment.borrow()
     }
 
-    /// The records since the last reset. More may come, also of a section that runs.
+    /// The end of what was collected so far.
+    #[inline]
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        self.starts.mark(self.trace())
+    }
+
+    /// The records since the mark. More may come.
+    #[inline]
+    #[must_use]
+    pub fn since(&self, mark: Mark) -> Trace<'_, M> {
+        self.starts.since(self.trace(), mark)
+    }
+
+    /// All records since the start. More may come, also of a section that runs.
     #[inline]
     #[must_use]
     pub fn trace(&self) -> Trace<'_, M> {
-        Trace::freeze(self.attachment.buffer(), self.mode)
+        Trace::freeze(self.attachment().buffer(), self.mode)
     }
 
-    /// Waits until there is a record, at most for `limit`.
+    /// Waits until `records` records have come since the mark or the buffer is full, at most for
+    /// `limit`.
     ///
-    /// The kernel tells nobody when a section runs, so this looks again and again, at growing
-    /// intervals of up to 10 ms. An empty trace means that none came in time.
+    /// The kernel tells nobody when a section runs, so this polls, at growing intervals of up to 10
+    /// ms. A shorter trace means that no more came in time.
     #[must_use]
-    pub fn wait(&self, limit: Duration) -> Trace<'_, M> {
-        self.wait_for(1, limit)
+    pub fn wait(&self, mark: Mark, records: usize, limit: Duration) -> Trace<'_, M> {
+        super::wait(|| self.since(mark), records, limit)
     }
 
-    /// Waits until there are `records` records or the buffer is full, at most for `limit`.
-    #[must_use]
-    pub fn wait_for(&self, records: usize, limit: Duration) -> Trace<'_, M> {
-        super::wait_for(|| self.trace(), records, limit)
+    /// Waits until no record has come for `quiet`, at most for `limit`; returns whether it became
+    /// quiet.
+    pub fn settle(&self, quiet: Duration, limit: Duration) -> bool {
+        super::settle(|| self.trace().len(), quiet, limit)
     }
 
-    /// Ends collection and gives the records since the last reset.
+    /// Empties the buffer, by disabling and enabling again. A section that is running at that time
+    /// may leave the records that it has made so far.
     ///
     /// # Errors
     ///
-    /// - [`EndedElsewhere`](ErrorKind::EndedElsewhere): somebody who is attached to the source has
-    ///   ended it already.
-    pub fn disable(self) -> Result<Trace<'a, M>, Error> {
-        let session = mem::ManuallyDrop::new(self);
-        sys::disable(session.attachment.device.file())
-            .map_err(|errno| Error::from_errno(Operation::DisableRemote, errno))?;
-        Ok(Trace::freeze(session.attachment.buffer(), session.mode))
+    /// As [`Attachment::enable`], and [`EndedElsewhere`](ErrorKind::EndedElsewhere). The session then
+    /// collects nothing any more.
+    pub fn restart(&mut self) -> Result<(), Error> {
+        self.attachment().request_disable()?;
+        self.starts.restart();
+        self.attachment().begin(self.mode)
+    }
+
+    /// Ends collection; the attachment, in any case.
+    fn end(self) -> (Result<(), Error>, A) {
+        let session = ManuallyDrop::new(self);
+        let result = session.attachment().request_disable();
+        // SAFETY: `session` is neither used nor dropped after this, so the attachment is moved once.
+        (result, unsafe { ptr::read(&raw const session.attachment) })
     }
 }
 
-impl<M: Mode> Drop for RemoteSession<'_, M> {
+impl<'a, M: Mode> SourceSession<M, &'a mut Attachment> {
+    /// Ends collection and returns all records since the start.
+    ///
+    /// # Errors
+    ///
+    /// - [`EndedElsewhere`](ErrorKind::EndedElsewhere): somebody else has ended it.
+    pub fn disable(self) -> Result<Trace<'a, M>, Error> {
+        let mode = self.mode;
+        let (result, attachment) = self.end();
+        let attachment: &'a Attachment = attachment;
+        result.map(|()| Trace::freeze(attachment.buffer(), mode))
+    }
+}
+
+impl<M: Mode> SourceSession<M> {
+    /// Ends collection and returns the attachment, and whether somebody else had
+    /// [ended it](ErrorKind::EndedElsewhere). Read the [`trace`](Self::trace) first.
+    pub fn disable(self) -> (Attachment, Result<(), Error>) {
+        let (result, attachment) = self.end();
+        (attachment, result)
+    }
+}
+
+impl<M: Mode, A: Borrow<Attachment>> Drop for SourceSession<M, A> {
     fn drop(&mut self) {
-        // Nobody is left to tell of a failure: somebody else has ended it.
-        let _ = sys::disable(self.attachment.device.file());
+        // Nobody is left to tell that it had been ended elsewhere.
+        let _ = self.attachment().request_disable();
     }
 }
 
 impl Device {
-    /// Attaches the device to a source, whose buffer then takes the place of the device's own.
+    /// Attaches the device to a source of remote coverage and maps the buffer of the source.
     ///
     /// # Errors
     ///
+    /// Each with the device.
+    ///
     /// - [`NoSuchSource`](ErrorKind::NoSuchSource): the kernel has no such source.
+    /// - [`SourceInUse`](ErrorKind::SourceInUse): this process has attached a device to it already.
     /// - [`AlreadyEnabled`](ErrorKind::AlreadyEnabled): a thread is traced through this device.
     /// - [`Unsupported`](ErrorKind::Unsupported): not NetBSD, or a release before 10.
-    /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the source's buffer could not be mapped.
+    /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the buffer of the source could not be mapped.
     ///
     /// # Platforms
     ///
     /// `KCOV_IOC_REMOTE_ATTACH` and mmap(2) on NetBSD 10 and later.
     #[doc(alias = "KCOV_IOC_REMOTE_ATTACH")]
-    pub fn attach(&mut self, source: impl Into<Source>) -> Result<Attachment<'_>, Error> {
-        if !sys::HAS_SOURCES {
-            return Err(Error::new(Operation::Attach, ErrorKind::Unsupported));
+    pub fn attach(self, source: Source) -> Result<Attachment, Refused> {
+        match self.begin_attachment(source) {
+            Ok(mapping) => Ok(Attachment { device: self, mapping, source }),
+            Err(error) => Err(Refused::new(error, self)),
         }
-        self.end_attachment();
-        let Source { subsystem, id } = source.into();
-        sys::attach(self.file(), kcov_ioc_remote_attach { subsystem, id })
-            .map_err(|errno| Error::from_errno(Operation::Attach, errno))?;
-        self.mark_attached();
-        match sys::Mapping::new(self.file(), WORDS * Width::W64.bytes(), 0) {
-            Ok(mapping) => Ok(Attachment { device: self, mapping }),
-            Err(errno) => {
-                self.end_attachment();
-                Err(Error::from_errno(Operation::Map, errno))
-            }
+    }
+
+    fn begin_attachment(&self, source: Source) -> Result<Mapping, Error> {
+        let refuse = |kind| Error::new(Operation::Attach, kind);
+        if !self.system().has_sources {
+            return Err(refuse(ErrorKind::Unsupported));
         }
+        let mut all = attached();
+        if all.contains(&source) {
+            return Err(refuse(ErrorKind::SourceInUse));
+        }
+        let (file, Source { subsystem, id }) = (self.file(), source);
+        file.attach(kcov_ioc_remote_attach { subsystem, id })
+            .map_err(file.error(Operation::Attach))?;
+        let mapping = Mapping::new(file, WORDS * Width::W64.bytes(), 0).map_err(|errno| {
+            // Nobody has enabled it through this device, so nothing refuses.
+            let _ = file.detach();
+            file.error(Operation::Map)(errno)
+        })?;
+        all.push(source);
+        Ok(mapping)
     }
 }
 
@@ -260,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_port_is_bus_and_port_in_one_number() {
-        let source = Source::from(Vhci { bus: 1, port: 2 });
+        let source = Source::vhci(1, 2);
         assert_eq!((source.subsystem(), source.id()), (0, 0x1_0000_0002));
         assert_eq!(source, Source::new(0, 0x1_0000_0002));
     }

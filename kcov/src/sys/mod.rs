@@ -1,23 +1,33 @@
-//! The one switch between systems: each file below offers the same names.
+//! The one switch between systems: the files that it chooses between offer the same names.
+//!
+//! [`File`] and [`Mapping`] are what the rest of the crate uses; with the feature `fake` they may be
+//! those of a [fake kernel](crate::fake) instead of the host's.
 
 cfg_if::cfg_if! {
     if #[cfg(target_os = "linux")] {
         mod linux;
         mod unix;
-        pub(crate) use {linux::*, unix::*};
+        mod host {
+            pub(crate) use super::{linux::*, unix::*};
+        }
     } else if #[cfg(target_os = "netbsd")] {
         mod netbsd;
-        mod netbsd_errors;
         mod unix;
-        pub(crate) use {netbsd::*, unix::*};
+        mod host {
+            pub(crate) use super::{netbsd::*, unix::*};
+        }
     } else {
         mod unsupported;
-        pub(crate) use unsupported::*;
+        use unsupported as host;
     }
 }
 
+mod file;
+mod mapping;
+
 cfg_if::cfg_if! {
-    if #[cfg(all(target_os = "linux", any(target_arch = "x86", target_arch = "x86_64")))] {
+    if #[cfg(not(feature = "pkeys"))] {
+    } else if #[cfg(all(target_os = "linux", any(target_arch = "x86", target_arch = "x86_64")))] {
         mod pkey;
         pub(crate) use pkey::Key;
     } else {
@@ -26,6 +36,14 @@ cfg_if::cfg_if! {
     }
 }
 
-// The table is data, so it is tested wherever the tests run.
-#[cfg(all(test, not(target_os = "netbsd")))]
-pub(crate) mod netbsd_errors;
+pub(crate) use file::File;
+pub(crate) use host::{DEFAULT_PATH, page_size, provoke, read_symbols, stamp};
+pub(crate) use mapping::{Mapping, View};
+
+/// What tells a file from another one that has its number.
+pub(crate) type Identity = host::Identity;
+
+use crate::system::System;
+
+/// The system that this program runs on.
+pub(crate) const SYSTEM: &System = host::SYSTEM;

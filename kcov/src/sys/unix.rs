@@ -1,187 +1,199 @@
 //! What Linux and NetBSD have in common: descriptors, open(2) and mmap(2).
 
-use super::Key;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 use std::ffi::c_void;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use rustix::param::page_size;
-pub(crate) use std::os::fd::OwnedFd as Device;
+pub(crate) use std::os::fd::OwnedFd as File;
 
-pub(crate) fn raw(errno: Errno) -> i32 {
+pub(super) fn raw(errno: Errno) -> i32 {
     errno.raw_os_error()
 }
 
-pub(crate) fn open(path: &Path) -> Result<Device, i32> {
+pub(crate) fn open(path: &Path) -> Result<File, i32> {
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(raw)
 }
 
-/// The same open file under the first free number from `least` on, close-on-exec.
-pub(crate) fn move_up(device: Device, least: i32) -> Result<Device, i32> {
-    rustix::io::fcntl_dupfd_cloexec(&device, least).map_err(raw)
+/// The same open file under the lowest free number that is at least `least`, close-on-exec.
+pub(crate) fn move_up(file: File, least: i32) -> Result<File, i32> {
+    rustix::io::fcntl_dupfd_cloexec(&file, least).map_err(raw)
 }
 
-/// Device and number of an open file, or the errno for one that has none.
+/// Device and inode number of an open file, or the errno if it has none.
 pub(crate) type Identity = Result<(u64, u64), i32>;
 
-#[allow(clippy::useless_conversion, reason = "the types are others on other systems")]
-pub(crate) fn identity(device: &Device) -> Identity {
-    let stat = rustix::fs::fstat(device).map_err(raw)?;
+#[allow(clippy::useless_conversion, reason = "the types differ between systems")]
+pub(crate) fn identity(file: &File) -> Identity {
+    let stat = rustix::fs::fstat(file).map_err(raw)?;
     Ok((stat.st_dev as u64, stat.st_ino as u64))
 }
 
-/// Puts a device where another one was, whose descriptor is somebody else's by now and stays open.
-pub(crate) fn put_in_place(place: &mut Device, device: Device) {
-    std::mem::forget(std::mem::replace(place, device));
-}
-
-/// Makes a system call that has no effect and that an instrumented kernel cannot miss, for probing.
+/// Makes a system call without effect that an instrumented kernel cannot miss, for probing.
 pub(crate) fn provoke() {
     let _ = rustix::fs::stat("/");
 }
 
-impl AsFd for crate::Device {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file().as_fd()
-    }
-}
-
-/// A shared, writable mapping of a whole kcov buffer, unmapped when dropped, and then without a key.
+/// A shared, writable mapping of a whole kcov buffer, unmapped when dropped.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub(crate) struct Pages {
     address: NonNull<c_void>,
     bytes: usize,
     /// Bytes on each side that nobody may access.
     guard: usize,
-    /// What its pages bear.
-    key: Option<Key>,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread, and this type only hands out its
-// address; whoever dereferences it uses atomic accesses.
-unsafe impl Send for Mapping {}
+// SAFETY: the mapping belongs to the process, not to a thread, and this type accesses it atomically
+// or hands out its address.
+unsafe impl Send for Pages {}
 // SAFETY: as for `Send`.
-unsafe impl Sync for Mapping {}
+unsafe impl Sync for Pages {}
 
-impl Mapping {
+impl Pages {
     /// Maps the first `bytes` bytes of the device, shared: a private mapping of a kcov buffer
     /// stops showing what the kernel writes once user space has stored to it.
-    pub(crate) fn new(device: &Device, bytes: usize, guard_pages: usize) -> Result<Mapping, i32> {
+    pub(crate) fn map(file: &File, bytes: usize, guard_pages: usize) -> Result<Pages, i32> {
         if guard_pages == 0 {
-            return Mapping::at(device, bytes, 0);
+            return Pages::map_at(file, bytes, 0);
         }
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
         let guard = guard_pages.saturating_mul(page_size());
         let all = guard.saturating_mul(2).saturating_add(bytes);
-        // SAFETY: as above.
+        // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
         let start =
             unsafe { mmap_anonymous(null_mut(), all, ProtFlags::empty(), MapFlags::PRIVATE) };
-        let start = start.map_err(raw)?;
-        // SAFETY: `guard + bytes` is less than what was just mapped.
-        let place = unsafe { start.byte_add(guard) };
-        // From here on dropping it unmaps everything.
+        let place = start.map_err(raw)?.wrapping_byte_add(guard);
         let address = NonNull::new(place).expect("mmap never returns null");
-        let mapping = Mapping { address, bytes, guard, key: None };
-        // SAFETY: what `MAP_FIXED` replaces are pages in the middle of those just mapped, which
-        // nobody knows of yet.
-        unsafe { mmap(place, bytes, prot, MapFlags::SHARED | MapFlags::FIXED, device, 0) }
-            .map_err(raw)?;
-        Ok(mapping)
+        // From here on, dropping it unmaps everything.
+        let pages = Pages { address, bytes, guard };
+        let (prot, flags) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
+        // SAFETY: `MAP_FIXED` replaces pages in the middle of those just mapped, which nobody else
+        // knows of yet.
+        unsafe { mmap(place, bytes, prot, flags, file, 0) }.map_err(raw)?;
+        Ok(pages)
     }
 
-    /// Maps what follows `offset` bytes.
-    pub(crate) fn at(device: &Device, bytes: usize, offset: u64) -> Result<Mapping, i32> {
+    /// Maps what follows the first `offset` bytes.
+    pub(crate) fn map_at(file: &File, bytes: usize, offset: u64) -> Result<Pages, i32> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
-        let address = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, device, offset) };
-        let address = address.map_err(raw)?;
-        let address = NonNull::new(address).expect("mmap never returns null");
-        Ok(Mapping { address, bytes, guard: 0, key: None })
+        let address = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, file, offset) };
+        let address = NonNull::new(address.map_err(raw)?).expect("mmap never returns null");
+        Ok(Pages { address, bytes, guard: 0 })
     }
 
-    /// Lets the process write to the buffer, or only read it.
+    pub(crate) fn start(&self) -> NonNull<u64> {
+        self.address.cast()
+    }
+
     pub(crate) fn set_writable(&self, writable: bool) -> Result<(), i32> {
         let mut flags = MprotectFlags::READ;
         flags.set(MprotectFlags::WRITE, writable);
-        // SAFETY: these are the pages of the buffer, whose protection is nobody else's business.
+        // SAFETY: these pages are the buffer, which is the device's own, and whoever writes to it
+        // here makes it writable first.
         unsafe { mprotect(self.address.as_ptr(), self.bytes, flags) }.map_err(raw)
     }
 
-    /// Gives the buffer a key, which goes with the mapping.
-    pub(crate) fn set_key(&mut self, key: Key) -> Result<(), i32> {
-        self.key = Some(key);
-        self.cover(self.key())
+    /// Gives the pages a protection key.
+    #[cfg(feature = "pkeys")]
+    pub(crate) fn cover(&self, key: &super::Key) -> Result<(), i32> {
+        // SAFETY: these pages are the buffer; `Builder::write_protected_by_key` made whoever opened
+        // the device see to it that threads without the right do not read it, and this crate stores
+        // with the right only.
+        unsafe { key.cover(self.address, self.bytes) }
     }
 
-    /// Lets the buffer bear a key, which may be that of another mapping that lives longer.
-    pub(crate) fn cover(&self, key: Option<&Key>) -> Result<(), i32> {
-        // SAFETY: these are the pages of the buffer, which this crate writes with the right to only;
-        // who reads them is told to have it.
-        key.map_or(Ok(()), |key| unsafe { key.cover(self.address, self.bytes) })
+    /// The last words of all pages.
+    fn page_ends(&self) -> impl DoubleEndedIterator<Item = *mut u64> {
+        let (start, page) = (self.address.as_ptr().cast::<u8>(), page_size());
+        let ends = (0..self.bytes / page).map(move |index| (index + 1) * page - size_of::<u64>());
+        ends.map(move |end| start.wrapping_add(end).cast())
     }
 
-    /// The key that is its own.
-    #[inline]
-    pub(crate) fn key(&self) -> Option<&Key> {
-        self.key.as_ref()
+    /// The last word, of a mapping that is certainly there.
+    pub(crate) fn last(&self) -> u64 {
+        let last = self.page_ends().next_back().expect("a page at least");
+        // SAFETY: within the mapping, which was just made, aligned and accessed atomically.
+        unsafe { AtomicU64::from_ptr(last) }.load(Ordering::Relaxed)
     }
 
-    /// Whether what is mapped is the buffer of the device, which is found out by writing to the first
-    /// word of each page.
-    pub(crate) fn shows(&self, device: &Device) -> Result<bool, i32> {
-        // Refused where a page is not mapped at all, or may not be written to.
-        if self.set_writable(true).is_err() {
-            return Ok(false);
-        }
-        let other = Mapping::at(device, self.bytes, 0)?;
-        for mark in [1, u64::MAX] {
-            for page in (0..self.bytes).step_by(page_size()) {
-                // SAFETY: the page is part of the mapping that was just made.
-                let there = unsafe { AtomicU64::from_ptr(other.word(page)) };
-                there.store(mark, Ordering::Relaxed);
-                // SAFETY: all pages are mapped and may be read, as setting that went well; whatever
-                // is there is only accessed atomically by this crate.
-                let here = unsafe { AtomicU64::from_ptr(self.word(page)) };
-                if here.load(Ordering::Relaxed) != mark {
-                    return Ok(false);
+    /// Stores another number to the last word of each page, of a mapping that is certainly there.
+    pub(crate) fn mark(&self) -> Vec<u64> {
+        let first = stamp();
+        let marks = self.page_ends().zip(0..).map(|(end, index)| {
+            let mark = first.wrapping_add(index);
+            // SAFETY: within the mapping, which was just made, aligned and accessed atomically.
+            unsafe { AtomicU64::from_ptr(end) }.store(mark, Ordering::Relaxed);
+            mark
+        });
+        marks.collect()
+    }
+
+    /// Whether these marks are at the ends of the pages, where there may be anything by now: the
+    /// kernel reads for us, and refuses where there is nothing to read.
+    pub(crate) fn holds(&self, marks: &[u64]) -> bool {
+        // What fits into a pipe, and into a vector of writev(2).
+        const MOST: usize = 512;
+        let Ok((out, into)) = rustix::pipe::pipe() else { return false };
+        let mut found = Vec::with_capacity(marks.len());
+        for ends in self.page_ends().collect::<Vec<_>>().chunks(MOST) {
+            let vector = |end: &*mut u64| libc::iovec { iov_base: end.cast(), iov_len: 8 };
+            let vectors: Vec<_> = ends.iter().map(vector).collect();
+            let (fd, count) = (std::os::fd::AsRawFd::as_raw_fd(&into), vectors.len() as _);
+            // SAFETY: the vectors are there. What they point to need not be: the kernel reads it, and
+            // answers `EFAULT` or a smaller number where it cannot.
+            let written = unsafe { libc::writev(fd, vectors.as_ptr(), count) };
+            if usize::try_from(written) != Ok(8 * ends.len()) {
+                return false;
+            }
+            for _ in ends {
+                let mut word = [0; 8];
+                if rustix::io::read(&out, &mut word) != Ok(8) {
+                    return false;
                 }
+                found.push(u64::from_ne_bytes(word));
             }
         }
-        Ok(true)
+        found == marks
     }
 
-    /// Maps the device where it was before, over whatever is there now.
-    pub(crate) fn renew(&self, device: &Device) -> Result<(), i32> {
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::SHARED | MapFlags::FIXED;
-        // SAFETY: the range is that of the buffer: who mapped something else there has taken what
-        // was not theirs, and no view of it exists while `self` is borrowed by nobody else.
-        unsafe { mmap(self.address.as_ptr(), self.bytes, prot, flags, device, 0) }
-            .map(|_| ())
-            .map_err(raw)
-    }
-
-    fn word(&self, offset: usize) -> *mut u64 {
-        self.address.as_ptr().wrapping_byte_add(offset).cast()
-    }
-
-    /// Where the buffer starts; page-aligned, and valid for as long as `self` lives.
-    pub(crate) fn address(&self) -> NonNull<u64> {
-        self.address.cast()
+    /// Unmaps the buffer if it is certainly there; otherwise leaves alone whatever is there, and the
+    /// guards in either case, as nothing tells them from somebody else's.
+    pub(crate) fn abandon(self, stamp: u64) {
+        let pages = std::mem::ManuallyDrop::new(self);
+        let last = Pages {
+            address: pages.address.map_addr(|start| {
+                let last = start.get() + pages.bytes - page_size();
+                last.try_into().expect("an address behind another one")
+            }),
+            bytes: page_size(),
+            guard: 0,
+        };
+        let last = std::mem::ManuallyDrop::new(last);
+        if super::host::is_one_mapping(pages.address, pages.bytes) && last.holds(&[stamp]) {
+            // SAFETY: one mapping of kcov fills this range and has the stamp of this buffer, which no
+            // other one has; nobody uses it any more, as `self` was the only way to it.
+            let _ = unsafe { munmap(pages.address.as_ptr(), pages.bytes) };
+        }
     }
 }
 
-impl Drop for Mapping {
+impl Drop for Pages {
     fn drop(&mut self) {
         let start = self.address.as_ptr().wrapping_byte_sub(self.guard);
-        // SAFETY: `new` mapped exactly this range, nothing else unmaps it, and every view of it
-        // borrows the device that owns `self`. The result is ignored: a failure leaves the
-        // mapping in place, which is harmless.
+        // SAFETY: `map` mapped exactly this range, nothing else unmaps it, and every view of it
+        // borrows the owner of `self`. The result is ignored: a failure leaves the mapping in
+        // place, which is harmless.
         let _ = unsafe { munmap(start, self.bytes + 2 * self.guard) };
     }
+}
+
+/// A number that no other buffer has, nor a record.
+pub(crate) fn stamp() -> u64 {
+    RandomState::new().hash_one(std::process::id())
 }

@@ -5,19 +5,20 @@ use kcov_sys::linux::{
     KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_USB, kcov_remote_arg,
     kcov_remote_handle,
 };
+use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU32;
 
-/// Most global handles of one session.
-pub const MAX_HANDLES: usize = KCOV_REMOTE_MAX_HANDLES as usize;
+const MAX_HANDLES: usize = KCOV_REMOTE_MAX_HANDLES as usize;
 
-/// A part of the kernel that has global handles.
-///
-/// Kernels refuse the subsystems that they do not know.
+/// What the request takes, with room for all handles.
+pub(crate) type Argument = kcov_remote_arg<MAX_HANDLES>;
+
+/// A part of the kernel that has global handles. Kernels refuse subsystems that they do not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Subsystem(u8);
 
 impl Subsystem {
-    /// USB; the instance is the number of a bus.
+    /// USB; the instance is a bus number.
     #[doc(alias = "KCOV_SUBSYSTEM_USB")]
     pub const USB: Subsystem = Subsystem((KCOV_SUBSYSTEM_USB >> 56) as u8);
 
@@ -45,7 +46,7 @@ impl GlobalHandle {
         GlobalHandle(kcov_remote_handle((subsystem.0 as u64) << 56, instance as u64))
     }
 
-    /// The handle of a USB bus: its hub events and the completions of its requests.
+    /// The handle of a USB bus: its hub events and the completion of its requests.
     #[must_use]
     pub const fn usb(bus: u32) -> GlobalHandle {
         GlobalHandle::new(Subsystem::USB, bus)
@@ -57,14 +58,15 @@ impl GlobalHandle {
         Subsystem((self.0 >> 56) as u8)
     }
 
-    /// The handle as the kernel takes it.
+    /// The handle as in `KCOV_REMOTE_ENABLE`.
     #[must_use]
     pub const fn raw(self) -> u64 {
         self.0
     }
 }
 
-/// Names local background work: a number that is free in the whole system.
+/// Names local background work: a number that nobody else on the machine uses, in whichever
+/// container. [`Remote::any_common`] finds one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommonHandle(NonZeroU32);
 
@@ -75,13 +77,17 @@ impl CommonHandle {
         CommonHandle(instance)
     }
 
-    /// The handle that has the number of this process, which is one way to find a free one.
-    #[must_use]
-    pub fn of_process() -> CommonHandle {
-        CommonHandle(NonZeroU32::new(std::process::id()).unwrap_or(NonZeroU32::MIN))
+    /// A number without a meaning.
+    pub(super) fn random() -> CommonHandle {
+        let number = RandomState::new().hash_one(std::process::id()) as u32;
+        CommonHandle(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// The handle as the kernel takes it.
+    pub(super) fn of_argument(argument: &Argument) -> Option<CommonHandle> {
+        NonZeroU32::new(argument.common_handle as u32).map(CommonHandle)
+    }
+
+    /// The handle as in `KCOV_REMOTE_ENABLE`.
     #[must_use]
     pub const fn raw(self) -> u64 {
         kcov_remote_handle(KCOV_SUBSYSTEM_COMMON, self.0.get() as u64)
@@ -94,7 +100,15 @@ impl CommonHandle {
 pub struct Remote {
     area: Option<u32>,
     global: Vec<GlobalHandle>,
-    common: Option<CommonHandle>,
+    common: Common,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Common {
+    #[default]
+    None,
+    Any,
+    Handle(CommonHandle),
 }
 
 impl Remote {
@@ -103,7 +117,7 @@ impl Remote {
         Remote::default()
     }
 
-    /// Adds global work, up to [`MAX_HANDLES`] handles.
+    /// Adds global work, up to 256 handles.
     pub fn global(mut self, handle: GlobalHandle) -> Remote {
         self.global.push(handle);
         self
@@ -111,26 +125,32 @@ impl Remote {
 
     /// Sets the handle of local work.
     pub fn common(mut self, handle: CommonHandle) -> Remote {
-        self.common = Some(handle);
+        self.common = Common::Handle(handle);
         self
     }
 
-    /// Sets how many words one section can collect, at least 2; what it collects beyond is dropped.
+    /// Sets the handle of local work to one that is free on the whole machine. A process id is not:
+    /// every container has a process 1.
+    ///
+    /// Enabling tries numbers at random until the kernel accepts one, and
+    /// [`RemoteSession::common_handle`](super::RemoteSession::common_handle) tells which.
+    pub fn any_common(mut self) -> Remote {
+        self.common = Common::Any;
+        self
+    }
+
+    /// Sets how many words of the kernel one section can collect, at least 2; the rest is dropped.
     /// The default is the size of the device's buffer.
     pub fn area_words(mut self, words: u32) -> Remote {
         self.area = Some(words);
         self
     }
 
-    pub(super) fn has_unknown_subsystem(&self) -> bool {
-        self.global.iter().any(|handle| handle.subsystem() != Subsystem::USB)
+    pub(super) fn takes_any_common(&self) -> bool {
+        self.common == Common::Any
     }
 
-    pub(crate) fn argument(
-        &self,
-        mode: u32,
-        buffer_words: usize,
-    ) -> Result<kcov_remote_arg<MAX_HANDLES>, Error> {
+    pub(super) fn argument(&self, mode: u32, buffer_words: usize) -> Result<Argument, Error> {
         let refuse = |kind| Err(Error::new(Operation::EnableRemote, kind));
         let area = match self.area {
             // A kernel allocates an area of size 0 with a warning, when a section starts.
@@ -153,10 +173,19 @@ impl Remote {
             area_size: area,
             num_handles: self.global.len() as u32,
             _pad: 0,
-            common_handle: self.common.map_or(0, CommonHandle::raw),
+            common_handle: match self.common {
+                Common::Handle(handle) => handle.raw(),
+                Common::None | Common::Any => 0,
+            },
             handles,
         })
     }
+}
+
+/// Whether there is a handle of a subsystem that this crate does not know.
+pub(super) fn has_unknown_subsystem(argument: &Argument) -> bool {
+    let handles = argument.handles.iter().take(argument.num_handles as usize);
+    handles.copied().any(|handle| GlobalHandle(handle).subsystem() != Subsystem::USB)
 }
 
 #[cfg(test)]
@@ -170,7 +199,6 @@ mod tests {
         assert_eq!(BUS.raw(), 0x0100_0000_0000_0003);
         assert_eq!(GlobalHandle::new(Subsystem::new(0xff), u32::MAX).raw(), 0xff00_0000_ffff_ffff);
         assert_eq!(CommonHandle::new(NonZeroU32::MAX).raw(), 0xffff_ffff);
-        assert_eq!(CommonHandle::of_process().raw(), u64::from(std::process::id()));
     }
 
     #[test]

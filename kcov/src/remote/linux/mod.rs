@@ -6,32 +6,42 @@
 //!
 //! - A [`GlobalHandle`] names work of the whole system, for example that of a USB bus.
 //! - A [`CommonHandle`] is a number of the caller's choice. What the thread sets up while it is
-//!   enabled inherits it: io_uring instances (Linux 7.2 and later) and vhost workers for example.
+//!   enabled inherits it: io_uring instances (Linux 7.2 and later) and vhost workers, for example. So
+//!   does a child that the thread forks, for what the child sets up.
 //!
 //! ```no_run
-//! use kcov::{Device, mode::TracePc, remote::linux::{CommonHandle, Remote}};
+//! use kcov::{Device, mode::TracePc, remote::linux::Remote};
 //! use std::time::Duration;
 //!
 //! # fn main() -> Result<(), kcov::Error> {
 //! let mut device = Device::open()?;
-//! let remote = Remote::new().common(CommonHandle::of_process());
-//! let session = device.enable_remote(TracePc, &remote)?;
-//! // … make the kernel work in the background …
-//! for pc in session.wait(Duration::from_secs(1)) {
-//!     println!("{pc}");
+//! let session = device.enable_remote(TracePc, &Remote::new().any_common())?;
+//! // ... set up an io_uring instance with SQPOLL ...
+//! for case in 0..100 {
+//!     let mark = session.mark();
+//!     // ... submit what this case submits, and wait for its completions ...
+//!     session.settle(Duration::from_millis(2), Duration::from_secs(1));
+//!     println!("case {case}: {} records", session.since(mark).len());
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
+//! # Sections that end late
+//!
+//! The records of a section appear when it ends. One that ends after the next [mark](super::Mark)
+//! counts for the next case. One that ends after [`disable`](RemoteSession::disable) or
+//! [`restart`](RemoteSession::restart) is discarded by the kernel, even if the same handle is enabled
+//! again by then.
+//!
 //! # Local and remote coverage at once
 //!
 //! Since Linux 7.2 a thread may have a [`Session`](crate::Session) on one device and a
-//! [`RemoteSession`] on another. Before, the second fails with
-//! [`AlreadyEnabled`](ErrorKind::AlreadyEnabled). What works everywhere is a helper thread: it
-//! enables remote coverage, tells the first thread to go on, and disables when it is told to. Global
-//! handles do not mind which thread enables. A common handle is inherited from the thread that
-//! enabled, so there the helper must set up the instances that it is meant for.
+//! [`RemoteSession`] on another. Before that, the second fails with
+//! [`AlreadyEnabled`](ErrorKind::AlreadyEnabled). A helper thread works everywhere: it enables remote
+//! coverage, tells the first thread to go on, and disables when it is told to. It does not matter
+//! which thread enables global handles. A common handle is inherited from the thread that enabled, so
+//! the helper must set up the instances itself.
 //!
 //! # Platforms
 //!
@@ -44,110 +54,181 @@
 
 mod handle;
 
-pub use handle::{CommonHandle, GlobalHandle, MAX_HANDLES, Remote, Subsystem};
+pub use handle::{CommonHandle, GlobalHandle, Remote, Subsystem};
 
+pub(crate) use handle::Argument;
+
+use super::{Mark, Starts};
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
-use crate::mode::{AnyMode, Mode};
-use crate::sys;
+use crate::mode::{Mode, SEAL};
+use crate::session::Refused;
 use crate::trace::Trace;
+use std::borrow::Borrow;
 use std::marker::PhantomData;
-use std::mem;
+use std::mem::ManuallyDrop;
+use std::ptr;
 use std::time::Duration;
 
-/// The device collects from background work for as long as this value lives.
+/// The device collects from background work for as long as this value lives. As with
+/// [`Session`](crate::Session), `D` is `&mut Device` or [`Device`].
 ///
 /// Dropping it disables and releases the handles. It stays in the thread that enabled, as the
 /// kernel lets no other one disable, although the records are of other threads.
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
-pub struct RemoteSession<'d, M: Mode> {
-    device: &'d Device,
+pub struct RemoteSession<M: Mode, D: Borrow<Device> = Device> {
+    device: D,
     mode: M,
+    /// What was asked for, to ask for it again.
+    argument: Box<Argument>,
+    starts: Starts,
     this_thread: PhantomData<*mut ()>,
 }
 
-impl<'d, M: Mode> RemoteSession<'d, M> {
-    pub(crate) fn enable(
-        device: &'d Device,
-        mode: M,
-        remote: &Remote,
-    ) -> Result<RemoteSession<'d, M>, Error> {
-        device.unprotect()?;
-        device.reset(mode);
-        if let Err(error) = device.request_enable_remote(mode.any(), remote) {
-            device.protect()?;
-            return Err(error);
-        }
-        Ok(RemoteSession { device, mode, this_thread: PhantomData })
+impl<M: Mode, D: Borrow<Device>> RemoteSession<M, D> {
+    fn new(device: D, mode: M, argument: Box<Argument>) -> RemoteSession<M, D> {
+        let (starts, this_thread) = (Starts::default(), PhantomData);
+        RemoteSession { device, mode, argument, starts, this_thread }
     }
 
-    /// Forgets the records. A section that ends at the same time may be lost in part or be kept.
+    /// The device that collects.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.device.borrow()
+    }
+
+    /// The common handle, if there is one: for [`Remote::any_common`] the one that was found.
+    #[must_use]
+    pub fn common_handle(&self) -> Option<CommonHandle> {
+        CommonHandle::of_argument(&self.argument)
+    }
+
+    /// The end of what was collected so far.
     #[inline]
-    pub fn reset(&mut self) {
-        self.device.reset(self.mode);
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        self.starts.mark(self.trace())
     }
 
-    /// The records of the sections that have ended since the last reset. More may come.
+    /// The records of the sections that have ended since the mark. More may come.
+    #[inline]
+    #[must_use]
+    pub fn since(&self, mark: Mark) -> Trace<'_, M> {
+        self.starts.since(self.trace(), mark)
+    }
+
+    /// The records of all sections that have ended since the start. More may come.
     #[inline]
     #[must_use]
     pub fn trace(&self) -> Trace<'_, M> {
-        Trace::freeze(self.device.buffer(), self.mode)
+        Trace::freeze(self.device().buffer(), self.mode)
     }
 
-    /// Waits until there is a record, at most for `limit`.
+    /// Waits until `records` records have come since the mark or the buffer is full, at most for
+    /// `limit`.
     ///
-    /// The kernel tells nobody when a section ends, so this looks again and again, at growing
-    /// intervals of up to 10 ms. An empty trace means that none came in time.
+    /// The kernel tells nobody when a section ends, so this polls, at growing intervals of up to 10
+    /// ms. A shorter trace means that no more came in time.
     #[must_use]
-    pub fn wait(&self, limit: Duration) -> Trace<'_, M> {
-        self.wait_for(1, limit)
+    pub fn wait(&self, mark: Mark, records: usize, limit: Duration) -> Trace<'_, M> {
+        super::wait(|| self.since(mark), records, limit)
     }
 
-    /// Waits until there are `records` records or the buffer is full, at most for `limit`.
-    #[must_use]
-    pub fn wait_for(&self, records: usize, limit: Duration) -> Trace<'_, M> {
-        super::wait_for(|| self.trace(), records, limit)
+    /// Waits until no record has come for `quiet`, at most for `limit`; returns whether it became
+    /// quiet.
+    pub fn settle(&self, quiet: Duration, limit: Duration) -> bool {
+        super::settle(|| self.trace().len(), quiet, limit)
     }
 
-    /// Ends collection, releases the handles and gives the records since the last reset.
+    /// Empties the buffer and collects from the same handles again. Sections that are running are
+    /// discarded.
     ///
-    /// What sections collected that are still running is discarded: wait for them first.
+    /// Disables and enables, because the kernel may overwrite a 0 that is stored meanwhile. Instances
+    /// that inherited the common handle keep it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::enable_remote`]. The session then collects nothing any more.
+    pub fn restart(&mut self) -> Result<(), Error> {
+        let device = self.device.borrow();
+        device.request_disable()?;
+        self.starts.restart();
+        device.begin_remote(&self.argument)
+    }
+
+    fn request_end(&self) -> Result<(), Error> {
+        let device = self.device();
+        // Nothing of the request is recorded, and no section is appended after it.
+        device.request_disable()?;
+        device.set_writable(false)
+    }
+
+    /// Ends collection; the device, in any case.
+    fn end(self) -> (Result<(), Error>, D) {
+        let session = ManuallyDrop::new(self);
+        let result = session.request_end();
+        // SAFETY: `session` is neither used nor dropped after this, so each field is moved once.
+        drop(unsafe { ptr::read(&raw const session.argument) });
+        // SAFETY: as above.
+        (result, unsafe { ptr::read(&raw const session.device) })
+    }
+}
+
+impl<'d, M: Mode> RemoteSession<M, &'d mut Device> {
+    /// Ends collection, releases the handles and returns all records since the start.
+    ///
+    /// Sections that are still running are discarded: wait for them first.
     ///
     /// # Errors
     ///
     /// - [`NotEnabled`](ErrorKind::NotEnabled): this is a child that was forked during the session.
     pub fn disable(self) -> Result<Trace<'d, M>, Error> {
-        let session = mem::ManuallyDrop::new(self);
-        session.device.request_disable()?;
-        // Unlike in a local session, nothing of the request is recorded, and no section is
-        // appended after it.
-        session.device.protect()?;
-        Ok(Trace::freeze(session.device.buffer(), session.mode))
+        let mode = self.mode;
+        let (result, device) = self.end();
+        let device: &'d Device = device;
+        result.map(|()| Trace::freeze(device.buffer(), mode))
     }
 }
 
-impl<M: Mode> Drop for RemoteSession<'_, M> {
+impl<M: Mode> RemoteSession<M> {
+    /// Ends collection, releases the handles and returns the device. Read the
+    /// [`trace`](Self::trace) first.
+    ///
+    /// # Errors
+    ///
+    /// - [`NotEnabled`](ErrorKind::NotEnabled), with the device: this is a child that was forked
+    ///   during the session.
+    pub fn disable(self) -> Result<Device, Refused> {
+        match self.end() {
+            (Ok(()), device) => Ok(device),
+            (Err(error), device) => Err(Refused::new(error, device)),
+        }
+    }
+}
+
+impl<M: Mode, D: Borrow<Device>> Drop for RemoteSession<M, D> {
     fn drop(&mut self) {
         // Nobody is left to tell of a failure: the thread did not own the device any more.
-        let _ = self.device.request_disable().and_then(|()| self.device.protect());
+        let _ = self.request_end();
     }
 }
 
 impl Device {
-    /// Starts collecting from background work, with an empty trace.
+    /// Starts collecting from background work, with an empty trace. The session borrows the device.
+    ///
+    /// One system call, or more for [`Remote::any_common`].
     ///
     /// # Errors
     ///
-    /// - [`HandleInUse`](ErrorKind::HandleInUse): a handle is collected from by another device, of
-    ///   this process or another one, or stands twice in `remote`.
-    /// - [`AlreadyEnabled`](ErrorKind::AlreadyEnabled): this device is enabled by some thread, or
+    /// - [`HandleInUse`](ErrorKind::HandleInUse): another device, of this process or another one,
+    ///   collects from a handle, or a handle is in `remote` twice.
+    /// - [`AlreadyEnabled`](ErrorKind::AlreadyEnabled): some thread has enabled this device, or
     ///   this thread has a remote session already (before Linux 7.2: any session).
     /// - [`UnknownSubsystem`](ErrorKind::UnknownSubsystem): the kernel does not know a handle.
     /// - [`TooManyHandles`](ErrorKind::TooManyHandles),
     ///   [`SizeOutOfLimits`](ErrorKind::SizeOutOfLimits): `remote` is beyond the kernel's limits.
-    /// - [`ModeNotBuiltIn`](ErrorKind::ModeNotBuiltIn),
-    ///   [`ModeNotSupported`](ErrorKind::ModeNotSupported), [`OutOfMemory`](ErrorKind::OutOfMemory).
+    /// - [`ModeNotBuiltIn`](ErrorKind::ModeNotBuiltIn), [`OutOfMemory`](ErrorKind::OutOfMemory).
     /// - [`Unsupported`](ErrorKind::Unsupported): not Linux.
     ///
     /// # Platforms
@@ -158,31 +239,57 @@ impl Device {
         &mut self,
         mode: M,
         remote: &Remote,
-    ) -> Result<RemoteSession<'_, M>, Error> {
-        RemoteSession::enable(self, mode, remote)
+    ) -> Result<RemoteSession<M, &mut Device>, Error> {
+        let argument = self.begin_remote_mode(mode, remote)?;
+        Ok(RemoteSession::new(self, mode, argument))
     }
 
-    fn request_enable_remote(&self, mode: AnyMode, remote: &Remote) -> Result<(), Error> {
+    /// Starts collecting as [`enable_remote`](Self::enable_remote) does. The session owns the device.
+    ///
+    /// # Errors
+    ///
+    /// As [`enable_remote`](Self::enable_remote), with the device.
+    pub fn into_remote_session<M: Mode>(
+        self,
+        mode: M,
+        remote: &Remote,
+    ) -> Result<RemoteSession<M>, Refused> {
+        match self.begin_remote_mode(mode, remote) {
+            Ok(argument) => Ok(RemoteSession::new(self, mode, argument)),
+            Err(error) => Err(Refused::new(error, self)),
+        }
+    }
+
+    fn begin_remote_mode<M: Mode>(&self, mode: M, remote: &Remote) -> Result<Box<Argument>, Error> {
+        /// More handles than this are not taken by chance.
+        const TRIES: usize = 16;
         let refuse = |kind| Error::new(Operation::EnableRemote, kind);
-        if !sys::HAS_REMOTE_HANDLES {
+        if !self.system().has_handles {
             return Err(refuse(ErrorKind::Unsupported));
         }
-        // What is recorded once is proposed for a thread's own coverage only.
-        let unique = matches!(mode, AnyMode::UniqPc(_) | AnyMode::UniqCmp(_));
-        let number = sys::number(mode)
-            .filter(|_| !unique)
-            .ok_or_else(|| refuse(ErrorKind::ModeNotSupported))?;
-        let argument = remote.argument(number, self.words())?;
-        sys::enable_remote(self.file(), &argument).map_err(|errno| {
-            let error = Error::from_errno(Operation::EnableRemote, errno);
-            // The kernel has one errno for both; a handle that this crate does not know explains it.
-            if errno == sys::INVALID && remote.has_unknown_subsystem() {
-                error.with_kind(ErrorKind::UnknownSubsystem)
-            } else {
-                error
+        let number = self.system().number(mode.kind(SEAL), true).map_err(refuse)?;
+        let mut argument = Box::new(remote.argument(number, self.words())?);
+        let mut tries = if remote.takes_any_common() { TRIES } else { 1 };
+        loop {
+            if remote.takes_any_common() {
+                argument.common_handle = CommonHandle::random().raw();
             }
-        })?;
-        self.mark_enabled();
-        Ok(())
+            tries -= 1;
+            match self.begin_remote(&argument) {
+                Err(error) if error.kind() == ErrorKind::HandleInUse && tries > 0 => {}
+                result => return result.map(|()| argument),
+            }
+        }
+    }
+
+    fn begin_remote(&self, argument: &Argument) -> Result<(), Error> {
+        let begun = self.begin(Operation::EnableRemote, |file| file.enable_remote(argument));
+        begun.map_err(|error| {
+            // The kernel has one errno for both; a handle that this crate does not know explains it.
+            let explained = error.kind() == ErrorKind::AlreadyEnabled
+                && error.raw_os_error() == Some(crate::error::linux::EINVAL)
+                && handle::has_unknown_subsystem(argument);
+            if explained { error.with_kind(ErrorKind::UnknownSubsystem) } else { error }
+        })
     }
 }

@@ -1,6 +1,9 @@
 //! What failed, of which kind, with which errno, and what to do about it.
 
-use crate::sys;
+pub(crate) mod linux;
+pub(crate) mod netbsd;
+
+use crate::system::System;
 use std::fmt;
 use std::io;
 use std::ops::RangeInclusive;
@@ -9,6 +12,16 @@ use std::path::{Path, PathBuf};
 /// A failed operation on a kcov device.
 ///
 /// Its text is one line: the operation, what was wrong, and what to do.
+///
+/// ```
+/// use kcov::{Device, ErrorKind};
+///
+/// let error = Device::builder().path("/dev/null").open().unwrap_err();
+/// if error.kind() == ErrorKind::NotKcov {
+///     assert_eq!(error.path().unwrap().to_str(), Some("/dev/null"));
+/// }
+/// println!("{error}"); // cannot open the kcov device /dev/null: not a kcov device; ...
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     operation: Operation,
@@ -34,12 +47,15 @@ pub enum Operation {
     /// mprotect(2), pkey_mprotect(2)
     Protect,
     /// pkey_alloc(2) on Linux
+    #[cfg(feature = "pkeys")]
     AllocateKey,
     /// `KCOV_ENABLE` on Linux, `KCOV_IOC_ENABLE` on NetBSD
     Enable,
     /// `KCOV_UNIQUE_ENABLE`, which is proposed for Linux
+    #[cfg(feature = "proposed")]
     EnableUnique,
     /// `KCOV_RESET_TRACE`, which is proposed for Linux
+    #[cfg(feature = "proposed")]
     ResetTrace,
     /// `KCOV_IOC_REMOTE_ATTACH` on NetBSD
     Attach,
@@ -49,6 +65,8 @@ pub enum Operation {
     Disable,
     /// `KCOV_IOC_DISABLE` of an attached device on NetBSD
     DisableRemote,
+    /// Reading `/proc/kallsyms` on Linux
+    ReadSymbols,
 }
 
 impl fmt::Display for Operation {
@@ -59,14 +77,18 @@ impl fmt::Display for Operation {
             Operation::Map => "map the kcov buffer",
             Operation::MoveDescriptor => "move the descriptor of the kcov device",
             Operation::Protect => "change the protection of the kcov buffer",
+            #[cfg(feature = "pkeys")]
             Operation::AllocateKey => "allocate a protection key for the kcov buffer",
             Operation::Enable => "enable kcov tracing of this thread",
+            #[cfg(feature = "proposed")]
             Operation::EnableUnique => "enable kcov tracing of this thread with a bitmap",
+            #[cfg(feature = "proposed")]
             Operation::ResetTrace => "reset the trace of this thread",
             Operation::Attach => "attach the kcov device to a source",
             Operation::EnableRemote => "enable collection of remote kcov coverage",
             Operation::Disable => "disable kcov tracing of this thread",
             Operation::DisableRemote => "disable collection of remote kcov coverage",
+            Operation::ReadSymbols => "read the kernel's symbols",
         })
     }
 }
@@ -75,7 +97,7 @@ impl fmt::Display for Operation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// This crate knows no kcov on this system.
+    /// This system has no kcov, or not this part of it, as far as this crate knows.
     Unsupported,
     /// The kernel has no kcov, or the device's file is missing.
     NotBuiltIn,
@@ -85,29 +107,34 @@ pub enum ErrorKind {
     PermissionDenied,
     /// Linux: kernel lockdown closes the device.
     LockedDown,
-    /// The file is not a kcov device.
+    /// The file is not a kcov device. No request was made of it.
     NotKcov,
     /// The system does not allow a buffer of this size.
     SizeOutOfLimits,
     /// The process may have no descriptor with such a number, or no more descriptors.
     DescriptorOutOfLimits,
-    /// The device was not opened to be recovered.
+    /// Somebody else opened the device, so it cannot be opened again.
     NotRecoverable,
     /// The processor, the kernel or this crate has no protection keys here.
+    #[cfg(feature = "pkeys")]
     NoProtectionKeys,
     /// The process has no protection key left.
+    #[cfg(feature = "pkeys")]
     ProtectionKeysInUse,
-    /// The buffer has a size already.
+    /// The buffer already has a size.
     AlreadySized,
     /// The buffer has no size yet.
     NotSized,
     /// The system has no such mode.
+    #[cfg(feature = "proposed")]
     ModeNotSupported,
     /// The kernel was built without the mode.
     ModeNotBuiltIn,
-    /// The device is enabled already, or the thread is traced through another one.
+    /// The device works and records nothing: no kernel code is instrumented.
+    NotInstrumented,
+    /// The device is already enabled, or the thread is traced through another one.
     AlreadyEnabled,
-    /// Linux: the handle is collected from by another device.
+    /// Linux: another device collects from the handle.
     HandleInUse,
     /// Linux: the kernel does not know the subsystem of a handle.
     UnknownSubsystem,
@@ -115,22 +142,22 @@ pub enum ErrorKind {
     TooManyHandles,
     /// NetBSD: the kernel has no such source of remote coverage.
     NoSuchSource,
-    /// NetBSD: the source is collected from already.
+    /// NetBSD: another device collects from the source.
     SourceInUse,
-    /// NetBSD: somebody else who is attached to the source has ended the collection.
+    /// NetBSD: somebody else who is attached to the source ended the collection.
     EndedElsewhere,
-    /// The device is not enabled by this thread.
+    /// This thread has not enabled the device.
     NotEnabled,
     /// The kernel could not allocate what is needed.
     OutOfMemory,
-    /// An errno that the driver is not known to give here.
+    /// An errno that the driver is not known to return here.
     Other,
 }
 
 impl ErrorKind {
     fn text(self) -> &'static str {
         match self {
-            ErrorKind::Unsupported => "kcov is not supported on this system",
+            ErrorKind::Unsupported => "not supported on this system",
             ErrorKind::NotBuiltIn => "this kernel has no kcov",
             ErrorKind::DebugfsNotMounted => "debugfs is not mounted there",
             ErrorKind::PermissionDenied => "permission denied",
@@ -138,13 +165,17 @@ impl ErrorKind {
             ErrorKind::NotKcov => "not a kcov device",
             ErrorKind::SizeOutOfLimits => "the size is out of limits",
             ErrorKind::DescriptorOutOfLimits => "there is no such number for it",
-            ErrorKind::NotRecoverable => "it was not opened to be recovered",
+            ErrorKind::NotRecoverable => "somebody else opened it",
+            #[cfg(feature = "pkeys")]
             ErrorKind::NoProtectionKeys => "this machine has no protection keys",
+            #[cfg(feature = "pkeys")]
             ErrorKind::ProtectionKeysInUse => "all protection keys are in use",
-            ErrorKind::AlreadySized => "it has a size already",
+            ErrorKind::AlreadySized => "it already has a size",
             ErrorKind::NotSized => "its buffer has no size yet",
+            #[cfg(feature = "proposed")]
             ErrorKind::ModeNotSupported => "this system has no such mode",
             ErrorKind::ModeNotBuiltIn => "this kernel was built without the mode",
+            ErrorKind::NotInstrumented => "no kernel code is instrumented",
             ErrorKind::AlreadyEnabled => "already enabled",
             ErrorKind::HandleInUse => "a handle is in use",
             ErrorKind::UnknownSubsystem => "a handle's subsystem is unknown to this kernel",
@@ -164,9 +195,15 @@ impl ErrorKind {
             ErrorKind::DebugfsNotMounted => {
                 Some("run `mount -t debugfs none /sys/kernel/debug` as root, or give the path")
             }
+            #[cfg(feature = "proposed")]
             ErrorKind::ModeNotSupported => Some("use a mode that this system has"),
             ErrorKind::NotKcov => Some("check the path"),
-            ErrorKind::NotRecoverable => Some("open it with `Builder::recoverable`"),
+            ErrorKind::NotRecoverable => Some("obtain a new descriptor from whoever opened it"),
+            ErrorKind::NotInstrumented => Some(
+                "build the kernel with CONFIG_KCOV_INSTRUMENT_ALL=y (Linux) or `makeoptions KCOV=1` \
+                 (NetBSD)",
+            ),
+            #[cfg(feature = "pkeys")]
             ErrorKind::NoProtectionKeys => Some("use `Builder::write_protected`, which needs none"),
             ErrorKind::TooManyHandles => Some("spread them over several devices and threads"),
             ErrorKind::UnknownSubsystem => Some("use subsystems that this kernel has, such as USB"),
@@ -184,7 +221,7 @@ pub(crate) struct Row {
     pub(crate) kind: ErrorKind,
     pub(crate) help: &'static str,
     /// Where in the system's source the error comes from.
-    #[allow(dead_code, reason = "read by people, and by the reference's generator")]
+    #[allow(dead_code, reason = "read by people, and by the generator of the reference")]
     pub(crate) source: &'static str,
 }
 
@@ -194,12 +231,8 @@ impl Error {
     }
 
     /// Looks the errno up in the system's table.
-    pub(crate) fn from_errno(operation: Operation, errno: i32) -> Error {
-        Error::from_table(sys::ERRORS, operation, errno)
-    }
-
-    fn from_table(table: &[Row], operation: Operation, errno: i32) -> Error {
-        let row = table.iter().find(|row| row.operation == operation && row.errno == errno);
+    pub(crate) fn from_errno(system: &System, operation: Operation, errno: i32) -> Error {
+        let row = system.errors.iter().find(|row| row.operation == operation && row.errno == errno);
         let mut error = Error::new(operation, row.map_or(ErrorKind::Other, |row| row.kind));
         error.errno = Some(errno).filter(|errno| *errno != 0);
         error.help = row.map(|row| row.help);
@@ -224,7 +257,7 @@ impl Error {
         self
     }
 
-    /// What was asked of the kernel.
+    /// What failed.
     #[must_use]
     pub fn operation(&self) -> Operation {
         self.operation
@@ -236,7 +269,7 @@ impl Error {
         self.kind
     }
 
-    /// The errno that the kernel gave, if it was asked.
+    /// The errno that the kernel returned, if a system call failed.
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         self.errno
@@ -246,6 +279,18 @@ impl Error {
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.help
+    }
+
+    /// The file that could not be opened or is no kcov device.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The sizes in words that would have been accepted, if a size was refused.
+    #[must_use]
+    pub fn limits(&self) -> Option<RangeInclusive<u64>> {
+        self.size.as_ref().map(|(_, limits)| limits.clone())
     }
 }
 
@@ -280,10 +325,15 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {
         let kind = match error.kind {
             ErrorKind::Unsupported
-            | ErrorKind::ModeNotSupported
             | ErrorKind::ModeNotBuiltIn
-            | ErrorKind::NoProtectionKeys
+            | ErrorKind::NotInstrumented
             | ErrorKind::UnknownSubsystem => io::ErrorKind::Unsupported,
+            #[cfg(feature = "proposed")]
+            ErrorKind::ModeNotSupported => io::ErrorKind::Unsupported,
+            #[cfg(feature = "pkeys")]
+            ErrorKind::NoProtectionKeys => io::ErrorKind::Unsupported,
+            #[cfg(feature = "pkeys")]
+            ErrorKind::ProtectionKeysInUse => io::ErrorKind::ResourceBusy,
             ErrorKind::NotBuiltIn | ErrorKind::DebugfsNotMounted | ErrorKind::NoSuchSource => {
                 io::ErrorKind::NotFound
             }
@@ -293,10 +343,9 @@ impl From<Error> for io::Error {
             | ErrorKind::DescriptorOutOfLimits
             | ErrorKind::NotRecoverable
             | ErrorKind::TooManyHandles => io::ErrorKind::InvalidInput,
-            ErrorKind::AlreadyEnabled
-            | ErrorKind::HandleInUse
-            | ErrorKind::ProtectionKeysInUse
-            | ErrorKind::SourceInUse => io::ErrorKind::ResourceBusy,
+            ErrorKind::AlreadyEnabled | ErrorKind::HandleInUse | ErrorKind::SourceInUse => {
+                io::ErrorKind::ResourceBusy
+            }
             ErrorKind::OutOfMemory => io::ErrorKind::OutOfMemory,
             ErrorKind::AlreadySized
             | ErrorKind::NotSized
@@ -308,17 +357,18 @@ impl From<Error> for io::Error {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::{LINUX, NETBSD};
     use std::collections::HashSet;
     use std::fmt::Write as _;
 
-    /// Three lines for each row. The reference's pages are made from the snapshots of it.
-    fn as_text(table: &[Row]) -> String {
+    /// Three lines for each row. The pages of the reference are made from the snapshots of it.
+    fn as_text(system: &System) -> String {
         let mut text = String::new();
-        for row in table {
-            let error = Error::from_table(table, row.operation, row.errno);
+        for row in system.errors {
+            let error = Error::from_errno(system, row.operation, row.errno);
             writeln!(text, "{:?} {} {:?}", row.operation, row.errno, row.kind).unwrap();
             writeln!(text, "    {error}\n    from {}", row.source).unwrap();
         }
@@ -327,19 +377,19 @@ mod tests {
 
     #[test]
     fn every_row_of_the_table_as_text() {
-        insta::assert_snapshot!(as_text(sys::ERRORS));
+        insta::assert_snapshot!(as_text(&LINUX));
     }
 
     #[test]
     fn every_row_of_netbsds_table_as_text() {
-        insta::assert_snapshot!(as_text(sys::netbsd_errors::ERRORS));
+        insta::assert_snapshot!(as_text(&NETBSD));
     }
 
     #[test]
     fn no_errno_of_an_operation_has_two_rows() {
-        for table in [sys::ERRORS, sys::netbsd_errors::ERRORS] {
+        for system in [&LINUX, &NETBSD] {
             let mut seen = HashSet::new();
-            for row in table {
+            for row in system.errors {
                 let new = seen.insert((row.operation, row.errno));
                 assert!(new, "{:?} {}", row.operation, row.errno);
             }
@@ -348,7 +398,7 @@ mod tests {
 
     #[test]
     fn an_unknown_errno_is_kept() {
-        let error = Error::from_errno(Operation::Enable, 9999);
+        let error = Error::from_errno(&LINUX, Operation::Enable, 9999);
         assert_eq!((error.kind(), error.raw_os_error()), (ErrorKind::Other, Some(9999)));
         assert_eq!(error.help(), None);
         insta::assert_snapshot!(error.to_string());
@@ -356,7 +406,8 @@ mod tests {
 
     #[test]
     fn as_an_io_error_it_keeps_kind_and_text() {
-        let error = Error::from_errno(Operation::Open, 13).with_path(Path::new("/dev/kcov"));
+        let error =
+            Error::from_errno(&LINUX, Operation::Open, 13).with_path(Path::new("/dev/kcov"));
         let text = error.to_string();
         let io = io::Error::from(error);
         assert_eq!((io.kind(), io.to_string()), (io::ErrorKind::PermissionDenied, text));

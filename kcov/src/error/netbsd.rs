@@ -4,7 +4,7 @@
 //! Lines name functions of `sys/kern/subr_kcov.c` 1.18, or the file that refuses before the driver
 //! is asked.
 
-use crate::error::{ErrorKind, Operation, Row};
+use super::{ErrorKind, Operation, Row};
 
 // `sys/sys/errno.h`.
 pub(crate) const ENOENT: i32 = 2;
@@ -48,7 +48,7 @@ pub(crate) const ERRORS: &[Row] = &[
         operation: Operation::SetSize,
         errno: EINVAL,
         kind: ErrorKind::SizeOutOfLimits,
-        help: "choose a size within the limits of `kcov::limits`",
+        help: "choose a size within `BufferSize::limits`",
         source: "kcov_allocbuf",
     },
     Row {

@@ -1,35 +1,32 @@
-//! Program counters: as the kernel records them, as debug information has them, and where modules
-//! are.
+//! Program counters, and how to turn them into addresses that tools know.
 //!
-//! A record is a *return* address, and on some systems not one of the running kernel. Whoever turns
-//! it into a name or a line has to know both.
+//! A record is a *return* address, and on Linux not one of the running kernel. Whoever turns it into
+//! a name or a line has to know both.
 //!
 //! ```
 //! use kcov::Pc;
-//! use kcov::pc::{Arch, Recorded};
+//! use kcov::pc::{AddressSpace, Arch};
 //!
 //! let pc = Pc::new(0xffff_ffff_8134_5675);
-//! // What addr2line(1) is to be asked for: the call, not what follows it.
+//! // Ask addr2line(1) for the call, not for the instruction after it.
 //! assert_eq!(pc.call_site(Arch::X86_64).address(), 0xffff_ffff_8134_5670);
-//! // Where it is in /proc/kallsyms of a kernel that was moved by 0x1000000.
-//! assert_eq!(Recorded::Linked.running(pc, 0x100_0000).address(), 0xffff_ffff_8234_5675);
+//! // The address in /proc/kallsyms of a kernel that KASLR moved by 0x1000000.
+//! let at_run_time = AddressSpace::LinkTime.run_time(pc, 0x100_0000);
+//! assert_eq!(at_run_time.address(), 0xffff_ffff_8234_5675);
 //! ```
-
-mod module;
-
-pub use module::{Module, Modules};
 
 use core::fmt;
 
-/// A program counter as kcov records it: the address to which the compiler's coverage hook
-/// returns, so that of the instruction *after* the hook's call. [`call_site`](Self::call_site) is
-/// that of the call.
+/// A program counter as kcov records it: the return address of the compiler's coverage hook, so the
+/// instruction *after* the call. [`call_site`](Self::call_site) is the call itself.
+///
+/// In Thumb code, on 32-bit Arm, the lowest bit of a return address is set.
 ///
 /// # Platforms
 ///
-/// On Linux the kernel has already subtracted the KASLR offset, so the value is an address of the
-/// linked `vmlinux`, for modules too (their load address minus the same offset). On NetBSD the
-/// value is the raw address. [`Recorded`] converts.
+/// Linux subtracts the KASLR offset, so the value is a link-time address of `vmlinux`; for a module
+/// it is the run-time address minus the same offset. NetBSD records the run-time address.
+/// [`AddressSpace`] converts.
 ///
 /// # References
 ///
@@ -40,13 +37,13 @@ use core::fmt;
 pub struct Pc(u64);
 
 /// The address of the instruction that called the coverage hook, or of its last byte
-/// ([`Arch::Um64`]). It belongs to the function and the line that were covered, which the return
-/// address need not: a call may be the last instruction of a line, an inlined function or a function.
+/// ([`Arch::Um64`]). It belongs to the function and the line that were covered. The return address
+/// need not: a call may be the last instruction of a line or a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CallSite(u64);
 
-/// An architecture of the kernel, which says how long its call instructions are.
+/// An architecture of the kernel: how long its call instructions are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Arch {
@@ -54,7 +51,8 @@ pub enum Arch {
     X86,
     /// x86, 64 bits; not of User-Mode Linux.
     X86_64,
-    /// Arm, 32 bits.
+    /// Arm, 32 bits, Arm and Thumb code. Thumb return addresses have their lowest bit set, and
+    /// [`Pc::call_site`] clears it.
     Arm,
     /// Arm, 64 bits.
     Aarch64,
@@ -70,17 +68,17 @@ pub enum Arch {
     S390x,
     /// Xtensa.
     Xtensa,
-    /// User-Mode Linux on x86, 64 bits. It is compiled for the large code model, in which a
-    /// register has the hook's address: calls have 2 or 3 bytes, and more where the address is in
-    /// memory.
+    /// User-Mode Linux on x86, 64 bits. It is compiled for the large code model, where calls go
+    /// through a register or memory and have 2 bytes or more.
     Um64,
 }
 
 impl Arch {
-    /// The architecture that this program was compiled for, if this crate knows it. A 32-bit
-    /// program may run under a 64-bit kernel; the two have calls of the same length. A program for
-    /// x86_64 may run under User-Mode Linux, whose addresses are below 2<sup>63</sup>: that is
-    /// [`Um64`](Arch::Um64).
+    /// The architecture that this program was compiled for, if this crate knows it.
+    ///
+    /// A program for x86_64 may run under User-Mode Linux, whose addresses are below
+    /// 2<sup>63</sup>: that is [`Um64`](Arch::Um64). A 32-bit program may run under a 64-bit kernel;
+    /// on x86 both have calls of the same length.
     pub const HOST: Option<Arch> = if cfg!(target_arch = "x86") {
         Some(Arch::X86)
     } else if cfg!(target_arch = "x86_64") {
@@ -105,9 +103,8 @@ impl Arch {
         None
     };
 
-    /// From the start of a call to the address to which it returns, in bytes. On MIPS an
-    /// instruction stands between the two. 1 where calls have several lengths ([`Um64`](Arch::Um64)):
-    /// from the call's last byte.
+    /// Bytes from the start of a call to its return address. On MIPS this includes the delay slot.
+    /// 1 where calls have several lengths ([`Um64`](Arch::Um64)): from the last byte of the call.
     #[must_use]
     pub const fn call_length(self) -> u64 {
         match self {
@@ -140,7 +137,8 @@ impl Pc {
     #[inline]
     #[must_use]
     pub const fn call_site(self, arch: Arch) -> CallSite {
-        CallSite(self.0.wrapping_sub(arch.call_length()))
+        let thumb = if matches!(arch, Arch::Arm) { self.0 & 1 } else { 0 };
+        CallSite(self.0.wrapping_sub(thumb).wrapping_sub(arch.call_length()))
     }
 }
 
@@ -159,7 +157,8 @@ impl CallSite {
         self.0
     }
 
-    /// What kcov records when this call is executed. Wraps around as [`Pc::call_site`] does.
+    /// What kcov records when this call is executed; in Thumb code it records one more. Wraps around
+    /// as [`Pc::call_site`] does.
     #[inline]
     #[must_use]
     pub const fn pc(self, arch: Arch) -> Pc {
@@ -167,45 +166,46 @@ impl CallSite {
     }
 }
 
-/// Which addresses a system's kcov records, where the kernel is not running at those it was linked
-/// for.
+/// Which addresses a system's kcov records: those of the linked kernel or those of the running one.
 ///
-/// A *slide* is the difference in bytes, running minus linked: KASLR's offset. It is 0 without
-/// KASLR.
+/// They differ by the *KASLR offset* in bytes, run time minus link time, which is 0 without KASLR.
+/// [`KernelText::kaslr_offset`](crate::KernelText::kaslr_offset) reads it.
 ///
 /// # References
 ///
 /// As for [`Pc`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Recorded {
-    /// Those that it was linked for: Linux subtracts the slide, also from addresses of modules.
-    Linked,
-    /// Those that it is running at: NetBSD.
-    Running,
+#[non_exhaustive]
+pub enum AddressSpace {
+    /// Link-time addresses: Linux subtracts the offset, from addresses of modules too.
+    LinkTime,
+    /// Run-time addresses: NetBSD.
+    RunTime,
 }
 
-impl Recorded {
-    /// What this system does.
+impl AddressSpace {
+    /// What this system records.
     #[cfg(feature = "std")]
-    pub const HOST: Recorded = crate::sys::RECORDED;
+    pub const HOST: AddressSpace = crate::sys::SYSTEM.addresses;
 
-    /// The address in the kernel's file.
+    /// The address in the kernel's file, of a recorded program counter.
     #[inline]
     #[must_use]
-    pub const fn linked(self, pc: Pc, slide: u64) -> Pc {
+    pub const fn link_time(self, pc: Pc, kaslr_offset: u64) -> Pc {
         match self {
-            Recorded::Linked => pc,
-            Recorded::Running => Pc(pc.0.wrapping_sub(slide)),
+            AddressSpace::LinkTime => pc,
+            AddressSpace::RunTime => Pc(pc.0.wrapping_sub(kaslr_offset)),
         }
     }
 
-    /// The address in the running kernel: that of Linux's `/proc/kallsyms` and `/proc/modules`.
+    /// The address in the running kernel, as in Linux's `/proc/kallsyms` and `/proc/modules`, of a
+    /// recorded program counter.
     #[inline]
     #[must_use]
-    pub const fn running(self, pc: Pc, slide: u64) -> Pc {
+    pub const fn run_time(self, pc: Pc, kaslr_offset: u64) -> Pc {
         match self {
-            Recorded::Linked => Pc(pc.0.wrapping_add(slide)),
-            Recorded::Running => pc,
+            AddressSpace::LinkTime => Pc(pc.0.wrapping_add(kaslr_offset)),
+            AddressSpace::RunTime => pc,
         }
     }
 }
@@ -270,23 +270,29 @@ mod tests {
             let pc = Pc::new(0xffff_ffff_8100_0010);
             assert_eq!(pc.call_site(arch).address(), pc.address() - length, "{arch:?}");
             for address in [0, 1, u64::MAX, pc.address()] {
-                assert_eq!(Pc::new(address).call_site(arch).pc(arch), Pc::new(address));
+                let thumb = if arch == Arch::Arm { address & 1 } else { 0 };
+                assert_eq!(Pc::new(address).call_site(arch).pc(arch), Pc::new(address - thumb));
             }
         }
     }
 
     #[test]
+    fn the_low_bit_of_thumb_code_is_no_part_of_the_address() {
+        assert_eq!(Pc::new(0xc010_0005).call_site(Arch::Arm).address(), 0xc010_0000);
+    }
+
+    #[test]
     fn each_system_is_converted_by_its_own_rule() {
         let (linked, running) = (Pc::new(0xffff_ffff_8100_0010), Pc::new(0xffff_ffff_9e20_0010));
-        let slide = 0x1d20_0000;
-        assert_eq!(Recorded::Linked.linked(linked, slide), linked);
-        assert_eq!(Recorded::Linked.running(linked, slide), running);
-        assert_eq!(Recorded::Running.linked(running, slide), linked);
-        assert_eq!(Recorded::Running.running(running, slide), running);
+        let offset = 0x1d20_0000;
+        assert_eq!(AddressSpace::LinkTime.link_time(linked, offset), linked);
+        assert_eq!(AddressSpace::LinkTime.run_time(linked, offset), running);
+        assert_eq!(AddressSpace::RunTime.link_time(running, offset), linked);
+        assert_eq!(AddressSpace::RunTime.run_time(running, offset), running);
         // A module lies below the kernel, so that its recorded address may look odd.
         let module = Pc::new(0xffff_ffff_c000_0010);
-        let recorded = Recorded::Running.linked(module, 0x3000_0000);
-        assert_eq!(Recorded::Linked.running(recorded, 0x3000_0000), module);
+        let recorded = AddressSpace::RunTime.link_time(module, 0x3000_0000);
+        assert_eq!(AddressSpace::LinkTime.run_time(recorded, 0x3000_0000), module);
     }
 
     #[test]

@@ -1,0 +1,255 @@
+//! A kernel for tests: devices without a kernel, that obey the rules of either system.
+//!
+//! Tests of an executor run with it under plain `cargo test`, on any machine and any system. Devices
+//! come from [`Kernel::builder`] and are used like others. What a system call would leave in the
+//! buffer comes from the closure of [`Kernel::call`], which stands for that call:
+//!
+//! ```
+//! use kcov::{fake::Kernel, mode::TracePc};
+//!
+//! let kernel = Kernel::linux();
+//! let mut device = kernel.builder().open()?;
+//! let session = device.enable(TracePc)?;
+//! kernel.call(|trace| {
+//!     trace.pc(0xffff_ffff_8100_0010);
+//!     trace.pc(0xffff_ffff_8100_0020);
+//! });
+//! assert_eq!(session.disable()?.len(), 2);
+//! # Ok::<(), kcov::Error>(())
+//! ```
+//!
+//! [`Kernel::fail`] makes the next request of a kind fail. [`Kernel::section`] is background work,
+//! for remote sessions.
+//!
+//! As in a real kernel, the end of enabling and the start of disabling are recorded, the end of a
+//! thread disables, full buffers drop records, and a count that a target has written is obeyed. A
+//! count with which a real driver writes in front of its buffer is a panic here.
+//!
+//! Threads are those of the program; one has ended when its handle was joined. Processes are not
+//! modelled: a thread can stand for a child, with a [`ChildBuffer`](crate::ChildBuffer) that is lent to
+//! it. Descriptors are of /dev/null.
+
+mod linux;
+mod netbsd;
+mod record;
+mod state;
+
+pub use record::{Recorder, Section, Work};
+
+use crate::buffer::Width;
+use crate::builder::Builder;
+use crate::error::{Error, Operation};
+use crate::remote::linux::Argument;
+use crate::sys::File;
+use crate::system::{LINUX, NETBSD, System};
+use kcov_sys::netbsd::kcov_ioc_remote_attach;
+use state::State;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A kernel for tests. Clones are the same kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    rules: Rules,
+    state: Arc<Mutex<State>>,
+}
+
+/// Whose driver it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rules {
+    Linux,
+    NetBsd,
+}
+
+impl Kernel {
+    /// A kernel that obeys the rules of Linux 7.3.
+    #[must_use]
+    pub fn linux() -> Kernel {
+        Kernel::new(Rules::Linux)
+    }
+
+    /// A kernel that obeys the rules of NetBSD 10, with sources for ports 0 to 7 of bus 0.
+    #[must_use]
+    pub fn netbsd() -> Kernel {
+        Kernel::new(Rules::NetBsd)
+    }
+
+    fn new(rules: Rules) -> Kernel {
+        Kernel { rules, state: Arc::default() }
+    }
+
+    /// The kernel was built without comparison mode: `CONFIG_KCOV_ENABLE_COMPARISONS=n`.
+    #[must_use]
+    pub fn without_comparisons(self) -> Kernel {
+        self.state().lacks_comparisons = true;
+        self
+    }
+
+    /// Starts to open a device of this kernel. Paths mean nothing.
+    pub fn builder(&self) -> Builder {
+        Builder::of_fake(self.clone())
+    }
+
+    /// Makes the next request of this kind fail with that errno of the system. Several add up.
+    pub fn fail(&self, operation: Operation, errno: i32) {
+        self.state().orders.push((operation, errno));
+    }
+
+    /// A system call of the calling thread: what `body` records goes to the buffer that the thread is
+    /// traced into, if there is one.
+    pub fn call<R>(&self, body: impl FnOnce(&mut Recorder) -> R) -> R {
+        // Not under the lock, so that the call may do anything.
+        let mut recorder = self.state().recorder(self.rules);
+        body(&mut recorder)
+    }
+
+    /// Starts a section of background work on behalf of a handle (Linux) or a source (NetBSD), in no
+    /// particular thread. It ends when it is dropped.
+    pub fn section(&self, work: impl Into<Work>) -> Section {
+        Section::start(self.clone(), work.into())
+    }
+
+    /// Whether the calling thread is traced.
+    #[must_use]
+    pub fn is_traced(&self) -> bool {
+        self.state().task().local.is_some()
+    }
+
+    /// How many devices are open.
+    #[must_use]
+    pub fn open_devices(&self) -> usize {
+        self.state().instances.values().filter(|instance| !instance.closed).count()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn system(&self) -> &'static System {
+        match self.rules {
+            Rules::Linux => &LINUX,
+            Rules::NetBsd => &NETBSD,
+        }
+    }
+
+    pub(crate) fn open_file(&self) -> Result<File, Error> {
+        let refuse = |errno| Error::from_errno(self.system(), Operation::Open, errno);
+        self.state().obey(Operation::Open).map_err(refuse)?;
+        let instance = self.state().open();
+        #[cfg(unix)]
+        let fd = std::fs::File::open("/dev/null")
+            .map_err(|error| refuse(error.raw_os_error().unwrap_or(0)))?
+            .into();
+        Ok(File::Fake(Descriptor {
+            kernel: self.clone(),
+            instance,
+            #[cfg(unix)]
+            fd,
+        }))
+    }
+}
+
+/// A descriptor of a fake kernel.
+#[derive(Debug)]
+pub(crate) struct Descriptor {
+    kernel: Kernel,
+    instance: u64,
+    #[cfg(unix)]
+    fd: std::os::fd::OwnedFd,
+}
+
+/// Makes a request by the rules of the kernel, unless it is to fail.
+macro_rules! request {
+    ($self:ident, $operation:expr, $name:ident($($argument:expr),*)) => {{
+        let mut state = $self.kernel.state();
+        state.obey($operation)?;
+        match $self.kernel.rules {
+            Rules::Linux => linux::$name(&mut state, $self.instance $(, $argument)*),
+            Rules::NetBsd => netbsd::$name(&mut state, $self.instance $(, $argument)*),
+        }
+    }};
+}
+
+impl Descriptor {
+    pub(crate) fn system(&self) -> &'static System {
+        self.kernel.system()
+    }
+
+    pub(crate) fn set_size(&self, width: Width, words: u64) -> Result<(), i32> {
+        if width != Width::W64 {
+            return Err(self.system().wrong_width);
+        }
+        request!(self, Operation::SetSize, set_size(words))
+    }
+
+    pub(crate) fn enable(&self, mode: u32) -> Result<(), i32> {
+        state::end_with_thread(&self.kernel.state);
+        let enabled = request!(self, Operation::Enable, enable(mode));
+        if enabled.is_ok() {
+            // The end of the request is the first thing recorded.
+            self.kernel.call(Recorder::request);
+        }
+        enabled
+    }
+
+    pub(crate) fn disable(&self) -> Result<(), i32> {
+        self.kernel.call(Recorder::request);
+        request!(self, Operation::Disable, disable())
+    }
+
+    pub(crate) fn enable_remote(&self, argument: &Argument) -> Result<(), i32> {
+        state::end_with_thread(&self.kernel.state);
+        request!(self, Operation::EnableRemote, enable_remote(argument))
+    }
+
+    pub(crate) fn attach(&self, source: kcov_ioc_remote_attach) -> Result<(), i32> {
+        request!(self, Operation::Attach, attach(source))
+    }
+
+    pub(crate) fn detach(&self) -> Result<(), i32> {
+        // Nobody orders this to fail.
+        request!(self, Operation::DisableRemote, detach())
+    }
+
+    pub(crate) fn map(&self, bytes: usize) -> Result<Arc<[AtomicU64]>, i32> {
+        request!(self, Operation::Map, map(bytes))
+    }
+
+    #[cfg(feature = "proposed")]
+    pub(crate) fn enable_unique(&self, _: usize) -> Result<(), i32> {
+        Err(crate::error::linux::ENOTTY)
+    }
+
+    #[cfg(feature = "proposed")]
+    pub(crate) fn reset_trace(&self) -> Result<(), i32> {
+        Err(crate::error::linux::ENOTTY)
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        self.kernel.state().close(self.instance);
+    }
+}
+
+#[cfg(unix)]
+mod descriptor {
+    use super::Descriptor;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+    impl AsFd for Descriptor {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.fd.as_fd()
+        }
+    }
+
+    /// The instance is closed by then: nothing can be asked of the descriptor.
+    impl From<Descriptor> for OwnedFd {
+        fn from(descriptor: Descriptor) -> OwnedFd {
+            descriptor.fd.try_clone().expect("a descriptor can be duplicated")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! What a fake kernel remembers, whatever its rules.
+
+use super::Rules;
+use super::record::Recorder;
+use crate::error::Operation;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, ThreadId};
+
+/// The words of a buffer.
+pub(super) type Memory = Arc<[AtomicU64]>;
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) instances: BTreeMap<u64, Instance>,
+    pub(super) sources: BTreeMap<(u64, u64), Source>,
+    tasks: HashMap<ThreadId, Task>,
+    opened: u64,
+    /// Comparison mode is not built in.
+    pub(super) lacks_comparisons: bool,
+    /// What is to fail, with which errno.
+    pub(super) orders: Vec<(Operation, i32)>,
+}
+
+/// An open device.
+#[derive(Debug, Default)]
+pub(super) struct Instance {
+    pub(super) memory: Option<Memory>,
+    pub(super) enabled: Option<Enabled>,
+    /// How often it was enabled or disabled, by which a late section is told.
+    pub(super) sequence: u64,
+    pub(super) closed: bool,
+    /// The source that it is attached to.
+    pub(super) source: Option<(u64, u64)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Enabled {
+    pub(super) owner: ThreadId,
+    pub(super) mode: Mode,
+    /// The handles of remote coverage; none if the owner itself is traced.
+    pub(super) handles: Option<Vec<u64>>,
+}
+
+/// What is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    None,
+    Pc,
+    Cmp,
+}
+
+/// What a kernel has of a thread.
+#[derive(Debug, Default)]
+pub(super) struct Task {
+    pub(super) local: Option<u64>,
+    pub(super) remote: Option<u64>,
+}
+
+/// A source of NetBSD.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) memory: Memory,
+    pub(super) mode: Option<Mode>,
+}
+
+pub(super) fn memory(words: u64) -> Memory {
+    (0..words).map(|_| AtomicU64::new(0)).collect()
+}
+
+impl State {
+    /// Fails if that was ordered.
+    pub(super) fn obey(&mut self, operation: Operation) -> Result<(), i32> {
+        match self.orders.iter().position(|(ordered, _)| *ordered == operation) {
+            Some(first) => Err(self.orders.remove(first).1),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn open(&mut self) -> u64 {
+        self.opened += 1;
+        self.instances.insert(self.opened, Instance::default());
+        self.opened
+    }
+
+    pub(super) fn instance(&mut self, instance: u64) -> &mut Instance {
+        self.instances.entry(instance).or_default()
+    }
+
+    /// The calling thread.
+    pub(super) fn task(&mut self) -> &mut Task {
+        self.tasks.entry(thread::current().id()).or_default()
+    }
+
+    /// The thread's own tracing of an instance, or its remote coverage, ends.
+    pub(super) fn reset(&mut self, instance: u64) {
+        let state = self.instance(instance);
+        state.sequence += 1;
+        if let Some(enabled) = state.enabled.take() {
+            let task = self.tasks.entry(enabled.owner).or_default();
+            let place = if enabled.handles.is_some() { &mut task.remote } else { &mut task.local };
+            if *place == Some(instance) {
+                *place = None;
+            }
+        }
+        self.forget(instance);
+    }
+
+    pub(super) fn close(&mut self, instance: u64) {
+        if let Some(source) = self.instance(instance).source.take() {
+            self.disable_source(source);
+        }
+        self.instance(instance).closed = true;
+        self.forget(instance);
+    }
+
+    pub(super) fn disable_source(&mut self, source: (u64, u64)) -> bool {
+        self.sources.get_mut(&source).is_some_and(|source| source.mode.take().is_some())
+    }
+
+    /// Nobody can ask for an instance that is closed and not enabled.
+    fn forget(&mut self, instance: u64) {
+        if self.instances.get(&instance).is_some_and(|i| i.closed && i.enabled.is_none()) {
+            self.instances.remove(&instance);
+        }
+    }
+
+    /// What the calling thread is traced into.
+    pub(super) fn recorder(&mut self, rules: Rules) -> Recorder {
+        let traced = self.task().local.and_then(|instance| {
+            let Instance { memory, enabled, .. } = self.instances.get(&instance)?;
+            Some((memory.clone()?, enabled.as_ref()?.mode))
+        });
+        Recorder::new(rules, traced)
+    }
+
+    fn end_thread(&mut self, thread: ThreadId) {
+        if let Some(task) = self.tasks.remove(&thread) {
+            task.local.into_iter().chain(task.remote).for_each(|instance| self.reset(instance));
+        }
+    }
+}
+
+/// Ends what the calling thread has enabled when the thread ends.
+pub(super) fn end_with_thread(state: &Arc<Mutex<State>>) {
+    struct End(ThreadId, Vec<Weak<Mutex<State>>>);
+
+    impl Drop for End {
+        fn drop(&mut self) {
+            for state in self.1.iter().filter_map(Weak::upgrade) {
+                state.lock().unwrap_or_else(PoisonError::into_inner).end_thread(self.0);
+            }
+        }
+    }
+
+    thread_local! {
+        static END: RefCell<End> = RefCell::new(End(thread::current().id(), Vec::new()));
+    }
+    END.with_borrow_mut(|End(_, kernels)| {
+        let state = Arc::downgrade(state);
+        if !kernels.iter().any(|other| other.ptr_eq(&state)) {
+            kernels.push(state);
+        }
+    });
+}

@@ -1,0 +1,114 @@
+//! The kernel for tests, at its edges.
+
+use super::Kernel;
+use crate::mode::{AnyMode, TraceCmp, TracePc};
+use crate::{BufferSize, Comparison, ErrorKind, Operation, Pc};
+
+fn kernels() -> [Kernel; 2] {
+    [Kernel::linux(), Kernel::netbsd()]
+}
+
+#[test]
+fn a_full_buffer_drops_and_keeps() {
+    for kernel in kernels() {
+        let mut device = kernel.builder().size(BufferSize::words(1)).open().unwrap();
+        let capacity = device.capacity(TracePc);
+        let mut session = device.enable(TracePc).unwrap();
+        kernel.call(|trace| (0..capacity as u64 + 5).for_each(|pc| trace.pc(pc)));
+        let trace = session.trace();
+        assert!(trace.is_truncated());
+        assert_eq!(trace.iter().last(), Some(Pc::new(capacity as u64 - 1)));
+        session.reset();
+        kernel.call(|trace| trace.pc(7));
+        assert_eq!(session.trace().len(), 1);
+        drop(session);
+        let capacity = device.capacity(TraceCmp);
+        let session = device.enable(TraceCmp).unwrap();
+        let one = Comparison::from_words([1, 2, 3, 4]);
+        kernel.call(|trace| (0..=capacity).for_each(|_| trace.comparison(one)));
+        assert_eq!((session.trace().len(), session.trace().get(0)), (capacity, Some(one)));
+    }
+}
+
+#[test]
+fn requests_are_recorded_and_left_out() {
+    for kernel in kernels() {
+        let mut device = kernel.builder().open().unwrap();
+        for &mode in AnyMode::ALL {
+            let session = device.enable(mode).unwrap();
+            assert!(session.trace().is_empty(), "the end of enabling");
+            assert!(session.disable().unwrap().is_empty(), "the start of disabling");
+        }
+    }
+}
+
+#[test]
+fn errors_can_be_ordered() {
+    for kernel in kernels() {
+        for operation in [Operation::Open, Operation::SetSize, Operation::Map] {
+            kernel.fail(operation, 12);
+            let error = kernel.builder().open().unwrap_err();
+            let expected = match (operation, kernel.system().has_handles) {
+                (Operation::Open, false) => ErrorKind::Other,
+                _ => ErrorKind::OutOfMemory,
+            };
+            assert_eq!((error.operation(), error.kind()), (operation, expected));
+        }
+        assert_eq!(kernel.open_devices(), 0);
+    }
+}
+
+#[test]
+fn the_end_of_a_thread_disables() {
+    for kernel in kernels() {
+        let mut device = kernel.builder().open().unwrap();
+        std::thread::scope(|scope| {
+            let device = &mut device;
+            scope.spawn(|| std::mem::forget(device.enable(TracePc).unwrap())).join().unwrap();
+        });
+        drop(device.enable(TracePc).unwrap());
+    }
+}
+
+#[test]
+fn a_thread_stands_for_a_child() {
+    for kernel in kernels() {
+        let mut buffer = kernel.builder().open().unwrap().into_child_buffer(TracePc).unwrap();
+        for case in 0..3 {
+            buffer.reset().unwrap();
+            std::thread::scope(|scope| {
+                let child = scope.spawn(|| {
+                    let session = buffer.enable().unwrap();
+                    kernel.call(|trace| (0..case).for_each(|pc| trace.pc(pc)));
+                    std::mem::forget(session);
+                });
+                child.join().unwrap();
+            });
+            assert_eq!(buffer.trace().len() as u64, case);
+        }
+    }
+}
+
+#[test]
+fn modes_that_are_not_built_in_are_refused() {
+    let kernel = Kernel::linux().without_comparisons();
+    let mut device = kernel.builder().open().unwrap();
+    let error = device.enable(TraceCmp).unwrap_err();
+    assert_eq!((error.kind(), error.raw_os_error()), (ErrorKind::ModeNotBuiltIn, Some(524)));
+    assert_eq!(device.child_buffer(TraceCmp).unwrap_err().kind(), ErrorKind::ModeNotBuiltIn);
+    drop(device.enable(TracePc).unwrap());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_descriptor_is_given_away() {
+    use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
+    let kernel = Kernel::linux();
+    let device = kernel.builder().min_fd(100).open().unwrap();
+    let _ = device.as_fd();
+    drop(OwnedFd::from(device));
+    let fd = kernel.builder().open().unwrap().into_raw_fd();
+    // SAFETY: the number was just given away to this test.
+    drop(unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) });
+    assert_eq!(kernel.open_devices(), 0);
+}

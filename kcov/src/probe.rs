@@ -1,0 +1,124 @@
+//! What this machine's kcov can do, found by trying.
+
+use crate::device::Device;
+use crate::error::{Error, ErrorKind, Operation};
+use crate::mode::{AnyMode, Kind, Mode, SEAL};
+use crate::size::BufferSize;
+use crate::sys;
+use std::fmt;
+use std::path::Path;
+use std::thread;
+
+/// What a kernel's kcov can do.
+///
+/// ```no_run
+/// use kcov::{Modes, mode::TraceCmp};
+///
+/// match Modes::probe() {
+///     Ok(modes) if modes.contains(TraceCmp) => println!("with comparisons"),
+///     Ok(modes) => println!("only {modes}"),
+///     Err(error) => println!("{error}"), // and what to do about it
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    pc: bool,
+    cmp: bool,
+    #[cfg(feature = "proposed")]
+    proposals: crate::proposed::Proposals,
+}
+
+impl Modes {
+    /// Tries the system's device: opens it, enables each mode, and looks whether anything is
+    /// recorded.
+    ///
+    /// This happens on a descriptor and a thread of its own, which are gone afterwards: the caller may
+    /// be traced meanwhile, and nothing stays enabled.
+    ///
+    /// # Errors
+    ///
+    /// - As [`Builder::open`](crate::Builder::open).
+    /// - [`NotInstrumented`](ErrorKind::NotInstrumented): the device works and records nothing.
+    pub fn probe() -> Result<Modes, Error> {
+        Modes::probe_path(sys::DEFAULT_PATH)
+    }
+
+    /// Tries the device at a path as [`probe`](Self::probe) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`probe`](Self::probe).
+    pub fn probe_path(path: impl AsRef<Path>) -> Result<Modes, Error> {
+        let path = path.as_ref();
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().name("kcov-probe".into());
+            match thread.spawn_scoped(scope, || probe(path)).map(thread::ScopedJoinHandle::join) {
+                Ok(Ok(result)) => result,
+                // No thread, for which the system has no memory.
+                _ => Err(Error::new(Operation::Open, ErrorKind::OutOfMemory)),
+            }
+        })
+    }
+
+    /// Whether the kernel has the mode.
+    #[must_use]
+    pub fn contains<M: Mode>(self, mode: M) -> bool {
+        match mode.kind(SEAL) {
+            Kind::Pc => self.pc,
+            Kind::Cmp => self.cmp,
+            #[cfg(feature = "proposed")]
+            kind => self.proposals.contains(kind),
+        }
+    }
+
+    /// What the kernel has of what is [proposed](crate::proposed) and in no released kernel.
+    #[cfg(feature = "proposed")]
+    #[must_use]
+    pub fn proposals(self) -> crate::proposed::Proposals {
+        self.proposals
+    }
+}
+
+/// The modes' names, separated by commas.
+impl fmt::Display for Modes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = AnyMode::ALL.iter().filter(|mode| self.contains(**mode));
+        f.write_str(&names.map(ToString::to_string).collect::<Vec<_>>().join(", "))?;
+        #[cfg(feature = "proposed")]
+        match self.proposals.to_string() {
+            none if none.is_empty() => {}
+            some => write!(f, "; proposed: {some}")?,
+        }
+        Ok(())
+    }
+}
+
+/// Room for a bitmap with a bit for each basic block of a kernel.
+const SIZE: BufferSize = BufferSize::words(32 << 10);
+
+fn probe(path: &Path) -> Result<Modes, Error> {
+    let mut device = Device::builder().path(path).size(SIZE).open()?;
+    let mut modes = Modes::default();
+    let mut records = 0;
+    for &mode in AnyMode::ALL {
+        let session = match device.enable(mode) {
+            Ok(session) => session,
+            Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => continue,
+            Err(error) => return Err(error),
+        };
+        sys::provoke();
+        records += session.disable()?.len();
+        match mode {
+            AnyMode::TracePc => modes.pc = true,
+            AnyMode::TraceCmp => modes.cmp = true,
+        }
+    }
+    if records == 0 {
+        return Err(Error::new(Operation::Enable, ErrorKind::NotInstrumented));
+    }
+    #[cfg(feature = "proposed")]
+    {
+        modes.proposals = crate::proposed::probe(device)?;
+    }
+    Ok(modes)
+}

@@ -1,0 +1,142 @@
+//! Devices that were not opened here, and devices that a target did not leave alone.
+
+use crate::device::{Device, Parts};
+use crate::error::{Error, ErrorKind, Operation};
+#[cfg(any(target_os = "linux", target_os = "netbsd"))]
+use crate::sys::{File, Mapping};
+use crate::sys::{View, stamp};
+use std::sync::atomic::Ordering;
+
+impl Device {
+    /// Takes over a descriptor that somebody else opened and sized, for example one that was
+    /// inherited or passed over a socket, and maps its buffer of `words` words of the kernel.
+    ///
+    /// It stays close-on-exec or not, as it is. If somebody has enabled the device, enabling fails with
+    /// [`AlreadyEnabled`](ErrorKind::AlreadyEnabled).
+    ///
+    /// # Errors
+    ///
+    /// - [`Other`](ErrorKind::Other), [`OutOfMemory`](ErrorKind::OutOfMemory) for [`Operation::Map`]:
+    ///   the device has another size, or none yet, or the memory cannot be had.
+    ///
+    /// # Safety
+    ///
+    /// The descriptor is a kcov device: another driver may take the number that a request carries
+    /// for a pointer. It was sized to `words` words: on NetBSD a smaller size could leave a mapping
+    /// that ends before the buffer.
+    #[cfg(any(target_os = "linux", target_os = "netbsd"))]
+    pub unsafe fn adopt(fd: std::os::fd::OwnedFd, words: usize) -> Result<Device, Error> {
+        let file = File::Kernel(fd);
+        let mut refused = Error::new(Operation::Map, ErrorKind::Other);
+        for width in file.system().widths {
+            let Some(bytes) = words.checked_mul(width.bytes()).filter(|bytes| *bytes >= 8) else {
+                continue;
+            };
+            match Mapping::new(&file, bytes, 0) {
+                Ok(mapping) => {
+                    let identity = file.identity();
+                    let parts = Parts { mapping, file, builder: None, stamp: 0, identity };
+                    return Ok(Device::new(parts, bytes, *width));
+                }
+                Err(errno) => refused = file.error(Operation::Map)(errno),
+            }
+        }
+        Err(refused)
+    }
+
+    /// Whether the descriptor and the mapping are still those of the device, and nothing is traced
+    /// into the buffer.
+    ///
+    /// Costs some ten system calls, empties the buffer, and overwrites the last word of each page. It
+    /// does not fault: the kernel looks at the memory.
+    #[must_use]
+    pub fn is_intact(&mut self) -> bool {
+        self.look().intact
+    }
+
+    /// Returns the device if it is [intact](Self::is_intact), and otherwise opens it again as it was
+    /// opened at first, with a new descriptor and a new buffer at a new address.
+    ///
+    /// For a target that may have closed, replaced, unmapped, remapped or truncated what is not its
+    /// own: call this before you use or drop the device. The records of the last session are lost.
+    ///
+    /// The old descriptor is closed and the old buffer unmapped only if they are certainly still the
+    /// device's. Whatever else has taken their place is left alone, and so are guard pages. A thread
+    /// that is traced through a lost descriptor stays traced until it ends, and enabling fails with
+    /// [`AlreadyEnabled`](ErrorKind::AlreadyEnabled) there: go on in another thread.
+    ///
+    /// # Errors
+    ///
+    /// The device is gone then.
+    ///
+    /// - [`NotRecoverable`](ErrorKind::NotRecoverable): it is not intact, and it was
+    ///   [adopted](Self::adopt).
+    /// - As [`Builder::open`](crate::Builder::open).
+    pub fn recover(mut self) -> Result<Device, Error> {
+        let found = self.look();
+        if found.intact {
+            return Ok(self);
+        }
+        let Parts { mapping, file, builder, stamp, .. } = self.into_parts();
+        mapping.abandon(stamp);
+        if found.file_is_ours {
+            drop(file);
+        } else {
+            // Whoever has the number now is not this device.
+            std::mem::forget(file);
+        }
+        let again =
+            builder.ok_or_else(|| Error::new(Operation::Open, ErrorKind::NotRecoverable))?;
+        again.open()
+    }
+
+    fn look(&mut self) -> Look {
+        #[cfg(feature = "pkeys")]
+        self.allow_reading();
+        let lost = Look { intact: false, file_is_ours: false };
+        if self.file().identity() != self.parts.identity {
+            return lost;
+        }
+        let Some(view) = View::new(self.file(), self.buffer().bytes()) else { return lost };
+        // Before anything is stored: it may be another kcov device that has the number now.
+        let file_is_ours = view.last() == self.parts.stamp;
+        // With a count that somebody else has left, some kernels write in front of the buffer.
+        view.clear_count();
+        if !self.is_free() {
+            return Look { intact: false, file_is_ours };
+        }
+        match self.parts.mapping.shows(&view) {
+            Some(stamp) => {
+                self.parts.stamp = stamp;
+                Look { intact: true, file_is_ours: true }
+            }
+            None => Look { intact: false, file_is_ours },
+        }
+    }
+
+    /// Whether nothing is traced into the buffer, without access to the mapping.
+    fn is_free(&mut self) -> bool {
+        if self.enabled.load(Ordering::Relaxed) {
+            // A session was leaked. If it is another thread's, enabling will be refused.
+            let _ = self.request_disable();
+        }
+        match self.file().enable(self.system().trace_pc) {
+            Ok(()) => self.request_disable().is_ok(),
+            Err(errno) => self.system().thread_is_busy == Some(errno),
+        }
+    }
+
+    /// Stores a number to the last word by which the buffer is told from others later.
+    pub(crate) fn put_stamp(&mut self) {
+        self.parts.stamp = stamp();
+        if let Some(last) = self.buffer().words64().last() {
+            last.store(self.parts.stamp, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What is left of a device.
+struct Look {
+    intact: bool,
+    file_is_ours: bool,
+}

@@ -1,0 +1,124 @@
+//! An open device: a descriptor of the host, or one of a fake kernel.
+
+use super::{Identity, host};
+use crate::buffer::Width;
+use crate::error::{Error, ErrorKind, Operation};
+#[cfg(feature = "fake")]
+use crate::fake;
+use crate::remote::linux::Argument;
+use crate::system::System;
+use kcov_sys::netbsd::kcov_ioc_remote_attach;
+use std::path::Path;
+
+#[derive(Debug)]
+pub(crate) enum File {
+    Kernel(host::File),
+    #[cfg(feature = "fake")]
+    Fake(fake::Descriptor),
+}
+
+/// A method for each request, which the kernel refuses with an errno.
+macro_rules! requests {
+    ($($(#[$meta:meta])* $name:ident($($argument:ident: $type:ty),*);)*) => {
+        impl File {$(
+            $(#[$meta])*
+            pub(crate) fn $name(&self $(, $argument: $type)*) -> Result<(), i32> {
+                match self {
+                    File::Kernel(file) => host::$name(file $(, $argument)*),
+                    #[cfg(feature = "fake")]
+                    File::Fake(file) => file.$name($($argument),*),
+                }
+            }
+        )*}
+    };
+}
+
+requests! {
+    set_size(width: Width, words: u64);
+    enable(mode: u32);
+    disable();
+    enable_remote(argument: &Argument);
+    attach(source: kcov_ioc_remote_attach);
+    detach();
+    #[cfg(feature = "proposed")]
+    enable_unique(bitmap_words: usize);
+    #[cfg(feature = "proposed")]
+    reset_trace();
+}
+
+impl File {
+    /// Opens a file, and makes sure that it is a kcov device if `checked`.
+    pub(crate) fn open(path: &Path, checked: bool) -> Result<File, Error> {
+        let refuse = |errno| {
+            let error = Error::from_errno(host::SYSTEM, Operation::Open, errno).with_path(path);
+            match host::explain_open(path, errno) {
+                Some(kind) => error.with_kind(kind),
+                None => error,
+            }
+        };
+        let file = host::open(path).map_err(refuse)?;
+        if checked && !host::is_kcov(path, &file) {
+            return Err(Error::new(Operation::Open, ErrorKind::NotKcov).with_path(path));
+        }
+        Ok(File::Kernel(file))
+    }
+
+    /// The same open file under the lowest free number that is at least `least`.
+    pub(crate) fn move_up(self, least: i32) -> Result<File, Error> {
+        match self {
+            File::Kernel(file) => host::move_up(file, least)
+                .map(File::Kernel)
+                .map_err(|errno| Error::from_errno(host::SYSTEM, Operation::MoveDescriptor, errno)),
+            #[cfg(feature = "fake")]
+            File::Fake(file) => Ok(File::Fake(file)),
+        }
+    }
+
+    /// The rules that it obeys.
+    pub(crate) fn system(&self) -> &'static System {
+        match self {
+            File::Kernel(_) => host::SYSTEM,
+            #[cfg(feature = "fake")]
+            File::Fake(file) => file.system(),
+        }
+    }
+
+    pub(crate) fn error(&self, operation: Operation) -> impl Fn(i32) -> Error {
+        let system = self.system();
+        move |errno| Error::from_errno(system, operation, errno)
+    }
+
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        match self {
+            File::Kernel(file) => Some(host::identity(file)),
+            #[cfg(feature = "fake")]
+            File::Fake(_) => None,
+        }
+    }
+}
+
+#[cfg(unix)]
+mod descriptor {
+    use super::File;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+    impl AsFd for File {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            match self {
+                File::Kernel(file) => file.as_fd(),
+                #[cfg(feature = "fake")]
+                File::Fake(file) => file.as_fd(),
+            }
+        }
+    }
+
+    impl From<File> for OwnedFd {
+        fn from(file: File) -> OwnedFd {
+            match file {
+                File::Kernel(file) => file.into(),
+                #[cfg(feature = "fake")]
+                File::Fake(file) => file.into(),
+            }
+        }
+    }
+}

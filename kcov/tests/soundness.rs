@@ -1,0 +1,269 @@
+//! What safe code must not be able to do, over a kernel made for tests. Each test is of a fault that
+//! an earlier version of this crate had.
+
+use kcov::fake::Kernel;
+use kcov::mode::{AnyMode, TraceCmp, TracePc};
+use kcov::remote::linux::{CommonHandle, Remote};
+use kcov::remote::netbsd::Source;
+use kcov::{BufferSize, Comparison, Completeness, Device, ErrorKind, Operation, Pc, Trace, Words};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const PC: u64 = 0xffff_ffff_8100_0010;
+const COMPARISON: Comparison = Comparison::from_words([7, 1, 2, PC]);
+
+fn open(kernel: &Kernel) -> Device {
+    kernel.builder().size(BufferSize::words(1)).open().expect("it opens")
+}
+
+/// What a target or another process can do to the buffer: it has the words of a trace, so it has the
+/// memory. The count word lies before them.
+fn store_count(words: Words<'_>, count: u64) {
+    let Words::U64(words) = words else { panic!("64-bit words") };
+    // SAFETY: the count word lies before the first record, in the same buffer of the fake kernel, which
+    // is only accessed atomically.
+    let head = unsafe { AtomicU64::from_ptr(words.as_ptr().sub(1).cast_mut().cast()) };
+    head.store(count, Ordering::Relaxed);
+}
+
+/// A count that somebody left must not reach a request that enables: in comparison mode NetBSD and
+/// Linux 6.1 write in front of the buffer then. The fake kernel panics if they would.
+#[test]
+fn a_hostile_count_never_reaches_a_request() {
+    for kernel in [Kernel::linux(), Kernel::netbsd()] {
+        let mut device = open(&kernel);
+        for count in [u64::MAX, 1 << 62, (1 << 62) - 1] {
+            let trace = device.enable(TracePc).expect("enabled").disable().expect("disabled");
+            store_count(trace.words(), count);
+            let session = device.enable(TraceCmp).expect("enabled");
+            kernel.call(|trace| trace.comparison(COMPARISON));
+            assert_eq!(session.trace().iter().collect::<Vec<_>>(), [COMPARISON]);
+            store_count(session.trace().words(), count);
+            drop(session);
+
+            let mut buffer = device.child_buffer(TraceCmp).expect("it is free");
+            store_count(buffer.trace().words(), count);
+            drop(buffer.enable().expect("enabled"));
+        }
+    }
+}
+
+/// After a session of program counters, nothing reads them as comparisons.
+#[test]
+fn a_buffer_for_children_has_nothing_of_another_mode() {
+    for kernel in [Kernel::linux(), Kernel::netbsd()] {
+        let mut device = open(&kernel);
+        let session = device.enable(TracePc).expect("enabled");
+        kernel.call(|trace| (0..40).for_each(|n| trace.pc(PC + n)));
+        assert_eq!(session.disable().expect("disabled").len(), 40);
+        let buffer = device.child_buffer(TraceCmp).expect("it is free");
+        assert!(buffer.trace().is_empty());
+        assert_eq!(buffer.trace().completeness(), Completeness::Complete);
+    }
+}
+
+/// A session that was leaked in another thread goes on in its mode, so no other mode may read.
+#[test]
+fn a_buffer_that_is_traced_into_is_not_for_children() {
+    for kernel in [Kernel::linux(), Kernel::netbsd()] {
+        let mut device = open(&kernel);
+        std::thread::scope(|scope| {
+            let (leaked, go_on) = std::sync::mpsc::channel();
+            let (done, end) = std::sync::mpsc::channel::<()>();
+            let lent = &mut device;
+            let tracer = scope.spawn(move || {
+                let session = lent.enable(TracePc).expect("enabled");
+                std::mem::forget(session);
+                leaked.send(()).expect("somebody waits");
+                // The borrow is over; the thread stays traced.
+                let _ = end.recv();
+            });
+            go_on.recv().expect("it has enabled");
+            // The device is still borrowed here, so a second owner stands for whoever would read.
+            drop(done);
+            tracer.join().expect("no panic");
+        });
+        // The end of the thread has freed the device.
+        assert!(device.child_buffer(TraceCmp).is_ok());
+        // A session that is leaked in this thread is ended.
+        std::mem::forget(device.enable(TracePc).expect("enabled"));
+        let buffer = device.child_buffer(TraceCmp).expect("it is free now");
+        kernel.call(|trace| trace.pc(PC));
+        assert!(buffer.trace().is_empty() && !kernel.is_traced());
+    }
+}
+
+#[test]
+fn a_device_that_a_living_thread_is_traced_into_is_refused() {
+    for kernel in [Kernel::linux(), Kernel::netbsd()] {
+        let device = open(&kernel);
+        std::thread::scope(|scope| {
+            let (send, receive) = std::sync::mpsc::channel();
+            let (done, end) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || {
+                let mut device = device;
+                std::mem::forget(device.enable(TracePc).expect("enabled"));
+                send.send(device).expect("somebody waits");
+                let _ = end.recv();
+            });
+            let device = receive.recv().expect("the device");
+            let refused = device.into_child_buffer(TraceCmp).expect_err("it is traced into");
+            assert_eq!(refused.error().kind(), ErrorKind::AlreadyEnabled);
+            // Nor is it taken for an intact one: what is recovered is another one.
+            let mut device = refused.into_device();
+            assert!(!device.is_intact());
+            let mut device = device.recover().expect("opened again");
+            drop(device.enable(TraceCmp).expect("nobody is traced into this one"));
+            drop(done);
+        });
+    }
+}
+
+/// A count that no driver stores is no coverage, and nothing of an earlier session comes out.
+#[test]
+fn corruption_is_no_truncation_and_no_coverage() {
+    let kernel = Kernel::linux();
+    let mut device = open(&kernel);
+    let capacity = device.capacity(TracePc) as u64;
+    let session = device.enable(TracePc).expect("enabled");
+    kernel.call(|trace| (0..9).for_each(|n| trace.pc(PC + n)));
+    drop(session);
+    let session = device.enable(TracePc).expect("enabled");
+    for count in [capacity + 1, 1 << 32, u64::MAX] {
+        store_count(session.trace().words(), count);
+        let trace = session.trace();
+        assert_eq!(trace.completeness(), Completeness::Corrupt { count });
+        assert!(trace.is_empty() && !trace.is_truncated());
+        assert_eq!((trace.iter().next(), trace.get(0)), (None, None));
+    }
+    store_count(session.trace().words(), capacity);
+    assert_eq!(session.trace().completeness(), Completeness::Truncated);
+    store_count(session.trace().words(), u64::MAX);
+    // The session ends with a count that can be.
+    let trace = session.disable().expect("disabled");
+    assert_eq!(trace.completeness(), Completeness::Complete);
+}
+
+/// No request is made of a file that is not kcov.
+#[cfg(unix)]
+#[test]
+fn other_files_are_refused_by_name() {
+    let file = std::env::temp_dir().join(format!("kcov-soundness-{}", std::process::id()));
+    std::fs::write(&file, [0; 4096]).expect("a file");
+    for path in [std::path::Path::new("/dev/null"), &file] {
+        let error = Device::builder().path(path).open().expect_err("not kcov");
+        if cfg!(any(target_os = "linux", target_os = "netbsd")) {
+            assert_eq!((error.operation(), error.kind()), (Operation::Open, ErrorKind::NotKcov));
+            assert_eq!((error.raw_os_error(), error.path()), (None, Some(path)));
+        } else {
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+        }
+    }
+    std::fs::remove_file(file).expect("removed");
+}
+
+/// A section that ends late does not reach the next case by way of a reset that was lost.
+#[test]
+fn remote_records_are_read_from_marks() {
+    let kernel = Kernel::linux();
+    let session = open(&kernel).into_remote_session(TracePc, &Remote::new().any_common());
+    let mut session = session.expect("enabled");
+    let handle = session.common_handle().expect("one was found");
+    let pcs = |trace: Trace<'_, TracePc>| trace.iter().map(Pc::address).collect::<Vec<_>>();
+    kernel.section(handle).run(|trace| trace.pc(1));
+    let first = session.mark();
+    let mut late = kernel.section(handle);
+    late.run(|trace| trace.pc(2));
+    assert!(session.since(first).is_empty(), "a section counts when it ends");
+    drop(late);
+    kernel.section(handle).run(|trace| trace.pc(3));
+    assert_eq!((pcs(session.trace()), pcs(session.since(first))), (vec![1, 2, 3], vec![2, 3]));
+    assert_eq!(pcs(session.wait(first, 2, Duration::from_secs(9))), [2, 3]);
+
+    // What runs while the session is restarted is discarded, with the same handle too.
+    let mut late = kernel.section(handle);
+    late.run(|trace| trace.pc(4));
+    let old = session.mark();
+    session.restart().expect("enabled again");
+    assert_eq!(session.common_handle(), Some(handle));
+    drop(late);
+    assert!(session.trace().is_empty());
+    kernel.section(handle).run(|trace| trace.pc(5));
+    assert_eq!(pcs(session.since(old)), [5], "an old mark is the start");
+    assert!(session.settle(Duration::from_millis(1), Duration::from_secs(9)));
+    session.disable().expect("the device is back");
+}
+
+#[test]
+fn a_free_handle_is_found_where_others_are_taken() {
+    let kernel = Kernel::linux();
+    let taken = CommonHandle::new(NonZeroU32::MIN);
+    let one = open(&kernel).into_remote_session(TracePc, &Remote::new().common(taken));
+    let _one = one.expect("enabled");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let refused = open(&kernel).into_remote_session(TracePc, &Remote::new().common(taken));
+            let refused = refused.expect_err("it is taken");
+            assert_eq!(refused.error().kind(), ErrorKind::HandleInUse);
+            let device = refused.into_device();
+            // The first number that is tried is taken, too.
+            kernel.fail(Operation::EnableRemote, 17);
+            let session = device.into_remote_session(TracePc, &Remote::new().any_common());
+            assert_ne!(session.expect("another one").common_handle(), Some(taken));
+        });
+    });
+}
+
+/// Two sessions of one source in one process could read each other's records.
+#[test]
+fn a_source_is_attached_once() {
+    let kernel = Kernel::netbsd();
+    let source = Source::vhci(0, 3);
+    let mut attachment = open(&kernel).attach(source).expect("attached");
+    let refused = open(&kernel).attach(source).expect_err("attached already");
+    assert_eq!(refused.error().kind(), ErrorKind::SourceInUse);
+    let session = attachment.enable(TracePc).expect("enabled");
+    kernel.section(source).run(|trace| trace.pc(PC));
+    assert_eq!(session.disable().expect("disabled").len(), 1);
+    let session = attachment.enable(TraceCmp).expect("enabled");
+    assert!(session.trace().is_empty(), "nothing of the other mode");
+    drop(session);
+    drop(attachment.detach());
+    drop(open(&kernel).attach(source).expect("it is free again"));
+    let missing = open(&kernel).attach(Source::vhci(1, 0)).expect_err("no such bus");
+    assert_eq!(missing.error().kind(), ErrorKind::NoSuchSource);
+}
+
+/// What fails gives the device back, and the device works.
+#[test]
+fn a_refused_device_comes_back() {
+    for (kernel, errno) in [(Kernel::linux(), 22), (Kernel::netbsd(), 16)] {
+        kernel.fail(Operation::Enable, errno);
+        let refused = open(&kernel).into_session(AnyMode::TracePc).expect_err("as ordered");
+        assert_eq!(refused.error().kind(), ErrorKind::AlreadyEnabled);
+        let session = refused.into_device().into_session(AnyMode::TracePc).expect("enabled");
+        kernel.fail(Operation::Disable, 2);
+        let refused = session.disable().expect_err("as ordered");
+        assert_eq!(refused.error().operation(), Operation::Disable);
+        assert_eq!(kernel.open_devices(), 1);
+        // The device ends what is still enabled.
+        drop(refused);
+        assert_eq!((kernel.open_devices(), kernel.is_traced()), (0, false));
+    }
+}
+
+/// Dropping in every order leaves nothing behind.
+#[test]
+fn nothing_is_left_behind() {
+    for kernel in [Kernel::linux(), Kernel::netbsd()] {
+        let session = open(&kernel).into_session(TracePc).expect("enabled");
+        assert!(kernel.is_traced());
+        drop(session);
+        let mut device = open(&kernel);
+        std::mem::forget(device.enable(TracePc).expect("enabled"));
+        assert!(kernel.is_traced());
+        drop(device);
+        assert_eq!((kernel.open_devices(), kernel.is_traced()), (0, false));
+    }
+}
