@@ -9,6 +9,56 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+/// An enum, and the text of each of its values.
+macro_rules! texts {
+    (
+        $(#[doc = $about:literal])*
+        $enum:ident {$(
+            $(#[doc = $doc:literal])*
+            $(#[cfg($cfg:meta)])?
+            $name:ident: $text:literal,
+        )*}
+    ) => {
+        $(#[doc = $about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $enum {$(
+            $(#[doc = $doc])*
+            $(#[cfg($cfg)])?
+            $name,
+        )*}
+
+        impl $enum {
+            fn text(self) -> &'static str {
+                match self {$(
+                    $(#[cfg($cfg)])?
+                    $enum::$name => $text,
+                )*}
+            }
+        }
+    };
+}
+
+/// The rows of a table: operation, errno, kind, what to do, and where the error comes from.
+macro_rules! rows {
+    ($(
+        $(#[cfg($cfg:meta)])?
+        $operation:ident, $errno:ident => $kind:ident: $help:literal, $source:literal;
+    )*) => {
+        [$(
+            $(#[cfg($cfg)])?
+            crate::error::Row {
+                operation: crate::error::Operation::$operation,
+                errno: $errno,
+                kind: crate::error::ErrorKind::$kind,
+                help: $help,
+                source: $source,
+            },
+        )*]
+    };
+}
+pub(crate) use rows;
+
 /// A failed operation on a kcov device.
 ///
 /// Its text is one line: the operation, what was wrong, and what to do.
@@ -32,163 +82,111 @@ pub struct Error {
     size: Option<(u64, RangeInclusive<u64>)>,
 }
 
-/// What was asked of the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Operation {
-    /// open(2)
-    Open,
-    /// `KCOV_INIT_TRACE` on Linux, `KCOV_IOC_SETBUFSIZE` on NetBSD
-    SetSize,
-    /// mmap(2)
-    Map,
-    /// `F_DUPFD_CLOEXEC` of fcntl(2)
-    MoveDescriptor,
-    /// mprotect(2), pkey_mprotect(2)
-    Protect,
-    /// pkey_alloc(2) on Linux
-    #[cfg(feature = "pkeys")]
-    AllocateKey,
-    /// `KCOV_ENABLE` on Linux, `KCOV_IOC_ENABLE` on NetBSD
-    Enable,
-    /// `KCOV_UNIQUE_ENABLE`, which is proposed for Linux
-    #[cfg(feature = "proposed")]
-    EnableUnique,
-    /// `KCOV_RESET_TRACE`, which is proposed for Linux
-    #[cfg(feature = "proposed")]
-    ResetTrace,
-    /// `KCOV_IOC_REMOTE_ATTACH` on NetBSD
-    Attach,
-    /// `KCOV_REMOTE_ENABLE` on Linux, `KCOV_IOC_ENABLE` of an attached device on NetBSD
-    EnableRemote,
-    /// `KCOV_DISABLE` on Linux, `KCOV_IOC_DISABLE` on NetBSD
-    Disable,
-    /// `KCOV_IOC_DISABLE` of an attached device on NetBSD
-    DisableRemote,
-    /// Reading `/proc/kallsyms` on Linux
-    ReadSymbols,
+texts! {
+    /// What was asked of the kernel.
+    Operation {
+        /// open(2)
+        Open: "open the kcov device",
+        /// `KCOV_INIT_TRACE` on Linux, `KCOV_IOC_SETBUFSIZE` on NetBSD
+        SetSize: "set the size of the kcov buffer",
+        /// mmap(2)
+        Map: "map the kcov buffer",
+        /// `F_DUPFD_CLOEXEC` of fcntl(2)
+        MoveDescriptor: "move the descriptor of the kcov device",
+        /// mprotect(2), pkey_mprotect(2)
+        Protect: "change the protection of the kcov buffer",
+        /// pkey_alloc(2) on Linux
+        #[cfg(feature = "pkeys")]
+        AllocateKey: "allocate a protection key for the kcov buffer",
+        /// `KCOV_ENABLE` on Linux, `KCOV_IOC_ENABLE` on NetBSD
+        Enable: "enable kcov tracing of this thread",
+        /// `KCOV_UNIQUE_ENABLE`, which is proposed for Linux
+        #[cfg(feature = "proposed")]
+        EnableUnique: "enable kcov tracing of this thread with a bitmap",
+        /// `KCOV_RESET_TRACE`, which is proposed for Linux
+        #[cfg(feature = "proposed")]
+        ResetTrace: "reset the trace of this thread",
+        /// `KCOV_IOC_REMOTE_ATTACH` on NetBSD
+        Attach: "attach the kcov device to a source",
+        /// `KCOV_REMOTE_ENABLE` on Linux, `KCOV_IOC_ENABLE` of an attached device on NetBSD
+        EnableRemote: "enable collection of remote kcov coverage",
+        /// `KCOV_DISABLE` on Linux, `KCOV_IOC_DISABLE` on NetBSD
+        Disable: "disable kcov tracing of this thread",
+        /// `KCOV_IOC_DISABLE` of an attached device on NetBSD
+        DisableRemote: "disable collection of remote kcov coverage",
+        /// Reading `/proc/kallsyms` on Linux
+        ReadSymbols: "read the kernel's symbols",
+    }
 }
 
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Operation::Open => "open the kcov device",
-            Operation::SetSize => "set the size of the kcov buffer",
-            Operation::Map => "map the kcov buffer",
-            Operation::MoveDescriptor => "move the descriptor of the kcov device",
-            Operation::Protect => "change the protection of the kcov buffer",
-            #[cfg(feature = "pkeys")]
-            Operation::AllocateKey => "allocate a protection key for the kcov buffer",
-            Operation::Enable => "enable kcov tracing of this thread",
-            #[cfg(feature = "proposed")]
-            Operation::EnableUnique => "enable kcov tracing of this thread with a bitmap",
-            #[cfg(feature = "proposed")]
-            Operation::ResetTrace => "reset the trace of this thread",
-            Operation::Attach => "attach the kcov device to a source",
-            Operation::EnableRemote => "enable collection of remote kcov coverage",
-            Operation::Disable => "disable kcov tracing of this thread",
-            Operation::DisableRemote => "disable collection of remote kcov coverage",
-            Operation::ReadSymbols => "read the kernel's symbols",
-        })
+        f.write_str(self.text())
     }
 }
 
-/// What was wrong, the same on all systems.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// This system has no kcov, or not this part of it, as far as this crate knows.
-    Unsupported,
-    /// The kernel has no kcov, or the device's file is missing.
-    NotBuiltIn,
-    /// Linux: debugfs, where the device is, is not mounted there.
-    DebugfsNotMounted,
-    /// The process may not open the device.
-    PermissionDenied,
-    /// Linux: kernel lockdown closes the device.
-    LockedDown,
-    /// The file is not a kcov device. No request was made of it.
-    NotKcov,
-    /// The system does not allow a buffer of this size.
-    SizeOutOfLimits,
-    /// The process may have no descriptor with such a number, or no more descriptors.
-    DescriptorOutOfLimits,
-    /// Somebody else opened the device, so it cannot be opened again.
-    NotRecoverable,
-    /// The processor, the kernel or this crate has no protection keys here.
-    #[cfg(feature = "pkeys")]
-    NoProtectionKeys,
-    /// The process has no protection key left.
-    #[cfg(feature = "pkeys")]
-    ProtectionKeysInUse,
-    /// The buffer already has a size.
-    AlreadySized,
-    /// The buffer has no size yet.
-    NotSized,
-    /// The system has no such mode.
-    #[cfg(feature = "proposed")]
-    ModeNotSupported,
-    /// The kernel was built without the mode.
-    ModeNotBuiltIn,
-    /// The device works and records nothing: no kernel code is instrumented.
-    NotInstrumented,
-    /// The device is already enabled, or the thread is traced through another one.
-    AlreadyEnabled,
-    /// Linux: another device collects from the handle.
-    HandleInUse,
-    /// Linux: the kernel does not know the subsystem of a handle.
-    UnknownSubsystem,
-    /// Linux: more handles than a session may have.
-    TooManyHandles,
-    /// NetBSD: the kernel has no such source of remote coverage.
-    NoSuchSource,
-    /// NetBSD: another device collects from the source.
-    SourceInUse,
-    /// NetBSD: somebody else who is attached to the source ended the collection.
-    EndedElsewhere,
-    /// This thread has not enabled the device.
-    NotEnabled,
-    /// The kernel could not allocate what is needed.
-    OutOfMemory,
-    /// An errno that the driver is not known to return here.
-    Other,
+texts! {
+    /// What was wrong, the same on all systems.
+    ErrorKind {
+        /// This system has no kcov, or not this part of it, as far as this crate knows.
+        Unsupported: "not supported on this system",
+        /// The kernel has no kcov, or the device's file is missing.
+        NotBuiltIn: "this kernel has no kcov",
+        /// Linux: debugfs, where the device is, is not mounted there.
+        DebugfsNotMounted: "debugfs is not mounted there",
+        /// The process may not open the device.
+        PermissionDenied: "permission denied",
+        /// Linux: kernel lockdown closes the device.
+        LockedDown: "kernel lockdown forbids it",
+        /// The file is not a kcov device. No request was made of it.
+        NotKcov: "not a kcov device",
+        /// The system does not allow a buffer of this size.
+        SizeOutOfLimits: "the size is out of limits",
+        /// The process may have no descriptor with such a number, or no more descriptors.
+        DescriptorOutOfLimits: "there is no such number for it",
+        /// Somebody else opened the device, so it cannot be opened again.
+        NotRecoverable: "somebody else opened it",
+        /// The processor, the kernel or this crate has no protection keys here.
+        #[cfg(feature = "pkeys")]
+        NoProtectionKeys: "this machine has no protection keys",
+        /// The process has no protection key left.
+        #[cfg(feature = "pkeys")]
+        ProtectionKeysInUse: "all protection keys are in use",
+        /// The buffer already has a size.
+        AlreadySized: "it already has a size",
+        /// The buffer has no size yet.
+        NotSized: "its buffer has no size yet",
+        /// The system has no such mode.
+        #[cfg(feature = "proposed")]
+        ModeNotSupported: "this system has no such mode",
+        /// The kernel was built without the mode.
+        ModeNotBuiltIn: "this kernel was built without the mode",
+        /// The device works and records nothing: no kernel code is instrumented.
+        NotInstrumented: "no kernel code is instrumented",
+        /// The device is already enabled, or the thread is traced through another one.
+        AlreadyEnabled: "already enabled",
+        /// Linux: another device collects from the handle.
+        HandleInUse: "a handle is in use",
+        /// Linux: the kernel does not know the subsystem of a handle.
+        UnknownSubsystem: "a handle's subsystem is unknown to this kernel",
+        /// Linux: more handles than a session may have.
+        TooManyHandles: "more than 256 handles",
+        /// NetBSD: the kernel has no such source of remote coverage.
+        NoSuchSource: "this kernel has no such source",
+        /// NetBSD: another device collects from the source.
+        SourceInUse: "the source is in use",
+        /// NetBSD: somebody else who is attached to the source ended the collection.
+        EndedElsewhere: "it was ended elsewhere",
+        /// This thread has not enabled the device.
+        NotEnabled: "not enabled by this thread",
+        /// The kernel could not allocate what is needed.
+        OutOfMemory: "out of memory",
+        /// An errno that the driver is not known to return here.
+        Other: "unexpected error",
+    }
 }
 
 impl ErrorKind {
-    fn text(self) -> &'static str {
-        match self {
-            ErrorKind::Unsupported => "not supported on this system",
-            ErrorKind::NotBuiltIn => "this kernel has no kcov",
-            ErrorKind::DebugfsNotMounted => "debugfs is not mounted there",
-            ErrorKind::PermissionDenied => "permission denied",
-            ErrorKind::LockedDown => "kernel lockdown forbids it",
-            ErrorKind::NotKcov => "not a kcov device",
-            ErrorKind::SizeOutOfLimits => "the size is out of limits",
-            ErrorKind::DescriptorOutOfLimits => "there is no such number for it",
-            ErrorKind::NotRecoverable => "somebody else opened it",
-            #[cfg(feature = "pkeys")]
-            ErrorKind::NoProtectionKeys => "this machine has no protection keys",
-            #[cfg(feature = "pkeys")]
-            ErrorKind::ProtectionKeysInUse => "all protection keys are in use",
-            ErrorKind::AlreadySized => "it already has a size",
-            ErrorKind::NotSized => "its buffer has no size yet",
-            #[cfg(feature = "proposed")]
-            ErrorKind::ModeNotSupported => "this system has no such mode",
-            ErrorKind::ModeNotBuiltIn => "this kernel was built without the mode",
-            ErrorKind::NotInstrumented => "no kernel code is instrumented",
-            ErrorKind::AlreadyEnabled => "already enabled",
-            ErrorKind::HandleInUse => "a handle is in use",
-            ErrorKind::UnknownSubsystem => "a handle's subsystem is unknown to this kernel",
-            ErrorKind::TooManyHandles => "more than 256 handles",
-            ErrorKind::NoSuchSource => "this kernel has no such source",
-            ErrorKind::SourceInUse => "the source is in use",
-            ErrorKind::EndedElsewhere => "it was ended elsewhere",
-            ErrorKind::NotEnabled => "not enabled by this thread",
-            ErrorKind::OutOfMemory => "out of memory",
-            ErrorKind::Other => "unexpected error",
-        }
-    }
-
     /// Help that does not depend on an errno, for kinds that are found otherwise.
     fn help(self) -> Option<&'static str> {
         match self {

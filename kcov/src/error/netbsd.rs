@@ -4,7 +4,7 @@
 //! Lines name functions of `sys/kern/subr_kcov.c` 1.18, or the file that refuses before the driver
 //! is asked.
 
-use super::{ErrorKind, Operation, Row};
+use super::{Row, rows};
 
 // `sys/sys/errno.h`.
 pub(crate) const ENOENT: i32 = 2;
@@ -20,174 +20,82 @@ pub(crate) const ENOTTY: i32 = 25;
 pub(crate) const EOPNOTSUPP: i32 = 45;
 pub(crate) const ENOBUFS: i32 = 55;
 
-pub(crate) const ERRORS: &[Row] = &[
-    Row {
-        operation: Operation::Open,
-        errno: ENOENT,
-        kind: ErrorKind::NotBuiltIn,
-        help: "create the node /dev/kcov (`sh MAKEDEV kcov` in /dev) and boot a kernel with \
-               `options KCOV` and `makeoptions KCOV=1`",
-        source: "file system",
-    },
-    Row {
-        operation: Operation::Open,
-        errno: ENXIO,
-        kind: ErrorKind::NotBuiltIn,
-        help: "boot a kernel with `options KCOV` and `makeoptions KCOV=1`: the node is there, the \
-               driver is not",
-        source: "no driver of that number (sys/kern/subr_devsw.c, cdev_open)",
-    },
-    Row {
-        operation: Operation::Open,
-        errno: EACCES,
-        kind: ErrorKind::PermissionDenied,
-        help: "run as root or change the mode of /dev/kcov",
-        source: "file system",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: EINVAL,
-        kind: ErrorKind::SizeOutOfLimits,
-        help: "choose a size within `BufferSize::limits`",
-        source: "kcov_allocbuf",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: EEXIST,
-        kind: ErrorKind::AlreadySized,
-        help: "open the device again: a descriptor's buffer is sized once",
-        source: "kcov_allocbuf",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: EBUSY,
-        kind: ErrorKind::AlreadyEnabled,
-        help: "size the buffer before a thread enables tracing",
-        source: "kcov_setbufsize",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: ENOTTY,
-        kind: ErrorKind::NotKcov,
-        help: "check the path: the file is not a kcov device",
-        source: "files and most drivers (sys/kern/sys_generic.c); this driver never gives it",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: ENODEV,
-        kind: ErrorKind::NotKcov,
-        help: "check the path: the file is not a kcov device",
-        source: "drivers without requests (sys/sys/conf.h, noioctl)",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: EOPNOTSUPP,
-        kind: ErrorKind::NotKcov,
-        help: "check the path: the file is not a kcov device",
-        source: "/dev/null and its like (sys/dev/mm.c)",
-    },
-    Row {
-        operation: Operation::SetSize,
-        errno: ENOMEM,
-        kind: ErrorKind::OutOfMemory,
-        help: "choose a smaller size: the buffer is wired kernel memory",
-        source: "kcov_allocbuf, uvm_map",
-    },
-    Row {
-        operation: Operation::Map,
-        errno: ENOMEM,
-        kind: ErrorKind::OutOfMemory,
-        help: "choose a smaller size or raise the limit on address space",
-        source: "kcov_fops_mmap and uvm_mmap",
-    },
-    Row {
-        operation: Operation::MoveDescriptor,
-        errno: EINVAL,
-        kind: ErrorKind::DescriptorOutOfLimits,
-        help: "choose a smaller number, or raise the limit on open files",
-        source: "F_DUPFD_CLOEXEC (sys/kern/sys_descrip.c), beyond RLIMIT_NOFILE",
-    },
-    Row {
-        operation: Operation::MoveDescriptor,
-        errno: EMFILE,
-        kind: ErrorKind::DescriptorOutOfLimits,
-        help: "close descriptors, or raise the limit on open files",
-        source: "fd_dup (sys/kern/kern_descrip.c)",
-    },
-    Row {
-        operation: Operation::Enable,
-        errno: EBUSY,
-        kind: ErrorKind::AlreadyEnabled,
-        help: "this device is enabled already, or this thread is traced through another \
-               descriptor: disable that one first; a thread whose descriptor was closed while \
-               enabled can never be traced again",
-        source: "kcov_enable",
-    },
-    Row {
-        operation: Operation::Enable,
-        errno: ENOBUFS,
-        kind: ErrorKind::NotSized,
-        help: "size the buffer first",
-        source: "kcov_enable",
-    },
-    Row {
-        operation: Operation::Enable,
-        errno: EINVAL,
-        kind: ErrorKind::ModeNotBuiltIn,
-        help: "use a mode that this release knows",
-        source: "kcov_enable, kcov_mode_is_valid",
-    },
-    Row {
-        operation: Operation::Disable,
-        errno: ENOENT,
-        kind: ErrorKind::NotEnabled,
-        help: "disable in the thread that enabled; a forked child inherits the descriptor but is \
-               not traced",
-        source: "kcov_disable",
-    },
-    Row {
-        operation: Operation::Attach,
-        errno: ENOENT,
-        kind: ErrorKind::NoSuchSource,
-        help: "boot a kernel with vhci(4), and name a bus and a port that it has",
-        source: "kcov_remote_attach",
-    },
-    Row {
-        operation: Operation::Attach,
-        errno: EEXIST,
-        kind: ErrorKind::AlreadyEnabled,
-        help: "a thread is traced through this device: disable it there first, or attach another \
-               device",
-        source: "kcov_remote_attach",
-    },
-    Row {
-        operation: Operation::Attach,
-        errno: EINVAL,
-        kind: ErrorKind::Unsupported,
-        help: "run NetBSD 10 or later: earlier releases have no remote coverage",
-        source: "kcov_fops_ioctl of NetBSD 9, an unknown request",
-    },
-    Row {
-        operation: Operation::EnableRemote,
-        errno: EBUSY,
-        kind: ErrorKind::SourceInUse,
-        help: "the source is collected from already: disable that first, through any device that \
-               is attached to it",
-        source: "kcov_remote_enable",
-    },
-    Row {
-        operation: Operation::EnableRemote,
-        errno: EINVAL,
-        kind: ErrorKind::ModeNotBuiltIn,
-        help: "use a mode that this release knows",
-        source: "kcov_enable, kcov_mode_is_valid",
-    },
-    Row {
-        operation: Operation::DisableRemote,
-        errno: ENOENT,
-        kind: ErrorKind::EndedElsewhere,
-        help: "read the trace before you disable, and keep others from disabling, detaching and \
-               closing what is attached to the source",
-        source: "kcov_remote_disable",
-    },
+pub(crate) const ERRORS: &[Row] = &rows![
+    Open, ENOENT => NotBuiltIn:
+        "create the node /dev/kcov (`sh MAKEDEV kcov` in /dev) and boot a kernel with `options \
+         KCOV` and `makeoptions KCOV=1`",
+        "file system";
+    Open, ENXIO => NotBuiltIn:
+        "boot a kernel with `options KCOV` and `makeoptions KCOV=1`: the node is there, the \
+         driver is not",
+        "no driver of that number (sys/kern/subr_devsw.c, cdev_open)";
+    Open, EACCES => PermissionDenied:
+        "run as root or change the mode of /dev/kcov",
+        "file system";
+    SetSize, EINVAL => SizeOutOfLimits:
+        "choose a size within `BufferSize::limits`",
+        "kcov_allocbuf";
+    SetSize, EEXIST => AlreadySized:
+        "open the device again: a descriptor's buffer is sized once",
+        "kcov_allocbuf";
+    SetSize, EBUSY => AlreadyEnabled:
+        "size the buffer before a thread enables tracing",
+        "kcov_setbufsize";
+    SetSize, ENOTTY => NotKcov:
+        "check the path: the file is not a kcov device",
+        "files and most drivers (sys/kern/sys_generic.c); this driver never gives it";
+    SetSize, ENODEV => NotKcov:
+        "check the path: the file is not a kcov device",
+        "drivers without requests (sys/sys/conf.h, noioctl)";
+    SetSize, EOPNOTSUPP => NotKcov:
+        "check the path: the file is not a kcov device",
+        "/dev/null and its like (sys/dev/mm.c)";
+    SetSize, ENOMEM => OutOfMemory:
+        "choose a smaller size: the buffer is wired kernel memory",
+        "kcov_allocbuf, uvm_map";
+    Map, ENOMEM => OutOfMemory:
+        "choose a smaller size or raise the limit on address space",
+        "kcov_fops_mmap and uvm_mmap";
+    MoveDescriptor, EINVAL => DescriptorOutOfLimits:
+        "choose a smaller number, or raise the limit on open files",
+        "F_DUPFD_CLOEXEC (sys/kern/sys_descrip.c), beyond RLIMIT_NOFILE";
+    MoveDescriptor, EMFILE => DescriptorOutOfLimits:
+        "close descriptors, or raise the limit on open files",
+        "fd_dup (sys/kern/kern_descrip.c)";
+    Enable, EBUSY => AlreadyEnabled:
+        "this device is enabled already, or this thread is traced through another descriptor: \
+         disable that one first; a thread whose descriptor was closed while enabled can never be \
+         traced again",
+        "kcov_enable";
+    Enable, ENOBUFS => NotSized:
+        "size the buffer first",
+        "kcov_enable";
+    Enable, EINVAL => ModeNotBuiltIn:
+        "use a mode that this release knows",
+        "kcov_enable, kcov_mode_is_valid";
+    Disable, ENOENT => NotEnabled:
+        "disable in the thread that enabled; a forked child inherits the descriptor but is not \
+         traced",
+        "kcov_disable";
+    Attach, ENOENT => NoSuchSource:
+        "boot a kernel with vhci(4), and name a bus and a port that it has",
+        "kcov_remote_attach";
+    Attach, EEXIST => AlreadyEnabled:
+        "a thread is traced through this device: disable it there first, or attach another \
+         device",
+        "kcov_remote_attach";
+    Attach, EINVAL => Unsupported:
+        "run NetBSD 10 or later: earlier releases have no remote coverage",
+        "kcov_fops_ioctl of NetBSD 9, an unknown request";
+    EnableRemote, EBUSY => SourceInUse:
+        "the source is collected from already: disable that first, through any device that is \
+         attached to it",
+        "kcov_remote_enable";
+    EnableRemote, EINVAL => ModeNotBuiltIn:
+        "use a mode that this release knows",
+        "kcov_enable, kcov_mode_is_valid";
+    DisableRemote, ENOENT => EndedElsewhere:
+        "read the trace before you disable, and keep others from disabling, detaching and closing \
+         what is attached to the source",
+        "kcov_remote_disable";
 ];

@@ -31,6 +31,49 @@
 //! [`Device::attach`]: crate::Device::attach
 //! [`Attachment::enable`]: netbsd::Attachment::enable
 
+/// How every remote session is read.
+macro_rules! reading {
+    () => {
+        /// The end of what was collected so far.
+        #[inline]
+        #[must_use]
+        pub fn mark(&self) -> Mark {
+            self.starts.mark(self.trace())
+        }
+
+        /// The records that have come since the mark. More may come.
+        #[inline]
+        #[must_use]
+        pub fn since(&self, mark: Mark) -> Trace<'_, M> {
+            self.starts.since(self.trace(), mark)
+        }
+
+        /// All records since the start. More may come.
+        #[inline]
+        #[must_use]
+        pub fn trace(&self) -> Trace<'_, M> {
+            Trace::freeze(self.buffer(), self.mode)
+        }
+
+        /// Waits until `records` records have come since the mark or the buffer is full, at most for
+        /// `limit`.
+        ///
+        /// The kernel tells nobody when records come, so this polls, at growing intervals of up to 10
+        /// ms. A shorter trace means that no more came in time.
+        #[must_use]
+        pub fn wait(&self, mark: Mark, records: usize, limit: Duration) -> Trace<'_, M> {
+            $crate::remote::wait(|| self.since(mark), records, limit)
+        }
+
+        /// Waits until no record has come for `quiet`, at most for `limit`; returns whether it became
+        /// quiet.
+        pub fn settle(&self, quiet: Duration, limit: Duration) -> bool {
+            $crate::remote::settle(|| self.trace().len(), quiet, limit)
+        }
+    };
+}
+use reading;
+
 pub mod linux;
 pub mod netbsd;
 

@@ -221,41 +221,10 @@ impl<M: Mode, A: Borrow<Attachment>> SourceSession<M, A> {
         self.attachment.borrow()
     }
 
-    /// The end of what was collected so far.
-    #[inline]
-    #[must_use]
-    pub fn mark(&self) -> Mark {
-        self.starts.mark(self.trace())
-    }
+    super::reading!();
 
-    /// The records since the mark. More may come.
-    #[inline]
-    #[must_use]
-    pub fn since(&self, mark: Mark) -> Trace<'_, M> {
-        self.starts.since(self.trace(), mark)
-    }
-
-    /// All records since the start. More may come, also of a section that runs.
-    #[inline]
-    #[must_use]
-    pub fn trace(&self) -> Trace<'_, M> {
-        Trace::freeze(self.attachment().buffer(), self.mode)
-    }
-
-    /// Waits until `records` records have come since the mark or the buffer is full, at most for
-    /// `limit`.
-    ///
-    /// The kernel tells nobody when a section runs, so this polls, at growing intervals of up to 10
-    /// ms. A shorter trace means that no more came in time.
-    #[must_use]
-    pub fn wait(&self, mark: Mark, records: usize, limit: Duration) -> Trace<'_, M> {
-        super::wait(|| self.since(mark), records, limit)
-    }
-
-    /// Waits until no record has come for `quiet`, at most for `limit`; returns whether it became
-    /// quiet.
-    pub fn settle(&self, quiet: Duration, limit: Duration) -> bool {
-        super::settle(|| self.trace().len(), quiet, limit)
+    fn buffer(&self) -> Buffer<'_> {
+        self.attachment().buffer()
     }
 
     /// Empties the buffer, by disabling and enabling again. A section that is running at that time

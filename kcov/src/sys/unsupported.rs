@@ -11,132 +11,102 @@ use std::ptr::NonNull;
 pub(crate) const SYSTEM: &System = &UNSUPPORTED;
 pub(crate) const DEFAULT_PATH: &str = "/dev/kcov";
 
-/// What [`open`] fails with; no system call was made.
+/// What everything fails with; no system call was made.
 const NOT_SUPPORTED: i32 = 0;
 
-/// There is no device, so none of its functions can be called.
+/// Nothing makes one.
 #[derive(Debug)]
-pub(crate) enum File {}
+#[allow(dead_code, reason = "opening fails")]
+pub(crate) struct File(());
 
-#[cfg(unix)]
-mod descriptor {
-    use super::File;
-    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-    impl AsFd for File {
-        fn as_fd(&self) -> BorrowedFd<'_> {
-            match *self {}
-        }
-    }
-
-    impl From<File> for OwnedFd {
-        fn from(file: File) -> OwnedFd {
-            match file {}
-        }
-    }
-}
+/// Nothing makes one.
+#[derive(Debug)]
+#[allow(dead_code, reason = "opening fails")]
+pub(crate) struct Pages(());
 
 pub(crate) type Identity = ();
 
-#[derive(Debug)]
-pub(crate) enum Pages {}
+pub(crate) fn identity(_: &File) -> Identity {}
+
+/// Requests, which nobody can make.
+macro_rules! refuse {
+    ($($(#[$meta:meta])* $name:ident($($type:ty),*);)*) => {$(
+        $(#[$meta])*
+        pub(crate) fn $name(_: &File $(, _: $type)*) -> Result<(), i32> {
+            Err(NOT_SUPPORTED)
+        }
+    )*};
+}
+
+refuse! {
+    set_size(Width, u64);
+    enable(u32);
+    disable();
+    enable_remote(&Argument);
+    attach(kcov_ioc_remote_attach);
+    detach();
+    #[cfg(feature = "proposed")]
+    enable_unique(usize);
+    #[cfg(feature = "proposed")]
+    reset_trace();
+}
 
 impl Pages {
-    pub(crate) fn map(file: &File, _: usize, _: usize) -> Result<Pages, i32> {
-        match *file {}
+    pub(crate) fn map(_: &File, _: usize, _: usize) -> Result<Pages, i32> {
+        Err(NOT_SUPPORTED)
     }
 
     #[cfg(feature = "proposed")]
-    pub(crate) fn map_at(file: &File, _: usize, _: u64) -> Result<Pages, i32> {
-        match *file {}
+    pub(crate) fn map_at(_: &File, _: usize, _: u64) -> Result<Pages, i32> {
+        Err(NOT_SUPPORTED)
     }
 
     pub(crate) fn start(&self) -> NonNull<u64> {
-        match *self {}
+        NonNull::dangling()
     }
 
     pub(crate) fn set_writable(&self, _: bool) -> Result<(), i32> {
-        match *self {}
+        Err(NOT_SUPPORTED)
     }
 
     #[cfg(feature = "pkeys")]
     pub(crate) fn cover(&self, _: &super::Key) -> Result<(), i32> {
-        match *self {}
+        Err(NOT_SUPPORTED)
     }
 
     pub(crate) fn last(&self) -> u64 {
-        match *self {}
+        0
     }
 
     pub(crate) fn mark(&self) -> Vec<u64> {
-        match *self {}
+        Vec::new()
     }
 
     pub(crate) fn holds(&self, _: &[u64]) -> bool {
-        match *self {}
+        false
     }
 
-    pub(crate) fn abandon(self, _: u64) {
-        match self {}
-    }
-}
-
-pub(crate) fn page_size() -> usize {
-    4096
+    pub(crate) fn abandon(self, _: u64) {}
 }
 
 pub(crate) fn open(_: &Path) -> Result<File, i32> {
     Err(NOT_SUPPORTED)
 }
 
-pub(crate) fn is_kcov(_: &Path, file: &File) -> bool {
-    match *file {}
+pub(crate) fn is_kcov(_: &Path, _: &File) -> bool {
+    false
 }
 
-pub(crate) fn move_up(file: File, _: i32) -> Result<File, i32> {
-    match file {}
-}
-
-pub(crate) fn identity(file: &File) -> Identity {
-    match *file {}
-}
-
-pub(crate) fn set_size(file: &File, _: Width, _: u64) -> Result<(), i32> {
-    match *file {}
-}
-
-pub(crate) fn enable(file: &File, _: u32) -> Result<(), i32> {
-    match *file {}
-}
-
-pub(crate) fn disable(file: &File) -> Result<(), i32> {
-    match *file {}
-}
-
-pub(crate) fn enable_remote(file: &File, _: &Argument) -> Result<(), i32> {
-    match *file {}
-}
-
-#[cfg(feature = "proposed")]
-pub(crate) fn enable_unique(file: &File, _: usize) -> Result<(), i32> {
-    match *file {}
-}
-
-#[cfg(feature = "proposed")]
-pub(crate) fn reset_trace(file: &File) -> Result<(), i32> {
-    match *file {}
-}
-
-pub(crate) fn attach(file: &File, _: kcov_ioc_remote_attach) -> Result<(), i32> {
-    match *file {}
-}
-
-pub(crate) fn detach(file: &File) -> Result<(), i32> {
-    match *file {}
+pub(crate) fn move_up(_: File, _: i32) -> Result<File, i32> {
+    Err(NOT_SUPPORTED)
 }
 
 pub(crate) fn explain_open(_: &Path, _: i32) -> Option<ErrorKind> {
     None
+}
+
+pub(crate) fn page_size() -> usize {
+    4096
 }
 
 pub(crate) fn provoke() {}
@@ -147,4 +117,22 @@ pub(crate) fn read_symbols() -> Result<String, i32> {
 
 pub(crate) fn stamp() -> u64 {
     0
+}
+
+#[cfg(unix)]
+mod descriptor {
+    use super::File;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+    impl AsFd for File {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            unreachable!("nothing makes a file")
+        }
+    }
+
+    impl From<File> for OwnedFd {
+        fn from(_: File) -> OwnedFd {
+            unreachable!("nothing makes a file")
+        }
+    }
 }

@@ -59,6 +59,7 @@ pub use handle::{CommonHandle, GlobalHandle, Remote, Subsystem};
 pub(crate) use handle::Argument;
 
 use super::{Mark, Starts};
+use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, SEAL};
@@ -104,41 +105,10 @@ impl<M: Mode, D: Borrow<Device>> RemoteSession<M, D> {
         CommonHandle::of_argument(&self.argument)
     }
 
-    /// The end of what was collected so far.
-    #[inline]
-    #[must_use]
-    pub fn mark(&self) -> Mark {
-        self.starts.mark(self.trace())
-    }
+    super::reading!();
 
-    /// The records of the sections that have ended since the mark. More may come.
-    #[inline]
-    #[must_use]
-    pub fn since(&self, mark: Mark) -> Trace<'_, M> {
-        self.starts.since(self.trace(), mark)
-    }
-
-    /// The records of all sections that have ended since the start. More may come.
-    #[inline]
-    #[must_use]
-    pub fn trace(&self) -> Trace<'_, M> {
-        Trace::freeze(self.device().buffer(), self.mode)
-    }
-
-    /// Waits until `records` records have come since the mark or the buffer is full, at most for
-    /// `limit`.
-    ///
-    /// The kernel tells nobody when a section ends, so this polls, at growing intervals of up to 10
-    /// ms. A shorter trace means that no more came in time.
-    #[must_use]
-    pub fn wait(&self, mark: Mark, records: usize, limit: Duration) -> Trace<'_, M> {
-        super::wait(|| self.since(mark), records, limit)
-    }
-
-    /// Waits until no record has come for `quiet`, at most for `limit`; returns whether it became
-    /// quiet.
-    pub fn settle(&self, quiet: Duration, limit: Duration) -> bool {
-        super::settle(|| self.trace().len(), quiet, limit)
+    fn buffer(&self) -> Buffer<'_> {
+        self.device().buffer()
     }
 
     /// Empties the buffer and collects from the same handles again. Sections that are running are
