@@ -43,15 +43,22 @@ pub enum Words<'b> {
     U32(&'b [AtomicU32]),
 }
 
+/// The same expression for words of either width.
+macro_rules! each {
+    ($words:expr, $each:ident => $do:expr) => {
+        match $words {
+            Words::U64($each) => $do,
+            Words::U32($each) => $do,
+        }
+    };
+}
+
 impl<'b> Words<'b> {
     /// Number of words.
     #[inline]
     #[must_use]
     pub fn len(self) -> usize {
-        match self {
-            Words::U64(words) => words.len(),
-            Words::U32(words) => words.len(),
-        }
+        each!(self, words => words.len())
     }
 
     /// Whether there are no words.
@@ -64,26 +71,19 @@ impl<'b> Words<'b> {
     /// Loads the word at `index`.
     #[inline]
     #[must_use]
+    #[allow(clippy::useless_conversion, reason = "not for words of 32 bits")]
     pub fn get(self, index: usize) -> Option<u64> {
-        match self {
-            Words::U64(words) => Some(words.get(index)?.load(Ordering::Relaxed)),
-            Words::U32(words) => Some(words.get(index)?.load(Ordering::Relaxed).into()),
-        }
+        each!(self, words => Some(words.get(index)?.load(Ordering::Relaxed).into()))
     }
 
     /// Copies words from the first one on, as many as fit, and returns how many.
     #[inline]
+    #[allow(clippy::useless_conversion, reason = "not for words of 32 bits")]
     pub fn copy_to(self, to: &mut [u64]) -> usize {
         let count = self.len().min(to.len());
-        match self {
-            Words::U64(words) => {
-                to.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
-            }
-            Words::U32(words) => to
-                .iter_mut()
-                .zip(words)
-                .for_each(|(to, word)| *to = word.load(Ordering::Relaxed).into()),
-        }
+        each!(self, words => {
+            to.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Ordering::Relaxed).into());
+        });
         count
     }
 

@@ -14,7 +14,7 @@ pub struct Builder {
     size: BufferSize,
     guard_pages: usize,
     min_fd: Option<i32>,
-    protection: Protection,
+    pub(crate) protection: Protection,
 }
 
 /// Where the device is.
@@ -30,7 +30,7 @@ enum Place {
 
 /// What keeps the process from writing to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Protection {
+pub(crate) enum Protection {
     None,
     Pages,
     #[cfg(feature = "pkeys")]
@@ -105,43 +105,6 @@ impl Builder {
         self
     }
 
-    /// Write-protects the buffer at all times, by a memory protection key: a stray store faults
-    /// between sessions and during them, and a system call that is told to write there fails.
-    ///
-    /// The kernel records all the same. What this crate stores itself, such as the 0 of a
-    /// [reset](crate::Session::reset), it stores with the right to, which a thread gives itself and
-    /// takes back without a system call. The last of this and
-    /// [`write_protected`](Self::write_protected) wins. The device keeps its key, one of the process's
-    /// 15, until it is dropped.
-    ///
-    /// This is for mistakes. It does not stop other processes, nor a target that changes its own
-    /// rights or its mappings.
-    ///
-    /// # Safety
-    ///
-    /// Reading a [`Trace`](crate::Trace) of such a device faults on a thread that lacks the right to
-    /// read. These have it: the thread that opens the device, the threads that it starts afterwards,
-    /// and a thread that enabled a session or read through a [`ChildBuffer`](crate::ChildBuffer). On
-    /// any other thread, and in every signal handler, call
-    /// [`allow_reading`](crate::Device::allow_reading) before you read a trace.
-    ///
-    /// # Platforms
-    ///
-    /// Linux on x86, also for 32-bit programs under a 64-bit kernel, if the processor has keys and the
-    /// kernel uses them (`ospke` in /proc/cpuinfo). Elsewhere [`open`](Self::open) fails with
-    /// [`NoProtectionKeys`](ErrorKind::NoProtectionKeys).
-    ///
-    /// # References
-    ///
-    /// pkeys(7).
-    #[cfg(feature = "pkeys")]
-    #[doc(alias = "pkey_alloc")]
-    #[doc(alias = "pkey_mprotect")]
-    pub unsafe fn write_protected_by_key(mut self) -> Builder {
-        self.protection = Protection::Key;
-        self
-    }
-
     /// Opens the device, sizes its buffer and maps it.
     ///
     /// # Errors
@@ -156,11 +119,6 @@ impl Builder {
     /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the kernel could not allocate or map it.
     /// - [`DescriptorOutOfLimits`](ErrorKind::DescriptorOutOfLimits): the process may have no
     ///   descriptor of at least [`min_fd`](Self::min_fd).
-    #[cfg_attr(
-        feature = "pkeys",
-        doc = "- [`NoProtectionKeys`](ErrorKind::NoProtectionKeys),
-          [`ProtectionKeysInUse`](ErrorKind::ProtectionKeysInUse): a key was asked for and there is none."
-    )]
     pub fn open(self) -> Result<Device, Error> {
         let file = self.open_file()?;
         let system = file.system();

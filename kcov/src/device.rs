@@ -123,10 +123,11 @@ impl Device {
     ///
     /// As [`enable`](Self::enable), with the device.
     pub fn into_session<M: Mode>(self, mode: M) -> Result<Session<M>, Refused> {
-        match self.begin_mode(mode) {
-            Ok(()) => Ok(Session::enabled(self, mode)),
-            Err(error) => Err(Refused::new(error, self)),
-        }
+        Refused::unless(
+            self,
+            |device| device.begin_mode(mode),
+            |device, ()| Session::enabled(device, mode),
+        )
     }
 
     /// Empties the buffer for child processes to fill, in one mode. The result borrows the device.
@@ -149,10 +150,11 @@ impl Device {
     ///
     /// As [`child_buffer`](Self::child_buffer), with the device.
     pub fn into_child_buffer<M: Mode>(self, mode: M) -> Result<ChildBuffer<M>, Refused> {
-        match self.prove_free(mode) {
-            Ok(()) => Ok(ChildBuffer::new(self, mode)),
-            Err(error) => Err(Refused::new(error, self)),
-        }
+        Refused::unless(
+            self,
+            |device| device.prove_free(mode),
+            |device, ()| ChildBuffer::new(device, mode),
+        )
     }
 
     /// Size of the buffer in words of the kernel, the count word included.

@@ -47,7 +47,7 @@
 //!
 //! - It starts no threads (except a short one in [`Modes::probe`]) and installs no handlers. Its only
 //!   global state is the list of NetBSD's sources that the process is attached to.
-//! - It does not turn addresses into names; [`pc`] and [`KernelText`] help those who do.
+//! - It does not turn addresses into names; [`pc`] has the rules for those who do.
 //! - It has nothing to do with the user-space coverage tester that is also called kcov.
 //!
 //! # Features
@@ -80,13 +80,13 @@ pub use trace::{Completeness, Iter, Trace};
 
 cfg_if::cfg_if! {
     if #[cfg(feature = "std")] {
+        mod active;
         mod builder;
         mod child;
         mod device;
         mod error;
         #[cfg(feature = "fake")]
         pub mod fake;
-        mod kernel;
         mod probe;
         #[cfg(feature = "pkeys")]
         mod protection;
@@ -101,7 +101,6 @@ cfg_if::cfg_if! {
         pub use child::ChildBuffer;
         pub use device::Device;
         pub use error::{Error, ErrorKind, Operation};
-        pub use kernel::KernelText;
         pub use probe::Modes;
         pub use session::{Refused, Session};
         pub use size::BufferSize;

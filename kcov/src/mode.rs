@@ -156,18 +156,6 @@ impl AnyMode {
     pub const ALL: &[AnyMode] = &[AnyMode::TracePc, AnyMode::TraceCmp];
 }
 
-impl From<TracePc> for AnyMode {
-    fn from(_: TracePc) -> AnyMode {
-        AnyMode::TracePc
-    }
-}
-
-impl From<TraceCmp> for AnyMode {
-    fn from(_: TraceCmp) -> AnyMode {
-        AnyMode::TraceCmp
-    }
-}
-
 impl Mode for AnyMode {
     type Record = AnyRecord;
 

@@ -43,79 +43,72 @@ pub struct Pc(u64);
 #[repr(transparent)]
 pub struct CallSite(u64);
 
-/// An architecture of the kernel: how long its call instructions are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Arch {
-    /// x86, 32 bits; also of User-Mode Linux.
-    X86,
-    /// x86, 64 bits; not of User-Mode Linux.
-    X86_64,
-    /// Arm, 32 bits, Arm and Thumb code. Thumb return addresses have their lowest bit set, and
-    /// [`Pc::call_site`] clears it.
-    Arm,
-    /// Arm, 64 bits.
-    Aarch64,
-    /// LoongArch.
-    LoongArch,
-    /// MIPS.
-    Mips,
-    /// PowerPC.
-    PowerPc,
-    /// RISC-V.
-    RiscV,
-    /// IBM Z.
-    S390x,
-    /// Xtensa.
-    Xtensa,
-    /// User-Mode Linux on x86, 64 bits. It is compiled for the large code model, where calls go
-    /// through a register or memory and have 2 bytes or more.
-    Um64,
+/// The architectures: name, the compiler's names for it, and bytes from the start of a call to its
+/// return address.
+macro_rules! architectures {
+    ($($(#[doc = $doc:literal])* $name:ident($($target:literal)*) = $length:literal;)*) => {
+        /// An architecture of the kernel: how long its call instructions are.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Arch {
+            $($(#[doc = $doc])* $name,)*
+        }
+
+        impl Arch {
+            #[cfg(test)]
+            const ALL: &[Arch] = &[$(Arch::$name),*];
+
+            /// The architecture that this program was compiled for, if this crate knows it.
+            ///
+            /// A program for x86_64 may run under User-Mode Linux, whose addresses are below
+            /// 2<sup>63</sup>: that is [`Um64`](Arch::Um64). A 32-bit program may run under a 64-bit
+            /// kernel; on x86 both have calls of the same length.
+            pub const HOST: Option<Arch> = {
+                let mut host = None;
+                $(if cfg!(any($(target_arch = $target),*)) {
+                    host = Some(Arch::$name);
+                })*
+                host
+            };
+
+            /// Bytes from the start of a call to its return address. On MIPS this includes the delay
+            /// slot. 1 where calls have several lengths ([`Um64`](Arch::Um64)): from the last byte of
+            /// the call.
+            #[must_use]
+            pub const fn call_length(self) -> u64 {
+                match self {
+                    $(Arch::$name => $length,)*
+                }
+            }
+        }
+    };
 }
 
-impl Arch {
-    /// The architecture that this program was compiled for, if this crate knows it.
-    ///
-    /// A program for x86_64 may run under User-Mode Linux, whose addresses are below
-    /// 2<sup>63</sup>: that is [`Um64`](Arch::Um64). A 32-bit program may run under a 64-bit kernel;
-    /// on x86 both have calls of the same length.
-    pub const HOST: Option<Arch> = if cfg!(target_arch = "x86") {
-        Some(Arch::X86)
-    } else if cfg!(target_arch = "x86_64") {
-        Some(Arch::X86_64)
-    } else if cfg!(target_arch = "arm") {
-        Some(Arch::Arm)
-    } else if cfg!(target_arch = "aarch64") {
-        Some(Arch::Aarch64)
-    } else if cfg!(target_arch = "loongarch64") {
-        Some(Arch::LoongArch)
-    } else if cfg!(any(target_arch = "mips", target_arch = "mips64")) {
-        Some(Arch::Mips)
-    } else if cfg!(any(target_arch = "powerpc", target_arch = "powerpc64")) {
-        Some(Arch::PowerPc)
-    } else if cfg!(any(target_arch = "riscv32", target_arch = "riscv64")) {
-        Some(Arch::RiscV)
-    } else if cfg!(target_arch = "s390x") {
-        Some(Arch::S390x)
-    } else if cfg!(target_arch = "xtensa") {
-        Some(Arch::Xtensa)
-    } else {
-        None
-    };
-
-    /// Bytes from the start of a call to its return address. On MIPS this includes the delay slot.
-    /// 1 where calls have several lengths ([`Um64`](Arch::Um64)): from the last byte of the call.
-    #[must_use]
-    pub const fn call_length(self) -> u64 {
-        match self {
-            Arch::Um64 => 1,
-            Arch::X86 | Arch::X86_64 => 5,
-            Arch::Arm | Arch::Aarch64 | Arch::LoongArch | Arch::PowerPc | Arch::RiscV => 4,
-            Arch::Mips => 8,
-            Arch::S390x => 6,
-            Arch::Xtensa => 3,
-        }
-    }
+architectures! {
+    /// x86, 32 bits; also of User-Mode Linux.
+    X86("x86") = 5;
+    /// x86, 64 bits; not of User-Mode Linux.
+    X86_64("x86_64") = 5;
+    /// Arm, 32 bits, Arm and Thumb code. Thumb return addresses have their lowest bit set, and
+    /// [`Pc::call_site`] clears it.
+    Arm("arm") = 4;
+    /// Arm, 64 bits.
+    Aarch64("aarch64") = 4;
+    /// LoongArch.
+    LoongArch("loongarch64") = 4;
+    /// MIPS.
+    Mips("mips" "mips64") = 8;
+    /// PowerPC.
+    PowerPc("powerpc" "powerpc64") = 4;
+    /// RISC-V.
+    RiscV("riscv32" "riscv64") = 4;
+    /// IBM Z.
+    S390x("s390x") = 6;
+    /// Xtensa.
+    Xtensa("xtensa") = 3;
+    /// User-Mode Linux on x86, 64 bits. It is compiled for the large code model, where calls go
+    /// through a register or memory and have 2 bytes or more.
+    Um64() = 1;
 }
 
 impl Pc {
@@ -169,7 +162,7 @@ impl CallSite {
 /// Which addresses a system's kcov records: those of the linked kernel or those of the running one.
 ///
 /// They differ by the *KASLR offset* in bytes, run time minus link time, which is 0 without KASLR.
-/// [`KernelText::kaslr_offset`](crate::KernelText::kaslr_offset) reads it.
+/// The crate `kcov-signal` reads it from the running kernel.
 ///
 /// # References
 ///
@@ -254,21 +247,9 @@ mod tests {
 
     #[test]
     fn calls_and_returns_are_inverse_on_every_architecture() {
-        for (arch, length) in [
-            (Arch::X86, 5),
-            (Arch::X86_64, 5),
-            (Arch::Um64, 1),
-            (Arch::Arm, 4),
-            (Arch::Aarch64, 4),
-            (Arch::LoongArch, 4),
-            (Arch::Mips, 8),
-            (Arch::PowerPc, 4),
-            (Arch::RiscV, 4),
-            (Arch::S390x, 6),
-            (Arch::Xtensa, 3),
-        ] {
+        for &arch in Arch::ALL {
             let pc = Pc::new(0xffff_ffff_8100_0010);
-            assert_eq!(pc.call_site(arch).address(), pc.address() - length, "{arch:?}");
+            assert_eq!(pc.address() - pc.call_site(arch).address(), arch.call_length(), "{arch:?}");
             for address in [0, 1, u64::MAX, pc.address()] {
                 let thumb = if arch == Arch::Arm { address & 1 } else { 0 };
                 assert_eq!(Pc::new(address).call_site(arch).pc(arch), Pc::new(address - thumb));

@@ -4,7 +4,7 @@ use crate::device::{Device, Parts};
 use crate::error::{Error, ErrorKind, Operation};
 #[cfg(any(target_os = "linux", target_os = "netbsd"))]
 use crate::sys::{File, Mapping};
-use crate::sys::{View, stamp};
+use crate::sys::{Look, stamp};
 use std::sync::atomic::Ordering;
 
 impl Device {
@@ -51,7 +51,7 @@ impl Device {
     /// does not fault: the kernel looks at the memory.
     #[must_use]
     pub fn is_intact(&mut self) -> bool {
-        self.look().intact
+        self.look().stamp.is_some()
     }
 
     /// Returns the device if it is [intact](Self::is_intact), and otherwise opens it again as it was
@@ -74,7 +74,7 @@ impl Device {
     /// - As [`Builder::open`](crate::Builder::open).
     pub fn recover(mut self) -> Result<Device, Error> {
         let found = self.look();
-        if found.intact {
+        if found.stamp.is_some() {
             return Ok(self);
         }
         let Parts { mapping, file, builder, stamp, .. } = self.into_parts();
@@ -93,29 +93,18 @@ impl Device {
     fn look(&mut self) -> Look {
         #[cfg(feature = "pkeys")]
         self.allow_reading();
-        let lost = Look { intact: false, file_is_ours: false };
         if self.file().identity() != self.parts.identity {
-            return lost;
+            return Look { stamp: None, file_is_ours: false };
         }
-        let Some(view) = View::new(self.file(), self.buffer().bytes()) else { return lost };
-        // Before anything is stored: it may be another kcov device that has the number now.
-        let file_is_ours = view.last() == self.parts.stamp;
-        // With a count that somebody else has left, some kernels write in front of the buffer.
-        view.clear_count();
-        if !self.is_free() {
-            return Look { intact: false, file_is_ours };
+        let found = self.parts.mapping.look(self.file(), self.parts.stamp, || self.is_free());
+        if let Some(stamp) = found.stamp {
+            self.parts.stamp = stamp;
         }
-        match self.parts.mapping.shows(&view) {
-            Some(stamp) => {
-                self.parts.stamp = stamp;
-                Look { intact: true, file_is_ours: true }
-            }
-            None => Look { intact: false, file_is_ours },
-        }
+        found
     }
 
     /// Whether nothing is traced into the buffer, without access to the mapping.
-    fn is_free(&mut self) -> bool {
+    fn is_free(&self) -> bool {
         if self.enabled.load(Ordering::Relaxed) {
             // A session was leaked. If it is another thread's, enabling will be refused.
             let _ = self.request_disable();
@@ -133,10 +122,4 @@ impl Device {
             last.store(self.parts.stamp, Ordering::Relaxed);
         }
     }
-}
-
-/// What is left of a device.
-struct Look {
-    intact: bool,
-    file_is_ours: bool,
 }

@@ -1,5 +1,6 @@
 //! Tracing of one thread, from enable to disable.
 
+use crate::active::{Active, End};
 use crate::buffer::Width;
 use crate::device::Device;
 use crate::error::Error;
@@ -8,8 +9,6 @@ use crate::trace::{Completeness, Trace};
 use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
-use std::ptr;
 
 /// The calling thread is traced for as long as this value lives.
 ///
@@ -46,21 +45,36 @@ use std::ptr;
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
 pub struct Session<M: Mode, D: Borrow<Device> = Device> {
-    device: D,
-    mode: M,
+    active: Active<D, Local<M>>,
     this_thread: PhantomData<*mut ()>,
+}
+
+/// The calling thread is traced in a mode.
+#[derive(Debug)]
+struct Local<M>(M);
+
+impl<M: Mode, D: Borrow<Device>> End<D> for Local<M> {
+    fn end(&self, owner: &D) -> Result<(), Error> {
+        let device = owner.borrow();
+        let trace = Trace::freeze(device.buffer(), self.0);
+        if let Completeness::Corrupt { .. } = trace.completeness() {
+            // The start of the request is recorded: see `Device::begin`.
+            device.set_count(Width::W64, 0);
+        }
+        device.end(self.0.kind(SEAL).width(device.buffer().width()), trace.len())
+    }
 }
 
 impl<M: Mode, D: Borrow<Device>> Session<M, D> {
     /// A session that has begun.
     pub(crate) fn enabled(device: D, mode: M) -> Session<M, D> {
-        Session { device, mode, this_thread: PhantomData }
+        Session { active: Active { owner: device, how: Local(mode) }, this_thread: PhantomData }
     }
 
     /// The device that this thread is traced through.
     #[must_use]
     pub fn device(&self) -> &Device {
-        self.device.borrow()
+        self.active.owner.borrow()
     }
 
     /// Forgets the records, so that the next one is the first.
@@ -70,31 +84,19 @@ impl<M: Mode, D: Borrow<Device>> Session<M, D> {
     #[inline]
     pub fn reset(&mut self) {
         let device = self.device();
-        device.set_count(self.mode.kind(SEAL).width(device.buffer().width()), 0);
+        device.set_count(self.mode().kind(SEAL).width(device.buffer().width()), 0);
     }
 
     /// The records since the last reset. One load; the records are read where they are.
     #[inline]
     #[must_use]
     pub fn trace(&self) -> Trace<'_, M> {
-        Trace::freeze(self.device().buffer(), self.mode)
+        Trace::freeze(self.device().buffer(), self.mode())
     }
 
-    /// Ends tracing; the device, in any case.
-    fn end(self) -> (Result<(), Error>, D) {
-        let session = ManuallyDrop::new(self);
-        let result = session.request_end();
-        // SAFETY: `session` is neither used nor dropped after this, so the device is moved once.
-        (result, unsafe { ptr::read(&raw const session.device) })
-    }
-
-    fn request_end(&self) -> Result<(), Error> {
-        let (device, trace) = (self.device(), self.trace());
-        if let Completeness::Corrupt { .. } = trace.completeness() {
-            // The start of the request is recorded: see `Device::begin`.
-            device.set_count(Width::W64, 0);
-        }
-        device.end(self.mode.kind(SEAL).width(device.buffer().width()), trace.len())
+    #[inline]
+    fn mode(&self) -> M {
+        self.active.how.0
     }
 }
 
@@ -108,8 +110,8 @@ impl<'d, M: Mode> Session<M, &'d mut Device> {
     #[doc(alias = "KCOV_DISABLE")]
     #[doc(alias = "KCOV_IOC_DISABLE")]
     pub fn disable(self) -> Result<Trace<'d, M>, Error> {
-        let mode = self.mode;
-        let (result, device) = self.end();
+        let mode = self.mode();
+        let (result, device) = self.active.finish();
         let device: &'d Device = device;
         // The count is that of before the request.
         result.map(|()| Trace::freeze(device.buffer(), mode))
@@ -126,17 +128,10 @@ impl<M: Mode> Session<M> {
     #[doc(alias = "KCOV_DISABLE")]
     #[doc(alias = "KCOV_IOC_DISABLE")]
     pub fn disable(self) -> Result<Device, Refused> {
-        match self.end() {
+        match self.active.finish() {
             (Ok(()), device) => Ok(device),
             (Err(error), device) => Err(Refused::new(error, device)),
         }
-    }
-}
-
-impl<M: Mode, D: Borrow<Device>> Drop for Session<M, D> {
-    fn drop(&mut self) {
-        // Nobody is left to tell of a failure: the thread was not traced any more.
-        let _ = self.request_end();
     }
 }
 
@@ -152,6 +147,18 @@ pub struct Refused {
 impl Refused {
     pub(crate) fn new(error: Error, device: Device) -> Refused {
         Refused { error, device: Box::new(device) }
+    }
+
+    /// What is made of a device, if what was tried with it went well.
+    pub(crate) fn unless<T, R>(
+        device: Device,
+        tried: impl FnOnce(&Device) -> Result<T, Error>,
+        make: impl FnOnce(Device, T) -> R,
+    ) -> Result<R, Refused> {
+        match tried(&device) {
+            Ok(result) => Ok(make(device, result)),
+            Err(error) => Err(Refused::new(error, device)),
+        }
     }
 
     /// What failed.

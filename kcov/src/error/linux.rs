@@ -137,10 +137,4 @@ pub(crate) const ERRORS: &[Row] = &rows![
     EnableRemote, ENOMEM => OutOfMemory:
         "free memory and try again",
         "kcov_remote_add and memdup_user";
-    ReadSymbols, EPERM => PermissionDenied:
-        "give the process CAP_SYSLOG and kernel.kptr_restrict a value below 2",
-        "all addresses are 0 (kernel/kallsyms.c, kallsyms_show_value)";
-    ReadSymbols, ENOENT => Unsupported:
-        "mount /proc, or build the kernel with CONFIG_KALLSYMS=y",
-        "no file without CONFIG_KALLSYMS";
 ];

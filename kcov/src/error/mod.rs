@@ -1,6 +1,8 @@
 //! What failed, of which kind, with which errno, and what to do about it.
 
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for fake kernels"))]
 pub(crate) mod linux;
+#[cfg_attr(not(target_os = "netbsd"), allow(dead_code, reason = "for fake kernels"))]
 pub(crate) mod netbsd;
 
 use crate::system::System;
@@ -16,7 +18,7 @@ macro_rules! texts {
         $enum:ident {$(
             $(#[doc = $doc:literal])*
             $(#[cfg($cfg:meta)])?
-            $name:ident: $text:literal,
+            $name:ident: $text:literal $(, $help:literal)?;
         )*}
     ) => {
         $(#[doc = $about])*
@@ -33,6 +35,15 @@ macro_rules! texts {
                 match self {$(
                     $(#[cfg($cfg)])?
                     $enum::$name => $text,
+                )*}
+            }
+
+            /// What to do about it, where that does not depend on an errno.
+            #[allow(dead_code, reason = "operations have none")]
+            fn help(self) -> Option<&'static str> {
+                match self {$(
+                    $(#[cfg($cfg)])?
+                    $enum::$name => None $(.or(Some($help)))?,
                 )*}
             }
         }
@@ -86,36 +97,34 @@ texts! {
     /// What was asked of the kernel.
     Operation {
         /// open(2)
-        Open: "open the kcov device",
+        Open: "open the kcov device";
         /// `KCOV_INIT_TRACE` on Linux, `KCOV_IOC_SETBUFSIZE` on NetBSD
-        SetSize: "set the size of the kcov buffer",
+        SetSize: "set the size of the kcov buffer";
         /// mmap(2)
-        Map: "map the kcov buffer",
+        Map: "map the kcov buffer";
         /// `F_DUPFD_CLOEXEC` of fcntl(2)
-        MoveDescriptor: "move the descriptor of the kcov device",
+        MoveDescriptor: "move the descriptor of the kcov device";
         /// mprotect(2), pkey_mprotect(2)
-        Protect: "change the protection of the kcov buffer",
+        Protect: "change the protection of the kcov buffer";
         /// pkey_alloc(2) on Linux
         #[cfg(feature = "pkeys")]
-        AllocateKey: "allocate a protection key for the kcov buffer",
+        AllocateKey: "allocate a protection key for the kcov buffer";
         /// `KCOV_ENABLE` on Linux, `KCOV_IOC_ENABLE` on NetBSD
-        Enable: "enable kcov tracing of this thread",
+        Enable: "enable kcov tracing of this thread";
         /// `KCOV_UNIQUE_ENABLE`, which is proposed for Linux
         #[cfg(feature = "proposed")]
-        EnableUnique: "enable kcov tracing of this thread with a bitmap",
+        EnableUnique: "enable kcov tracing of this thread with a bitmap";
         /// `KCOV_RESET_TRACE`, which is proposed for Linux
         #[cfg(feature = "proposed")]
-        ResetTrace: "reset the trace of this thread",
+        ResetTrace: "reset the trace of this thread";
         /// `KCOV_IOC_REMOTE_ATTACH` on NetBSD
-        Attach: "attach the kcov device to a source",
+        Attach: "attach the kcov device to a source";
         /// `KCOV_REMOTE_ENABLE` on Linux, `KCOV_IOC_ENABLE` of an attached device on NetBSD
-        EnableRemote: "enable collection of remote kcov coverage",
+        EnableRemote: "enable collection of remote kcov coverage";
         /// `KCOV_DISABLE` on Linux, `KCOV_IOC_DISABLE` on NetBSD
-        Disable: "disable kcov tracing of this thread",
+        Disable: "disable kcov tracing of this thread";
         /// `KCOV_IOC_DISABLE` of an attached device on NetBSD
-        DisableRemote: "disable collection of remote kcov coverage",
-        /// Reading `/proc/kallsyms` on Linux
-        ReadSymbols: "read the kernel's symbols",
+        DisableRemote: "disable collection of remote kcov coverage";
     }
 }
 
@@ -130,84 +139,68 @@ texts! {
     ErrorKind {
         /// This system has no kcov, or not this part of it, as far as this crate knows.
         Unsupported: "not supported on this system",
+            "run on a system that has it";
         /// The kernel has no kcov, or the device's file is missing.
-        NotBuiltIn: "this kernel has no kcov",
+        NotBuiltIn: "this kernel has no kcov";
         /// Linux: debugfs, where the device is, is not mounted there.
         DebugfsNotMounted: "debugfs is not mounted there",
+            "run `mount -t debugfs none /sys/kernel/debug` as root, or give the path";
         /// The process may not open the device.
-        PermissionDenied: "permission denied",
+        PermissionDenied: "permission denied";
         /// Linux: kernel lockdown closes the device.
-        LockedDown: "kernel lockdown forbids it",
+        LockedDown: "kernel lockdown forbids it";
         /// The file is not a kcov device. No request was made of it.
         NotKcov: "not a kcov device",
+            "check the path";
         /// The system does not allow a buffer of this size.
-        SizeOutOfLimits: "the size is out of limits",
+        SizeOutOfLimits: "the size is out of limits";
         /// The process may have no descriptor with such a number, or no more descriptors.
-        DescriptorOutOfLimits: "there is no such number for it",
+        DescriptorOutOfLimits: "there is no such number for it";
         /// Somebody else opened the device, so it cannot be opened again.
         NotRecoverable: "somebody else opened it",
+            "obtain a new descriptor from whoever opened it";
         /// The processor, the kernel or this crate has no protection keys here.
         #[cfg(feature = "pkeys")]
         NoProtectionKeys: "this machine has no protection keys",
+            "use `Builder::write_protected`, which needs none";
         /// The process has no protection key left.
         #[cfg(feature = "pkeys")]
-        ProtectionKeysInUse: "all protection keys are in use",
+        ProtectionKeysInUse: "all protection keys are in use";
         /// The buffer already has a size.
-        AlreadySized: "it already has a size",
+        AlreadySized: "it already has a size";
         /// The buffer has no size yet.
-        NotSized: "its buffer has no size yet",
+        NotSized: "its buffer has no size yet";
         /// The system has no such mode.
         #[cfg(feature = "proposed")]
         ModeNotSupported: "this system has no such mode",
+            "use a mode that this system has";
         /// The kernel was built without the mode.
-        ModeNotBuiltIn: "this kernel was built without the mode",
+        ModeNotBuiltIn: "this kernel was built without the mode";
         /// The device works and records nothing: no kernel code is instrumented.
         NotInstrumented: "no kernel code is instrumented",
+            "build the kernel with CONFIG_KCOV_INSTRUMENT_ALL=y (Linux) or `makeoptions KCOV=1` (NetBSD)";
         /// The device is already enabled, or the thread is traced through another one.
-        AlreadyEnabled: "already enabled",
+        AlreadyEnabled: "already enabled";
         /// Linux: another device collects from the handle.
-        HandleInUse: "a handle is in use",
+        HandleInUse: "a handle is in use";
         /// Linux: the kernel does not know the subsystem of a handle.
         UnknownSubsystem: "a handle's subsystem is unknown to this kernel",
+            "use subsystems that this kernel has, such as USB";
         /// Linux: more handles than a session may have.
         TooManyHandles: "more than 256 handles",
+            "spread them over several devices and threads";
         /// NetBSD: the kernel has no such source of remote coverage.
-        NoSuchSource: "this kernel has no such source",
+        NoSuchSource: "this kernel has no such source";
         /// NetBSD: another device collects from the source.
-        SourceInUse: "the source is in use",
+        SourceInUse: "the source is in use";
         /// NetBSD: somebody else who is attached to the source ended the collection.
-        EndedElsewhere: "it was ended elsewhere",
+        EndedElsewhere: "it was ended elsewhere";
         /// This thread has not enabled the device.
-        NotEnabled: "not enabled by this thread",
+        NotEnabled: "not enabled by this thread";
         /// The kernel could not allocate what is needed.
-        OutOfMemory: "out of memory",
+        OutOfMemory: "out of memory";
         /// An errno that the driver is not known to return here.
-        Other: "unexpected error",
-    }
-}
-
-impl ErrorKind {
-    /// Help that does not depend on an errno, for kinds that are found otherwise.
-    fn help(self) -> Option<&'static str> {
-        match self {
-            ErrorKind::DebugfsNotMounted => {
-                Some("run `mount -t debugfs none /sys/kernel/debug` as root, or give the path")
-            }
-            #[cfg(feature = "proposed")]
-            ErrorKind::ModeNotSupported => Some("use a mode that this system has"),
-            ErrorKind::NotKcov => Some("check the path"),
-            ErrorKind::NotRecoverable => Some("obtain a new descriptor from whoever opened it"),
-            ErrorKind::NotInstrumented => Some(
-                "build the kernel with CONFIG_KCOV_INSTRUMENT_ALL=y (Linux) or `makeoptions KCOV=1` \
-                 (NetBSD)",
-            ),
-            #[cfg(feature = "pkeys")]
-            ErrorKind::NoProtectionKeys => Some("use `Builder::write_protected`, which needs none"),
-            ErrorKind::TooManyHandles => Some("spread them over several devices and threads"),
-            ErrorKind::UnknownSubsystem => Some("use subsystems that this kernel has, such as USB"),
-            ErrorKind::Unsupported => Some("run on a system that has it"),
-            _ => None,
-        }
+        Other: "unexpected error";
     }
 }
 
@@ -345,11 +338,7 @@ impl From<Error> for io::Error {
                 io::ErrorKind::ResourceBusy
             }
             ErrorKind::OutOfMemory => io::ErrorKind::OutOfMemory,
-            ErrorKind::AlreadySized
-            | ErrorKind::NotSized
-            | ErrorKind::NotEnabled
-            | ErrorKind::EndedElsewhere
-            | ErrorKind::Other => io::ErrorKind::Other,
+            _ => io::ErrorKind::Other,
         };
         io::Error::new(kind, error)
     }

@@ -44,6 +44,7 @@
 //! `sys/kern/subr_kcov.c`, `sys/dev/usb/vhci.c`; kcov(4) does not mention it.
 
 use super::{Mark, Starts};
+use crate::active::{Active, End};
 use crate::buffer::{Buffer, Width};
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
@@ -55,8 +56,6 @@ use kcov_sys::netbsd::{
     KCOV_BUF_MAX_ENTRIES, KCOV_REMOTE_VHCI, kcov_ioc_remote_attach, kcov_remote_vhci_id,
 };
 use std::borrow::Borrow;
-use std::mem::ManuallyDrop;
-use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -112,9 +111,22 @@ fn attached() -> MutexGuard<'static, Vec<Source>> {
 /// has begun it.
 #[derive(Debug)]
 pub struct Attachment {
-    device: Device,
+    active: Active<Device, Attached>,
+}
+
+#[derive(Debug)]
+struct Attached {
     mapping: Mapping,
     source: Source,
+}
+
+impl End<Device> for Attached {
+    fn end(&self, device: &Device) -> Result<(), Error> {
+        // No thread has enabled it, so the kernel has no reason to refuse.
+        let detached = device.file().detach().map_err(device.file().error(Operation::Attach));
+        attached().retain(|source| *source != self.source);
+        detached
+    }
 }
 
 impl Attachment {
@@ -131,7 +143,7 @@ impl Attachment {
     #[doc(alias = "KCOV_IOC_ENABLE")]
     pub fn enable<M: Mode>(&mut self, mode: M) -> Result<SourceSession<M, &mut Attachment>, Error> {
         self.begin(mode)?;
-        Ok(SourceSession { attachment: self, mode, starts: Starts::default() })
+        Ok(SourceSession::new(self, mode))
     }
 
     /// Starts collecting as [`enable`](Self::enable) does. The session owns the attachment.
@@ -141,7 +153,7 @@ impl Attachment {
     /// As [`enable`](Self::enable), with the device, detached.
     pub fn into_session<M: Mode>(self, mode: M) -> Result<SourceSession<M>, Refused> {
         match self.begin(mode) {
-            Ok(()) => Ok(SourceSession { attachment: self, mode, starts: Starts::default() }),
+            Ok(()) => Ok(SourceSession::new(self, mode)),
             Err(error) => Err(Refused::new(error, self.detach())),
         }
     }
@@ -149,12 +161,7 @@ impl Attachment {
     /// Detaches, which ends the collection from the source, and gives the device back.
     #[must_use]
     pub fn detach(self) -> Device {
-        let attachment = ManuallyDrop::new(self);
-        attachment.end();
-        // SAFETY: `attachment` is neither used nor dropped after this, so each field is moved once.
-        drop(unsafe { ptr::read(&raw const attachment.mapping) });
-        // SAFETY: as above.
-        unsafe { ptr::read(&raw const attachment.device) }
+        self.active.finish().1
     }
 
     /// Size of the buffer of the source in words, the count word included.
@@ -170,13 +177,14 @@ impl Attachment {
     }
 
     fn buffer(&self) -> Buffer<'_> {
+        let (start, bytes) = (self.active.how.mapping.start(), WORDS * Width::W64.bytes());
         // SAFETY: the mapping has these bytes, aligned, lives as long as the borrow of `self`, and
         // this crate accesses it through `Buffer` only.
-        unsafe { Buffer::new(self.mapping.start(), WORDS * Width::W64.bytes(), Width::W64) }
+        unsafe { Buffer::new(start, bytes, Width::W64) }
     }
 
     fn begin<M: Mode>(&self, mode: M) -> Result<(), Error> {
-        let file = self.device.file();
+        let file = self.active.owner.file();
         let number = file.system().number(mode.kind(SEAL), true);
         let number = number.map_err(|kind| Error::new(Operation::EnableRemote, kind))?;
         // With a count that somebody else has left, the kernel writes in front of the buffer.
@@ -184,23 +192,6 @@ impl Attachment {
         file.enable(number).map_err(file.error(Operation::EnableRemote))?;
         self.buffer().set_count(Width::W64, 0);
         Ok(())
-    }
-
-    fn request_disable(&self) -> Result<(), Error> {
-        let file = self.device.file();
-        file.disable().map_err(file.error(Operation::DisableRemote))
-    }
-
-    fn end(&self) {
-        // It is attached and no thread has enabled it, so the kernel has no reason to refuse.
-        let _ = self.device.file().detach();
-        attached().retain(|source| *source != self.source);
-    }
-}
-
-impl Drop for Attachment {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 
@@ -211,20 +202,31 @@ impl Drop for Attachment {
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
 pub struct SourceSession<M: Mode, A: Borrow<Attachment> = Attachment> {
-    attachment: A,
+    active: Active<A, Enabled>,
     mode: M,
     starts: Starts,
 }
 
+#[derive(Debug)]
+struct Enabled;
+
+impl<A: Borrow<Attachment>> End<A> for Enabled {
+    fn end(&self, attachment: &A) -> Result<(), Error> {
+        let file = attachment.borrow().active.owner.file();
+        file.disable().map_err(file.error(Operation::DisableRemote))
+    }
+}
+
 impl<M: Mode, A: Borrow<Attachment>> SourceSession<M, A> {
-    fn attachment(&self) -> &Attachment {
-        self.attachment.borrow()
+    fn new(attachment: A, mode: M) -> SourceSession<M, A> {
+        let active = Active { owner: attachment, how: Enabled };
+        SourceSession { active, mode, starts: Starts::default() }
     }
 
     super::reading!();
 
     fn buffer(&self) -> Buffer<'_> {
-        self.attachment().buffer()
+        self.active.owner.borrow().buffer()
     }
 
     /// Empties the buffer, by disabling and enabling again. A section that is running at that time
@@ -235,17 +237,9 @@ impl<M: Mode, A: Borrow<Attachment>> SourceSession<M, A> {
     /// As [`Attachment::enable`], and [`EndedElsewhere`](ErrorKind::EndedElsewhere). The session then
     /// collects nothing any more.
     pub fn restart(&mut self) -> Result<(), Error> {
-        self.attachment().request_disable()?;
+        self.active.how.end(&self.active.owner)?;
         self.starts.restart();
-        self.attachment().begin(self.mode)
-    }
-
-    /// Ends collection; the attachment, in any case.
-    fn end(self) -> (Result<(), Error>, A) {
-        let session = ManuallyDrop::new(self);
-        let result = session.attachment().request_disable();
-        // SAFETY: `session` is neither used nor dropped after this, so the attachment is moved once.
-        (result, unsafe { ptr::read(&raw const session.attachment) })
+        self.active.owner.borrow().begin(self.mode)
     }
 }
 
@@ -257,7 +251,7 @@ impl<'a, M: Mode> SourceSession<M, &'a mut Attachment> {
     /// - [`EndedElsewhere`](ErrorKind::EndedElsewhere): somebody else has ended it.
     pub fn disable(self) -> Result<Trace<'a, M>, Error> {
         let mode = self.mode;
-        let (result, attachment) = self.end();
+        let (result, attachment) = self.active.finish();
         let attachment: &'a Attachment = attachment;
         result.map(|()| Trace::freeze(attachment.buffer(), mode))
     }
@@ -267,15 +261,8 @@ impl<M: Mode> SourceSession<M> {
     /// Ends collection and returns the attachment, and whether somebody else had
     /// [ended it](ErrorKind::EndedElsewhere). Read the [`trace`](Self::trace) first.
     pub fn disable(self) -> (Attachment, Result<(), Error>) {
-        let (result, attachment) = self.end();
+        let (result, attachment) = self.active.finish();
         (attachment, result)
-    }
-}
-
-impl<M: Mode, A: Borrow<Attachment>> Drop for SourceSession<M, A> {
-    fn drop(&mut self) {
-        // Nobody is left to tell that it had been ended elsewhere.
-        let _ = self.attachment().request_disable();
     }
 }
 
@@ -297,10 +284,13 @@ impl Device {
     /// `KCOV_IOC_REMOTE_ATTACH` and mmap(2) on NetBSD 10 and later.
     #[doc(alias = "KCOV_IOC_REMOTE_ATTACH")]
     pub fn attach(self, source: Source) -> Result<Attachment, Refused> {
-        match self.begin_attachment(source) {
-            Ok(mapping) => Ok(Attachment { device: self, mapping, source }),
-            Err(error) => Err(Refused::new(error, self)),
-        }
+        Refused::unless(
+            self,
+            |device| device.begin_attachment(source),
+            |owner, mapping| Attachment {
+                active: Active { owner, how: Attached { mapping, source } },
+            },
+        )
     }
 
     fn begin_attachment(&self, source: Source) -> Result<Mapping, Error> {

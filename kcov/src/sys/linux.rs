@@ -122,8 +122,3 @@ pub(crate) fn explain_open(path: &Path, errno: i32) -> Option<ErrorKind> {
     let on_debugfs = directory.is_ok_and(is_on_debugfs);
     Some(if on_debugfs { ErrorKind::NotBuiltIn } else { ErrorKind::DebugfsNotMounted })
 }
-
-/// Reads the kernel's symbols: a line for each, with address, type and name.
-pub(crate) fn read_symbols() -> Result<String, i32> {
-    fs::read_to_string("/proc/kallsyms").map_err(|error| error.raw_os_error().unwrap_or(EINVAL))
-}

@@ -1,22 +1,21 @@
 //! A mapped buffer: pages of the host, or memory of a fake kernel.
 
-use super::{File, host};
+use super::{File, Look, Pages};
 use std::ptr::NonNull;
 #[cfg(feature = "fake")]
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, atomic::AtomicU64};
 
 /// A shared, writable mapping of a whole buffer, given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    memory: Memory,
+    pub(crate) memory: Memory,
     #[cfg(feature = "pkeys")]
-    key: Option<super::Key>,
+    pub(crate) key: Option<super::Key>,
 }
 
 #[derive(Debug)]
-enum Memory {
-    Kernel(host::Pages),
+pub(crate) enum Memory {
+    Kernel(Pages),
     #[cfg(feature = "fake")]
     Fake(Arc<[AtomicU64]>),
 }
@@ -25,30 +24,30 @@ impl Mapping {
     /// Maps `bytes` bytes of the device's buffer between `guard_pages` pages that nobody may access.
     pub(crate) fn new(file: &File, bytes: usize, guard_pages: usize) -> Result<Mapping, i32> {
         let memory = match file {
-            File::Kernel(file) => Memory::Kernel(host::Pages::map(file, bytes, guard_pages)?),
+            File::Kernel(file) => Memory::Kernel(Pages::map(file, bytes, guard_pages)?),
             #[cfg(feature = "fake")]
             File::Fake(file) => Memory::Fake(file.map(bytes)?),
         };
-        Ok(Mapping {
-            memory,
-            #[cfg(feature = "pkeys")]
-            key: None,
-        })
+        Ok(Mapping::of(memory))
     }
 
     /// Maps what follows the first `offset` bytes of a device.
     #[cfg(feature = "proposed")]
     pub(crate) fn at(file: &File, bytes: usize, offset: u64) -> Result<Mapping, i32> {
         let memory = match file {
-            File::Kernel(file) => Memory::Kernel(host::Pages::map_at(file, bytes, offset)?),
+            File::Kernel(file) => Memory::Kernel(Pages::map_at(file, bytes, offset)?),
             #[cfg(feature = "fake")]
             File::Fake(_) => return Err(crate::error::linux::EINVAL),
         };
-        Ok(Mapping {
+        Ok(Mapping::of(memory))
+    }
+
+    fn of(memory: Memory) -> Mapping {
+        Mapping {
             memory,
             #[cfg(feature = "pkeys")]
             key: None,
-        })
+        }
     }
 
     /// Where the buffer starts: aligned to 8 bytes, and valid for as long as `self` lives.
@@ -69,17 +68,13 @@ impl Mapping {
         }
     }
 
-    /// Whether the mapping still shows the buffer that the view does; if so, what is in the last word
-    /// now. The last word of each page of the view gets a mark, which is looked for here, where there
-    /// may be anything by now.
-    pub(crate) fn shows(&self, view: &View) -> Option<u64> {
-        match &self.memory {
-            Memory::Kernel(pages) => {
-                let marks = view.marks()?;
-                pages.holds(&marks).then_some(*marks.last()?)
-            }
+    /// Looks whether this buffer and the file are still those of one device. `is_free` finds out
+    /// whether nothing is traced into the buffer.
+    pub(crate) fn look(&self, file: &File, stamp: u64, is_free: impl FnOnce() -> bool) -> Look {
+        match (&self.memory, file) {
+            (Memory::Kernel(pages), File::Kernel(file)) => pages.look(file, stamp, is_free),
             #[cfg(feature = "fake")]
-            Memory::Fake(words) => words.last().map(|word| word.load(Ordering::Relaxed)),
+            _ => Look { stamp: is_free().then_some(stamp), file_is_ours: true },
         }
     }
 
@@ -90,64 +85,6 @@ impl Mapping {
             Memory::Kernel(pages) => pages.abandon(stamp),
             #[cfg(feature = "fake")]
             Memory::Fake(_) => {}
-        }
-    }
-}
-
-#[cfg(feature = "pkeys")]
-impl Mapping {
-    /// Gives the buffer a key, which lives as long as the mapping.
-    pub(crate) fn set_key(&mut self, key: super::Key) -> Result<(), i32> {
-        self.key = Some(key);
-        self.cover(self.key())
-    }
-
-    /// Gives the buffer a key that outlives the mapping, perhaps that of another one.
-    pub(crate) fn cover(&self, key: Option<&super::Key>) -> Result<(), i32> {
-        match (&self.memory, key) {
-            (Memory::Kernel(pages), Some(key)) => pages.cover(key),
-            _ => Ok(()),
-        }
-    }
-
-    /// The key that is its own.
-    #[inline]
-    pub(crate) fn key(&self) -> Option<&super::Key> {
-        self.key.as_ref()
-    }
-}
-
-/// A second mapping of a buffer, for as long as the first one is looked for.
-#[derive(Debug)]
-pub(crate) struct View(Mapping);
-
-impl View {
-    pub(crate) fn new(file: &File, bytes: usize) -> Option<View> {
-        Mapping::new(file, bytes, 0).ok().map(View)
-    }
-
-    /// Stores a count of 0.
-    pub(crate) fn clear_count(&self) {
-        // SAFETY: the view was just made and maps a page at least, which is aligned and accessed
-        // atomically.
-        unsafe { AtomicU64::from_ptr(self.0.start().as_ptr()) }.store(0, Ordering::Relaxed);
-    }
-
-    /// The last word of the buffer.
-    pub(crate) fn last(&self) -> u64 {
-        match &self.0.memory {
-            Memory::Kernel(pages) => pages.last(),
-            #[cfg(feature = "fake")]
-            Memory::Fake(words) => words.last().map_or(0, |word| word.load(Ordering::Relaxed)),
-        }
-    }
-
-    /// Stores a mark to the last word of each page, so never to the count word.
-    fn marks(&self) -> Option<Vec<u64>> {
-        match &self.0.memory {
-            Memory::Kernel(pages) => Some(pages.mark()),
-            #[cfg(feature = "fake")]
-            Memory::Fake(_) => None,
         }
     }
 }

@@ -37,8 +37,11 @@ cfg_if::cfg_if! {
 }
 
 pub(crate) use file::File;
-pub(crate) use host::{DEFAULT_PATH, page_size, provoke, read_symbols, stamp};
-pub(crate) use mapping::{Mapping, View};
+pub(crate) use host::{DEFAULT_PATH, page_size, provoke, stamp};
+pub(crate) use host::{Look, Pages};
+pub(crate) use mapping::Mapping;
+#[cfg(feature = "pkeys")]
+pub(crate) use mapping::Memory;
 
 /// What tells a file from another one that has its number.
 pub(crate) type Identity = host::Identity;

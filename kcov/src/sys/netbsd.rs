@@ -93,11 +93,6 @@ pub(crate) fn explain_open(_: &Path, _: i32) -> Option<ErrorKind> {
     None
 }
 
-/// This crate does not read /dev/ksyms.
-pub(crate) fn read_symbols() -> Result<String, i32> {
-    Err(errors::EOPNOTSUPP)
-}
-
 const _: () = {
     assert!(errors::ENOENT == Errno::NOENT.raw_os_error());
     assert!(errors::ENXIO == Errno::NXIO.raw_os_error());

@@ -1,8 +1,7 @@
 //! Systems and processors without memory protection keys that this crate knows.
 
+use super::Pages;
 use crate::error::ErrorKind;
-use std::ffi::c_void;
-use std::ptr::NonNull;
 
 /// What [`Key::new`] fails with; no system call is made.
 const NOT_SUPPORTED: i32 = 0;
@@ -24,7 +23,7 @@ impl Key {
     ///
     /// None: it cannot be called.
     #[allow(dead_code, reason = "where there is no kcov, there is no buffer to cover")]
-    pub(crate) unsafe fn cover(&self, _: NonNull<c_void>, _: usize) -> Result<(), i32> {
+    pub(crate) unsafe fn cover(&self, _: &Pages) -> Result<(), i32> {
         match *self {}
     }
 

@@ -1,12 +1,11 @@
 //! Memory protection keys of x86: what a thread may do with pages that bear a key stands in a register
 //! of its own, PKRU, which it changes without a system call.
 
+use super::Pages;
 use crate::error::ErrorKind;
 use libc::{PROT_READ, PROT_WRITE, c_long, syscall};
 use std::arch::asm;
-use std::ffi::c_void;
 use std::io;
-use std::ptr::NonNull;
 
 #[cfg(target_arch = "x86")]
 use std::arch::x86::{__cpuid_count, __get_cpuid_max};
@@ -42,11 +41,13 @@ impl Key {
     ///
     /// # Safety
     ///
-    /// The pages are the caller's, and are accessed by threads that have the right only.
-    pub(crate) unsafe fn cover(&self, start: NonNull<c_void>, bytes: usize) -> Result<(), i32> {
+    /// The pages are a buffer of this crate, which threads read only if they have the right.
+    pub(crate) unsafe fn cover(&self, pages: &Pages) -> Result<(), i32> {
         let (prot, key) = ((PROT_READ | PROT_WRITE) as c_long, self.0 as c_long);
-        // SAFETY: the pages are the caller's, by his duty; no byte of them changes.
-        check(unsafe { syscall(libc::SYS_pkey_mprotect, start.as_ptr(), bytes, prot, key) })?;
+        // SAFETY: the pages are a buffer of this crate, as the function demands; no byte of them changes.
+        check(unsafe {
+            syscall(libc::SYS_pkey_mprotect, pages.address.as_ptr(), pages.bytes, prot, key)
+        })?;
         Ok(())
     }
 

@@ -42,8 +42,8 @@ pub(crate) fn provoke() {
 /// A shared, writable mapping of a whole kcov buffer, unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    address: NonNull<c_void>,
-    bytes: usize,
+    pub(crate) address: NonNull<c_void>,
+    pub(crate) bytes: usize,
     /// Bytes on each side that nobody may access.
     guard: usize,
 }
@@ -99,15 +99,6 @@ impl Pages {
         unsafe { mprotect(self.address.as_ptr(), self.bytes, flags) }.map_err(raw)
     }
 
-    /// Gives the pages a protection key.
-    #[cfg(feature = "pkeys")]
-    pub(crate) fn cover(&self, key: &super::Key) -> Result<(), i32> {
-        // SAFETY: these pages are the buffer; `Builder::write_protected_by_key` made whoever opened
-        // the device see to it that threads without the right do not read it, and this crate stores
-        // with the right only.
-        unsafe { key.cover(self.address, self.bytes) }
-    }
-
     /// The last words of all pages.
     fn page_ends(&self) -> impl DoubleEndedIterator<Item = *mut u64> {
         let (start, page) = (self.address.as_ptr().cast::<u8>(), page_size());
@@ -115,28 +106,41 @@ impl Pages {
         ends.map(move |end| start.wrapping_add(end).cast())
     }
 
-    /// The last word, of a mapping that is certainly there.
-    pub(crate) fn last(&self) -> u64 {
-        let last = self.page_ends().next_back().expect("a page at least");
-        // SAFETY: within the mapping, which was just made, aligned and accessed atomically.
-        unsafe { AtomicU64::from_ptr(last) }.load(Ordering::Relaxed)
-    }
-
-    /// Stores another number to the last word of each page, of a mapping that is certainly there.
-    pub(crate) fn mark(&self) -> Vec<u64> {
+    /// Looks whether these pages and the file are still those of one device. `is_free` finds out
+    /// whether nothing is traced into the buffer.
+    pub(crate) fn look(
+        &self,
+        file: &File,
+        stamp_before: u64,
+        is_free: impl FnOnce() -> bool,
+    ) -> Look {
+        let mut found = Look { stamp: None, file_is_ours: false };
+        // A second mapping, by which the first one is told.
+        let Ok(view) = Pages::map_at(file, self.bytes, 0) else { return found };
+        // SAFETY: the view was just made, has a page at least, is aligned and accessed atomically.
+        let word = |word: *mut u64| unsafe { AtomicU64::from_ptr(word) };
+        let last = view.page_ends().next_back().map(word);
+        // Before anything is stored: it may be another kcov device that has the number now.
+        found.file_is_ours = last.is_some_and(|last| last.load(Ordering::Relaxed) == stamp_before);
+        // With a count that somebody else has left, some kernels write in front of the buffer.
+        word(view.start().as_ptr()).store(0, Ordering::Relaxed);
+        if !is_free() {
+            return found;
+        }
         let first = stamp();
-        let marks = self.page_ends().zip(0..).map(|(end, index)| {
+        let mark = |(end, index): (*mut u64, u64)| {
             let mark = first.wrapping_add(index);
-            // SAFETY: within the mapping, which was just made, aligned and accessed atomically.
-            unsafe { AtomicU64::from_ptr(end) }.store(mark, Ordering::Relaxed);
+            word(end).store(mark, Ordering::Relaxed);
             mark
-        });
-        marks.collect()
+        };
+        let marks: Vec<_> = view.page_ends().zip(0..).map(mark).collect();
+        found.stamp = marks.last().copied().filter(|_| self.holds(&marks));
+        found
     }
 
     /// Whether these marks are at the ends of the pages, where there may be anything by now: the
     /// kernel reads for us, and refuses where there is nothing to read.
-    pub(crate) fn holds(&self, marks: &[u64]) -> bool {
+    fn holds(&self, marks: &[u64]) -> bool {
         // What fits into a pipe, and into a vector of writev(2).
         const MOST: usize = 512;
         let Ok((out, into)) = rustix::pipe::pipe() else { return false };
@@ -191,6 +195,15 @@ impl Drop for Pages {
         // place, which is harmless.
         let _ = unsafe { munmap(start, self.bytes + 2 * self.guard) };
     }
+}
+
+/// What is left of a device.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// What is in the last word of the buffer now, if pages and file are those of the device.
+    pub(crate) stamp: Option<u64>,
+    /// Whether the file is certainly that of the device.
+    pub(crate) file_is_ours: bool,
 }
 
 /// A number that no other buffer has, nor a record.

@@ -14,19 +14,27 @@ pub(crate) const DEFAULT_PATH: &str = "/dev/kcov";
 /// What everything fails with; no system call was made.
 const NOT_SUPPORTED: i32 = 0;
 
-/// Nothing makes one.
-#[derive(Debug)]
-#[allow(dead_code, reason = "opening fails")]
-pub(crate) struct File(());
+// Nobody opens one.
+cfg_if::cfg_if! {
+    if #[cfg(unix)] {
+        pub(crate) use std::os::fd::OwnedFd as File;
+    } else {
+        pub(crate) use std::fs::File;
+    }
+}
 
-/// Nothing makes one.
+/// Nothing maps them.
 #[derive(Debug)]
-#[allow(dead_code, reason = "opening fails")]
-pub(crate) struct Pages(());
+pub(crate) struct Pages;
+
+/// What is left of a device.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) stamp: Option<u64>,
+    pub(crate) file_is_ours: bool,
+}
 
 pub(crate) type Identity = ();
-
-pub(crate) fn identity(_: &File) -> Identity {}
 
 /// Requests, which nobody can make.
 macro_rules! refuse {
@@ -69,21 +77,8 @@ impl Pages {
         Err(NOT_SUPPORTED)
     }
 
-    #[cfg(feature = "pkeys")]
-    pub(crate) fn cover(&self, _: &super::Key) -> Result<(), i32> {
-        Err(NOT_SUPPORTED)
-    }
-
-    pub(crate) fn last(&self) -> u64 {
-        0
-    }
-
-    pub(crate) fn mark(&self) -> Vec<u64> {
-        Vec::new()
-    }
-
-    pub(crate) fn holds(&self, _: &[u64]) -> bool {
-        false
+    pub(crate) fn look(&self, _: &File, _: u64, _: impl FnOnce() -> bool) -> Look {
+        Look { stamp: None, file_is_ours: false }
     }
 
     pub(crate) fn abandon(self, _: u64) {}
@@ -101,6 +96,8 @@ pub(crate) fn move_up(_: File, _: i32) -> Result<File, i32> {
     Err(NOT_SUPPORTED)
 }
 
+pub(crate) fn identity(_: &File) -> Identity {}
+
 pub(crate) fn explain_open(_: &Path, _: i32) -> Option<ErrorKind> {
     None
 }
@@ -111,28 +108,6 @@ pub(crate) fn page_size() -> usize {
 
 pub(crate) fn provoke() {}
 
-pub(crate) fn read_symbols() -> Result<String, i32> {
-    Err(NOT_SUPPORTED)
-}
-
 pub(crate) fn stamp() -> u64 {
     0
-}
-
-#[cfg(unix)]
-mod descriptor {
-    use super::File;
-    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-    impl AsFd for File {
-        fn as_fd(&self) -> BorrowedFd<'_> {
-            unreachable!("nothing makes a file")
-        }
-    }
-
-    impl From<File> for OwnedFd {
-        fn from(_: File) -> OwnedFd {
-            unreachable!("nothing makes a file")
-        }
-    }
 }

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, ErrorKind, Operation};
 use kcov_sys::linux::{
-    KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_USB, kcov_remote_arg,
-    kcov_remote_handle,
+    KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_MASK, KCOV_SUBSYSTEM_USB,
+    kcov_remote_arg, kcov_remote_handle,
 };
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU32;
@@ -13,49 +13,23 @@ const MAX_HANDLES: usize = KCOV_REMOTE_MAX_HANDLES as usize;
 /// What the request takes, with room for all handles.
 pub(crate) type Argument = kcov_remote_arg<MAX_HANDLES>;
 
-/// A part of the kernel that has global handles. Kernels refuse subsystems that they do not know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Subsystem(u8);
-
-impl Subsystem {
-    /// USB; the instance is a bus number.
-    #[doc(alias = "KCOV_SUBSYSTEM_USB")]
-    pub const USB: Subsystem = Subsystem((KCOV_SUBSYSTEM_USB >> 56) as u8);
-
-    /// A subsystem by its number, for kernels newer than this crate.
-    #[must_use]
-    pub const fn new(number: u8) -> Subsystem {
-        Subsystem(number)
-    }
-
-    /// The number, as it stands in the top byte of a handle.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        self.0
-    }
-}
-
-/// Names global background work: a subsystem and an instance of it.
+/// Names global background work: an instance of a subsystem of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GlobalHandle(u64);
 
 impl GlobalHandle {
-    /// The handle of an instance of a subsystem.
-    #[must_use]
-    pub const fn new(subsystem: Subsystem, instance: u32) -> GlobalHandle {
-        GlobalHandle(kcov_remote_handle((subsystem.0 as u64) << 56, instance as u64))
-    }
-
     /// The handle of a USB bus: its hub events and the completion of its requests.
     #[must_use]
+    #[doc(alias = "KCOV_SUBSYSTEM_USB")]
     pub const fn usb(bus: u32) -> GlobalHandle {
-        GlobalHandle::new(Subsystem::USB, bus)
+        GlobalHandle(kcov_remote_handle(KCOV_SUBSYSTEM_USB, bus as u64))
     }
 
-    /// The subsystem.
+    /// A handle as in `KCOV_REMOTE_ENABLE`, for kernels newer than this crate. The subsystem is in the
+    /// highest byte, the instance in the low 32 bits; kernels refuse what they do not know.
     #[must_use]
-    pub const fn subsystem(self) -> Subsystem {
-        Subsystem((self.0 >> 56) as u8)
+    pub const fn from_raw(handle: u64) -> GlobalHandle {
+        GlobalHandle(handle)
     }
 
     /// The handle as in `KCOV_REMOTE_ENABLE`.
@@ -185,7 +159,7 @@ impl Remote {
 /// Whether there is a handle of a subsystem that this crate does not know.
 pub(super) fn has_unknown_subsystem(argument: &Argument) -> bool {
     let handles = argument.handles.iter().take(argument.num_handles as usize);
-    handles.copied().any(|handle| GlobalHandle(handle).subsystem() != Subsystem::USB)
+    handles.copied().any(|handle| handle & KCOV_SUBSYSTEM_MASK != KCOV_SUBSYSTEM_USB)
 }
 
 #[cfg(test)]
@@ -197,7 +171,7 @@ mod tests {
     #[test]
     fn handles_are_packed_as_the_header_says() {
         assert_eq!(BUS.raw(), 0x0100_0000_0000_0003);
-        assert_eq!(GlobalHandle::new(Subsystem::new(0xff), u32::MAX).raw(), 0xff00_0000_ffff_ffff);
+        assert_eq!(GlobalHandle::from_raw(7).raw(), 7);
         assert_eq!(CommonHandle::new(NonZeroU32::MAX).raw(), 0xffff_ffff);
     }
 

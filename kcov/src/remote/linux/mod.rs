@@ -54,11 +54,12 @@
 
 mod handle;
 
-pub use handle::{CommonHandle, GlobalHandle, Remote, Subsystem};
+pub use handle::{CommonHandle, GlobalHandle, Remote};
 
 pub(crate) use handle::Argument;
 
 use super::{Mark, Starts};
+use crate::active::{Active, End};
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
@@ -67,8 +68,6 @@ use crate::session::Refused;
 use crate::trace::Trace;
 use std::borrow::Borrow;
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
-use std::ptr;
 use std::time::Duration;
 
 /// The device collects from background work for as long as this value lives. As with
@@ -79,30 +78,40 @@ use std::time::Duration;
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
 pub struct RemoteSession<M: Mode, D: Borrow<Device> = Device> {
-    device: D,
+    active: Active<D, Handles>,
     mode: M,
-    /// What was asked for, to ask for it again.
-    argument: Box<Argument>,
     starts: Starts,
     this_thread: PhantomData<*mut ()>,
 }
 
+/// What was asked for, to ask for it again.
+#[derive(Debug)]
+struct Handles(Box<Argument>);
+
+impl<D: Borrow<Device>> End<D> for Handles {
+    fn end(&self, owner: &D) -> Result<(), Error> {
+        // Nothing of the request is recorded, and no section is appended after it.
+        owner.borrow().request_disable()?;
+        owner.borrow().set_writable(false)
+    }
+}
+
 impl<M: Mode, D: Borrow<Device>> RemoteSession<M, D> {
     fn new(device: D, mode: M, argument: Box<Argument>) -> RemoteSession<M, D> {
-        let (starts, this_thread) = (Starts::default(), PhantomData);
-        RemoteSession { device, mode, argument, starts, this_thread }
+        let active = Active { owner: device, how: Handles(argument) };
+        RemoteSession { active, mode, starts: Starts::default(), this_thread: PhantomData }
     }
 
     /// The device that collects.
     #[must_use]
     pub fn device(&self) -> &Device {
-        self.device.borrow()
+        self.active.owner.borrow()
     }
 
     /// The common handle, if there is one: for [`Remote::any_common`] the one that was found.
     #[must_use]
     pub fn common_handle(&self) -> Option<CommonHandle> {
-        CommonHandle::of_argument(&self.argument)
+        CommonHandle::of_argument(&self.active.how.0)
     }
 
     super::reading!();
@@ -121,27 +130,9 @@ impl<M: Mode, D: Borrow<Device>> RemoteSession<M, D> {
     ///
     /// As [`Device::enable_remote`]. The session then collects nothing any more.
     pub fn restart(&mut self) -> Result<(), Error> {
-        let device = self.device.borrow();
-        device.request_disable()?;
+        self.device().request_disable()?;
         self.starts.restart();
-        device.begin_remote(&self.argument)
-    }
-
-    fn request_end(&self) -> Result<(), Error> {
-        let device = self.device();
-        // Nothing of the request is recorded, and no section is appended after it.
-        device.request_disable()?;
-        device.set_writable(false)
-    }
-
-    /// Ends collection; the device, in any case.
-    fn end(self) -> (Result<(), Error>, D) {
-        let session = ManuallyDrop::new(self);
-        let result = session.request_end();
-        // SAFETY: `session` is neither used nor dropped after this, so each field is moved once.
-        drop(unsafe { ptr::read(&raw const session.argument) });
-        // SAFETY: as above.
-        (result, unsafe { ptr::read(&raw const session.device) })
+        self.device().begin_remote(&self.active.how.0)
     }
 }
 
@@ -155,7 +146,7 @@ impl<'d, M: Mode> RemoteSession<M, &'d mut Device> {
     /// - [`NotEnabled`](ErrorKind::NotEnabled): this is a child that was forked during the session.
     pub fn disable(self) -> Result<Trace<'d, M>, Error> {
         let mode = self.mode;
-        let (result, device) = self.end();
+        let (result, device) = self.active.finish();
         let device: &'d Device = device;
         result.map(|()| Trace::freeze(device.buffer(), mode))
     }
@@ -170,17 +161,10 @@ impl<M: Mode> RemoteSession<M> {
     /// - [`NotEnabled`](ErrorKind::NotEnabled), with the device: this is a child that was forked
     ///   during the session.
     pub fn disable(self) -> Result<Device, Refused> {
-        match self.end() {
+        match self.active.finish() {
             (Ok(()), device) => Ok(device),
             (Err(error), device) => Err(Refused::new(error, device)),
         }
-    }
-}
-
-impl<M: Mode, D: Borrow<Device>> Drop for RemoteSession<M, D> {
-    fn drop(&mut self) {
-        // Nobody is left to tell of a failure: the thread did not own the device any more.
-        let _ = self.request_end();
     }
 }
 
@@ -224,10 +208,11 @@ impl Device {
         mode: M,
         remote: &Remote,
     ) -> Result<RemoteSession<M>, Refused> {
-        match self.begin_remote_mode(mode, remote) {
-            Ok(argument) => Ok(RemoteSession::new(self, mode, argument)),
-            Err(error) => Err(Refused::new(error, self)),
-        }
+        Refused::unless(
+            self,
+            |device| device.begin_remote_mode(mode, remote),
+            |device, argument| RemoteSession::new(device, mode, argument),
+        )
     }
 
     fn begin_remote_mode<M: Mode>(&self, mode: M, remote: &Remote) -> Result<Box<Argument>, Error> {
