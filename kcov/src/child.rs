@@ -18,7 +18,6 @@ use std::borrow::{Borrow, BorrowMut};
 ///
 /// # fn fork() -> i32 { 0 }
 /// # fn wait() {}
-/// # fn main() -> Result<(), kcov::Error> {
 /// let mut buffer = Device::open()?.into_child_buffer(TracePc)?;
 /// for _ in 0..3 {
 ///     buffer.reset()?;
@@ -30,8 +29,7 @@ use std::borrow::{Borrow, BorrowMut};
 ///     wait();
 ///     println!("{} records", buffer.trace().len());
 /// }
-/// # Ok(())
-/// # }
+/// # Ok::<(), kcov::Error>(())
 /// ```
 ///
 /// A forked child inherits the device and could enable it in another mode; its parent would then

@@ -19,16 +19,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// ```no_run
 /// use kcov::{BufferSize, Device, mode::TraceCmp};
 ///
-/// # fn main() -> Result<(), kcov::Error> {
 /// let size = BufferSize::records(100_000, TraceCmp).clamped();
 /// let mut device = Device::builder().size(size).min_fd(200).open()?;
 /// let session = device.enable(TraceCmp)?;
 /// let _ = std::fs::metadata("/");
-/// for comparison in session.disable()? {
-///     println!("{comparison:?}");
-/// }
-/// # Ok(())
-/// # }
+/// session.disable()?.iter().for_each(|comparison| println!("{comparison:?}"));
+/// # Ok::<(), kcov::Error>(())
 /// ```
 ///
 /// # Leaked sessions
@@ -44,10 +40,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// # Targets that touch the device
 ///
-/// On Linux, truncating the kcov file through any descriptor of any process makes the next access to
-/// every kcov mapping of the machine a `SIGBUS`. A target that closes or unmaps what is not its own
-/// does the like. [`recover`](Self::recover) repairs a device before it is used again, and the
-/// methods of [`Builder`] keep it out of the way.
+/// On Linux, whoever truncates the kcov file makes the next access to every kcov mapping of the
+/// machine a `SIGBUS`. A target that closes or unmaps what is not its own does similar harm.
+/// [`recover`](Self::recover) repairs a device before it is used again; [`Builder`] has methods that
+/// keep it out of the way.
 #[derive(Debug)]
 pub struct Device {
     /// Valid for as long as the mapping; lent for as long as the device is borrowed.
@@ -302,17 +298,11 @@ impl Drop for Device {
 #[cfg(unix)]
 mod descriptor {
     use super::Device;
-    use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+    use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 
     impl AsFd for Device {
         fn as_fd(&self) -> BorrowedFd<'_> {
             self.file().as_fd()
-        }
-    }
-
-    impl AsRawFd for Device {
-        fn as_raw_fd(&self) -> RawFd {
-            self.as_fd().as_raw_fd()
         }
     }
 
@@ -323,7 +313,7 @@ mod descriptor {
         }
     }
 
-    /// Unmaps the buffer and gives the descriptor away, without disabling.
+    /// As `OwnedFd::from`.
     impl IntoRawFd for Device {
         fn into_raw_fd(self) -> RawFd {
             OwnedFd::from(self).into_raw_fd()

@@ -39,16 +39,13 @@
 //! - Modes as types, so that a buffer is not read as what it is not: [`mode`].
 //! - A guard that disables, tied to its thread, which borrows its device or owns it: [`Session`].
 //! - Devices that children fill: [`ChildBuffer`]; coverage of background work: [`remote`].
-//! - A count that is read once, before the disabling call is recorded: [`Trace`].
-//! - Full and corrupt buffers are told apart: [`Completeness`].
+//! - A count that is read once, with full and corrupt buffers told apart: [`Trace`].
 //! - Errors that say what to do: [`Error`]; what a machine can do: [`Modes::probe`].
 //!
-//! # What it does not do
-//!
-//! - It starts no threads (except a short one in [`Modes::probe`]) and installs no handlers. Its only
-//!   global state is the list of NetBSD's sources that the process is attached to.
-//! - It does not turn addresses into names; [`pc`] has the rules for those who do.
-//! - It has nothing to do with the user-space coverage tester that is also called kcov.
+//! It installs no handlers, starts no threads (except a short one in [`Modes::probe`]), and its only
+//! global state is the list of NetBSD's sources that the process is attached to. It does not turn
+//! addresses into names; [`pc`] has the rules for those who do. It has nothing to do with the
+//! user-space coverage tester that is also called kcov.
 //!
 //! # Features
 //!

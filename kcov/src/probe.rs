@@ -14,11 +14,10 @@ use std::thread;
 /// ```no_run
 /// use kcov::{Modes, mode::TraceCmp};
 ///
-/// match Modes::probe() {
-///     Ok(modes) if modes.contains(TraceCmp) => println!("with comparisons"),
-///     Ok(modes) => println!("only {modes}"),
-///     Err(error) => println!("{error}"), // and what to do about it
+/// if Modes::probe()?.contains(TraceCmp) {
+///     println!("with comparisons");
 /// }
+/// # Ok::<(), kcov::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {

@@ -2,8 +2,6 @@
 //! what an errno means. [`sys`](crate::sys) makes the requests.
 
 use crate::buffer::Width;
-#[cfg(not(any(target_os = "linux", target_os = "netbsd")))]
-use crate::error::Operation;
 use crate::error::{self, ErrorKind, Row};
 use crate::mode::Kind;
 use crate::pc::AddressSpace;
@@ -84,19 +82,4 @@ pub(crate) const NETBSD: System = System {
     addresses: AddressSpace::RunTime,
     has_handles: false,
     has_sources: true,
-};
-
-/// Systems without kcov.
-#[cfg(not(any(target_os = "linux", target_os = "netbsd")))]
-pub(crate) const UNSUPPORTED: System = System {
-    errors: &[Row {
-        operation: Operation::Open,
-        errno: 0,
-        kind: ErrorKind::Unsupported,
-        help: "run on Linux or NetBSD",
-        source: "this crate",
-    }],
-    has_handles: false,
-    has_sources: false,
-    ..NETBSD
 };

@@ -87,7 +87,7 @@ impl<'b, M: Mode> Trace<'b, M> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.words.len() / self.stride()
+        self.words.len() / stride(self.mode)
     }
 
     /// Whether there is no record.
@@ -134,7 +134,7 @@ impl<'b, M: Mode> Trace<'b, M> {
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<M::Record> {
-        self.mode.decode(self.words.skip(index.checked_mul(self.stride())?), SEAL)
+        self.mode.decode(self.words.skip(index.checked_mul(stride(self.mode))?), SEAL)
     }
 
     /// The records in order of execution.
@@ -144,16 +144,17 @@ impl<'b, M: Mode> Trace<'b, M> {
         Iter { words: self.words, mode: self.mode }
     }
 
-    #[inline]
-    fn stride(&self) -> usize {
-        self.mode.kind(SEAL).stride()
-    }
-
     /// The records from `start` on.
     #[cfg(feature = "std")]
     pub(crate) fn since(self, start: usize) -> Trace<'b, M> {
-        Trace { words: self.words.skip(start.saturating_mul(self.stride())), ..self }
+        Trace { words: self.words.skip(start.saturating_mul(stride(self.mode))), ..self }
     }
+}
+
+/// Words of a record.
+#[inline]
+fn stride(mode: impl Mode) -> usize {
+    mode.kind(SEAL).stride()
 }
 
 impl<M: Mode> fmt::Debug for Trace<'_, M> {
@@ -177,16 +178,6 @@ impl<'b, M: Mode> IntoIterator for Trace<'b, M> {
     }
 }
 
-impl<'b, M: Mode> IntoIterator for &Trace<'b, M> {
-    type Item = M::Record;
-    type IntoIter = Iter<'b, M>;
-
-    #[inline]
-    fn into_iter(self) -> Iter<'b, M> {
-        self.iter()
-    }
-}
-
 /// Iterator over the records of a [`Trace`].
 #[derive(Clone, Debug)]
 pub struct Iter<'b, M: Mode> {
@@ -195,32 +186,25 @@ pub struct Iter<'b, M: Mode> {
     mode: M,
 }
 
-impl<M: Mode> Iter<'_, M> {
-    #[inline]
-    fn stride(&self) -> usize {
-        self.mode.kind(SEAL).stride()
-    }
-}
-
 impl<M: Mode> Iterator for Iter<'_, M> {
     type Item = M::Record;
 
     #[inline]
     fn next(&mut self) -> Option<M::Record> {
         let record = self.mode.decode(self.words, SEAL)?;
-        self.words = self.words.skip(self.stride());
+        self.words = self.words.skip(stride(self.mode));
         Some(record)
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.words.len() / self.stride();
+        let left = self.words.len() / stride(self.mode);
         (left, Some(left))
     }
 
     #[inline]
     fn nth(&mut self, n: usize) -> Option<M::Record> {
-        self.words = self.words.skip(n.saturating_mul(self.stride()));
+        self.words = self.words.skip(n.saturating_mul(stride(self.mode)));
         self.next()
     }
 }
@@ -228,7 +212,7 @@ impl<M: Mode> Iterator for Iter<'_, M> {
 impl<M: Mode> DoubleEndedIterator for Iter<'_, M> {
     #[inline]
     fn next_back(&mut self) -> Option<M::Record> {
-        let rest = self.words.len().checked_sub(self.stride())?;
+        let rest = self.words.len().checked_sub(stride(self.mode))?;
         let record = self.mode.decode(self.words.skip(rest), SEAL);
         self.words = self.words.first(rest);
         record

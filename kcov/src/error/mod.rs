@@ -7,7 +7,6 @@ pub(crate) mod netbsd;
 
 use crate::system::System;
 use std::fmt;
-use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -75,13 +74,9 @@ pub(crate) use rows;
 /// Its text is one line: the operation, what was wrong, and what to do.
 ///
 /// ```
-/// use kcov::{Device, ErrorKind};
-///
-/// let error = Device::builder().path("/dev/null").open().unwrap_err();
-/// if error.kind() == ErrorKind::NotKcov {
-///     assert_eq!(error.path().unwrap().to_str(), Some("/dev/null"));
-/// }
-/// println!("{error}"); // cannot open the kcov device /dev/null: not a kcov device; ...
+/// let error = kcov::Device::builder().path("/dev/null").open().unwrap_err();
+/// assert_eq!(error.operation(), kcov::Operation::Open);
+/// println!("{error}"); // cannot open the kcov device /dev/null: not a kcov device; check the path
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
@@ -293,12 +288,8 @@ impl fmt::Display for Error {
         }
         write!(f, ": {}", self.kind.text())?;
         if let Some((asked, limits)) = &self.size {
-            write!(
-                f,
-                " ({asked} words asked for, {} to {} words allowed)",
-                limits.start(),
-                limits.end()
-            )?;
+            let (least, most) = limits.clone().into_inner();
+            write!(f, " ({asked} words asked for, {least} to {most} words allowed)")?;
         }
         if let Some(errno) = self.errno {
             write!(f, " (errno {errno})")?;
@@ -311,38 +302,6 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-impl From<Error> for io::Error {
-    fn from(error: Error) -> io::Error {
-        let kind = match error.kind {
-            ErrorKind::Unsupported
-            | ErrorKind::ModeNotBuiltIn
-            | ErrorKind::NotInstrumented
-            | ErrorKind::UnknownSubsystem => io::ErrorKind::Unsupported,
-            #[cfg(feature = "proposed")]
-            ErrorKind::ModeNotSupported => io::ErrorKind::Unsupported,
-            #[cfg(feature = "pkeys")]
-            ErrorKind::NoProtectionKeys => io::ErrorKind::Unsupported,
-            #[cfg(feature = "pkeys")]
-            ErrorKind::ProtectionKeysInUse => io::ErrorKind::ResourceBusy,
-            ErrorKind::NotBuiltIn | ErrorKind::DebugfsNotMounted | ErrorKind::NoSuchSource => {
-                io::ErrorKind::NotFound
-            }
-            ErrorKind::PermissionDenied | ErrorKind::LockedDown => io::ErrorKind::PermissionDenied,
-            ErrorKind::NotKcov
-            | ErrorKind::SizeOutOfLimits
-            | ErrorKind::DescriptorOutOfLimits
-            | ErrorKind::NotRecoverable
-            | ErrorKind::TooManyHandles => io::ErrorKind::InvalidInput,
-            ErrorKind::AlreadyEnabled | ErrorKind::HandleInUse | ErrorKind::SourceInUse => {
-                io::ErrorKind::ResourceBusy
-            }
-            ErrorKind::OutOfMemory => io::ErrorKind::OutOfMemory,
-            _ => io::ErrorKind::Other,
-        };
-        io::Error::new(kind, error)
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -389,14 +348,5 @@ mod tests {
         assert_eq!((error.kind(), error.raw_os_error()), (ErrorKind::Other, Some(9999)));
         assert_eq!(error.help(), None);
         insta::assert_snapshot!(error.to_string());
-    }
-
-    #[test]
-    fn as_an_io_error_it_keeps_kind_and_text() {
-        let error =
-            Error::from_errno(&LINUX, Operation::Open, 13).with_path(Path::new("/dev/kcov"));
-        let text = error.to_string();
-        let io = io::Error::from(error);
-        assert_eq!((io.kind(), io.to_string()), (io::ErrorKind::PermissionDenied, text));
     }
 }

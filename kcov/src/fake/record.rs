@@ -131,7 +131,7 @@ impl Section {
                     Some((area, instance.enabled.as_ref()?.mode))
                 }),
                 (Rules::NetBsd, Work::Source(source)) => {
-                    let source = state.sources.get(&(source.subsystem(), source.id()));
+                    let source = state.sources.get(&(source.subsystem, source.id));
                     source.and_then(|source| Some((source.memory.clone(), source.mode?)))
                 }
                 _ => None,

@@ -24,7 +24,7 @@
 //! A section that ends late, after the next mark, counts for the next case. Only the target knows when
 //! its work is done: wait for that first where it can be known, and let `settle` do the rest.
 //!
-//! Both modules compile everywhere; on the other system the first call fails with
+//! Both modules compile everywhere; elsewhere the first call fails with
 //! [`Unsupported`](crate::ErrorKind::Unsupported).
 //!
 //! [`Device::enable_remote`]: crate::Device::enable_remote
@@ -78,7 +78,7 @@ pub mod linux;
 pub mod netbsd;
 
 use crate::mode::Mode;
-use crate::trace::Trace;
+use crate::trace::{Completeness, Trace};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -109,63 +109,48 @@ impl Starts {
     }
 }
 
-/// No kernel tells when a section ends, so those who wait look again and again.
-struct Polling {
-    start: Instant,
-    limit: Duration,
-    pause: Duration,
-}
-
-impl Polling {
-    fn new(limit: Duration) -> Polling {
-        Polling { start: Instant::now(), limit, pause: Duration::from_micros(20) }
-    }
-
-    /// Sleeps a little longer each time, at most for `most`; false if there is no time left.
-    fn pause(&mut self, most: Duration) -> bool {
-        const LONGEST: Duration = Duration::from_millis(10);
-        let left = self.limit.saturating_sub(self.start.elapsed());
+/// Looks again and again whether something is done, as no kernel tells when a section ends: at growing
+/// intervals of at most `most`, for at most `limit`.
+fn poll(limit: Duration, most: Duration, mut done: impl FnMut() -> bool) -> bool {
+    const LONGEST: Duration = Duration::from_millis(10);
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(20);
+    while !done() {
+        let left = limit.saturating_sub(start.elapsed());
         if left.is_zero() {
             return false;
         }
-        thread::sleep(self.pause.min(left).min(most));
-        self.pause = (self.pause * 2).min(LONGEST);
-        true
+        thread::sleep(pause.min(left).min(most));
+        pause = (pause * 2).min(LONGEST);
     }
+    true
 }
 
-/// Waits until `look` gives `records` records or a full buffer, at most for `limit`.
+/// Waits until `look` gives `records` records or a full buffer.
 fn wait<'b, M: Mode>(
     look: impl Fn() -> Trace<'b, M>,
     records: usize,
     limit: Duration,
 ) -> Trace<'b, M> {
-    let mut polling = Polling::new(limit);
-    loop {
-        let trace = look();
-        let full = !matches!(trace.completeness(), crate::Completeness::Complete);
-        if trace.len() >= records || full || !polling.pause(limit) {
-            return trace;
-        }
-    }
+    let mut trace = look();
+    poll(limit, limit, || {
+        trace = look();
+        trace.len() >= records || trace.completeness() != Completeness::Complete
+    });
+    trace
 }
 
-/// Waits until the number of records has not changed for `quiet`, at most for `limit`; whether it
-/// became quiet.
+/// Waits until the number of records has not changed for `quiet`; whether it became quiet.
 fn settle(records: impl Fn() -> usize, quiet: Duration, limit: Duration) -> bool {
-    let mut polling = Polling::new(limit);
     let (mut seen, mut since) = (records(), Instant::now());
-    loop {
-        // Looked at before the records, so that what comes meanwhile is not missed.
+    poll(limit, quiet, || {
+        // Before the records are looked at, so that what comes meanwhile is not missed.
         let waited = since.elapsed();
         let now = records();
         if now != seen {
             (seen, since) = (now, Instant::now());
-        } else if waited >= quiet {
-            return true;
-        }
-        if !polling.pause(quiet) {
             return false;
         }
-    }
+        waited >= quiet
+    })
 }

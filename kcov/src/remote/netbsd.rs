@@ -9,27 +9,21 @@
 //! use kcov::{Device, mode::TracePc, remote::netbsd::Source};
 //! use std::time::Duration;
 //!
-//! # fn main() -> Result<(), kcov::Error> {
 //! let mut attachment = Device::open()?.attach(Source::vhci(0, 1))?;
 //! let session = attachment.enable(TracePc)?;
 //! // ... attach a USB device to the port, through /dev/vhci ...
 //! session.settle(Duration::from_millis(500), Duration::from_secs(10));
-//! for pc in session.trace() {
-//!     println!("{pc}");
-//! }
-//! # Ok(())
-//! # }
+//! session.trace().iter().for_each(|pc| println!("{pc}"));
+//! # Ok::<(), kcov::Error>(())
 //! ```
 //!
 //! # Nobody owns a source
 //!
-//! One device at a time collects from a source, but whoever is attached to the source may end that:
-//! by disabling, by detaching, and by closing an attached device, in this process or another one. So
-//! a [`SourceSession`] belongs to no thread and may be sent to another one, and its end may say that
-//! it [was ended elsewhere](ErrorKind::EndedElsewhere). Somebody else may then enable the source in
-//! another mode; a session that goes on reading would take records of that mode for its own. This
-//! crate attaches a source at most once in a process; it cannot see other processes. A source session
-//! does not keep its thread from having a [`Session`](crate::Session) on another device.
+//! Whoever is attached to a source may end the collection: by disabling, by detaching, and by closing
+//! an attached device, in this process or another one. So a [`SourceSession`] belongs to no thread,
+//! and its end may say that it [was ended elsewhere](ErrorKind::EndedElsewhere). Somebody else may
+//! then enable the source in another mode; a session that goes on reading would take records of that
+//! mode for its own. This crate attaches a source at most once in a process; it cannot see others.
 //!
 //! A forked child inherits the attachment: dropping it there, or the session, ends the collection of
 //! the parent. Let such a child end by execve(2) or _exit(2).
@@ -65,12 +59,12 @@ const WORDS: usize = KCOV_BUF_MAX_ENTRIES as usize;
 /// Something in the kernel that coverage can be collected from: a subsystem and an id in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
-    subsystem: u64,
-    id: u64,
+    pub(crate) subsystem: u64,
+    pub(crate) id: u64,
 }
 
 impl Source {
-    /// A source by its numbers, for kernels newer than this crate.
+    /// A source by the numbers of `KCOV_IOC_REMOTE_ATTACH`.
     #[must_use]
     pub const fn new(subsystem: u64, id: u64) -> Source {
         Source { subsystem, id }
@@ -82,18 +76,6 @@ impl Source {
     #[doc(alias = "KCOV_REMOTE_VHCI_ID")]
     pub const fn vhci(bus: u32, port: u32) -> Source {
         Source::new(KCOV_REMOTE_VHCI, kcov_remote_vhci_id(bus as u64, port as u64))
-    }
-
-    /// The subsystem as in `KCOV_IOC_REMOTE_ATTACH`.
-    #[must_use]
-    pub const fn subsystem(self) -> u64 {
-        self.subsystem
-    }
-
-    /// The id as in `KCOV_IOC_REMOTE_ATTACH`.
-    #[must_use]
-    pub const fn id(self) -> u64 {
-        self.id
     }
 }
 
@@ -162,12 +144,6 @@ impl Attachment {
     #[must_use]
     pub fn detach(self) -> Device {
         self.active.finish().1
-    }
-
-    /// Size of the buffer of the source in words, the count word included.
-    #[must_use]
-    pub fn words(&self) -> usize {
-        WORDS
     }
 
     /// Number of records that the buffer of the source can hold in a mode.
@@ -322,7 +298,6 @@ mod tests {
     #[test]
     fn a_port_is_bus_and_port_in_one_number() {
         let source = Source::vhci(1, 2);
-        assert_eq!((source.subsystem(), source.id()), (0, 0x1_0000_0002));
         assert_eq!(source, Source::new(0, 0x1_0000_0002));
     }
 }

@@ -93,17 +93,14 @@ pub(crate) fn explain_open(_: &Path, _: i32) -> Option<ErrorKind> {
     None
 }
 
-const _: () = {
-    assert!(errors::ENOENT == Errno::NOENT.raw_os_error());
-    assert!(errors::ENXIO == Errno::NXIO.raw_os_error());
-    assert!(errors::ENOMEM == Errno::NOMEM.raw_os_error());
-    assert!(errors::EACCES == Errno::ACCESS.raw_os_error());
-    assert!(errors::EBUSY == Errno::BUSY.raw_os_error());
-    assert!(errors::EEXIST == Errno::EXIST.raw_os_error());
-    assert!(errors::ENODEV == Errno::NODEV.raw_os_error());
-    assert!(errors::EINVAL == Errno::INVAL.raw_os_error());
-    assert!(errors::EMFILE == Errno::MFILE.raw_os_error());
-    assert!(errors::ENOTTY == Errno::NOTTY.raw_os_error());
-    assert!(errors::EOPNOTSUPP == Errno::OPNOTSUPP.raw_os_error());
-    assert!(errors::ENOBUFS == Errno::NOBUFS.raw_os_error());
-};
+macro_rules! same {
+    ($($ours:ident $theirs:ident,)*) => {
+        const _: () = {
+            $(assert!(errors::$ours == Errno::$theirs.raw_os_error());)*
+        };
+    };
+}
+same! {
+    ENOENT NOENT, ENXIO NXIO, ENOMEM NOMEM, EACCES ACCESS, EBUSY BUSY, EEXIST EXIST, ENODEV NODEV,
+    EINVAL INVAL, EMFILE MFILE, ENOTTY NOTTY, EOPNOTSUPP OPNOTSUPP, ENOBUFS NOBUFS,
+}

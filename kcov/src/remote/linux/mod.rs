@@ -13,18 +13,14 @@
 //! use kcov::{Device, mode::TracePc, remote::linux::Remote};
 //! use std::time::Duration;
 //!
-//! # fn main() -> Result<(), kcov::Error> {
 //! let mut device = Device::open()?;
 //! let session = device.enable_remote(TracePc, &Remote::new().any_common())?;
 //! // ... set up an io_uring instance with SQPOLL ...
-//! for case in 0..100 {
-//!     let mark = session.mark();
-//!     // ... submit what this case submits, and wait for its completions ...
-//!     session.settle(Duration::from_millis(2), Duration::from_secs(1));
-//!     println!("case {case}: {} records", session.since(mark).len());
-//! }
-//! # Ok(())
-//! # }
+//! let mark = session.mark();
+//! // ... submit what this case submits, and wait for its completions ...
+//! session.settle(Duration::from_millis(2), Duration::from_secs(1));
+//! println!("{} records", session.since(mark).len());
+//! # Ok::<(), kcov::Error>(())
 //! ```
 //!
 //! # Sections that end late
@@ -38,15 +34,9 @@
 //!
 //! Since Linux 7.2 a thread may have a [`Session`](crate::Session) on one device and a
 //! [`RemoteSession`] on another. Before that, the second fails with
-//! [`AlreadyEnabled`](ErrorKind::AlreadyEnabled). A helper thread works everywhere: it enables remote
-//! coverage, tells the first thread to go on, and disables when it is told to. It does not matter
-//! which thread enables global handles. A common handle is inherited from the thread that enabled, so
-//! the helper must set up the instances itself.
-//!
-//! # Platforms
-//!
-//! Linux. Elsewhere [`Device::enable_remote`](crate::Device::enable_remote) fails with
-//! [`Unsupported`](ErrorKind::Unsupported).
+//! [`AlreadyEnabled`](ErrorKind::AlreadyEnabled), and a helper thread has to enable remote coverage. It
+//! does not matter which thread enables global handles; what inherits a common handle, the helper must
+//! set up itself.
 //!
 //! # References
 //!
