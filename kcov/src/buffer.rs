@@ -1,9 +1,10 @@
 //! The buffer as memory that others write: only atomic accesses, every index checked against the
 //! size that this process asked for.
 
-use crate::run::Run;
+use crate::trace::Words;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
+use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 /// Bytes of the kernel's word. NetBSD's is always 64 bits; Linux's is the kernel's `long`.
@@ -138,18 +139,26 @@ impl<'b> Buffer<'b> {
         unsafe { AtomicU32::from_ptr(word) }.load(Ordering::Relaxed)
     }
 
-    /// The words of 64 bits from `index * 8` bytes on.
+    /// The words behind the count word.
     ///
     /// # Safety
     ///
-    /// `(index + count) * 8 <= self.bytes()`.
-    #[inline]
-    pub(crate) unsafe fn run(self, index: usize, count: usize) -> Run<'b> {
-        // SAFETY: within the buffer or at its end, by the caller's duty.
-        let start = unsafe { self.start.as_ptr().add(index) };
-        // SAFETY: aligned, valid and atomically accessed for that many words, by the invariant and
-        // the caller's duty.
-        unsafe { Run::new(start, count) }
+    /// `(1 + count) * width.bytes() <= self.bytes()`.
+    pub(crate) unsafe fn records(self, width: Width, count: usize) -> Words<'b> {
+        match width {
+            Width::W64 => {
+                // SAFETY: the word behind the count is in the buffer or at its end, which has `1 + count`.
+                let start = unsafe { self.start.add(1) };
+                // SAFETY: aligned, valid and atomically accessed for `'b`, by the invariant.
+                Words::U64(unsafe { slice::from_raw_parts(start.cast().as_ptr(), count) })
+            }
+            Width::W32 => {
+                // SAFETY: as above.
+                let start = unsafe { self.start.cast::<u32>().add(1) };
+                // SAFETY: as above.
+                Words::U32(unsafe { slice::from_raw_parts(start.cast().as_ptr(), count) })
+            }
+        }
     }
 
     /// Reads the count word, which is `width` wide.

@@ -50,7 +50,10 @@
 //! # Features
 //!
 //! `std`, on by default, is what opens devices. Without it the crate is `no_std` with `alloc` and
-//! has records, traces over words, and [`signal`].
+//! has records and traces over words.
+//!
+//! What a fuzzer does with traces, such as asking whether anything is new, is the crate
+//! `kcov-signal`.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
@@ -62,13 +65,11 @@ pub mod mode;
 pub mod pc;
 pub mod proposed;
 mod record;
-mod run;
-pub mod signal;
 mod trace;
 
 pub use pc::Pc;
 pub use record::{AnyRecord, Comparison};
-pub use trace::{Iter, Trace};
+pub use trace::{Iter, Trace, Words};
 
 cfg_if::cfg_if! {
     if #[cfg(feature = "std")] {

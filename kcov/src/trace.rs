@@ -1,10 +1,18 @@
 //! What was collected: a count that was read once, and the records that it counts.
 
-use crate::buffer::{Buffer, Width};
-use crate::mode::{Mode, TracePc, sealed};
-use crate::run::Run;
+use crate::buffer::Buffer;
+use crate::mode::{Mode, sealed};
 use core::iter::FusedIterator;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The words of a trace's records as they lie in the buffer.
+#[derive(Clone, Copy, Debug)]
+pub enum Words<'b> {
+    /// Words of 64 bits.
+    U64(&'b [AtomicU64]),
+    /// Words of 32 bits, which kernels with 32-bit words write in PC mode.
+    U32(&'b [AtomicU32]),
+}
 
 /// The records that a buffer held at one moment.
 ///
@@ -87,6 +95,15 @@ impl<'b, M: Mode> Trace<'b, M> {
         (index < self.len).then(|| unsafe { self.mode.load(sealed::View(self.buffer), index) })
     }
 
+    /// The words of the records, without the count word.
+    #[inline]
+    #[must_use]
+    pub fn words(&self) -> Words<'b> {
+        let width = sealed::width(self.mode, self.buffer.width());
+        // SAFETY: `len <= capacity`, which counts the records that fit behind the count word.
+        unsafe { self.buffer.records(width, self.len * self.mode.stride()) }
+    }
+
     /// The records in the order of execution.
     #[inline]
     #[must_use]
@@ -123,40 +140,6 @@ pub struct Iter<'b, M: Mode> {
     /// `next <= end`, and `end` is at most the mode's capacity for the buffer.
     next: usize,
     end: usize,
-}
-
-impl<'b> Iter<'b, TracePc> {
-    /// The PCs that are left, where they lie, if they have 64 bits.
-    #[inline]
-    pub(crate) fn run(&self) -> Option<Run<'b>> {
-        // SAFETY: the words of the records from `next` to `end` lie behind the count word, and `end`
-        // is at most the capacity.
-        let run = || unsafe { self.buffer.run(1 + self.next, self.end - self.next) };
-        (self.buffer.width() == Width::W64).then(run)
-    }
-
-    /// Copies the next PCs, as many as there are and fit; how many.
-    #[inline]
-    pub(crate) fn copy(&mut self, to: &mut [u64]) -> usize {
-        let count = to.len().min(self.end - self.next);
-        let to = &mut to[..count];
-        if let Some(run) = self.run() {
-            run.copy(to);
-        } else {
-            for (index, to) in to.iter_mut().enumerate() {
-                // SAFETY: `next + index < end`, which is at most the capacity.
-                *to = unsafe { self.buffer.load32(1 + self.next + index) }.into();
-            }
-        }
-        self.next += count;
-        count
-    }
-
-    /// Leaves nothing to come.
-    #[inline]
-    pub(crate) fn finish(&mut self) {
-        self.next = self.end;
-    }
 }
 
 impl<M: Mode> Iterator for Iter<'_, M> {

@@ -1,12 +1,11 @@
 //! Operands of comparisons, without the noise.
 
-use crate::record::Comparison;
+use kcov::Comparison;
 
 /// The operands of a comparison, cut to their size.
 ///
-/// A [`Comparison`] holds words as the compiler's hook was given them; a negative constant of a
-/// `switch` may come sign-extended although its size is smaller. Here both operands are of
-/// [`size`](Self::size) bytes.
+/// A [`Comparison`] holds words as the kernel recorded them. A negative constant of a `switch` can
+/// come sign-extended beyond its size. Here both operands have [`size`](Self::size) bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operands {
     first: u64,
@@ -16,7 +15,7 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// The operands of a record.
+    /// Cuts the operands of a record.
     #[inline]
     #[must_use]
     pub const fn new(comparison: Comparison) -> Operands {
@@ -27,7 +26,7 @@ impl Operands {
         Operands { first, second, size: size as u8, is_const: comparison.is_const() }
     }
 
-    /// The operands, extended with zeros. If one is a constant it is the first.
+    /// The operands, extended with zeros. If one is a constant, it is the first.
     #[inline]
     #[must_use]
     pub const fn unsigned(self) -> (u64, u64) {
@@ -46,7 +45,7 @@ impl Operands {
         (operand << unused) as i64 >> unused
     }
 
-    /// Size of the operands in bytes: 1, 2, 4 or 8.
+    /// The size of each operand in bytes: 1, 2, 4 or 8.
     #[inline]
     #[must_use]
     pub const fn size(self) -> usize {
@@ -61,7 +60,7 @@ impl Operands {
     }
 }
 
-/// Leaves out comparisons that teach a fuzzer nothing. Without options it leaves out none.
+/// Leaves out comparisons that teach a fuzzer nothing. A new filter leaves out none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct CmpFilter {
@@ -72,24 +71,25 @@ pub struct CmpFilter {
 }
 
 impl CmpFilter {
-    /// Passes everything.
+    /// A filter that admits every comparison.
     pub const fn new() -> CmpFilter {
         CmpFilter { equal: false, zero: false, small: 0, variable: false }
     }
 
-    /// Leaves out operands that are equal: the input has what the kernel looks for.
+    /// Leaves out equal operands: the input already has what the kernel looks for.
     pub const fn skip_equal(mut self) -> CmpFilter {
         self.equal = true;
         self
     }
 
-    /// Leaves out comparisons with 0, as either operand.
+    /// Leaves out comparisons in which either operand is 0.
     pub const fn skip_zero(mut self) -> CmpFilter {
         self.zero = true;
         self
     }
 
-    /// Leaves out comparisons with constants whose magnitude, as a signed number, is at most this.
+    /// Leaves out comparisons with a constant whose magnitude, as a signed number, is at most
+    /// `magnitude`.
     pub const fn skip_small(mut self, magnitude: u64) -> CmpFilter {
         self.small = magnitude;
         self
@@ -101,7 +101,7 @@ impl CmpFilter {
         self
     }
 
-    /// Whether operands pass.
+    /// Whether the filter admits a comparison.
     #[inline]
     #[must_use]
     pub const fn admits(&self, operands: Operands) -> bool {
@@ -113,7 +113,7 @@ impl CmpFilter {
             || self.variable && !operands.is_const())
     }
 
-    /// The operands that pass, of records in order.
+    /// The operands of the comparisons that the filter admits, in order.
     pub fn of<I>(self, records: I) -> impl Iterator<Item = Operands> + use<I>
     where
         I: IntoIterator<Item = Comparison>,

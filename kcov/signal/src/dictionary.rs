@@ -1,21 +1,25 @@
-//! What the kernel compares with, as bytes to put into inputs.
+//! The numbers that the kernel compares with, as bytes for inputs.
 
-use super::comparisons::Operands;
+use crate::comparisons::Operands;
+use crate::replacements::Token;
 use alloc::vec::Vec;
 
-/// A bounded set of the numbers that the kernel has compared with, in sizes of 1 to 8 bytes.
+/// A bounded set of the numbers that the kernel has compared with.
+///
+/// Each number has the size of its comparison: 1, 2, 4 or 8 bytes. A mutator that knows which bytes of
+/// the input the kernel saw does better with [`Operands::replacements`].
 ///
 /// ```
 /// use kcov::Comparison;
-/// use kcov::signal::{CmpFilter, Dictionary};
+/// use kcov_signal::{CmpFilter, Dictionary};
 ///
 /// let record = Comparison::from_words([3, 0xcafe, 7, 0xffff_ffff_8100_0000]);
 /// let mut dictionary = Dictionary::new(1000);
 /// CmpFilter::new().skip_equal().of([record]).for_each(|operands| {
 ///     dictionary.add(operands);
 /// });
-/// let entries: Vec<_> = dictionary.entries().map(|entry| entry.as_bytes().to_vec()).collect();
-/// assert_eq!(entries, [[0xfe, 0xca], [0xca, 0xfe]]);
+/// let tokens: Vec<_> = dictionary.tokens().map(|token| token.as_bytes().to_vec()).collect();
+/// assert_eq!(tokens, [[0xfe, 0xca], [0xca, 0xfe]]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Dictionary {
@@ -26,13 +30,13 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// An empty dictionary with room for `capacity` numbers. Allocates.
+    /// Makes an empty dictionary with room for `capacity` numbers. Allocates.
     #[must_use]
     pub fn new(capacity: usize) -> Dictionary {
         Dictionary { numbers: Vec::with_capacity(capacity), capacity, missed: 0 }
     }
 
-    /// Adds the constant of a comparison, or both operands where none is constant. Whether
+    /// Adds the constant of a comparison, or both operands if neither is constant. Returns whether
     /// something was added.
     pub fn add(&mut self, operands: Operands) -> bool {
         let (first, second) = operands.unsigned();
@@ -53,48 +57,30 @@ impl Dictionary {
         true
     }
 
-    /// The numbers as bytes, in both orders where they differ: the least significant byte first,
-    /// then the other way round. By size and number.
-    pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+    /// The numbers as bytes, by size and then by number. Each comes with its least significant byte
+    /// first, and then in the other order if that differs.
+    pub fn tokens(&self) -> impl Iterator<Item = Token> + '_ {
         self.numbers.iter().flat_map(|&(size, number)| {
-            let little = Entry { bytes: number.to_le_bytes(), size };
-            let shift = 64 - 8 * u32::from(size);
-            let big = Entry { bytes: (number << shift).to_be_bytes(), size };
-            [Some(little), Some(big).filter(|big| *big != little)].into_iter().flatten()
+            let (little, big) = (Token::little(number, size.into()), Token::big(number, size.into()));
+            [Some(little), (big != little).then_some(big)].into_iter().flatten()
         })
     }
 
-    /// Number of different numbers of a size.
+    /// The number of entries: different numbers, or the same in different sizes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether there is no number.
+    /// Whether the dictionary is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// How often a number was not added because the dictionary was full.
+    /// How often a number had no room.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.missed
-    }
-}
-
-/// Bytes to put into an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Entry {
-    /// Zeros beyond the size.
-    bytes: [u8; 8],
-    size: u8,
-}
-
-impl Entry {
-    /// The bytes: 1, 2, 4 or 8 of them.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.size)]
     }
 }

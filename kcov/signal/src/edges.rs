@@ -1,10 +1,11 @@
 //! Edges: which block came after which.
 
-use super::blocks::sealed::{Blocks, Source};
-use super::blocks::{BLOCK, Block, next_made};
-use super::filter::PcFilter;
-use crate::pc::Pc;
+use crate::filter::PcFilter;
+use crate::run::Run;
+use crate::signals::{BLOCK, Signals, Internal, runs};
 use core::mem;
+use core::ops::ControlFlow;
+use kcov::Pc;
 
 /// The bits of a PC that an edge takes from its predecessor: the address within a page, which is
 /// the same wherever a module was loaded.
@@ -36,14 +37,14 @@ const fn step(previous: u64, pc: u64) -> u64 {
     pc ^ (hash as u64 & MASK)
 }
 
-/// The [`edge`]s of a sequence of PCs.
+/// The [`edge`]s of a sequence of PCs, as signals.
 ///
 /// ```
-/// # use kcov::signal::{Edges, NoveltyMap, Ranges};
+/// # use kcov_signal::{Edges, NoveltyMap, Ranges};
 /// # let mut map = NoveltyMap::new(Ranges::single(0x1000..0x3000)?);
 /// map.merge(Edges::new(&[0x1010, 0x2020, 0x1010]));
 /// assert!(map.has_new(Edges::new(&[0x2020, 0x1010])), "the edge from the start");
-/// # Ok::<(), kcov::signal::RangesError>(())
+/// # Ok::<(), kcov_signal::RangesError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Edges<'f, S> {
@@ -51,68 +52,51 @@ pub struct Edges<'f, S> {
     filter: Option<&'f PcFilter>,
 }
 
-impl<S: Source> Edges<'_, S> {
+impl<S: Signals> Edges<'_, S> {
     /// All edges.
     pub fn new(pcs: S) -> Self {
         Edges { pcs, filter: None }
     }
 }
 
-impl<'f, S: Source> Edges<'f, S> {
-    /// The edges into, within and out of what a filter admits, as syzkaller's executor has them:
-    /// one is left out if neither of its PCs is admitted.
+impl<'f, S: Signals> Edges<'f, S> {
+    /// The edges that touch a PC which a filter admits, as in syzkaller's executor. An edge is left
+    /// out if the filter admits neither of its PCs.
     pub fn filtered(pcs: S, filter: &'f PcFilter) -> Self {
         Edges { pcs, filter: Some(filter) }
     }
 }
 
-impl<'f, S: Source> Source for Edges<'f, S> {
-    type Blocks = EdgeBlocks<'f, S::Blocks>;
-
+impl<S: Signals> Signals for Edges<'_, S> {
     #[inline]
-    fn blocks(self) -> Self::Blocks {
-        let (pcs, filter) = (self.pcs.blocks(), self.filter);
-        EdgeBlocks { pcs, filter, previous: 0, admitted: true, edges: [0; BLOCK] }
-    }
-}
-
-/// Blocks of edges.
-#[derive(Clone, Debug)]
-pub struct EdgeBlocks<'f, B> {
-    pcs: B,
-    filter: Option<&'f PcFilter>,
-    previous: u64,
-    admitted: bool,
-    edges: Block,
-}
-
-impl<B: Blocks> Blocks for EdgeBlocks<'_, B> {
-    #[inline]
-    fn next_block<'s>(&'s mut self, space: &'s mut Block) -> &'s [u64] {
-        let EdgeBlocks { pcs, filter, previous, admitted, edges } = self;
-        next_made(pcs, space, edges, |pcs, edges| {
-            let mut count = 0;
-            match filter {
-                None => {
-                    edges[0] = step(*previous, pcs[0]);
-                    let steps = pcs.iter().zip(&pcs[1..]);
-                    for (edge, (&previous, &pc)) in edges[1..].iter_mut().zip(steps) {
+    fn runs<F>(self, _: Internal, mut f: F) -> ControlFlow<()>
+    where
+        F: FnMut(Run<'_>) -> ControlFlow<()>,
+    {
+        // The PC before a block stands before it, so that all steps of a block are made alike.
+        let (mut pcs, mut edges) = ([0; 1 + BLOCK], [0; BLOCK]);
+        let mut admitted = true;
+        runs(self.pcs, |run| {
+            for piece in run.pieces(BLOCK) {
+                let len = piece.copy(&mut pcs[1..]).len();
+                let steps = pcs[..len].iter().zip(&pcs[1..=len]);
+                let mut count = len;
+                if let Some(filter) = self.filter {
+                    count = 0;
+                    for (&previous, &pc) in steps {
+                        let before = mem::replace(&mut admitted, filter.admits(Pc::new(pc)));
+                        edges[count] = step(previous, pc);
+                        count += usize::from(before || admitted);
+                    }
+                } else {
+                    for (edge, (&previous, &pc)) in edges.iter_mut().zip(steps) {
                         *edge = step(previous, pc);
                     }
-                    count = pcs.len();
                 }
-                Some(filter) => {
-                    let mut previous = *previous;
-                    for &pc in pcs {
-                        let before = mem::replace(admitted, filter.admits(Pc::new(pc)));
-                        edges[count] = step(previous, pc);
-                        count += usize::from(before || *admitted);
-                        previous = pc;
-                    }
-                }
+                pcs[0] = pcs[len];
+                f(Run::Plain(&edges[..count]))?;
             }
-            *previous = pcs[pcs.len() - 1];
-            count
+            ControlFlow::Continue(())
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Maps in files.
 
-use super::format::FormatError;
-use super::novelty::NoveltyMap;
+use crate::format::FormatError;
+use crate::novelty::NoveltyMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};

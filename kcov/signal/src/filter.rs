@@ -1,11 +1,14 @@
 //! Which PCs matter.
 
-use super::blocks::sealed::{Blocks, Source};
-use super::blocks::{BLOCK, Block, next_made};
-use super::ranges::Ranges;
-use crate::pc::Pc;
+use crate::ranges::Ranges;
+use crate::run::Run;
+use crate::signals::{BLOCK, Signals, Internal, runs};
+use core::ops::ControlFlow;
+use kcov::Pc;
 
-/// Admits PCs by their address: those of some ranges, or of all but some.
+/// Admits PCs by their address.
+///
+/// A new filter admits every PC. [`allow`](Self::allow) and [`deny`](Self::deny) restrict it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PcFilter {
     allow: Option<Ranges>,
@@ -13,27 +16,27 @@ pub struct PcFilter {
 }
 
 impl PcFilter {
-    /// Admits every PC.
+    /// A filter that admits every PC.
     #[must_use]
     pub fn new() -> PcFilter {
         PcFilter::default()
     }
 
-    /// Admits nothing outside of these ranges.
+    /// Admits no PC outside these ranges.
     #[must_use]
     pub fn allow(mut self, ranges: Ranges) -> PcFilter {
         self.allow = Some(ranges);
         self
     }
 
-    /// Admits nothing in these ranges, whatever is allowed.
+    /// Admits no PC in these ranges, even if they are allowed.
     #[must_use]
     pub fn deny(mut self, ranges: Ranges) -> PcFilter {
         self.deny = ranges;
         self
     }
 
-    /// Whether a PC passes.
+    /// Whether the filter admits a PC.
     #[inline]
     #[must_use]
     pub fn admits(&self, pc: Pc) -> bool {
@@ -41,46 +44,36 @@ impl PcFilter {
             && !self.deny.contains(pc.address())
     }
 
-    /// The PCs that pass.
-    pub fn of<S: Source>(&self, pcs: S) -> Filtered<'_, S> {
+    /// The PCs that the filter admits, as signals.
+    pub fn of<S: Signals>(&self, pcs: S) -> Filtered<'_, S> {
         Filtered { filter: self, pcs }
     }
 }
 
-/// The PCs that a [`PcFilter`] admits, made by [`PcFilter::of`].
+/// The PCs that a [`PcFilter`] admits. [`PcFilter::of`] makes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Filtered<'f, S> {
     filter: &'f PcFilter,
     pcs: S,
 }
 
-impl<'f, S: Source> Source for Filtered<'f, S> {
-    type Blocks = FilteredBlocks<'f, S::Blocks>;
-
+impl<S: Signals> Signals for Filtered<'_, S> {
     #[inline]
-    fn blocks(self) -> Self::Blocks {
-        FilteredBlocks { filter: self.filter, pcs: self.pcs.blocks(), admitted: [0; BLOCK] }
-    }
-}
-
-/// Blocks of what passes.
-#[derive(Clone, Debug)]
-pub struct FilteredBlocks<'f, B> {
-    filter: &'f PcFilter,
-    pcs: B,
-    admitted: Block,
-}
-
-impl<B: Blocks> Blocks for FilteredBlocks<'_, B> {
-    #[inline]
-    fn next_block<'s>(&'s mut self, space: &'s mut Block) -> &'s [u64] {
-        next_made(&mut self.pcs, space, &mut self.admitted, |pcs, admitted| {
-            let mut count = 0;
-            for &pc in pcs {
-                admitted[count] = pc;
-                count += usize::from(self.filter.admits(Pc::new(pc)));
+    fn runs<F>(self, _: Internal, mut f: F) -> ControlFlow<()>
+    where
+        F: FnMut(Run<'_>) -> ControlFlow<()>,
+    {
+        let mut admitted = [0; BLOCK];
+        runs(self.pcs, |run| {
+            for piece in run.pieces(BLOCK) {
+                let mut count = 0;
+                piece.for_each(|pc| {
+                    admitted[count] = pc;
+                    count += usize::from(self.filter.admits(Pc::new(pc)));
+                });
+                f(Run::Plain(&admitted[..count]))?;
             }
-            count
+            ControlFlow::Continue(())
         })
     }
 }

@@ -1,6 +1,6 @@
 //! One bit for each byte of text: exact whatever the addresses are.
 
-use super::ranges::CELL;
+use crate::ranges::CELL;
 use crate::run::Run;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -57,6 +57,6 @@ impl Flat {
 
     #[inline]
     pub(crate) fn as_run(&self) -> Run<'_> {
-        Run::from(self.words.as_slice())
+        Run::Plain(&self.words)
     }
 }

@@ -14,10 +14,10 @@
 //! | … | 1 to 10 each | the signals, ascending: the difference to the one before, in LEB128 |
 //! | end - 4 | 4 | CRC-32 (IEEE) of all before |
 
-use super::fallback::Inserted;
-use super::merge::Remember;
-use super::novelty::NoveltyMap;
-use super::ranges::Ranges;
+use crate::fallback::Inserted;
+use crate::merge::Remember;
+use crate::novelty::NoveltyMap;
+use crate::ranges::Ranges;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -75,7 +75,7 @@ impl NoveltyMap {
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend((ranges.len() as u32).to_le_bytes());
         bytes.extend([0; 8]);
-        bytes.extend((self.fallback().0 as u64).to_le_bytes());
+        bytes.extend((self.fallback_capacity() as u64).to_le_bytes());
         bytes.extend((self.len() as u64).to_le_bytes());
         for range in ranges {
             bytes.extend(range.start.to_le_bytes());

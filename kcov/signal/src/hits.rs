@@ -1,14 +1,13 @@
 //! Hit counts in a map of bytes, as AFL's descendants read them.
 
-use super::blocks::for_each;
-use super::blocks::sealed::Source;
+use crate::signals::{Signals, for_each};
 
-/// Counts each signal in a byte of the caller's map, of any size: AFL's shared memory, a map
-/// observer's of LibAFL, or libFuzzer's extra counters.
+/// Counts each signal in a byte of the caller's map. The map can be AFL's shared memory, that of a
+/// map observer of LibAFL, or libFuzzer's extra counters. It can have any size.
 ///
-/// Signals are spread over the map by a hash, so several may share a byte. A count stays at 255.
-/// Counts are added to those that are there: clear the map before each execution.
-pub fn count_hits(signals: impl Source, map: &mut [u8]) {
+/// A hash spreads signals over the map, so several may share a byte. A count stops at 255. New counts
+/// are added to what is there, so clear the map before each execution.
+pub fn count_hits(signals: impl Signals, map: &mut [u8]) {
     if map.is_empty() {
         return;
     }
@@ -26,10 +25,11 @@ fn place(signal: u64, len: usize) -> usize {
     ((u128::from(hash) * len as u128) >> 64) as usize
 }
 
-/// Replaces counts by AFL's classes: 0, 1, 2 and 3 become 0, 1, 2 and 4; from 4 it is 8, from 8 16,
-/// from 16 32, from 32 64, and from 128 128.
+/// Replaces each count by its class, as AFL does: 0, 1, 2 and 3 become 0, 1, 2 and 4. Counts from 4 to
+/// 7 become 8, from 8 to 15 become 16, from 16 to 31 become 32, from 32 to 127 become 64, and from 128
+/// on become 128.
 ///
-/// libFuzzer, and LibAFL's hit-count observer, do this themselves.
+/// libFuzzer and LibAFL's hit-count observer do this themselves.
 pub fn classify(map: &mut [u8]) {
     for count in map {
         *count = CLASSES[usize::from(*count)];

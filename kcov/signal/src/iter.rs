@@ -1,9 +1,9 @@
-//! What a map has seen, in order.
+//! The signals of a map, in order.
 
-use super::flat::{Bits, CELL_WORDS};
-use super::ranges::{CELL, Index};
-use super::shared::SharedCells;
-use super::store::{Store, cells};
+use crate::flat::{Bits, CELL_WORDS};
+use crate::ranges::{CELL, Index};
+use crate::shared::SharedCells;
+use crate::store::{Store, cells};
 use alloc::vec::Vec;
 use core::iter::FusedIterator;
 use core::iter::Peekable;
@@ -17,7 +17,7 @@ pub(crate) enum Cells<'m> {
 
 /// The signals of a map in ascending order.
 #[derive(Clone, Debug)]
-pub struct Iter<'m> {
+pub struct MapIter<'m> {
     index: &'m Index,
     cells: Cells<'m>,
     /// The next cell to look at.
@@ -28,17 +28,17 @@ pub struct Iter<'m> {
     outside: Peekable<alloc::vec::IntoIter<u64>>,
 }
 
-impl<'m> Iter<'m> {
+impl<'m> MapIter<'m> {
     pub(crate) fn new(
         index: &'m Index,
         cells: Cells<'m>,
         outside: impl Iterator<Item = u64>,
-    ) -> Iter<'m> {
+    ) -> MapIter<'m> {
         let mut outside: Vec<u64> = outside.collect();
         outside.sort_unstable();
         let outside = outside.into_iter().peekable();
         let mut iter =
-            Iter { index, cells, cell: 0, bits: Bits::default(), in_ranges: None, outside };
+            MapIter { index, cells, cell: 0, bits: Bits::default(), in_ranges: None, outside };
         iter.in_ranges = iter.next_in_ranges();
         iter
     }
@@ -65,7 +65,7 @@ impl<'m> Iter<'m> {
     }
 }
 
-impl Iterator for Iter<'_> {
+impl Iterator for MapIter<'_> {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
@@ -80,4 +80,4 @@ impl Iterator for Iter<'_> {
     }
 }
 
-impl FusedIterator for Iter<'_> {}
+impl FusedIterator for MapIter<'_> {}

@@ -1,12 +1,12 @@
-//! What a fuzzer does with a trace after each execution: was anything new, and what is the set?
+//! What a fuzzer does with a kcov trace after each execution: is anything new, and what is it?
 //!
-//! Everything here takes [`Signals`]: a [`Trace`](crate::Trace) of PCs where it lies, in a live
-//! session's buffer, or words that the caller owns; as they are, [as edges](Edges), or
+//! Everything here takes [`Signals`]: a [`Trace`](kcov::Trace) of PCs in a live session's buffer, or
+//! words that the caller owns. They can be taken as they are, [as edges](Edges), or
 //! [filtered](PcFilter).
 //!
 //! ```
-//! use kcov::signal::{NoveltyMap, Ranges};
 //! use kcov::{Trace, mode::TracePc};
+//! use kcov_signal::{NoveltyMap, Ranges};
 //! use std::sync::atomic::AtomicU64;
 //!
 //! let text = Ranges::single(0xffff_ffff_8100_0000..0xffff_ffff_8200_0000)?;
@@ -17,19 +17,36 @@
 //!     assert_eq!(map.merge(trace).new, 2);
 //! }
 //! assert!(!map.has_new(trace));
-//! # Ok::<(), kcov::signal::RangesError>(())
+//! # Ok::<(), kcov_signal::RangesError>(())
 //! ```
 //!
-//! Nothing here makes a system call or trusts a word of a trace for more than its value.
-//! Asking allocates nothing; what allocates says so.
+//! # What to use
+//!
+//! | Question | |
+//! |---|---|
+//! | Did this execution reach anything new? | [`NoveltyMap`], or [`SharedMap`] between processes |
+//! | Which signals did it reach? | [`UniqueSet`] |
+//! | Does it reach the same each time? | [`Repeats`] |
+//! | How often, for AFL, LibAFL or libFuzzer? | [`count_hits`] |
+//! | What did the kernel compare the input with? | [`Operands`], [`Dictionary`] |
+//!
+//! Nothing here makes a system call, except for saving and loading maps. No word of a trace is
+//! trusted for more than its value. What allocates says so.
+//!
+//! # Features
+//!
+//! `std`, on by default, saves and loads maps, and looks for AVX2 at run time. Without it the crate
+//! is `no_std` with `alloc`, and uses AVX2 only where it is compiled for it.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-mod avx2;
-mod blocks;
+extern crate alloc;
+
+mod arch;
 mod comparisons;
 mod dictionary;
 mod edges;
-mod eights;
 mod fallback;
 mod filter;
 mod flat;
@@ -40,27 +57,32 @@ mod known;
 mod merge;
 mod novelty;
 mod packed;
-mod path;
 mod ranges;
+mod repeats;
+mod replacements;
+mod run;
 mod shared;
+mod signals;
 mod store;
 mod unique;
 
 #[cfg(feature = "std")]
 mod file;
 
-pub use blocks::Signals;
 pub use comparisons::{CmpFilter, Operands};
-pub use dictionary::{Dictionary, Entry};
+pub use dictionary::Dictionary;
 pub use edges::{Edges, edge};
 pub use filter::{Filtered, PcFilter};
 pub use format::FormatError;
 pub use hits::{classify, count_hits};
-pub use iter::Iter;
+pub use iter::MapIter;
 pub use merge::Merged;
-pub use novelty::NoveltyMap;
+pub use novelty::{MemoryUse, NoveltyMap};
 pub use ranges::{Ranges, RangesError};
+pub use repeats::Repeats;
+pub use replacements::{Replacement, Token};
 pub use shared::{SharedError, SharedMap};
+pub use signals::Signals;
 pub use unique::UniqueSet;
 
 #[cfg(feature = "std")]

@@ -1,17 +1,21 @@
-//! Remembering signals, in whichever map.
+//! Naming and remembering new signals, in whichever map.
+//!
+//! Vectors find the signals of a piece that may be new; then these few are handled one by one. So a
+//! map is not written while vectors read it, and each signal that is new is looked up once more only.
 
-use super::blocks::sealed::Source;
-use super::blocks::{BLOCK, all_runs};
-use super::fallback::Inserted;
-use crate::run::Run;
+use crate::fallback::Inserted;
+use crate::known::{Known, Unsure};
+use crate::signals::{Signals, runs};
+use core::ops::ControlFlow;
 
-/// What [`NoveltyMap::merge`](super::NoveltyMap::merge) has done.
+/// What a merge did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Merged {
-    /// New signals, each counted once.
+    /// Signals that were new and are remembered now. Each counts once.
     pub new: usize,
-    /// New signals that could not be remembered, each time that they came: outside of the ranges,
-    /// when the fallback was full. They are not part of `new`.
+    /// Signals that were new and could not be remembered, because they are outside the ranges and the
+    /// fallback is full. Each counts as often as it came. They are not part of `new`.
     pub unrecorded: usize,
 }
 
@@ -25,57 +29,54 @@ impl Merged {
     }
 }
 
-/// A map that is told of signals.
+/// A map that can be told of signals.
 pub(crate) trait Remember {
-    fn knows_all(&self, run: Run<'_>) -> bool;
+    fn known(&self) -> Known<'_>;
 
     fn remember(&mut self, signal: u64) -> Inserted;
 }
 
-/// Has a map remember signals and calls `what` with each new one, once; those that cannot be
-/// remembered come each time.
+/// Makes a map remember signals. Calls `what` with each signal that is new.
 pub(crate) fn merge(
     map: &mut impl Remember,
-    signals: impl Source,
+    signals: impl Signals,
     mut what: impl FnMut(u64),
 ) -> Merged {
     let mut merged = Merged::default();
-    for_each_unsure(map, signals, Remember::knows_all, |map, block| {
-        for &signal in block {
-            let inserted = map.remember(signal);
-            merged.add(inserted);
-            if inserted != Inserted::Known {
-                what(signal);
+    let mut unsure = Unsure::new();
+    let _ = runs(signals, |run| {
+        for piece in run.pieces(Unsure::PIECE) {
+            for &signal in unsure.of(map.known(), piece) {
+                let inserted = map.remember(signal);
+                merged.add(inserted);
+                if inserted != Inserted::Known {
+                    what(signal);
+                }
             }
         }
+        ControlFlow::Continue(())
     });
     merged
 }
 
-/// Signals that are looked at where they lie before any is copied.
-const PIECE: usize = 8 * BLOCK;
-
-/// Calls for copies of those blocks of signals that a map does not know all of.
-pub(crate) fn for_each_unsure<M>(
-    map: &mut M,
-    signals: impl Source,
-    knows_all: impl Fn(&M, Run<'_>) -> bool,
-    mut what: impl FnMut(&mut M, &[u64]),
-) {
-    let mut space = [0; BLOCK];
-    all_runs(signals, |run| {
-        for piece in run.pieces(PIECE) {
-            if knows_all(map, piece) {
-                continue;
-            }
-            for block in piece.pieces(BLOCK) {
-                let count = block.copy(&mut space);
-                let block = &space[..count];
-                if !knows_all(map, Run::from(block)) {
-                    what(map, block);
-                }
-            }
+/// Calls `what` with each signal that has not been seen.
+pub(crate) fn for_each_new(known: Known<'_>, signals: impl Signals, mut what: impl FnMut(u64)) {
+    let mut unsure = Unsure::new();
+    let _ = runs(signals, |run| {
+        for piece in run.pieces(Unsure::PIECE) {
+            let unsure = unsure.of(known, piece).iter().copied();
+            unsure.filter(|signal| !known.contains(*signal)).for_each(&mut what);
         }
-        true
+        ControlFlow::Continue(())
     });
+}
+
+/// Whether any signal has not been seen.
+#[inline]
+pub(crate) fn has_new(known: Known<'_>, signals: impl Signals) -> bool {
+    let all = runs(signals, |run| match known.contains_all(run) {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
+    });
+    all.is_break()
 }

@@ -1,29 +1,27 @@
 //! The set of signals that were ever seen, made for one question: is there a new one here?
 
-use super::blocks::all_runs;
-use super::blocks::sealed::Source;
-use super::fallback::{Fallback, Inserted};
-use super::flat::Bits;
-use super::iter::{Cells, Iter};
-use super::known::{Known, Outside};
-use super::merge::{Merged, Remember, for_each_unsure, merge};
-use super::path::Path;
-use super::ranges::{Index, Ranges};
-use super::store::{Store, cells};
-use crate::run::Run;
+use crate::arch::Path;
+use crate::fallback::{Fallback, Inserted};
+use crate::flat::Bits;
+use crate::iter::{Cells, MapIter};
+use crate::known::{Known, Outside};
+use crate::merge::{self, Merged, Remember};
+use crate::ranges::{Index, Ranges};
+use crate::signals::Signals;
+use crate::store::{Store, cells};
 
-/// Which signals have been seen.
+/// Remembers which signals have been seen.
 ///
-/// Exact for whatever signals it is given: nothing new is missed and nothing known is called new.
-/// Within its [`Ranges`] there is always room. Outside of them it remembers as many as the fallback
-/// has room for, and says when that is full.
+/// The map is exact: it misses no new signal and calls no known signal new. Within its [`Ranges`]
+/// there is always room. Outside them it remembers as many signals as its fallback has room for, and
+/// says when the fallback is full.
 ///
 /// # Memory
 ///
-/// Up to 24 MiB of ranges take a bit for each byte of text. Larger ones take one 64-bit word for each
-/// 512 bytes, 2.6 MiB for the 176 MB of a kernel built for fuzzing, and 64 bytes more for each 512
-/// bytes of text in which more than seven different signals were seen; only merging these
-/// allocates. [`bytes`](Self::bytes) tells.
+/// Ranges of up to 24 MiB take one bit for each byte of text. Larger ranges take one 64-bit word for
+/// each 512 bytes: 2.6 MiB for the 176 MB of a kernel built for fuzzing. They take 64 more bytes for
+/// each 512 bytes of text in which more than seven different signals were seen. Only merging such
+/// signals allocates. [`memory`](Self::memory) reports the sizes.
 #[derive(Clone, Debug)]
 pub struct NoveltyMap {
     ranges: Ranges,
@@ -35,21 +33,33 @@ pub struct NoveltyMap {
     path: Path,
 }
 
+/// The memory of a [`NoveltyMap`], in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryUse {
+    /// What the ranges take. It never changes.
+    pub ranges: usize,
+    /// What places of large ranges take in which many signals were seen. It grows.
+    pub crowded: usize,
+    /// What the fallback takes. It never changes.
+    pub fallback: usize,
+}
+
 impl NoveltyMap {
-    /// Signals outside of the ranges that [`new`](Self::new) makes room for.
+    /// Signals outside the ranges that [`new`](Self::new) makes room for.
     pub const FALLBACK: usize = 4096;
 
-    /// The most room that there can be outside of the ranges.
+    /// The largest fallback, in signals.
     pub const MAX_FALLBACK: usize = 1 << 24;
 
-    /// An empty map. Allocates.
+    /// Makes an empty map. Allocates.
     #[must_use]
     pub fn new(ranges: Ranges) -> NoveltyMap {
         NoveltyMap::with_fallback(ranges, NoveltyMap::FALLBACK)
     }
 
-    /// An empty map with room for `capacity` signals outside of the ranges, at most
-    /// [`MAX_FALLBACK`](Self::MAX_FALLBACK). Allocates.
+    /// Makes an empty map with room for `capacity` signals outside the ranges, or
+    /// [`MAX_FALLBACK`](Self::MAX_FALLBACK) if that is less. Allocates.
     #[must_use]
     pub fn with_fallback(ranges: Ranges, capacity: usize) -> NoveltyMap {
         let index = Index::new(&ranges);
@@ -58,43 +68,30 @@ impl NoveltyMap {
         NoveltyMap { ranges, index, store, fallback, in_ranges: 0, path: Path::detect() }
     }
 
-    pub(crate) fn known(&self) -> Known<'_> {
-        Known {
-            index: &self.index,
-            memory: self.store.memory(),
-            outside: Outside::Table(&self.fallback),
-        }
-    }
-
-    /// Whether any of the signals has not been seen. Stops soon after the first one.
+    /// Whether any of the signals is new. Stops soon after the first new one.
     #[inline]
     #[must_use]
-    pub fn has_new(&self, signals: impl Source) -> bool {
-        let known = self.known();
-        !all_runs(signals, |run| known.contains_all(self.path, run))
+    pub fn has_new(&self, signals: impl Signals) -> bool {
+        merge::has_new(self.known(), signals)
     }
 
-    /// Calls `what` with each signal that has not been seen, as often as it comes, and remembers
-    /// nothing.
-    pub fn for_each_new(&self, signals: impl Source, mut what: impl FnMut(u64)) {
-        let knows_all = |known: &Known<'_>, run: Run<'_>| known.contains_all(self.path, run);
-        for_each_unsure(&mut self.known(), signals, knows_all, |known, block| {
-            block.iter().filter(|signal| !known.contains(**signal)).for_each(|new| what(*new));
-        });
+    /// Calls `what` with each new signal, as often as it comes, in order. Remembers nothing.
+    pub fn for_each_new(&self, signals: impl Signals, what: impl FnMut(u64)) {
+        merge::for_each_new(self.known(), signals, what);
     }
 
     /// Remembers the signals.
-    pub fn merge(&mut self, signals: impl Source) -> Merged {
+    pub fn merge(&mut self, signals: impl Signals) -> Merged {
         self.merge_with(signals, |_| {})
     }
 
-    /// Remembers the signals and calls `what` with each new one, once; those that cannot be
-    /// remembered come each time.
-    pub fn merge_with(&mut self, signals: impl Source, what: impl FnMut(u64)) -> Merged {
-        merge(self, signals, what)
+    /// Remembers the signals and calls `what` with each new one, in order. A signal comes once, or
+    /// each time if the map has no room for it.
+    pub fn merge_with(&mut self, signals: impl Signals, what: impl FnMut(u64)) -> Merged {
+        merge::merge(self, signals, what)
     }
 
-    /// Remembers what another map has seen.
+    /// Remembers the signals of another map.
     pub fn merge_map(&mut self, other: &NoveltyMap) -> Merged {
         let mut merged = Merged::default();
         if self.index != other.index {
@@ -119,26 +116,26 @@ impl NoveltyMap {
         self.known().contains(signal.into())
     }
 
-    /// Number of signals that are remembered.
+    /// The number of signals in the map.
     #[must_use]
     pub fn len(&self) -> usize {
         self.in_ranges + self.fallback.len()
     }
 
-    /// Whether nothing is remembered.
+    /// Whether the map is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The signals that are remembered, in ascending order. Allocates where some are outside of the
-    /// ranges, to sort them.
+    /// The signals of the map, in ascending order. Allocates to sort the signals that are outside the
+    /// ranges, if there are any.
     #[must_use]
-    pub fn iter(&self) -> Iter<'_> {
-        Iter::new(&self.index, Cells::Map(&self.store), self.fallback.iter())
+    pub fn iter(&self) -> MapIter<'_> {
+        MapIter::new(&self.index, Cells::Map(&self.store), self.fallback.iter())
     }
 
-    /// The signals of this map that another one has not seen, in ascending order. Allocates as
+    /// The signals of this map that another map has not seen, in ascending order. Allocates as
     /// [`iter`](Self::iter) does.
     pub fn difference<'m>(&'m self, other: &'m NoveltyMap) -> impl Iterator<Item = u64> + 'm {
         self.iter().filter(|signal| !other.known().contains(*signal))
@@ -157,24 +154,34 @@ impl NoveltyMap {
         &self.ranges
     }
 
-    /// Room for signals outside of the ranges, and how many there are.
+    /// The number of signals outside the ranges that the map has room for.
     #[must_use]
-    pub fn fallback(&self) -> (usize, usize) {
-        (self.fallback.capacity(), self.fallback.len())
+    pub fn fallback_capacity(&self) -> usize {
+        self.fallback.capacity()
     }
 
-    /// Bytes of memory: for the ranges, whatever was seen; and what the crowded places of large
-    /// ranges and the fallback take besides.
+    /// The number of signals outside the ranges that the map holds.
     #[must_use]
-    pub fn bytes(&self) -> (usize, usize) {
-        let (fixed, crowded) = self.store.bytes();
-        (fixed, crowded + self.fallback.bytes())
+    pub fn fallback_len(&self) -> usize {
+        self.fallback.len()
+    }
+
+    /// The memory that the map takes.
+    #[must_use]
+    pub fn memory(&self) -> MemoryUse {
+        let (ranges, crowded) = self.store.bytes();
+        MemoryUse { ranges, crowded, fallback: self.fallback.bytes() }
     }
 }
 
 impl Remember for NoveltyMap {
-    fn knows_all(&self, run: Run<'_>) -> bool {
-        self.known().contains_all(self.path, run)
+    fn known(&self) -> Known<'_> {
+        Known {
+            path: self.path,
+            index: &self.index,
+            memory: self.store.memory(),
+            outside: Outside::Table(&self.fallback),
+        }
     }
 
     fn remember(&mut self, signal: u64) -> Inserted {
@@ -192,9 +199,9 @@ impl Remember for NoveltyMap {
 
 impl<'m> IntoIterator for &'m NoveltyMap {
     type Item = u64;
-    type IntoIter = Iter<'m>;
+    type IntoIter = MapIter<'m>;
 
-    fn into_iter(self) -> Iter<'m> {
+    fn into_iter(self) -> MapIter<'m> {
         self.iter()
     }
 }

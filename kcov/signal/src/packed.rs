@@ -6,8 +6,8 @@
 //! were seen, nine bits each, up to seven. A cell that has more is crowded: its word then has the
 //! number of a line with a bit for each byte.
 
-use super::flat::Bits;
-use super::ranges::CELL;
+use crate::flat::Bits;
+use crate::ranges::CELL;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::run::Run;
 use alloc::vec;
@@ -142,30 +142,18 @@ impl Packed {
         new
     }
 
-    /// [`contains`](Self::contains) without the checks of bounds.
-    ///
-    /// # Safety
-    ///
-    /// The offset is less than the bytes of text.
-    #[inline(always)]
-    pub(crate) unsafe fn contains_at(&self, offset: u32) -> bool {
-        let within = offset as usize % CELL as usize;
-        // SAFETY: there is a word for each cell of text, and the offset is within it, by the
-        // caller's duty.
-        let word = unsafe { *self.words.get_unchecked(offset as usize / CELL as usize) };
-        if word & LISTS != 0 {
-            return !misses(word, within as u64);
-        }
-        // SAFETY: a word that does not list names a line, by the invariant.
-        let line = unsafe { self.lines.get_unchecked(line(word)) };
-        line[within / 64] >> (offset % 64) & 1 != 0
-    }
-
-    /// The words, one for each cell, and the words of the lines.
+    /// The words, one for each cell.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
-    pub(crate) fn as_runs(&self) -> (Run<'_>, Run<'_>) {
-        (Run::from(self.words.as_slice()), Run::from(self.lines.as_flattened()))
+    pub(crate) fn words(&self) -> Run<'_> {
+        Run::Plain(&self.words)
+    }
+
+    /// The words of the lines, eight for each.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline]
+    pub(crate) fn lines(&self) -> Run<'_> {
+        Run::Plain(self.lines.as_flattened())
     }
 }
 

@@ -1,9 +1,9 @@
 //! Which of the two forms a map has, and what they have in common.
 
-use super::flat::{Bits, Flat};
-use super::known::Memory;
-use super::packed::Packed;
-use super::ranges::CELL;
+use crate::flat::{Bits, Flat};
+use crate::known::Memory;
+use crate::packed::Packed;
+use crate::ranges::CELL;
 
 /// Bytes of text up to which a map spends a bit on each: 3 MiB of bits.
 pub(crate) const FLAT_BYTES: u64 = 24 << 20;

@@ -1,19 +1,18 @@
 //! The set of one execution.
 
-use super::blocks::for_each;
-use super::blocks::sealed::Source;
-use super::fallback::{Inserted, first_slot};
-use super::merge::Merged;
+use crate::fallback::{Inserted, first_slot};
+use crate::merge::Merged;
+use crate::signals::{Signals, for_each};
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// The different signals of one execution, in the order in which they first came.
 ///
-/// Starting over costs the same however many there were: entries are stamped with the execution
-/// that they are of. Nothing allocates but [`new`](Self::new).
+/// [`restart`](Self::restart) takes the same time however many signals there were. Only
+/// [`new`](Self::new) allocates.
 ///
 /// ```
-/// # use kcov::signal::UniqueSet;
+/// # use kcov_signal::UniqueSet;
 /// let mut set = UniqueSet::new(1024);
 /// set.collect(&[7, 3, 7]);
 /// assert_eq!(set.as_slice(), [7, 3]);
@@ -23,7 +22,7 @@ use alloc::vec::Vec;
 /// ```
 #[derive(Clone, Debug)]
 pub struct UniqueSet {
-    /// A power of two, twice the capacity at least.
+    /// A power of two, twice the capacity at least. An entry counts if it has the current stamp.
     slots: Vec<Slot>,
     /// The stamp of the slots that count.
     stamp: u64,
@@ -39,7 +38,7 @@ struct Slot {
 }
 
 impl UniqueSet {
-    /// An empty set with room for `capacity` signals. Allocates.
+    /// Makes an empty set with room for `capacity` signals. Allocates.
     #[must_use]
     pub fn new(capacity: usize) -> UniqueSet {
         let slots = capacity.saturating_mul(2).max(2).next_power_of_two();
@@ -51,7 +50,7 @@ impl UniqueSet {
         }
     }
 
-    /// Forgets the signals, for the next execution.
+    /// Forgets all signals, for the next execution.
     #[inline]
     pub fn restart(&mut self) {
         // 64 bits of executions do not come to an end.
@@ -59,23 +58,33 @@ impl UniqueSet {
         self.order.clear();
     }
 
-    /// Adds the signals of a trace.
-    pub fn collect(&mut self, signals: impl Source) -> Merged {
+    /// Adds signals. What has no room is counted as [`unrecorded`](Merged::unrecorded).
+    pub fn collect(&mut self, signals: impl Signals) -> Merged {
         let mut merged = Merged::default();
         for_each(signals, |signal| merged.add(self.add(signal)));
         merged
     }
 
+    /// The slot that holds a signal, or the free one where it would go; whether it does.
     #[inline]
-    fn add(&mut self, signal: u64) -> Inserted {
+    fn slot(&self, signal: u64) -> (usize, bool) {
         let mask = self.slots.len() - 1;
         let mut at = first_slot(signal, self.slots.len());
         // Half of the slots are free, so the loop ends.
         while self.slots[at].stamp == self.stamp {
             if self.slots[at].signal == signal {
-                return Inserted::Known;
+                return (at, true);
             }
             at = (at + 1) & mask;
+        }
+        (at, false)
+    }
+
+    #[inline]
+    fn add(&mut self, signal: u64) -> Inserted {
+        let (at, found) = self.slot(signal);
+        if found {
+            return Inserted::Known;
         }
         if self.order.len() == self.capacity {
             return Inserted::Full;
@@ -88,37 +97,28 @@ impl UniqueSet {
     /// Whether a signal is in the set.
     #[must_use]
     pub fn contains(&self, signal: impl Into<u64>) -> bool {
-        let signal = signal.into();
-        let mask = self.slots.len() - 1;
-        let mut at = first_slot(signal, self.slots.len());
-        while self.slots[at].stamp == self.stamp {
-            if self.slots[at].signal == signal {
-                return true;
-            }
-            at = (at + 1) & mask;
-        }
-        false
+        self.slot(signal.into()).1
     }
 
-    /// The signals in the order in which they first came, or sorted if they were.
+    /// The signals in the order in which they first came, or as [`sort`](Self::sort) left them.
     #[must_use]
     pub fn as_slice(&self) -> &[u64] {
         &self.order
     }
 
-    /// Sorts the signals; those that are added later stand behind.
+    /// Sorts the signals. Signals that are added later come after these.
     pub fn sort(&mut self) -> &[u64] {
         self.order.sort_unstable();
         &self.order
     }
 
-    /// Number of signals.
+    /// The number of signals in the set.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether there is no signal.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()

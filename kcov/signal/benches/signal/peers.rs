@@ -8,8 +8,9 @@ pub trait Peer {
     fn name(&self) -> &'static str;
     /// Remembers PCs.
     fn learn(&mut self, pcs: &[u64]);
-    /// Number of new PCs; may count some more than once where the peer does.
-    fn count_new(&mut self, trace: &[u64]) -> usize;
+    /// Names the new PCs, each as often as the peer does. Where a peer cannot name them, it says which
+    /// of its places are new.
+    fn name_new(&mut self, trace: &[u64], new: &mut Vec<u64>);
 }
 
 /// syzkaller's executor: signals pass a small table of those that the call had already, which
@@ -73,17 +74,15 @@ impl Peer for Syzkaller {
         }
     }
 
-    fn count_new(&mut self, trace: &[u64]) -> usize {
+    fn name_new(&mut self, trace: &[u64], new: &mut Vec<u64>) {
         self.call = self.call.wrapping_add(1);
-        let mut new = 0;
         let mut previous = 0;
         for index in 0..trace.len() {
             let signal = self.each(trace, &mut previous, index);
             if !self.repeats(signal) && !self.seen.contains(signal) {
-                new += 1;
+                new.push(signal);
             }
         }
-        new
     }
 }
 
@@ -184,9 +183,8 @@ impl Peer for Trinity {
         }
     }
 
-    fn count_new(&mut self, trace: &[u64]) -> usize {
+    fn name_new(&mut self, trace: &[u64], new: &mut Vec<u64>) {
         self.call += 1;
-        let mut new = 0;
         for &pc in trace {
             let hash = Trinity::mix(pc) as usize;
             let mut hits = 1;
@@ -202,9 +200,10 @@ impl Peer for Trinity {
                     break;
                 }
             }
-            new += usize::from(self.seen[hash % self.seen.len()] & Trinity::class(hits) == 0);
+            if self.seen[hash % self.seen.len()] & Trinity::class(hits) == 0 {
+                new.push(pc);
+            }
         }
-        new
     }
 }
 
@@ -221,8 +220,8 @@ impl Peer for FxGlobal {
         self.0.extend(pcs);
     }
 
-    fn count_new(&mut self, trace: &[u64]) -> usize {
-        trace.iter().filter(|pc| !self.0.contains(*pc)).count()
+    fn name_new(&mut self, trace: &[u64], new: &mut Vec<u64>) {
+        new.extend(trace.iter().filter(|pc| !self.0.contains(*pc)));
     }
 }
 
@@ -239,9 +238,9 @@ impl Peer for FxDedup {
         self.0.extend(pcs);
     }
 
-    fn count_new(&mut self, trace: &[u64]) -> usize {
+    fn name_new(&mut self, trace: &[u64], new: &mut Vec<u64>) {
         self.1.clear();
-        trace.iter().filter(|pc| self.1.insert(**pc) && !self.0.contains(*pc)).count()
+        new.extend(trace.iter().filter(|pc| self.1.insert(**pc) && !self.0.contains(*pc)));
     }
 }
 
@@ -258,8 +257,8 @@ impl Peer for StdGlobal {
         self.0.extend(pcs);
     }
 
-    fn count_new(&mut self, trace: &[u64]) -> usize {
-        trace.iter().filter(|pc| !self.0.contains(*pc)).count()
+    fn name_new(&mut self, trace: &[u64], new: &mut Vec<u64>) {
+        new.extend(trace.iter().filter(|pc| !self.0.contains(*pc)));
     }
 }
 
@@ -278,12 +277,12 @@ impl Peer for SortDedup {
         self.0.dedup();
     }
 
-    fn count_new(&mut self, trace: &[u64]) -> usize {
+    fn name_new(&mut self, trace: &[u64], new: &mut Vec<u64>) {
         self.1.clear();
         self.1.extend_from_slice(trace);
         self.1.sort_unstable();
         self.1.dedup();
-        self.1.iter().filter(|pc| self.0.binary_search(pc).is_err()).count()
+        new.extend(self.1.iter().filter(|pc| self.0.binary_search(pc).is_err()));
     }
 }
 
@@ -306,21 +305,20 @@ impl Peer for ByteMap {
     }
 
     fn learn(&mut self, pcs: &[u64]) {
-        kcov::signal::count_hits(pcs, &mut self.seen);
+        kcov_signal::count_hits(pcs, &mut self.seen);
         self.seen.iter_mut().filter(|seen| **seen > 0).for_each(|seen| *seen = 255);
     }
 
-    fn count_new(&mut self, trace: &[u64]) -> usize {
+    fn name_new(&mut self, trace: &[u64], new: &mut Vec<u64>) {
         self.counts.fill(0);
         for &pc in trace {
             let place = (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize;
             self.counts[place] = self.counts[place].saturating_add(1);
         }
-        let pairs = self.counts.iter().zip(&self.seen);
-        pairs
-            .filter(|(count, seen)| {
-                Trinity::class(u32::from(**count)) & !**seen != 0 && **count > 0
-            })
-            .count()
+        let pairs = self.counts.iter().zip(&self.seen).enumerate();
+        new.extend(pairs.filter_map(|(place, (count, seen))| {
+            let class = Trinity::class(u32::from(*count));
+            (class & !seen != 0 && *count > 0).then_some(place as u64)
+        }));
     }
 }

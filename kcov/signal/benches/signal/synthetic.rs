@@ -2,7 +2,7 @@
 //! is built for fuzzing has.
 
 use super::Case;
-use kcov::signal::Ranges;
+use kcov_signal::Ranges;
 use std::collections::BTreeSet;
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;

@@ -3,9 +3,11 @@
 use crate::peers::{ByteMap, FxDedup, FxGlobal, Peer, SortDedup, StdGlobal, Syzkaller, Trinity};
 use kcov::Trace;
 use kcov::mode::TracePc;
-use kcov::signal::{Edges, NoveltyMap, Ranges, SharedMap, UniqueSet, count_hits};
+use kcov_signal::{Edges, NoveltyMap, Ranges, SharedMap, UniqueSet, count_hits};
+use rustc_hash::FxHashSet;
 use std::hint::black_box;
 use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
 
 /// A trace to look at, and what was seen before it.
 pub struct Case {
@@ -15,8 +17,30 @@ pub struct Case {
     pub trace: Vec<u64>,
 }
 
-/// A way to look at it: what it is called, and the work.
-pub type Way<'c> = (&'static str, Box<dyn FnMut() + 'c>);
+/// A way to look at it. Ways that name new PCs put them into a vector, which is empty before.
+pub type Way<'c> = (&'static str, Work<'c>);
+
+/// A pass of a way.
+pub enum Work<'c> {
+    /// Changes nothing that the next pass sees.
+    Ask(Box<dyn FnMut(&mut Vec<u64>) + 'c>),
+    /// Changes what is known. Says how long the pass took without what makes it good again.
+    Learn(Box<dyn FnMut(&mut Vec<u64>) -> Duration + 'c>),
+}
+
+/// A pass that learns, which is timed without the copy of what is known that it needs.
+fn learn<'c, M: Clone + 'c>(
+    known: &'c M,
+    mut pass: impl FnMut(&mut M, &mut Vec<u64>) + 'c,
+) -> Work<'c> {
+    let mut copy = known.clone();
+    Work::Learn(Box::new(move |new| {
+        copy.clone_from(known);
+        let start = Instant::now();
+        pass(&mut copy, new);
+        start.elapsed()
+    }))
+}
 
 /// Prepares all ways over a case and lends them, with the map that was taught what is known.
 pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
@@ -36,6 +60,7 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
     let live = || Trace::from_words(black_box(&buffer), TracePc);
     let trace = || black_box(case.trace.as_slice());
     let mut copy = vec![0; case.trace.len()];
+    let set_of_known: FxHashSet<u64> = case.known.iter().copied().collect();
 
     let mut peers: Vec<Box<dyn Peer>> = vec![
         Box::new(Syzkaller::new(false)),
@@ -50,63 +75,71 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
     let mut ways: Vec<Way<'_>> = vec![
         (
             "floor: sum of all words",
-            Box::new(|| {
+            Work::Ask(Box::new(|_| {
                 black_box(trace().iter().fold(0u64, |sum, pc| sum.wrapping_add(*pc)));
-            }),
+            })),
         ),
         (
             "copy out",
-            Box::new(|| {
+            Work::Ask(Box::new(|_| {
                 copy.copy_from_slice(trace());
                 black_box(&copy);
-            }),
+            })),
         ),
         (
             "kcov: anything new? live",
-            Box::new(|| {
+            Work::Ask(Box::new(|_| {
                 black_box(map.has_new(live()));
-            }),
+            })),
         ),
         (
             "kcov: anything new? owned",
-            Box::new(|| {
+            Work::Ask(Box::new(|_| {
                 black_box(map.has_new(trace()));
-            }),
+            })),
         ),
         (
             "kcov: which are new? live",
-            Box::new(|| {
-                map.for_each_new(live(), |pc| {
-                    black_box(pc);
-                });
+            Work::Ask(Box::new(|new| map.for_each_new(live(), |pc| new.push(pc)))),
+        ),
+        (
+            "kcov: merge and name, live",
+            learn(&map, |map, new| {
+                black_box(map.merge_with(live(), |pc| new.push(pc)));
+            }),
+        ),
+        (
+            "Fx HashSet, merge and name",
+            learn(&set_of_known, |set, new| {
+                new.extend(trace().iter().filter(|pc| set.insert(**pc)));
             }),
         ),
         (
             "kcov: new edges? live",
-            Box::new(|| {
+            Work::Ask(Box::new(|_| {
                 black_box(edges.has_new(Edges::new(live())));
-            }),
+            })),
         ),
         (
             "kcov: anything new? shared map",
-            Box::new(|| {
+            Work::Ask(Box::new(|_| {
                 black_box(shared.has_new(live()));
-            }),
+            })),
         ),
         (
             "kcov: unique set",
-            Box::new(|| {
+            Work::Ask(Box::new(|_| {
                 set.restart();
                 black_box(set.collect(live()));
-            }),
+            })),
         ),
         (
             "kcov: hit counts, 64 KiB",
-            Box::new(|| {
+            Work::Ask(Box::new(|_| {
                 bytes.fill(0);
                 count_hits(live(), &mut bytes);
                 black_box(&bytes);
-            }),
+            })),
         ),
     ];
     for peer in &mut peers {
@@ -114,9 +147,7 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
         let name = peer.name();
         ways.push((
             name,
-            Box::new(move || {
-                black_box(peer.count_new(black_box(&case.trace)));
-            }),
+            Work::Ask(Box::new(move |new| peer.name_new(black_box(&case.trace), new))),
         ));
     }
     take(&map, &mut ways);

@@ -1,15 +1,25 @@
-//! Which machine code looks at signals: chosen at run time.
+//! Machine code that looks up signals, chosen at run time.
+//!
+//! [`generic`] runs everywhere. What an architecture has besides is in its own module, behind a type
+//! that exists only where the processor has the instructions.
 
-/// A way to look at signals.
+mod generic;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86_64;
+
+use crate::known::Known;
+use crate::run::Run;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use x86_64::Avx2;
+
+/// A way to look up signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
-    /// One signal at a time: the reference, which the others have to agree with.
+    /// Is sure of nothing, so that each signal is looked up by itself. The reference for the others.
     Scalar,
-    /// Eight signals at a time, without checks of bounds that are known to hold.
-    Eights,
-    /// Eight signals at a time in vectors.
+    Generic,
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    Avx2,
+    Avx2(Avx2),
 }
 
 impl Path {
@@ -17,159 +27,39 @@ impl Path {
     #[inline]
     pub(crate) fn detect() -> Path {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if has_avx2() {
-            return Path::Avx2;
+        if let Some(avx2) = Avx2::detect() {
+            return Path::Avx2(avx2);
         }
-        if cfg!(miri) { Path::Scalar } else { Path::Eights }
+        if cfg!(miri) { Path::Scalar } else { Path::Generic }
     }
 
     /// All that this processor has.
     #[cfg(test)]
     pub(crate) fn all() -> impl Iterator<Item = Path> {
-        let mut all = alloc::vec![Path::Scalar, Path::Eights];
+        let mut all = alloc::vec![Path::Scalar, Path::Generic];
         if !all.contains(&Path::detect()) {
             all.push(Path::detect());
         }
         all.into_iter()
     }
-}
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline]
-fn has_avx2() -> bool {
-    cfg_if::cfg_if! {
-        if #[cfg(feature = "std")] {
-            std::arch::is_x86_feature_detected!("avx2")
-        } else {
-            cfg!(target_feature = "avx2")
+    /// Calls `unsure`, in order, with each signal that may be new: with all that are, and with few
+    /// that are not. Stops and returns false as soon as `unsure` does.
+    #[inline]
+    pub(crate) fn scan(
+        self,
+        known: Known<'_>,
+        run: Run<'_>,
+        unsure: impl FnMut(u64) -> bool,
+    ) -> bool {
+        match self {
+            Path::Scalar => run.all(unsure),
+            Path::Generic => generic::scan(known, run, unsure),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Path::Avx2(avx2) => avx2.scan(known, run, unsure),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::run::Run;
-    use crate::signal::blocks::BLOCK;
-    use crate::signal::{NoveltyMap, Ranges, SharedMap};
-    use alloc::vec::Vec;
-    use core::sync::atomic::AtomicU64;
-    use proptest::prelude::*;
-
-    const SMALL: u64 = 64 << 10;
-    const LARGE: u64 = 32 << 20;
-
-    /// Mostly among a few cells, sometimes elsewhere.
-    fn signals() -> impl Strategy<Value = Vec<u64>> {
-        let signal = prop_oneof![
-            20 => 0x1000..0x1600u64,
-            1 => 0..LARGE + 0x2000,
-            1 => Just(0u64),
-            1 => any::<u64>(),
-        ];
-        // Chunks of several blocks, whole ones and parts.
-        prop::collection::vec(signal, 0..=if cfg!(miri) { BLOCK } else { 4 * BLOCK })
-    }
-
-    fn ranges(bytes: u64, first: bool) -> Ranges {
-        // The largest range comes first or second.
-        let small = if first { 0xffff_0000..0xffff_1000 } else { 0x200..0x400 };
-        Ranges::new([0x1000..0x1000 + bytes, small]).unwrap()
-    }
-
-    /// One new signal is found wherever it stands, also one that differs from a known one only in
-    /// what the words of a map do not tell.
-    #[test]
-    fn one_is_missed_nowhere() {
-        for bytes in [SMALL, LARGE] {
-            let ranges = ranges(bytes, true);
-            let end = 0x1000 + bytes;
-            let mut map = NoveltyMap::new(ranges);
-            // The first of the last word and the last ones, too few to crowd their cell; and a
-            // crowded one.
-            let few = [end - 512, end - 64].into_iter().chain(end - 5..end);
-            let seen: Vec<u64> = few.chain(end - 1024..end - 1014).collect();
-            map.merge(&seen);
-            let new = [
-                end - 6,
-                end - 1014,
-                end - 1024 + 64,
-                end,
-                end - 1 + 64,
-                end - 1 + 512,
-                end - 1 + (1 << 32),
-                (end - 1).wrapping_sub(1 << 32),
-                0x0fff,
-                u64::MAX,
-            ];
-            assert!(new.iter().all(|new| !map.contains(*new)));
-            for len in [1, 8, 9, 24, 127, 128, 136, 144, 152, 256, 280, 3 * BLOCK + 7] {
-                let mut signals: Vec<u64> = seen.iter().copied().cycle().take(len).collect();
-                for path in Path::all() {
-                    assert!(map.known().contains_all(path, Run::from(&signals[..])));
-                }
-                for at in (0..len).rev().step_by(if cfg!(miri) { 97 } else { 1 }) {
-                    let before = signals[at];
-                    for new in new {
-                        signals[at] = new;
-                        for path in Path::all() {
-                            let found = map.known().contains_all(path, Run::from(&signals[..]));
-                            assert!(!found, "{path:?}: {new:#x} at {at} of {len}, {bytes} bytes");
-                        }
-                    }
-                    signals[at] = before;
-                }
-            }
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig {
-            cases: if cfg!(miri) { 8 } else { 256 },
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        })]
-
-        /// All paths say what the scalar one says, of all kinds of maps.
-        #[test]
-        fn paths_agree(
-            known in prop::collection::vec(signals(), 0..8),
-            extra in any::<u64>(),
-            large in any::<bool>(),
-            first in any::<bool>(),
-            empty in prop::bool::weighted(0.1),
-            at in any::<prop::sample::Index>(),
-        ) {
-            let bytes = if large && !cfg!(miri) { LARGE } else { SMALL };
-            let ranges = if empty { Ranges::default() } else { ranges(bytes, first) };
-            let mut map = NoveltyMap::new(ranges.clone());
-            let memory: Vec<AtomicU64> =
-                (0..SharedMap::words(&ranges, 4096)).map(|_| AtomicU64::new(0)).collect();
-            let shared = SharedMap::new(&memory, &ranges, 4096).unwrap();
-            for block in &known {
-                map.merge(block);
-                shared.merge(block);
-            }
-            let expect = |block: &[u64], expected| {
-                for path in Path::all() {
-                    for map in [map.known(), shared.known()] {
-                        let found = map.contains_all(path, Run::from(block));
-                        prop_assert_eq!(found, expected, "{:?} {:?}", path, map.memory);
-                    }
-                }
-                Ok(())
-            };
-            for block in &known {
-                expect(block, true)?;
-                let mut block = block.clone();
-                if !block.is_empty() {
-                    let at = at.index(block.len());
-                    for signal in [extra, block[at] ^ 1, block[at] ^ 512, 0x1000 + extra % 0x800] {
-                        block[at] = signal;
-                        expect(&block, known.iter().flatten().any(|known| *known == signal))?;
-                    }
-                }
-            }
-        }
-    }
-}
+mod tests;

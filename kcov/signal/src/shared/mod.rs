@@ -1,39 +1,37 @@
 //! A novelty map that threads or processes share: words of memory, and no locks.
 
-mod words;
+mod parts;
 
-use super::blocks::all_runs;
-use super::blocks::sealed::Source;
-use super::fallback::Inserted;
-use super::flat::{Bits, CELL_WORDS};
-use super::iter::{Cells, Iter};
-use super::known::{Known, Memory, Outside};
-use super::merge::{Merged, Remember, merge};
-use super::path::Path;
-use super::ranges::{Index, Ranges};
+use crate::arch::Path;
+use crate::fallback::Inserted;
+use crate::flat::{Bits, CELL_WORDS};
+use crate::iter::{Cells, MapIter};
+use crate::known::{Known, Memory, Outside};
+use crate::merge::{self, Merged, Remember};
+use crate::ranges::{Index, Ranges};
 use crate::run::Run;
+use crate::signals::Signals;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use words::{HEAD, IDENTITY, identity, slots};
+use parts::{HEAD, IDENTITY, identity, slots};
 
-pub(crate) use words::Words;
+pub(crate) use parts::Parts;
 
-/// A [`NoveltyMap`](super::NoveltyMap) in memory that threads or processes share.
+/// A [`NoveltyMap`](crate::NoveltyMap) in memory that threads or processes share, without locks.
 ///
 /// Words that are all 0 are an empty map, so a fresh mapping of shared memory needs no preparation.
-/// Whoever merges a signal first is told that it is new, and nobody else is; there are no locks,
-/// and memory that all have seen stays in everybody's cache, because a word is only written where
-/// a bit has to be set.
+/// Exactly one caller sees each signal as new. A word is written only to set a bit, so memory that
+/// holds known signals stays in the cache of every processor.
 ///
-/// It has a bit for each byte of text, whatever the size of the ranges. Pages of shared memory in
-/// which nothing was seen take no memory.
+/// The map has one bit for each byte of text, however large the ranges are. Pages of shared memory
+/// in which no signal was seen take no memory.
 ///
-/// A process that dies leaves a map that is as usable as before. One that writes other words than
-/// through this type can make all others see too much or too little, and nothing worse.
+/// If a process dies, the map stays usable. A process that writes to the memory in another way than
+/// through this type can make the others see too many or too few signals, and do no other harm.
 #[derive(Clone, Debug)]
 pub struct SharedMap<'m> {
     index: Index,
-    words: Words<'m, AtomicU64>,
+    parts: Parts<'m, AtomicU64>,
     path: Path,
 }
 
@@ -70,18 +68,19 @@ impl fmt::Display for SharedError {
 impl core::error::Error for SharedError {}
 
 impl<'m> SharedMap<'m> {
-    /// Words of memory that a map takes.
+    /// The number of 64-bit words that a map takes.
     #[must_use]
     pub fn words(ranges: &Ranges, fallback: usize) -> usize {
         HEAD + (Index::new(ranges).bytes() / 64) as usize + slots(fallback)
     }
 
-    /// The map in that memory, which all users have to name the same ranges and fallback for.
+    /// Opens the map in `memory`. It has room for `fallback` signals outside the ranges. All users
+    /// must pass the same ranges and the same fallback.
     ///
     /// # Errors
     ///
     /// - [`TooSmall`](SharedError::TooSmall): there are not enough words.
-    /// - [`OtherMap`](SharedError::OtherMap): the memory is not 0, and not a map of these ranges.
+    /// - [`OtherMap`](SharedError::OtherMap): the memory holds something else.
     pub fn new(
         memory: &'m [AtomicU64],
         ranges: &Ranges,
@@ -99,33 +98,32 @@ impl<'m> SharedMap<'m> {
         }
         let (head, rest) = memory.split_at(HEAD);
         let (bits, slots) = rest.split_at(rest.len() - slots(fallback));
-        let words = Words { head, bits, slots, capacity: fallback as u64 };
-        Ok(SharedMap { index: Index::new(ranges), words, path: Path::detect() })
+        let parts = Parts { head, bits, slots, capacity: fallback as u64 };
+        Ok(SharedMap { index: Index::new(ranges), parts, path: Path::detect() })
     }
 
-    pub(crate) fn known(&self) -> Known<'_> {
-        let memory = Memory::Bits(Run::from(self.words.bits));
-        Known { index: &self.index, memory, outside: Outside::Shared(self.words) }
-    }
-
-    /// Whether any of the signals has not been seen. Stops soon after the first one.
+    /// Whether any of the signals is new. Stops soon after the first new one.
     #[inline]
     #[must_use]
-    pub fn has_new(&self, signals: impl Source) -> bool {
-        let known = self.known();
-        !all_runs(signals, |run| known.contains_all(self.path, run))
+    pub fn has_new(&self, signals: impl Signals) -> bool {
+        merge::has_new(self.known(), signals)
     }
 
-    /// Remembers the signals. Of several that merge the same one at once, one is told that it was
-    /// new.
-    pub fn merge(&self, signals: impl Source) -> Merged {
+    /// Calls `what` with each new signal, as often as it comes, in order. Remembers nothing.
+    pub fn for_each_new(&self, signals: impl Signals, what: impl FnMut(u64)) {
+        merge::for_each_new(self.known(), signals, what);
+    }
+
+    /// Remembers the signals. If several callers merge the same new signal at once, one of them counts
+    /// it as new.
+    pub fn merge(&self, signals: impl Signals) -> Merged {
         self.merge_with(signals, |_| {})
     }
 
-    /// Remembers the signals and calls `what` with each that was new; those that cannot be
-    /// remembered come each time.
-    pub fn merge_with(&self, signals: impl Source, what: impl FnMut(u64)) -> Merged {
-        merge(&mut &*self, signals, what)
+    /// Remembers the signals and calls `what` with each new one, in order. A signal comes once, or
+    /// each time if the map has no room for it.
+    pub fn merge_with(&self, signals: impl Signals, what: impl FnMut(u64)) -> Merged {
+        merge::merge(&mut &*self, signals, what)
     }
 
     /// Whether a signal has been seen.
@@ -135,33 +133,38 @@ impl<'m> SharedMap<'m> {
         self.known().contains(signal.into())
     }
 
-    /// The signals, in ascending order. What others merge meanwhile may come or not. Allocates
-    /// where some are outside of the ranges, to sort them.
+    /// The signals of the map, in ascending order. A signal that another caller merges meanwhile may
+    /// be missing. Allocates to sort the signals that are outside the ranges, if there are any.
     #[must_use]
-    pub fn iter(&self) -> Iter<'_> {
-        let cells = Cells::Shared(SharedCells(self.words.bits));
-        Iter::new(&self.index, cells, self.words.outside())
+    pub fn iter(&self) -> MapIter<'_> {
+        let cells = Cells::Shared(SharedCells(self.parts.bits));
+        MapIter::new(&self.index, cells, self.parts.outside())
+    }
+
+    pub(crate) fn known(&self) -> Known<'_> {
+        let memory = Memory::Bits(Run::Shared(self.parts.bits));
+        Known { path: self.path, index: &self.index, memory, outside: Outside::Shared(self.parts) }
     }
 }
 
 impl Remember for &SharedMap<'_> {
-    fn knows_all(&self, run: Run<'_>) -> bool {
-        self.known().contains_all(self.path, run)
+    fn known(&self) -> Known<'_> {
+        SharedMap::known(self)
     }
 
     fn remember(&mut self, signal: u64) -> Inserted {
         match self.index.offset(signal) {
-            Some(offset) => self.words.insert(offset),
-            None => self.words.insert_outside(signal),
+            Some(offset) => self.parts.insert(offset),
+            None => self.parts.insert_outside(signal),
         }
     }
 }
 
 impl<'s> IntoIterator for &'s SharedMap<'_> {
     type Item = u64;
-    type IntoIter = Iter<'s>;
+    type IntoIter = MapIter<'s>;
 
-    fn into_iter(self) -> Iter<'s> {
+    fn into_iter(self) -> MapIter<'s> {
         self.iter()
     }
 }

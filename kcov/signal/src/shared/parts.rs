@@ -1,7 +1,7 @@
-//! The words of a shared map: where they lie, and what is done to them, without what they are about.
+//! The parts of a shared map's memory, and the atomic operations on them.
 
-use crate::signal::fallback::{Inserted, first_slot};
-use crate::signal::ranges::Ranges;
+use crate::fallback::{Inserted, first_slot};
+use crate::ranges::Ranges;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The words before the bits: who the map is for, and what the fallback holds.
@@ -71,17 +71,17 @@ pub(super) use impl_word;
 
 impl_word!(AtomicU64);
 
-impl<W> Clone for Words<'_, W> {
+impl<W> Clone for Parts<'_, W> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<W> Copy for Words<'_, W> {}
+impl<W> Copy for Parts<'_, W> {}
 
-/// The words of a map: what is done to them, without what they are about.
+/// The parts of a shared map's memory. What a bit stands for is the map's business.
 #[derive(Debug)]
-pub(crate) struct Words<'m, W> {
+pub(crate) struct Parts<'m, W> {
     pub(super) head: &'m [W],
     pub(super) bits: &'m [W],
     /// A power of two; 0 is a free slot, and what is not 0 stays.
@@ -89,7 +89,7 @@ pub(crate) struct Words<'m, W> {
     pub(super) capacity: u64,
 }
 
-impl<W: Word> Words<'_, W> {
+impl<W: Word> Parts<'_, W> {
     #[cfg(test)]
     pub(super) fn contains(&self, offset: u32) -> bool {
         self.bits[offset as usize / 64].load() >> (offset % 64) & 1 != 0

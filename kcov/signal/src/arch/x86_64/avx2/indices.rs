@@ -1,8 +1,8 @@
 //! From signals to the words of a map that know of them.
 
 use super::CHUNK;
-use crate::run::Run;
-use crate::signal::ranges::{CELL, Span};
+use super::load::Loads;
+use crate::ranges::{CELL, Span};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
@@ -28,12 +28,13 @@ impl Eight {
     ///
     /// # Safety
     ///
-    /// The processor has AVX2, and the indices are less than the number of words.
+    /// - The processor has AVX2.
+    /// - The indices are less than the number of words.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn load(&self, words: Run<'_>) -> [__m256i; 2] {
+    pub(super) unsafe fn load(&self, words: Loads<'_>) -> [__m256i; 2] {
         let [first, second, third, fourth] = self.0;
-        // SAFETY: by the caller's duty.
+        // SAFETY: this function requires AVX2 and the bound on the indices, and these are all eight.
         unsafe { [words.load4_at([first, third]), words.load4_at([second, fourth])] }
     }
 }
@@ -46,7 +47,7 @@ impl Eight {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn pack(numbers: [__m256i; 2]) -> __m256i {
-    // SAFETY: by the caller's duty.
+    // SAFETY: this function requires AVX2, and nothing else is needed.
     unsafe {
         let [low, high] = numbers.map(|four| _mm256_castsi256_ps(four));
         _mm256_castps_si256(_mm256_shuffle_ps::<0b10_00_10_00>(low, high))
@@ -63,10 +64,10 @@ impl Indices {
     ///
     /// # Safety
     ///
-    /// They were made.
+    /// The indices of the eight were made.
     #[inline]
     pub(super) unsafe fn of(&self, eight: usize) -> &Eight {
-        // SAFETY: made, and so within the chunk, by the caller's duty.
+        // SAFETY: this function requires that they were made, which only happens within a chunk.
         unsafe { self.0.get_unchecked(eight).assume_init_ref() }
     }
 }
@@ -93,12 +94,13 @@ pub(super) struct Bounds {
 impl Limits {
     /// # Safety
     ///
-    /// The processor has AVX2; the span is not empty.
+    /// - The processor has AVX2.
+    /// - The span is not empty, or the last index would not be one.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn of<const PACKED: bool>(span: Span) -> Limits {
         let bytes_of_word = if PACKED { CELL } else { 64 };
-        // SAFETY: by the caller's duty.
+        // SAFETY: this function requires AVX2, and nothing else is needed.
         unsafe {
             Limits {
                 to_offset: _mm256_set1_epi64x((span.start as i64).wrapping_neg()),
@@ -116,7 +118,7 @@ impl Limits {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn bounds(&self) -> Bounds {
-        // SAFETY: by the caller's duty.
+        // SAFETY: this function requires AVX2, and nothing else is needed.
         let zero = unsafe { _mm256_setzero_si256() };
         Bounds { high: zero, greatest: zero }
     }
@@ -126,17 +128,20 @@ impl Limits {
     ///
     /// # Safety
     ///
-    /// The processor has AVX2, `eight` is within a chunk, and there are eight signals.
+    /// - The processor has AVX2.
+    /// - `eight + SKIP / 8 % CHUNK` is within a chunk.
+    /// - There are eight signals from `8 * eight + SKIP` on.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn make<const PACKED: bool, const SKIP: usize>(
         &self,
         indices: &mut Indices,
         eight: usize,
-        chunk: Run<'_>,
+        chunk: Loads<'_>,
         bounds: &mut Bounds,
     ) {
-        // SAFETY: by the caller's duty.
+        // SAFETY: this function requires AVX2, the eight signals, and that the index of the eight is
+        // within a chunk, for which there is room.
         unsafe {
             let numbers = chunk.load8_add::<SKIP>(8 * eight, self.to_offset);
             let [low, high] = numbers.map(|four| _mm256_castsi256_ps(four));
@@ -162,7 +167,7 @@ impl Limits {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn all_within(&self, bounds: &Bounds) -> bool {
-        // SAFETY: by the caller's duty.
+        // SAFETY: this function requires AVX2, and nothing else is needed.
         unsafe {
             let greatest = _mm256_max_epu32(bounds.greatest, self.last_index);
             let beyond = _mm256_xor_si256(greatest, self.last_index);
@@ -175,11 +180,12 @@ impl Limits {
     ///
     /// # Safety
     ///
-    /// The processor has AVX2, and the chunk has the eight.
+    /// - The processor has AVX2.
+    /// - The chunk has the eight.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn elsewhere(&self, chunk: Run<'_>, eight: usize) -> u32 {
-        // SAFETY: by the caller's duty.
+    pub(super) unsafe fn elsewhere(&self, chunk: Loads<'_>, eight: usize) -> u32 {
+        // SAFETY: this function requires AVX2 and the eight signals.
         unsafe {
             let sign = _mm256_set1_epi64x(i64::MIN);
             let [low, high] = chunk.load8_add::<0>(8 * eight, self.to_offset).map(|offsets| {

@@ -1,27 +1,52 @@
-//! Loads of several words at once, with AVX2.
+//! Loads that the processor makes, so that the language sees no access that could race.
 
-use super::Run;
+use crate::run::Run;
 use core::arch::asm;
 use core::arch::x86_64::__m256i;
+use core::marker::PhantomData;
 
-/// A method that loads eight words, in an instruction that does something with each.
+/// Words that only instructions of this file load.
+///
+/// Others may write the words meanwhile. The processor loads each aligned 8 bytes at once, so each
+/// word is one that was there at some time, as after a relaxed load. Any 64 bits are a `u64`, and
+/// nobody relies on a word that others write.
+///
+/// Invariant: `start` is aligned to 8 bytes, and valid for loads of `len` words for as long as `'w`.
+#[derive(Clone, Copy)]
+pub(super) struct Loads<'w> {
+    start: *const u64,
+    len: usize,
+    memory: PhantomData<Run<'w>>,
+}
+
+impl<'w> From<Run<'w>> for Loads<'w> {
+    #[inline]
+    fn from(run: Run<'w>) -> Loads<'w> {
+        // The invariant holds because a run is a reference to as many words.
+        Loads { start: run.start(), len: run.len(), memory: PhantomData }
+    }
+}
+
+/// A method that loads eight words, by instructions that also do something with each.
 macro_rules! load8 {
     ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
         $(#[$doc])*
         ///
         /// # Safety
         ///
-        /// `index + SKIP + 8` is at most the length.
+        /// - The processor has AVX2.
+        /// - `index + SKIP + 8` is at most the number of words.
         #[inline]
         #[target_feature(enable = "avx2")]
-        pub(crate) unsafe fn $name<const SKIP: usize>(
+        pub(super) unsafe fn $name<const SKIP: usize>(
             self,
             index: usize,
             operand: __m256i,
         ) -> [__m256i; 2] {
             debug_assert!(index + SKIP + 8 <= self.len);
             let (low, high): (__m256i, __m256i);
-            // SAFETY: within the run, by the caller's duty; for the rest as in `copy_words`.
+            // SAFETY: the 64 bytes are words of `self`, which this function requires of `index` and
+            // the invariant makes valid. Both instructions take any alignment.
             unsafe {
                 asm!(
                     concat!($instruction, " {low}, {with}, [{start} + 8 * {index} + 8 * {skip}]"),
@@ -40,39 +65,40 @@ macro_rules! load8 {
     };
 }
 
-impl Run<'_> {
+impl Loads<'_> {
     /// The number of words before the first one from which on four are aligned.
     #[inline]
-    pub(crate) fn before_aligned(self) -> usize {
+    pub(super) fn before_aligned(self) -> usize {
         (self.start.addr().wrapping_neg() / size_of::<u64>() % 4).min(self.len)
     }
 
     load8!(
-        /// Loads eight words, each as atomically as [`load`](Self::load) does, and adds to each.
+        /// Loads eight words and adds to each.
         load8_add,
         "vpaddq"
     );
 
     load8!(
-        /// Loads eight words, each as atomically as [`load`](Self::load) does, and masks each.
+        /// Loads eight words and masks each.
         load8_and,
         "vpand"
     );
 
-    /// Loads four words, each as atomically as [`load`](Self::load) does, whose indices lie
-    /// two by two in 64 bits.
+    /// Loads four words, whose indices lie two by two in 64 bits.
     ///
     /// # Safety
     ///
-    /// The four indices are less than the length.
+    /// - The processor has AVX2.
+    /// - The four indices are less than the number of words.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(crate) unsafe fn load4_at(self, [first, second]: [u64; 2]) -> __m256i {
+    pub(super) unsafe fn load4_at(self, [first, second]: [u64; 2]) -> __m256i {
         debug_assert!([first, second].iter().all(|pair| {
             ((pair & 0xffff_ffff) as usize) < self.len && ((pair >> 32) as usize) < self.len
         }));
         let four: __m256i;
-        // SAFETY: within the run, by the caller's duty; for the rest as in `copy_words`.
+        // SAFETY: the four words are words of `self`, which this function requires of the indices and
+        // the invariant makes valid.
         unsafe {
             asm!(
                 "mov {low:e}, {first:e}",

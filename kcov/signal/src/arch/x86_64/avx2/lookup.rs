@@ -1,53 +1,53 @@
 //! What the words of a map say of signals.
 
 use super::indices::{Eight, Indices, pack};
+use super::load::Loads;
+use crate::known::Memory;
+use crate::packed::{FOUR_FIELDS, HIGH, LISTS, LOW, WIDTH};
+use crate::ranges::{CELL, Span};
 use crate::run::Run;
-use crate::signal::known::Memory;
-use crate::signal::packed::{FOUR_FIELDS, HIGH, LISTS, LOW, WIDTH};
-use crate::signal::ranges::{CELL, Span};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
 /// The words of a span.
 #[derive(Clone, Copy)]
-pub(super) struct Words<'m> {
-    words: Run<'m>,
+pub(super) struct Lookup<'m> {
+    words: Loads<'m>,
     /// The lines of crowded cells, if the words are of cells.
-    lines: Run<'m>,
+    lines: Loads<'m>,
 }
 
-impl<'m> Words<'m> {
+impl<'m> Lookup<'m> {
     #[inline]
-    pub(super) fn of(memory: Memory<'m>, span: Span) -> Words<'m> {
-        match memory {
-            Memory::Bits(bits) => {
-                Words { words: bits.skip(span.offset as usize / 64), lines: bits.skip(bits.len()) }
-            }
-            Memory::Packed(packed) => {
-                let (words, lines) = packed.as_runs();
-                Words { words: words.skip((span.offset / CELL) as usize), lines }
-            }
-        }
+    pub(super) fn of(memory: Memory<'m>, span: Span) -> Lookup<'m> {
+        let (words, bytes, lines) = match memory {
+            Memory::Bits(bits) => (bits, 64, Run::Plain(&[])),
+            Memory::Packed(packed) => (packed.words(), CELL, packed.lines()),
+        };
+        // Spans begin where words do.
+        let words = words.skip((span.offset / bytes) as usize);
+        Lookup { words: words.into(), lines: lines.into() }
     }
 
     /// What the words say of eight signals of a chunk, if these are in the span.
     ///
     /// # Safety
     ///
-    /// The processor has AVX2, the chunk has the eight, and its indices were made of it with the
-    /// limits of the span.
+    /// - The processor has AVX2.
+    /// - The chunk has eight signals from `8 * eight + SKIP` on.
+    /// - Their indices were made, with the limits of the span.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn find<const PACKED: bool, const SKIP: usize>(
         self,
         indices: &Indices,
         eight: usize,
-        chunk: Run<'_>,
+        chunk: Loads<'_>,
     ) -> Found {
-        // SAFETY: by the caller's duty.
+        // SAFETY: this function requires AVX2, the signals and their indices. Indices are at most the
+        // last one of the span, for which there is a word by the invariant of `Known`.
         unsafe {
             let [low, high] = indices.of(eight + SKIP / 8).load(self.words);
-            // Spans begin where words do.
             let places = _mm256_set1_epi64x(if PACKED { CELL as i64 } else { 64 } - 1);
             let [first, second] = chunk.load8_and::<SKIP>(8 * eight, places);
             Found(if PACKED {
@@ -69,10 +69,11 @@ impl<'m> Words<'m> {
         self,
         indices: &Indices,
         eight: usize,
-        chunk: Run<'_>,
+        chunk: Loads<'_>,
     ) -> Found {
-        // SAFETY: by the caller's duty. A word that does not list names a line, by the invariant of
-        // the cells, and the first one, which is empty, is there for those that list.
+        // SAFETY: as in `find`. A word that does not list names a line, by the invariant of `Packed`,
+        // whose words nobody writes meanwhile; those that list take the first line, which is always
+        // there.
         unsafe {
             let [low, high] = indices.of(eight + SKIP / 8).load(self.words);
             let in_cell = _mm256_set1_epi64x(CELL as i64 - 1);
@@ -102,7 +103,7 @@ impl Found {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn both(self, other: Found) -> bool {
-        // SAFETY: by the caller's duty.
+        // SAFETY: this function requires AVX2, and nothing else is needed.
         unsafe {
             let low = _mm256_and_si256(self.0[0], other.0[0]);
             let high = _mm256_and_si256(self.0[1], other.0[1]);
@@ -118,7 +119,7 @@ impl Found {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn missing(self) -> u32 {
-        // SAFETY: by the caller's duty.
+        // SAFETY: this function requires AVX2, and nothing else is needed.
         unsafe {
             let [low, high] = self.0.map(|four| {
                 let top = _mm256_slli_epi64::<63>(four);
@@ -138,7 +139,7 @@ impl Found {
 #[target_feature(enable = "avx2")]
 unsafe fn set(words: __m256i, places: __m256i) -> __m256i {
     let bits: __m256i;
-    // SAFETY: the processor has the instruction, by the caller's duty, and it does nothing else.
+    // SAFETY: this function requires AVX2, which has the instruction; it does nothing else.
     // The intrinsic is made into more where a compiler does not know that places are less than 64.
     unsafe {
         asm!(
@@ -161,7 +162,7 @@ unsafe fn set(words: __m256i, places: __m256i) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn line_words(words: __m256i, places: __m256i) -> __m256i {
-    // SAFETY: by the caller's duty.
+    // SAFETY: this function requires AVX2, and nothing else is needed.
     unsafe {
         let lists = _mm256_set1_epi64x(LISTS as i64);
         let lists = _mm256_cmpeq_epi64(_mm256_and_si256(words, lists), lists);
@@ -172,7 +173,7 @@ unsafe fn line_words(words: __m256i, places: __m256i) -> __m256i {
 }
 
 /// Low bits for those of four places that the words of their cells list, as
-/// [`Packed`](crate::signal::packed::Packed) does it; none for those of crowded cells.
+/// [`Packed`](crate::packed::Packed) does it; none for those of crowded cells.
 ///
 /// # Safety
 ///
@@ -180,7 +181,7 @@ unsafe fn line_words(words: __m256i, places: __m256i) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn listed(words: __m256i, places: __m256i) -> __m256i {
-    // SAFETY: by the caller's duty.
+    // SAFETY: this function requires AVX2, and nothing else is needed.
     unsafe {
         let four = _mm256_mul_epu32(places, _mm256_set1_epi64x(FOUR_FIELDS as i64));
         let all = _mm256_or_si256(four, _mm256_slli_epi64::<{ 4 * WIDTH as i32 }>(four));

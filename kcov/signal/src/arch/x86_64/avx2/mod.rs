@@ -1,4 +1,4 @@
-//! Signals with AVX2, eight at a time and 128 ahead.
+//! Lookups with AVX2, eight signals at a time and 128 ahead.
 //!
 //! The words of a map are loaded one by one: a gather costs as much where it is fast, several times
 //! as much where microcode has made it slow, and is no atomic load. Their indices take the way
@@ -7,18 +7,20 @@
 //! for the load units, and a processor does both at once.
 #![allow(
     clippy::multiple_unsafe_ops_per_block,
-    reason = "each intrinsic counts as one, and all have the same duty"
+    reason = "each intrinsic counts as one, and all require the same: AVX2"
 )]
 #![allow(unused_unsafe, reason = "before Rust 1.87 intrinsics are unsafe to call")]
 
 mod indices;
-mod words;
+mod load;
+mod lookup;
 
-use super::blocks::BLOCK;
-use super::known::{Known, Memory};
+use crate::known::{Known, Memory};
 use crate::run::Run;
+use crate::signals::BLOCK;
 use indices::{Indices, Limits};
-use words::Words;
+use load::Loads;
+use lookup::Lookup;
 
 /// Eights in a chunk.
 const CHUNK: usize = BLOCK / 8;
@@ -27,75 +29,97 @@ const CHUNK: usize = BLOCK / 8;
 /// never are, because the count lies before them.
 const LONG: usize = 4 * BLOCK;
 
-/// Whether all signals of a run have been seen.
-///
-/// # Safety
-///
-/// The processor has AVX2.
-#[target_feature(enable = "avx2")]
-pub(crate) unsafe fn contains_all(known: Known<'_>, run: Run<'_>) -> bool {
-    let head = if run.len() < LONG { 0 } else { run.before_aligned() };
-    let body = run.skip(head);
-    let eights = if known.index.largest().bytes == 0 { 0 } else { body.len() / 8 };
-    // SAFETY: the processor has AVX2, by the caller's duty; the run has the eights, and there are
-    // none if the largest span is empty.
-    let seen = unsafe {
-        match known.memory {
-            Memory::Bits(_) => eights_seen::<false>(known, body, eights),
-            Memory::Packed(_) => eights_seen::<true>(known, body, eights),
+/// Shows that the processor has AVX2: there is no other way to one than [`detect`](Self::detect).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Avx2(());
+
+impl Avx2 {
+    #[inline]
+    pub(crate) fn detect() -> Option<Avx2> {
+        cfg_if::cfg_if! {
+            if #[cfg(feature = "std")] {
+                let found = std::arch::is_x86_feature_detected!("avx2");
+            } else {
+                let found = cfg!(target_feature = "avx2");
+            }
         }
-    };
-    let one_by_one = |run: Run<'_>| run.iter().all(|signal| known.contains(signal));
-    seen && one_by_one(body.skip(8 * eights)) && (head == 0 || one_by_one(run.first(head)))
+        found.then_some(Avx2(()))
+    }
+
+    /// As [`Path::scan`](crate::arch::Path::scan).
+    #[inline]
+    pub(crate) fn scan(
+        self,
+        known: Known<'_>,
+        run: Run<'_>,
+        mut unsure: impl FnMut(u64) -> bool,
+    ) -> bool {
+        let head = if run.len() < LONG { 0 } else { Loads::from(run).before_aligned() };
+        let body = run.skip(head);
+        let eights = if known.index.largest().bytes == 0 { 0 } else { body.len() / 8 };
+        run.first(head).all(&mut unsure)
+            && (eights == 0
+                || match known.memory {
+                    // SAFETY: `self` shows that there is AVX2. The body has the eights, of which there
+                    // are some only if the largest span is not empty; the memory is of bits.
+                    Memory::Bits(_) => unsafe { scan::<false>(known, body, eights, &mut unsure) },
+                    // SAFETY: as above; the memory is packed.
+                    Memory::Packed(_) => unsafe { scan::<true>(known, body, eights, &mut unsure) },
+                })
+            && body.skip(8 * eights).all(&mut unsure)
+    }
 }
 
-/// Whether all signals of as many eights have been seen.
+/// Scans eights.
 ///
 /// # Safety
 ///
-/// The processor has AVX2, the run has the eights, the largest span is not empty if there are some,
-/// and `PACKED` says what the memory is.
+/// - The processor has AVX2.
+/// - There are `eights` eights in the run, and one at least.
+/// - The largest span is not empty.
+/// - `PACKED` says what the memory is.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn eights_seen<const PACKED: bool>(known: Known<'_>, run: Run<'_>, eights: usize) -> bool {
-    if eights == 0 {
-        return true;
-    }
+unsafe fn scan<const PACKED: bool>(
+    known: Known<'_>,
+    run: Run<'_>,
+    eights: usize,
+    unsure: &mut impl FnMut(u64) -> bool,
+) -> bool {
     let span = known.index.largest();
     let indices = &mut Indices::new();
     let (mut first, mut count) = (0, eights.min(CHUNK));
-    // SAFETY: the processor has AVX2, all eights are within the run, and an eight is looked up after
-    // its indices were made, with the limits of the span that the words are of.
+    // SAFETY: AVX2 is required of the caller. `eight < count` and `first + count <= eights`, so the
+    // eights are in the run, and those ahead are because `ahead` is what is left. An eight is looked up
+    // after its indices were made, in the words of the span whose limits they were made with; the span
+    // is not empty.
     unsafe {
         let limits = Limits::of::<PACKED>(span);
-        let words = Words::of(known.memory, span);
+        let lookup = Lookup::of(known.memory, span);
         let mut bounds = limits.bounds();
         for eight in 0..count {
-            limits.make::<PACKED, 0>(indices, eight, run, &mut bounds);
+            limits.make::<PACKED, 0>(indices, eight, Loads::from(run), &mut bounds);
         }
         while count > 0 {
-            let chunk = run.skip(8 * first);
+            let rest = run.skip(8 * first);
+            let chunk = Loads::from(rest);
             // If there are any, this chunk is a whole one.
             let ahead = (eights - first - count).min(CHUNK);
             let mut bounds_ahead = limits.bounds();
             let both = if limits.all_within(&bounds) { ahead / 2 * 2 } else { 0 };
             // Two at a time, with one branch; the indices ahead take the place of those used up.
             for eight in (0..both).step_by(2) {
-                let found = words.find::<PACKED, 0>(indices, eight, chunk);
-                let second = words.find::<PACKED, 8>(indices, eight, chunk);
+                let found = lookup.find::<PACKED, 0>(indices, eight, chunk);
+                let second = lookup.find::<PACKED, 8>(indices, eight, chunk);
                 if !found.both(second) {
-                    let missing = found.missing() | second.missing() << 8;
-                    if !PACKED {
-                        if !one_by_one(known, chunk, eight, missing) {
-                            return false;
-                        }
-                    } else {
-                        let crowded = words.find_crowded::<0>(indices, eight, chunk);
-                        let second = words.find_crowded::<8>(indices, eight, chunk);
-                        let missing = missing & (crowded.missing() | second.missing() << 8);
-                        if missing != 0 && !one_by_one(known, chunk, eight, missing) {
-                            return false;
-                        }
+                    let mut missing = found.missing() | second.missing() << 8;
+                    if PACKED {
+                        let crowded = lookup.find_crowded::<0>(indices, eight, chunk);
+                        let second = lookup.find_crowded::<8>(indices, eight, chunk);
+                        missing &= crowded.missing() | second.missing() << 8;
+                    }
+                    if !each(rest, eight, missing, unsure) {
+                        return false;
                     }
                 }
                 limits.make::<PACKED, BLOCK>(indices, eight, chunk, &mut bounds_ahead);
@@ -103,13 +127,13 @@ unsafe fn eights_seen<const PACKED: bool>(known: Known<'_>, run: Run<'_>, eights
             }
             // What is left of the last chunk, or a chunk of which a signal is elsewhere.
             for eight in both..count {
-                let found = words.find::<PACKED, 0>(indices, eight, chunk);
+                let found = lookup.find::<PACKED, 0>(indices, eight, chunk);
                 let mut missing = found.missing();
                 if PACKED && missing != 0 {
-                    missing &= words.find_crowded::<0>(indices, eight, chunk).missing();
+                    missing &= lookup.find_crowded::<0>(indices, eight, chunk).missing();
                 }
                 missing |= limits.elsewhere(chunk, eight);
-                if missing != 0 && !one_by_one(known, chunk, eight, missing) {
+                if !each(rest, eight, missing, unsure) {
                     return false;
                 }
             }
@@ -122,18 +146,16 @@ unsafe fn eights_seen<const PACKED: bool>(known: Known<'_>, run: Run<'_>, eights
     true
 }
 
-/// Whether those of the signals were seen that have a bit: elsewhere, or not at all.
-///
-/// # Safety
-///
-/// The chunk has a signal for each bit.
-#[cold]
-#[inline(never)]
-unsafe fn one_by_one(known: Known<'_>, chunk: Run<'_>, eight: usize, mut bits: u32) -> bool {
+/// Calls `unsure` with those signals from an eight on that have a bit, until it returns false.
+#[inline(always)]
+fn each(
+    signals: Run<'_>,
+    eight: usize,
+    mut bits: u32,
+    unsure: &mut impl FnMut(u64) -> bool,
+) -> bool {
     while bits != 0 {
-        // SAFETY: by the caller's duty.
-        let signal = unsafe { chunk.load(8 * eight + bits.trailing_zeros() as usize) };
-        if !known.contains(signal) {
+        if !unsure(signals.load(8 * eight + bits.trailing_zeros() as usize)) {
             return false;
         }
         bits &= bits - 1;
