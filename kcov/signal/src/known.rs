@@ -54,7 +54,7 @@ impl Known<'_> {
         fn contains(known: Known<'_>, signal: u64) -> bool {
             known.contains(signal)
         }
-        self.path.scan(self, run, |signal| contains(self, signal))
+        self.path.scan::<false>(self, run, |signal| contains(self, signal))
     }
 }
 
@@ -72,7 +72,7 @@ impl Unsure {
     /// The signals of a piece that may be new, in order: all that are, and few that are not.
     pub(crate) fn of(&mut self, known: Known<'_>, piece: Run<'_>) -> &[u64] {
         let mut count = 0;
-        known.path.scan(known, piece.first(Unsure::PIECE), |signal| {
+        known.path.scan::<true>(known, piece.first(Unsure::PIECE), |signal| {
             self.0[count] = signal;
             count += 1;
             true

@@ -45,8 +45,10 @@ impl Path {
 
     /// Calls `unsure`, in order, with each signal that may be new: with all that are, and with few
     /// that are not. Stops and returns false as soon as `unsure` does.
+    ///
+    /// `MANY` says that many may be new: then no time is lost to branches that nobody can foretell.
     #[inline]
-    pub(crate) fn scan(
+    pub(crate) fn scan<const MANY: bool>(
         self,
         known: Known<'_>,
         run: Run<'_>,
@@ -56,7 +58,7 @@ impl Path {
             Path::Scalar => run.all(unsure),
             Path::Generic => generic::scan(known, run, unsure),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Path::Avx2(avx2) => avx2.scan(known, run, unsure),
+            Path::Avx2(avx2) => avx2.scan::<MANY>(known, run, unsure),
         }
     }
 }

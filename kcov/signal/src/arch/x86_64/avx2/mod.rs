@@ -48,7 +48,7 @@ impl Avx2 {
 
     /// As [`Path::scan`](crate::arch::Path::scan).
     #[inline]
-    pub(crate) fn scan(
+    pub(crate) fn scan<const MANY: bool>(
         self,
         known: Known<'_>,
         run: Run<'_>,
@@ -62,9 +62,13 @@ impl Avx2 {
                 || match known.memory {
                     // SAFETY: `self` shows that there is AVX2. The body has the eights, of which there
                     // are some only if the largest span is not empty; the memory is of bits.
-                    Memory::Bits(_) => unsafe { scan::<false>(known, body, eights, &mut unsure) },
+                    Memory::Bits(_) => unsafe {
+                        scan::<MANY, false>(known, body, eights, &mut unsure)
+                    },
                     // SAFETY: as above; the memory is packed.
-                    Memory::Packed(_) => unsafe { scan::<true>(known, body, eights, &mut unsure) },
+                    Memory::Packed(_) => unsafe {
+                        scan::<MANY, true>(known, body, eights, &mut unsure)
+                    },
                 })
             && body.skip(8 * eights).all(&mut unsure)
     }
@@ -80,7 +84,7 @@ impl Avx2 {
 /// - `PACKED` says what the memory is.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn scan<const PACKED: bool>(
+unsafe fn scan<const MANY: bool, const PACKED: bool>(
     known: Known<'_>,
     run: Run<'_>,
     eights: usize,
@@ -107,23 +111,34 @@ unsafe fn scan<const PACKED: bool>(
             let ahead = (eights - first - count).min(CHUNK);
             let mut bounds_ahead = limits.bounds();
             let both = if limits.all_within(&bounds) { ahead / 2 * 2 } else { 0 };
-            // Two at a time, with one branch; the indices ahead take the place of those used up.
+            let mut unsure_bits = [0u64; BLOCK / 64];
+            // Two at a time, with one branch at most; the indices ahead take the place of those used up.
             for eight in (0..both).step_by(2) {
                 let found = lookup.find::<PACKED, 0>(indices, eight, chunk);
                 let second = lookup.find::<PACKED, 8>(indices, eight, chunk);
-                if !found.both(second) {
+                if MANY {
+                    let missing = found.missing() | second.missing() << 8;
+                    unsure_bits[eight / 8] |= u64::from(missing) << (8 * (eight % 8));
+                } else if !found.both(second) {
                     let mut missing = found.missing() | second.missing() << 8;
                     if PACKED {
                         let crowded = lookup.find_crowded::<0>(indices, eight, chunk);
                         let second = lookup.find_crowded::<8>(indices, eight, chunk);
                         missing &= crowded.missing() | second.missing() << 8;
                     }
-                    if !each(rest, eight, missing, unsure) {
+                    if missing != 0 && !few(rest, 8 * eight, missing, unsure) {
                         return false;
                     }
                 }
                 limits.make::<PACKED, BLOCK>(indices, eight, chunk, &mut bounds_ahead);
                 limits.make::<PACKED, { BLOCK + 8 }>(indices, eight, chunk, &mut bounds_ahead);
+            }
+            if MANY {
+                for (index, &bits) in unsure_bits.iter().enumerate() {
+                    if !each(rest, 64 * index, bits, unsure) {
+                        return false;
+                    }
+                }
             }
             // What is left of the last chunk, or a chunk of which a signal is elsewhere.
             for eight in both..count {
@@ -133,7 +148,7 @@ unsafe fn scan<const PACKED: bool>(
                     missing &= lookup.find_crowded::<0>(indices, eight, chunk).missing();
                 }
                 missing |= limits.elsewhere(chunk, eight);
-                if !each(rest, eight, missing, unsure) {
+                if missing != 0 && !few(rest, 8 * eight, missing, unsure) {
                     return false;
                 }
             }
@@ -146,16 +161,28 @@ unsafe fn scan<const PACKED: bool>(
     true
 }
 
-/// Calls `unsure` with those signals from an eight on that have a bit, until it returns false.
+/// As [`each`], out of the way of the loop.
+#[cold]
+#[inline(never)]
+fn few(
+    signals: Run<'_>,
+    start: usize,
+    bits: u32,
+    unsure: &mut impl FnMut(u64) -> bool,
+) -> bool {
+    each(signals, start, bits.into(), unsure)
+}
+
+/// Calls `unsure` with those signals from `start` on that have a bit, until it returns false.
 #[inline(always)]
 fn each(
     signals: Run<'_>,
-    eight: usize,
-    mut bits: u32,
+    start: usize,
+    mut bits: u64,
     unsure: &mut impl FnMut(u64) -> bool,
 ) -> bool {
     while bits != 0 {
-        if !unsure(signals.load(8 * eight + bits.trailing_zeros() as usize)) {
+        if !unsure(signals.load(start + bits.trailing_zeros() as usize)) {
             return false;
         }
         bits &= bits - 1;
