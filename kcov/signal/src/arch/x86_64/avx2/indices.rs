@@ -60,6 +60,22 @@ impl Indices {
         Indices([MaybeUninit::uninit(); CHUNK])
     }
 
+    /// Fetches the words of an eight into the cache.
+    ///
+    /// # Safety
+    ///
+    /// As for [`of`](Self::of).
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn prefetch(&self, eight: usize, words: Loads<'_>) {
+        // SAFETY: this function requires what `of` does.
+        let Eight(pairs) = unsafe { self.of(eight) };
+        for pair in pairs {
+            words.prefetch((pair & 0xffff_ffff) as usize);
+            words.prefetch((pair >> 32) as usize);
+        }
+    }
+
     /// Those of an eight of the chunk.
     ///
     /// # Safety

@@ -2,7 +2,7 @@
 
 use crate::run::Run;
 use core::arch::asm;
-use core::arch::x86_64::__m256i;
+use core::arch::x86_64::{__m256i, _MM_HINT_T0, _mm_prefetch};
 use core::marker::PhantomData;
 
 /// Words that only instructions of this file load.
@@ -70,6 +70,15 @@ impl Loads<'_> {
     #[inline]
     pub(super) fn before_aligned(self) -> usize {
         (self.start.addr().wrapping_neg() / size_of::<u64>() % 4).min(self.len)
+    }
+
+    /// Fetches a word into the cache, if there is such a word.
+    #[inline]
+    pub(super) fn prefetch(self, index: usize) {
+        let word = self.start.wrapping_add(index);
+        // SAFETY: SSE is part of x86-64, and a prefetch does nothing that a program sees, wherever it
+        // points.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast()) };
     }
 
     load8!(

@@ -29,6 +29,19 @@ impl<'m> Lookup<'m> {
         Lookup { words: words.into(), lines: lines.into() }
     }
 
+    /// Fetches the words of an eight into the cache.
+    ///
+    /// # Safety
+    ///
+    /// - The processor has AVX2.
+    /// - The indices of the eight were made.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn prefetch(self, indices: &Indices, eight: usize) {
+        // SAFETY: this function requires the same.
+        unsafe { indices.prefetch(eight, self.words) };
+    }
+
     /// What the words say of eight signals of a chunk, if these are in the span.
     ///
     /// # Safety

@@ -132,6 +132,10 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
                 }
                 limits.make::<PACKED, BLOCK>(indices, eight, chunk, &mut bounds_ahead);
                 limits.make::<PACKED, { BLOCK + 8 }>(indices, eight, chunk, &mut bounds_ahead);
+                if MANY && PACKED {
+                    lookup.prefetch(indices, eight);
+                    lookup.prefetch(indices, eight + 1);
+                }
             }
             if MANY {
                 for (index, &bits) in unsure_bits.iter().enumerate() {
