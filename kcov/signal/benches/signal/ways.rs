@@ -6,6 +6,7 @@ use kcov::mode::TracePc;
 use kcov_signal::{Edges, NoveltyMap, Ranges, SharedMap, UniqueSet, count_hits};
 use rustc_hash::FxHashSet;
 use std::hint::black_box;
+use std::slice;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
@@ -58,7 +59,11 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
     let buffer: Vec<AtomicU64> =
         [count].into_iter().chain(case.trace.iter().copied().map(AtomicU64::new)).collect();
     let live = || Trace::from_words(black_box(&buffer), TracePc);
-    let trace = || black_box(case.trace.as_slice());
+    // All ways read the same memory, so that none finds it in a nearer cache than the others.
+    let words = buffer[1..].as_ptr().cast::<u64>();
+    // SAFETY: the words behind the count, of the same layout, which nobody writes.
+    let words = unsafe { slice::from_raw_parts(words, case.trace.len()) };
+    let trace = || black_box(words);
     let mut copy = vec![0; case.trace.len()];
     let set_of_known: FxHashSet<u64> = case.known.iter().copied().collect();
 
@@ -147,7 +152,7 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
         let name = peer.name();
         ways.push((
             name,
-            Work::Ask(Box::new(move |new| peer.name_new(black_box(&case.trace), new))),
+            Work::Ask(Box::new(move |new| peer.name_new(black_box(words), new))),
         ));
     }
     take(&map, &mut ways);
