@@ -34,8 +34,7 @@ fn main() -> ExitCode {
 
 fn work(what: &str, passes: u64) {
     let pcs = (0..PCS as u64).map(|index| TEXT + index * STEP);
-    let buffer: Vec<AtomicU64> =
-        [PCS as u64].into_iter().chain(pcs).map(AtomicU64::new).collect();
+    let buffer: Vec<AtomicU64> = [PCS as u64].into_iter().chain(pcs).map(AtomicU64::new).collect();
     // A large text has another kind of map.
     let bytes = match what {
         "novelty" => PCS as u64 * STEP,

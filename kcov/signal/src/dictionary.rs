@@ -61,7 +61,8 @@ impl Dictionary {
     /// first, and then in the other order if that differs.
     pub fn tokens(&self) -> impl Iterator<Item = Token> + '_ {
         self.numbers.iter().flat_map(|&(size, number)| {
-            let (little, big) = (Token::little(number, size.into()), Token::big(number, size.into()));
+            let (little, big) =
+                (Token::little(number, size.into()), Token::big(number, size.into()));
             [Some(little), (big != little).then_some(big)].into_iter().flatten()
         })
     }

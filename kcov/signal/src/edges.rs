@@ -2,7 +2,7 @@
 
 use crate::filter::PcFilter;
 use crate::run::Run;
-use crate::signals::{BLOCK, Signals, Internal, runs};
+use crate::signals::{BLOCK, Internal, Signals, runs};
 use core::mem;
 use core::ops::ControlFlow;
 use kcov::Pc;

@@ -2,7 +2,7 @@
 
 use crate::ranges::Ranges;
 use crate::run::Run;
-use crate::signals::{BLOCK, Signals, Internal, runs};
+use crate::signals::{BLOCK, Internal, Signals, runs};
 use core::ops::ControlFlow;
 use kcov::Pc;
 

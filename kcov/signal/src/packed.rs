@@ -46,7 +46,7 @@ const fn misses(word: u64, within: u64) -> bool {
     // shows whether there is such a field, though not always which one it is.
     let fields = word ^ (spread(within) | LISTS);
     let zeros = fields.wrapping_sub(LOW) & !fields & HIGH;
-    (zeros == 0) | (fields & LISTS != 0)
+    zeros == 0 || fields & LISTS != 0
 }
 
 #[inline]
@@ -85,14 +85,14 @@ impl Packed {
         self.lines.truncate(1);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn contains(&self, offset: u32) -> bool {
         let word = self.words[offset as usize / CELL as usize];
-        // Without branches, because nobody can foretell which cells are crowded. For a word that lists
-        // the line is the first one, which is empty.
-        let line = &self.lines[line(word) * usize::from(word & LISTS == 0)];
-        let in_line = line[offset as usize % CELL as usize / 64] >> (offset % 64) & 1 != 0;
-        in_line | !misses(word, u64::from(offset) % CELL)
+        if word & LISTS != 0 {
+            return !misses(word, u64::from(offset) % CELL);
+        }
+        let line = &self.lines[line(word)];
+        line[offset as usize % CELL as usize / 64] >> (offset % 64) & 1 != 0
     }
 
     /// Whether it was new. Allocates where a cell becomes crowded.

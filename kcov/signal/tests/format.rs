@@ -1,6 +1,6 @@
 //! Saved maps: what was saved comes back, and nothing else is taken for a map.
 
-use kcov::signal::{FormatError, NoveltyMap, Ranges};
+use kcov_signal::{FormatError, NoveltyMap, Ranges};
 use proptest::prelude::*;
 use std::fs;
 
@@ -14,7 +14,9 @@ fn map(signals: &[u64]) -> NoveltyMap {
 }
 
 fn same(one: &NoveltyMap, other: &NoveltyMap) -> bool {
-    one.iter().eq(other) && one.ranges() == other.ranges() && one.fallback() == other.fallback()
+    one.iter().eq(other)
+        && one.ranges() == other.ranges()
+        && one.fallback_capacity() == other.fallback_capacity()
 }
 
 #[test]

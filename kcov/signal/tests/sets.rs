@@ -1,15 +1,15 @@
-//! What a fuzzer does with traces, against the plainest sets that there are.
+//! Sets of signals, against the plainest sets that there are.
 
 use kcov::mode::TracePc;
-use kcov::signal::{
-    CmpFilter, Dictionary, Edges, Merged, NoveltyMap, Operands, PcFilter, Ranges, RangesError,
-    UniqueSet, classify, count_hits, edge,
+use kcov::{Pc, Trace};
+use kcov_signal::{
+    Edges, Merged, NoveltyMap, PcFilter, Ranges, RangesError, Repeats, UniqueSet, classify,
+    count_hits, edge,
 };
-use kcov::{Comparison, Pc, Trace};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 
@@ -26,13 +26,17 @@ fn buffer(pcs: &[u64]) -> Vec<AtomicU64> {
     [pcs.len() as u64].iter().chain(pcs).map(|word| AtomicU64::new(*word)).collect()
 }
 
+fn counts(merged: Merged) -> (usize, usize) {
+    (merged.new, merged.unrecorded)
+}
+
 #[test]
 fn nothing_is_known_until_it_is_merged() {
     let mut map = NoveltyMap::new(text(0x1000));
     assert!(!map.has_new(&[0u64; 0]) && map.is_empty());
     assert!(map.has_new(&[TEXT]) && !map.contains(TEXT));
-    assert_eq!(map.merge(&[TEXT, TEXT + 1, TEXT]), Merged { new: 2, unrecorded: 0 });
-    assert_eq!(map.merge(&[TEXT, TEXT + 1, TEXT]), Merged::default());
+    assert_eq!(counts(map.merge(&[TEXT, TEXT + 1, TEXT])), (2, 0));
+    assert_eq!(counts(map.merge(&[TEXT, TEXT + 1, TEXT])), (0, 0));
     assert!(!map.has_new(&[TEXT + 1, TEXT]) && map.contains(Pc::new(TEXT)));
     assert_eq!(map.len(), 2);
     map.clear();
@@ -56,11 +60,11 @@ fn addresses_one_byte_apart_are_told_apart() {
 #[test]
 fn what_has_no_room_is_new_each_time_and_counted() {
     let mut map = NoveltyMap::with_fallback(text(0x1000), 2);
-    assert_eq!(map.merge(&[0, u64::MAX]), Merged { new: 2, unrecorded: 0 });
-    assert_eq!(map.fallback(), (2, 2));
+    assert_eq!(counts(map.merge(&[0, u64::MAX])), (2, 0));
+    assert_eq!((map.fallback_capacity(), map.fallback_len()), (2, 2));
     let mut came = Vec::new();
     let merged = map.merge_with(&[5, 0, 5, TEXT, u64::MAX], |new| came.push(new));
-    assert_eq!((merged, came), (Merged { new: 1, unrecorded: 2 }, vec![5, 5, TEXT]));
+    assert_eq!((counts(merged), came), ((1, 2), vec![5, 5, TEXT]));
     assert!(map.has_new(&[5]) && !map.has_new(&[0, u64::MAX, TEXT]));
     assert_eq!(map.iter().collect::<Vec<_>>(), [0, TEXT, u64::MAX]);
 }
@@ -68,9 +72,9 @@ fn what_has_no_room_is_new_each_time_and_counted() {
 #[test]
 fn a_large_text_takes_three_mebibytes() {
     let map = NoveltyMap::new(text(176 * 1_000_000));
-    assert!(map.bytes().0 <= 3 << 20, "{:?}", map.bytes());
+    assert!(map.memory().ranges <= 3 << 20, "{:?}", map.memory());
     let map = NoveltyMap::new(text(176 << 20));
-    assert!(map.bytes().0 <= 3 << 20, "{:?}", map.bytes());
+    assert!(map.memory().ranges <= 3 << 20, "{:?}", map.memory());
 }
 
 #[test]
@@ -127,14 +131,61 @@ fn filters_admit_what_is_allowed_and_not_denied() {
 #[test]
 fn a_set_is_of_one_execution() {
     let mut set = UniqueSet::new(3);
-    assert_eq!(set.collect(&[9, 0, 9, 4]), Merged { new: 3, unrecorded: 0 });
-    assert_eq!(set.collect(&[9, 7, 7]), Merged { new: 0, unrecorded: 2 });
+    assert_eq!(counts(set.collect(&[9, 0, 9, 4])), (3, 0));
+    assert_eq!(counts(set.collect(&[9, 7, 7])), (0, 2));
     assert_eq!(set.as_slice(), [9, 0, 4]);
     assert_eq!(set.sort(), [0, 4, 9]);
     assert!(set.contains(4u64) && !set.contains(7u64));
     set.restart();
     assert!(set.is_empty() && !set.contains(4u64) && !set.contains(0u64));
     assert_eq!(set.collect(&[7]).new, 1);
+}
+
+#[test]
+fn what_some_runs_lack_is_noise() {
+    let mut repeats = Repeats::new();
+    assert_eq!((repeats.runs(), repeats.stable().count(), repeats.noise().count()), (0, 0, 0));
+    repeats.add_run(&[9, 3, 9, u64::MAX]);
+    assert!(repeats.stable().eq([3, 9, u64::MAX]) && repeats.noise().count() == 0);
+    repeats.add_run(&[0, 9, 3]);
+    assert!(repeats.stable().eq([3, 9]) && repeats.noise().eq([0, u64::MAX]));
+    // What comes back later is noise all the same.
+    repeats.add_run(&[u64::MAX, 9]);
+    assert!(repeats.stable().eq([9]) && repeats.noise().eq([0, 3, u64::MAX]));
+    // A run that recorded nothing has nothing in common with others.
+    repeats.add_run(&[0u64; 0]);
+    assert!(repeats.stable().count() == 0 && repeats.noise().eq([0, 3, 9, u64::MAX]));
+    repeats.clear();
+    repeats.add_run(&[3]);
+    assert!(repeats.runs() == 1 && repeats.stable().eq([3]));
+}
+
+/// A trace, slices of words and of PCs, and adaptors over each are the same signals.
+#[test]
+fn all_sources_give_the_same_signals() {
+    let pcs: Vec<u64> = (0..300).map(|i| 0x1000 + 16 * i).collect();
+    let (buffer, typed): (_, Vec<Pc>) = (buffer(&pcs), pcs.iter().copied().map(Pc::new).collect());
+    let trace = Trace::from_words(&buffer, TracePc);
+    let narrow: Vec<AtomicU32> = pcs.iter().map(|pc| AtomicU32::new(*pc as u32)).collect();
+    let filter = PcFilter::new();
+    let mut set = UniqueSet::new(300);
+    let mut given = |collect: &dyn Fn(&mut UniqueSet) -> Merged| {
+        set.restart();
+        assert_eq!(counts(collect(&mut set)), (300, 0));
+        assert_eq!(set.as_slice(), pcs);
+    };
+    given(&|set| set.collect(trace));
+    given(&|set| set.collect(&trace));
+    given(&|set| set.collect(&buffer[1..]));
+    given(&|set| set.collect(&narrow[..]));
+    given(&|set| set.collect(&pcs[..]));
+    given(&|set| set.collect(&pcs));
+    given(&|set| set.collect(&typed[..]));
+    given(&|set| set.collect(&typed));
+    given(&|set| set.collect(filter.of(trace)));
+    given(&|set| set.collect(filter.of(&narrow[..])));
+    let array: &[u64; 300] = pcs[..].try_into().unwrap();
+    given(&|set| set.collect(array));
 }
 
 #[test]
@@ -171,70 +222,6 @@ fn counts_are_classed_as_afl_does() {
         };
         assert_eq!(usize::from(class), expected, "{count}");
     }
-}
-
-fn comparison(kind: u64, first: u64, second: u64) -> Comparison {
-    Comparison::from_words([kind, first, second, TEXT])
-}
-
-#[test]
-fn operands_are_cut_and_extended_by_size() {
-    // A case of -2 in a switch over a byte, stored sign-extended.
-    let operands = Operands::new(comparison(1, u64::MAX - 1, 0x7f));
-    assert_eq!((operands.unsigned(), operands.signed()), ((0xfe, 0x7f), (-2, 0x7f)));
-    assert_eq!((operands.size(), operands.is_const()), (1, true));
-    let operands = Operands::new(comparison(4, 0x8000_0000, 0x1_0000_0001));
-    assert_eq!((operands.unsigned(), operands.signed()), ((1 << 31, 1), (i32::MIN.into(), 1)));
-    let operands = Operands::new(comparison(6, u64::MAX, 5));
-    assert_eq!((operands.unsigned(), operands.signed()), ((u64::MAX, 5), (-1, 5)));
-}
-
-#[test]
-fn each_kind_of_noise_is_left_out_by_its_option() {
-    let records = [
-        comparison(1, 7, 7),
-        comparison(1, 0x1ff, 0xff),
-        comparison(4, 0, 100),
-        comparison(4, 100, 0),
-        comparison(5, 3, 100),
-        comparison(5, 0xffff_ffff, 100),
-        comparison(7, 1000, 5),
-        comparison(6, 1000, 5),
-    ];
-    let left = |filter: CmpFilter| {
-        let left: Vec<Operands> = filter.of(records).collect();
-        records.map(|record| left.contains(&Operands::new(record)))
-    };
-    let (t, f) = (true, false);
-    assert_eq!(left(CmpFilter::new()), [t; 8]);
-    assert_eq!(left(CmpFilter::new().skip_equal()), [f, f, t, t, t, t, t, t]);
-    assert_eq!(left(CmpFilter::new().skip_zero()), [t, t, f, f, t, t, t, t]);
-    assert_eq!(left(CmpFilter::new().skip_small(3)), [t, f, t, t, f, f, t, t]);
-    assert_eq!(left(CmpFilter::new().only_const()), [t, t, f, f, t, t, t, f]);
-}
-
-#[test]
-fn a_dictionary_has_both_orders_of_bytes_and_a_limit() {
-    let mut dictionary = Dictionary::new(4);
-    let mut add =
-        |kind, first, second| dictionary.add(Operands::new(comparison(kind, first, second)));
-    assert!(add(3, 0x1234, 0x9999));
-    assert!(!add(3, 0x1234, 0x8888));
-    assert!(add(5, 0x0a0b_0c0d, 1));
-    assert!(add(2, 0x7777, 0x1234), "one is new");
-    assert!(add(1, 0x55, 0));
-    assert!(!add(7, 1, 2));
-    assert_eq!((dictionary.len(), dictionary.missed()), (4, 1));
-    let entries: Vec<Vec<u8>> = dictionary.entries().map(|e| e.as_bytes().to_vec()).collect();
-    let expected: [&[u8]; 6] = [
-        &[0x55],
-        &[0x34, 0x12],
-        &[0x12, 0x34],
-        &[0x77, 0x77],
-        &[0x0d, 0x0c, 0x0b, 0x0a],
-        &[0x0a, 0x0b, 0x0c, 0x0d],
-    ];
-    assert_eq!(entries, expected);
 }
 
 /// Addresses that meet each other, the borders of cells, and what is outside.
@@ -300,7 +287,7 @@ proptest! {
             let mut once = Vec::new();
             trace.iter().for_each(|&pc| if set.insert(pc) { once.push(pc) });
             prop_assert_eq!(&first, &once);
-            prop_assert_eq!(merged, Merged { new: once.len(), unrecorded: 0 });
+            prop_assert_eq!(counts(merged), (once.len(), 0));
             prop_assert!(!map.has_new(trace) && !map.has_new(live));
 
             once.sort_unstable();
@@ -319,6 +306,21 @@ proptest! {
                 prop_assert_eq!(map.contains(near), set.contains(&near));
             }
         }
+    }
+
+    /// Every run is a set, and what is stable is in all of them.
+    #[test]
+    fn repeats_are_intersections(runs in prop::collection::vec(signals(), 0..5)) {
+        let mut repeats = Repeats::new();
+        runs.iter().for_each(|run| repeats.add_run(run));
+        let sets: Vec<BTreeSet<u64>> =
+            runs.iter().map(|run| run.iter().copied().collect()).collect();
+        let all: BTreeSet<u64> = sets.iter().flatten().copied().collect();
+        let (stable, noise): (Vec<u64>, Vec<u64>) =
+            all.iter().partition(|signal| sets.iter().all(|set| set.contains(signal)));
+        prop_assert_eq!(repeats.stable().collect::<Vec<_>>(), stable);
+        prop_assert_eq!(repeats.noise().collect::<Vec<_>>(), noise);
+        prop_assert_eq!(repeats.runs(), runs.len());
     }
 
     /// Signals are the same from a live buffer and from slices, and edges are edges across blocks.

@@ -150,10 +150,7 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
     for peer in &mut peers {
         peer.learn(&case.known);
         let name = peer.name();
-        ways.push((
-            name,
-            Work::Ask(Box::new(move |new| peer.name_new(black_box(words), new))),
-        ));
+        ways.push((name, Work::Ask(Box::new(move |new| peer.name_new(black_box(words), new)))));
     }
     take(&map, &mut ways);
 }

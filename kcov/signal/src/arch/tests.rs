@@ -1,8 +1,12 @@
 //! All paths agree with the scalar one.
 
 use super::*;
+use crate::known::{Known, Unsure};
+use crate::merge::Remember;
+use crate::run::Run;
 use crate::signals::BLOCK;
 use crate::{NoveltyMap, Ranges, SharedMap};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicU64;
 use proptest::prelude::*;
@@ -26,6 +30,18 @@ fn ranges(bytes: u64, first: bool) -> Ranges {
     // The largest range comes first or second.
     let small = if first { 0xffff_0000..0xffff_1000 } else { 0x200..0x400 };
     Ranges::new([0x1000..0x1000 + bytes, small]).unwrap()
+}
+
+/// The new signals by one path, asked in both ways.
+fn new_by(path: Path, known: Known<'_>, signals: &[u64]) -> Vec<u64> {
+    let known = Known { path, ..known };
+    let run = Run::Plain(signals);
+    let mut unsure = Unsure::new();
+    let pieces = run.pieces(Unsure::PIECE);
+    let mut new: Vec<u64> = pieces.flat_map(|piece| unsure.of(known, piece).to_vec()).collect();
+    new.retain(|signal| !known.contains(*signal));
+    assert_eq!(known.contains_all(run), new.is_empty(), "{path:?}");
+    new
 }
 
 /// One new signal is found wherever it stands, also one that differs from a known one only in
@@ -57,15 +73,19 @@ fn one_is_missed_nowhere() {
         for len in [1, 8, 9, 24, 127, 128, 136, 144, 152, 256, 280, 3 * BLOCK + 7] {
             let mut signals: Vec<u64> = seen.iter().copied().cycle().take(len).collect();
             for path in Path::all() {
-                assert!(map.known().contains_all(path, Run::from(&signals[..])));
+                assert_eq!(new_by(path, map.known(), &signals), []);
             }
             for at in (0..len).rev().step_by(if cfg!(miri) { 97 } else { 1 }) {
                 let before = signals[at];
                 for new in new {
                     signals[at] = new;
                     for path in Path::all() {
-                        let found = map.known().contains_all(path, Run::from(&signals[..]));
-                        assert!(!found, "{path:?}: {new:#x} at {at} of {len}, {bytes} bytes");
+                        let found = new_by(path, map.known(), &signals);
+                        assert_eq!(
+                            found,
+                            [new],
+                            "{path:?}: {new:#x} at {at} of {len}, {bytes} bytes"
+                        );
                     }
                 }
                 signals[at] = before;
@@ -101,23 +121,27 @@ proptest! {
             map.merge(block);
             shared.merge(block);
         }
-        let expect = |block: &[u64], expected| {
+        let seen: BTreeSet<u64> = known.iter().flatten().copied().collect();
+        let expect = |block: &[u64]| {
+            let expected: Vec<u64> = block.iter().copied().filter(|s| !seen.contains(s)).collect();
             for path in Path::all() {
                 for map in [map.known(), shared.known()] {
-                    let found = map.contains_all(path, Run::from(block));
-                    prop_assert_eq!(found, expected, "{:?} {:?}", path, map.memory);
+                    prop_assert_eq!(&new_by(path, map, block), &expected, "{:?}", path);
                 }
             }
             Ok(())
         };
         for block in &known {
-            expect(block, true)?;
+            expect(block)?;
+            // Many new ones among others, then one.
+            let many: Vec<u64> = block.iter().map(|signal| signal ^ (extra & signal & 3)).collect();
+            expect(&many)?;
             let mut block = block.clone();
             if !block.is_empty() {
                 let at = at.index(block.len());
                 for signal in [extra, block[at] ^ 1, block[at] ^ 512, 0x1000 + extra % 0x800] {
                     block[at] = signal;
-                    expect(&block, known.iter().flatten().any(|known| *known == signal))?;
+                    expect(&block)?;
                 }
             }
         }

@@ -168,12 +168,7 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
 /// As [`each`], out of the way of the loop.
 #[cold]
 #[inline(never)]
-fn few(
-    signals: Run<'_>,
-    start: usize,
-    bits: u32,
-    unsure: &mut impl FnMut(u64) -> bool,
-) -> bool {
+fn few(signals: Run<'_>, start: usize, bits: u32, unsure: &mut impl FnMut(u64) -> bool) -> bool {
     each(signals, start, bits.into(), unsure)
 }
 
