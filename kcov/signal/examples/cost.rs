@@ -2,8 +2,8 @@
 //! against the call alone, and against a program in C with hand-written ioctls.
 //!
 //! ```sh
-//! cc -O2 -static -o target/cost-c kcov/examples/cost.c
-//! RUSTFLAGS='-C target-feature=+crt-static' cargo build -p kcov --example cost \
+//! cc -O2 -static -o target/cost-c kcov/signal/examples/cost.c
+//! RUSTFLAGS='-C target-feature=+crt-static' cargo build -p kcov-signal --example cost \
 //!     --profile guest --target x86_64-unknown-linux-gnu
 //! cargo vm exec linux-uml --carry $PWD/target/cost-c -- \
 //!     target/x86_64-unknown-linux-gnu/guest/examples/cost $PWD/target/cost-c
@@ -18,8 +18,8 @@
 //!     --env VALGRIND_LIB=/usr/libexec/valgrind -- \
 //!     /usr/bin/valgrind.bin --tool=callgrind --callgrind-out-file=/tmp/out $cost --resets 1000
 //! ```
-use kcov::signal::{NoveltyMap, Ranges};
 use kcov::{Device, Pc, mode::TracePc};
+use kcov_signal::{NoveltyMap, Ranges};
 use std::error::Error;
 use std::hint::black_box;
 use std::process::Command;

@@ -7,7 +7,7 @@ use core::ops::Range;
 /// Addresses that a map keeps exactly or a filter lets pass: sorted, without overlaps.
 ///
 /// For a Linux kernel, the range from `_stext` to `_etext` of the linked `vmlinux`, and each module's
-/// text minus the KASLR offset: that is what [`Pc`](crate::Pc)s are.
+/// text minus the KASLR offset: that is what [`Pc`](kcov::Pc)s are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges(Vec<Range<u64>>);
 

@@ -175,7 +175,8 @@ fn all_sources_give_the_same_signals() {
         assert_eq!(set.as_slice(), pcs);
     };
     given(&|set| set.collect(trace));
-    given(&|set| set.collect(&trace));
+    let borrowed: &Trace<'_, TracePc> = &trace;
+    given(&|set| set.collect(borrowed));
     given(&|set| set.collect(&buffer[1..]));
     given(&|set| set.collect(&narrow[..]));
     given(&|set| set.collect(&pcs[..]));

@@ -24,10 +24,12 @@ pub type Way<'c> = (&'static str, Work<'c>);
 /// A pass of a way.
 pub enum Work<'c> {
     /// Changes nothing that the next pass sees.
-    Ask(Box<dyn FnMut(&mut Vec<u64>) + 'c>),
+    Ask(Pass<'c, ()>),
     /// Changes what is known. Says how long the pass took without what makes it good again.
-    Learn(Box<dyn FnMut(&mut Vec<u64>) -> Duration + 'c>),
+    Learn(Pass<'c, Duration>),
 }
+
+type Pass<'c, R> = Box<dyn FnMut(&mut Vec<u64>) -> R + 'c>;
 
 /// A pass that learns, which is timed without the copy of what is known that it needs.
 fn learn<'c, M: Clone + 'c>(
