@@ -1,4 +1,4 @@
-//! Edges: which block came after which.
+//! Edges: which block ran after which.
 
 use crate::filter::PcFilter;
 use crate::run::Run;
@@ -7,19 +7,19 @@ use core::mem;
 use core::ops::ControlFlow;
 use kcov::Pc;
 
-/// The bits of a PC that an edge takes from its predecessor: the address within a page, which is
-/// the same wherever a module was loaded.
+/// The bits of a PC that an edge takes from its predecessor: the address within a page, which does not
+/// depend on where a module is loaded.
 const MASK: u64 = 0xfff;
 
-/// The signal of the step from one PC to the next, as syzkaller's executor makes it: `pc` with its
-/// low twelve bits changed by a hash of the low twelve bits of `previous`.
+/// The signal for the step from one PC to the next, as in syzkaller's executor. A hash of the low
+/// twelve bits of `previous` changes the low twelve bits of `pc`.
 ///
-/// `pc ^ (hash(previous & 0xfff) & 0xfff)`, where `hash` is Thomas Wang's integer hash in 32 bits:
+/// It is `pc ^ (hash(previous & 0xfff) & 0xfff)`, where `hash` is Thomas Wang's 32-bit integer hash:
 /// `a = (a ^ 61) ^ (a >> 16); a += a << 3; a ^= a >> 4; a *= 0x27d4eb2d; a ^= a >> 15`. The first
 /// PC of a trace has 0 before it.
 ///
-/// The result lies in the page of `pc`, so a map of the text keeps edges as well as PCs, if its
-/// ranges are whole pages.
+/// The result is in the same 4 KiB page as `pc`. So a map whose ranges are whole pages can hold edges
+/// as well as PCs.
 #[inline]
 #[must_use]
 pub const fn edge(previous: Pc, pc: Pc) -> u64 {

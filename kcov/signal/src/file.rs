@@ -23,13 +23,13 @@ enum Kind {
 }
 
 impl FileError {
-    /// The file that the error is about.
+    /// The file or directory that the error is about.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is wrong with the content, if that is what is wrong.
+    /// What is wrong with the content of the file. `None` if the system refused an operation.
     #[must_use]
     pub fn format(&self) -> Option<FormatError> {
         match self.kind {
@@ -52,14 +52,15 @@ impl fmt::Display for FileError {
 impl std::error::Error for FileError {}
 
 impl NoveltyMap {
-    /// Saves the map in a file, in place of what is there.
+    /// Saves the map to a file and replaces what is there.
     ///
-    /// It is written beside the file first, brought to the disk, and then renamed: whenever the
-    /// process or the machine stops, the file is the old one or the new one.
+    /// The map is written to a new file in the same directory, synced to the disk, and renamed. If the
+    /// process or the machine stops at any time, the file is either the old one or the new one.
     ///
     /// # Errors
     ///
-    /// The system's, with the operation and the path. The file is then what it was.
+    /// The system's error, with the operation and the path. Unless the operation was the last one, on
+    /// the directory, the file is unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
         let path = path.as_ref();
         let beside = beside(path);
@@ -85,11 +86,11 @@ impl NoveltyMap {
             .map_err(at("bring to the disk the directory", directory))
     }
 
-    /// Loads a map that was saved.
+    /// Loads a map that [`save`](Self::save) wrote.
     ///
     /// # Errors
     ///
-    /// The system's, or [what is wrong](FileError::format) with the content.
+    /// The system's error, or [what is wrong](FileError::format) with the content.
     pub fn load(path: impl AsRef<Path>) -> Result<NoveltyMap, FileError> {
         let error =
             |kind| FileError { operation: "load the map", path: path.as_ref().to_owned(), kind };

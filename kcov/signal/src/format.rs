@@ -1,4 +1,4 @@
-//! A map as bytes, to keep: independent of how it lies in memory.
+//! The format of saved maps, which does not depend on how a map lies in memory.
 //!
 //! All numbers are little-endian.
 //!
@@ -26,19 +26,19 @@ const VERSION: u32 = 1;
 const HEAD: usize = 40;
 const CRC: usize = 4;
 
-/// Why bytes are no map.
+/// Why bytes are not a saved map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// They do not start as a saved map does.
+    /// The bytes do not start as a saved map does.
     NotAMap,
-    /// They are a map of a later version of the format.
+    /// The bytes are a map in a later version of the format, which is given.
     Version(u32),
-    /// There are fewer bytes than the head says.
+    /// The end is missing: there are fewer bytes than the header says.
     Truncated,
-    /// They are not the bytes that were saved: the checksum differs.
+    /// The checksum is wrong: the bytes have changed since they were saved.
     Checksum,
-    /// The checksum is right and the content makes no sense: this crate has not written it.
+    /// The checksum is right but the content makes no sense. This crate did not write it.
     Malformed,
 }
 
@@ -66,7 +66,7 @@ impl core::error::Error for FormatError {}
 impl NoveltyMap {
     /// The map as bytes, for [`from_bytes`](Self::from_bytes). Allocates.
     ///
-    /// Equal maps give equal bytes. One to two bytes a signal are usual.
+    /// Equal maps give equal bytes. A signal usually takes one or two bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let ranges = self.ranges().iter();
@@ -92,12 +92,11 @@ impl NoveltyMap {
         bytes
     }
 
-    /// The map that [`to_bytes`](Self::to_bytes) was called on. Allocates.
+    /// Reads a map that [`to_bytes`](Self::to_bytes) wrote. Allocates.
     ///
     /// # Errors
     ///
-    /// Whatever the bytes are, they are the whole of a saved map or refused: each
-    /// [`FormatError`] says what they are instead.
+    /// Refuses anything but a whole saved map. [`FormatError`] says what is wrong.
     pub fn from_bytes(bytes: &[u8]) -> Result<NoveltyMap, FormatError> {
         if bytes.len() < MAGIC.len() || bytes[..8] != MAGIC {
             return Err(FormatError::NotAMap);

@@ -15,7 +15,7 @@ pub(crate) enum Cells<'m> {
     Shared(SharedCells<'m>),
 }
 
-/// The signals of a map in ascending order.
+/// Iterator over the signals of a map, in ascending order.
 #[derive(Clone, Debug)]
 pub struct MapIter<'m> {
     index: &'m Index,

@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-/// Addresses that a map keeps exactly or a filter lets pass: sorted, without overlaps.
+/// Address ranges, sorted and without overlaps.
 ///
-/// For a Linux kernel, the range from `_stext` to `_etext` of the linked `vmlinux`, and each module's
-/// text minus the KASLR offset: that is what [`Pc`](kcov::Pc)s are.
+/// For a Linux kernel, give the range from `_stext` to `_etext` of the linked `vmlinux`, and the text of
+/// each module minus the KASLR offset. These are the addresses that a [`Pc`](kcov::Pc) has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges(Vec<Range<u64>>);
 
@@ -17,7 +17,7 @@ pub struct Ranges(Vec<Range<u64>>);
 pub enum RangesError {
     /// A range ends before it starts.
     Reversed(Range<u64>),
-    /// The ranges have more bytes together than a map can keep: [`Ranges::MAX_BYTES`].
+    /// Together the ranges have this many bytes, more than [`Ranges::MAX_BYTES`].
     TooLarge(u64),
 }
 
@@ -43,24 +43,25 @@ impl fmt::Display for RangesError {
 impl core::error::Error for RangesError {}
 
 impl Ranges {
-    /// The most bytes that ranges may have together.
+    /// The most bytes that ranges can have together.
     pub const MAX_BYTES: u64 = 1 << 31;
 
-    /// One range; the end is exclusive. Allocates.
+    /// Takes one range. Its end is exclusive. Allocates.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
+    /// The same as [`new`](Self::new).
     pub fn single(range: Range<u64>) -> Result<Ranges, RangesError> {
         Ranges::new(core::iter::once(range))
     }
 
-    /// Sorts and joins ranges; the ends are exclusive. Allocates.
+    /// Sorts ranges and joins those that touch. Their ends are exclusive. Allocates.
     ///
     /// # Errors
     ///
     /// - [`Reversed`](RangesError::Reversed): a range ends before it starts.
-    /// - [`TooLarge`](RangesError::TooLarge): there are more bytes than [`MAX_BYTES`](Self::MAX_BYTES).
+    /// - [`TooLarge`](RangesError::TooLarge): the ranges have more than
+    ///   [`MAX_BYTES`](Self::MAX_BYTES) together.
     pub fn new(ranges: impl IntoIterator<Item = Range<u64>>) -> Result<Ranges, RangesError> {
         let mut given: Vec<Range<u64>> = Vec::new();
         for range in ranges {
@@ -97,22 +98,22 @@ impl Ranges {
         after > 0 && address < self.0[after - 1].end
     }
 
-    /// The ranges in order.
+    /// The ranges, in ascending order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Range<u64>> + '_ {
         self.0.iter().cloned()
     }
 
-    /// Whether there is no range.
+    /// Whether there are no ranges.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Bytes of text whose cells lie together: ranges are widened to whole ones.
+/// Bytes of text in a cell. Ranges are widened to whole cells.
 pub(crate) const CELL: u64 = 512;
 
-/// The way from an address to its offset: the ranges, widened to whole cells, one behind another.
+/// Turns addresses into offsets: the ranges, widened to whole cells, lie one after another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     spans: Vec<Span>,

@@ -39,14 +39,14 @@ pub struct SharedMap<'m> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SharedError {
-    /// There are fewer words than [`SharedMap::words`] says.
+    /// The memory has fewer words than [`SharedMap::words`] says.
     TooSmall {
-        /// Words that are needed.
+        /// The words that the map takes.
         needed: usize,
-        /// Words that there are.
+        /// The words that the memory has.
         given: usize,
     },
-    /// The memory is another map's, for other ranges or another fallback, or no map.
+    /// The memory holds a map with other ranges or another fallback, or no map at all.
     OtherMap,
 }
 
