@@ -50,8 +50,8 @@ impl<'w> Run<'w> {
     #[inline(always)]
     pub(crate) fn all(self, mut holds: impl FnMut(u64) -> bool) -> bool {
         match self {
-            Run::Shared(words) => all(words, |word| holds(word.load(Ordering::Relaxed))),
-            Run::Plain(words) => all(words, |word| holds(*word)),
+            Run::Shared(words) => words.iter().all(|word| holds(word.load(Ordering::Relaxed))),
+            Run::Plain(words) => words.iter().all(|word| holds(*word)),
         }
     }
 
@@ -101,12 +101,4 @@ impl<'w> Run<'w> {
         }
         to
     }
-}
-
-/// As [`Iterator::all`], eight at a time: a loop costs as much as a lookup, whose branches are foretold.
-#[inline(always)]
-fn all<T>(items: &[T], mut holds: impl FnMut(&T) -> bool) -> bool {
-    let mut eights = items.chunks_exact(8);
-    eights.by_ref().all(|eight| eight.iter().all(&mut holds))
-        && eights.remainder().iter().all(holds)
 }

@@ -1,8 +1,9 @@
 //! Lookups on any processor.
 
 use crate::known::{Known, Memory};
+use crate::ranges::Span;
 use crate::run::Run;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Calls `unsure`, in order, with each signal that may be new. Stops and returns false as soon as
 /// `unsure` does.
@@ -19,7 +20,7 @@ pub(crate) fn scan(known: Known<'_>, run: Run<'_>, unsure: impl FnMut(u64) -> bo
     }
 }
 
-/// Looks up the signals of the largest span by `seen`, which takes offsets. The others are unsure.
+/// Looks up eight signals at a time, by `seen` which takes offsets. What is left is unsure.
 #[inline(always)]
 fn each(
     known: Known<'_>,
@@ -28,8 +29,28 @@ fn each(
     seen: impl Fn(u32) -> bool,
 ) -> bool {
     let largest = known.index.largest();
-    run.all(|signal| {
-        let within = signal.wrapping_sub(largest.start);
-        within < largest.bytes && seen((largest.offset + within) as u32) || unsure(signal)
+    let relaxed = |word: &AtomicU64| word.load(Ordering::Relaxed);
+    let eights = match run {
+        Run::Shared(words) => eights(words, relaxed, largest, &mut unsure, &seen),
+        Run::Plain(words) => eights(words, |word| *word, largest, &mut unsure, &seen),
+    };
+    eights && run.skip(run.len() / 8 * 8).all(unsure)
+}
+
+/// Looks up whole eights. Their loop is unrolled, because it would cost as much as a lookup.
+#[inline(always)]
+fn eights<W>(
+    words: &[W],
+    load: impl Fn(&W) -> u64,
+    largest: Span,
+    unsure: &mut impl FnMut(u64) -> bool,
+    seen: &impl Fn(u32) -> bool,
+) -> bool {
+    words.chunks_exact(8).all(|eight| {
+        eight.iter().all(|word| {
+            let signal = load(word);
+            let within = signal.wrapping_sub(largest.start);
+            within < largest.bytes && seen((largest.offset + within) as u32) || unsure(signal)
+        })
     })
 }
