@@ -1,4 +1,4 @@
-//! The examples of the crate `kcov` and the tracer do in a guest what their
+//! The examples of the crates `kcov` and `kcov-signal` and the tracer do in a guest what their
 //! pages say.
 //!
 //! Needs the feature `guest-tests`, as tests/guest.rs does.
@@ -93,7 +93,7 @@ fn record() {
 
 #[test]
 fn cost() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kcov/examples/cost.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kcov/signal/examples/cost.c");
     let in_c = built().join("cost-c");
     let compiled =
         Command::new("cc").args(["-O2", "-static", "-o"]).args([&in_c, &source]).status();

@@ -1,4 +1,4 @@
-//! Records what the kernel goes through for some kinds of work, for the benchmark `signal`.
+//! Records what the kernel goes through for some kinds of work, for the benchmarks of `kcov-signal`.
 //!
 //! In a guest it prints the traces, on the host it stores them:
 //!
@@ -6,7 +6,7 @@
 //! RUSTFLAGS='-C target-feature=+crt-static' cargo build -p kcov --example record \
 //!     --profile guest --target x86_64-unknown-linux-gnu
 //! cargo vm exec linux-uml -- target/x86_64-unknown-linux-gnu/guest/examples/record |
-//!     cargo run -p kcov --example record -- store kcov/benches/traces
+//!     cargo run -p kcov --example record -- store kcov/signal/benches/traces
 //! ```
 use kcov::{BufferSize, Device, mode::TracePc};
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! The examples of the crate `kcov`, in guests.
+//! The examples of the published crates, in guests.
 
 use super::outcome::{Outcome, outcome};
 use std::fmt::Debug;
@@ -12,8 +12,8 @@ pub fn built() -> &'static Path {
     DIRECTORY.get_or_init(|| {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet"]);
-        let built = cargo.args(["-p", "kcov", "--examples", "-p", "kcov-trace", "--bins"]).status();
-        assert!(built.expect("cargo starts").success());
+        cargo.args(["-p", "kcov", "-p", "kcov-signal", "--examples", "-p", "kcov-trace", "--bins"]);
+        assert!(cargo.status().expect("cargo starts").success());
         let own = std::env::current_exe().expect("this program");
         own.ancestors().nth(2).expect("the profile's directory").to_path_buf()
     })

@@ -2,7 +2,7 @@
 //! panic, and what is taken for a map is what this crate would write.
 #![no_main]
 
-use kcov::signal::NoveltyMap;
+use kcov_signal::NoveltyMap;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,8 +2,8 @@
 //! an observer. All else is LibAFL's.
 
 use kcov::mode::TracePc;
-use kcov::signal::count_hits;
 use kcov::{Session, Trace};
+use kcov_signal::count_hits;
 use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::inputs::HasTargetBytes;
 use libafl::observers::{HitcountsMapObserver, StdMapObserver};

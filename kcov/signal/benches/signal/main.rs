@@ -1,0 +1,142 @@
+//! What it costs to find out whether a trace has something new, in one process with what peers do:
+//! `cargo bench -p kcov-signal --bench signal`, or with part of a trace's name after `--`.
+//!
+//! Each figure is the best of some rounds, in which all ways take turns, divided by the best of the
+//! read floor of the same trace: on a machine that others use too, ratios within a run are what can
+//! be compared.
+
+mod peers;
+mod recorded;
+mod synthetic;
+mod ways;
+
+use kcov_signal::NoveltyMap;
+use std::collections::BTreeSet;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use ways::{Case, Way, Work};
+
+const ROUNDS: usize = 9;
+
+/// The ways that name all new PCs and nothing else. Others have hashes or coarse bits, which miss some.
+const NAMES_ALL: &[&str] = &[
+    "kcov: which are new? live",
+    "kcov: merge and name, live",
+    "Fx HashSet, merge and name",
+    "Fx HashSet, global only",
+    "Fx HashSet, dedup and global",
+    "std HashSet, global only",
+    "sort, dedup, search",
+];
+const SAMPLE: Duration = Duration::from_millis(2);
+
+fn main() {
+    let only: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    println!("ns per PC, and in how many times the floor");
+    for case in recorded::cases().into_iter().chain(synthetic::cases()) {
+        if only.is_empty() || only.iter().any(|part| case.name.contains(part)) {
+            report(&case);
+        }
+    }
+}
+
+fn report(case: &Case) {
+    ways::with(case, |map, ways| {
+        let new: BTreeSet<u64> =
+            case.trace.iter().copied().filter(|pc| !map.contains(*pc)).collect();
+        let count = case.trace.iter().filter(|pc| new.contains(pc)).count();
+        let memory = map.memory();
+        println!(
+            "\n{}: {} PCs, {:.1} % of them new, {} different new ones; {} known; map {} + {} KiB",
+            case.name,
+            case.trace.len(),
+            100.0 * count as f64 / case.trace.len() as f64,
+            new.len(),
+            map.len(),
+            memory.ranges >> 10,
+            (memory.crowded + memory.fallback) >> 10
+        );
+        check(case, map, &new, ways);
+
+        let best = measure(ways);
+        for ((name, _), nanos) in ways.iter().zip(&best) {
+            let nanos_per_pc = nanos / case.trace.len() as f64;
+            println!("    {name:<36}{nanos_per_pc:>8.3}{:>8.1}x", nanos / best[0]);
+        }
+        let named = |part| ways.iter().position(|(name, _)| name.starts_with(part)).expect("a way");
+        let ours = best[named("kcov: which are new?")];
+        let (fastest, nanos) = ways
+            .iter()
+            .zip(&best)
+            .skip(named("syzkaller"))
+            .min_by(|(_, one), (_, other)| one.total_cmp(other))
+            .expect("a peer");
+        println!(
+            "    naming what is new, live: {:.1} times faster than the fastest peer, {}",
+            nanos / ours,
+            fastest.0
+        );
+    });
+}
+
+/// All ways see the same: a wrong one would be fast for nothing.
+fn check(case: &Case, map: &NoveltyMap, new: &BTreeSet<u64>, ways: &mut [Way<'_>]) {
+    assert_eq!(map.has_new(&case.trace), !new.is_empty());
+    let mut named = Vec::new();
+    for (name, work) in ways {
+        named.clear();
+        match work {
+            Work::Ask(work) => work(&mut named),
+            Work::Learn(work) => drop(work(&mut named)),
+        }
+        if NAMES_ALL.contains(name) {
+            assert!(named.iter().copied().collect::<BTreeSet<u64>>() == *new, "{name}");
+        }
+    }
+}
+
+/// Nanoseconds of one pass of each way.
+fn measure(ways: &mut [Way<'_>]) -> Vec<f64> {
+    let mut best = vec![f64::INFINITY; ways.len()];
+    let mut passes = vec![1u32; ways.len()];
+    let mut new = Vec::new();
+    for round in 0..=ROUNDS {
+        for (index, (_, way)) in ways.iter_mut().enumerate() {
+            // What the other ways have left in the caches is not what is measured.
+            time(way, 1, &mut new);
+            loop {
+                let took = time(way, passes[index], &mut new);
+                // The first round only finds out how many passes fill a sample.
+                if round > 0 {
+                    let nanos = took.as_nanos() as f64 / f64::from(passes[index]);
+                    best[index] = best[index].min(nanos);
+                } else if took < SAMPLE {
+                    passes[index] *= 2;
+                    continue;
+                }
+                break;
+            }
+        }
+    }
+    best
+}
+
+fn time(work: &mut Work<'_>, passes: u32, new: &mut Vec<u64>) -> Duration {
+    match work {
+        Work::Ask(work) => {
+            let start = Instant::now();
+            for _ in 0..passes {
+                new.clear();
+                work(new);
+                black_box(&new);
+            }
+            start.elapsed()
+        }
+        Work::Learn(work) => (0..passes)
+            .map(|_| {
+                new.clear();
+                work(new)
+            })
+            .sum(),
+    }
+}

@@ -1,0 +1,164 @@
+//! The ways to look at a trace, over one case, side by side.
+
+use crate::peers::{ByteMap, FxDedup, FxGlobal, Peer, SortDedup, StdGlobal, Syzkaller, Trinity};
+use kcov::Trace;
+use kcov::mode::TracePc;
+use kcov_signal::{Edges, NoveltyMap, Ranges, SharedMap, UniqueSet, count_hits};
+use rustc_hash::FxHashSet;
+use std::hint::black_box;
+use std::slice;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+/// A trace to look at, and what was seen before it.
+pub struct Case {
+    pub name: String,
+    pub ranges: Ranges,
+    pub known: Vec<u64>,
+    pub trace: Vec<u64>,
+}
+
+/// A way to look at it. Ways that name new PCs put them into a vector, which is empty before.
+pub type Way<'c> = (&'static str, Work<'c>);
+
+/// A pass of a way.
+pub enum Work<'c> {
+    /// Changes nothing that the next pass sees.
+    Ask(Pass<'c, ()>),
+    /// Changes what is known. Says how long the pass took without what makes it good again.
+    Learn(Pass<'c, Duration>),
+}
+
+type Pass<'c, R> = Box<dyn FnMut(&mut Vec<u64>) -> R + 'c>;
+
+/// A pass that learns, which is timed without the copy of what is known that it needs.
+fn learn<'c, M: Clone + 'c>(
+    known: &'c M,
+    mut pass: impl FnMut(&mut M, &mut Vec<u64>) + 'c,
+) -> Work<'c> {
+    let mut copy = known.clone();
+    Work::Learn(Box::new(move |new| {
+        copy.clone_from(known);
+        let start = Instant::now();
+        pass(&mut copy, new);
+        start.elapsed()
+    }))
+}
+
+/// Prepares all ways over a case and lends them, with the map that was taught what is known.
+pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
+    let mut map = NoveltyMap::new(case.ranges.clone());
+    map.merge(&case.known);
+    let mut edges = NoveltyMap::new(pages(&case.ranges));
+    edges.merge(Edges::new(&case.trace));
+    let memory: Vec<AtomicU64> =
+        (0..SharedMap::words(&case.ranges, 0)).map(|_| AtomicU64::new(0)).collect();
+    let shared = SharedMap::new(&memory, &case.ranges, 0).expect("fresh memory of its size");
+    shared.merge(&case.known);
+    let mut set = UniqueSet::new(case.trace.len());
+    let mut bytes = vec![0; 65536];
+    let count = AtomicU64::new(case.trace.len() as u64);
+    let buffer: Vec<AtomicU64> =
+        [count].into_iter().chain(case.trace.iter().copied().map(AtomicU64::new)).collect();
+    let live = || Trace::from_words(black_box(&buffer), TracePc);
+    // All ways read the same memory, so that none finds it in a nearer cache than the others.
+    let words = buffer[1..].as_ptr().cast::<u64>();
+    // SAFETY: the words behind the count, of the same layout, which nobody writes.
+    let words = unsafe { slice::from_raw_parts(words, case.trace.len()) };
+    let trace = || black_box(words);
+    let mut copy = vec![0; case.trace.len()];
+    let set_of_known: FxHashSet<u64> = case.known.iter().copied().collect();
+
+    let mut peers: Vec<Box<dyn Peer>> = vec![
+        Box::new(Syzkaller::new(false)),
+        Box::new(Syzkaller::new(true)),
+        Box::new(Trinity::new()),
+        Box::new(FxGlobal::default()),
+        Box::new(FxDedup::default()),
+        Box::new(StdGlobal::default()),
+        Box::new(SortDedup::default()),
+        Box::new(ByteMap::new()),
+    ];
+    let mut ways: Vec<Way<'_>> = vec![
+        (
+            "floor: sum of all words",
+            Work::Ask(Box::new(|_| {
+                black_box(trace().iter().fold(0u64, |sum, pc| sum.wrapping_add(*pc)));
+            })),
+        ),
+        (
+            "copy out",
+            Work::Ask(Box::new(|_| {
+                copy.copy_from_slice(trace());
+                black_box(&copy);
+            })),
+        ),
+        (
+            "kcov: anything new? live",
+            Work::Ask(Box::new(|_| {
+                black_box(map.has_new(live()));
+            })),
+        ),
+        (
+            "kcov: anything new? owned",
+            Work::Ask(Box::new(|_| {
+                black_box(map.has_new(trace()));
+            })),
+        ),
+        (
+            "kcov: which are new? live",
+            Work::Ask(Box::new(|new| map.for_each_new(live(), |pc| new.push(pc)))),
+        ),
+        (
+            "kcov: merge and name, live",
+            learn(&map, |map, new| {
+                black_box(map.merge_with(live(), |pc| new.push(pc)));
+            }),
+        ),
+        (
+            "Fx HashSet, merge and name",
+            learn(&set_of_known, |set, new| {
+                new.extend(trace().iter().filter(|pc| set.insert(**pc)));
+            }),
+        ),
+        (
+            "kcov: new edges? live",
+            Work::Ask(Box::new(|_| {
+                black_box(edges.has_new(Edges::new(live())));
+            })),
+        ),
+        (
+            "kcov: anything new? shared map",
+            Work::Ask(Box::new(|_| {
+                black_box(shared.has_new(live()));
+            })),
+        ),
+        (
+            "kcov: unique set",
+            Work::Ask(Box::new(|_| {
+                set.restart();
+                black_box(set.collect(live()));
+            })),
+        ),
+        (
+            "kcov: hit counts, 64 KiB",
+            Work::Ask(Box::new(|_| {
+                bytes.fill(0);
+                count_hits(live(), &mut bytes);
+                black_box(&bytes);
+            })),
+        ),
+    ];
+    for peer in &mut peers {
+        peer.learn(&case.known);
+        let name = peer.name();
+        ways.push((name, Work::Ask(Box::new(move |new| peer.name_new(black_box(words), new)))));
+    }
+    take(&map, &mut ways);
+}
+
+/// Widened to whole pages, in which an edge stays.
+fn pages(ranges: &Ranges) -> Ranges {
+    let pages = ranges.iter().map(|range| range.start & !0xfff..range.end.next_multiple_of(4096));
+    Ranges::new(pages).expect("a page more")
+}

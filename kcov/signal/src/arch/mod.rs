@@ -1,0 +1,67 @@
+//! Machine code that looks up signals, chosen at run time.
+//!
+//! [`generic`] runs everywhere. What an architecture has besides is in its own module, behind a type
+//! that exists only where the processor has the instructions.
+
+mod generic;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86_64;
+
+use crate::known::Known;
+use crate::run::Run;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use x86_64::Avx2;
+
+/// A way to look up signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// Is sure of nothing, so that each signal is looked up by itself. The reference for the others.
+    Scalar,
+    Generic,
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    Avx2(Avx2),
+}
+
+impl Path {
+    /// The fastest one that this processor has.
+    #[inline]
+    pub(crate) fn detect() -> Path {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if let Some(avx2) = Avx2::detect() {
+            return Path::Avx2(avx2);
+        }
+        if cfg!(miri) { Path::Scalar } else { Path::Generic }
+    }
+
+    /// All that this processor has.
+    #[cfg(test)]
+    pub(crate) fn all() -> impl Iterator<Item = Path> {
+        let mut all = alloc::vec![Path::Scalar, Path::Generic];
+        if !all.contains(&Path::detect()) {
+            all.push(Path::detect());
+        }
+        all.into_iter()
+    }
+
+    /// Calls `unsure`, in order, with each signal that may be new: with all that are, and with few
+    /// that are not. Stops and returns false as soon as `unsure` does.
+    ///
+    /// `MANY` says that many may be new: then no time is lost to branches that nobody can foretell.
+    #[inline]
+    pub(crate) fn scan<const MANY: bool>(
+        self,
+        known: Known<'_>,
+        run: Run<'_>,
+        unsure: impl FnMut(u64) -> bool,
+    ) -> bool {
+        match self {
+            Path::Scalar => run.all(unsure),
+            Path::Generic => generic::scan(known, run, unsure),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Path::Avx2(avx2) => avx2.scan::<MANY>(known, run, unsure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

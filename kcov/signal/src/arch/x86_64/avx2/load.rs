@@ -1,0 +1,134 @@
+//! Loads that the processor makes, so that the language sees no access that could race.
+
+use crate::run::Run;
+use core::arch::asm;
+use core::arch::x86_64::{__m256i, _MM_HINT_T0, _mm_prefetch};
+use core::marker::PhantomData;
+
+/// Words that only instructions of this file load.
+///
+/// Others may write the words meanwhile. The processor loads each aligned 8 bytes at once, so each
+/// word is one that was there at some time, as after a relaxed load. Any 64 bits are a `u64`, and
+/// nobody relies on a word that others write.
+///
+/// Invariant: `start` is aligned to 8 bytes, and valid for loads of `len` words for as long as `'w`.
+#[derive(Clone, Copy)]
+pub(super) struct Loads<'w> {
+    start: *const u64,
+    len: usize,
+    memory: PhantomData<Run<'w>>,
+}
+
+impl<'w> From<Run<'w>> for Loads<'w> {
+    #[inline]
+    fn from(run: Run<'w>) -> Loads<'w> {
+        // The invariant holds because a run is a reference to as many words.
+        Loads { start: run.start(), len: run.len(), memory: PhantomData }
+    }
+}
+
+/// A method that loads eight words, by instructions that also do something with each.
+macro_rules! load8 {
+    ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        ///
+        /// - The processor has AVX2.
+        /// - `index + SKIP + 8` is at most the number of words.
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        pub(super) unsafe fn $name<const SKIP: usize>(
+            self,
+            index: usize,
+            operand: __m256i,
+        ) -> [__m256i; 2] {
+            debug_assert!(index + SKIP + 8 <= self.len);
+            let (low, high): (__m256i, __m256i);
+            // SAFETY: the 64 bytes are words of `self`, which this function requires of `index` and
+            // the invariant makes valid. Both instructions take any alignment.
+            unsafe {
+                asm!(
+                    concat!($instruction, " {low}, {with}, [{start} + 8 * {index} + 8 * {skip}]"),
+                    concat!($instruction, " {high}, {with}, [{start} + 8 * {index} + 8 * {skip} + 32]"),
+                    start = in(reg) self.start,
+                    index = in(reg) index,
+                    skip = const SKIP,
+                    with = in(ymm_reg) operand,
+                    low = out(ymm_reg) low,
+                    high = out(ymm_reg) high,
+                    options(nostack, preserves_flags, readonly),
+                );
+            }
+            [low, high]
+        }
+    };
+}
+
+impl Loads<'_> {
+    /// The number of words before the first one from which on four are aligned.
+    #[inline]
+    pub(super) fn before_aligned(self) -> usize {
+        (self.start.addr().wrapping_neg() / size_of::<u64>() % 4).min(self.len)
+    }
+
+    /// Fetches a word into the cache, if there is such a word.
+    #[inline]
+    pub(super) fn prefetch(self, index: usize) {
+        let word = self.start.wrapping_add(index);
+        // SAFETY: SSE is part of x86-64, and a prefetch does nothing that a program sees, wherever it
+        // points.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast()) };
+    }
+
+    load8!(
+        /// Loads eight words and adds to each.
+        load8_add,
+        "vpaddq"
+    );
+
+    load8!(
+        /// Loads eight words and masks each.
+        load8_and,
+        "vpand"
+    );
+
+    /// Loads four words, whose indices lie two by two in 64 bits.
+    ///
+    /// # Safety
+    ///
+    /// - The processor has AVX2.
+    /// - The four indices are less than the number of words.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn load4_at(self, [first, second]: [u64; 2]) -> __m256i {
+        debug_assert!([first, second].iter().all(|pair| {
+            ((pair & 0xffff_ffff) as usize) < self.len && ((pair >> 32) as usize) < self.len
+        }));
+        let four: __m256i;
+        // SAFETY: the four words are words of `self`, which this function requires of the indices and
+        // the invariant makes valid.
+        unsafe {
+            asm!(
+                "mov {low:e}, {first:e}",
+                "mov {low2:e}, {second:e}",
+                "shr {first}, 32",
+                "shr {second}, 32",
+                "vmovq {four:x}, qword ptr [{start} + 8 * {low}]",
+                "vmovq {upper:x}, qword ptr [{start} + 8 * {low2}]",
+                "vmovhps {four:x}, {four:x}, qword ptr [{start} + 8 * {first}]",
+                "vmovhps {upper:x}, {upper:x}, qword ptr [{start} + 8 * {second}]",
+                "vinserti128 {four}, {four}, {upper:x}, 1",
+                start = in(reg) self.start,
+                first = inout(reg) first => _,
+                second = inout(reg) second => _,
+                low = out(reg) _,
+                low2 = out(reg) _,
+                four = out(ymm_reg) four,
+                upper = out(ymm_reg) _,
+                options(nostack, readonly, pure),
+            );
+        }
+        four
+    }
+}

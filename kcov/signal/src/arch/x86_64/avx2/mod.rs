@@ -1,0 +1,190 @@
+//! Lookups with AVX2, eight signals at a time and 128 ahead.
+//!
+//! The words of a map are loaded one by one: a gather costs as much where it is fast, several times
+//! as much where microcode has made it slow, and is no atomic load. Their indices take the way
+//! through memory, which costs less than moving them from vectors to where addresses are made. They
+//! are made a chunk before they are used: making them is work for the vector units and loading words
+//! for the load units, and a processor does both at once.
+#![allow(
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "each intrinsic counts as one, and all require the same: AVX2"
+)]
+#![allow(unused_unsafe, reason = "before Rust 1.87 intrinsics are unsafe to call")]
+
+mod indices;
+mod load;
+mod lookup;
+
+use crate::known::{Known, Memory};
+use crate::run::Run;
+use crate::signals::BLOCK;
+use indices::{Indices, Limits};
+use load::Loads;
+use lookup::Lookup;
+
+/// Eights in a chunk.
+const CHUNK: usize = BLOCK / 8;
+
+/// Signals from which on it pays to begin where four words are aligned. The records of a live buffer
+/// never are, because the count lies before them.
+const LONG: usize = 4 * BLOCK;
+
+/// Shows that the processor has AVX2: there is no other way to one than [`detect`](Self::detect).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Avx2(());
+
+impl Avx2 {
+    #[inline]
+    pub(crate) fn detect() -> Option<Avx2> {
+        cfg_if::cfg_if! {
+            if #[cfg(feature = "std")] {
+                let found = std::arch::is_x86_feature_detected!("avx2");
+            } else {
+                let found = cfg!(target_feature = "avx2");
+            }
+        }
+        found.then_some(Avx2(()))
+    }
+
+    /// As [`Path::scan`](crate::arch::Path::scan).
+    #[inline]
+    pub(crate) fn scan<const MANY: bool>(
+        self,
+        known: Known<'_>,
+        run: Run<'_>,
+        mut unsure: impl FnMut(u64) -> bool,
+    ) -> bool {
+        let head = if run.len() < LONG { 0 } else { Loads::from(run).before_aligned() };
+        let body = run.skip(head);
+        let eights = if known.index.largest().bytes == 0 { 0 } else { body.len() / 8 };
+        run.first(head).all(&mut unsure)
+            && (eights == 0
+                || match known.memory {
+                    // SAFETY: `self` shows that there is AVX2. The body has the eights, of which there
+                    // are some only if the largest span is not empty; the memory is of bits.
+                    Memory::Bits(_) => unsafe {
+                        scan::<MANY, false>(known, body, eights, &mut unsure)
+                    },
+                    // SAFETY: as above; the memory is packed.
+                    Memory::Packed(_) => unsafe {
+                        scan::<MANY, true>(known, body, eights, &mut unsure)
+                    },
+                })
+            && body.skip(8 * eights).all(&mut unsure)
+    }
+}
+
+/// Scans eights.
+///
+/// # Safety
+///
+/// - The processor has AVX2.
+/// - There are `eights` eights in the run, and one at least.
+/// - The largest span is not empty.
+/// - `PACKED` says what the memory is.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn scan<const MANY: bool, const PACKED: bool>(
+    known: Known<'_>,
+    run: Run<'_>,
+    eights: usize,
+    unsure: &mut impl FnMut(u64) -> bool,
+) -> bool {
+    let span = known.index.largest();
+    let indices = &mut Indices::new();
+    let (mut first, mut count) = (0, eights.min(CHUNK));
+    // SAFETY: AVX2 is required of the caller. `eight < count` and `first + count <= eights`, so the
+    // eights are in the run, and those ahead are because `ahead` is what is left. An eight is looked up
+    // after its indices were made, in the words of the span whose limits they were made with; the span
+    // is not empty.
+    unsafe {
+        let limits = Limits::of::<PACKED>(span);
+        let lookup = Lookup::of(known.memory, span);
+        let mut bounds = limits.bounds();
+        for eight in 0..count {
+            limits.make::<PACKED, 0>(indices, eight, Loads::from(run), &mut bounds);
+        }
+        while count > 0 {
+            let rest = run.skip(8 * first);
+            let chunk = Loads::from(rest);
+            // If there are any, this chunk is a whole one.
+            let ahead = (eights - first - count).min(CHUNK);
+            let mut bounds_ahead = limits.bounds();
+            let both = if limits.all_within(&bounds) { ahead / 2 * 2 } else { 0 };
+            let mut unsure_bits = [0u64; BLOCK / 64];
+            // Two at a time, with one branch at most; the indices ahead take the place of those used up.
+            for eight in (0..both).step_by(2) {
+                let found = lookup.find::<PACKED, 0>(indices, eight, chunk);
+                let second = lookup.find::<PACKED, 8>(indices, eight, chunk);
+                if MANY {
+                    let missing = found.missing() | second.missing() << 8;
+                    unsure_bits[eight / 8] |= u64::from(missing) << (8 * (eight % 8));
+                } else if !found.both(second) {
+                    let mut missing = found.missing() | second.missing() << 8;
+                    if PACKED {
+                        let crowded = lookup.find_crowded::<0>(indices, eight, chunk);
+                        let second = lookup.find_crowded::<8>(indices, eight, chunk);
+                        missing &= crowded.missing() | second.missing() << 8;
+                    }
+                    if missing != 0 && !few(rest, 8 * eight, missing, unsure) {
+                        return false;
+                    }
+                }
+                limits.make::<PACKED, BLOCK>(indices, eight, chunk, &mut bounds_ahead);
+                limits.make::<PACKED, { BLOCK + 8 }>(indices, eight, chunk, &mut bounds_ahead);
+                if MANY && PACKED {
+                    lookup.prefetch(indices, eight);
+                    lookup.prefetch(indices, eight + 1);
+                }
+            }
+            if MANY {
+                for (index, &bits) in unsure_bits.iter().enumerate() {
+                    if !each(rest, 64 * index, bits, unsure) {
+                        return false;
+                    }
+                }
+            }
+            // What is left of the last chunk, or a chunk of which a signal is elsewhere.
+            for eight in both..count {
+                let found = lookup.find::<PACKED, 0>(indices, eight, chunk);
+                let mut missing = found.missing();
+                if PACKED && missing != 0 {
+                    missing &= lookup.find_crowded::<0>(indices, eight, chunk).missing();
+                }
+                missing |= limits.elsewhere(chunk, eight);
+                if missing != 0 && !few(rest, 8 * eight, missing, unsure) {
+                    return false;
+                }
+            }
+            for eight in both..ahead {
+                limits.make::<PACKED, BLOCK>(indices, eight, chunk, &mut bounds_ahead);
+            }
+            (bounds, first, count) = (bounds_ahead, first + count, ahead);
+        }
+    }
+    true
+}
+
+/// As [`each`], out of the way of the loop.
+#[cold]
+#[inline(never)]
+fn few(signals: Run<'_>, start: usize, bits: u32, unsure: &mut impl FnMut(u64) -> bool) -> bool {
+    each(signals, start, bits.into(), unsure)
+}
+
+/// Calls `unsure` with those signals from `start` on that have a bit, until it returns false.
+#[inline(always)]
+fn each(
+    signals: Run<'_>,
+    start: usize,
+    mut bits: u64,
+    unsure: &mut impl FnMut(u64) -> bool,
+) -> bool {
+    while bits != 0 {
+        if !unsure(signals.load(start + bits.trailing_zeros() as usize)) {
+            return false;
+        }
+        bits &= bits - 1;
+    }
+    true
+}

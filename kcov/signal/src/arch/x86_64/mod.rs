@@ -1,0 +1,5 @@
+//! Lookups by vectors of x86-64.
+
+mod avx2;
+
+pub(crate) use avx2::Avx2;

@@ -1,0 +1,123 @@
+//! Operands of comparisons, without the noise.
+
+use kcov::Comparison;
+
+/// The operands of a comparison, cut to their size.
+///
+/// A [`Comparison`] holds words as the kernel recorded them. A negative constant of a `switch` can
+/// come sign-extended beyond its size. Here both operands have [`size`](Self::size) bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operands {
+    first: u64,
+    second: u64,
+    size: u8,
+    is_const: bool,
+}
+
+impl Operands {
+    /// Cuts the operands of a record.
+    #[inline]
+    #[must_use]
+    pub const fn new(comparison: Comparison) -> Operands {
+        let size = comparison.operand_size();
+        let (first, second) = comparison.operands();
+        let mask = u64::MAX >> (64 - 8 * size);
+        let (first, second) = (first & mask, second & mask);
+        Operands { first, second, size: size as u8, is_const: comparison.is_const() }
+    }
+
+    /// The operands, extended with zeros. If one is a constant, it is the first.
+    #[inline]
+    #[must_use]
+    pub const fn unsigned(self) -> (u64, u64) {
+        (self.first, self.second)
+    }
+
+    /// The operands, extended with their sign.
+    #[inline]
+    #[must_use]
+    pub const fn signed(self) -> (i64, i64) {
+        (self.extend(self.first), self.extend(self.second))
+    }
+
+    const fn extend(self, operand: u64) -> i64 {
+        let unused = 64 - 8 * self.size as u32;
+        (operand << unused) as i64 >> unused
+    }
+
+    /// The size of each operand in bytes: 1, 2, 4 or 8.
+    #[inline]
+    #[must_use]
+    pub const fn size(self) -> usize {
+        self.size as usize
+    }
+
+    /// Whether the first operand was known when the kernel was compiled.
+    #[inline]
+    #[must_use]
+    pub const fn is_const(self) -> bool {
+        self.is_const
+    }
+}
+
+/// Leaves out comparisons that teach a fuzzer nothing. A new filter leaves out none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct CmpFilter {
+    equal: bool,
+    zero: bool,
+    small: u64,
+    variable: bool,
+}
+
+impl CmpFilter {
+    /// A filter that admits every comparison.
+    pub const fn new() -> CmpFilter {
+        CmpFilter { equal: false, zero: false, small: 0, variable: false }
+    }
+
+    /// Leaves out equal operands: the input already has what the kernel looks for.
+    pub const fn skip_equal(mut self) -> CmpFilter {
+        self.equal = true;
+        self
+    }
+
+    /// Leaves out comparisons in which either operand is 0.
+    pub const fn skip_zero(mut self) -> CmpFilter {
+        self.zero = true;
+        self
+    }
+
+    /// Leaves out comparisons with a constant whose magnitude, as a signed number, is at most
+    /// `magnitude`.
+    pub const fn skip_small(mut self, magnitude: u64) -> CmpFilter {
+        self.small = magnitude;
+        self
+    }
+
+    /// Leaves out comparisons of two variables.
+    pub const fn only_const(mut self) -> CmpFilter {
+        self.variable = true;
+        self
+    }
+
+    /// Whether the filter admits a comparison.
+    #[inline]
+    #[must_use]
+    pub const fn admits(&self, operands: Operands) -> bool {
+        let (first, second) = operands.unsigned();
+        let small = operands.is_const() && operands.signed().0.unsigned_abs() <= self.small;
+        !(self.equal && first == second
+            || self.zero && (first == 0 || second == 0)
+            || self.small > 0 && small
+            || self.variable && !operands.is_const())
+    }
+
+    /// The operands of the comparisons that the filter admits, in order.
+    pub fn of<I>(self, records: I) -> impl Iterator<Item = Operands> + use<I>
+    where
+        I: IntoIterator<Item = Comparison>,
+    {
+        records.into_iter().map(Operands::new).filter(move |operands| self.admits(*operands))
+    }
+}

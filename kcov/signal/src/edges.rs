@@ -1,0 +1,102 @@
+//! Edges: which block ran after which.
+
+use crate::filter::PcFilter;
+use crate::run::Run;
+use crate::signals::{BLOCK, Internal, Signals, runs};
+use core::mem;
+use core::ops::ControlFlow;
+use kcov::Pc;
+
+/// The bits of a PC that an edge takes from its predecessor: the address within a page, which does not
+/// depend on where a module is loaded.
+const MASK: u64 = 0xfff;
+
+/// The signal for the step from one PC to the next, as in syzkaller's executor. A hash of the low
+/// twelve bits of `previous` changes the low twelve bits of `pc`.
+///
+/// It is `pc ^ (hash(previous & 0xfff) & 0xfff)`, where `hash` is Thomas Wang's 32-bit integer hash:
+/// `a = (a ^ 61) ^ (a >> 16); a += a << 3; a ^= a >> 4; a *= 0x27d4eb2d; a ^= a >> 15`. The first
+/// PC of a trace has 0 before it.
+///
+/// The result is in the same 4 KiB page as `pc`. So a map whose ranges are whole pages can hold edges
+/// as well as PCs.
+#[inline]
+#[must_use]
+pub const fn edge(previous: Pc, pc: Pc) -> u64 {
+    step(previous.address(), pc.address())
+}
+
+#[inline(always)]
+const fn step(previous: u64, pc: u64) -> u64 {
+    let mut hash = (previous & MASK) as u32;
+    hash = (hash ^ 61) ^ (hash >> 16);
+    hash = hash.wrapping_add(hash << 3);
+    hash ^= hash >> 4;
+    hash = hash.wrapping_mul(0x27d4_eb2d);
+    hash ^= hash >> 15;
+    pc ^ (hash as u64 & MASK)
+}
+
+/// The [`edge`]s of a sequence of PCs, as signals.
+///
+/// ```
+/// # use kcov_signal::{Edges, NoveltyMap, Ranges};
+/// # let mut map = NoveltyMap::new(Ranges::single(0x1000..0x3000)?);
+/// map.merge(Edges::new(&[0x1010, 0x2020, 0x1010]));
+/// assert!(map.has_new(Edges::new(&[0x2020, 0x1010])), "the edge from the start");
+/// # Ok::<(), kcov_signal::RangesError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Edges<'f, S> {
+    pcs: S,
+    filter: Option<&'f PcFilter>,
+}
+
+impl<S: Signals> Edges<'_, S> {
+    /// All edges.
+    pub fn new(pcs: S) -> Self {
+        Edges { pcs, filter: None }
+    }
+}
+
+impl<'f, S: Signals> Edges<'f, S> {
+    /// The edges that touch a PC which a filter admits, as in syzkaller's executor. An edge is left
+    /// out if the filter admits neither of its PCs.
+    pub fn filtered(pcs: S, filter: &'f PcFilter) -> Self {
+        Edges { pcs, filter: Some(filter) }
+    }
+}
+
+impl<S: Signals> Signals for Edges<'_, S> {
+    #[inline]
+    fn runs<F>(self, _: Internal, mut f: F) -> ControlFlow<()>
+    where
+        F: FnMut(Run<'_>) -> ControlFlow<()>,
+    {
+        // The PC before a block stands before it, so that all steps of a block are made alike.
+        let (mut pcs, mut edges) = ([0; 1 + BLOCK], [0; BLOCK]);
+        let mut admitted = true;
+        runs(self.pcs, |run| {
+            for piece in run.pieces(BLOCK) {
+                let len = piece.copy(&mut pcs[1..]).len();
+                let steps = pcs[..len].iter().zip(&pcs[1..=len]);
+                let mut count = len;
+                if let Some(filter) = self.filter {
+                    count = 0;
+                    for (&previous, &pc) in steps {
+                        let before = mem::replace(&mut admitted, filter.admits(Pc::new(pc)));
+                        edges[count] = step(previous, pc);
+                        count += usize::from(before || admitted);
+                    }
+                } else {
+                    for (edge, (&previous, &pc)) in edges.iter_mut().zip(steps) {
+                        *edge = step(previous, pc);
+                    }
+                }
+                pcs[0] = pcs[len];
+                f(Run::Plain(&edges[..count]))?;
+            }
+            ControlFlow::Continue(())
+        })
+    }
+}

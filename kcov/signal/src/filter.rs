@@ -1,0 +1,79 @@
+//! Which PCs matter.
+
+use crate::ranges::Ranges;
+use crate::run::Run;
+use crate::signals::{BLOCK, Internal, Signals, runs};
+use core::ops::ControlFlow;
+use kcov::Pc;
+
+/// Admits PCs by their address.
+///
+/// A new filter admits every PC. [`allow`](Self::allow) and [`deny`](Self::deny) restrict it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PcFilter {
+    allow: Option<Ranges>,
+    deny: Ranges,
+}
+
+impl PcFilter {
+    /// A filter that admits every PC.
+    #[must_use]
+    pub fn new() -> PcFilter {
+        PcFilter::default()
+    }
+
+    /// Admits no PC outside these ranges.
+    #[must_use]
+    pub fn allow(mut self, ranges: Ranges) -> PcFilter {
+        self.allow = Some(ranges);
+        self
+    }
+
+    /// Admits no PC in these ranges, even if they are allowed.
+    #[must_use]
+    pub fn deny(mut self, ranges: Ranges) -> PcFilter {
+        self.deny = ranges;
+        self
+    }
+
+    /// Whether the filter admits a PC.
+    #[inline]
+    #[must_use]
+    pub fn admits(&self, pc: Pc) -> bool {
+        self.allow.as_ref().is_none_or(|allow| allow.contains(pc.address()))
+            && !self.deny.contains(pc.address())
+    }
+
+    /// The PCs that the filter admits, as signals.
+    pub fn of<S: Signals>(&self, pcs: S) -> Filtered<'_, S> {
+        Filtered { filter: self, pcs }
+    }
+}
+
+/// The PCs that a [`PcFilter`] admits. [`PcFilter::of`] makes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Filtered<'f, S> {
+    filter: &'f PcFilter,
+    pcs: S,
+}
+
+impl<S: Signals> Signals for Filtered<'_, S> {
+    #[inline]
+    fn runs<F>(self, _: Internal, mut f: F) -> ControlFlow<()>
+    where
+        F: FnMut(Run<'_>) -> ControlFlow<()>,
+    {
+        let mut admitted = [0; BLOCK];
+        runs(self.pcs, |run| {
+            for piece in run.pieces(BLOCK) {
+                let mut count = 0;
+                piece.for_each(|pc| {
+                    admitted[count] = pc;
+                    count += usize::from(self.filter.admits(Pc::new(pc)));
+                });
+                f(Run::Plain(&admitted[..count]))?;
+            }
+            ControlFlow::Continue(())
+        })
+    }
+}

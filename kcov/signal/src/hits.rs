@@ -1,0 +1,56 @@
+//! Hit counts in a map of bytes, as AFL's descendants read them.
+
+use crate::signals::{Signals, for_each};
+
+/// Counts each signal in a byte of the caller's map. The map can be AFL's shared memory, that of a
+/// map observer of LibAFL, or libFuzzer's extra counters. It can have any size.
+///
+/// A hash spreads signals over the map, so several may share a byte. A count stops at 255. New counts
+/// are added to what is there, so clear the map before each execution.
+pub fn count_hits(signals: impl Signals, map: &mut [u8]) {
+    if map.is_empty() {
+        return;
+    }
+    for_each(signals, |signal| {
+        let byte = &mut map[place(signal, map.len())];
+        *byte = byte.saturating_add(1);
+    });
+}
+
+/// Where a signal counts in a map of `len` bytes.
+#[inline]
+fn place(signal: u64, len: usize) -> usize {
+    let hash = signal.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // The high half of a product with the length is less than the length, and needs no division.
+    ((u128::from(hash) * len as u128) >> 64) as usize
+}
+
+/// Replaces each count by its class, as AFL does: 0, 1, 2 and 3 become 0, 1, 2 and 4. Counts from 4 to
+/// 7 become 8, from 8 to 15 become 16, from 16 to 31 become 32, from 32 to 127 become 64, and from 128
+/// on become 128.
+///
+/// libFuzzer and LibAFL's hit-count observer do this themselves.
+pub fn classify(map: &mut [u8]) {
+    for count in map {
+        *count = CLASSES[usize::from(*count)];
+    }
+}
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut count = 1;
+    while count < 256 {
+        classes[count] = match count {
+            1 => 1,
+            2 => 2,
+            3 => 4,
+            4..=7 => 8,
+            8..=15 => 16,
+            16..=31 => 32,
+            32..=127 => 64,
+            _ => 128,
+        };
+        count += 1;
+    }
+    classes
+};

@@ -1,0 +1,83 @@
+//! The signals of a map, in order.
+
+use crate::flat::{Bits, CELL_WORDS};
+use crate::ranges::{CELL, Index};
+use crate::shared::SharedCells;
+use crate::store::{Store, cells};
+use alloc::vec::Vec;
+use core::iter::FusedIterator;
+use core::iter::Peekable;
+
+/// Where the bits of a cell come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cells<'m> {
+    Map(&'m Store),
+    Shared(SharedCells<'m>),
+}
+
+/// Iterator over the signals of a map, in ascending order.
+#[derive(Clone, Debug)]
+pub struct MapIter<'m> {
+    index: &'m Index,
+    cells: Cells<'m>,
+    /// The next cell to look at.
+    cell: usize,
+    /// What is left of the cell before.
+    bits: Bits,
+    in_ranges: Option<u64>,
+    outside: Peekable<alloc::vec::IntoIter<u64>>,
+}
+
+impl<'m> MapIter<'m> {
+    pub(crate) fn new(
+        index: &'m Index,
+        cells: Cells<'m>,
+        outside: impl Iterator<Item = u64>,
+    ) -> MapIter<'m> {
+        let mut outside: Vec<u64> = outside.collect();
+        outside.sort_unstable();
+        let outside = outside.into_iter().peekable();
+        let mut iter =
+            MapIter { index, cells, cell: 0, bits: Bits::default(), in_ranges: None, outside };
+        iter.in_ranges = iter.next_in_ranges();
+        iter
+    }
+
+    fn next_in_ranges(&mut self) -> Option<u64> {
+        loop {
+            for word in 0..CELL_WORDS {
+                let left = &mut self.bits[word];
+                if *left != 0 {
+                    let within = word as u64 * 64 + u64::from(left.trailing_zeros());
+                    *left &= *left - 1;
+                    return Some(self.index.address((self.cell as u64 - 1) * CELL + within));
+                }
+            }
+            if self.cell == cells(self.index.bytes()) {
+                return None;
+            }
+            self.bits = match self.cells {
+                Cells::Map(store) => store.cell(self.cell),
+                Cells::Shared(shared) => shared.cell(self.cell),
+            };
+            self.cell += 1;
+        }
+    }
+}
+
+impl Iterator for MapIter<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        match (self.in_ranges, self.outside.peek()) {
+            (Some(inside), Some(&outside)) if outside < inside => self.outside.next(),
+            (None, _) => self.outside.next(),
+            (inside, _) => {
+                self.in_ranges = self.next_in_ranges();
+                inside
+            }
+        }
+    }
+}
+
+impl FusedIterator for MapIter<'_> {}

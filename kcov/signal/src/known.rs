@@ -1,0 +1,82 @@
+//! What a map knows, of whatever kind the map is.
+
+use crate::arch::Path;
+use crate::fallback::Fallback;
+use crate::packed::Packed;
+use crate::ranges::Index;
+use crate::run::Run;
+use crate::shared::Parts;
+use core::sync::atomic::AtomicU64;
+
+/// What signals are looked up in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'m> {
+    pub(crate) path: Path,
+    pub(crate) index: &'m Index,
+    /// Invariant: has a word for each 64 bytes of `index`, or for each cell.
+    pub(crate) memory: Memory<'m>,
+    pub(crate) outside: Outside<'m>,
+}
+
+/// What was seen within the ranges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Memory<'m> {
+    /// A bit for each byte of text.
+    Bits(Run<'m>),
+    Packed(&'m Packed),
+}
+
+/// What was seen outside the ranges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outside<'m> {
+    Table(&'m Fallback),
+    Shared(Parts<'m, AtomicU64>),
+}
+
+impl Known<'_> {
+    /// Whether a signal has been seen.
+    #[inline]
+    pub(crate) fn contains(self, signal: u64) -> bool {
+        match (self.index.offset(signal), self.memory, self.outside) {
+            (Some(offset), Memory::Bits(bits), _) => {
+                bits.load(offset as usize / 64) >> (offset % 64) & 1 != 0
+            }
+            (Some(offset), Memory::Packed(packed), _) => packed.contains(offset),
+            (None, _, Outside::Table(table)) => table.contains(signal),
+            (None, _, Outside::Shared(parts)) => parts.contains_outside(signal),
+        }
+    }
+
+    /// Whether all signals of a run have been seen.
+    pub(crate) fn contains_all(self, run: Run<'_>) -> bool {
+        #[cold]
+        #[inline(never)]
+        fn contains(known: Known<'_>, signal: u64) -> bool {
+            known.contains(signal)
+        }
+        self.path.scan::<false>(self, run, |signal| contains(self, signal))
+    }
+}
+
+/// Room for the signals of a piece that may be new.
+pub(crate) struct Unsure([u64; Unsure::PIECE]);
+
+impl Unsure {
+    /// Signals that are looked up before any of them is handled.
+    pub(crate) const PIECE: usize = 1024;
+
+    pub(crate) fn new() -> Unsure {
+        Unsure([0; Unsure::PIECE])
+    }
+
+    /// The signals of a piece that may be new, in order: all that are, and few that are not.
+    pub(crate) fn of(&mut self, known: Known<'_>, piece: Run<'_>) -> &[u64] {
+        let mut count = 0;
+        known.path.scan::<true>(known, piece.first(Unsure::PIECE), |signal| {
+            self.0[count] = signal;
+            count += 1;
+            true
+        });
+        &self.0[..count]
+    }
+}

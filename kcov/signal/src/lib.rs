@@ -1,0 +1,95 @@
+//! What a fuzzer does with a kcov trace after each execution: is anything new, and what is it?
+//!
+//! Everything here takes [`Signals`]: a [`Trace`](kcov::Trace) of PCs in a live session's buffer, or
+//! words that the caller owns. They can be taken as they are, [as edges](Edges), or
+//! [filtered](PcFilter).
+//!
+//! ```
+//! use kcov::{Trace, mode::TracePc};
+//! use kcov_signal::{NoveltyMap, Ranges};
+//! use std::sync::atomic::AtomicU64;
+//!
+//! let text = Ranges::single(0xffff_ffff_8100_0000..0xffff_ffff_8200_0000)?;
+//! let mut map = NoveltyMap::new(text);
+//! # let buffer = [2, 0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020].map(AtomicU64::new);
+//! let trace = Trace::from_words(&buffer, TracePc); // or `session.trace()`
+//! if map.has_new(trace) {
+//!     assert_eq!(map.merge(trace).new, 2);
+//! }
+//! assert!(!map.has_new(trace));
+//! # Ok::<(), kcov_signal::RangesError>(())
+//! ```
+//!
+//! # What to use
+//!
+//! | Question | |
+//! |---|---|
+//! | Did this execution reach anything new? | [`NoveltyMap`], or [`SharedMap`] between processes |
+//! | Which signals did it reach? | [`UniqueSet`] |
+//! | Does it reach the same each time? | [`Repeats`] |
+//! | How often, for AFL, LibAFL or libFuzzer? | [`count_hits`] |
+//! | Where is the kernel's text, and how far did KASLR move it? | [`KernelText`] |
+//! | What did the kernel compare the input with? | [`Operands`], [`Dictionary`] |
+//!
+//! Nothing here makes a system call, except for saving and loading maps and [`KernelText`]. No word of a trace is
+//! trusted for more than its value. What allocates says so.
+//!
+//! # Features
+//!
+//! `std`, on by default, saves and loads maps, finds the kernel's text, and looks for AVX2 at run
+//! time. Without it the crate
+//! is `no_std` with `alloc`, and uses AVX2 only where it is compiled for it.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
+
+extern crate alloc;
+
+mod arch;
+mod comparisons;
+mod dictionary;
+mod edges;
+mod fallback;
+mod filter;
+mod flat;
+mod format;
+mod hits;
+mod iter;
+mod known;
+mod merge;
+mod novelty;
+mod packed;
+mod ranges;
+mod repeats;
+mod replacements;
+mod run;
+mod shared;
+mod signals;
+mod store;
+mod unique;
+
+#[cfg(feature = "std")]
+mod file;
+#[cfg(feature = "std")]
+mod kernel;
+
+pub use comparisons::{CmpFilter, Operands};
+pub use dictionary::Dictionary;
+pub use edges::{Edges, edge};
+pub use filter::{Filtered, PcFilter};
+pub use format::FormatError;
+pub use hits::{classify, count_hits};
+pub use iter::MapIter;
+pub use merge::Merged;
+pub use novelty::{MemoryUse, NoveltyMap};
+pub use ranges::{Ranges, RangesError};
+pub use repeats::Repeats;
+pub use replacements::{Replacement, Token};
+pub use shared::{SharedError, SharedMap};
+pub use signals::Signals;
+pub use unique::UniqueSet;
+
+#[cfg(feature = "std")]
+pub use file::FileError;
+#[cfg(feature = "std")]
+pub use kernel::{KernelText, KernelTextError};

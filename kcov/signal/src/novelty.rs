@@ -1,0 +1,207 @@
+//! The set of signals that were ever seen, made for one question: is there a new one here?
+
+use crate::arch::Path;
+use crate::fallback::{Fallback, Inserted};
+use crate::flat::Bits;
+use crate::iter::{Cells, MapIter};
+use crate::known::{Known, Outside};
+use crate::merge::{self, Merged, Remember};
+use crate::ranges::{Index, Ranges};
+use crate::signals::Signals;
+use crate::store::{Store, cells};
+
+/// Remembers which signals have been seen.
+///
+/// The map is exact: it misses no new signal and calls no known signal new. Within its [`Ranges`]
+/// there is always room. Outside them it remembers as many signals as its fallback has room for, and
+/// says when the fallback is full.
+///
+/// # Memory
+///
+/// Ranges of up to 24 MiB take one bit for each byte of text. Larger ranges take one 64-bit word for
+/// each 512 bytes: 2.6 MiB for the 176 MB of a kernel built for fuzzing. They take 64 more bytes for
+/// each 512 bytes of text in which more than seven different signals were seen. Only merging such
+/// signals allocates. [`memory`](Self::memory) reports the sizes.
+#[derive(Clone, Debug)]
+pub struct NoveltyMap {
+    ranges: Ranges,
+    index: Index,
+    /// Invariant: made for the bytes of `index`.
+    store: Store,
+    fallback: Fallback,
+    in_ranges: usize,
+    path: Path,
+}
+
+/// The memory of a [`NoveltyMap`], in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryUse {
+    /// What the ranges take. It never changes.
+    pub ranges: usize,
+    /// What places of large ranges take in which many signals were seen. It grows.
+    pub crowded: usize,
+    /// What the fallback takes. It never changes.
+    pub fallback: usize,
+}
+
+impl NoveltyMap {
+    /// Signals outside the ranges that [`new`](Self::new) makes room for.
+    pub const FALLBACK: usize = 4096;
+
+    /// The largest fallback, in signals.
+    pub const MAX_FALLBACK: usize = 1 << 24;
+
+    /// Makes an empty map. Allocates.
+    #[must_use]
+    pub fn new(ranges: Ranges) -> NoveltyMap {
+        NoveltyMap::with_fallback(ranges, NoveltyMap::FALLBACK)
+    }
+
+    /// Makes an empty map with room for `capacity` signals outside the ranges, or
+    /// [`MAX_FALLBACK`](Self::MAX_FALLBACK) if that is less. Allocates.
+    #[must_use]
+    pub fn with_fallback(ranges: Ranges, capacity: usize) -> NoveltyMap {
+        let index = Index::new(&ranges);
+        let store = Store::new(index.bytes());
+        let fallback = Fallback::new(capacity.min(NoveltyMap::MAX_FALLBACK));
+        NoveltyMap { ranges, index, store, fallback, in_ranges: 0, path: Path::detect() }
+    }
+
+    /// Whether any of the signals is new. Stops soon after the first new one.
+    #[inline]
+    #[must_use]
+    pub fn has_new(&self, signals: impl Signals) -> bool {
+        merge::has_new(self.known(), signals)
+    }
+
+    /// Calls `what` with each new signal, as often as it comes, in order. Remembers nothing.
+    pub fn for_each_new(&self, signals: impl Signals, what: impl FnMut(u64)) {
+        merge::for_each_new(self.known(), signals, what);
+    }
+
+    /// Remembers the signals.
+    pub fn merge(&mut self, signals: impl Signals) -> Merged {
+        self.merge_with(signals, |_| {})
+    }
+
+    /// Remembers the signals and calls `what` with each new one, in order. A signal comes once, or
+    /// each time if the map has no room for it.
+    pub fn merge_with(&mut self, signals: impl Signals, what: impl FnMut(u64)) -> Merged {
+        merge::merge(self, signals, what)
+    }
+
+    /// Remembers the signals of another map.
+    pub fn merge_map(&mut self, other: &NoveltyMap) -> Merged {
+        let mut merged = Merged::default();
+        if self.index != other.index {
+            other.iter().for_each(|signal| merged.add(self.remember(signal)));
+            return merged;
+        }
+        for cell in 0..cells(self.index.bytes()) {
+            let bits = other.store.cell(cell);
+            if bits != Bits::default() {
+                merged.new += self.store.merge_cell(cell, &bits);
+            }
+        }
+        self.in_ranges += merged.new;
+        other.fallback.iter().for_each(|signal| merged.add(self.fallback.insert(signal)));
+        merged
+    }
+
+    /// Whether a signal has been seen.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, signal: impl Into<u64>) -> bool {
+        self.known().contains(signal.into())
+    }
+
+    /// The number of signals in the map.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.in_ranges + self.fallback.len()
+    }
+
+    /// Whether the map is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The signals of the map, in ascending order. Allocates to sort the signals that are outside the
+    /// ranges, if there are any.
+    #[must_use]
+    pub fn iter(&self) -> MapIter<'_> {
+        MapIter::new(&self.index, Cells::Map(&self.store), self.fallback.iter())
+    }
+
+    /// The signals of this map that another map has not seen, in ascending order. Allocates as
+    /// [`iter`](Self::iter) does.
+    pub fn difference<'m>(&'m self, other: &'m NoveltyMap) -> impl Iterator<Item = u64> + 'm {
+        self.iter().filter(|signal| !other.known().contains(*signal))
+    }
+
+    /// Forgets all signals.
+    pub fn clear(&mut self) {
+        self.store.clear();
+        self.fallback.clear();
+        self.in_ranges = 0;
+    }
+
+    /// The ranges within which there is always room.
+    #[must_use]
+    pub fn ranges(&self) -> &Ranges {
+        &self.ranges
+    }
+
+    /// The number of signals outside the ranges that the map has room for.
+    #[must_use]
+    pub fn fallback_capacity(&self) -> usize {
+        self.fallback.capacity()
+    }
+
+    /// The number of signals outside the ranges that the map holds.
+    #[must_use]
+    pub fn fallback_len(&self) -> usize {
+        self.fallback.len()
+    }
+
+    /// The memory that the map takes.
+    #[must_use]
+    pub fn memory(&self) -> MemoryUse {
+        let (ranges, crowded) = self.store.bytes();
+        MemoryUse { ranges, crowded, fallback: self.fallback.bytes() }
+    }
+}
+
+impl Remember for NoveltyMap {
+    fn known(&self) -> Known<'_> {
+        Known {
+            path: self.path,
+            index: &self.index,
+            memory: self.store.memory(),
+            outside: Outside::Table(&self.fallback),
+        }
+    }
+
+    fn remember(&mut self, signal: u64) -> Inserted {
+        let Some(offset) = self.index.offset(signal) else {
+            return self.fallback.insert(signal);
+        };
+        if self.store.insert(offset) {
+            self.in_ranges += 1;
+            Inserted::New
+        } else {
+            Inserted::Known
+        }
+    }
+}
+
+impl<'m> IntoIterator for &'m NoveltyMap {
+    type Item = u64;
+    type IntoIter = MapIter<'m>;
+
+    fn into_iter(self) -> MapIter<'m> {
+        self.iter()
+    }
+}

@@ -1,0 +1,188 @@
+//! Address ranges: kernel text, modules.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+
+/// Address ranges, sorted and without overlaps.
+///
+/// For a Linux kernel, give the range from `_stext` to `_etext` of the linked `vmlinux`, and the text of
+/// each module minus the KASLR offset. These are the addresses that a [`Pc`](kcov::Pc) has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges(Vec<Range<u64>>);
+
+/// Why ranges cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RangesError {
+    /// A range ends before it starts.
+    Reversed(Range<u64>),
+    /// Together the ranges have this many bytes, more than [`Ranges::MAX_BYTES`].
+    TooLarge(u64),
+}
+
+impl fmt::Display for RangesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RangesError::Reversed(range) => write!(
+                f,
+                "cannot use the address range {:#x}..{:#x}: it ends before it starts; swap the \
+                 bounds",
+                range.start, range.end
+            ),
+            RangesError::TooLarge(bytes) => write!(
+                f,
+                "cannot use address ranges of {bytes} bytes: {} are the most; name the text of the \
+                 kernel and of its modules, not what is between",
+                Ranges::MAX_BYTES
+            ),
+        }
+    }
+}
+
+impl core::error::Error for RangesError {}
+
+impl Ranges {
+    /// The most bytes that ranges can have together.
+    pub const MAX_BYTES: u64 = 1 << 31;
+
+    /// Takes one range. Its end is exclusive. Allocates.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`new`](Self::new).
+    pub fn single(range: Range<u64>) -> Result<Ranges, RangesError> {
+        Ranges::new(core::iter::once(range))
+    }
+
+    /// Sorts ranges and joins those that touch. Their ends are exclusive. Allocates.
+    ///
+    /// # Errors
+    ///
+    /// - [`Reversed`](RangesError::Reversed): a range ends before it starts.
+    /// - [`TooLarge`](RangesError::TooLarge): the ranges have more than
+    ///   [`MAX_BYTES`](Self::MAX_BYTES) together.
+    pub fn new(ranges: impl IntoIterator<Item = Range<u64>>) -> Result<Ranges, RangesError> {
+        let mut given: Vec<Range<u64>> = Vec::new();
+        for range in ranges {
+            if range.end < range.start {
+                return Err(RangesError::Reversed(range));
+            }
+            if range.start != range.end {
+                given.push(range);
+            }
+        }
+        given.sort_unstable_by_key(|range| range.start);
+        let mut joined: Vec<Range<u64>> = Vec::with_capacity(given.len());
+        for range in given {
+            match joined.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => joined.push(range),
+            }
+        }
+        let bytes =
+            joined.iter().fold(0, |sum: u64, range| sum.saturating_add(range.end - range.start));
+        // Widened to whole cells they have to stay within what 32 bits count.
+        let widened = bytes.saturating_add(2 * CELL * joined.len() as u64);
+        if bytes > Ranges::MAX_BYTES || widened > u64::from(u32::MAX) {
+            return Err(RangesError::TooLarge(bytes));
+        }
+        Ok(Ranges(joined))
+    }
+
+    /// Whether an address is in one of the ranges.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, address: u64) -> bool {
+        let after = self.0.partition_point(|range| range.start <= address);
+        after > 0 && address < self.0[after - 1].end
+    }
+
+    /// The ranges, in ascending order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Range<u64>> + '_ {
+        self.0.iter().cloned()
+    }
+
+    /// Whether there are no ranges.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Bytes of text in a cell. Ranges are widened to whole cells.
+pub(crate) const CELL: u64 = 512;
+
+/// Turns addresses into offsets: the ranges, widened to whole cells, lie one after another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Index {
+    spans: Vec<Span>,
+    /// The largest span, which is looked at first. An empty one if there is none.
+    largest: Span,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
+    /// The offset of `start`.
+    pub(crate) offset: u64,
+}
+
+impl Index {
+    pub(crate) fn new(ranges: &Ranges) -> Index {
+        let mut spans: Vec<Span> = Vec::new();
+        for range in &ranges.0 {
+            let start = range.start / CELL * CELL;
+            // The last cell of the address space has no end, so its addresses are outside.
+            let end = range.end.checked_next_multiple_of(CELL).unwrap_or(u64::MAX / CELL * CELL);
+            if end <= start {
+                continue;
+            }
+            match spans.last_mut() {
+                Some(last) if start <= last.start + last.bytes => {
+                    last.bytes = end.max(last.start + last.bytes) - last.start;
+                }
+                _ => spans.push(Span { start, bytes: end - start, offset: 0 }),
+            }
+        }
+        let mut bytes = 0;
+        for span in &mut spans {
+            span.offset = bytes;
+            bytes += span.bytes;
+        }
+        let largest = spans.iter().copied().max_by_key(|span| span.bytes).unwrap_or_default();
+        Index { spans, largest, bytes }
+    }
+
+    /// Bytes of all spans; less than 2^32, as widening adds less than two cells a range.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[inline]
+    pub(crate) fn largest(&self) -> Span {
+        self.largest
+    }
+
+    /// The offset of an address, less than [`bytes`](Self::bytes), if it is in a span.
+    #[inline]
+    pub(crate) fn offset(&self, address: u64) -> Option<u32> {
+        let in_largest = address.wrapping_sub(self.largest.start);
+        if in_largest < self.largest.bytes {
+            return Some((self.largest.offset + in_largest) as u32);
+        }
+        let after = self.spans.partition_point(|span| span.start <= address);
+        let span = self.spans.get(after.checked_sub(1)?)?;
+        let offset = address - span.start;
+        (offset < span.bytes).then_some((span.offset + offset) as u32)
+    }
+
+    /// The address of an offset less than [`bytes`](Self::bytes).
+    pub(crate) fn address(&self, offset: u64) -> u64 {
+        let after = self.spans.partition_point(|span| span.offset <= offset);
+        let span = &self.spans[after - 1];
+        span.start + (offset - span.offset)
+    }
+}

@@ -1,0 +1,184 @@
+//! A novelty map that threads or processes share: words of memory, and no locks.
+
+mod parts;
+
+use crate::arch::Path;
+use crate::fallback::Inserted;
+use crate::flat::{Bits, CELL_WORDS};
+use crate::iter::{Cells, MapIter};
+use crate::known::{Known, Memory, Outside};
+use crate::merge::{self, Merged, Remember};
+use crate::ranges::{Index, Ranges};
+use crate::run::Run;
+use crate::signals::Signals;
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use parts::{HEAD, IDENTITY, identity, slots};
+
+pub(crate) use parts::Parts;
+
+/// A [`NoveltyMap`](crate::NoveltyMap) in memory that threads or processes share, without locks.
+///
+/// Words that are all 0 are an empty map, so a fresh mapping of shared memory needs no preparation.
+/// Exactly one caller sees each signal as new. A word is written only to set a bit, so memory that
+/// holds known signals stays in the cache of every processor.
+///
+/// The map has one bit for each byte of text, however large the ranges are. Pages of shared memory
+/// in which no signal was seen take no memory.
+///
+/// If a process dies, the map stays usable. A process that writes to the memory in another way than
+/// through this type can make the others see too many or too few signals, and do no other harm.
+#[derive(Clone, Debug)]
+pub struct SharedMap<'m> {
+    index: Index,
+    parts: Parts<'m, AtomicU64>,
+    path: Path,
+}
+
+/// Why memory cannot be used as a shared map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SharedError {
+    /// The memory has fewer words than [`SharedMap::words`] says.
+    TooSmall {
+        /// The words that the map takes.
+        needed: usize,
+        /// The words that the memory has.
+        given: usize,
+    },
+    /// The memory holds a map with other ranges or another fallback, or no map at all.
+    OtherMap,
+}
+
+impl fmt::Display for SharedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cannot use the memory as a shared map: ")?;
+        match self {
+            SharedError::TooSmall { needed, given } => {
+                write!(f, "it has {given} words and {needed} are needed; make it larger")
+            }
+            SharedError::OtherMap => f.write_str(
+                "it holds a map of other ranges, or something else; give all users the same \
+                 ranges and fallback, and fresh memory",
+            ),
+        }
+    }
+}
+
+impl core::error::Error for SharedError {}
+
+impl<'m> SharedMap<'m> {
+    /// The number of 64-bit words that a map takes.
+    #[must_use]
+    pub fn words(ranges: &Ranges, fallback: usize) -> usize {
+        HEAD + (Index::new(ranges).bytes() / 64) as usize + slots(fallback)
+    }
+
+    /// Opens the map in `memory`. It has room for `fallback` signals outside the ranges. All users
+    /// must pass the same ranges and the same fallback.
+    ///
+    /// # Errors
+    ///
+    /// - [`TooSmall`](SharedError::TooSmall): there are not enough words.
+    /// - [`OtherMap`](SharedError::OtherMap): the memory holds something else.
+    pub fn new(
+        memory: &'m [AtomicU64],
+        ranges: &Ranges,
+        fallback: usize,
+    ) -> Result<SharedMap<'m>, SharedError> {
+        let needed = SharedMap::words(ranges, fallback);
+        let Some(memory) = memory.get(..needed) else {
+            return Err(SharedError::TooSmall { needed, given: memory.len() });
+        };
+        let identity = identity(ranges, fallback);
+        let claimed =
+            memory[IDENTITY].compare_exchange(0, identity, Ordering::Relaxed, Ordering::Relaxed);
+        if claimed.is_err_and(|found| found != identity) {
+            return Err(SharedError::OtherMap);
+        }
+        let (head, rest) = memory.split_at(HEAD);
+        let (bits, slots) = rest.split_at(rest.len() - slots(fallback));
+        let parts = Parts { head, bits, slots, capacity: fallback as u64 };
+        Ok(SharedMap { index: Index::new(ranges), parts, path: Path::detect() })
+    }
+
+    /// Whether any of the signals is new. Stops soon after the first new one.
+    #[inline]
+    #[must_use]
+    pub fn has_new(&self, signals: impl Signals) -> bool {
+        merge::has_new(self.known(), signals)
+    }
+
+    /// Calls `what` with each new signal, as often as it comes, in order. Remembers nothing.
+    pub fn for_each_new(&self, signals: impl Signals, what: impl FnMut(u64)) {
+        merge::for_each_new(self.known(), signals, what);
+    }
+
+    /// Remembers the signals. If several callers merge the same new signal at once, one of them counts
+    /// it as new.
+    pub fn merge(&self, signals: impl Signals) -> Merged {
+        self.merge_with(signals, |_| {})
+    }
+
+    /// Remembers the signals and calls `what` with each new one, in order. A signal comes once, or
+    /// each time if the map has no room for it.
+    pub fn merge_with(&self, signals: impl Signals, what: impl FnMut(u64)) -> Merged {
+        merge::merge(&mut &*self, signals, what)
+    }
+
+    /// Whether a signal has been seen.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, signal: impl Into<u64>) -> bool {
+        self.known().contains(signal.into())
+    }
+
+    /// The signals of the map, in ascending order. A signal that another caller merges meanwhile may
+    /// be missing. Allocates to sort the signals that are outside the ranges, if there are any.
+    #[must_use]
+    pub fn iter(&self) -> MapIter<'_> {
+        let cells = Cells::Shared(SharedCells(self.parts.bits));
+        MapIter::new(&self.index, cells, self.parts.outside())
+    }
+
+    pub(crate) fn known(&self) -> Known<'_> {
+        let memory = Memory::Bits(Run::Shared(self.parts.bits));
+        Known { path: self.path, index: &self.index, memory, outside: Outside::Shared(self.parts) }
+    }
+}
+
+impl Remember for &SharedMap<'_> {
+    fn known(&self) -> Known<'_> {
+        SharedMap::known(self)
+    }
+
+    fn remember(&mut self, signal: u64) -> Inserted {
+        match self.index.offset(signal) {
+            Some(offset) => self.parts.insert(offset),
+            None => self.parts.insert_outside(signal),
+        }
+    }
+}
+
+impl<'s> IntoIterator for &'s SharedMap<'_> {
+    type Item = u64;
+    type IntoIter = MapIter<'s>;
+
+    fn into_iter(self) -> MapIter<'s> {
+        self.iter()
+    }
+}
+
+/// The bits of a shared map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharedCells<'m>(&'m [AtomicU64]);
+
+impl SharedCells<'_> {
+    pub(crate) fn cell(self, cell: usize) -> Bits {
+        let words = &self.0[cell * CELL_WORDS..][..CELL_WORDS];
+        core::array::from_fn(|index| words[index].load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Where signals come from: everything in this crate reads runs of words.
+
+use crate::run::Run;
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use kcov::mode::TracePc;
+use kcov::{Pc, Trace, Words};
+
+/// Signals that are copied to the stack at a time, where they cannot be read in place.
+pub(crate) const BLOCK: usize = 128;
+
+mod sealed {
+    /// Only this crate can name or make one, so only this crate can call what takes one, and only this
+    /// crate can implement a trait with such a method.
+    #[derive(Debug)]
+    pub struct Internal(pub(crate) ());
+}
+
+pub(crate) use sealed::Internal;
+
+/// A sequence of signals: the numbers that a map remembers.
+///
+/// The plain signal is the PC: a [`Trace`] of [`TracePc`] in a live buffer, or a slice of words or
+/// [`Pc`]s. [`Edges`](crate::Edges) and [`Filtered`](crate::Filtered) make other signals of these.
+///
+/// Slices of atomics may change while they are read. A word that changes counts as its old value, its
+/// new value, or both.
+///
+/// This trait is sealed: only this crate implements it.
+pub trait Signals: Sized {
+    #[doc(hidden)]
+    fn runs<F>(self, token: Internal, f: F) -> ControlFlow<()>
+    where
+        F: FnMut(Run<'_>) -> ControlFlow<()>;
+}
+
+/// Calls `f` for each run of signals, until it breaks.
+#[inline]
+pub(crate) fn runs(
+    signals: impl Signals,
+    f: impl FnMut(Run<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    signals.runs(Internal(()), f)
+}
+
+/// Calls `f` for each signal, in order.
+#[inline]
+pub(crate) fn for_each(signals: impl Signals, mut f: impl FnMut(u64)) {
+    let _ = runs(signals, |run| {
+        run.for_each(&mut f);
+        ControlFlow::Continue(())
+    });
+}
+
+/// Copies signals to the stack, block by block, and calls `f` for each block.
+#[inline]
+fn blocks<T>(
+    items: &[T],
+    signal: impl Fn(&T) -> u64,
+    mut f: impl FnMut(Run<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let mut block = [0; BLOCK];
+    for items in items.chunks(BLOCK) {
+        block.iter_mut().zip(items).for_each(|(to, item)| *to = signal(item));
+        f(Run::Plain(&block[..items.len()]))?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// Implements [`Signals`] for a type: the runs of `$this`, for which `$f` is called.
+macro_rules! signals {
+    ([$($generics:tt)*] $type:ty: |$this:ident, $f:ident| $runs:expr) => {
+        impl<$($generics)*> Signals for $type {
+            #[inline]
+            fn runs<F>(self, _: Internal, mut $f: F) -> ControlFlow<()>
+            where
+                F: FnMut(Run<'_>) -> ControlFlow<()>,
+            {
+                let $this = self;
+                $runs
+            }
+        }
+    };
+}
+
+signals!([] &[u64]: |words, f| f(Run::Plain(words)));
+signals!([] &[AtomicU64]: |words, f| f(Run::Shared(words)));
+signals!([] &[AtomicU32]: |words, f| blocks(words, |word| word.load(Ordering::Relaxed).into(), &mut f));
+signals!([] &[Pc]: |pcs, f| blocks(pcs, |pc| pc.address(), &mut f));
+signals!([const N: usize] &[u64; N]: |words, f| f(Run::Plain(words)));
+signals!([] &Vec<u64>: |words, f| f(Run::Plain(words)));
+signals!([] &Vec<Pc>: |pcs, f| blocks(pcs, |pc| pc.address(), &mut f));
+signals!([] Trace<'_, TracePc>: |trace, f| match trace.words() {
+    Words::U64(words) => runs(words, &mut f),
+    Words::U32(words) => runs(words, &mut f),
+});
+signals!([] &Trace<'_, TracePc>: |trace, f| runs(*trace, &mut f));

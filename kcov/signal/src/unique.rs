@@ -1,0 +1,126 @@
+//! The set of one execution.
+
+use crate::fallback::{Inserted, first_slot};
+use crate::merge::Merged;
+use crate::signals::{Signals, for_each};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// The different signals of one execution, in the order in which they first came.
+///
+/// [`restart`](Self::restart) takes the same time however many signals there were. Only
+/// [`new`](Self::new) allocates.
+///
+/// ```
+/// # use kcov_signal::UniqueSet;
+/// let mut set = UniqueSet::new(1024);
+/// set.collect(&[7, 3, 7]);
+/// assert_eq!(set.as_slice(), [7, 3]);
+/// assert_eq!(set.sort(), [3, 7]);
+/// set.restart();
+/// assert!(set.is_empty());
+/// ```
+#[derive(Clone, Debug)]
+pub struct UniqueSet {
+    /// A power of two, twice the capacity at least. An entry counts if it has the current stamp.
+    slots: Vec<Slot>,
+    /// The stamp of the slots that count.
+    stamp: u64,
+    /// In the order in which they came; never grows beyond its first capacity.
+    order: Vec<u64>,
+    capacity: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    signal: u64,
+    stamp: u64,
+}
+
+impl UniqueSet {
+    /// Makes an empty set with room for `capacity` signals. Allocates.
+    #[must_use]
+    pub fn new(capacity: usize) -> UniqueSet {
+        let slots = capacity.saturating_mul(2).max(2).next_power_of_two();
+        UniqueSet {
+            slots: vec![Slot::default(); slots],
+            stamp: 1,
+            order: Vec::with_capacity(capacity),
+            capacity,
+        }
+    }
+
+    /// Forgets all signals, for the next execution.
+    #[inline]
+    pub fn restart(&mut self) {
+        // 64 bits of executions do not come to an end.
+        self.stamp += 1;
+        self.order.clear();
+    }
+
+    /// Adds signals. What has no room is counted as [`unrecorded`](Merged::unrecorded).
+    pub fn collect(&mut self, signals: impl Signals) -> Merged {
+        let mut merged = Merged::default();
+        for_each(signals, |signal| merged.add(self.add(signal)));
+        merged
+    }
+
+    /// The slot that holds a signal, or the free one where it would go; whether it does.
+    #[inline]
+    fn slot(&self, signal: u64) -> (usize, bool) {
+        let mask = self.slots.len() - 1;
+        let mut at = first_slot(signal, self.slots.len());
+        // Half of the slots are free, so the loop ends.
+        while self.slots[at].stamp == self.stamp {
+            if self.slots[at].signal == signal {
+                return (at, true);
+            }
+            at = (at + 1) & mask;
+        }
+        (at, false)
+    }
+
+    #[inline]
+    fn add(&mut self, signal: u64) -> Inserted {
+        let (at, found) = self.slot(signal);
+        if found {
+            return Inserted::Known;
+        }
+        if self.order.len() == self.capacity {
+            return Inserted::Full;
+        }
+        self.slots[at] = Slot { signal, stamp: self.stamp };
+        self.order.push(signal);
+        Inserted::New
+    }
+
+    /// Whether a signal is in the set.
+    #[must_use]
+    pub fn contains(&self, signal: impl Into<u64>) -> bool {
+        self.slot(signal.into()).1
+    }
+
+    /// The signals in the order in which they first came, or as [`sort`](Self::sort) left them.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u64] {
+        &self.order
+    }
+
+    /// Sorts the signals. Signals that are added later come after these.
+    pub fn sort(&mut self) -> &[u64] {
+        self.order.sort_unstable();
+        &self.order
+    }
+
+    /// The number of signals in the set.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+}

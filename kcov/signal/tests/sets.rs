@@ -1,0 +1,346 @@
+//! Sets of signals, against the plainest sets that there are.
+
+use kcov::mode::TracePc;
+use kcov::{Pc, Trace};
+use kcov_signal::{
+    Edges, Merged, NoveltyMap, PcFilter, Ranges, RangesError, Repeats, UniqueSet, classify,
+    count_hits, edge,
+};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+const TEXT: u64 = 0xffff_ffff_8100_0000;
+
+fn ranges(ranges: impl IntoIterator<Item = Range<u64>>) -> Ranges {
+    Ranges::new(ranges).unwrap()
+}
+
+fn text(bytes: u64) -> Ranges {
+    Ranges::single(TEXT..TEXT + bytes).unwrap()
+}
+
+/// A buffer as the kernel leaves it.
+fn buffer(pcs: &[u64]) -> Vec<AtomicU64> {
+    [pcs.len() as u64].iter().chain(pcs).map(|word| AtomicU64::new(*word)).collect()
+}
+
+fn counts(merged: Merged) -> (usize, usize) {
+    (merged.new, merged.unrecorded)
+}
+
+#[test]
+fn nothing_is_known_until_it_is_merged() {
+    let mut map = NoveltyMap::new(text(0x1000));
+    assert!(!map.has_new(&[0u64; 0]) && map.is_empty());
+    assert!(map.has_new(&[TEXT]) && !map.contains(TEXT));
+    assert_eq!(counts(map.merge(&[TEXT, TEXT + 1, TEXT])), (2, 0));
+    assert_eq!(counts(map.merge(&[TEXT, TEXT + 1, TEXT])), (0, 0));
+    assert!(!map.has_new(&[TEXT + 1, TEXT]) && map.contains(Pc::new(TEXT)));
+    assert_eq!(map.len(), 2);
+    map.clear();
+    assert!(map.has_new(&[TEXT]) && map.is_empty() && map.iter().count() == 0);
+}
+
+#[test]
+fn addresses_one_byte_apart_are_told_apart() {
+    for bytes in [0x1000, 64 << 20] {
+        let mut map = NoveltyMap::new(text(bytes));
+        // In one place up to all that fits.
+        for known in 0..600 {
+            assert!(map.has_new(&[TEXT + known]), "{known}");
+            assert_eq!(map.merge(&[TEXT + known]).new, 1);
+            assert!(!map.has_new(&[TEXT + known]));
+            assert!(map.iter().eq(TEXT..=TEXT + known));
+        }
+    }
+}
+
+#[test]
+fn what_has_no_room_is_new_each_time_and_counted() {
+    let mut map = NoveltyMap::with_fallback(text(0x1000), 2);
+    assert_eq!(counts(map.merge(&[0, u64::MAX])), (2, 0));
+    assert_eq!((map.fallback_capacity(), map.fallback_len()), (2, 2));
+    let mut came = Vec::new();
+    let merged = map.merge_with(&[5, 0, 5, TEXT, u64::MAX], |new| came.push(new));
+    assert_eq!((counts(merged), came), ((1, 2), vec![5, 5, TEXT]));
+    assert!(map.has_new(&[5]) && !map.has_new(&[0, u64::MAX, TEXT]));
+    assert_eq!(map.iter().collect::<Vec<_>>(), [0, TEXT, u64::MAX]);
+}
+
+#[test]
+fn a_large_text_takes_three_mebibytes() {
+    let map = NoveltyMap::new(text(176 * 1_000_000));
+    assert!(map.memory().ranges <= 3 << 20, "{:?}", map.memory());
+    let map = NoveltyMap::new(text(176 << 20));
+    assert!(map.memory().ranges <= 3 << 20, "{:?}", map.memory());
+}
+
+#[test]
+fn ranges_that_make_no_sense_are_refused() {
+    #[expect(clippy::reversed_empty_ranges, reason = "that is what is tried")]
+    let reversed = 5..3;
+    assert_eq!(Ranges::single(reversed.clone()), Err(RangesError::Reversed(reversed)));
+    assert_eq!(Ranges::single(0..u64::MAX), Err(RangesError::TooLarge(u64::MAX)));
+    assert_eq!(
+        Ranges::new([0..Ranges::MAX_BYTES, u64::MAX - 1..u64::MAX]),
+        Err(RangesError::TooLarge(Ranges::MAX_BYTES + 1))
+    );
+    assert!(Ranges::single(7..7).unwrap().is_empty());
+    let joined = ranges([30..40, 10..20, 15..30, 50..60]);
+    assert_eq!(joined.iter().collect::<Vec<_>>(), [10..40, 50..60]);
+    // The last byte of the address space has no exclusive end.
+    let mut map = NoveltyMap::new(Ranges::single(u64::MAX - 1..u64::MAX).unwrap());
+    assert_eq!(map.merge(&[u64::MAX, u64::MAX - 1, u64::MAX]).new, 2);
+}
+
+/// The formula in C, compiled apart from this crate, gave these.
+#[test]
+fn edges_are_syzkallers() {
+    for (previous, pc, signal) in [
+        (0, 0xffff_ffff_8100_0000, 0xffff_ffff_8100_096a),
+        (0xffff_ffff_8100_0000, 0xffff_ffff_8100_0010, 0xffff_ffff_8100_097a),
+        (0xffff_ffff_8123_4567, 0xffff_ffff_89ab_cdef, 0xffff_ffff_89ab_c3da),
+        (0xffff_ffff_c000_0fff, 0xffff_ffff_8100_0fff, 0xffff_ffff_8100_000c),
+        (0xfff, 0, 0xff3),
+        (0x12_3456, u64::MAX, 0xffff_ffff_ffff_f3dd),
+    ] {
+        assert_eq!(edge(Pc::new(previous), Pc::new(pc)), signal);
+    }
+}
+
+#[test]
+fn filters_admit_what_is_allowed_and_not_denied() {
+    let pcs: Vec<u64> = (0..1000).collect();
+    let filter = PcFilter::new();
+    assert!(pcs.iter().all(|pc| filter.admits(Pc::new(*pc))));
+    let filter = filter.allow(ranges([10..20, 500..600])).deny(Ranges::single(15..17).unwrap());
+    let mut set = UniqueSet::new(1000);
+    set.collect(filter.of(&pcs));
+    let expected: Vec<u64> = (10..15).chain(17..20).chain(500..600).collect();
+    assert_eq!(set.as_slice(), expected);
+    // An edge stays if one of its ends is admitted; the first PC comes from an admitted place.
+    let filter = PcFilter::new().allow(Ranges::single(0x2000..0x3000).unwrap());
+    set.restart();
+    set.collect(Edges::filtered(&[0x1000, 0x1001, 0x2000, 0x1002, 0x1003], &filter));
+    let step = |from, to| edge(Pc::new(from), Pc::new(to));
+    assert_eq!(set.as_slice(), [step(0, 0x1000), step(0x1001, 0x2000), step(0x2000, 0x1002)]);
+}
+
+#[test]
+fn a_set_is_of_one_execution() {
+    let mut set = UniqueSet::new(3);
+    assert_eq!(counts(set.collect(&[9, 0, 9, 4])), (3, 0));
+    assert_eq!(counts(set.collect(&[9, 7, 7])), (0, 2));
+    assert_eq!(set.as_slice(), [9, 0, 4]);
+    assert_eq!(set.sort(), [0, 4, 9]);
+    assert!(set.contains(4u64) && !set.contains(7u64));
+    set.restart();
+    assert!(set.is_empty() && !set.contains(4u64) && !set.contains(0u64));
+    assert_eq!(set.collect(&[7]).new, 1);
+}
+
+#[test]
+fn what_some_runs_lack_is_noise() {
+    let mut repeats = Repeats::new();
+    assert_eq!((repeats.runs(), repeats.stable().count(), repeats.noise().count()), (0, 0, 0));
+    repeats.add_run(&[9, 3, 9, u64::MAX]);
+    assert!(repeats.stable().eq([3, 9, u64::MAX]) && repeats.noise().count() == 0);
+    repeats.add_run(&[0, 9, 3]);
+    assert!(repeats.stable().eq([3, 9]) && repeats.noise().eq([0, u64::MAX]));
+    // What comes back later is noise all the same.
+    repeats.add_run(&[u64::MAX, 9]);
+    assert!(repeats.stable().eq([9]) && repeats.noise().eq([0, 3, u64::MAX]));
+    // A run that recorded nothing has nothing in common with others.
+    repeats.add_run(&[0u64; 0]);
+    assert!(repeats.stable().count() == 0 && repeats.noise().eq([0, 3, 9, u64::MAX]));
+    repeats.clear();
+    repeats.add_run(&[3]);
+    assert!(repeats.runs() == 1 && repeats.stable().eq([3]));
+}
+
+/// A trace, slices of words and of PCs, and adaptors over each are the same signals.
+#[test]
+fn all_sources_give_the_same_signals() {
+    let pcs: Vec<u64> = (0..300).map(|i| 0x1000 + 16 * i).collect();
+    let (buffer, typed): (_, Vec<Pc>) = (buffer(&pcs), pcs.iter().copied().map(Pc::new).collect());
+    let trace = Trace::from_words(&buffer, TracePc);
+    let narrow: Vec<AtomicU32> = pcs.iter().map(|pc| AtomicU32::new(*pc as u32)).collect();
+    let filter = PcFilter::new();
+    let mut set = UniqueSet::new(300);
+    let mut given = |collect: &dyn Fn(&mut UniqueSet) -> Merged| {
+        set.restart();
+        assert_eq!(counts(collect(&mut set)), (300, 0));
+        assert_eq!(set.as_slice(), pcs);
+    };
+    given(&|set| set.collect(trace));
+    let borrowed: &Trace<'_, TracePc> = &trace;
+    given(&|set| set.collect(borrowed));
+    given(&|set| set.collect(&buffer[1..]));
+    given(&|set| set.collect(&narrow[..]));
+    given(&|set| set.collect(&pcs[..]));
+    given(&|set| set.collect(&pcs));
+    given(&|set| set.collect(&typed[..]));
+    given(&|set| set.collect(&typed));
+    given(&|set| set.collect(filter.of(trace)));
+    given(&|set| set.collect(filter.of(&narrow[..])));
+    let array: &[u64; 300] = pcs[..].try_into().unwrap();
+    given(&|set| set.collect(array));
+}
+
+#[test]
+fn hits_are_counted_into_any_map() {
+    count_hits(&[1, 2, 3], &mut []);
+    for len in [1, 2, 3, 1000, 65536] {
+        let mut map = vec![0; len];
+        count_hits(&[5, 5, 5], &mut map);
+        assert_eq!(map.iter().map(|count| usize::from(*count)).sum::<usize>(), 3);
+        assert_eq!(map.iter().filter(|count| **count == 3).count(), 1);
+        count_hits(&vec![5; 1000], &mut map);
+        assert_eq!(map.iter().max(), Some(&255));
+    }
+    // Neighbours in a kernel's text do not share bytes more than chance would have it.
+    let pcs: Vec<u64> = (0..1000).map(|i| TEXT + 16 * i).collect();
+    let mut map = vec![0; 65536];
+    count_hits(&pcs, &mut map);
+    assert!(map.iter().filter(|count| **count > 0).count() > 950);
+}
+
+#[test]
+fn counts_are_classed_as_afl_does() {
+    let mut map: Vec<u8> = (0..=255).collect();
+    classify(&mut map);
+    for (count, class) in map.into_iter().enumerate() {
+        let expected = match count {
+            0..=2 => count,
+            3 => 4,
+            4..=7 => 8,
+            8..=15 => 16,
+            16..=31 => 32,
+            32..=127 => 64,
+            _ => 128,
+        };
+        assert_eq!(usize::from(class), expected, "{count}");
+    }
+}
+
+/// Addresses that meet each other, the borders of cells, and what is outside.
+fn signals() -> impl Strategy<Value = Vec<u64>> {
+    let near = prop_oneof![
+        4 => TEXT..TEXT + 2048,
+        2 => (0u64..200).prop_map(|i| TEXT + 0x10_0000 + 37 * i),
+        1 => (0u64..64).prop_map(|i| TEXT + 0x180_0000 - 32 + i),
+        1 => (0u64..64).prop_map(|i| 0xffff_ffff_c000_0000 - 32 + i),
+        1 => any::<u64>(),
+        1 => Just(0u64),
+        1 => Just(u64::MAX),
+    ];
+    prop::collection::vec(near, 0..if cfg!(miri) { 40 } else { 700 })
+}
+
+fn some_ranges() -> impl Strategy<Value = Vec<Range<u64>>> {
+    let start = prop_oneof![
+        Just(TEXT),
+        TEXT..TEXT + 4096,
+        Just(0xffff_ffff_c000_0000),
+        Just(0),
+        Just(u64::MAX - 5000)
+    ];
+    // Larger ones take the other form of map.
+    let bytes = prop_oneof![
+        0u64..5000,
+        Just(0x18_0000u64),
+        Just(if cfg!(miri) { 77 } else { 0x180_0000 + 77 }),
+    ];
+    let range =
+        (start, bytes).prop_map(|(start, bytes): (u64, u64)| start..start.saturating_add(bytes));
+    prop::collection::vec(range, 0..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 128 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Whatever the ranges and traces, a map answers as a set does.
+    #[test]
+    fn maps_are_sets(given in some_ranges(), traces in prop::collection::vec(signals(), 1..4)) {
+        let mut map = NoveltyMap::new(ranges(given.clone()));
+        let mut other = NoveltyMap::new(ranges(given));
+        let mut set = BTreeSet::new();
+        for trace in &traces {
+            let buffer = buffer(trace);
+            let live = Trace::from_words(&buffer, TracePc);
+            let new: Vec<u64> = trace.iter().copied().filter(|pc| !set.contains(pc)).collect();
+            prop_assert_eq!(map.has_new(live), !new.is_empty());
+            let mut found = Vec::new();
+            map.for_each_new(live, |pc| found.push(pc));
+            prop_assert_eq!(&found, &new);
+
+            let mut first = Vec::new();
+            other.clear();
+            other.merge(trace);
+            let expected = map.clone();
+            let merged = map.merge_with(live, |pc| first.push(pc));
+            let mut once = Vec::new();
+            trace.iter().for_each(|&pc| if set.insert(pc) { once.push(pc) });
+            prop_assert_eq!(&first, &once);
+            prop_assert_eq!(counts(merged), (once.len(), 0));
+            prop_assert!(!map.has_new(trace) && !map.has_new(live));
+
+            once.sort_unstable();
+            prop_assert_eq!(other.difference(&expected).collect::<Vec<_>>(), once.clone());
+            let mut joined = expected;
+            prop_assert_eq!(joined.merge_map(&other).new, once.len());
+            prop_assert!(joined.iter().eq(map.iter()) && joined.len() == map.len());
+            let mut elsewhere = NoveltyMap::new(Ranges::default());
+            elsewhere.merge_map(&map);
+            prop_assert!(elsewhere.iter().eq(map.iter()));
+        }
+        prop_assert!(map.iter().eq(set.iter().copied()));
+        prop_assert_eq!(map.len(), set.len());
+        for pc in traces.concat() {
+            for near in [pc.wrapping_sub(1), pc, pc.wrapping_add(1), pc ^ 512] {
+                prop_assert_eq!(map.contains(near), set.contains(&near));
+            }
+        }
+    }
+
+    /// Every run is a set, and what is stable is in all of them.
+    #[test]
+    fn repeats_are_intersections(runs in prop::collection::vec(signals(), 0..5)) {
+        let mut repeats = Repeats::new();
+        runs.iter().for_each(|run| repeats.add_run(run));
+        let sets: Vec<BTreeSet<u64>> =
+            runs.iter().map(|run| run.iter().copied().collect()).collect();
+        let all: BTreeSet<u64> = sets.iter().flatten().copied().collect();
+        let (stable, noise): (Vec<u64>, Vec<u64>) =
+            all.iter().partition(|signal| sets.iter().all(|set| set.contains(signal)));
+        prop_assert_eq!(repeats.stable().collect::<Vec<_>>(), stable);
+        prop_assert_eq!(repeats.noise().collect::<Vec<_>>(), noise);
+        prop_assert_eq!(repeats.runs(), runs.len());
+    }
+
+    /// Signals are the same from a live buffer and from slices, and edges are edges across blocks.
+    #[test]
+    fn sources_agree(trace in signals()) {
+        let mut edges = Vec::new();
+        let mut previous = 0;
+        for &pc in &trace {
+            edges.push(edge(Pc::new(previous), Pc::new(pc)));
+            previous = pc;
+        }
+        let mut set = BTreeSet::new();
+        edges.retain(|edge| set.insert(*edge));
+        let (mut live, mut owned) = (UniqueSet::new(2000), UniqueSet::new(2000));
+        let buffer = buffer(&trace);
+        live.collect(Edges::new(Trace::from_words(&buffer, TracePc)));
+        let pcs: Vec<Pc> = trace.iter().copied().map(Pc::new).collect();
+        owned.collect(Edges::new(&pcs));
+        prop_assert_eq!(live.as_slice(), edges);
+        prop_assert_eq!(live.as_slice(), owned.as_slice());
+    }
+}
