@@ -1,20 +1,54 @@
-//! With an io_uring. Each example takes one of the functions.
+//! With an io_uring. Each example takes a part of it.
 #![allow(dead_code)]
 
-use io_uring::{IoUring, opcode, types};
+use io_uring::{IoUring, opcode, squeue, types};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
 // ANCHOR: polled
-/// Has a thread of the kernel do nothing: one that polls a new ring for submissions.
-pub fn nothing_by_a_kernel_thread() -> io::Result<()> {
-    let mut ring: IoUring = IoUring::builder().setup_sqpoll(1).build(1)?;
-    let entry = opcode::Nop::new().build();
-    // SAFETY: the operation does nothing, so it refers to nothing that must stay alive.
-    unsafe { ring.submission().push(&entry) }.expect("room for one");
-    ring.submit_and_wait(1).map(drop)
+/// A ring that a thread of the kernel polls for submissions. The thread takes the common handle of the
+/// thread that makes the ring.
+pub struct Polled(IoUring);
+
+impl Polled {
+    pub fn new() -> io::Result<Polled> {
+        // After a millisecond without work the kernel's thread sleeps.
+        IoUring::builder().setup_sqpoll(1).build(8).map(Polled)
+    }
+
+    pub fn nothing(&mut self) -> io::Result<()> {
+        // SAFETY: the operation does nothing, so it refers to nothing that must stay alive.
+        unsafe { self.submit(&opcode::Nop::new().build()) }
+    }
+
+    pub fn read(&mut self, file: &File) -> io::Result<()> {
+        let mut buffer = [0; 64];
+        let fd = types::Fd(file.as_raw_fd());
+        let read = opcode::Read::new(fd, buffer.as_mut_ptr(), buffer.len() as u32);
+        // SAFETY: the buffer and the file outlive the operation, which has ended then.
+        unsafe { self.submit(&read.build()) }
+    }
+
+    pub fn socket(&mut self) -> io::Result<()> {
+        let socket = opcode::Socket::new(nix::libc::AF_UNIX, nix::libc::SOCK_STREAM, 0);
+        // SAFETY: the operation refers to nothing.
+        unsafe { self.submit(&socket.build()) }
+    }
+
+    /// Submits an operation and waits for its end.
+    ///
+    /// # Safety
+    ///
+    /// What the operation refers to stays alive until this returns.
+    unsafe fn submit(&mut self, operation: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: what it refers to stays alive until its completion, as this function demands.
+        unsafe { self.0.submission().push(operation) }.map_err(io::Error::other)?;
+        self.0.submit_and_wait(1)?;
+        let result = self.0.completion().next().map_or(0, |done| done.result());
+        if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
+    }
 }
 // ANCHOR_END: polled
 
