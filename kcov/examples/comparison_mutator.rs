@@ -1,22 +1,29 @@
 //! Finds what the kernel wants to see in an input, by what it compares the input with: a control message
 //! of sendmsg(2) that passes on credentials. The kernel compares its length, level and type, the length
-//! again, and the process id, of 8, 4, 4, 8 and 4 bytes; nothing here knows where or with what.
+//! again, and the process id, of 8, 4, 4, 8 and 4 bytes. Nothing here knows where, or with what.
 use kcov::mode::AnyMode;
 use kcov::{AnyRecord, Comparison, Device, Session};
 use nix::libc;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::process;
+
+/// Level and type of the message: `SOL_SOCKET` and `SCM_CREDENTIALS` of Linux. Only by these does the
+/// example know that it is done.
+const GOAL: [u32; 2] = [1, 2];
 
 /// The call, and what it came to.
 fn send(control: &mut [u8]) -> io::Result<()> {
     let (one, mut other) = UnixStream::pair()?;
-    let mut data = libc::iovec { iov_base: [0_u8].as_mut_ptr().cast(), iov_len: 1 };
+    let mut byte = 0_u8;
+    let mut data = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     // SAFETY: all zeros are a message without anything.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&raw mut data, 1);
-    (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), control.len());
+    (message.msg_control, message.msg_controllen) =
+        (control.as_mut_ptr().cast(), control.len() as _);
     // SAFETY: the message refers to a byte and to the control data, which outlive the call.
     if unsafe { libc::sendmsg(one.as_raw_fd(), &raw const message, 0) } < 0 {
         return Err(io::Error::last_os_error());
@@ -59,17 +66,26 @@ fn run(session: &mut Session<AnyMode>, input: &[u8]) -> (Vec<AnyRecord>, io::Res
     (session.trace().iter().collect(), result)
 }
 
+/// A line: the input and what came of it.
+fn tell(input: &[u8], result: &io::Result<()>) {
+    input.iter().for_each(|byte| print!("{byte:02x}"));
+    match result {
+        Ok(()) => println!(" ok"),
+        Err(error) => println!(" {error}"),
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut session = Device::open()?.into_session(AnyMode::TracePc)?;
-    let mut seen = HashSet::new();
     // Bytes that differ, so that an operand is found where it came from.
-    let mut queue: Vec<Vec<u8>> = vec![(0xa0..0xc0).collect()];
-    let mut tried: HashSet<Vec<u8>> = queue.iter().cloned().collect();
-    seen.extend(run(&mut session, &queue[0]).0.into_iter().map(AnyRecord::pc));
+    let first: Vec<u8> = (0xa0..0xc0).collect();
+    let (pcs, result) = run(&mut session, &first);
+    tell(&first, &result);
+    let mut seen: HashSet<_> = pcs.into_iter().map(AnyRecord::pc).collect();
+    let mut tried = HashSet::from([first.clone()]);
+    let mut queue = VecDeque::from([first]);
 
-    let mut next = 0;
-    while let Some(input) = queue.get(next).cloned() {
-        next += 1;
+    while let Some(input) = queue.pop_front() {
         session = session.disable()?.into_session(AnyMode::TraceCmp)?;
         let (comparisons, _) = run(&mut session, &input);
         session = session.disable()?.into_session(AnyMode::TracePc)?;
@@ -82,15 +98,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let (pcs, result) = run(&mut session, &input);
                 let before = seen.len();
                 seen.extend(pcs.into_iter().map(AnyRecord::pc));
-                if seen.len() > before {
-                    println!("{:02x?}", input);
-                    println!("  {} new PCs, {result:?}", seen.len() - before);
-                    queue.push(input);
-                    if result.is_ok() { println!("found"); }
+                if seen.len() == before {
+                    continue;
                 }
+                tell(&input, &result);
+                if result.is_ok() && input[8..16] == *GOAL.map(u32::to_ne_bytes).as_flattened() {
+                    println!(
+                        "found after {} inputs; this is process {}",
+                        tried.len(),
+                        process::id()
+                    );
+                    return Ok(());
+                }
+                queue.push_back(input);
             }
         }
     }
-    println!("{} inputs tried", tried.len());
-    Ok(())
+    Err(format!("not found with {} inputs", tried.len()).into())
 }

@@ -2,13 +2,15 @@
 //! lifetime: it opens the device once, goes on after children that die and after code that closes the
 //! device's descriptor, and looks at comparisons in between.
 use kcov::mode::{Mode, TraceCmp, TracePc};
-use kcov::{BufferSize, ChildBuffer, Device, Error, Pc};
+use kcov::{ChildBuffer, Device, Pc};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, close, fork};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const PATHS: [&str; 5] = ["/", "/proc/self/status", "/dev/null", "/proc", "/none"];
 
@@ -21,7 +23,6 @@ fn calls(input: &[u8]) {
             1 => drop(File::open(path).and_then(|mut file| file.read(&mut [0; 64]))),
             2 => drop(fs::read_dir(path).map(Iterator::count)),
             3 => drop(UnixStream::pair().and_then(|(mut one, _other)| one.write(call))),
-            // What a case does to its child is its own affair.
             4 => std::process::abort(),
             // SAFETY: ends the process, and nothing of it is used any more.
             _ => unsafe { nix::libc::_exit(call[1].into()) },
@@ -29,40 +30,27 @@ fn calls(input: &[u8]) {
     }
 }
 
-/// What daemons do when they start, here in the fuzzer's own process.
-fn close_all_descriptors() {
-    for fd in 3..1024 {
-        let _ = close(fd);
-    }
-}
-
 struct Fuzzer {
     buffer: ChildBuffer<TracePc>,
     seen: HashSet<Pc>,
     corpus: Vec<Vec<u8>>,
-    constants: HashSet<u64>,
+    constants: BTreeSet<u64>,
     random: u64,
     killed: usize,
 }
 
 impl Fuzzer {
-    fn new() -> Result<Fuzzer, Error> {
-        // Out of the way of what the cases open.
-        let device = Device::builder().size(BufferSize::words(64 << 10)).min_fd(200).open()?;
-        Ok(Fuzzer {
-            buffer: device.into_child_buffer(TracePc)?,
-            seen: HashSet::new(),
-            corpus: vec![vec![0; 4]],
-            constants: HashSet::new(),
-            random: 1,
-            killed: 0,
-        })
+    fn new() -> Result<Fuzzer> {
+        // The descriptor is out of the way of those that the cases open.
+        let buffer = Device::builder().min_fd(200).open()?.into_child_buffer(TracePc)?;
+        let (seen, constants) = (HashSet::new(), BTreeSet::new());
+        Ok(Fuzzer { buffer, seen, corpus: vec![vec![0; 4]], constants, random: 1, killed: 0 })
     }
 
     /// A number below `limit`.
     fn random(&mut self, limit: usize) -> usize {
         self.random =
-            self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         (self.random >> 33) as usize % limit
     }
 
@@ -71,19 +59,16 @@ impl Fuzzer {
         let chosen = self.random(self.corpus.len());
         let mut input = self.corpus[chosen].clone();
         let (place, byte) = (self.random(input.len()), self.random(256));
-        let constant = self.constants.iter().nth(byte).filter(|_| byte % 8 == 0);
-        input[place] = constant.map_or(byte as u8, |constant| *constant as u8);
+        let constant = self.constants.iter().nth(byte);
+        input[place] = constant.map_or(byte, |constant| *constant as usize) as u8;
         input
     }
 
-    /// Runs an input in a child and keeps it if it reaches anything new.
-    fn run(&mut self, input: &[u8]) -> Result<bool, Box<dyn std::error::Error>> {
+    /// Runs an input and keeps it if it reaches anything new.
+    fn run(&mut self, input: &[u8]) -> Result<bool> {
         self.killed += usize::from(in_child(&mut self.buffer, input)?);
-        let (trace, before) = (self.buffer.trace(), self.seen.len());
-        if trace.is_empty() {
-            return Err("the child was not traced".into());
-        }
-        self.seen.extend(trace);
+        let before = self.seen.len();
+        self.seen.extend(self.buffer.trace());
         let new = self.seen.len() > before;
         if new {
             self.corpus.push(input.to_vec());
@@ -92,7 +77,7 @@ impl Fuzzer {
     }
 
     /// Runs an input again to learn which constants the kernel compares with.
-    fn learn(mut self, input: &[u8]) -> Result<Fuzzer, Box<dyn std::error::Error>> {
+    fn learn(mut self, input: &[u8]) -> Result<Fuzzer> {
         let mut buffer = self.buffer.into_device().into_child_buffer(TraceCmp)?;
         in_child(&mut buffer, input)?;
         let constants = buffer.trace().into_iter().filter(|comparison| comparison.is_const());
@@ -101,17 +86,14 @@ impl Fuzzer {
     }
 
     /// Opens the device again if somebody has closed or unmapped it.
-    fn recover(self) -> Result<Fuzzer, Error> {
+    fn recover(self) -> Result<Fuzzer> {
         let device = self.buffer.into_device().recover()?;
         Ok(Fuzzer { buffer: device.into_child_buffer(TracePc)?, ..self })
     }
 }
 
 /// Runs an input in a child and waits for its end; whether a signal killed it.
-fn in_child<M: Mode>(
-    buffer: &mut ChildBuffer<M>,
-    input: &[u8],
-) -> Result<bool, Box<dyn std::error::Error>> {
+fn in_child<M: Mode>(buffer: &mut ChildBuffer<M>, input: &[u8]) -> Result<bool> {
     buffer.reset()?;
     // SAFETY: the process has one thread, so the child may do whatever its parent may.
     match unsafe { fork() }? {
@@ -123,32 +105,27 @@ fn in_child<M: Mode>(
             unsafe { nix::libc::_exit(0) }
         }
         ForkResult::Parent { child } => {
-            Ok(matches!(waitpid(child, None)?, WaitStatus::Signaled(..)))
+            let killed = matches!(waitpid(child, None)?, WaitStatus::Signaled(..));
+            if buffer.trace().is_empty() { Err("not traced".into()) } else { Ok(killed) }
         }
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<()> {
     let mut fuzzer = Fuzzer::new()?;
-    let cases = 300;
-    for case in 0..cases {
+    for case in 1..=300 {
         let input = fuzzer.mutate();
-        eprintln!("{case} {input:?}");
         if fuzzer.run(&input)? {
             fuzzer = fuzzer.learn(&input)?;
         }
-        if case % 100 == 99 {
-            close_all_descriptors();
+        if case % 100 == 0 {
+            // What a daemon does when it starts; the device's descriptor is among them.
+            (3..1024).for_each(|fd| _ = close(fd));
             fuzzer = fuzzer.recover()?;
         }
     }
     let Fuzzer { seen, corpus, constants, killed, .. } = fuzzer;
-    println!("{cases} cases, {killed} of them killed by a signal");
-    println!(
-        "{} PCs, {} constants, {} inputs in the corpus",
-        seen.len(),
-        constants.len(),
-        corpus.len()
-    );
+    println!("{} PCs, {} inputs in the corpus", seen.len(), corpus.len());
+    println!("{} constants, {killed} children killed", constants.len());
     Ok(())
 }

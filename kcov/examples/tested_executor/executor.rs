@@ -31,10 +31,10 @@ impl Executor {
 
     /// Runs a case. `child` enables the buffer in a child and returns when the child has ended, however
     /// it did; it fails if the child could not enable.
-    pub fn run(
+    pub fn run<E: From<Error>>(
         &mut self,
-        child: impl FnOnce(&mut ChildBuffer<TracePc>) -> Result<(), Error>,
-    ) -> Result<Verdict, Error> {
+        child: impl FnOnce(&mut ChildBuffer<TracePc>) -> Result<(), E>,
+    ) -> Result<Verdict, E> {
         self.buffer.reset()?;
         child(&mut self.buffer)?;
         let (trace, before) = (self.buffer.trace(), self.seen.len());

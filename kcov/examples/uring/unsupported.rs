@@ -1,14 +1,15 @@
 //! Where there is no io_uring.
 #![allow(dead_code)]
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-pub struct Polled(());
+pub struct Workers(());
 
-impl Polled {
-    pub fn new() -> io::Result<Polled> {
+impl Workers {
+    pub fn new() -> io::Result<Workers> {
         Err(io::Error::other("this system has no io_uring"))
     }
 
@@ -20,11 +21,11 @@ impl Polled {
         Ok(())
     }
 
-    pub fn socket(&mut self) -> io::Result<()> {
+    pub fn make_directory(&mut self, _: &CStr) -> io::Result<()> {
         Ok(())
     }
 }
 
 pub fn work(_: &Path, _: u64) -> io::Result<()> {
-    Polled::new().map(drop)
+    Workers::new().map(drop)
 }

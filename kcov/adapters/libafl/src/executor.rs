@@ -2,8 +2,8 @@
 //! an observer. All else is LibAFL's.
 
 use kcov::mode::TracePc;
-use kcov::signal::count_hits;
 use kcov::{Session, Trace};
+use kcov_signal::count_hits;
 use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::inputs::HasTargetBytes;
 use libafl::observers::{HitcountsMapObserver, StdMapObserver};
@@ -30,12 +30,12 @@ pub trait Target {
 }
 
 /// System calls of this thread, recorded by the kernel.
-pub struct Kernel<'d, F> {
-    pub session: Session<'d, TracePc>,
+pub struct Kernel<F> {
+    pub session: Session<TracePc>,
     pub calls: F,
 }
 
-impl<F: FnMut(&[u8])> Target for Kernel<'_, F> {
+impl<F: FnMut(&[u8])> Target for Kernel<F> {
     fn run(&mut self, input: &[u8], look: impl FnOnce(Trace<'_, TracePc>)) {
         // Between two inputs the session records what LibAFL itself does.
         self.session.reset();
