@@ -6,7 +6,7 @@
 mod callgrind;
 
 use callgrind::Row;
-use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
+use kcov::mode::{AnyMode, TraceCmp, TracePc};
 use kcov::{AnyRecord, Pc, Trace};
 use std::hint::black_box;
 use std::path::Path;
@@ -62,7 +62,6 @@ fn walk_any(buffer: &[AtomicU64]) {
 
 fn walk_cmp(buffer: &[AtomicU64]) {
     let trace = Trace::from_words(buffer, TraceCmp);
-    assert_eq!(trace.mode().any(), AnyMode::TraceCmp);
     black_box(trace.into_iter().fold(0, |all, comparison| {
         let (first, second) = comparison.operands();
         all ^ comparison.raw_type() ^ first ^ second ^ comparison.pc().address()

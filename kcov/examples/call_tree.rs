@@ -1,7 +1,7 @@
 //! Prints what one openat(2) calls in the kernel, as ftrace's function_graph does. Needs a kernel
 //! with the proposed extended records.
 use kcov::proposed::{CallTree, Event, Step};
-use kcov::{Device, Pc, Status};
+use kcov::{Device, KernelText, Modes, Pc};
 use std::{error::Error, fs};
 
 /// The kernel's functions by address, at the addresses that it was linked for.
@@ -20,9 +20,8 @@ impl Symbols {
             symbols.push((u64::from_str_radix(address, 16)?, name.to_owned()));
         }
         symbols.sort();
-        // Records are without the offset that x86_64's kernel was moved by.
-        let start = symbols.iter().find(|symbol| symbol.1 == "_text").map_or(0, |symbol| symbol.0);
-        let moved = if start >> 63 == 1 { start.wrapping_sub(0xffff_ffff_8100_0000) } else { 0 };
+        // The records of Linux are without the offset that KASLR has moved the kernel by.
+        let moved = KernelText::read()?.kaslr_offset();
         symbols.iter_mut().for_each(|symbol| symbol.0 = symbol.0.wrapping_sub(moved));
         Ok(Symbols(symbols))
     }
@@ -34,10 +33,7 @@ impl Symbols {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mode = match Status::probe() {
-        Status::Available(modes) => modes.proposals().trace_pc_ext(),
-        other => return Err(other.to_string().into()),
-    };
+    let mode = Modes::probe()?.proposals().trace_pc_ext();
     let mode = mode.ok_or("this kernel has no extended records")?;
     let symbols = Symbols::read()?;
 

@@ -3,7 +3,7 @@
 //! 6 both, 8 comparisons.
 use kcov::mode::{TraceCmp, TracePc};
 use kcov::proposed::EdgeDevice;
-use kcov::{BufferSize, Comparison, Device, Pc, Status};
+use kcov::{BufferSize, Comparison, Device, Modes, Pc};
 use std::{error::Error, fs::File, io::Read};
 
 const NOT_THERE: &str = "this kernel does not have that mode";
@@ -33,10 +33,7 @@ fn print_comparisons(comparisons: impl IntoIterator<Item = Comparison>) {
 fn main() -> Result<(), Box<dyn Error>> {
     let mode: u32 = std::env::args().nth(1).map_or(Ok(0), |mode| mode.parse())?;
     println!("The mode is: {mode}");
-    let proposals = match Status::probe() {
-        Status::Available(modes) => modes.proposals(),
-        other => return Err(other.to_string().into()),
-    };
+    let proposals = Modes::probe()?.proposals();
     let mut file = File::open("/dev/null")?;
     let mut device = Device::builder().size(BufferSize::words(64 << 10)).open()?;
     match mode {

@@ -1,21 +1,35 @@
 //! What may cross threads, decided at compile time.
 
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
-use kcov::remote::{linux, netbsd};
-use kcov::{Device, Error, ForkServer, Session, Status, Trace};
+use kcov::remote::{Mark, linux, netbsd};
+use kcov::{
+    Builder, ChildBuffer, Device, Error, Iter, KernelText, Modes, Refused, Session, Trace, Words,
+    fake,
+};
 
 const fn send_and_sync<T: Send + Sync>() {}
 
 const _: () = {
+    send_and_sync::<Builder>();
     send_and_sync::<Device>();
+    send_and_sync::<Refused>();
     send_and_sync::<Trace<'_, TracePc>>();
     send_and_sync::<Trace<'_, TraceCmp>>();
     send_and_sync::<Trace<'_, AnyMode>>();
-    send_and_sync::<ForkServer<'_, TracePc>>();
-    send_and_sync::<netbsd::Attachment<'_>>();
-    send_and_sync::<netbsd::RemoteSession<'_, TracePc>>();
+    send_and_sync::<Iter<'_, AnyMode>>();
+    send_and_sync::<Words<'_>>();
+    send_and_sync::<ChildBuffer<TracePc>>();
+    send_and_sync::<ChildBuffer<TracePc, &mut Device>>();
+    send_and_sync::<netbsd::Attachment>();
+    send_and_sync::<netbsd::SourceSession<TracePc>>();
+    send_and_sync::<netbsd::SourceSession<TracePc, &mut netbsd::Attachment>>();
+    send_and_sync::<linux::Remote>();
+    send_and_sync::<Mark>();
     send_and_sync::<Error>();
-    send_and_sync::<Status>();
+    send_and_sync::<Modes>();
+    send_and_sync::<KernelText>();
+    send_and_sync::<fake::Kernel>();
+    send_and_sync::<fake::Section>();
 };
 
 /// Holds for a type only if neither blanket implementation below makes the call ambiguous.
@@ -35,16 +49,34 @@ impl<T: ?Sized + Sync> NotSync<Other> for T {}
 #[test]
 fn a_session_stays_in_its_thread() {
     fn check<M: Mode>() -> bool {
-        <Session<'_, M> as NotSend<_>>::HOLDS && <Session<'_, M> as NotSync<_>>::HOLDS
+        <Session<M> as NotSend<_>>::HOLDS
+            && <Session<M> as NotSync<_>>::HOLDS
+            && <Session<M, &mut Device> as NotSend<_>>::HOLDS
+            && <Session<M, &mut Device> as NotSync<_>>::HOLDS
     }
     assert!(check::<TracePc>() && check::<TraceCmp>() && check::<AnyMode>());
-    type Remote = linux::RemoteSession<'static, TracePc>;
-    const { assert!(<Remote as NotSend<_>>::HOLDS && <Remote as NotSync<_>>::HOLDS) };
+    type Remote<D> = linux::RemoteSession<TracePc, D>;
+    const {
+        assert!(<Remote<Device> as NotSend<_>>::HOLDS && <Remote<Device> as NotSync<_>>::HOLDS);
+        type Borrowed = Remote<&'static mut Device>;
+        assert!(<Borrowed as NotSend<_>>::HOLDS && <Borrowed as NotSync<_>>::HOLDS);
+    };
+}
+
+/// One struct can hold a session with its device, and a buffer for children with its device.
+#[test]
+fn what_owns_its_device_borrows_nothing() {
+    const fn is_static<T: 'static>() {}
+    is_static::<Session<AnyMode>>();
+    is_static::<ChildBuffer<TracePc>>();
+    is_static::<linux::RemoteSession<TracePc>>();
+    is_static::<netbsd::SourceSession<TracePc>>();
 }
 
 #[test]
 fn reading_costs_no_more_than_it_must() {
-    assert_eq!(size_of::<Session<'_, TracePc>>(), size_of::<usize>());
+    assert_eq!(size_of::<Session<TracePc, &mut Device>>(), size_of::<usize>());
+    assert_eq!(size_of::<Session<TracePc>>(), size_of::<Device>());
     assert_eq!(size_of::<kcov::Pc>(), 8);
     assert_eq!(size_of::<kcov::Comparison>(), 32);
 }

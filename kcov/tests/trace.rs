@@ -1,7 +1,7 @@
 //! Reading of synthetic buffers: what the kernels leave, and what nobody should.
 
-use kcov::mode::{AnyMode, Mode, TraceCmp, TraceNone, TracePc};
-use kcov::{AnyRecord, Comparison, Pc, Trace};
+use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
+use kcov::{AnyRecord, Comparison, Completeness, Pc, Trace, Words};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -55,15 +55,18 @@ fn a_full_buffer_is_truncated() {
     assert!(Trace::from_words(&full, TraceCmp).is_truncated());
 }
 
+/// Which of the words are records of an earlier session, nobody can tell.
 #[test]
-fn a_count_beyond_the_buffer_is_clamped() {
+fn a_count_beyond_the_buffer_gives_no_record() {
     for count in [4, 5, 1 << 32, 1 << 59, u64::MAX - 1, u64::MAX] {
         let buffer = words([count, 1, 2, 3]);
         let trace = Trace::from_words(&buffer, TracePc);
-        assert_eq!(pcs(trace), [1, 2, 3]);
-        assert!(trace.is_truncated());
+        assert_eq!((trace.len(), trace.capacity()), (0, 3));
+        assert_eq!(trace.completeness(), Completeness::Corrupt { count });
+        assert!(!trace.is_truncated());
         let trace = Trace::from_words(&buffer, TraceCmp);
         assert_eq!((trace.len(), trace.capacity()), (0, 0));
+        assert_eq!(trace.completeness(), Completeness::Corrupt { count });
     }
 }
 
@@ -84,17 +87,7 @@ fn tiny_buffers_hold_nothing() {
         let buffer = words(vec![7; length]);
         assert_eq!(Trace::from_words(&buffer, TracePc).len(), 0);
         assert_eq!(Trace::from_words(&buffer, TraceCmp).len(), 0);
-        assert_eq!(Trace::from_words(&buffer, TraceNone).len(), 0);
     }
-}
-
-#[test]
-fn no_mode_records_nothing() {
-    let buffer = words([3, 1, 2, 3]);
-    let trace = Trace::from_words(&buffer, TraceNone);
-    assert_eq!((trace.len(), trace.capacity(), trace.iter().count()), (0, 0, 0));
-    assert!(!trace.is_truncated(), "nothing was dropped");
-    assert_eq!(Trace::from_words(&buffer, AnyMode::TraceNone).iter().count(), 0);
 }
 
 #[test]
@@ -156,13 +149,13 @@ proptest! {
             }
             let buffer = words(raw.iter().copied());
             let body = raw.get(1..).unwrap_or(&[]);
-            let len = |capacity: usize| {
-                if raw.is_empty() { 0 } else { count.min(capacity as u64) as usize }
-            };
+            // No words are a count of 0; a count that the buffer cannot hold gives no record.
+            let count = if raw.is_empty() { 0 } else { count };
+            let len = |capacity: usize| if count <= capacity as u64 { count as usize } else { 0 };
 
             let trace = Trace::from_words(&buffer, TracePc);
             prop_assert_eq!(pcs(trace), &body[..len(body.len())]);
-            check_reading(trace)?;
+            check_reading(trace, count)?;
 
             let trace = Trace::from_words(&buffer, TraceCmp);
             let expected: Vec<_> = body
@@ -171,14 +164,14 @@ proptest! {
                 .map(|words| Comparison::from_words(words.try_into().unwrap()))
                 .collect();
             prop_assert_eq!(trace.iter().collect::<Vec<_>>(), expected);
-            check_reading(trace)?;
+            check_reading(trace, count)?;
             for comparison in trace {
                 prop_assert!([1, 2, 4, 8].contains(&comparison.operand_size()));
             }
 
             for &mode in AnyMode::ALL {
                 let trace = Trace::from_words(&buffer, mode);
-                check_reading(trace)?;
+                check_reading(trace, count)?;
                 for record in trace {
                     prop_assert_eq!(matches!(record, AnyRecord::Pc(_)), mode == AnyMode::TracePc);
                 }
@@ -187,20 +180,79 @@ proptest! {
     }
 }
 
-/// All ways to read a trace agree with each other.
-fn check_reading<M: Mode>(trace: Trace<'_, M>) -> Result<(), TestCaseError>
+/// All ways to read a trace agree with each other, and with what the count word says.
+fn check_reading<M: Mode>(trace: Trace<'_, M>, count: u64) -> Result<(), TestCaseError>
 where
-    M::Record: PartialEq,
+    M::Record: Raw,
 {
     let all: Vec<_> = trace.iter().collect();
     prop_assert_eq!(all.len(), trace.len());
-    prop_assert!(trace.len() <= trace.capacity());
-    let records = trace.mode().any() != AnyMode::TraceNone;
-    prop_assert_eq!(trace.is_truncated(), records && trace.len() == trace.capacity());
     prop_assert_eq!((0..).map_while(|i| trace.get(i)).collect::<Vec<_>>(), all.clone());
     prop_assert_eq!(
         trace.iter().rev().collect::<Vec<_>>(),
-        all.into_iter().rev().collect::<Vec<_>>()
+        all.iter().rev().copied().collect::<Vec<_>>()
     );
+
+    let capacity = trace.capacity() as u64;
+    prop_assert_eq!(trace.len() as u64, if count <= capacity { count } else { 0 });
+    let expected = match count.cmp(&capacity) {
+        std::cmp::Ordering::Less => Completeness::Complete,
+        std::cmp::Ordering::Equal => Completeness::Truncated,
+        std::cmp::Ordering::Greater => Completeness::Corrupt { count },
+    };
+    prop_assert_eq!(trace.completeness(), expected);
+    prop_assert_eq!(trace.is_truncated(), expected == Completeness::Truncated);
+    prop_assert_eq!(trace.is_empty(), trace.len() == 0);
+
+    // The words are the records: all of them, in order, and nothing else.
+    let of_records: Vec<u64> = all.iter().flat_map(|record| record.words()).collect();
+    let Words::U64(in_place) = trace.words() else { panic!("words of 64 bits") };
+    let in_place: Vec<u64> = in_place.iter().map(|word| word.load(Ordering::Relaxed)).collect();
+    prop_assert_eq!(&in_place, &of_records);
+    prop_assert_eq!(
+        (trace.words().len(), trace.words().is_empty()),
+        (in_place.len(), all.is_empty())
+    );
+    prop_assert_eq!(
+        (0..).map_while(|i| trace.words().get(i)).collect::<Vec<_>>(),
+        in_place.clone()
+    );
+
+    // A copy has as many of them as there is room for, and leaves the rest alone.
+    for room in [0, 1, in_place.len() / 2, in_place.len(), in_place.len() + 3] {
+        let mut copy = vec![0x5555; room];
+        let copied = trace.words().copy_to(&mut copy);
+        prop_assert_eq!(copied, room.min(in_place.len()));
+        prop_assert_eq!(&copy[..copied], &in_place[..copied]);
+        prop_assert!(copy[copied..].iter().all(|word| *word == 0x5555));
+    }
     Ok(())
+}
+
+/// The words that a record was made of, by its public methods.
+trait Raw {
+    fn words(&self) -> Vec<u64>;
+}
+
+impl Raw for Pc {
+    fn words(&self) -> Vec<u64> {
+        vec![self.address()]
+    }
+}
+
+impl Raw for Comparison {
+    fn words(&self) -> Vec<u64> {
+        let (first, second) = self.operands();
+        vec![self.raw_type(), first, second, self.pc().address()]
+    }
+}
+
+impl Raw for AnyRecord {
+    fn words(&self) -> Vec<u64> {
+        match self {
+            AnyRecord::Pc(pc) => pc.words(),
+            AnyRecord::Comparison(comparison) => comparison.words(),
+            other => panic!("no such record: {other:?}"),
+        }
+    }
 }

@@ -1,22 +1,57 @@
-//! With an io_uring. Each example takes one of the functions.
+//! With an io_uring. Each example takes a part of it.
 #![allow(dead_code)]
 
-use io_uring::{IoUring, opcode, types};
+use io_uring::{IoUring, opcode, squeue, types};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-// ANCHOR: polled
-/// Has a thread of the kernel do nothing: one that polls a new ring for submissions.
-pub fn nothing_by_a_kernel_thread() -> io::Result<()> {
-    let mut ring: IoUring = IoUring::builder().setup_sqpoll(1).build(1)?;
-    let entry = opcode::Nop::new().build();
-    // SAFETY: the operation does nothing, so it refers to nothing that must stay alive.
-    unsafe { ring.submission().push(&entry) }.expect("room for one");
-    ring.submit_and_wait(1).map(drop)
+// ANCHOR: workers
+/// A ring whose operations workers of the kernel do. It takes the common handle of the thread that
+/// makes it.
+pub struct Workers(IoUring);
+
+impl Workers {
+    pub fn new() -> io::Result<Workers> {
+        IoUring::new(8).map(Workers)
+    }
+
+    pub fn nothing(&mut self) -> io::Result<()> {
+        // SAFETY: the operation does nothing, so it refers to nothing that must stay alive.
+        unsafe { self.run(opcode::Nop::new().build()) }
+    }
+
+    pub fn read(&mut self, file: &File) -> io::Result<()> {
+        let mut buffer = [0; 64];
+        let fd = types::Fd(file.as_raw_fd());
+        let read = opcode::Read::new(fd, buffer.as_mut_ptr(), buffer.len() as u32);
+        // SAFETY: the buffer and the file outlive the operation, which has ended when this returns.
+        unsafe { self.run(read.build()) }
+    }
+
+    pub fn make_directory(&mut self, path: &CStr) -> io::Result<()> {
+        let make = opcode::MkDirAt::new(types::Fd(nix::libc::AT_FDCWD), path.as_ptr()).mode(0o755);
+        // SAFETY: the path outlives the operation, which has ended when this returns.
+        unsafe { self.run(make.build()) }
+    }
+
+    /// Has a worker do an operation and waits for its end.
+    ///
+    /// # Safety
+    ///
+    /// What the operation refers to stays alive until this returns.
+    unsafe fn run(&mut self, operation: squeue::Entry) -> io::Result<()> {
+        let operation = operation.flags(squeue::Flags::ASYNC);
+        // SAFETY: this returns after the completion, and until then all is alive, as it demands.
+        unsafe { self.0.submission().push(&operation) }.map_err(io::Error::other)?;
+        self.0.submit_and_wait(1)?;
+        let result = self.0.completion().next().map_or(0, |done| done.result());
+        if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
+    }
 }
-// ANCHOR_END: polled
+// ANCHOR_END: workers
 
 /// One step of operations on a file and on time.
 pub fn work(directory: &Path, step: u64) -> io::Result<()> {

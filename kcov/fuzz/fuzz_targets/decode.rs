@@ -4,8 +4,8 @@
 //! follows, so that counts and geometries disagree in all directions.
 #![no_main]
 
-use kcov::mode::{AnyMode, Mode, TraceCmp, TraceNone, TracePc};
-use kcov::{AnyRecord, Comparison, Trace};
+use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
+use kcov::{AnyRecord, Comparison, Completeness, Trace};
 use libfuzzer_sys::fuzz_target;
 use std::sync::atomic::AtomicU64;
 
@@ -35,7 +35,6 @@ fuzz_target!(|input: &[u8]| {
         assert_eq!(record, Comparison::from_words(words.try_into().expect("four words")));
         assert!(matches!(record.operand_size(), 1 | 2 | 4 | 8));
     }
-    read(Trace::from_words(&buffer, TraceNone));
     for &mode in AnyMode::ALL {
         let trace = Trace::from_words(&buffer, mode);
         read(trace);
@@ -46,10 +45,7 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// All ways of reading agree with each other.
-fn read<M: Mode>(trace: Trace<'_, M>)
-where
-    M::Record: PartialEq,
-{
+fn read<M: Mode>(trace: Trace<'_, M>) {
     assert!(trace.len() <= trace.capacity());
     assert_eq!(trace.iter().len(), trace.len());
     assert_eq!(trace.iter().count(), trace.len());
@@ -61,4 +57,21 @@ where
     assert!(trace.get(trace.len()).is_none() && trace.get(usize::MAX).is_none());
     assert!(forwards.next().is_none() && backwards.next().is_none());
     assert!(trace.iter().nth(trace.len()).is_none());
+    match trace.completeness() {
+        Completeness::Complete => assert!(trace.len() < trace.capacity()),
+        Completeness::Truncated => assert_eq!(trace.len(), trace.capacity()),
+        Completeness::Corrupt { count } => {
+            assert!(trace.is_empty() && count > trace.capacity() as u64);
+        }
+        other => panic!("no such verdict: {other:?}"),
+    }
+
+    let words = trace.words();
+    let mut copy = vec![0; words.len()];
+    assert_eq!(words.copy_to(&mut copy), words.len());
+    assert!((0..).map_while(|index| words.get(index)).eq(copy.iter().copied()));
+    // What was copied is a trace of the same records.
+    let count = trace.len() as u64;
+    let again: Vec<_> = [count].into_iter().chain(copy).map(AtomicU64::new).collect();
+    assert!(Trace::from_words(&again, trace.mode()).iter().eq(trace.iter()));
 }

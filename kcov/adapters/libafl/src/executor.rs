@@ -30,12 +30,12 @@ pub trait Target {
 }
 
 /// System calls of this thread, recorded by the kernel.
-pub struct Kernel<'d, F> {
-    pub session: Session<'d, TracePc>,
+pub struct Kernel<F> {
+    pub session: Session<TracePc>,
     pub calls: F,
 }
 
-impl<F: FnMut(&[u8])> Target for Kernel<'_, F> {
+impl<F: FnMut(&[u8])> Target for Kernel<F> {
     fn run(&mut self, input: &[u8], look: impl FnOnce(Trace<'_, TracePc>)) {
         // Between two inputs the session records what LibAFL itself does.
         self.session.reset();

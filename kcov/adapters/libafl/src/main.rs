@@ -56,8 +56,8 @@ fn main() -> ExitCode {
 }
 
 fn fuzz_kernel(inputs: u64) -> Result<(), Box<dyn Error>> {
-    let mut device = Device::builder().size(BufferSize::words(1 << 18)).open()?;
-    let session = device.enable(TracePc)?;
+    let device = Device::builder().size(BufferSize::words(1 << 18)).open()?;
+    let session = device.into_session(TracePc)?;
     fuzz(Kernel { session, calls: calls::run }, inputs)
 }
 

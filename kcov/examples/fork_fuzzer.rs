@@ -1,0 +1,131 @@
+//! Fuzzes a few system calls, each case in a child of its own. The fuzzer owns its device and has no
+//! lifetime: it opens the device once, goes on after children that die and after code that closes the
+//! device's descriptor, and looks at comparisons in between.
+use kcov::mode::{Mode, TraceCmp, TracePc};
+use kcov::{ChildBuffer, Device, Pc};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, close, fork};
+use std::collections::{BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const PATHS: [&str; 5] = ["/", "/proc/self/status", "/dev/null", "/proc", "/none"];
+
+/// What is fuzzed: two bytes are a call.
+fn calls(input: &[u8]) {
+    for call in input.chunks_exact(2) {
+        let path = PATHS[usize::from(call[1]) % PATHS.len()];
+        match call[0] % 6 {
+            0 => drop(fs::metadata(path)),
+            1 => drop(File::open(path).and_then(|mut file| file.read(&mut [0; 64]))),
+            2 => drop(fs::read_dir(path).map(Iterator::count)),
+            3 => drop(UnixStream::pair().and_then(|(mut one, _other)| one.write(call))),
+            4 => std::process::abort(),
+            // SAFETY: ends the process, and nothing of it is used any more.
+            _ => unsafe { nix::libc::_exit(call[1].into()) },
+        }
+    }
+}
+
+struct Fuzzer {
+    buffer: ChildBuffer<TracePc>,
+    seen: HashSet<Pc>,
+    corpus: Vec<Vec<u8>>,
+    constants: BTreeSet<u64>,
+    random: u64,
+    killed: usize,
+}
+
+impl Fuzzer {
+    fn new() -> Result<Fuzzer> {
+        // The descriptor is out of the way of those that the cases open.
+        let buffer = Device::builder().min_fd(200).open()?.into_child_buffer(TracePc)?;
+        let (seen, constants) = (HashSet::new(), BTreeSet::new());
+        Ok(Fuzzer { buffer, seen, corpus: vec![vec![0; 4]], constants, random: 1, killed: 0 })
+    }
+
+    /// A number below `limit`.
+    fn random(&mut self, limit: usize) -> usize {
+        self.random =
+            self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.random >> 33) as usize % limit
+    }
+
+    /// An input of the corpus with one byte changed, now and then to a constant of the kernel.
+    fn mutate(&mut self) -> Vec<u8> {
+        let chosen = self.random(self.corpus.len());
+        let mut input = self.corpus[chosen].clone();
+        let (place, byte) = (self.random(input.len()), self.random(256));
+        let constant = self.constants.iter().nth(byte);
+        input[place] = constant.map_or(byte, |constant| *constant as usize) as u8;
+        input
+    }
+
+    /// Runs an input and keeps it if it reaches anything new.
+    fn run(&mut self, input: &[u8]) -> Result<bool> {
+        self.killed += usize::from(in_child(&mut self.buffer, input)?);
+        let before = self.seen.len();
+        self.seen.extend(self.buffer.trace());
+        let new = self.seen.len() > before;
+        if new {
+            self.corpus.push(input.to_vec());
+        }
+        Ok(new)
+    }
+
+    /// Runs an input again to learn which constants the kernel compares with.
+    fn learn(mut self, input: &[u8]) -> Result<Fuzzer> {
+        let mut buffer = self.buffer.into_device().into_child_buffer(TraceCmp)?;
+        in_child(&mut buffer, input)?;
+        let constants = buffer.trace().into_iter().filter(|comparison| comparison.is_const());
+        self.constants.extend(constants.map(|comparison| comparison.operands().0));
+        Ok(Fuzzer { buffer: buffer.into_device().into_child_buffer(TracePc)?, ..self })
+    }
+
+    /// Opens the device again if somebody has closed or unmapped it.
+    fn recover(self) -> Result<Fuzzer> {
+        let device = self.buffer.into_device().recover()?;
+        Ok(Fuzzer { buffer: device.into_child_buffer(TracePc)?, ..self })
+    }
+}
+
+/// Runs an input in a child and waits for its end; whether a signal killed it.
+fn in_child<M: Mode>(buffer: &mut ChildBuffer<M>, input: &[u8]) -> Result<bool> {
+    buffer.reset()?;
+    // SAFETY: the process has one thread, so the child may do whatever its parent may.
+    match unsafe { fork() }? {
+        ForkResult::Child => {
+            if let Ok(_session) = buffer.enable() {
+                calls(input);
+            }
+            // SAFETY: ends the process; what the parent has to do at its end is not the child's.
+            unsafe { nix::libc::_exit(0) }
+        }
+        ForkResult::Parent { child } => {
+            let killed = matches!(waitpid(child, None)?, WaitStatus::Signaled(..));
+            if buffer.trace().is_empty() { Err("not traced".into()) } else { Ok(killed) }
+        }
+    }
+}
+
+fn main() -> Result<()> {
+    let mut fuzzer = Fuzzer::new()?;
+    for case in 1..=300 {
+        let input = fuzzer.mutate();
+        if fuzzer.run(&input)? {
+            fuzzer = fuzzer.learn(&input)?;
+        }
+        if case % 100 == 0 {
+            // What a daemon does when it starts; the device's descriptor is among them.
+            (3..1024).for_each(|fd| _ = close(fd));
+            fuzzer = fuzzer.recover()?;
+        }
+    }
+    let Fuzzer { seen, corpus, constants, killed, .. } = fuzzer;
+    println!("{} PCs, {} inputs in the corpus", seen.len(), corpus.len());
+    println!("{} constants, {killed} children killed", constants.len());
+    Ok(())
+}

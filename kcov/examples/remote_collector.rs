@@ -1,0 +1,79 @@
+//! Collects what workers of the kernel go through for each of many cases: operations of an io_uring. The
+//! ring inherits the handle, so it is made after enabling. Linux 7.2 and later.
+//!
+//! The buffer is not reset between cases, as the kernel may be adding to it: each case has a mark.
+use kcov::remote::linux::{Remote, RemoteSession};
+use kcov::{BufferSize, Completeness, Device, Pc, mode::TracePc};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+mod uring;
+use uring::Workers;
+
+/// Without a record for so long, the work for a case has ended.
+const QUIET: Duration = Duration::from_millis(5);
+const LIMIT: Duration = Duration::from_secs(2);
+
+struct Collector {
+    session: RemoteSession<TracePc>,
+    ring: Workers,
+    restarts: usize,
+}
+
+impl Collector {
+    fn new() -> Result<Collector, Box<dyn std::error::Error>> {
+        let device = Device::builder().size(BufferSize::words(8 << 10)).open()?;
+        let session = device.into_remote_session(TracePc, &Remote::new().any_common())?;
+        Ok(Collector { session, ring: Workers::new()?, restarts: 0 })
+    }
+
+    /// The PCs of one case, and none of another one.
+    fn collect(
+        &mut self,
+        case: impl FnOnce(&mut Workers) -> io::Result<()>,
+    ) -> Result<BTreeSet<Pc>, Box<dyn std::error::Error>> {
+        // What is still going on belongs to the case before.
+        if !self.session.settle(QUIET, LIMIT) {
+            return Err("the kernel does not come to rest".into());
+        }
+        let trace = self.session.trace();
+        if trace.len() > trace.capacity() / 2 {
+            self.session.restart()?;
+            self.restarts += 1;
+        }
+        let mark = self.session.mark();
+        case(&mut self.ring)?;
+        // Its section ends after its completion.
+        self.session.settle(QUIET, LIMIT);
+        let trace = self.session.since(mark);
+        match trace.completeness() {
+            Completeness::Complete => Ok(trace.iter().collect()),
+            full => Err(format!("records are missing: {full:?}").into()),
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut collector = Collector::new()?;
+    let file = File::open("/proc/version")?;
+    let [mut nothing, mut reading, mut making] = [const { BTreeSet::new() }; 3];
+    for _ in 0..20 {
+        nothing.extend(collector.collect(Workers::nothing)?);
+        reading.extend(collector.collect(|ring| ring.read(&file))?);
+        // The first time it is made, then it is there.
+        making.extend(collector.collect(|ring| ring.make_directory(c"/tmp/made").or(Ok(())))?);
+    }
+    let all = [("nothing", &nothing), ("read", &reading), ("make a directory", &making)];
+    for (name, pcs) in all {
+        let others = all.iter().filter(|(other, _)| *other != name);
+        let others: BTreeSet<Pc> = others.flat_map(|(_, pcs)| (*pcs).clone()).collect();
+        println!("{name}: {} PCs, {} in no other case", pcs.len(), pcs.difference(&others).count());
+    }
+    println!("{} restarts", collector.restarts);
+    if nothing.is_empty() {
+        return Err("nothing came: is the kernel older than Linux 7.2?".into());
+    }
+    Ok(())
+}

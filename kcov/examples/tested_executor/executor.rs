@@ -1,0 +1,51 @@
+//! An executor that does not know which kernel it has: its device comes from a [`Builder`].
+
+use kcov::{Builder, ChildBuffer, Completeness, Error, Pc, mode::TracePc};
+use std::collections::HashSet;
+
+/// What came of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It reached so many places that no case had reached before.
+    New(usize),
+    /// It reached nothing new.
+    Known,
+    /// As `New`, and the buffer was too small: there may be more.
+    Truncated(usize),
+    /// Something wrote to the buffer, so it is not known what the case reached.
+    Corrupt,
+}
+
+/// Runs cases in children and keeps what they reach.
+#[derive(Debug)]
+pub struct Executor {
+    buffer: ChildBuffer<TracePc>,
+    seen: HashSet<Pc>,
+}
+
+impl Executor {
+    pub fn new(builder: Builder) -> Result<Executor, Error> {
+        let buffer = builder.open()?.into_child_buffer(TracePc)?;
+        Ok(Executor { buffer, seen: HashSet::new() })
+    }
+
+    /// Runs a case. `child` enables the buffer in a child and returns when the child has ended, however
+    /// it did; it fails if the child could not enable.
+    pub fn run<E: From<Error>>(
+        &mut self,
+        child: impl FnOnce(&mut ChildBuffer<TracePc>) -> Result<(), E>,
+    ) -> Result<Verdict, E> {
+        self.buffer.reset()?;
+        child(&mut self.buffer)?;
+        let (trace, before) = (self.buffer.trace(), self.seen.len());
+        self.seen.extend(trace);
+        let new = self.seen.len() - before;
+        Ok(match trace.completeness() {
+            Completeness::Complete if new == 0 => Verdict::Known,
+            Completeness::Complete => Verdict::New(new),
+            Completeness::Truncated => Verdict::Truncated(new),
+            // A corrupt trace has no records.
+            _ => Verdict::Corrupt,
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! An executor under test without a kernel: that of `examples/tested_executor`, with the fake kernel of
+//! either system. A thread stands for a child.
+
+#[path = "../examples/tested_executor/executor.rs"]
+mod executor;
+
+use executor::{Executor, Verdict};
+use kcov::fake::{Kernel, Recorder};
+use kcov::mode::TracePc;
+use kcov::{BufferSize, ChildBuffer, Error, ErrorKind, Operation, Words};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{mem, panic, thread};
+
+fn kernels() -> [Kernel; 2] {
+    [Kernel::linux(), Kernel::netbsd()]
+}
+
+fn executor(kernel: &Kernel) -> Executor {
+    Executor::new(kernel.builder().size(BufferSize::words(1))).expect("it opens")
+}
+
+/// How a child ends.
+#[derive(Clone, Copy)]
+enum End {
+    Disables,
+    /// As SIGKILL ends it: nothing of it is run any more.
+    IsKilled,
+    Panics,
+}
+
+/// A child that makes one system call.
+fn child<'k>(
+    kernel: &'k Kernel,
+    end: End,
+    call: impl FnOnce(&mut Recorder) + Send + 'k,
+) -> impl FnOnce(&mut ChildBuffer<TracePc>) -> Result<(), Error> + 'k {
+    move |buffer| {
+        let body = move || {
+            let session = buffer.enable()?;
+            kernel.call(call);
+            match end {
+                End::Disables => session.disable().map(drop),
+                End::IsKilled => {
+                    mem::forget(session);
+                    Ok(())
+                }
+                // Not by `panic!`, which would print.
+                End::Panics => panic::resume_unwind(Box::new("as ordered")),
+            }
+        };
+        thread::scope(|scope| scope.spawn(body).join()).unwrap_or(Ok(()))
+    }
+}
+
+#[test]
+fn what_is_new_is_counted_once() {
+    for kernel in kernels() {
+        let mut executor = executor(&kernel);
+        let mut run = |call: fn(&mut Recorder)| executor.run(child(&kernel, End::Disables, call));
+        assert_eq!(
+            run(|trace| [1, 2, 1].into_iter().for_each(|pc| trace.pc(pc))),
+            Ok(Verdict::New(2))
+        );
+        assert_eq!(run(|trace| [2, 1].into_iter().for_each(|pc| trace.pc(pc))), Ok(Verdict::Known));
+        assert_eq!(run(|trace| trace.pc(3)), Ok(Verdict::New(1)));
+        assert_eq!(run(|_| ()), Ok(Verdict::Known));
+    }
+}
+
+#[test]
+fn a_full_buffer_is_told() {
+    for kernel in kernels() {
+        let mut executor = executor(&kernel);
+        let many = |trace: &mut Recorder| (0..100_000).for_each(|pc| trace.pc(pc));
+        // A page of words, one of which is the count.
+        let most = Verdict::Truncated(511);
+        assert_eq!(executor.run(child(&kernel, End::Disables, many)), Ok(most));
+        let one = |trace: &mut Recorder| trace.pc(1 << 20);
+        assert_eq!(executor.run(child(&kernel, End::Disables, one)), Ok(Verdict::New(1)));
+    }
+}
+
+/// A child that dies leaves what it had reached, and the next one is traced.
+#[test]
+fn a_child_that_dies_leaves_its_trace() {
+    for kernel in kernels() {
+        let mut executor = executor(&kernel);
+        for (case, end) in [End::IsKilled, End::Panics, End::Disables].into_iter().enumerate() {
+            let call = move |trace: &mut Recorder| trace.pc(case as u64);
+            assert_eq!(executor.run(child(&kernel, end, call)), Ok(Verdict::New(1)));
+        }
+        drop(executor);
+        assert_eq!(kernel.open_devices(), 0);
+    }
+}
+
+/// The count word of the buffer, which a target can reach that has the memory.
+fn store_count(buffer: &ChildBuffer<TracePc>, count: u64) {
+    let Words::U64(words) = buffer.trace().words() else { panic!("words of 64 bits") };
+    // SAFETY: the count word lies before the first record, in the same buffer of the fake kernel, which
+    // is only accessed atomically.
+    let head = unsafe { AtomicU64::from_ptr(words.as_ptr().sub(1).cast_mut().cast()) };
+    head.store(count, Ordering::Relaxed);
+}
+
+#[test]
+fn a_count_that_no_kernel_stores_is_no_coverage() {
+    for kernel in kernels() {
+        let mut executor = executor(&kernel);
+        for count in [512, 1 << 32, u64::MAX - 1] {
+            let verdict: Result<_, kcov::Error> = executor.run(|buffer| {
+                child(&kernel, End::Disables, |trace| trace.pc(1))(buffer)?;
+                store_count(buffer, count);
+                Ok(())
+            });
+            assert_eq!(verdict, Ok(Verdict::Corrupt));
+        }
+        // Nothing of those cases was kept, and the count does not stay.
+        let one = |trace: &mut Recorder| trace.pc(1);
+        assert_eq!(executor.run(child(&kernel, End::Disables, one)), Ok(Verdict::New(1)));
+    }
+}
+
+/// The errno with which each system says that the device is in use already.
+#[test]
+fn a_child_that_cannot_enable_is_told_of() {
+    for (kernel, errno) in [(Kernel::linux(), 22), (Kernel::netbsd(), 16)] {
+        let mut executor = executor(&kernel);
+        kernel.fail(Operation::Enable, errno);
+        let error = executor.run(child(&kernel, End::Disables, |_| ())).expect_err("as ordered");
+        assert_eq!(error.kind(), ErrorKind::AlreadyEnabled);
+        assert_eq!(error.raw_os_error(), Some(errno));
+        let one = |trace: &mut Recorder| trace.pc(1);
+        assert_eq!(executor.run(child(&kernel, End::Disables, one)), Ok(Verdict::New(1)));
+    }
+}
+
+#[test]
+fn a_device_that_does_not_open_is_told_of() {
+    for kernel in kernels() {
+        kernel.fail(Operation::Map, 12);
+        let error = Executor::new(kernel.builder()).expect_err("as ordered");
+        assert_eq!((error.operation(), error.kind()), (Operation::Map, ErrorKind::OutOfMemory));
+        assert_eq!(kernel.open_devices(), 0);
+    }
+}
