@@ -1,7 +1,8 @@
 //! Prints what one openat(2) calls in the kernel, as ftrace's function_graph does. Needs a kernel
 //! with the proposed extended records.
 use kcov::proposed::{CallTree, Event, Step};
-use kcov::{Device, KernelText, Modes, Pc};
+use kcov::{Device, Modes, Pc};
+use kcov_signal::KernelText;
 use std::{error::Error, fs};
 
 /// The kernel's functions by address, at the addresses that it was linked for.

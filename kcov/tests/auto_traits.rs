@@ -3,8 +3,7 @@
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
 use kcov::remote::{Mark, linux, netbsd};
 use kcov::{
-    Builder, ChildBuffer, Device, Error, Iter, KernelText, Modes, Refused, Session, Trace, Words,
-    fake,
+    Builder, ChildBuffer, Device, Error, Iter, Modes, Refused, Session, Trace, Words, fake,
 };
 
 const fn send_and_sync<T: Send + Sync>() {}
@@ -27,7 +26,6 @@ const _: () = {
     send_and_sync::<Mark>();
     send_and_sync::<Error>();
     send_and_sync::<Modes>();
-    send_and_sync::<KernelText>();
     send_and_sync::<fake::Kernel>();
     send_and_sync::<fake::Section>();
 };
