@@ -24,8 +24,8 @@ pub(crate) use sealed::Internal;
 /// The plain signal is the PC: a [`Trace`] of [`TracePc`] in a live buffer, or a slice of words or
 /// [`Pc`]s. [`Edges`](crate::Edges) and [`Filtered`](crate::Filtered) make other signals of these.
 ///
-/// Slices of atomics may change while they are read. A word that changes counts as its old value, its
-/// new value, or both.
+/// Slices of atomics may change while they are read. A word that changes counts as its old value, as
+/// its new value, or not at all.
 ///
 /// This trait is sealed: only this crate implements it.
 pub trait Signals: Sized {

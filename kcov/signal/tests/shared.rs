@@ -1,9 +1,15 @@
 //! The map that threads share, under load; and memory that is not one.
 
-use kcov_signal::{Ranges, SharedError, SharedMap};
+use kcov_signal::{NoveltyMap, Ranges, SharedError, SharedMap};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
+
+const _: () = {
+    const fn send_and_sync<T: Send + Sync>() {}
+    send_and_sync::<SharedMap<'_>>();
+    send_and_sync::<NoveltyMap>();
+};
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 const THREADS: u64 = 4;

@@ -93,10 +93,10 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
     let span = known.index.largest();
     let indices = &mut Indices::new();
     let (mut first, mut count) = (0, eights.min(CHUNK));
-    // SAFETY: AVX2 is required of the caller. `eight < count` and `first + count <= eights`, so the
-    // eights are in the run, and those ahead are because `ahead` is what is left. An eight is looked up
-    // after its indices were made, in the words of the span whose limits they were made with; the span
-    // is not empty.
+    // SAFETY: this function requires AVX2, `eights` eights in the run and a span that is not empty.
+    // `eight < count` and `first + count <= eights`, so each eight is in the run; those ahead are because
+    // `ahead` is at most what is left. An eight is looked up after its indices were made, in the words of
+    // the span whose limits they were made with.
     unsafe {
         let limits = Limits::of::<PACKED>(span);
         let lookup = Lookup::of(known.memory, span);
@@ -112,7 +112,7 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
             let mut bounds_ahead = limits.bounds();
             let both = if limits.all_within(&bounds) { ahead / 2 * 2 } else { 0 };
             let mut unsure_bits = [0u64; BLOCK / 64];
-            // Two at a time, with one branch at most; the indices ahead take the place of those used up.
+            // Two at a time, with one branch at most. The indices ahead take the place of those used up.
             for eight in (0..both).step_by(2) {
                 let found = lookup.find::<PACKED, 0>(indices, eight, chunk);
                 let second = lookup.find::<PACKED, 8>(indices, eight, chunk);
