@@ -82,7 +82,8 @@ impl<'d, M: Mode> RemoteSession<'d, M> {
         Ok(RemoteSession { device, mode, this_thread: PhantomData })
     }
 
-    /// Forgets the records. A section that ends at the same time may be lost in part or be kept.
+    /// Forgets the records, unless a section ends at the same time: the kernel then stores the count
+    /// that it has read before, and the section's, so all are there again.
     #[inline]
     pub fn reset(&mut self) {
         self.device.reset(self.mode);
