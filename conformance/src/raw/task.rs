@@ -1,5 +1,6 @@
 //! Other threads and processes.
 
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, pipe};
 use serde::Serialize;
@@ -64,17 +65,31 @@ impl<T: Serialize + DeserializeOwned> Child<T> {
     ///
     /// If the child panicked or was killed.
     #[track_caller]
-    pub fn end(mut self) -> T {
+    pub fn end(self) -> T {
+        self.outcome().expect("the child ends well")
+    }
+
+    /// Waits for its end: the result, or the signal that killed it.
+    ///
+    /// # Panics
+    ///
+    /// If the child panicked.
+    #[track_caller]
+    pub fn outcome(mut self) -> Result<T, Signal> {
         let mut text = Vec::new();
         self.result.read_to_end(&mut text).expect("the result can be read");
-        let status = waitpid(self.pid, None).expect("the child can be waited for");
-        assert_eq!(status, WaitStatus::Exited(self.pid, 0), "the child ends well");
-        serde_json::from_slice(&text).expect("the result of the child")
+        match waitpid(self.pid, None).expect("the child can be waited for") {
+            WaitStatus::Signaled(_, signal, _) => Err(signal),
+            status => {
+                assert_eq!(status, WaitStatus::Exited(self.pid, 0), "the child ends well");
+                Ok(serde_json::from_slice(&text).expect("the result of the child"))
+            }
+        }
     }
 
     /// Kills it and waits for its end.
     pub fn kill(self) {
-        nix::sys::signal::kill(self.pid, nix::sys::signal::SIGKILL).expect("it can be killed");
+        kill(self.pid, Signal::SIGKILL).expect("it can be killed");
         waitpid(self.pid, None).expect("the child can be waited for");
     }
 }

@@ -9,6 +9,7 @@ const TOPICS: &[(&str, &str)] = &[
     ("open", "The file"),
     ("size", "Size of the buffer"),
     ("map", "Mapping"),
+    ("truncate", "Truncation"),
     ("request", "Requests"),
     ("enable", "Enabling"),
     ("disable", "Disabling"),

@@ -81,7 +81,7 @@ struct Group {
 
 const GROUPS: &[Group] = &[
     Group { title: "Open", operation: Some("Open"), of: &["open.unprivileged"] },
-    Group { title: "Read, write and other calls", operation: None, of: &["open."] },
+    Group { title: "Read, write and other calls", operation: None, of: &["open.", "truncate."] },
     Group { title: "Set the size", operation: Some("SetSize"), of: &["size."] },
     Group { title: "Map", operation: Some("Map"), of: &["map."] },
     Group { title: "Without memory", operation: None, of: &["faults."] },

@@ -1,11 +1,15 @@
 //! `mmap`.
 
+use super::truncate::fault;
 use super::{index, mapped_page, sized};
 use crate::check::{Context, checks};
 use crate::errno::Result;
 use crate::raw::{Device, Map, page_size, page_words};
 use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
+use nix::sys::mman::{MmapAdvise, madvise};
+use nix::sys::signal::Signal;
+use std::ptr::NonNull;
 
 checks! {
     shorter_is_refused,
@@ -17,6 +21,7 @@ checks! {
     growing_is_refused,
     remapping_that_leaves_the_old_is_refused,
     shrink,
+    discarded_pages_are_gone,
 }
 
 const READ_WRITE: i32 = PROT_READ | PROT_WRITE;
@@ -86,4 +91,18 @@ fn shrink(cx: &Context) {
     assert_eq!(map.remap(page_size(), 0), Ok(()));
     map.store(1, 5);
     assert_eq!(map.load(1), 5);
+}
+
+fn discarded_pages_are_gone(cx: &Context) {
+    let (device, map) = super::mapped_of(cx, 2 * page_words());
+    let word = map.words() - 1;
+    map.store(word, 5);
+    assert_eq!((fault(&map, 0), fault(&map, word)), (None, None));
+    let address = NonNull::new(map.address()).expect("an address");
+    // SAFETY: the range is that of the mapping, which only children access from here on: they die.
+    unsafe { madvise(address, map.bytes(), MmapAdvise::MADV_DONTNEED) }.expect("discarded");
+    let signal = Some(Signal::SIGBUS);
+    assert_eq!((fault(&map, 0), fault(&map, word)), (signal, signal));
+    let again = device.map(2 * page_words()).expect("a new mapping");
+    assert_eq!((again.load(word), fault(&map, word)), (5, signal));
 }

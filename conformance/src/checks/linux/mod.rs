@@ -17,6 +17,7 @@ mod remote;
 pub(crate) mod request;
 mod size;
 mod thread;
+mod truncate;
 
 use crate::check::Check;
 use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
@@ -43,6 +44,7 @@ pub const CHECKS: &[&[Check]] = &[
     cmp::full::CHECKS,
     thread::CHECKS,
     close::CHECKS,
+    truncate::CHECKS,
     faults::CHECKS,
     remote::CHECKS,
     remote::handle::CHECKS,

@@ -107,6 +107,12 @@ impl Device {
         self.request(sys::proposed::KCOV_RESET_TRACE, argument(unused))
     }
 
+    /// `ftruncate` to that many bytes.
+    pub fn truncate(&self, bytes: usize) -> Result<()> {
+        let bytes = i64::try_from(bytes).expect("a size");
+        Ok(nix::unistd::ftruncate(self, bytes)?)
+    }
+
     /// `KCOV_REMOTE_ENABLE` with the structure at that address.
     pub fn remote_enable_at(&self, address: usize) -> Result<()> {
         self.request(sys::KCOV_REMOTE_ENABLE, address as c_ulong)

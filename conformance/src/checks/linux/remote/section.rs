@@ -27,6 +27,7 @@ checks! {
     disable_stops_it needs(Remote, Vhost),
     disable_forgets_common_handle needs(Remote, Vhost),
     running_while_disabled_is_discarded needs(Remote, IoUring),
+    global_task_running_while_disabled_is_discarded needs(Remote, Usb, TextAddresses) seconds(60),
     other_processes_work_is_not_collected needs(Remote, Vhost),
     forked_child_inherits_common_handle needs(Remote, Vhost),
     full_buffer_stays_full needs(Remote, Vhost),
@@ -281,6 +282,30 @@ fn running_while_disabled_is_discarded(cx: &Context) {
     ring.copy_byte(&from, &to);
     ring.complete();
     assert!(grows_beyond(&map, 0), "of a section that began afterwards");
+}
+
+fn global_task_running_while_disabled_is_discarded(cx: &Context) {
+    let symbols = symbols();
+    // The driver calls this where it finds a device, and not where it finds that one has gone.
+    let found = |map: &Map| symbols.any_in("usb_alloc_dev", &since(map, 0));
+    for again in [false, true] {
+        let (device, map) = mapped(cx);
+        device.remote_enable(&Remote::of(bus())).expect("enabled");
+        let gadget = Gadget::connect().expect("a device is connected");
+        gadget.asked();
+        // The driver waits for the answer, in a section that has found the device.
+        assert!(settled(&map) == 0 || !found(&map), "its section has not ended");
+        if again {
+            device.disable().expect("disabled");
+            device.remote_enable(&Remote::of(bus())).expect("enabled again");
+        }
+        map.reset();
+        drop(gadget);
+        assert!(hub_is_recorded(&map), "a section that began afterwards");
+        let _ = settled(&map);
+        assert_eq!(found(&map), !again);
+        device.disable().expect("disabled");
+    }
 }
 
 fn other_processes_work_is_not_collected(cx: &Context) {

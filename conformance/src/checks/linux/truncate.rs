@@ -1,0 +1,371 @@
+//! Truncation of the file. All instances share its inode, so it reaches every mapping on the machine:
+//! nothing that reads a buffer may run beside these checks.
+
+use super::remote::common;
+use super::{index, mapped, mapped_of, open};
+use crate::check::{Context, checks};
+use crate::errno::Errno;
+use crate::raw::{
+    Child, Device, KCOV_TRACE_PC, Map, Remote, Vhost, call, child, page_size, page_words,
+};
+use libc::{MAP_PRIVATE, PROT_READ, PROT_WRITE};
+use nix::fcntl::{FallocateFlags, OFlag, fallocate};
+use nix::sys::signal::Signal;
+use nix::sys::stat::fstat;
+use nix::unistd::{Uid, pipe, read, setuid, truncate, write};
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+use std::os::fd::AsRawFd as _;
+
+checks! {
+    takes_the_pages_away,
+    system_calls_are_refused,
+    reaches_other_instances,
+    reaches_other_processes,
+    by_path,
+    by_opening,
+    holder_of_a_descriptor_needs_no_privilege,
+    read_only_descriptor_is_refused,
+    allocation_is_refused,
+    smaller_keeps_what_is_before_its_end,
+    larger_takes_nothing,
+    size_says_nothing_of_the_buffer,
+    before_mapping_takes_nothing,
+    private_copies_are_lost,
+    mapping_anew_shows_the_records,
+    recording_goes_on,
+    remote_sections_go_on needs(Remote, Vhost),
+}
+
+/// Pages of a buffer here.
+const PAGES: usize = 4;
+/// What accesses to the pages of a whole mapping come to.
+const WHOLE: [Option<Signal>; PAGES] = [None; PAGES];
+/// What they come to when the pages are gone.
+const GONE: [Option<Signal>; PAGES] = [Some(Signal::SIGBUS); PAGES];
+
+/// The last word of a page.
+fn last(page: usize) -> usize {
+    (page + 1) * index(page_words()) - 1
+}
+
+/// A device with a mapped buffer of several pages, the last word of each of which has its number.
+fn numbered(cx: &Context) -> (Device, Map) {
+    let (device, map) = mapped_of(cx, PAGES as u64 * page_words());
+    for page in 0..PAGES {
+        map.store(last(page), 1 + page as u64);
+    }
+    (device, map)
+}
+
+/// The signal that ends a child which loads that word, if one does.
+pub(super) fn fault(map: &Map, word: usize) -> Option<Signal> {
+    Child::start(|| map.load(word)).outcome().err()
+}
+
+/// The same of the last word of each page.
+fn faults(map: &Map) -> [Option<Signal>; PAGES] {
+    std::array::from_fn(|page| fault(map, last(page)))
+}
+
+/// Panics unless a new mapping of the device shows all that was stored, and it can be enabled.
+#[track_caller]
+fn is_whole(device: &Device) {
+    let map = device.map(PAGES as u64 * page_words()).expect("a new mapping");
+    let numbers: Vec<u64> = (0..PAGES).map(|page| map.load(last(page))).collect();
+    assert_eq!(numbers, [1, 2, 3, 4], "what was stored");
+    collects(device, &map);
+}
+
+/// Panics unless the device can be enabled, records calls, and can be disabled.
+#[track_caller]
+fn collects(device: &Device, map: &Map) {
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+    map.reset();
+    call();
+    assert!(map.count() > 0, "a call is recorded");
+    assert_eq!(device.disable(), Ok(()));
+}
+
+/// The size of the file.
+fn size(device: &Device) -> usize {
+    usize::try_from(fstat(device).expect("fstat").st_size).expect("a size")
+}
+
+fn takes_the_pages_away(cx: &Context) {
+    let accesses: [fn(&Map); 2] = [|map| _ = map.load(last(0)), |map| map.store(last(0), 1)];
+    for access in accesses {
+        let (device, map) = numbered(cx);
+        // The process that truncates is the one that accesses.
+        let ends = |truncates: bool| {
+            let process = Child::start(|| {
+                access(&map);
+                let done = if truncates { device.truncate(0) } else { Ok(()) };
+                assert_eq!(done, Ok(()));
+                access(&map);
+            });
+            process.outcome()
+        };
+        assert_eq!(ends(false), Ok(()));
+        assert_eq!(ends(true), Err(Signal::SIGBUS));
+        assert_eq!(faults(&map), GONE);
+        is_whole(&device);
+    }
+}
+
+fn system_calls_are_refused(cx: &Context) {
+    let (device, map) = numbered(cx);
+    let (from, to) = pipe().expect("a pipe");
+    let word = size_of::<u64>();
+    // SAFETY: the kernel reads one word of the mapping, or refuses to.
+    let reads = || Errno::check(unsafe { libc::write(to.as_raw_fd(), map.address(), word) });
+    // SAFETY: the kernel writes one word of the mapping, which nothing else accesses meanwhile, or
+    // refuses to.
+    let writes = || Errno::check(unsafe { libc::read(from.as_raw_fd(), map.address(), word) });
+    assert_eq!((reads(), writes()), (Ok(8), Ok(8)));
+    device.truncate(0).expect("truncated");
+    cx.refused(reads());
+    assert_eq!(write(&to, &[0; 8]), Ok(8));
+    cx.refused(writes());
+    is_whole(&device);
+}
+
+fn reaches_other_instances(cx: &Context) {
+    let ((device, map), (other, others)) = (numbered(cx), numbered(cx));
+    assert_eq!((faults(&map), faults(&others)), (WHOLE, WHOLE));
+    device.truncate(0).expect("truncated");
+    assert_eq!((faults(&map), faults(&others)), (GONE, GONE));
+    is_whole(&device);
+    is_whole(&other);
+}
+
+fn reaches_other_processes(cx: &Context) {
+    let (device, map) = numbered(cx);
+    let truncate = || device.truncate(0).expect("truncated");
+    let own = || numbered(cx).1;
+    assert_eq!(loads_around(own, || ()), Ok(()));
+    assert_eq!(loads_around(own, truncate), Err(Signal::SIGBUS), "with an instance of its own");
+    let inherited = device.map(PAGES as u64 * page_words()).expect("a new mapping");
+    assert_eq!(loads_around(|| &inherited, || ()), Ok(()));
+    assert_eq!(loads_around(|| &inherited, truncate), Err(Signal::SIGBUS), "with the parent's");
+    assert_eq!(fault(&map, 0), Some(Signal::SIGBUS), "forked afterwards");
+    is_whole(&device);
+}
+
+/// What becomes of a child that loads a word of its mapping before `meanwhile`, which is done here,
+/// and after it.
+fn loads_around<M: Borrow<Map>>(
+    own: impl FnOnce() -> M,
+    meanwhile: impl FnOnce(),
+) -> Result<(), Signal> {
+    let ((ready, is_ready), (go, goes)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
+    let loads = Child::start(|| {
+        let own = own();
+        let map: &Map = own.borrow();
+        assert_eq!(map.load(last(0)), 1);
+        assert_eq!(write(&is_ready, b"!"), Ok(1));
+        assert_eq!(read(&go, &mut [0]), Ok(1));
+        _ = map.load(last(0));
+    });
+    // Or the end of a child that has come to nothing would be waited for.
+    drop(is_ready);
+    assert_eq!(read(&ready, &mut [0]), Ok(1), "the child has loaded it once");
+    meanwhile();
+    assert_eq!(write(&goes, b"!"), Ok(1));
+    loads.outcome()
+}
+
+fn by_path(cx: &Context) {
+    let (device, map) = numbered(cx);
+    assert_eq!(faults(&map), WHOLE);
+    assert_eq!(truncate(cx.device(), 0), Ok(()));
+    assert_eq!(faults(&map), GONE);
+    is_whole(&device);
+}
+
+fn by_opening(cx: &Context) {
+    let opened = |flags| Device::open_with(cx.device(), flags).map(drop);
+    for access in [OFlag::O_RDWR, OFlag::O_RDONLY, OFlag::O_WRONLY | OFlag::O_CREAT] {
+        for other_process in [false, true] {
+            let by = |flags| if other_process { child(|| opened(flags)) } else { opened(flags) };
+            let (device, map) = numbered(cx);
+            assert_eq!(by(access), Ok(()));
+            assert_eq!(faults(&map), WHOLE, "{access:?}");
+            assert_eq!(by(access | OFlag::O_TRUNC), Ok(()));
+            assert_eq!(faults(&map), GONE, "{access:?}");
+            is_whole(&device);
+        }
+    }
+}
+
+fn holder_of_a_descriptor_needs_no_privilege(cx: &Context) {
+    let (device, map) = numbered(cx);
+    assert_eq!(faults(&map), WHOLE);
+    let (opened, truncated) = child(|| {
+        setuid(Uid::from_raw(65534)).expect("setuid");
+        (Device::open(cx.device()).map(drop), device.truncate(0))
+    });
+    assert_eq!(opened, Err(Errno(libc::EACCES)), "it has no privilege");
+    assert_eq!(truncated, Ok(()));
+    assert_eq!(faults(&map), GONE);
+    is_whole(&device);
+}
+
+fn read_only_descriptor_is_refused(cx: &Context) {
+    let (device, map) = numbered(cx);
+    let with = |access| Device::open_with(cx.device(), access).expect("the device opens");
+    cx.refused(with(OFlag::O_RDONLY).truncate(0));
+    cx.refused(with(OFlag::O_RDONLY).truncate(page_size()));
+    assert_eq!((faults(&map), size(&device)), (WHOLE, 0));
+    assert_eq!(with(OFlag::O_WRONLY).truncate(0), Ok(()));
+    assert_eq!(faults(&map), GONE);
+    is_whole(&device);
+}
+
+fn allocation_is_refused(cx: &Context) {
+    let (device, map) = numbered(cx);
+    let keep = FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    for mode in [
+        FallocateFlags::empty(),
+        keep,
+        keep | FallocateFlags::FALLOC_FL_PUNCH_HOLE,
+        FallocateFlags::FALLOC_FL_ZERO_RANGE,
+        FallocateFlags::FALLOC_FL_COLLAPSE_RANGE,
+        FallocateFlags::FALLOC_FL_INSERT_RANGE,
+    ] {
+        let length = libc::off_t::try_from(page_size()).expect("a length");
+        cx.refused(fallocate(&device, mode, 0, length).map_err(Errno::from));
+    }
+    assert_eq!((faults(&map), size(&device)), (WHOLE, 0));
+    is_whole(&device);
+}
+
+fn smaller_keeps_what_is_before_its_end(cx: &Context) {
+    let page = page_size();
+    for (bytes, kept) in [(1, 1), (page, 1), (page + 1, 2), (3 * page, 3), (3 * page + 1, 4)] {
+        let (device, map) = numbered(cx);
+        assert_eq!(device.truncate(bytes), Ok(()));
+        let mut expected = GONE;
+        expected[..kept].fill(None);
+        assert_eq!(faults(&map), expected, "{bytes} bytes");
+        is_whole(&device);
+        device.truncate(0).expect("truncated");
+    }
+}
+
+fn larger_takes_nothing(cx: &Context) {
+    let (device, map) = numbered(cx);
+    for bytes in [map.bytes(), map.bytes() + 1, 1 << 30] {
+        assert_eq!(device.truncate(bytes), Ok(()));
+        assert_eq!(faults(&map), WHOLE, "{bytes} bytes");
+    }
+    device.truncate(0).expect("truncated");
+    assert_eq!(faults(&map), GONE);
+    is_whole(&device);
+}
+
+fn size_says_nothing_of_the_buffer(cx: &Context) {
+    let (device, map) = numbered(cx);
+    let other = open(cx);
+    assert_eq!(size(&device), 0, "although it has a buffer");
+    for bytes in [page_size(), map.bytes()] {
+        assert_eq!(device.truncate(bytes), Ok(()));
+        assert_eq!((size(&device), size(&other)), (bytes, bytes), "there is one size");
+        let whole = device.map(PAGES as u64 * page_words()).expect("a mapping beyond that size");
+        assert_eq!(faults(&whole), WHOLE);
+        assert_eq!(faults(&map)[1..], GONE[1..], "no page comes back");
+    }
+    is_whole(&device);
+    assert_eq!(device.truncate(0), Ok(()));
+    assert_eq!(size(&other), 0);
+}
+
+fn before_mapping_takes_nothing(cx: &Context) {
+    let (_mapped, gone) = numbered(cx);
+    let device = open(cx);
+    assert_eq!(device.truncate(0), Ok(()));
+    assert_eq!(faults(&gone), GONE);
+    device.init_trace(PAGES as u64 * page_words()).expect("sized");
+    assert_eq!(device.truncate(0), Ok(()));
+    let map = device.map(PAGES as u64 * page_words()).expect("mapped");
+    assert_eq!(faults(&map), WHOLE);
+    collects(&device, &map);
+}
+
+fn private_copies_are_lost(cx: &Context) {
+    let (device, map) = numbered(cx);
+    let private = || {
+        let prot = PROT_READ | PROT_WRITE;
+        device.map_with(map.bytes(), 0, prot, MAP_PRIVATE).expect("a private mapping")
+    };
+    let copies = private();
+    copies.store(last(1), 7);
+    assert_eq!((faults(&copies), copies.load(last(1))), (WHOLE, 7));
+    device.truncate(0).expect("truncated");
+    assert_eq!(faults(&copies), GONE);
+    assert_eq!(private().load(last(1)), 2);
+    is_whole(&device);
+}
+
+fn mapping_anew_shows_the_records(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    map.reset();
+    call();
+    device.disable().expect("disabled");
+    let records = map.copy(0, 1 + index(map.count()));
+    assert!(records.len() > 1);
+    device.truncate(0).expect("truncated");
+    assert_eq!(fault(&map, 0), Some(Signal::SIGBUS));
+    let again = device.map(map.words() as u64).expect("a new mapping");
+    assert_eq!(again.copy(0, records.len()), records);
+    collects(&device, &again);
+}
+
+fn recording_goes_on(cx: &Context) {
+    const CALLS: usize = 50;
+    /// How often each record is there.
+    fn records(map: &Map) -> BTreeMap<u64, usize> {
+        let mut often = BTreeMap::new();
+        for record in map.copy(1, index(map.count())) {
+            *often.entry(record).or_default() += 1;
+        }
+        often
+    }
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    map.reset();
+    (0..CALLS).for_each(|_| call());
+    let mut each_time = records(&map);
+    each_time.retain(|_, &mut often| often >= CALLS);
+    assert!(!each_time.is_empty());
+    device.truncate(0).expect("truncated");
+    (0..CALLS).for_each(|_| call());
+    assert_eq!(fault(&map, 0), Some(Signal::SIGBUS));
+    assert_eq!(device.disable(), Ok(()), "it is enabled");
+    let again = device.map(map.words() as u64).expect("a new mapping");
+    // Truncating is recorded too: what counts are the records of the calls.
+    let all = records(&again);
+    for (record, often) in each_time {
+        let now = all.get(&record).copied().unwrap_or_default();
+        assert!(now >= often + CALLS, "{record:#x}: {often} times before, {now} now");
+    }
+    collects(&device, &again);
+}
+
+fn remote_sections_go_on(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.remote_enable(&Remote::common(common())).expect("enabled");
+    let vhost = Vhost::new().expect("a device that this process owns");
+    vhost.work();
+    let early = map.copy(1, index(map.count()));
+    assert!(!early.is_empty());
+    device.truncate(0).expect("truncated");
+    assert_eq!(fault(&map, 0), Some(Signal::SIGBUS));
+    vhost.work();
+    let again = device.map(map.words() as u64).expect("a new mapping");
+    assert!(again.count() > early.len() as u64, "a section adds to it");
+    assert_eq!(again.copy(1, early.len()), early, "behind the earlier ones");
+    assert_eq!(device.disable(), Ok(()));
+    collects(&device, &again);
+}
