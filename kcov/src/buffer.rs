@@ -56,21 +56,18 @@ macro_rules! each {
 impl<'b> Words<'b> {
     /// Number of words.
     #[inline]
-    #[must_use]
     pub fn len(self) -> usize {
         each!(self, words => words.len())
     }
 
     /// Whether there are no words.
     #[inline]
-    #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
     /// Loads the word at `index`.
     #[inline]
-    #[must_use]
     #[allow(clippy::useless_conversion, reason = "not for words of 32 bits")]
     pub fn get(self, index: usize) -> Option<u64> {
         each!(self, words => Some(words.get(index)?.load(Ordering::Relaxed).into()))

@@ -154,13 +154,11 @@ impl Device {
     }
 
     /// Size of the buffer in words of the kernel, the count word included.
-    #[must_use]
     pub fn words(&self) -> usize {
         self.buffer.bytes() / self.buffer.width().bytes()
     }
 
     /// Number of records that the buffer can hold in a mode.
-    #[must_use]
     pub fn capacity<M: Mode>(&self, mode: M) -> usize {
         mode.kind(SEAL).capacity(self.buffer)
     }

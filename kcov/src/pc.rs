@@ -74,8 +74,7 @@ macro_rules! architectures {
             /// Bytes from the start of a call to its return address. On MIPS this includes the delay
             /// slot. 1 where calls have several lengths ([`Um64`](Arch::Um64)): from the last byte of
             /// the call.
-            #[must_use]
-            pub const fn call_length(self) -> u64 {
+                    pub const fn call_length(self) -> u64 {
                 match self {
                     $(Arch::$name => $length,)*
                 }
@@ -114,21 +113,18 @@ architectures! {
 impl Pc {
     /// Takes an address as recorded.
     #[inline]
-    #[must_use]
     pub const fn new(address: u64) -> Pc {
         Pc(address)
     }
 
     /// The address as recorded.
     #[inline]
-    #[must_use]
     pub const fn address(self) -> u64 {
         self.0
     }
 
     /// The call that returns here. Wraps around for an address that no call can return to.
     #[inline]
-    #[must_use]
     pub const fn call_site(self, arch: Arch) -> CallSite {
         let thumb = if matches!(arch, Arch::Arm) { self.0 & 1 } else { 0 };
         CallSite(self.0.wrapping_sub(thumb).wrapping_sub(arch.call_length()))
@@ -138,7 +134,6 @@ impl Pc {
 impl CallSite {
     /// The address of the call.
     #[inline]
-    #[must_use]
     pub const fn address(self) -> u64 {
         self.0
     }
@@ -168,7 +163,6 @@ impl AddressSpace {
 
     /// The address in the kernel's file, of a recorded program counter.
     #[inline]
-    #[must_use]
     pub const fn link_time(self, pc: Pc, kaslr_offset: u64) -> Pc {
         match self {
             AddressSpace::LinkTime => pc,
@@ -179,7 +173,6 @@ impl AddressSpace {
     /// The address in the running kernel, as in Linux's `/proc/kallsyms` and `/proc/modules`, of a
     /// recorded program counter.
     #[inline]
-    #[must_use]
     pub const fn run_time(self, pc: Pc, kaslr_offset: u64) -> Pc {
         match self {
             AddressSpace::LinkTime => Pc(pc.0.wrapping_add(kaslr_offset)),

@@ -60,7 +60,6 @@ impl Modes {
     }
 
     /// Whether the kernel has the mode.
-    #[must_use]
     pub fn contains<M: Mode>(self, mode: M) -> bool {
         match mode.kind(SEAL) {
             Kind::Pc => self.pc,
@@ -72,7 +71,6 @@ impl Modes {
 
     /// What the kernel has of what is [proposed](crate::proposed) and in no released kernel.
     #[cfg(feature = "proposed")]
-    #[must_use]
     pub fn proposals(self) -> crate::proposed::Proposals {
         self.proposals
     }

@@ -27,7 +27,6 @@ impl Comparison {
     /// Accepts all words; a kernel newer than this crate may set more bits of
     /// [`raw_type`](Self::raw_type).
     #[inline]
-    #[must_use]
     pub const fn from_words([kind, first, second, pc]: [u64; 4]) -> Comparison {
         Comparison { kind, first, second, pc: Pc::new(pc) }
     }
@@ -40,7 +39,6 @@ impl Comparison {
 
     /// Where the comparison took place.
     #[inline]
-    #[must_use]
     #[doc(alias = "ip")]
     pub const fn pc(self) -> Pc {
         self.pc
@@ -53,7 +51,6 @@ impl Comparison {
     /// value of the case and the second is the value switched on. Compilers may sign-extend the value
     /// of a negative case: truncate it to the operand size before you compare it with the second.
     #[inline]
-    #[must_use]
     #[doc(alias = "arg1")]
     #[doc(alias = "arg2")]
     pub const fn operands(self) -> (u64, u64) {
@@ -62,7 +59,6 @@ impl Comparison {
 
     /// Size of each operand in bytes: 1, 2, 4 or 8.
     #[inline]
-    #[must_use]
     #[doc(alias = "KCOV_CMP_SIZE")]
     pub const fn operand_size(self) -> usize {
         1 << ((self.kind & KCOV_CMP_MASK) >> 1)
@@ -70,7 +66,6 @@ impl Comparison {
 
     /// Whether the first operand is a compile-time constant.
     #[inline]
-    #[must_use]
     #[doc(alias = "KCOV_CMP_CONST")]
     pub const fn is_const(self) -> bool {
         self.kind & KCOV_CMP_CONST != 0
@@ -79,7 +74,6 @@ impl Comparison {
     /// The type word as recorded. The kernels that this crate knows set no bits but the constant
     /// flag and the size.
     #[inline]
-    #[must_use]
     pub const fn raw_type(self) -> u64 {
         self.kind
     }
@@ -110,7 +104,6 @@ pub enum AnyRecord {
 impl AnyRecord {
     /// Where it happened.
     #[inline]
-    #[must_use]
     pub const fn pc(self) -> Pc {
         match self {
             AnyRecord::Pc(pc) => pc,

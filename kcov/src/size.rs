@@ -17,6 +17,7 @@ use std::ops::RangeInclusive;
 /// The default is 262144 words (2 MiB), NetBSD's limit. Programs of several system calls are known to
 /// overflow smaller buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct BufferSize {
     amount: Amount,
     clamp: bool,
@@ -31,19 +32,16 @@ enum Amount {
 impl BufferSize {
     /// This many words, the count word included. A word is the kernel's `unsigned long` on Linux
     /// and 64 bits on NetBSD.
-    #[must_use]
     pub const fn words(words: u64) -> BufferSize {
         BufferSize { amount: Amount::Words(words), clamp: false }
     }
 
     /// Room for this many records of a mode.
-    #[must_use]
     pub fn records<M: Mode>(records: u64, mode: M) -> BufferSize {
         BufferSize { amount: Amount::Records(records, mode.kind(SEAL)), clamp: false }
     }
 
     /// Takes the largest buffer that the system allows if this size is beyond it.
-    #[must_use]
     pub const fn clamped(self) -> BufferSize {
         BufferSize { clamp: true, ..self }
     }
@@ -54,7 +52,6 @@ impl BufferSize {
     ///
     /// Linux takes up to `INT_MAX / sizeof(long)` words, NetBSD 262144. A 32-bit program on Linux
     /// gets the limits of a 64-bit kernel.
-    #[must_use]
     pub fn limits() -> RangeInclusive<u64> {
         page_limits(sys::SYSTEM, sys::SYSTEM.widths[0])
     }

@@ -71,42 +71,36 @@ impl<'b, M: Mode> Trace<'b, M> {
     /// Reads a buffer that came by another way than a [`Device`](crate::Device) of this process,
     /// for example through shared memory or from a file: the first word is the count, the records
     /// follow. Words are 64 bits.
-    #[must_use]
     pub fn from_words(words: &'b [AtomicU64], mode: M) -> Trace<'b, M> {
         Trace::freeze(Buffer::from_words(words), mode)
     }
 
     /// The mode of the records.
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> M {
         self.mode
     }
 
     /// Number of records.
     #[inline]
-    #[must_use]
     pub fn len(&self) -> usize {
         self.words.len() / stride(self.mode)
     }
 
     /// Whether there is no record.
     #[inline]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
     /// Number of records that the buffer can hold in this mode.
     #[inline]
-    #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
     /// Whether records are missing.
     #[inline]
-    #[must_use]
     pub fn completeness(&self) -> Completeness {
         match self.count.cmp(&(self.capacity as u64)) {
             core::cmp::Ordering::Less => Completeness::Complete,
@@ -117,7 +111,6 @@ impl<'b, M: Mode> Trace<'b, M> {
 
     /// Whether the buffer is full: [`Completeness::Truncated`].
     #[inline]
-    #[must_use]
     pub fn is_truncated(&self) -> bool {
         self.completeness() == Completeness::Truncated
     }
@@ -125,21 +118,18 @@ impl<'b, M: Mode> Trace<'b, M> {
     /// The words of the records as they lie in the buffer, without the count word: one word for a
     /// program counter, four for a comparison. Everything here that reads records reads these.
     #[inline]
-    #[must_use]
     pub fn words(&self) -> Words<'b> {
         self.words
     }
 
     /// The record at `index`, in order of execution.
     #[inline]
-    #[must_use]
     pub fn get(&self, index: usize) -> Option<M::Record> {
         self.mode.decode(self.words.skip(index.checked_mul(stride(self.mode))?), SEAL)
     }
 
     /// The records in order of execution.
     #[inline]
-    #[must_use]
     pub fn iter(&self) -> Iter<'b, M> {
         Iter { words: self.words, mode: self.mode }
     }

@@ -21,9 +21,10 @@ fn open(kernel: &Kernel) -> Device {
 /// memory. The count word lies before them.
 fn store_count(words: Words<'_>, count: u64) {
     let Words::U64(words) = words else { panic!("64-bit words") };
+    let head = words.as_ptr().wrapping_sub(1).cast_mut().cast();
     // SAFETY: the count word lies before the first record, in the same buffer of the fake kernel, which
     // is only accessed atomically.
-    let head = unsafe { AtomicU64::from_ptr(words.as_ptr().sub(1).cast_mut().cast()) };
+    let head = unsafe { AtomicU64::from_ptr(head) };
     head.store(count, Ordering::Relaxed);
 }
 

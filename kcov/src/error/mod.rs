@@ -244,37 +244,31 @@ impl Error {
     }
 
     /// What failed.
-    #[must_use]
     pub fn operation(&self) -> Operation {
         self.operation
     }
 
     /// What was wrong.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
     /// The errno that the kernel returned, if a system call failed.
-    #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         self.errno
     }
 
     /// One sentence about what to do, where it is known.
-    #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.help
     }
 
     /// The file that could not be opened or is no kcov device.
-    #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
     /// The sizes in words that would have been accepted, if a size was refused.
-    #[must_use]
     pub fn limits(&self) -> Option<RangeInclusive<u64>> {
         self.size.as_ref().map(|(_, limits)| limits.clone())
     }

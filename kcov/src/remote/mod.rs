@@ -36,21 +36,18 @@ macro_rules! reading {
     () => {
         /// The end of what was collected so far.
         #[inline]
-        #[must_use]
         pub fn mark(&self) -> Mark {
             self.starts.mark(self.trace())
         }
 
         /// The records that have come since the mark. More may come.
         #[inline]
-        #[must_use]
         pub fn since(&self, mark: Mark) -> Trace<'_, M> {
             self.starts.since(self.trace(), mark)
         }
 
         /// All records since the start. More may come.
         #[inline]
-        #[must_use]
         pub fn trace(&self) -> Trace<'_, M> {
             Trace::freeze(self.buffer(), self.mode)
         }
@@ -60,7 +57,6 @@ macro_rules! reading {
         ///
         /// The kernel tells nobody when records come, so this polls, at growing intervals of up to 10
         /// ms. A shorter trace means that no more came in time.
-        #[must_use]
         pub fn wait(&self, mark: Mark, records: usize, limit: Duration) -> Trace<'_, M> {
             $crate::remote::wait(|| self.since(mark), records, limit)
         }

@@ -65,13 +65,11 @@ pub struct Source {
 
 impl Source {
     /// A source by the numbers of `KCOV_IOC_REMOTE_ATTACH`.
-    #[must_use]
     pub const fn new(subsystem: u64, id: u64) -> Source {
         Source { subsystem, id }
     }
 
     /// A port, counted from 0, of a virtual USB host controller, by its bus number.
-    #[must_use]
     #[doc(alias = "KCOV_REMOTE_VHCI")]
     #[doc(alias = "KCOV_REMOTE_VHCI_ID")]
     pub const fn vhci(bus: u32, port: u32) -> Source {
@@ -141,13 +139,11 @@ impl Attachment {
     }
 
     /// Detaches, which ends the collection from the source, and gives the device back.
-    #[must_use]
     pub fn detach(self) -> Device {
         self.active.finish().1
     }
 
     /// Number of records that the buffer of the source can hold in a mode.
-    #[must_use]
     pub fn capacity<M: Mode>(&self, mode: M) -> usize {
         mode.kind(SEAL).capacity(self.buffer())
     }

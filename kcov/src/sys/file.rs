@@ -115,7 +115,7 @@ mod descriptor {
     impl From<File> for OwnedFd {
         fn from(file: File) -> OwnedFd {
             match file {
-                File::Kernel(file) => file.into(),
+                File::Kernel(file) => file,
                 #[cfg(feature = "fake")]
                 File::Fake(file) => file.into(),
             }

@@ -97,7 +97,9 @@ pub(crate) fn move_up(_: File, _: i32) -> Result<File, i32> {
     Err(NOT_SUPPORTED)
 }
 
-pub(crate) fn identity(_: &File) -> Identity {}
+pub(crate) fn identity(_: &File) -> Identity {
+    NOT_SUPPORTED
+}
 
 pub(crate) fn explain_open(_: &Path, _: i32) -> Option<ErrorKind> {
     Some(ErrorKind::Unsupported)

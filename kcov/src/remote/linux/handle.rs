@@ -19,7 +19,6 @@ pub struct GlobalHandle(u64);
 
 impl GlobalHandle {
     /// The handle of a USB bus: its hub events and the completion of its requests.
-    #[must_use]
     #[doc(alias = "KCOV_SUBSYSTEM_USB")]
     pub const fn usb(bus: u32) -> GlobalHandle {
         GlobalHandle(kcov_remote_handle(KCOV_SUBSYSTEM_USB, bus as u64))
@@ -27,13 +26,11 @@ impl GlobalHandle {
 
     /// A handle as in `KCOV_REMOTE_ENABLE`, for kernels newer than this crate. The subsystem is in the
     /// highest byte, the instance in the low 32 bits; kernels refuse what they do not know.
-    #[must_use]
     pub const fn from_raw(handle: u64) -> GlobalHandle {
         GlobalHandle(handle)
     }
 
     /// The handle as in `KCOV_REMOTE_ENABLE`.
-    #[must_use]
     pub const fn raw(self) -> u64 {
         self.0
     }
@@ -46,7 +43,6 @@ pub struct CommonHandle(NonZeroU32);
 
 impl CommonHandle {
     /// The handle with that number.
-    #[must_use]
     pub const fn new(instance: NonZeroU32) -> CommonHandle {
         CommonHandle(instance)
     }
@@ -62,7 +58,6 @@ impl CommonHandle {
     }
 
     /// The handle as in `KCOV_REMOTE_ENABLE`.
-    #[must_use]
     pub const fn raw(self) -> u64 {
         kcov_remote_handle(KCOV_SUBSYSTEM_COMMON, self.0.get() as u64)
     }
