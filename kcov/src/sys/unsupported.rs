@@ -35,7 +35,7 @@ pub(crate) struct Look {
     pub(crate) file_is_ours: bool,
 }
 
-pub(crate) type Identity = ();
+pub(crate) type Identity = i32;
 
 /// Requests, which nobody can make.
 macro_rules! refuse {
