@@ -1,7 +1,7 @@
 //! The rules of NetBSD 10, `sys/kern/subr_kcov.c`. A test of the conformance suite compares them with
 //! its model.
 
-use super::state::{Enabled, Memory, Mode, Source, State, memory};
+use super::state::{Enabled, Memory, Mode, Source, State, memory, whole_pages};
 use crate::buffer::Width;
 use crate::error::netbsd::{EBUSY, EEXIST, EINVAL, ENOBUFS, ENOENT, ENOMEM};
 use crate::remote::linux::Argument;
@@ -105,6 +105,10 @@ pub(super) fn detach(state: &mut State, instance: u64) -> Result<(), i32> {
 }
 
 pub(super) fn map(state: &mut State, instance: u64, bytes: usize) -> Result<Memory, i32> {
+    let bytes = whole_pages(bytes);
+    if bytes == 0 || bytes as u64 > KCOV_BUF_MAX_ENTRIES * 8 {
+        return Err(EINVAL);
+    }
     let instance = state.instance(instance);
     let source = instance.source;
     let own = instance.memory.clone();
@@ -112,5 +116,5 @@ pub(super) fn map(state: &mut State, instance: u64, bytes: usize) -> Result<Memo
         Some(source) => state.sources.get(&source).map(|source| source.memory.clone()),
         None => own,
     };
-    memory.filter(|memory| bytes <= size_of_val(&**memory)).ok_or(ENOMEM)
+    memory.filter(|memory| bytes <= whole_pages(size_of_val(&**memory))).ok_or(ENOMEM)
 }

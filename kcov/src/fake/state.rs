@@ -70,6 +70,11 @@ pub(super) fn memory(words: u64) -> Memory {
     (0..words).map(|_| AtomicU64::new(0)).collect()
 }
 
+/// The bytes that a mapping of this many has.
+pub(super) fn whole_pages(bytes: usize) -> usize {
+    bytes.checked_next_multiple_of(crate::sys::page_size()).unwrap_or(usize::MAX)
+}
+
 impl State {
     /// Fails if that was ordered.
     pub(super) fn obey(&mut self, operation: Operation) -> Result<(), i32> {
