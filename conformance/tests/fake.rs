@@ -80,7 +80,7 @@ impl Fake {
                 let fill = (0..remote.fill).map(|n| Handle::Usb(linux::FILL + n as u16));
                 let handles = remote.handles.iter().copied().chain(fill).map(number);
                 let handles: Vec<u64> = handles.collect();
-                device.enable_remote(remote.mode, &handles, number(remote.common))
+                device.enable_remote(remote.mode, remote.area, &handles, number(remote.common))
             }
             other => panic!("not asked: {other:?}"),
         }
@@ -159,7 +159,7 @@ fn remote(rng: &mut Rng) -> Remote {
         1 | 2 => Handle::Zero,
         _ => Handle::Common(rng.u16(..3)),
     };
-    let fill = if rng.u8(..8) == 0 { pick(rng, &[1, 200, 253, 256, 257]) } else { 0 };
+    let fill = if rng.u8(..32) == 0 { pick(rng, &[1, 200, 253, 256, 257]) } else { 0 };
     let mode = pick(rng, &[0, 0, 0, 1, 1, 2]);
     Remote { mode, area: 64, common, handles, fill, memory: Memory::Whole }
 }

@@ -56,7 +56,7 @@ pub(super) fn enable(state: &mut State, instance: u64, number: u32) -> Result<()
     let mode = mode(state, number)?;
     state.task().local = Some(instance);
     let owner = thread::current().id();
-    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: None });
+    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: None, area: 0 });
     Ok(())
 }
 
@@ -102,7 +102,8 @@ pub(super) fn enable_remote(
     }
     state.task().remote = Some(instance);
     let owner = thread::current().id();
-    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: Some(handles) });
+    let area = argument.area_size;
+    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: Some(handles), area });
     Ok(())
 }
 

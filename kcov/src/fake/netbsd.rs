@@ -58,7 +58,7 @@ pub(super) fn enable(state: &mut State, instance: u64, number: u32) -> Result<()
     }
     state.task().local = Some(instance);
     let owner = thread::current().id();
-    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: None });
+    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: None, area: 0 });
     Ok(())
 }
 

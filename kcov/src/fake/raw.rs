@@ -79,16 +79,22 @@ impl RawDevice {
         self.0.disable().map_err(self.error(Operation::Disable))
     }
 
-    /// `KCOV_REMOTE_ENABLE`, with the number of a mode, handles, and a common handle or 0. The area of a
-    /// section is as large as the buffer.
+    /// `KCOV_REMOTE_ENABLE`, with the number of a mode, the words that a section can fill, handles, and a
+    /// common handle or 0.
     ///
     /// # Errors
     ///
     /// As the kernel refuses it.
-    pub fn enable_remote(&self, mode: u32, handles: &[u64], common: u64) -> Result<(), Error> {
+    pub fn enable_remote(
+        &self,
+        mode: u32,
+        area: u32,
+        handles: &[u64],
+        common: u64,
+    ) -> Result<(), Error> {
         let mut argument = Argument {
             trace_mode: mode,
-            area_size: u32::MAX,
+            area_size: area,
             num_handles: u32::try_from(handles.len()).unwrap_or(u32::MAX),
             _pad: 0,
             common_handle: common,

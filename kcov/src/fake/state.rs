@@ -42,6 +42,8 @@ pub(super) struct Enabled {
     pub(super) mode: Mode,
     /// The handles of remote coverage; none if the owner itself is traced.
     pub(super) handles: Option<Vec<u64>>,
+    /// Words that one section can fill.
+    pub(super) area: u32,
 }
 
 /// What is recorded.
