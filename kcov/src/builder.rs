@@ -156,11 +156,12 @@ impl Builder {
     /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the kernel could not allocate or map it.
     /// - [`DescriptorOutOfLimits`](ErrorKind::DescriptorOutOfLimits): the process may have no
     ///   descriptor of at least [`min_fd`](Self::min_fd).
+    #[cfg_attr(feature = "pkeys", doc = "- [`NoProtectionKeys`](ErrorKind::NoProtectionKeys),")]
     #[cfg_attr(
         feature = "pkeys",
-        doc = "- [`NoProtectionKeys`](ErrorKind::NoProtectionKeys),
-          [`ProtectionKeysInUse`](ErrorKind::ProtectionKeysInUse): a key was asked for and there is none."
+        doc = "  [`ProtectionKeysInUse`](ErrorKind::ProtectionKeysInUse):"
     )]
+    #[cfg_attr(feature = "pkeys", doc = "  a key was asked for and there is none.")]
     pub fn open(self) -> Result<Device, Error> {
         let file = self.open_file()?;
         let system = file.system();
