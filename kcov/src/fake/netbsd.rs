@@ -89,8 +89,7 @@ pub(super) fn attach(
         return Err(ENOENT);
     }
     let name = (source.subsystem, source.id);
-    let source = || Source { memory: memory(KCOV_BUF_MAX_ENTRIES), mode: None };
-    state.sources.entry(name).or_insert_with(source);
+    state.sources.entry(name).or_default();
     state.instance(instance).source = Some(name);
     Ok(())
 }
@@ -113,7 +112,7 @@ pub(super) fn map(state: &mut State, instance: u64, bytes: usize) -> Result<Memo
     let source = instance.source;
     let own = instance.memory.clone();
     let memory = match source {
-        Some(source) => state.sources.get(&source).map(|source| source.memory.clone()),
+        Some(source) => state.sources.get_mut(&source).map(Source::memory),
         None => own,
     };
     memory.filter(|memory| bytes <= whole_pages(size_of_val(&**memory))).ok_or(ENOMEM)

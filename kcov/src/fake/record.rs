@@ -121,7 +121,7 @@ impl Section {
     pub(super) fn start(kernel: Kernel, work: Work) -> Section {
         let mut collects = None;
         let traced = {
-            let state = kernel.state();
+            let mut state = kernel.state();
             match (kernel.rules, work) {
                 (Rules::Linux, Work::Handle(handle)) => state.collects(handle).and_then(|number| {
                     let instance = state.instances.get(&number)?;
@@ -132,8 +132,8 @@ impl Section {
                     Some((memory(words as u64), enabled.mode))
                 }),
                 (Rules::NetBsd, Work::Source(source)) => {
-                    let source = state.sources.get(&(source.subsystem(), source.id()));
-                    source.and_then(|source| Some((source.memory.clone(), source.mode?)))
+                    let source = state.sources.get_mut(&(source.subsystem(), source.id()));
+                    source.and_then(|source| Some((source.memory(), source.mode?)))
                 }
                 _ => None,
             }

@@ -3,6 +3,7 @@
 use super::Rules;
 use super::record::Recorder;
 use crate::error::Operation;
+use kcov_sys::netbsd::KCOV_BUF_MAX_ENTRIES;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
@@ -62,10 +63,17 @@ pub(super) struct Task {
 }
 
 /// A source of NetBSD.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Source {
-    pub(super) memory: Memory,
+    /// Large, and there once somebody needs it.
+    memory: Option<Memory>,
     pub(super) mode: Option<Mode>,
+}
+
+impl Source {
+    pub(super) fn memory(&mut self) -> Memory {
+        self.memory.get_or_insert_with(|| memory(KCOV_BUF_MAX_ENTRIES)).clone()
+    }
 }
 
 pub(super) fn memory(words: u64) -> Memory {
