@@ -109,7 +109,7 @@ fn a_count_that_no_kernel_stores_is_no_coverage() {
     for kernel in kernels() {
         let mut executor = executor(&kernel);
         for count in [512, 1 << 32, u64::MAX - 1] {
-            let verdict: Result<_, kcov::Error> = executor.run(|buffer| {
+            let verdict = executor.run(|buffer| -> Result<(), Error> {
                 child(&kernel, End::Disables, |trace| trace.pc(1))(buffer)?;
                 store_count(buffer, count);
                 Ok(())

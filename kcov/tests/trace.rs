@@ -202,10 +202,10 @@ where
     };
     prop_assert_eq!(trace.completeness(), expected);
     prop_assert_eq!(trace.is_truncated(), expected == Completeness::Truncated);
-    prop_assert_eq!(trace.is_empty(), trace.len() == 0);
+    prop_assert_eq!(trace.is_empty(), all.is_empty());
 
     // The words are the records: all of them, in order, and nothing else.
-    let of_records: Vec<u64> = all.iter().flat_map(|record| record.words()).collect();
+    let of_records: Vec<u64> = all.iter().flat_map(Raw::words).collect();
     let Words::U64(in_place) = trace.words() else { panic!("words of 64 bits") };
     let in_place: Vec<u64> = in_place.iter().map(|word| word.load(Ordering::Relaxed)).collect();
     prop_assert_eq!(&in_place, &of_records);

@@ -1,7 +1,7 @@
 //! The rules of Linux 7.3, `kernel/kcov.c`. A test of the conformance suite compares them with its
 //! model.
 
-use super::state::{Enabled, Memory, Mode, State, memory};
+use super::state::{Enabled, Memory, Mode, State, memory, whole_pages};
 use crate::buffer::Width;
 use crate::error::linux::{EBUSY, EEXIST, EINVAL, ENOMEM, ENOTSUPP, ENOTTY};
 use crate::remote::linux::Argument;
@@ -56,7 +56,7 @@ pub(super) fn enable(state: &mut State, instance: u64, number: u32) -> Result<()
     let mode = mode(state, number)?;
     state.task().local = Some(instance);
     let owner = thread::current().id();
-    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: None });
+    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: None, area: 0 });
     Ok(())
 }
 
@@ -102,7 +102,8 @@ pub(super) fn enable_remote(
     }
     state.task().remote = Some(instance);
     let owner = thread::current().id();
-    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: Some(handles) });
+    let area = argument.area_size;
+    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: Some(handles), area });
     Ok(())
 }
 
@@ -126,7 +127,8 @@ pub(super) fn detach(_: &mut State, _: u64) -> Result<(), i32> {
     Err(ENOTTY)
 }
 
+/// A size that is no whole number of pages can be set, and not be mapped.
 pub(super) fn map(state: &mut State, instance: u64, bytes: usize) -> Result<Memory, i32> {
     let memory = state.instance(instance).memory.clone().ok_or(EINVAL)?;
-    if size_of_val(&*memory) == bytes { Ok(memory) } else { Err(EINVAL) }
+    if size_of_val(&*memory) == whole_pages(bytes) { Ok(memory) } else { Err(EINVAL) }
 }

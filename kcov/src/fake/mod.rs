@@ -18,7 +18,7 @@
 //! # Ok::<(), kcov::Error>(())
 //! ```
 //!
-//! [`Kernel::fail`] makes the next request of a kind fail. [`Kernel::section`] is background work,
+//! [`Kernel::open_raw`] makes requests one by one, as another program would. [`Kernel::fail`] makes the next request of a kind fail. [`Kernel::section`] is background work,
 //! for remote sessions.
 //!
 //! As in a real kernel, the end of enabling and the start of disabling are recorded, the end of a
@@ -31,9 +31,11 @@
 
 mod linux;
 mod netbsd;
+mod raw;
 mod record;
 mod state;
 
+pub use raw::RawDevice;
 pub use record::{Recorder, Section, Work};
 
 use crate::buffer::Width;
@@ -133,6 +135,10 @@ impl Kernel {
     }
 
     pub(crate) fn open_file(&self) -> Result<File, Error> {
+        self.open_descriptor().map(File::Fake)
+    }
+
+    fn open_descriptor(&self) -> Result<Descriptor, Error> {
         let refuse = |errno| Error::from_errno(self.system(), Operation::Open, errno);
         self.state().obey(Operation::Open).map_err(refuse)?;
         let instance = self.state().open();
@@ -140,12 +146,12 @@ impl Kernel {
         let fd = std::fs::File::open("/dev/null")
             .map_err(|error| refuse(error.raw_os_error().unwrap_or(0)))?
             .into();
-        Ok(File::Fake(Descriptor {
+        Ok(Descriptor {
             kernel: self.clone(),
             instance,
             #[cfg(unix)]
             fd,
-        }))
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The rules of NetBSD 10, `sys/kern/subr_kcov.c`. A test of the conformance suite compares them with
 //! its model.
 
-use super::state::{Enabled, Memory, Mode, Source, State, memory};
+use super::state::{Enabled, Memory, Mode, Source, State, memory, whole_pages};
 use crate::buffer::Width;
 use crate::error::netbsd::{EBUSY, EEXIST, EINVAL, ENOBUFS, ENOENT, ENOMEM};
 use crate::remote::linux::Argument;
@@ -58,7 +58,7 @@ pub(super) fn enable(state: &mut State, instance: u64, number: u32) -> Result<()
     }
     state.task().local = Some(instance);
     let owner = thread::current().id();
-    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: None });
+    state.instance(instance).enabled = Some(Enabled { owner, mode, handles: None, area: 0 });
     Ok(())
 }
 
@@ -89,8 +89,7 @@ pub(super) fn attach(
         return Err(ENOENT);
     }
     let name = (source.subsystem, source.id);
-    let source = || Source { memory: memory(KCOV_BUF_MAX_ENTRIES), mode: None };
-    state.sources.entry(name).or_insert_with(source);
+    state.sources.entry(name).or_default();
     state.instance(instance).source = Some(name);
     Ok(())
 }
@@ -105,12 +104,16 @@ pub(super) fn detach(state: &mut State, instance: u64) -> Result<(), i32> {
 }
 
 pub(super) fn map(state: &mut State, instance: u64, bytes: usize) -> Result<Memory, i32> {
+    let bytes = whole_pages(bytes);
+    if bytes == 0 || bytes as u64 > KCOV_BUF_MAX_ENTRIES * 8 {
+        return Err(EINVAL);
+    }
     let instance = state.instance(instance);
     let source = instance.source;
     let own = instance.memory.clone();
     let memory = match source {
-        Some(source) => state.sources.get(&source).map(|source| source.memory.clone()),
+        Some(source) => state.sources.get_mut(&source).map(Source::memory),
         None => own,
     };
-    memory.filter(|memory| bytes <= size_of_val(&**memory)).ok_or(ENOMEM)
+    memory.filter(|memory| bytes <= whole_pages(size_of_val(&**memory))).ok_or(ENOMEM)
 }

@@ -1,11 +1,11 @@
 //! What goes to the buffers of a fake kernel.
 
-use super::state::{Memory, Mode};
+use super::state::{Memory, Mode, memory};
 use super::{Kernel, Rules};
 use crate::record::Comparison;
 use crate::remote::linux::{CommonHandle, GlobalHandle};
 use crate::remote::netbsd::Source;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Records what a system call or a section goes through.
 #[derive(Debug)]
@@ -121,18 +121,19 @@ impl Section {
     pub(super) fn start(kernel: Kernel, work: Work) -> Section {
         let mut collects = None;
         let traced = {
-            let state = kernel.state();
+            let mut state = kernel.state();
             match (kernel.rules, work) {
                 (Rules::Linux, Work::Handle(handle)) => state.collects(handle).and_then(|number| {
                     let instance = state.instances.get(&number)?;
                     collects = Some((number, instance.sequence));
-                    let words = instance.memory.as_ref()?.len();
-                    let area = (0..words).map(|_| AtomicU64::new(0)).collect();
-                    Some((area, instance.enabled.as_ref()?.mode))
+                    let enabled = instance.enabled.as_ref()?;
+                    // What is more than the buffer holds is dropped at the end in any case.
+                    let words = instance.memory.as_ref()?.len().min(enabled.area as usize).max(1);
+                    Some((memory(words as u64), enabled.mode))
                 }),
                 (Rules::NetBsd, Work::Source(source)) => {
-                    let source = state.sources.get(&(source.subsystem, source.id));
-                    source.and_then(|source| Some((source.memory.clone(), source.mode?)))
+                    let source = state.sources.get_mut(&(source.subsystem, source.id));
+                    source.and_then(|source| Some((source.memory(), source.mode?)))
                 }
                 _ => None,
             }

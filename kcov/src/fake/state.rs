@@ -3,6 +3,7 @@
 use super::Rules;
 use super::record::Recorder;
 use crate::error::Operation;
+use kcov_sys::netbsd::KCOV_BUF_MAX_ENTRIES;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
@@ -42,6 +43,8 @@ pub(super) struct Enabled {
     pub(super) mode: Mode,
     /// The handles of remote coverage; none if the owner itself is traced.
     pub(super) handles: Option<Vec<u64>>,
+    /// Words that one section can fill.
+    pub(super) area: u32,
 }
 
 /// What is recorded.
@@ -60,14 +63,26 @@ pub(super) struct Task {
 }
 
 /// A source of NetBSD.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Source {
-    pub(super) memory: Memory,
+    /// Large, and there once somebody needs it.
+    memory: Option<Memory>,
     pub(super) mode: Option<Mode>,
+}
+
+impl Source {
+    pub(super) fn memory(&mut self) -> Memory {
+        self.memory.get_or_insert_with(|| memory(KCOV_BUF_MAX_ENTRIES)).clone()
+    }
 }
 
 pub(super) fn memory(words: u64) -> Memory {
     (0..words).map(|_| AtomicU64::new(0)).collect()
+}
+
+/// The bytes that a mapping of this many has.
+pub(super) fn whole_pages(bytes: usize) -> usize {
+    bytes.checked_next_multiple_of(crate::sys::page_size()).unwrap_or(usize::MAX)
 }
 
 impl State {

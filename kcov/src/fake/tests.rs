@@ -2,6 +2,8 @@
 
 use super::Kernel;
 use crate::mode::{AnyMode, TraceCmp, TracePc};
+use crate::remote::linux::{GlobalHandle, Remote};
+use crate::remote::netbsd::Source;
 use crate::{BufferSize, Comparison, ErrorKind, Operation, Pc};
 
 fn kernels() -> [Kernel; 2] {
@@ -56,6 +58,57 @@ fn errors_can_be_ordered() {
         }
         assert_eq!(kernel.open_devices(), 0);
     }
+}
+
+/// A section drops what its area has no room for; the next one has an area of its own.
+#[test]
+fn a_section_fills_its_area_and_no_more() {
+    let kernel = Kernel::linux();
+    let remote = Remote::new().any_common().area_words(4);
+    let mut device = kernel.builder().open().unwrap();
+    let session = device.enable_remote(TracePc, &remote).unwrap();
+    for _ in 0..2 {
+        let mut section = kernel.section(session.common_handle().unwrap());
+        section.run(|trace| (0..9).for_each(|pc| trace.pc(pc)));
+    }
+    let pcs: Vec<u64> = session.trace().iter().map(Pc::address).collect();
+    assert_eq!(pcs, [0, 1, 2, 0, 1, 2]);
+    // Too little for any record.
+    drop(session);
+    let remote = remote.area_words(2);
+    let session = device.enable_remote(TraceCmp, &remote).unwrap();
+    let mut section = kernel.section(session.common_handle().unwrap());
+    section.run(|trace| trace.comparison(Comparison::from_words([1, 2, 3, 4])));
+    drop(section);
+    assert!(session.trace().is_empty());
+}
+
+/// What another program does to a handle or a source, one request at a time.
+#[test]
+fn another_program_shares_the_kernel() {
+    let kernel = Kernel::linux();
+    let other = kernel.open_raw().unwrap();
+    other.set_size(512).unwrap();
+    other.map(4096).unwrap();
+    other.enable_remote(0, 64, &[GlobalHandle::usb(1).raw()], 0).unwrap();
+    let mut device = kernel.builder().open().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let remote = Remote::new().global(GlobalHandle::usb(1));
+            let error = device.enable_remote(TracePc, &remote).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::HandleInUse);
+        });
+    });
+    other.disable().unwrap();
+
+    let kernel = Kernel::netbsd();
+    let attachment = kernel.builder().open().unwrap().attach(Source::vhci(0, 6)).unwrap();
+    let session = attachment.into_session(TracePc).unwrap();
+    let other = kernel.open_raw().unwrap();
+    other.attach(0, 6).unwrap();
+    other.detach().unwrap();
+    let error = session.disable().1.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::EndedElsewhere);
 }
 
 #[test]

@@ -112,6 +112,7 @@ mod descriptor {
         }
     }
 
+    #[allow(clippy::useless_conversion, reason = "on other systems the file is a type of its own")]
     impl From<File> for OwnedFd {
         fn from(file: File) -> OwnedFd {
             match file {

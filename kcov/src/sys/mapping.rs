@@ -26,7 +26,12 @@ impl Mapping {
         let memory = match file {
             File::Kernel(file) => Memory::Kernel(Pages::map(file, bytes, guard_pages)?),
             #[cfg(feature = "fake")]
-            File::Fake(file) => Memory::Fake(file.map(bytes)?),
+            File::Fake(file) => {
+                let memory = file.map(bytes)?;
+                // As a kernel does it maps a part of a page as a whole one. Buffers have none.
+                assert!(bytes <= size_of_val(&*memory), "a buffer of whole pages");
+                Memory::Fake(memory)
+            }
         };
         Ok(Mapping::of(memory))
     }

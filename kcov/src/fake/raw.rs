@@ -1,0 +1,125 @@
+//! Requests as a program makes them that does without this crate.
+
+use super::{Descriptor, Kernel};
+use crate::buffer::Width;
+use crate::error::{Error, Operation};
+use crate::remote::linux::Argument;
+use kcov_sys::netbsd::kcov_ioc_remote_attach;
+
+/// An open file of a fake kernel, with the requests as they are: nothing is checked before the kernel
+/// does, and nothing happens that was not asked for. Dropping it closes the file and does not disable.
+///
+/// This is for tests of the fake kernel itself, and of other programs that share a machine with an
+/// executor: they may enable a handle first, or end the collection from a source.
+///
+/// ```
+/// use kcov::{ErrorKind, fake::Kernel};
+///
+/// let device = Kernel::netbsd().open_raw()?;
+/// device.set_size(512)?;
+/// let error = device.enable(3).unwrap_err();
+/// assert_eq!(error.raw_os_error(), Some(22)); // EINVAL
+/// # Ok::<(), kcov::Error>(())
+/// ```
+///
+/// Each method fails as the kernel refuses the request, with an [`Error`] that carries the errno.
+#[derive(Debug)]
+pub struct RawDevice(Descriptor);
+
+impl Kernel {
+    /// Opens a device without sizing it or mapping its buffer.
+    ///
+    /// # Errors
+    ///
+    /// Only as ordered by [`fail`](Self::fail).
+    pub fn open_raw(&self) -> Result<RawDevice, Error> {
+        self.open_descriptor().map(RawDevice)
+    }
+}
+
+impl RawDevice {
+    fn error(&self, operation: Operation) -> impl Fn(i32) -> Error {
+        let system = self.0.system();
+        move |errno| Error::from_errno(system, operation, errno)
+    }
+
+    /// `KCOV_INIT_TRACE`, `KCOV_IOC_SETBUFSIZE`, with a size in words.
+    ///
+    /// # Errors
+    ///
+    /// As the kernel refuses it.
+    pub fn set_size(&self, words: u64) -> Result<(), Error> {
+        self.0.set_size(Width::W64, words).map_err(self.error(Operation::SetSize))
+    }
+
+    /// mmap(2) of so many bytes from the start, which is undone at once.
+    ///
+    /// # Errors
+    ///
+    /// As the kernel refuses it.
+    pub fn map(&self, bytes: usize) -> Result<(), Error> {
+        self.0.map(bytes).map(drop).map_err(self.error(Operation::Map))
+    }
+
+    /// `KCOV_ENABLE`, `KCOV_IOC_ENABLE`, with the number of a mode.
+    ///
+    /// # Errors
+    ///
+    /// As the kernel refuses it.
+    pub fn enable(&self, mode: u32) -> Result<(), Error> {
+        self.0.enable(mode).map_err(self.error(Operation::Enable))
+    }
+
+    /// `KCOV_DISABLE`, `KCOV_IOC_DISABLE`.
+    ///
+    /// # Errors
+    ///
+    /// As the kernel refuses it.
+    pub fn disable(&self) -> Result<(), Error> {
+        self.0.disable().map_err(self.error(Operation::Disable))
+    }
+
+    /// `KCOV_REMOTE_ENABLE`, with the number of a mode, the words that a section can fill, handles, and a
+    /// common handle or 0.
+    ///
+    /// # Errors
+    ///
+    /// As the kernel refuses it.
+    pub fn enable_remote(
+        &self,
+        mode: u32,
+        area: u32,
+        handles: &[u64],
+        common: u64,
+    ) -> Result<(), Error> {
+        let mut argument = Argument {
+            trace_mode: mode,
+            area_size: area,
+            num_handles: u32::try_from(handles.len()).unwrap_or(u32::MAX),
+            _pad: 0,
+            common_handle: common,
+            handles: [0; 256],
+        };
+        argument.handles.iter_mut().zip(handles).for_each(|(place, handle)| *place = *handle);
+        self.0.enable_remote(&argument).map_err(self.error(Operation::EnableRemote))
+    }
+
+    /// `KCOV_IOC_REMOTE_ATTACH`.
+    ///
+    /// # Errors
+    ///
+    /// As the kernel refuses it.
+    pub fn attach(&self, subsystem: u64, id: u64) -> Result<(), Error> {
+        let source = kcov_ioc_remote_attach { subsystem, id };
+        self.0.attach(source).map_err(self.error(Operation::Attach))
+    }
+
+    /// `KCOV_IOC_REMOTE_DETACH`.
+    ///
+    /// # Errors
+    ///
+    /// As the kernel refuses it.
+    pub fn detach(&self) -> Result<(), Error> {
+        self.0.detach().map_err(self.error(Operation::DisableRemote))
+    }
+}
