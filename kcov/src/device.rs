@@ -55,7 +55,7 @@ pub struct Device {
     /// A session was enabled and not disabled through this value.
     pub(crate) enabled: AtomicBool,
     /// The pages may be written to during sessions only.
-    write_protected: bool,
+    pub(crate) write_protected: bool,
     pub(crate) parts: Parts,
 }
 
@@ -289,9 +289,14 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         if *self.enabled.get_mut() {
-            // A session was leaked. If it is another thread's, the request is refused and changes
-            // nothing. For the count see `begin`: the start of the request is recorded.
-            self.set_count(Width::W64, 0);
+            // A session was leaked. If it is another thread's, or this is a forked child, the request
+            // is refused and changes nothing, so the records are kept. For the count see `begin`: the
+            // start of the request is recorded.
+            #[cfg(feature = "pkeys")]
+            self.allow_reading();
+            if self.buffer.count(Width::W64) > self.words() as u64 {
+                self.set_count(Width::W64, 0);
+            }
             let _ = self.request_disable();
         }
     }

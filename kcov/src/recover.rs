@@ -45,17 +45,18 @@ impl Device {
     }
 
     /// Whether the descriptor and the mapping are still those of the device, and nothing is traced
-    /// into the buffer.
+    /// into the buffer. If so, gives the buffer the protection that was asked for.
     ///
     /// Costs some ten system calls, empties the buffer, and overwrites the last word of each page. It
-    /// does not fault: the kernel looks at the memory.
+    /// does not fault: the kernel looks at the memory. What is another device's, or another thread is
+    /// traced into, stays as it is.
     #[must_use]
     pub fn is_intact(&mut self) -> bool {
         self.look().intact
     }
 
     /// Returns the device if it is [intact](Self::is_intact), and otherwise opens it again as it was
-    /// opened at first, with a new descriptor and a new buffer at a new address.
+    /// opened at first, with a new descriptor and a new buffer, which may be at a new address.
     ///
     /// For a target that may have closed, replaced, unmapped, remapped or truncated what is not its
     /// own: call this before you use or drop the device. The records of the last session are lost.
@@ -98,20 +99,37 @@ impl Device {
             return lost;
         }
         let Some(view) = View::new(self.file(), self.buffer().bytes()) else { return lost };
-        // Before anything is stored: it may be another kcov device that has the number now.
+        // Before anything is stored: it may be another kcov device that has the number now. A record
+        // may have overwritten the stamp; then the mapping has to show what the view does.
         let file_is_ours = view.last() == self.parts.stamp;
-        // With a count that somebody else has left, some kernels write in front of the buffer.
-        view.clear_count();
+        if !file_is_ours && !self.parts.mapping.agrees(&view) {
+            return lost;
+        }
+        // With a count that somebody else has left, some kernels write in front of the buffer. One
+        // that can be is kept: if the device is not free, it is that of a thread's records.
+        if view.count() > self.words() as u64 {
+            view.clear_count();
+        }
         if !self.is_free() {
             return Look { intact: false, file_is_ours };
         }
+        view.clear_count();
         match self.parts.mapping.shows(&view) {
             Some(stamp) => {
                 self.parts.stamp = stamp;
-                Look { intact: true, file_is_ours: true }
+                // A target may have changed the protection as well.
+                Look { intact: self.protect_again().is_ok(), file_is_ours: true }
             }
             None => Look { intact: false, file_is_ours },
         }
+    }
+
+    /// Gives the pages, which are the device's, the protection that was asked for.
+    fn protect_again(&self) -> Result<(), i32> {
+        let mapping = &self.parts.mapping;
+        #[cfg(feature = "pkeys")]
+        mapping.cover(mapping.key())?;
+        mapping.set_writable(!self.write_protected)
     }
 
     /// Whether nothing is traced into the buffer, without access to the mapping.

@@ -83,6 +83,15 @@ impl Mapping {
         }
     }
 
+    /// Whether the mapping shows what the view does at the end of each page. Stores nothing.
+    pub(crate) fn agrees(&self, view: &View) -> bool {
+        match (&self.memory, &view.0.memory) {
+            (Memory::Kernel(pages), Memory::Kernel(view)) => pages.holds(&view.ends()),
+            #[cfg(feature = "fake")]
+            _ => true,
+        }
+    }
+
     /// Unmaps the buffer if it is certainly there, with the stamp in its last word; otherwise leaves
     /// alone whatever is there.
     pub(crate) fn abandon(self, stamp: u64) {
@@ -126,17 +135,26 @@ impl View {
         Mapping::new(file, bytes, 0).ok().map(View)
     }
 
+    /// The count.
+    pub(crate) fn count(&self) -> u64 {
+        self.head().load(Ordering::Relaxed)
+    }
+
     /// Stores a count of 0.
     pub(crate) fn clear_count(&self) {
+        self.head().store(0, Ordering::Relaxed);
+    }
+
+    fn head(&self) -> &AtomicU64 {
         // SAFETY: the view was just made and maps a page at least, which is aligned and accessed
         // atomically.
-        unsafe { AtomicU64::from_ptr(self.0.start().as_ptr()) }.store(0, Ordering::Relaxed);
+        unsafe { AtomicU64::from_ptr(self.0.start().as_ptr()) }
     }
 
     /// The last word of the buffer.
     pub(crate) fn last(&self) -> u64 {
         match &self.0.memory {
-            Memory::Kernel(pages) => pages.last(),
+            Memory::Kernel(pages) => pages.ends().last().copied().unwrap_or(0),
             #[cfg(feature = "fake")]
             Memory::Fake(words) => words.last().map_or(0, |word| word.load(Ordering::Relaxed)),
         }

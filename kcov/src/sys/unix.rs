@@ -109,17 +109,17 @@ impl Pages {
     }
 
     /// The last words of all pages.
-    fn page_ends(&self) -> impl DoubleEndedIterator<Item = *mut u64> {
+    fn page_ends(&self) -> impl Iterator<Item = *mut u64> {
         let (start, page) = (self.address.as_ptr().cast::<u8>(), page_size());
         let ends = (0..self.bytes / page).map(move |index| (index + 1) * page - size_of::<u64>());
         ends.map(move |end| start.wrapping_add(end).cast())
     }
 
-    /// The last word, of a mapping that is certainly there.
-    pub(crate) fn last(&self) -> u64 {
-        let last = self.page_ends().next_back().expect("a page at least");
+    /// The last words of all pages, of a mapping that is certainly there.
+    pub(crate) fn ends(&self) -> Vec<u64> {
         // SAFETY: within the mapping, which was just made, aligned and accessed atomically.
-        unsafe { AtomicU64::from_ptr(last) }.load(Ordering::Relaxed)
+        let load = |end| unsafe { AtomicU64::from_ptr(end) }.load(Ordering::Relaxed);
+        self.page_ends().map(load).collect()
     }
 
     /// Stores another number to the last word of each page, of a mapping that is certainly there.

@@ -64,7 +64,7 @@ impl Pages {
         match *self {}
     }
 
-    pub(crate) fn last(&self) -> u64 {
+    pub(crate) fn ends(&self) -> Vec<u64> {
         match *self {}
     }
 

@@ -1,5 +1,7 @@
 //! Coverage of background work, on Linux.
 
+pub(super) mod sections;
+
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, kind, open};
 use crate::raw::{call, child};
@@ -116,7 +118,10 @@ fn waiting_has_a_limit(cx: &Context) {
     let session = device.enable_remote(TracePc, &number(7)).expect("enabled");
     let limit = Duration::from_millis(50);
     let start = Instant::now();
-    assert!(session.wait(limit).is_empty());
+    let mark = session.mark();
+    assert!(session.wait(mark, 1, limit).is_empty());
     assert!(start.elapsed() >= limit);
-    assert!(session.wait(Duration::ZERO).is_empty());
+    assert!(session.wait(mark, 1, Duration::ZERO).is_empty());
+    // What is there already is not waited for.
+    assert!(session.wait(mark, 0, Duration::MAX).is_empty());
 }
