@@ -74,6 +74,8 @@ impl Mapping {
     /// may be anything by now.
     pub(crate) fn shows(&self, view: &View) -> Option<u64> {
         match &self.memory {
+            // Where nothing was mapped any more, the view itself may be.
+            Memory::Kernel(pages) if pages.start() == view.0.start() => None,
             Memory::Kernel(pages) => {
                 let marks = view.marks()?;
                 pages.holds(&marks).then_some(*marks.last()?)
