@@ -38,14 +38,23 @@ fn session(cx: &Context) -> RemoteSession<TracePc> {
     session.expect("enabled")
 }
 
+/// Has the worker work, and waits until all of its sections have ended.
+fn works(vhost: &Vhost, session: &RemoteSession<TracePc>) {
+    let mark = session.mark();
+    vhost.work();
+    assert!(!session.wait(mark, 1, LONG).is_empty() && session.settle(QUIET, LONG));
+}
+
 fn marks_tell_cases_apart(cx: &Context) {
     let session = session(cx);
     let vhost = vhost();
-    let mut before: Vec<Pc> = Vec::new();
+    // The worker's first sections are those of its start.
+    works(&vhost, &session);
+    let mut before: Vec<Pc> = session.trace().iter().collect();
     for case in 0..5 {
         let mark = session.mark();
         assert!(session.since(mark).is_empty(), "case {case}: nothing of the case before");
-        vhost.work();
+        works(&vhost, &session);
         let trace = session.since(mark);
         assert!(!trace.is_empty() && trace.completeness() == Completeness::Complete);
         // What came before is still there, and does not come again.
@@ -60,16 +69,16 @@ fn marks_tell_cases_apart(cx: &Context) {
 fn old_mark_is_the_start(cx: &Context) {
     let mut session = session(cx);
     let vhost = vhost();
-    vhost.work();
+    works(&vhost, &session);
     let first = session.mark();
-    vhost.work();
+    works(&vhost, &session);
     let second = session.mark();
     let since_first = session.since(first).len();
     assert!(since_first > 0 && session.since(second).is_empty());
     assert_eq!(session.wait(first, since_first, LONG).len(), since_first);
     session.restart().expect("enabled again");
     // The vhost worker has inherited the handle, which is enabled again.
-    vhost.work();
+    works(&vhost, &session);
     let all = session.trace().len();
     assert!(all > 0);
     for old in [first, second] {
