@@ -158,8 +158,9 @@ impl Builder {
     ///   descriptor of at least [`min_fd`](Self::min_fd).
     #[cfg_attr(
         feature = "pkeys",
-        doc = "- [`NoProtectionKeys`](ErrorKind::NoProtectionKeys),
-          [`ProtectionKeysInUse`](ErrorKind::ProtectionKeysInUse): a key was asked for and there is none."
+        doc = "- [`NoProtectionKeys`](ErrorKind::NoProtectionKeys), \
+               [`ProtectionKeysInUse`](ErrorKind::ProtectionKeysInUse): a key was asked for and \
+               there is none."
     )]
     pub fn open(self) -> Result<Device, Error> {
         let file = self.open_file()?;

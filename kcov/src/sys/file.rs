@@ -113,6 +113,7 @@ mod descriptor {
     }
 
     impl From<File> for OwnedFd {
+        #[allow(clippy::useless_conversion, reason = "where there is no kcov the types differ")]
         fn from(file: File) -> OwnedFd {
             match file {
                 File::Kernel(file) => file.into(),
