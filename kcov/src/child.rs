@@ -73,6 +73,12 @@ impl<M: Mode, D: Borrow<Device>> ChildBuffer<M, D> {
         Trace::freeze(device.buffer(), self.mode)
     }
 
+    /// The device that children enable.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.device.borrow()
+    }
+
     /// Gives the device back.
     #[must_use]
     pub fn into_device(self) -> D {

@@ -51,7 +51,7 @@ pub struct Device {
     /// A session was enabled and not disabled through this value.
     pub(crate) enabled: AtomicBool,
     /// The pages may be written to during sessions only.
-    write_protected: bool,
+    pub(crate) write_protected: bool,
     pub(crate) parts: Parts,
 }
 
@@ -285,9 +285,14 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         if *self.enabled.get_mut() {
-            // A session was leaked. If it is another thread's, the request is refused and changes
-            // nothing. For the count see `begin`: the start of the request is recorded.
-            self.set_count(Width::W64, 0);
+            // A session was leaked. If it is another thread's, or this is a forked child, the request
+            // is refused and changes nothing, so the records are kept. For the count see `begin`: the
+            // start of the request is recorded.
+            #[cfg(feature = "pkeys")]
+            self.allow_reading();
+            if self.buffer.count(Width::W64) > self.words() as u64 {
+                self.set_count(Width::W64, 0);
+            }
             let _ = self.request_disable();
         }
     }
@@ -296,11 +301,17 @@ impl Drop for Device {
 #[cfg(unix)]
 mod descriptor {
     use super::Device;
-    use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+    use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 
     impl AsFd for Device {
         fn as_fd(&self) -> BorrowedFd<'_> {
             self.file().as_fd()
+        }
+    }
+
+    impl AsRawFd for Device {
+        fn as_raw_fd(&self) -> RawFd {
+            self.as_fd().as_raw_fd()
         }
     }
 

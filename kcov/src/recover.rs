@@ -45,17 +45,18 @@ impl Device {
     }
 
     /// Whether the descriptor and the mapping are still those of the device, and nothing is traced
-    /// into the buffer.
+    /// into the buffer. If so, gives the buffer the protection that was asked for.
     ///
     /// Costs some ten system calls, empties the buffer, and overwrites the last word of each page. It
-    /// does not fault: the kernel looks at the memory.
+    /// does not fault: the kernel looks at the memory. What is another device's, or what another
+    /// thread is traced into, stays as it is.
     #[must_use]
     pub fn is_intact(&mut self) -> bool {
         self.look().stamp.is_some()
     }
 
     /// Returns the device if it is [intact](Self::is_intact), and otherwise opens it again as it was
-    /// opened at first, with a new descriptor and a new buffer at a new address.
+    /// opened at first, with a new descriptor and a new buffer, mapped anew.
     ///
     /// For a target that may have closed, replaced, unmapped, remapped or truncated what is not its
     /// own: call this before you use or drop the device. The records of the last session are lost.
@@ -96,11 +97,21 @@ impl Device {
         if self.file().identity() != self.parts.identity {
             return Look { stamp: None, file_is_ours: false };
         }
-        let found = self.parts.mapping.look(self.file(), self.parts.stamp, || self.is_free());
+        let mut found = self.parts.mapping.look(self.file(), self.parts.stamp, || self.is_free());
         if let Some(stamp) = found.stamp {
             self.parts.stamp = stamp;
+            // A target may have changed the protection as well.
+            found.stamp = self.protect_again().is_ok().then_some(stamp);
         }
         found
+    }
+
+    /// Gives the pages, which are the device's, the protection that was asked for.
+    fn protect_again(&self) -> Result<(), i32> {
+        let mapping = &self.parts.mapping;
+        #[cfg(feature = "pkeys")]
+        mapping.cover(mapping.key())?;
+        mapping.set_writable(!self.write_protected)
     }
 
     /// Whether nothing is traced into the buffer, without access to the mapping.

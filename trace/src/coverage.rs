@@ -13,8 +13,8 @@
 //! the whole, and its name; what follows are program counters as recorded, in the order in which
 //! they first came, and how often they did. Blanks in names stand as they are: a name comes last.
 
+use crate::modules::{Module, Modules};
 use kcov::Pc;
-use kcov::pc::{Module, Modules};
 use std::collections::HashMap;
 use std::fmt;
 

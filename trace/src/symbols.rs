@@ -4,13 +4,13 @@ use crate::cli::Error;
 use crate::coverage::Coverage;
 use addr2line::Loader;
 use kcov::Pc;
-use kcov::pc::{Arch, Recorded};
+use kcov::pc::{AddressSpace, Arch};
 use std::fmt;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// Which addresses files of this program are about.
-const RECORDED: Recorded = Recorded::Linked;
+const RECORDED: AddressSpace = AddressSpace::LinkTime;
 
 /// The architecture that a record is of: User-Mode Linux is a program, and so in the lower half.
 pub fn arch(pc: Pc) -> Arch {
@@ -72,11 +72,11 @@ impl Symbols {
         // Modules are told apart by their addresses in the running kernel.
         let slide = coverage.slide.unwrap_or(0);
         let arch = arch(pc);
-        let running = RECORDED.running(pc, slide).call_site(arch).address();
+        let running = RECORDED.run_time(pc, slide).call_site(arch).address();
         let module = coverage.modules.find(running);
         match self {
             Symbols::Kernel(loader) if module.is_none() => {
-                kernel(loader, RECORDED.linked(pc, slide).call_site(arch).address())
+                kernel(loader, RECORDED.link_time(pc, slide).call_site(arch).address())
             }
             // Modules' symbols are in the list as well.
             Symbols::Listed(all) if coverage.slide.is_some() => listed(all, running),
@@ -136,20 +136,6 @@ fn code(line: &str) -> Option<(u64, String)> {
     let name = words.next()?;
     let name = words.next().map_or_else(|| name.to_owned(), |module| format!("{name} {module}"));
     matches!(kind, "t" | "T" | "w" | "W").then_some((address, name))
-}
-
-/// How far a kernel was moved, from its own list, if that can be known.
-pub fn slide(kallsyms: &str) -> Option<u64> {
-    /// Where every x86_64 kernel is linked (`__START_KERNEL` with the usual
-    /// `CONFIG_PHYSICAL_START`), and the least address that it is moved to.
-    const LINKED: u64 = 0xffff_ffff_8100_0000;
-    let (start, _) = kallsyms.lines().filter_map(code).find(|(_, name)| name == "_text")?;
-    match start {
-        LINKED.. => Some(start - LINKED),
-        // A program of another kernel, User-Mode Linux: nothing moves it.
-        _ if start >> 63 == 0 => Some(0),
-        _ => None,
-    }
 }
 
 impl fmt::Display for Place {

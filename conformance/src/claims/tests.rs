@@ -6,6 +6,8 @@ use crate::drift::collapse;
 use crate::kernel::Version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 
 fn all() -> impl Iterator<Item = Claim> {
     FILES.iter().flat_map(|(file, text)| parse(file, text))
@@ -75,6 +77,25 @@ fn each_file_is_of_one_kind_of_authority() {
                 Authority::Crate => file.starts_with("api"),
             };
             assert!(expected, "{} in {file}", claim.id);
+        }
+    }
+}
+
+/// What the crate promises stands in its documentation, which nobody else compares.
+#[test]
+fn claims_about_the_crate_are_found_in_it() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    for (file, text) in FILES {
+        for claim in parse(file, text) {
+            if claim.authority != Authority::Crate {
+                continue;
+            }
+            let text = fs::read_to_string(workspace.join(&claim.source)).unwrap();
+            // Sentences go on in the next line of a comment.
+            let words = text.lines().map(|line| line.trim().trim_start_matches(['/', '!']));
+            let text = collapse(&words.collect::<Vec<_>>().join(" "));
+            let found = text.contains(&collapse(&claim.locator));
+            assert!(found, "{}: `{}` is not in {}", claim.id, claim.locator, claim.source);
         }
     }
 }

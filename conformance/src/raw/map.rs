@@ -157,3 +157,23 @@ impl Drop for Map {
         self.release().expect("a mapping can be unmapped");
     }
 }
+
+/// Whether the byte at an address may be read, and whether it may be written. The kernel is asked, which
+/// refuses instead of sending a signal.
+///
+/// # Panics
+///
+/// If there is no pipe.
+#[must_use]
+pub fn accessible(address: usize) -> (bool, bool) {
+    let (out, into) = nix::unistd::pipe().expect("a pipe");
+    // SAFETY: the kernel reads one byte at the address, or refuses to.
+    let read = unsafe { libc::write(into.as_raw_fd(), address as *const _, 1) } == 1;
+    if !read {
+        nix::unistd::write(&into, &[0]).expect("room in the pipe");
+    }
+    // SAFETY: the kernel writes one byte at the address, the one that it has read there, or refuses
+    // to. Nobody else writes to the memory meanwhile: it is of no session.
+    let written = unsafe { libc::read(out.as_raw_fd(), address as *mut _, 1) } == 1;
+    (read, written)
+}

@@ -8,7 +8,7 @@ mod task;
 
 pub use crate::system_raw::*;
 pub use device::{Device, page_size, page_words, pass_descriptor};
-pub use map::Map;
+pub use map::{Map, accessible};
 pub use task::{Child, Gate, child, thread};
 
 use crate::errno::Errno;

@@ -114,6 +114,7 @@ mod descriptor {
 
     #[allow(clippy::useless_conversion, reason = "on other systems the file is a type of its own")]
     impl From<File> for OwnedFd {
+        #[allow(clippy::useless_conversion, reason = "where there is no kcov the types differ")]
         fn from(file: File) -> OwnedFd {
             match file {
                 File::Kernel(file) => file,

@@ -100,7 +100,7 @@ impl Pages {
     }
 
     /// The last words of all pages.
-    fn page_ends(&self) -> impl DoubleEndedIterator<Item = *mut u64> {
+    fn page_ends(&self) -> impl Iterator<Item = *mut u64> {
         let (start, page) = (self.address.as_ptr().cast::<u8>(), page_size());
         let ends = (0..self.bytes / page).map(move |index| (index + 1) * page - size_of::<u64>());
         ends.map(move |end| start.wrapping_add(end).cast())
@@ -108,25 +108,30 @@ impl Pages {
 
     /// Looks whether these pages and the file are still those of one device. `is_free` finds out
     /// whether nothing is traced into the buffer.
-    pub(crate) fn look(
-        &self,
-        file: &File,
-        stamp_before: u64,
-        is_free: impl FnOnce() -> bool,
-    ) -> Look {
+    pub(crate) fn look(&self, file: &File, was: u64, is_free: impl FnOnce() -> bool) -> Look {
         let mut found = Look { stamp: None, file_is_ours: false };
         // A second mapping, by which the first one is told.
         let Ok(view) = Pages::map_at(file, self.bytes, 0) else { return found };
         // SAFETY: the view was just made, has a page at least, is aligned and accessed atomically.
         let word = |word: *mut u64| unsafe { AtomicU64::from_ptr(word) };
-        let last = view.page_ends().next_back().map(word);
-        // Before anything is stored: it may be another kcov device that has the number now.
-        found.file_is_ours = last.is_some_and(|last| last.load(Ordering::Relaxed) == stamp_before);
-        // With a count that somebody else has left, some kernels write in front of the buffer.
-        word(view.start().as_ptr()).store(0, Ordering::Relaxed);
+        let ends: Vec<_> = view.page_ends().map(|end| word(end).load(Ordering::Relaxed)).collect();
+        found.file_is_ours = ends.last() == Some(&was);
+        // Where nothing was mapped any more, the view itself may be. And before anything is stored: it
+        // may be another kcov device that has the number now. A record may have overwritten the stamp;
+        // then both have to show the same.
+        if view.address == self.address || !(found.file_is_ours || self.holds(&ends)) {
+            return found;
+        }
+        // With a count that somebody else has left, some kernels write in front of the buffer. One
+        // that can be is kept: if the device is not free, it is that of a thread's records.
+        let count = word(view.start().as_ptr());
+        if count.load(Ordering::Relaxed) > (self.bytes / size_of::<u64>()) as u64 {
+            count.store(0, Ordering::Relaxed);
+        }
         if !is_free() {
             return found;
         }
+        count.store(0, Ordering::Relaxed);
         let first = stamp();
         let mark = |(end, index): (*mut u64, u64)| {
             let mark = first.wrapping_add(index);

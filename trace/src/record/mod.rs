@@ -11,8 +11,8 @@ mod tracer;
 
 use crate::cli::Error;
 use crate::coverage::Coverage;
-use crate::symbols::slide;
-use kcov::pc::Modules;
+use crate::modules::Modules;
+use kcov_signal::KernelText;
 use std::ffi::OsString;
 use std::fs;
 
@@ -26,10 +26,10 @@ pub fn run(command: &[OsString], words: Option<u64>) -> Result<(Coverage, u8), E
         .map_err(Error::of("/proc/sys/kernel/osrelease"))?;
     // A kernel without modules has no such file.
     let modules = fs::read_to_string("/proc/modules").unwrap_or_default();
-    let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     let coverage = Coverage {
         kernel: kernel.trim_end().to_owned(),
-        slide: slide(&symbols),
+        // It is hidden from whoever may not know it.
+        slide: KernelText::read().ok().map(|text| text.kaslr_offset()),
         modules: Modules::parse(&modules),
         threads,
     };

@@ -3,7 +3,7 @@
 use super::inject::Newborn;
 use crate::cli::Error;
 use crate::coverage::Thread;
-use kcov::{BufferSize, Device, mode::TracePc};
+use kcov::{BufferSize, ChildBuffer, Completeness, Device, mode::TracePc};
 use kcov_sys::linux::{KCOV_ENABLE, KCOV_TRACE_PC};
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
@@ -22,15 +22,15 @@ use std::{fs, io};
 struct Tracer {
     words: u64,
     live: HashMap<Pid, Live>,
-    /// Devices of threads that have ended.
-    spare: Vec<Device>,
+    /// Buffers of threads that have ended.
+    spare: Vec<ChildBuffer<TracePc>>,
     done: Vec<Thread>,
 }
 
 /// A thread that has not ended.
 struct Live {
     /// `None` if it cannot be traced.
-    device: Option<Device>,
+    buffer: Option<ChildBuffer<TracePc>>,
     process: i32,
     name: String,
 }
@@ -47,18 +47,19 @@ pub fn run(command: &[OsString], words: u64) -> Result<(Vec<Thread>, u8), Error>
 }
 
 impl Tracer {
-    fn device(&mut self) -> Result<Device, kcov::Error> {
-        match self.spare.pop() {
-            Some(device) => Ok(device),
-            None => Device::builder().size(BufferSize::words(self.words)).open(),
+    fn buffer(&mut self) -> Result<ChildBuffer<TracePc>, kcov::Error> {
+        if let Some(buffer) = self.spare.pop() {
+            return Ok(buffer);
         }
+        let device = Device::builder().size(BufferSize::words(self.words)).open()?;
+        Ok(device.into_child_buffer(TracePc)?)
     }
 
     /// Starts the command, which stops before its first instruction.
     fn start(&mut self, command: &[OsString]) -> Result<Pid, Error> {
         let shown = Path::new(&command[0]).display();
-        let device = self.device()?;
-        let fd = device.as_fd().as_raw_fd();
+        let buffer = self.buffer()?;
+        let fd = buffer.device().as_fd().as_raw_fd();
         let mut start = Command::new(&command[0]);
         start.args(&command[1..]);
         let before_exec = move || {
@@ -87,7 +88,7 @@ impl Tracer {
         };
         begin().map_err(|errno| Error::Unavailable(format!("ptrace of {shown}: {errno}")))?;
         let (process, name) = described(first);
-        self.live.insert(first, Live { device: Some(device), process, name });
+        self.live.insert(first, Live { buffer: Some(buffer), process, name });
         Ok(first)
     }
 
@@ -149,7 +150,7 @@ impl Tracer {
         let untraced = |why: &dyn std::fmt::Display| {
             eprintln!("kcov-trace: thread {thread} ({name}) is not traced: {why}");
         };
-        let device = match (self.device(), Newborn::new(thread)?) {
+        let buffer = match (self.buffer(), Newborn::new(thread)?) {
             (Err(error), _) => {
                 untraced(&error);
                 None
@@ -158,19 +159,16 @@ impl Tracer {
                 untraced(&"it was not made by a 64-bit program");
                 None
             }
-            (Ok(mut device), Some(mut newborn)) => {
-                let enabled = enable(&mut newborn, &device);
+            (Ok(mut buffer), Some(mut newborn)) => {
+                let enabled = enable(&mut newborn, buffer.device());
                 newborn.restore()?;
                 for signal in newborn.signals {
                     // It will be there when the thread goes on.
                     kill(thread, signal)?;
                 }
-                match enabled {
-                    Ok(()) => {
-                        // What the debugger had it do is not the command's.
-                        device.fork_server(TracePc).reset();
-                        Some(device)
-                    }
+                // What the debugger had it do is not the command's.
+                match enabled.and_then(|()| buffer.reset().map_err(|error| error.to_string())) {
+                    Ok(()) => Some(buffer),
                     Err(why) => {
                         untraced(&why);
                         None
@@ -178,7 +176,7 @@ impl Tracer {
                 }
             }
         };
-        self.live.insert(thread, Live { device, process, name });
+        self.live.insert(thread, Live { buffer, process, name });
         ptrace::cont(thread, None)
     }
 
@@ -203,19 +201,19 @@ impl Tracer {
 
     /// Reads what a thread left; the kernel has disabled its device.
     fn end(&mut self, thread: Pid) {
-        let Some(Live { device: Some(mut device), process, name }) = self.live.remove(&thread)
+        let Some(Live { buffer: Some(mut buffer), process, name }) = self.live.remove(&thread)
         else {
             return;
         };
-        let mut server = device.fork_server(TracePc);
-        let trace = server.trace();
-        let truncated = trace.is_truncated();
+        let trace = buffer.trace();
+        let truncated = trace.completeness() != Completeness::Complete;
         let mut done =
             Thread { process, number: thread.as_raw(), name, truncated, ..Thread::default() };
         done.count(trace.iter());
-        server.reset();
         self.done.push(done);
-        self.spare.push(device);
+        if buffer.reset().is_ok() {
+            self.spare.push(buffer);
+        }
     }
 }
 

@@ -75,8 +75,8 @@ fn kernel_image(file: Option<&Path>, places: &[u64]) -> Image {
 mod tests {
     use super::*;
     use crate::coverage::Thread;
+    use crate::modules::Module;
     use kcov::Pc;
-    use kcov::pc::Module;
 
     #[test]
     fn blocks_are_counted_from_their_image() {

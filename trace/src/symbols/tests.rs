@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::coverage::Thread;
+use crate::modules::Module;
 use crate::report::lcov;
-use kcov::pc::Module;
 use object::{Object as _, ObjectSymbol as _};
 use std::process::Command;
 
@@ -31,18 +31,6 @@ fn calls_of_a_machines_kernel_have_one_length() {
     let shown = |pc| all.look_up(Pc::new(pc), &coverage(Some(0))).to_string();
     assert_eq!(shown(0xffff_ffff_8100_0005), "read+0x0");
     assert_eq!(shown(0xffff_ffff_8100_0004), "??");
-}
-
-#[test]
-fn how_far_a_kernel_was_moved() {
-    let list = |start: &str| format!("{start} T _text\n");
-    assert_eq!(slide(&list("ffffffff81000000")), Some(0));
-    assert_eq!(slide(&list("ffffffff9e200000")), Some(0x1d20_0000));
-    assert_eq!(slide(&list("0000000060001000")), Some(0));
-    // Hidden, and unknown.
-    assert_eq!(slide(&list("0000000000000000")), None);
-    assert_eq!(slide(&list("ffff800080010000")), None);
-    assert_eq!(slide(""), None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What goes wrong around a session: killed children, signals, no descriptors left, guards that are
 //! forgotten and panics.
 
-use super::{enable, is_free, open};
+use super::{enable, is_free, lend, open};
 use crate::check::{Context, checks};
 use crate::raw::{call, child, thread};
 use kcov::mode::TracePc;
@@ -37,7 +37,7 @@ impl Noise {
 }
 
 /// How many descriptors the process has.
-fn descriptors() -> usize {
+pub(super) fn descriptors() -> usize {
     let is_open = |&fd: &i32| {
         // SAFETY: the request reads a flag of a descriptor, or is refused.
         unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 }
@@ -74,14 +74,14 @@ fn end(pid: Pid) {
 
 fn killed_children(cx: &Context) {
     let mut device = open(cx, 4096);
-    let mut server = device.fork_server(TracePc);
+    let mut buffer = lend(&mut device);
     let mut noise = Noise(1);
     let (start, before) = (Instant::now(), descriptors());
     let mut rounds = 0;
     while rounds < ROUNDS && start.elapsed() < cx.budget() {
-        server.reset();
+        buffer.reset().expect("reset");
         let pid = endless(|| {
-            let session = server.enable().expect("enabled, after all that was killed before");
+            let session = buffer.enable().expect("enabled, after all that was killed before");
             call();
             assert!(!session.trace().is_empty());
             drop(session);
@@ -93,17 +93,17 @@ fn killed_children(cx: &Context) {
             std::thread::yield_now();
         }
         end(pid);
-        let trace = server.trace();
+        let trace = buffer.trace();
         assert_eq!(trace.iter().count(), trace.len());
         rounds += 1;
         if rounds % 50 == 0 {
             let seen: Vec<u64> = child(|| {
-                let session = server.enable().expect("enabled in the next child");
+                let session = buffer.enable().expect("enabled in the next child");
                 call();
                 session.disable().expect("disabled").iter().map(u64::from).collect()
             });
             assert!(!seen.is_empty());
-            assert_eq!(server.trace().iter().map(u64::from).collect::<Vec<_>>(), seen);
+            assert_eq!(buffer.trace().iter().map(u64::from).collect::<Vec<_>>(), seen);
         }
     }
     println!("{rounds} children were killed");
@@ -185,30 +185,30 @@ fn forgotten_guards(cx: &Context) {
     assert!(is_free(cx));
     // In a child everything is forgotten at once.
     let mut device = open(cx, 4096);
-    let mut server = device.fork_server(TracePc);
+    let mut buffer = lend(&mut device);
     for _ in 0..3 {
         child(|| {
-            std::mem::forget(server.enable().expect("enabled in the child"));
+            std::mem::forget(buffer.enable().expect("enabled in the child"));
             call();
         });
-        assert!(!server.trace().is_empty());
+        assert!(!buffer.trace().is_empty());
     }
     drop(enable(&mut device));
 }
 
 fn panic_in_a_forked_child(cx: &Context) {
     let mut device = open(cx, 4096);
-    let mut server = device.fork_server(TracePc);
+    let mut buffer = lend(&mut device);
     for _ in 0..3 {
         let (length, again) = child(|| {
             let panicked = catch_unwind(AssertUnwindSafe(|| {
-                let _session = server.enable().expect("enabled in the child");
+                let _session = buffer.enable().expect("enabled in the child");
                 call();
                 resume_unwind(Box::new("in a traced section"));
             }));
             assert!(panicked.is_err());
-            let length = server.trace().len();
-            drop(server.enable().expect("unwinding has disabled"));
+            let length = buffer.trace().len();
+            drop(buffer.enable().expect("unwinding has disabled"));
             (length, is_free(cx))
         });
         assert!(length > 0 && again);

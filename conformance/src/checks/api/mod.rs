@@ -2,25 +2,35 @@
 //! does the suite use it. What only one system has is in its directory; the module stands in the
 //! system's.
 
+mod adopt;
+mod child_buffer;
 mod device;
 mod faults;
-mod fork_server;
+mod hostile;
+mod modes;
+mod owned;
+pub(crate) mod recover;
 mod session;
-mod status;
 mod trace;
 
 use crate::check::{Check, Context};
+use crate::raw::{Map, call};
 use kcov::mode::TracePc;
-use kcov::{BufferSize, Device, Error, Session};
+use kcov::{BufferSize, ChildBuffer, Completeness, Device, Error, Session, Words};
+use std::ops::Range;
 
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
     device::CHECKS,
     session::CHECKS,
+    owned::CHECKS,
     trace::CHECKS,
-    fork_server::CHECKS,
+    hostile::CHECKS,
+    child_buffer::CHECKS,
+    adopt::CHECKS,
+    recover::CHECKS,
     faults::CHECKS,
-    status::CHECKS,
+    modes::CHECKS,
 ];
 
 /// An open device with a buffer of at least that many words.
@@ -38,8 +48,41 @@ pub(crate) fn is_free(cx: &Context) -> bool {
     }
 }
 
-pub(crate) fn enable(device: &mut Device) -> Session<'_, TracePc> {
+pub(crate) fn enable(device: &mut Device) -> Session<TracePc, &mut Device> {
     device.enable(TracePc).expect("enabled")
+}
+
+pub(crate) fn lend(device: &mut Device) -> ChildBuffer<TracePc, &mut Device> {
+    device.child_buffer(TracePc).expect("nothing is traced into it")
+}
+
+/// A second mapping of the buffer, through which a check does what another process could do.
+pub(crate) fn intruder(device: &Device) -> Map {
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    let map = Map::new(device, device.words() * 8, 0, prot, libc::MAP_SHARED);
+    map.expect("a second mapping")
+}
+
+/// The addresses of the buffer.
+pub(crate) fn addresses(device: &mut Device) -> Range<usize> {
+    let bytes = device.words() * 8;
+    let buffer = lend(device);
+    let Words::U64(records) = buffer.trace().words() else { panic!("64-bit words") };
+    // The count word lies before the records.
+    let start = records.as_ptr().addr() - 8;
+    start..start + bytes
+}
+
+/// That sessions of a device record.
+pub(crate) fn records(device: &mut Device) {
+    let mut session = enable(device);
+    // Pages that were mapped anew are faulted in, which is recorded too.
+    call();
+    session.reset();
+    call();
+    let trace = session.disable().expect("disabled");
+    assert_eq!(trace.completeness(), Completeness::Complete);
+    assert!(!trace.is_empty());
 }
 
 pub(crate) fn kind<T>(result: Result<T, Error>) -> kcov::ErrorKind {

@@ -1,15 +1,13 @@
-//! What keeps a target from breaking its instrument. Whether memory may be accessed is asked of the
-//! kernel, which refuses a pipe's bytes with `EFAULT` instead of sending a signal.
+//! What keeps a target from breaking its instrument.
 
 pub(super) mod key;
 
 use super::proposed::proposals;
 use crate::check::{Context, checks};
-use crate::checks::api::{enable, kind};
-use crate::raw::{call, child};
-use kcov::mode::TracePc;
+use crate::checks::api::{enable, kind, lend};
+use crate::raw::{accessible, call, child};
 use kcov::proposed::EdgeDevice;
-use kcov::{BufferSize, Device, ErrorKind, Recovered};
+use kcov::{BufferSize, Device, ErrorKind};
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -21,9 +19,6 @@ checks! {
     write_protected_and_forked,
     write_protected_with_edges needs(UniqModes),
     write_protected_with_a_bitmap needs(UniqueEnable),
-    recovers_a_lost_descriptor,
-    recovers_a_lost_mapping,
-    recovers_only_where_asked_for,
 }
 
 const PAGE: usize = 4096;
@@ -46,28 +41,14 @@ pub(super) fn buffer() -> (usize, usize) {
     (number(start), number(end))
 }
 
-/// Whether the byte at an address may be read, and whether it may be written.
-pub(super) fn access(address: usize) -> (bool, bool) {
-    let (out, into) = nix::unistd::pipe().expect("a pipe");
-    // SAFETY: the kernel reads one byte at the address, or refuses to.
-    let read = unsafe { libc::write(into.as_raw_fd(), address as *const _, 1) } == 1;
-    if !read {
-        nix::unistd::write(&into, &[0]).expect("room in the pipe");
-    }
-    // SAFETY: the kernel writes one byte at the address, the one that it has read there, or refuses
-    // to. Nobody else writes to the memory meanwhile: it is of no session.
-    let written = unsafe { libc::read(out.as_raw_fd(), address as *mut _, 1) } == 1;
-    (read, written)
-}
-
 fn guard_pages_cannot_be_accessed(cx: &Context) {
     let mut device = builder(cx).guard_pages(2).open().expect("it opens");
     let (start, end) = buffer();
     assert_eq!(end - start, WORDS * 8);
     for guard in [start - 1, start - 2 * PAGE, end, end + 2 * PAGE - 1] {
-        assert_eq!(access(guard), (false, false), "{guard:#x} of {start:#x}-{end:#x}");
+        assert_eq!(accessible(guard), (false, false), "{guard:#x} of {start:#x}-{end:#x}");
     }
-    assert_eq!((access(start), access(end - 1)), ((true, true), (true, true)));
+    assert_eq!((accessible(start), accessible(end - 1)), ((true, true), (true, true)));
     let session = enable(&mut device);
     call();
     assert!(!session.disable().expect("disabled").is_empty());
@@ -78,8 +59,8 @@ fn guard_pages_cannot_be_accessed(cx: &Context) {
 }
 
 fn descriptor_is_moved_up_and_closed_on_exec(cx: &Context) {
-    let mut device = builder(cx).least_descriptor(200).open().expect("it opens");
-    let other = builder(cx).least_descriptor(200).open().expect("another one opens");
+    let mut device = builder(cx).min_fd(200).open().expect("it opens");
+    let other = builder(cx).min_fd(200).open().expect("another one opens");
     assert_eq!((device.as_fd().as_raw_fd(), other.as_fd().as_raw_fd()), (200, 201));
     let flags = nix::fcntl::fcntl(&device, nix::fcntl::FcntlArg::F_GETFD).expect("its flags");
     assert_eq!(flags, libc::FD_CLOEXEC);
@@ -94,7 +75,7 @@ fn descriptor_is_moved_up_and_closed_on_exec(cx: &Context) {
 }
 
 fn descriptor_beyond_the_limit_is_refused(cx: &Context) {
-    let refused = builder(cx).least_descriptor(i32::MAX).open();
+    let refused = builder(cx).min_fd(i32::MAX).open();
     assert_eq!(kind(refused), ErrorKind::DescriptorOutOfLimits);
 }
 
@@ -102,7 +83,7 @@ fn write_protected_between_sessions(cx: &Context) {
     let mut device = builder(cx).write_protected().open().expect("it opens");
     let (start, end) = buffer();
     let is_read_only =
-        || assert_eq!((access(start), access(end - 1)), ((true, false), (true, false)));
+        || assert_eq!((accessible(start), accessible(end - 1)), ((true, false), (true, false)));
     is_read_only();
     for _ in 0..2 {
         let mut session = enable(&mut device);
@@ -121,16 +102,16 @@ fn write_protected_between_sessions(cx: &Context) {
 fn write_protected_and_forked(cx: &Context) {
     let mut device = builder(cx).write_protected().open().expect("it opens");
     let (start, _) = buffer();
-    let mut server = device.fork_server(TracePc);
+    let mut lent = lend(&mut device);
     for _ in 0..2 {
-        server.reset();
-        assert_eq!((access(start), server.trace().len()), ((true, false), 0));
+        lent.reset().expect("reset");
+        assert_eq!((accessible(start), lent.trace().len()), ((true, false), 0));
         let count = child(|| {
-            let session = server.enable().expect("enabled in the child");
+            let session = lent.enable().expect("enabled in the child");
             call();
             session.disable().expect("disabled").len()
         });
-        assert_eq!((access(start), server.trace().len()), ((true, false), count));
+        assert_eq!((accessible(start), lent.trace().len()), ((true, false), count));
         assert!(count > 0);
     }
 }
@@ -144,11 +125,11 @@ fn write_protected_with_edges(cx: &Context) {
     call();
     let (_, edges) = session.disable().expect("disabled");
     assert!(!edges.is_empty());
-    assert_eq!(access(start), (true, false));
+    assert_eq!(accessible(start), (true, false));
     let mut session = device.enable().expect("enabled");
     session.reset();
     drop(session);
-    assert_eq!(access(start), (true, false));
+    assert_eq!(accessible(start), (true, false));
 }
 
 fn write_protected_with_a_bitmap(cx: &Context) {
@@ -160,82 +141,6 @@ fn write_protected_with_a_bitmap(cx: &Context) {
         session.reset();
         call();
         assert!(!session.disable().expect("disabled").is_empty());
-        assert_eq!(access(start), (true, false));
-    }
-}
-
-/// That sessions of a device record.
-pub(super) fn records(device: &mut Device) {
-    let mut session = enable(device);
-    // Pages that were mapped anew are faulted in, which is recorded too.
-    call();
-    session.reset();
-    call();
-    let trace = session.disable().expect("disabled");
-    assert!(!trace.is_empty() && !trace.is_truncated());
-}
-
-fn recovers_a_lost_descriptor(cx: &Context) {
-    let lost = Recovered { descriptor: true, mapping: false };
-    let mut device = builder(cx).recoverable().least_descriptor(200).open().expect("it opens");
-    let number = device.as_fd().as_raw_fd();
-    // SAFETY: this is what a target does that does not know whose number it is; the check tells the
-    // device of it.
-    assert_eq!(unsafe { libc::close(number) }, 0);
-    assert_eq!(device.recover().expect("recovered"), lost);
-    assert_eq!(device.as_fd().as_raw_fd(), number, "the first free number from 200 on");
-    records(&mut device);
-    let other = fs::File::open("/proc/self/maps").expect("some file");
-    // SAFETY: as above.
-    assert_eq!(unsafe { libc::dup2(other.as_raw_fd(), number) }, number);
-    assert_eq!(device.recover().expect("recovered"), lost);
-    assert_eq!(device.as_fd().as_raw_fd(), number + 1);
-    records(&mut device);
-    assert_eq!(device.recover().expect("intact"), Recovered::default());
-    drop(device);
-    // SAFETY: the number is nobody's but this check's.
-    assert_eq!(unsafe { libc::close(number) }, 0, "what had taken the number is still open");
-}
-
-fn recovers_a_lost_mapping(cx: &Context) {
-    let lost = Recovered { descriptor: false, mapping: true };
-    let mut device = builder(cx).recoverable().guard_pages(1).open().expect("it opens");
-    let (start, end) = buffer();
-    let over = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    let prot = libc::PROT_READ | libc::PROT_WRITE;
-    // All of it, and the last page only.
-    for from in [start, end - PAGE] {
-        let (address, bytes) = (from as *mut libc::c_void, end - from);
-        // SAFETY: this is what a target does that does not know whose memory it is; no session is
-        // enabled, and the check tells the device of it.
-        let mapped = unsafe { libc::mmap(address, bytes, prot, over, -1, 0) };
-        assert_eq!(mapped, address);
-        assert_eq!(device.recover().expect("recovered"), lost);
-        assert_eq!(buffer(), (start, end));
-        records(&mut device);
-        // SAFETY: as above.
-        assert_eq!(unsafe { libc::munmap(address, bytes) }, 0);
-        assert_eq!(device.recover().expect("recovered"), lost);
-        assert_eq!(buffer(), (start, end));
-        records(&mut device);
-        // SAFETY: as above.
-        assert_eq!(unsafe { libc::mprotect(address, bytes, libc::PROT_NONE) }, 0);
-        assert_eq!(device.recover().expect("repaired"), Recovered::default());
-        assert_eq!((access(start), access(end - 1)), ((true, true), (true, true)));
-        records(&mut device);
-    }
-}
-
-fn recovers_only_where_asked_for(cx: &Context) {
-    let mut device = builder(cx).open().expect("it opens");
-    assert_eq!(kind(device.recover()), ErrorKind::NotRecoverable);
-    records(&mut device);
-    drop(device);
-    let mut device = builder(cx).recoverable().write_protected().open().expect("it opens");
-    let (start, end) = buffer();
-    for _ in 0..2 {
-        assert_eq!(device.recover().expect("intact"), Recovered::default());
-        assert_eq!((access(start), access(end - 1)), ((true, false), (true, false)));
-        records(&mut device);
+        assert_eq!(accessible(start), (true, false));
     }
 }

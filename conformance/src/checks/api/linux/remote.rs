@@ -1,11 +1,13 @@
 //! Coverage of background work, on Linux.
 
+pub(super) mod sections;
+
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, kind, open};
 use crate::raw::{call, child};
 use kcov::ErrorKind;
 use kcov::mode::TracePc;
-use kcov::remote::linux::{CommonHandle, GlobalHandle, Remote, Subsystem};
+use kcov::remote::linux::{CommonHandle, GlobalHandle, Remote};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
@@ -59,7 +61,7 @@ fn handle_is_in_use_elsewhere(cx: &Context) {
 }
 
 fn unknown_subsystem_is_refused(cx: &Context) {
-    let unknown = Remote::new().global(GlobalHandle::new(Subsystem::new(0xfe), 1));
+    let unknown = Remote::new().global(GlobalHandle::from_raw(0xfe << 56 | 1));
     let mut device = open(cx, 1);
     assert_eq!(kind(device.enable_remote(TracePc, &unknown)), ErrorKind::UnknownSubsystem);
     drop(device.enable_remote(TracePc, &number(7)).expect("a correct one still works"));
@@ -116,7 +118,10 @@ fn waiting_has_a_limit(cx: &Context) {
     let session = device.enable_remote(TracePc, &number(7)).expect("enabled");
     let limit = Duration::from_millis(50);
     let start = Instant::now();
-    assert!(session.wait(limit).is_empty());
+    let mark = session.mark();
+    assert!(session.wait(mark, 1, limit).is_empty());
     assert!(start.elapsed() >= limit);
-    assert!(session.wait(Duration::ZERO).is_empty());
+    assert!(session.wait(mark, 1, Duration::ZERO).is_empty());
+    // What is there already is not waited for.
+    assert!(session.wait(mark, 0, Duration::MAX).is_empty());
 }

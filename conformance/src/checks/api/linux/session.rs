@@ -1,15 +1,15 @@
 //! Enabling on Linux: modes that are not there, and the end of a thread.
 
 use crate::check::{Context, checks};
-use crate::checks::api::{enable, is_free, kind, open};
+use crate::checks::api::{enable, is_free, open};
 use crate::raw::{call, thread};
-use kcov::mode::{TraceCmp, TraceNone, TracePc};
+use kcov::mode::{TraceCmp, TracePc};
 use kcov::remote::linux::{CommonHandle, Remote};
-use kcov::{ErrorKind, Operation, Status};
+use kcov::{ErrorKind, Operation};
+use std::num::NonZeroU32;
 
 checks! {
     mode_not_built_in_is_named without(Comparisons),
-    mode_none_is_not_supported,
     leaked_in_ended_thread,
     dropped_in_every_order needs(LocalAndRemote),
 }
@@ -22,14 +22,6 @@ fn mode_not_built_in_is_named(cx: &Context) {
     drop(enable(&mut device));
 }
 
-fn mode_none_is_not_supported(cx: &Context) {
-    assert_eq!(kind(open(cx, 1).enable(TraceNone)), ErrorKind::ModeNotSupported);
-    match Status::probe_path(cx.device()) {
-        Status::Available(modes) => assert!(!modes.contains(TraceNone)),
-        other => panic!("{other}"),
-    }
-}
-
 fn leaked_in_ended_thread(cx: &Context) {
     let mut device = open(cx, 1);
     thread(|| std::mem::forget(enable(&mut device)));
@@ -40,7 +32,7 @@ fn leaked_in_ended_thread(cx: &Context) {
 
 /// A local and a remote session and their devices: whatever goes first, what is left works.
 fn dropped_in_every_order(cx: &Context) {
-    let remote = Remote::new().common(CommonHandle::of_process());
+    let remote = Remote::new().common(CommonHandle::new(NonZeroU32::MIN));
     for local_first in [true, false] {
         let (mut one, mut other) = (open(cx, 1), open(cx, 1));
         let mut local = Some(enable(&mut one));

@@ -3,6 +3,7 @@
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, open};
 use crate::raw::call;
+use kcov::BufferSize;
 use kcov::mode::{TraceCmp, TracePc};
 
 checks! {
@@ -11,11 +12,11 @@ checks! {
 }
 
 fn limits_are_the_drivers(_: &Context) {
-    assert_eq!(kcov::limits(), crate::raw::page_words()..=256 << 10);
+    assert_eq!(BufferSize::limits(), crate::raw::page_words()..=256 << 10);
 }
 
 fn default_size_is_the_greatest(cx: &Context) {
-    let greatest = *kcov::limits().end();
+    let greatest = *BufferSize::limits().end();
     let mut device = open(cx, greatest);
     assert_eq!(device.words() as u64, greatest);
     assert_eq!(device.capacity(TracePc), (256 << 10) - 1);

@@ -1,117 +1,147 @@
 //! Coverage from sources, on NetBSD.
 
 use crate::check::{Context, checks};
-use crate::checks::api::{enable, is_free, kind, open};
-use crate::raw::{Controller, call, child, thread};
+use crate::checks::api::{enable, is_free, kind, open, records};
+use crate::raw::{Child, Controller, call};
 use kcov::mode::{TraceCmp, TracePc};
-use kcov::remote::netbsd::{Source, Vhci};
+use kcov::remote::netbsd::{Attachment, Source};
 use kcov::{ErrorKind, Operation};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 checks! {
     old_release_is_named needs(NetBsd9),
     unknown_source_is_refused needs(NetBsd10),
     attaching_a_traced_device_is_refused needs(NetBsd10),
-    source_is_in_use needs(Vhci),
+    source_is_attached_once needs(Vhci),
     source_is_in_use_elsewhere needs(Vhci),
     disabled_on_drop needs(Vhci),
     ended_elsewhere_is_said needs(Vhci),
     session_belongs_to_no_thread needs(Vhci),
     local_and_remote_at_once needs(Vhci),
     device_is_local_again needs(Vhci),
-    leaked_attachment_ends_with_the_next_use needs(Vhci),
     waiting_has_a_limit needs(Vhci),
     new_device_is_collected needs(Vhci) seconds(60),
 }
 
-const PORT: Vhci = Vhci { bus: 0, port: 1 };
+/// The port that these checks play with.
+const NUMBER: u32 = 1;
+const PORT: Source = Source::vhci(0, NUMBER);
+
+fn attach(cx: &Context) -> Attachment {
+    open(cx, 1).attach(PORT).expect("attached")
+}
 
 fn old_release_is_named(cx: &Context) {
-    let mut device = open(cx, 4096);
-    let error = device.attach(PORT).expect_err("not in this release");
+    let refused = open(cx, 4096).attach(PORT).expect_err("not in this release");
+    let error = refused.error();
     assert_eq!((error.operation(), error.kind()), (Operation::Attach, ErrorKind::Unsupported));
     assert!(error.help().is_some_and(|help| help.contains("NetBSD 10")));
-    let session = enable(&mut device);
-    call();
-    assert!(!session.trace().is_empty(), "the device is as it was");
+    records(&mut refused.into_device());
 }
 
 fn unknown_source_is_refused(cx: &Context) {
     let mut device = open(cx, 4096);
-    for source in [Source::new(u64::MAX, 1), Vhci { bus: 0, port: 99 }.into()] {
-        assert_eq!(kind(device.attach(source)), ErrorKind::NoSuchSource);
+    for source in [Source::new(u64::MAX, 1), Source::vhci(0, 99)] {
+        let refused = device.attach(source).expect_err("there is no such source");
+        assert_eq!(refused.error().kind(), ErrorKind::NoSuchSource);
+        device = refused.into_device();
     }
-    let session = enable(&mut device);
-    call();
-    assert!(!session.trace().is_empty(), "the device is as it was");
+    records(&mut device);
 }
 
 fn attaching_a_traced_device_is_refused(cx: &Context) {
     let mut device = open(cx, 1);
     std::mem::forget(enable(&mut device));
-    assert_eq!(kind(device.attach(PORT)), ErrorKind::AlreadyEnabled);
+    let refused = device.attach(PORT).expect_err("a thread is traced through it");
+    assert_eq!(refused.error().kind(), ErrorKind::AlreadyEnabled);
 }
 
-fn source_is_in_use(cx: &Context) {
-    let (mut first, mut second) = (open(cx, 1), open(cx, 1));
-    let (mut one, mut two) = (first.attach(PORT).expect("one"), second.attach(PORT).expect("two"));
-    let session = one.enable(TracePc).expect("enabled");
-    assert_eq!(kind(two.enable(TraceCmp)), ErrorKind::SourceInUse);
-    session.disable().expect("disabled");
-    drop(two.enable(TracePc).expect("the other one now"));
+fn source_is_attached_once(cx: &Context) {
+    let attachment = attach(cx);
+    let refused = open(cx, 4096).attach(PORT).expect_err("attached already");
+    let error = refused.error();
+    // The kernel would allow it, so it was not asked.
+    assert_eq!((error.kind(), error.raw_os_error()), (ErrorKind::SourceInUse, None));
+    let mut device = refused.into_device();
+    records(&mut device);
+    drop(open(cx, 1).attach(Source::vhci(0, NUMBER - 1)).expect("another source"));
+    drop(attachment);
+    let attachment = device.attach(PORT).expect("it is free again");
+    drop(attachment.detach().attach(PORT).expect("and again"));
+}
+
+/// A process that attaches to the source when it gets a byte, and does something then. It is forked before
+/// this one attaches.
+fn another_process(cx: &Context, act: fn(Attachment) -> String) -> (Child<String>, OwnedFd) {
+    let (go_on, tell) = nix::unistd::pipe().expect("a pipe");
+    let child = Child::start(|| {
+        assert_eq!(nix::unistd::read(&go_on, &mut [0]), Ok(1));
+        act(attach(cx))
+    });
+    (child, tell)
 }
 
 fn source_is_in_use_elsewhere(cx: &Context) {
-    let mut device = open(cx, 1);
-    let mut attachment = device.attach(PORT).expect("attached");
-    let _session = attachment.enable(TracePc).expect("enabled");
-    let refused = child(|| {
-        let mut device = open(cx, 1);
-        let mut attachment = device.attach(PORT).expect("attached in the child");
-        format!("{:?}", kind(attachment.enable(TracePc)))
+    let (other, tell) = another_process(cx, |mut attachment| {
+        let said = format!("{:?}", kind(attachment.enable(TracePc)));
+        // Its end would end the collection.
+        std::mem::forget(attachment);
+        said
     });
-    assert_eq!(refused, "SourceInUse");
+    let session = attach(cx).into_session(TracePc).expect("enabled");
+    nix::unistd::write(&tell, &[0]).expect("it goes on");
+    assert_eq!(other.end(), "SourceInUse");
+    drop(session);
 }
 
 fn disabled_on_drop(cx: &Context) {
-    let mut device = open(cx, 1);
-    let mut attachment = device.attach(PORT).expect("attached");
+    let mut attachment = attach(cx);
     drop(attachment.enable(TracePc).expect("enabled"));
     std::mem::forget(attachment.enable(TracePc).expect("disabled, so enabled again"));
     drop(attachment);
-    let mut attachment = device.attach(PORT).expect("attached again");
-    std::mem::forget(attachment.enable(TracePc).expect("the leaked session ended with its owner"));
-    std::mem::forget(attachment);
-    drop(device);
-    let mut device = open(cx, 1);
-    let mut attachment = device.attach(PORT).expect("attached");
-    drop(attachment.enable(TracePc).expect("the leaked attachment ended with its device"));
+    let session = attach(cx).into_session(TracePc).expect("the leaked session has ended");
+    drop(session);
+    let session = attach(cx).into_session(TracePc).expect("so has one that owns the attachment");
+    let (attachment, ended) = session.disable();
+    assert_eq!(ended, Ok(()));
+    drop(attachment.into_session(TraceCmp).expect("another mode"));
 }
 
 fn ended_elsewhere_is_said(cx: &Context) {
-    let (mut first, mut second) = (open(cx, 1), open(cx, 1));
-    let mut attachment = first.attach(PORT).expect("attached");
+    let (other, tell) = another_process(cx, |attachment| {
+        drop(attachment);
+        String::new()
+    });
+    let mut attachment = attach(cx);
     let session = attachment.enable(TracePc).expect("enabled");
-    drop(second.attach(PORT).expect("another one that comes and goes"));
+    nix::unistd::write(&tell, &[0]).expect("it goes on");
+    other.end();
     assert_eq!(kind(session.disable()), ErrorKind::EndedElsewhere);
+    drop(attachment.enable(TracePc).expect("it can begin again"));
 }
 
 fn session_belongs_to_no_thread(cx: &Context) {
-    let mut device = open(cx, 1);
-    let mut attachment = device.attach(PORT).expect("attached");
-    let session = attachment.enable(TracePc).expect("enabled");
-    let empty = std::thread::scope(|scope| {
-        let other = scope.spawn(move || session.disable().expect("in another thread").is_empty());
+    let session = attach(cx).into_session(TracePc).expect("enabled");
+    let attachment = std::thread::scope(|scope| {
+        let other = scope.spawn(move || {
+            let (attachment, ended) = session.disable();
+            assert_eq!(ended, Ok(()));
+            attachment
+        });
         other.join().expect("the other thread")
     });
-    assert!(empty);
-    let session = thread(|| attachment.enable(TracePc).expect("in a thread that has ended"));
-    assert!(session.disable().expect("and here").is_empty());
+    let session = std::thread::scope(|scope| {
+        let begin = || attachment.into_session(TracePc).expect("in a thread that has ended");
+        scope.spawn(begin).join().expect("the other thread")
+    });
+    assert!(session.trace().is_empty());
+    assert_eq!(session.disable().1, Ok(()));
 }
 
 fn local_and_remote_at_once(cx: &Context) {
-    let (mut local, mut remote) = (open(cx, 4096), open(cx, 1));
-    let mut attachment = remote.attach(PORT).expect("attached");
+    let mut local = open(cx, 4096);
+    let mut attachment = attach(cx);
     let remote_session = attachment.enable(TracePc).expect("enabled");
     let local_session = enable(&mut local);
     call();
@@ -120,46 +150,34 @@ fn local_and_remote_at_once(cx: &Context) {
 }
 
 fn device_is_local_again(cx: &Context) {
-    let mut device = open(cx, 4096);
-    let attachment = device.attach(PORT).expect("attached");
-    assert_eq!(attachment.words(), 256 << 10);
+    let attachment = open(cx, 4096).attach(PORT).expect("attached");
+    assert_eq!(attachment.capacity(TracePc), (256 << 10) - 1);
     assert_eq!(attachment.capacity(TraceCmp), ((256 << 10) - 1) / 4);
-    drop(attachment);
-    let session = enable(&mut device);
-    call();
-    assert!(!session.disable().expect("disabled").is_empty());
+    let mut device = attachment.detach();
+    assert_eq!(device.words(), 4096);
+    records(&mut device);
     assert!(is_free(cx));
 }
 
-fn leaked_attachment_ends_with_the_next_use(cx: &Context) {
-    let mut device = open(cx, 4096);
-    std::mem::forget(device.attach(PORT).expect("attached"));
-    let session = enable(&mut device);
-    call();
-    assert!(!session.disable().expect("disabled").is_empty(), "this thread was traced");
-    std::mem::forget(device.attach(PORT).expect("attached"));
-    drop(device.attach(PORT).expect("attached again"));
-}
-
 fn waiting_has_a_limit(cx: &Context) {
-    let mut device = open(cx, 1);
-    let mut attachment = device.attach(PORT).expect("attached");
-    let session = attachment.enable(TracePc).expect("enabled");
+    let session = attach(cx).into_session(TracePc).expect("enabled");
     let limit = Duration::from_millis(50);
-    let start = Instant::now();
-    assert!(session.wait(limit).is_empty());
+    let (start, mark) = (Instant::now(), session.mark());
+    assert!(session.wait(mark, 1, limit).is_empty());
     assert!(start.elapsed() >= limit);
-    assert!(session.wait(Duration::ZERO).is_empty());
+    assert!(session.wait(mark, 1, Duration::ZERO).is_empty());
 }
 
 fn new_device_is_collected(cx: &Context) {
-    let mut device = open(cx, 1);
-    let mut attachment = device.attach(PORT).expect("attached");
-    let mut session = attachment.enable(TracePc).expect("enabled");
-    let controller = Controller::open(PORT.port).expect("the controller opens");
+    let mut session = attach(cx).into_session(TracePc).expect("enabled");
+    let mark = session.mark();
+    let controller = Controller::open(NUMBER).expect("the controller opens");
     controller.plug_in().expect("a device appears");
-    assert!(!session.wait(Duration::from_secs(40)).is_empty());
-    session.reset();
+    assert!(!session.wait(mark, 1, Duration::from_secs(40)).is_empty());
+    let (old, seen) = (session.mark(), session.trace().len());
+    assert!(session.since(mark).len() >= seen);
     drop(controller);
-    session.disable().expect("not ended elsewhere");
+    session.restart().expect("enabled again");
+    assert_eq!(session.since(old).len(), session.trace().len(), "an old mark is the start");
+    assert_eq!(session.disable().1, Ok(()), "not ended elsewhere");
 }

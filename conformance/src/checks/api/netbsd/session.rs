@@ -1,29 +1,14 @@
-//! Enabling on NetBSD: the mode that records nothing, and the end of a thread.
+//! Enabling on NetBSD: the end of a thread.
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, open};
-use crate::raw::{call, thread, wait_for};
-use kcov::mode::TraceNone;
-use kcov::{ErrorKind, Status};
+use crate::raw::{thread, wait_for};
+use kcov::ErrorKind;
 use std::time::Duration;
 
 checks! {
-    mode_none_records_nothing,
     leaked_in_ended_thread,
     thread_whose_device_was_dropped_elsewhere,
-}
-
-fn mode_none_records_nothing(cx: &Context) {
-    let mut device = open(cx, 1);
-    let session = device.enable(TraceNone).expect("enabled");
-    assert!(!is_free(cx), "the thread is bound");
-    call();
-    assert!(session.disable().expect("disabled").is_empty());
-    assert!(is_free(cx));
-    match Status::probe_path(cx.device()) {
-        Status::Available(modes) => assert!(modes.contains(TraceNone)),
-        other => panic!("{other}"),
-    }
 }
 
 fn leaked_in_ended_thread(cx: &Context) {

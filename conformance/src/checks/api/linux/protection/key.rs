@@ -1,12 +1,11 @@
 //! Buffers that bear a memory protection key. The kernel refuses to access for a thread what the thread
 //! may not access itself, so asking it shows the thread's rights.
 
-use super::{access, buffer, builder, records};
+use super::{buffer, builder};
 use crate::check::{Context, checks};
-use crate::checks::api::{enable, kind};
-use crate::raw::{Gate, call, child, thread};
-use kcov::mode::TracePc;
-use kcov::{Device, ErrorKind, Operation, Recovered};
+use crate::checks::api::{enable, kind, lend, records};
+use crate::raw::{Gate, accessible, call, child, thread};
+use kcov::{Builder, Device, ErrorKind, Operation};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
@@ -29,8 +28,15 @@ checks! {
 const READ_ONLY: (bool, bool) = (true, false);
 const NOTHING: (bool, bool) = (false, false);
 
+/// A buffer that bears a key.
+fn keyed(builder: Builder) -> Builder {
+    // SAFETY: checks read traces in threads that enabled or lent, or that were started later; the
+    // one thread and the one signal handler that are neither ask for the right first.
+    unsafe { builder.write_protected_by_key() }
+}
+
 fn open(cx: &Context) -> Device {
-    builder(cx).write_protected_by_key().open().expect("it opens")
+    keyed(builder(cx)).open().expect("it opens")
 }
 
 /// Whether a process that does `body` dies of an access that it may not make.
@@ -63,32 +69,32 @@ fn stray_stores_between_sessions(cx: &Context) {
     let mut device = open(cx);
     let (start, end) = buffer();
     for _ in 0..2 {
-        assert_eq!((access(start), access(end - 1)), (READ_ONLY, READ_ONLY));
+        assert_eq!((accessible(start), accessible(end - 1)), (READ_ONLY, READ_ONLY));
         assert!(dies(|| store(start)) && dies(|| store(end - 8)));
         records(&mut device);
     }
     drop(enable(&mut device));
-    assert_eq!(access(start), READ_ONLY);
+    assert_eq!(accessible(start), READ_ONLY);
 }
 
 fn stray_stores_during_a_session(cx: &Context) {
     let mut device = open(cx);
     let (start, end) = buffer();
-    let mut server = device.fork_server(TracePc);
+    let mut lent = lend(&mut device);
     assert!(dies(|| {
-        let _session = server.enable().expect("enabled in the child");
+        let _session = lent.enable().expect("enabled in the child");
         store(start);
     }));
     let mut session = enable(&mut device);
     for _ in 0..2 {
         let before = session.trace().len();
-        assert_eq!((access(start), access(end - 1)), (READ_ONLY, READ_ONLY));
+        assert_eq!((accessible(start), accessible(end - 1)), (READ_ONLY, READ_ONLY));
         let after = session.trace().len();
         assert!(after > before, "asking is recorded");
         session.reset();
         assert!(session.trace().len() < after);
     }
-    assert_eq!(access(start), READ_ONLY);
+    assert_eq!(accessible(start), READ_ONLY);
     assert!(!session.disable().expect("disabled").is_empty());
 }
 
@@ -112,16 +118,16 @@ fn records_are_those_of_any_device(cx: &Context) {
 fn forked(cx: &Context) {
     let mut device = open(cx);
     let (start, _) = buffer();
-    let mut server = device.fork_server(TracePc);
+    let mut lent = lend(&mut device);
     for _ in 0..2 {
-        server.reset();
-        assert_eq!((access(start), server.trace().len()), (READ_ONLY, 0));
+        lent.reset().expect("reset");
+        assert_eq!((accessible(start), lent.trace().len()), (READ_ONLY, 0));
         let (count, allowed) = child(|| {
-            let session = server.enable().expect("enabled in the child");
+            let session = lent.enable().expect("enabled in the child");
             call();
-            (session.disable().expect("disabled").len(), access(start))
+            (session.disable().expect("disabled").len(), accessible(start))
         });
-        assert_eq!((access(start), server.trace().len()), (READ_ONLY, count));
+        assert_eq!((accessible(start), lent.trace().len()), (READ_ONLY, count));
         assert!(count > 0 && allowed == READ_ONLY);
     }
 }
@@ -130,12 +136,11 @@ fn threads_of_before(cx: &Context) {
     let jobs: [fn(&mut Device); 4] = [
         |device| records(device),
         |device| {
-            let mut server = device.fork_server(TracePc);
-            assert!(!server.trace().is_empty(), "that of the session before");
-            server.reset();
-            assert!(server.trace().is_empty());
+            let mut lent = lend(device);
+            lent.reset().expect("reset");
+            assert!(lent.trace().is_empty());
         },
-        |device| assert_eq!(device.recover().expect("intact"), Recovered::default()),
+        |device| assert!(device.is_intact()),
         |device| device.allow_reading(),
     ];
     let gates = jobs.map(|_| Gate::default());
@@ -148,22 +153,22 @@ fn threads_of_before(cx: &Context) {
                 let mut place = place.lock().expect("the place");
                 let device = place.as_mut().expect("the device");
                 let (start, _) = buffer();
-                let before = access(start);
+                let before = accessible(start);
                 job(device);
-                (before, access(start))
+                (before, accessible(start))
             })
         };
         let threads: Vec<_> = jobs.into_iter().zip(&gates).map(start).collect();
         // If the check fails, nobody waits for its end.
         let _open: Vec<_> = gates.iter().map(Gate::open_at_end).collect();
-        let device = builder(cx).recoverable().write_protected_by_key().open();
+        let device = keyed(builder(cx)).open();
         *place.lock().expect("the place") = Some(device.expect("it opens"));
         for (gate, thread) in gates.iter().zip(threads) {
             gate.open();
             assert_eq!(thread.join().expect("the thread ends well"), (NOTHING, READ_ONLY));
         }
     });
-    assert_eq!(thread(|| access(buffer().0)), READ_ONLY, "a thread that was started later");
+    assert_eq!(thread(|| accessible(buffer().0)), READ_ONLY, "a thread that was started later");
 }
 
 static DEVICE: AtomicPtr<Device> = AtomicPtr::new(std::ptr::null_mut());
@@ -173,9 +178,9 @@ extern "C" fn ask(_: i32) {
     // SAFETY: the check has stored a device that outlives its signal.
     let device = unsafe { &*DEVICE.load(Ordering::Relaxed) };
     let (start, _) = buffer();
-    let before = access(start);
+    let before = accessible(start);
     device.allow_reading();
-    HANDLED.store((before, access(start)) == (NOTHING, READ_ONLY), Ordering::Relaxed);
+    HANDLED.store((before, accessible(start)) == (NOTHING, READ_ONLY), Ordering::Relaxed);
 }
 
 fn signal_handlers(cx: &Context) {
@@ -188,31 +193,32 @@ fn signal_handlers(cx: &Context) {
     DEVICE.store(&raw mut device, Ordering::Relaxed);
     raise(Signal::SIGUSR1).expect("a signal");
     assert!(HANDLED.load(Ordering::Relaxed));
-    assert_eq!(access(start), READ_ONLY);
+    assert_eq!(accessible(start), READ_ONLY);
     records(&mut device);
 }
 
 fn recovers_with_its_key(cx: &Context) {
-    let mut device = builder(cx).recoverable().write_protected_by_key().open().expect("it opens");
+    let mut device = open(cx);
     let (start, end) = buffer();
     let (address, bytes) = (start as *mut libc::c_void, end - start);
-    let prot = libc::PROT_READ | libc::PROT_WRITE;
-    let over = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    let mut recover = |expected| {
-        assert_eq!(device.recover().expect("recovered"), expected);
-        assert_eq!((access(start), access(end - 1)), (READ_ONLY, READ_ONLY));
-        records(&mut device);
-    };
-    recover(Recovered::default());
+    let (prot, key) = (libc::c_long::from(libc::PROT_READ | libc::PROT_WRITE), 0 as libc::c_long);
+    assert!(device.is_intact() && accessible(start) == READ_ONLY);
     // SAFETY: this is what a target does that does not know whose memory it is; no session is
     // enabled, and the check tells the device of it.
-    assert_eq!(unsafe { libc::mmap(address, bytes, prot, over, -1, 0) }, address);
-    recover(Recovered { descriptor: false, mapping: true });
-    let (prot, key) = (libc::c_long::from(prot), 0 as libc::c_long);
-    // SAFETY: as above.
     let done = unsafe { libc::syscall(libc::SYS_pkey_mprotect, address, bytes, prot, key) };
-    assert_eq!((done, access(start)), (0, (true, true)), "the key of all other memory");
-    recover(Recovered::default());
+    assert_eq!((done, accessible(start)), (0, (true, true)), "the key of all other memory");
+    let mut device = device.recover().expect("recovered");
+    assert_eq!((accessible(start), accessible(end - 1)), (READ_ONLY, READ_ONLY));
+    records(&mut device);
+
+    let (prot, over) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_FIXED);
+    // SAFETY: as above.
+    let mapped = unsafe { libc::mmap(address, bytes, prot, over | libc::MAP_ANONYMOUS, -1, 0) };
+    assert_eq!(mapped, address);
+    let mut device = device.recover().expect("recovered");
+    let (start, end) = buffer();
+    assert_eq!((accessible(start), accessible(end - 1)), (READ_ONLY, READ_ONLY));
+    records(&mut device);
 }
 
 fn given_back_with_the_device(cx: &Context) {
@@ -221,7 +227,7 @@ fn given_back_with_the_device(cx: &Context) {
     }
     // The process has 15 besides the key of all other memory.
     let devices: Vec<_> = (0..15).map(|_| open(cx)).collect();
-    let error = builder(cx).write_protected_by_key().open().expect_err("no key is left");
+    let error = keyed(builder(cx)).open().expect_err("no key is left");
     let expected = (Operation::AllocateKey, ErrorKind::ProtectionKeysInUse);
     assert_eq!((error.operation(), error.kind()), expected, "{error}");
     drop(devices);
@@ -229,13 +235,13 @@ fn given_back_with_the_device(cx: &Context) {
 }
 
 fn refused_where_there_are_none(cx: &Context) {
-    let by_key = || builder(cx).write_protected_by_key();
+    let by_key = || keyed(builder(cx));
     let error = by_key().open().expect_err("there are none");
     let expected = (Operation::AllocateKey, ErrorKind::NoProtectionKeys);
     assert_eq!((error.operation(), error.kind()), expected, "{error}");
     assert!(error.to_string().contains("use `Builder::write_protected`"), "{error}");
-    assert_eq!(kind(builder(cx).write_protected().write_protected_by_key().open()), expected.1);
+    assert_eq!(kind(keyed(builder(cx).write_protected()).open()), expected.1);
     let mut device = by_key().write_protected().open().expect("the later one counts");
-    assert_eq!(access(buffer().0), READ_ONLY);
+    assert_eq!(accessible(buffer().0), READ_ONLY);
     records(&mut device);
 }

@@ -1,10 +1,10 @@
 //! Probing.
 
-use super::{enable, is_free, open};
+use super::{enable, is_free, kind, open};
 use crate::check::{Context, checks};
 use crate::raw::call;
-use kcov::Status;
 use kcov::mode::{TraceCmp, TracePc};
+use kcov::{ErrorKind, Modes};
 use std::os::fd::AsRawFd as _;
 
 checks! {
@@ -15,9 +15,7 @@ checks! {
 }
 
 fn available_with_comparisons(cx: &Context) {
-    let Status::Available(modes) = Status::probe_path(cx.device()) else {
-        panic!("{}", Status::probe_path(cx.device()));
-    };
+    let modes = Modes::probe_path(cx.device()).expect("it works");
     assert!(modes.contains(TracePc) && modes.contains(TraceCmp));
 }
 
@@ -26,7 +24,7 @@ fn probing_leaves_nothing_behind(cx: &Context) {
     let next = || std::fs::File::open("/dev/null").expect("a file").as_raw_fd();
     let before = next();
     for _ in 0..10 {
-        assert!(matches!(Status::probe_path(cx.device()), Status::Available(_)));
+        Modes::probe_path(cx.device()).expect("it works");
     }
     assert!(is_free(cx));
     assert_eq!(next(), before);
@@ -35,7 +33,7 @@ fn probing_leaves_nothing_behind(cx: &Context) {
 fn probing_while_traced(cx: &Context) {
     let mut device = open(cx, 1 << 16);
     let mut session = enable(&mut device);
-    assert!(matches!(Status::probe_path(cx.device()), Status::Available(_)));
+    Modes::probe_path(cx.device()).expect("it works");
     session.reset();
     call();
     assert!(!session.disable().expect("still enabled").is_empty());
@@ -43,5 +41,5 @@ fn probing_while_traced(cx: &Context) {
 
 fn nothing_built_in(cx: &Context) {
     let missing = cx.device().with_file_name("kcov-is-not-here");
-    assert_eq!(Status::probe_path(missing), Status::NotBuiltIn);
+    assert_eq!(kind(Modes::probe_path(missing)), ErrorKind::NotBuiltIn);
 }

@@ -1,0 +1,182 @@
+//! Counts that no driver stores: what is read of them, and that no request is made with one. With such
+//! a count some kernels write in front of the buffer.
+
+use super::{enable, intruder, lend, open};
+use crate::check::{Context, checks};
+use crate::raw::{Map, call, child};
+use kcov::mode::{Mode, TraceCmp, TracePc};
+use kcov::{Completeness, Device};
+
+checks! {
+    count_beyond_the_buffer_is_corrupt,
+    count_of_comparisons_beyond_the_buffer_is_corrupt needs(Comparisons),
+    full_is_not_corrupt,
+    request_that_enables,
+    request_that_enables_comparisons needs(Comparisons),
+    request_that_disables,
+    request_that_disables_comparisons needs(Comparisons),
+    buffer_for_children needs(Comparisons),
+}
+
+/// Counts whose records a kernel would put in front of the buffer, in it, or far behind it.
+const COUNTS: [u64; 4] = [u64::MAX, 1 << 62, (1 << 62) - 1, 1 << 32];
+
+/// What no record begins with.
+const NOBODY: u64 = 0x5e47_1e15_5e47_1e15;
+
+/// Goes once through what a session and these checks execute: the page faults of code that runs for the
+/// first time are recorded like system calls.
+fn warm_up<M: Mode>(device: &mut Device, map: &Map, mode: M) {
+    let session = device.enable(mode).expect("enabled");
+    call();
+    map.fill(1, NOBODY);
+    map.store(0, 1 << 40);
+    assert!(is_corrupt(session.trace().completeness()));
+    drop(session);
+}
+
+fn is_corrupt(completeness: Completeness) -> bool {
+    matches!(completeness, Completeness::Corrupt { .. })
+}
+
+fn count_beyond_the_buffer_is_corrupt(cx: &Context) {
+    let mut device = open(cx, 1);
+    let map = intruder(&device);
+    warm_up(&mut device, &map, TracePc);
+    // Records of an earlier session, which must not come out.
+    map.fill(1, 7);
+    for count in [device.words() as u64, 1 << 32, 1 << 63, u64::MAX - 1] {
+        let session = enable(&mut device);
+        map.store(0, count);
+        let trace = session.trace();
+        assert_eq!(trace.completeness(), Completeness::Corrupt { count });
+        assert!(trace.is_empty() && !trace.is_truncated());
+        assert_eq!((trace.iter().count(), trace.get(0), trace.words().len()), (0, None, 0));
+        let trace = session.disable().expect("disabled");
+        assert_eq!((trace.len(), trace.completeness()), (0, Completeness::Complete));
+    }
+}
+
+fn count_of_comparisons_beyond_the_buffer_is_corrupt(cx: &Context) {
+    // Stored after the session: some kernels trust the count word while they record comparisons.
+    let mut device = open(cx, 1);
+    let map = intruder(&device);
+    let buffer = device.child_buffer(TraceCmp).expect("it is free");
+    let most = (map.words() as u64 - 1) / 4;
+    for count in [most + 1, 1 << 59, (1 << 62) - 1, u64::MAX] {
+        map.store(0, count);
+        let trace = buffer.trace();
+        assert_eq!(trace.completeness(), Completeness::Corrupt { count });
+        assert_eq!((trace.iter().count(), trace.is_truncated()), (0, false));
+    }
+}
+
+fn full_is_not_corrupt(cx: &Context) {
+    let mut device = open(cx, 1);
+    let (map, most) = (intruder(&device), device.capacity(TracePc));
+    let buffer = lend(&mut device);
+    map.store(0, most as u64);
+    let trace = buffer.trace();
+    assert_eq!((trace.len(), trace.completeness()), (most, Completeness::Truncated));
+    map.store(0, most as u64 - 1);
+    assert_eq!(buffer.trace().completeness(), Completeness::Complete);
+}
+
+/// The end of the request is recorded, which shows with which count it was made.
+fn enables_with_0<M: Mode>(cx: &Context, mode: M) {
+    let mut device = open(cx, 1 << 16);
+    let map = intruder(&device);
+    warm_up(&mut device, &map, mode);
+    for count in COUNTS {
+        map.fill(1, NOBODY);
+        map.store(0, count);
+        let session = device.enable(mode).expect("enabled");
+        assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+        assert_eq!(session.trace().completeness(), Completeness::Complete);
+        call();
+        let trace = session.trace();
+        assert_eq!(trace.completeness(), Completeness::Complete);
+        assert!(!trace.is_empty() && (1..=trace.words().len()).all(|at| map.load(at) != NOBODY));
+        drop(session);
+
+        map.fill(1, NOBODY);
+        map.store(0, count);
+        let session = device.into_session(mode).expect("enabled");
+        assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+        device = session.disable().expect("disabled");
+    }
+}
+
+fn request_that_enables(cx: &Context) {
+    enables_with_0(cx, TracePc);
+}
+
+fn request_that_enables_comparisons(cx: &Context) {
+    enables_with_0(cx, TraceCmp);
+}
+
+/// So is the start of the request that disables.
+fn disables_with_0<M: Mode>(cx: &Context, mode: M) {
+    let mut device = open(cx, 1 << 16);
+    let map = intruder(&device);
+    warm_up(&mut device, &map, mode);
+    for count in COUNTS {
+        for is_dropped in [true, false] {
+            let session = device.enable(mode).expect("enabled");
+            map.fill(1, NOBODY);
+            map.store(0, count);
+            if is_dropped {
+                drop(session);
+            } else {
+                session.disable().expect("disabled");
+            }
+            assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+            assert_eq!(map.count(), 0, "{count:#x}");
+        }
+        let session = device.into_session(mode).expect("enabled");
+        map.fill(1, NOBODY);
+        map.store(0, count);
+        device = session.disable().expect("disabled");
+        assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+
+        // A session that was leaked ends with its device.
+        let mut leaked = open(cx, 1 << 16);
+        let map = intruder(&leaked);
+        std::mem::forget(leaked.enable(mode).expect("enabled"));
+        map.fill(1, NOBODY);
+        map.store(0, count);
+        drop(leaked);
+        assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+    }
+}
+
+fn request_that_disables(cx: &Context) {
+    disables_with_0(cx, TracePc);
+}
+
+fn request_that_disables_comparisons(cx: &Context) {
+    disables_with_0(cx, TraceCmp);
+}
+
+fn buffer_for_children(cx: &Context) {
+    let mut device = open(cx, 1 << 16);
+    let map = intruder(&device);
+    warm_up(&mut device, &map, TraceCmp);
+    for count in COUNTS {
+        // Before the buffer is lent, and before a child enables.
+        map.fill(1, NOBODY);
+        map.store(0, count);
+        let mut buffer = device.child_buffer(TraceCmp).expect("it is free");
+        assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+        assert_eq!(map.count(), 0);
+        map.fill(1, NOBODY);
+        map.store(0, count);
+        let seen = child(|| {
+            let session = buffer.enable().expect("enabled in the child");
+            call();
+            session.disable().expect("disabled").len()
+        });
+        assert!(seen > 0 && map.load(1) != NOBODY);
+        assert_eq!(buffer.trace().len(), seen);
+    }
+}

@@ -1,0 +1,55 @@
+//! Buffers for children on Linux: what the kernel refuses when one is made.
+
+use crate::check::{Context, checks};
+use crate::checks::api::{enable, lend, open};
+use crate::raw::{Gate, call, child};
+use kcov::ErrorKind;
+use kcov::mode::{TraceCmp, TracePc};
+use std::sync::Mutex;
+
+checks! {
+    mode_not_built_in_is_refused without(Comparisons),
+    made_while_this_thread_is_traced,
+}
+
+fn mode_not_built_in_is_refused(cx: &Context) {
+    let refused = open(cx, 1).into_child_buffer(TraceCmp).expect_err("not built in");
+    assert_eq!(refused.error().kind(), ErrorKind::ModeNotBuiltIn);
+    drop(refused.into_device().into_child_buffer(TracePc).expect("the other mode"));
+}
+
+fn made_while_this_thread_is_traced(cx: &Context) {
+    let (mut traced, mut device) = (open(cx, 1 << 16), open(cx, 1 << 16));
+    let session = enable(&mut traced);
+    let mut buffer = lend(&mut device);
+    assert!(buffer.trace().is_empty());
+    // The child's own tracing is not inherited, so it may enable.
+    let seen = child(|| {
+        let session = buffer.enable().expect("enabled in the child");
+        call();
+        session.disable().expect("disabled").len()
+    });
+    assert!(seen > 0 && buffer.trace().len() == seen);
+    call();
+    assert!(!session.disable().expect("this thread was traced all the time").is_empty());
+
+    // A device that another thread is traced into is refused all the same.
+    let (gate, done) = (Gate::default(), Gate::default());
+    let place = Mutex::new(None);
+    std::thread::scope(|scope| {
+        let _end = done.open_at_end();
+        scope.spawn(|| {
+            let mut device = open(cx, 4096);
+            std::mem::forget(enable(&mut device));
+            *place.lock().expect("the place") = Some(device);
+            gate.open();
+            done.wait();
+        });
+        gate.wait();
+        let device = place.lock().expect("the place").take().expect("the device");
+        let session = enable(&mut traced);
+        let refused = device.into_child_buffer(TracePc).expect_err("it is traced into");
+        assert_eq!(refused.error().kind(), ErrorKind::AlreadyEnabled);
+        drop(session);
+    });
+}

@@ -1,0 +1,60 @@
+//! Where the kernel's code is.
+
+use crate::check::{Context, checks};
+use crate::checks::api::{enable, open};
+use crate::raw::{call, child, symbols};
+use kcov::pc::AddressSpace;
+use kcov_signal::{KernelText, KernelTextError};
+use std::fs;
+
+checks! {
+    records_lie_in_it needs(TextAddresses),
+    hidden_from_other_users needs(TextAddresses) seconds(20),
+    hidden_from_everybody needs(TextAddresses),
+}
+
+fn records_lie_in_it(cx: &Context) {
+    let text = KernelText::read().expect("root may read it");
+    assert_eq!(text.link_time(), symbols().text(), "as the suite finds it");
+    let offset = text.kaslr_offset();
+    assert_eq!(text.link_time().start.wrapping_add(offset), text.run_time().start);
+    let mut device = open(cx, 1 << 16);
+    let session = enable(&mut device);
+    call();
+    let trace = session.disable().expect("disabled");
+    assert!(!trace.is_empty());
+    for pc in trace {
+        assert!(text.link_time().contains(&pc.address()), "{pc} is not in {text:x?}");
+        let running = AddressSpace::HOST.run_time(pc, offset).address();
+        assert!(text.run_time().contains(&running), "{running:#x} is not in {text:x?}");
+    }
+}
+
+fn hidden_from_other_users(_: &Context) {
+    let said: String = child(|| {
+        nix::unistd::setuid(nix::unistd::Uid::from_raw(65534)).expect("another user");
+        KernelText::read().expect_err("not for everybody").to_string()
+    });
+    assert_eq!(said, KernelTextError::Hidden.to_string());
+}
+
+/// Puts the setting back, also if the check fails.
+struct Setting(String);
+
+const RESTRICT: &str = "/proc/sys/kernel/kptr_restrict";
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        fs::write(RESTRICT, &self.0).expect("the old setting");
+    }
+}
+
+fn hidden_from_everybody(_: &Context) {
+    let before = Setting(fs::read_to_string(RESTRICT).expect("the setting"));
+    fs::write(RESTRICT, "2").expect("root may set it");
+    let error = KernelText::read().expect_err("nobody may see them");
+    assert!(matches!(error, KernelTextError::Hidden), "{error}");
+    assert!(error.to_string().contains("kptr_restrict"), "{error}");
+    drop(before);
+    assert!(KernelText::read().is_ok(), "as before");
+}

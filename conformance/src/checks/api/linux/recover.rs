@@ -1,0 +1,58 @@
+//! Recovery on Linux: a file that was truncated, and what recoveries leave behind.
+
+use crate::check::{Context, checks};
+use crate::checks::api::recover::close;
+use crate::checks::api::{addresses, open, records};
+use std::fs;
+use std::os::fd::AsRawFd as _;
+
+checks! {
+    truncated_file,
+    nothing_is_left_behind,
+    smaller_size_is_not_adopted,
+}
+
+fn truncated_file(cx: &Context) {
+    let mut device = open(cx, 4096);
+    let place = addresses(&mut device);
+    nix::unistd::ftruncate(&device, 0).expect("root truncates");
+    // An access would be a signal now; the kernel answers with an error.
+    assert_eq!(crate::raw::accessible(place.start), (false, false));
+    assert!(!device.is_intact());
+    let mut device = device.recover().expect("opened again");
+    assert!(device.is_intact());
+    records(&mut device);
+}
+
+/// How many descriptors and mappings of kcov the process has.
+fn left() -> (usize, usize) {
+    let descriptors = fs::read_dir("/proc/self/fd").expect("the descriptors");
+    let maps = fs::read_to_string("/proc/self/maps").expect("the mappings");
+    (descriptors.count(), maps.lines().filter(|line| line.ends_with("/kcov")).count())
+}
+
+fn nothing_is_left_behind(cx: &Context) {
+    let mut device = open(cx, 4096);
+    let before = left();
+    for _ in 0..200 {
+        close(device.as_raw_fd());
+        device = device.recover().expect("opened again");
+    }
+    assert_eq!(left(), before, "descriptors and mappings");
+    for _ in 0..200 {
+        assert!(device.is_intact());
+        device = device.recover().expect("intact");
+    }
+    assert_eq!(left(), before, "descriptors and mappings");
+    records(&mut device);
+    drop(device);
+    assert_eq!(left(), (before.0 - 1, before.1 - 1));
+}
+
+fn smaller_size_is_not_adopted(cx: &Context) {
+    let device = open(cx, 4096);
+    let given = std::os::fd::OwnedFd::from(device);
+    // SAFETY: Linux maps a whole buffer only, so it refuses.
+    let refused = unsafe { kcov::Device::adopt(given, 2048) };
+    assert_eq!(refused.expect_err("another size").operation(), kcov::Operation::Map);
+}

@@ -1,0 +1,235 @@
+//! The records of sections: which case each one counts for. The work is that of vhost workers and of
+//! io_uring's, which end their sections when the checks say so.
+
+use super::number;
+use crate::check::{Context, checks};
+use crate::checks::api::{intruder, open};
+use crate::raw::{Child, Ring, Vhost, call, sleeping_thread, wait_for};
+use kcov::mode::TracePc;
+use kcov::remote::linux::{Remote, RemoteSession};
+use kcov::{Completeness, ErrorKind, Pc};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+checks! {
+    marks_tell_cases_apart needs(Remote, Vhost),
+    old_mark_is_the_start needs(Remote, Vhost),
+    late_section_counts_for_the_next_case needs(Remote, IoUring),
+    restart_discards_what_runs needs(Remote, IoUring),
+    restart_after_a_full_buffer needs(Remote, Vhost),
+    settles_when_all_is_quiet needs(Remote, Vhost),
+    any_common_is_free_everywhere needs(Remote, Vhost),
+    owned_session_gives_the_device_back needs(Remote, Vhost),
+}
+
+/// What comes at all comes within this, however busy the machine is.
+const LONG: Duration = Duration::from_secs(20);
+const QUIET: Duration = Duration::from_millis(50);
+
+fn vhost() -> Vhost {
+    Vhost::new().expect("a device that this process owns")
+}
+
+fn session(cx: &Context) -> RemoteSession<TracePc> {
+    let session = open(cx, 1 << 16).into_remote_session(TracePc, &Remote::new().any_common());
+    session.expect("enabled")
+}
+
+/// Has the worker work, and waits until all of its sections have ended.
+fn works(vhost: &Vhost, session: &RemoteSession<TracePc>) {
+    let mark = session.mark();
+    vhost.work();
+    assert!(!session.wait(mark, 1, LONG).is_empty() && session.settle(QUIET, LONG));
+}
+
+fn marks_tell_cases_apart(cx: &Context) {
+    let session = session(cx);
+    let vhost = vhost();
+    // The worker's first sections are those of its start.
+    works(&vhost, &session);
+    let mut before: Vec<Pc> = session.trace().iter().collect();
+    for case in 0..5 {
+        let mark = session.mark();
+        assert!(session.since(mark).is_empty(), "case {case}: nothing of the case before");
+        works(&vhost, &session);
+        let trace = session.since(mark);
+        assert!(!trace.is_empty() && trace.completeness() == Completeness::Complete);
+        // What came before is still there, and does not come again.
+        let all: Vec<Pc> = session.trace().iter().collect();
+        assert_eq!(all[..before.len()], before);
+        assert_eq!(all[before.len()..], trace.iter().collect::<Vec<_>>());
+        before = all;
+    }
+    assert_eq!(session.disable().expect("disabled").words(), 1 << 16);
+}
+
+fn old_mark_is_the_start(cx: &Context) {
+    let mut session = session(cx);
+    let vhost = vhost();
+    works(&vhost, &session);
+    let first = session.mark();
+    works(&vhost, &session);
+    let second = session.mark();
+    let since_first = session.since(first).len();
+    assert!(since_first > 0 && session.since(second).is_empty());
+    assert_eq!(session.wait(first, since_first, LONG).len(), since_first);
+    session.restart().expect("enabled again");
+    // The vhost worker has inherited the handle, which is enabled again.
+    works(&vhost, &session);
+    let all = session.trace().len();
+    assert!(all > 0);
+    for old in [first, second] {
+        assert_eq!(session.since(old).len(), all, "a mark of before the restart is the start");
+    }
+}
+
+/// A section that a worker is in until it gets its byte.
+struct Late {
+    ring: Ring,
+    source: Option<File>,
+    pipes: (OwnedFd, OwnedFd, OwnedFd),
+}
+
+impl Late {
+    fn begin() -> Late {
+        let ring = Ring::without_thread().expect("a ring");
+        let pipe = || nix::unistd::pipe().expect("a pipe");
+        let ((from, source), (sink, to)) = (pipe(), pipe());
+        ring.copy_byte(&from, &to);
+        // A worker that has just been made has work, and nothing to sleep for but the byte.
+        assert!(wait_for(LONG, || sleeping_thread("iou-wrk-")), "a worker waits for the byte");
+        Late { ring, source: Some(source.into()), pipes: (from, to, sink) }
+    }
+
+    fn end(&mut self) {
+        self.source.take().expect("once").write_all(b"x").expect("the byte");
+        self.ring.complete();
+    }
+
+    /// The byte is still there, so this does not wait for it.
+    fn again(&self) {
+        self.ring.copy_byte(&self.pipes.0, &self.pipes.1);
+        self.ring.complete();
+    }
+}
+
+fn late_section_counts_for_the_next_case(cx: &Context) {
+    let session = session(cx);
+    let first = session.mark();
+    let mut late = Late::begin();
+    assert!(session.since(first).is_empty(), "it has not ended");
+    let second = session.mark();
+    late.end();
+    assert!(!session.wait(second, 1, LONG).is_empty(), "it counts when it ends");
+}
+
+fn restart_discards_what_runs(cx: &Context) {
+    let mut session = session(cx);
+    let handle = session.common_handle();
+    let mut late = Late::begin();
+    let old = session.mark();
+    session.restart().expect("enabled again");
+    assert_eq!(session.common_handle(), handle, "the same handle");
+    late.end();
+    assert!(session.settle(QUIET, LONG) && session.trace().is_empty(), "of the section of before");
+    late.again();
+    assert!(!session.wait(old, 1, LONG).is_empty(), "of a section that began afterwards");
+}
+
+fn restart_after_a_full_buffer(cx: &Context) {
+    let device = open(cx, 1);
+    let map = intruder(&device);
+    let session = device.into_remote_session(TracePc, &Remote::new().any_common());
+    let mut session = session.expect("enabled");
+    let vhost = vhost();
+    for _ in 0..map.words() {
+        if session.trace().is_truncated() {
+            break;
+        }
+        vhost.work();
+    }
+    assert!(session.trace().is_truncated());
+    let mark = session.mark();
+    session.restart().expect("enabled again");
+    assert_eq!((session.trace().len(), map.count()), (0, 0));
+    vhost.work();
+    assert!(!session.since(mark).is_empty());
+    // With a count that nobody can have stored it goes on as well.
+    map.store(0, u64::MAX);
+    assert!(matches!(session.trace().completeness(), Completeness::Corrupt { .. }));
+    session.restart().expect("enabled again");
+    vhost.work();
+    assert!(!session.trace().is_empty());
+}
+
+fn settles_when_all_is_quiet(cx: &Context) {
+    let session = session(cx);
+    assert!(session.settle(Duration::ZERO, LONG));
+    let vhost = vhost();
+    vhost.work();
+    assert!(session.settle(QUIET, LONG));
+    let (mark, seen) = (session.mark(), session.trace().len());
+    assert!(seen > 0);
+    assert!(session.since(mark).is_empty());
+    vhost.work();
+    assert!(session.settle(QUIET, LONG) && session.trace().len() > seen);
+    // The limit ends it, whatever is asked for.
+    assert!(!session.settle(Duration::MAX, Duration::from_millis(1)));
+}
+
+fn any_common_is_free_everywhere(cx: &Context) {
+    const OTHERS: usize = 8;
+    // In threads and processes at once, none of which knows of the others.
+    let mine = session(cx);
+    let handle = mine.common_handle().expect("one was found").raw();
+    let (gate_out, gate_in) = nix::unistd::pipe().expect("a pipe");
+    let children: Vec<Child<u64>> = (0..OTHERS)
+        .map(|_| {
+            Child::start(|| {
+                let session = session(cx);
+                let handle = session.common_handle().expect("one was found").raw();
+                vhost().work();
+                assert!(!session.trace().is_empty(), "its own work");
+                // It keeps the handle until all have one.
+                let _ = nix::unistd::read(&gate_out, &mut [0]);
+                handle
+            })
+        })
+        .collect();
+    let gate = std::sync::Barrier::new(OTHERS);
+    let by_threads: Vec<u64> = std::thread::scope(|scope| {
+        let one = || {
+            let session = session(cx);
+            gate.wait();
+            session.common_handle().expect("one was found").raw()
+        };
+        let threads: Vec<_> = (0..OTHERS).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("the thread")).collect()
+    });
+    nix::unistd::write(&gate_in, &[0; OTHERS]).expect("they may go on");
+    let by_children = children.into_iter().map(Child::end);
+    let all: HashSet<u64> = by_children.chain(by_threads).chain([handle]).collect();
+    assert_eq!(all.len(), 2 * OTHERS + 1, "{all:x?}");
+}
+
+fn owned_session_gives_the_device_back(cx: &Context) {
+    let session = session(cx);
+    let taken = Remote::new().common(session.common_handle().expect("one was found"));
+    let refused = crate::raw::thread(|| {
+        let refused = open(cx, 1).into_remote_session(TracePc, &taken).expect_err("in use");
+        assert_eq!(refused.error().kind(), ErrorKind::HandleInUse);
+        refused.into_device()
+    });
+    vhost().work();
+    assert!(!session.trace().is_empty());
+    let mut device = session.disable().expect("disabled");
+    drop(device.enable_remote(TracePc, &number(3)).expect("remote again"));
+    let local = device.enable(TracePc).expect("local now");
+    call();
+    assert!(!local.trace().is_empty());
+    drop(local);
+    drop(refused.into_remote_session(TracePc, &taken).expect("the handle is free"));
+}

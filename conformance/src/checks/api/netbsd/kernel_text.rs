@@ -1,0 +1,13 @@
+//! Where the kernel's code is, which this crate does not find out on NetBSD.
+
+use crate::check::{Context, checks};
+use kcov_signal::{KernelText, KernelTextError};
+
+checks! {
+    not_read_here,
+}
+
+fn not_read_here(_: &Context) {
+    let error = KernelText::read().expect_err("there is no such file");
+    assert!(matches!(error, KernelTextError::Unreadable(_)), "{error}");
+}

@@ -1,0 +1,150 @@
+//! Sessions that own their device.
+
+use super::faults::descriptors;
+use super::{addresses, intruder, is_free, open};
+use crate::check::{Context, checks};
+use crate::raw::{call, child, thread};
+use kcov::mode::{AnyMode, TraceCmp, TracePc};
+use kcov::{AnyRecord, Device, ErrorKind, Operation, Session};
+use nix::unistd::dup2_raw;
+use std::os::fd::{AsFd as _, AsRawFd as _, IntoRawFd as _};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+checks! {
+    thousands_of_cases,
+    device_comes_back,
+    mode_is_switched needs(Comparisons),
+    dropped_in_every_order,
+    refused_device_comes_back,
+    forked_child_gets_its_device_back,
+}
+
+fn owned(cx: &Context) -> Session<TracePc> {
+    open(cx, 1 << 16).into_session(TracePc).expect("enabled")
+}
+
+fn thousands_of_cases(cx: &Context) {
+    let mut session = owned(cx);
+    // For as long as another file has the number, no request can reach the device.
+    let number = session.device().as_raw_fd();
+    let kept = session.device().as_fd().try_clone_to_owned().expect("a second descriptor");
+    let other = std::fs::File::open("/dev/null").expect("a file");
+    // SAFETY: the number is the session's, which makes no request until it has its file again.
+    let taken = unsafe { dup2_raw(&other, number) }.expect("the number is taken");
+    let (mut first, mut same) = (Vec::new(), 0);
+    for case in 0..5000 {
+        session.reset();
+        call();
+        let trace = session.trace();
+        assert!(!trace.is_empty() && !trace.is_truncated(), "case {case}");
+        let records: Vec<_> = trace.iter().collect();
+        // In the first cases pages are faulted in, and now and then something else happens.
+        same += usize::from(records == first);
+        first = records;
+    }
+    // SAFETY: as above; this is its file.
+    let back = unsafe { dup2_raw(&kept, number) }.expect("the number is given back");
+    assert_eq!((taken.into_raw_fd(), back.into_raw_fd()), (number, number));
+    assert!(same > 1000, "{same} cases were like the one before");
+    drop(session.disable().expect("it was enabled all the time"));
+    assert!(is_free(cx));
+}
+
+fn device_comes_back(cx: &Context) {
+    let mut device = open(cx, 1 << 16);
+    let (number, place, map) = (device.as_raw_fd(), addresses(&mut device), intruder(&device));
+    for _ in 0..3 {
+        let session = device.into_session(TracePc).expect("enabled");
+        call();
+        let seen = session.trace().len();
+        assert!(seen > 0);
+        device = session.disable().expect("disabled");
+        assert!(map.count() >= seen as u64, "the records are there for others");
+        assert!(is_free(cx));
+    }
+    assert_eq!((device.as_raw_fd(), addresses(&mut device)), (number, place));
+}
+
+fn mode_is_switched(cx: &Context) {
+    let mut device = open(cx, 1 << 16);
+    for round in 0..20 {
+        let mode = if round % 2 == 0 { AnyMode::TracePc } else { AnyMode::TraceCmp };
+        let session = device.into_session(mode).expect("enabled");
+        call();
+        let trace = session.trace();
+        assert!(!trace.is_empty());
+        let is_pc = |record| matches!(record, AnyRecord::Pc(_));
+        assert!(trace.iter().all(|record| is_pc(record) == (mode == AnyMode::TracePc)));
+        device = session.disable().expect("disabled");
+    }
+    let session = device.into_session(TraceCmp).expect("enabled");
+    call();
+    // The compiler's type bits, which no program counter is.
+    assert!(session.trace().iter().all(|comparison| comparison.raw_type() & !7 == 0));
+}
+
+fn dropped_in_every_order(cx: &Context) {
+    let before = descriptors();
+    for other_first in [true, false] {
+        let (session, mut other) = (owned(cx), Some(open(cx, 1)));
+        if other_first {
+            drop(other.take());
+            call();
+            assert!(!session.trace().is_empty(), "another device is another device");
+        }
+        drop(session);
+        assert!(is_free(cx));
+        drop(other);
+    }
+    drop(owned(cx).disable().expect("disabled"));
+    assert!(is_free(cx));
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _session = owned(cx);
+        resume_unwind(Box::new("in a traced section"));
+    }));
+    assert!(panicked.is_err() && is_free(cx));
+    assert_eq!(descriptors(), before);
+    // What is leaked ends with its thread.
+    thread(|| std::mem::forget(owned(cx)));
+    assert!(is_free(cx));
+    // One lends itself out, the other does not.
+    let mut device = open(cx, 1);
+    drop(device.enable(TracePc).expect("enabled"));
+    drop(device.into_session(TracePc).expect("enabled"));
+    assert!(is_free(cx));
+}
+
+fn refused_device_comes_back(cx: &Context) {
+    let session = owned(cx);
+    let refused = open(cx, 1).into_session(TracePc).expect_err("this thread is traced");
+    let error = refused.error();
+    assert_eq!((error.operation(), error.kind()), (Operation::Enable, ErrorKind::AlreadyEnabled));
+    drop(session);
+    let session = refused.into_device().into_session(TracePc).expect("enabled now");
+    call();
+    assert!(!session.trace().is_empty());
+}
+
+fn forked_child_gets_its_device_back(cx: &Context) {
+    let session = owned(cx);
+    call();
+    let first: Vec<_> = session.trace().iter().take(3).collect();
+    let mut session = Some(session);
+    let refused = child(|| {
+        let session = session.take().expect("the child's copy");
+        let words = session.device().words();
+        let refused = session.disable().expect_err("the child is not traced");
+        let said = format!("{:?} {:?}", refused.error().operation(), refused.error().kind());
+        let device: Device = refused.into_device();
+        assert_eq!(device.words(), words);
+        said
+    });
+    assert_eq!(refused, "Disable NotEnabled");
+    let session = session.expect("the parent's");
+    // Nor has the child's copy emptied the buffer when it was dropped.
+    assert_eq!(session.trace().iter().take(3).collect::<Vec<_>>(), first);
+    let before = session.trace().len();
+    call();
+    assert!(session.trace().len() > before);
+    drop(session.disable().expect("the parent is traced still"));
+}
