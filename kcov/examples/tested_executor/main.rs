@@ -15,7 +15,7 @@ fn look_up(path: &str, buffer: &mut ChildBuffer<TracePc>) -> Result<(), Box<dyn 
         ForkResult::Child => {
             let session = buffer.enable();
             let _ = fs::metadata(path);
-            let refused = session.and_then(kcov::Session::disable).is_err();
+            let refused = session.and_then(|session| session.disable().map(drop)).is_err();
             // SAFETY: ends the process; what the parent has to do at its end is not the child's.
             unsafe { nix::libc::_exit(refused.into()) }
         }
