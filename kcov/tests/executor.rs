@@ -7,8 +7,7 @@ mod executor;
 use executor::{Executor, Verdict};
 use kcov::fake::{Kernel, Recorder};
 use kcov::mode::TracePc;
-use kcov::{BufferSize, ChildBuffer, Error, ErrorKind, Operation, Words};
-use std::sync::atomic::{AtomicU64, Ordering};
+use kcov::{BufferSize, ChildBuffer, Error, ErrorKind, Operation};
 use std::{mem, panic, thread};
 
 fn kernels() -> [Kernel; 2] {
@@ -94,6 +93,7 @@ fn a_child_that_dies_leaves_its_trace() {
     }
 }
 
+<<<<<<< HEAD
 /// The count word of the buffer, which a target can reach that has the memory.
 fn store_count(buffer: &ChildBuffer<TracePc>, count: u64) {
     let Words::U64(words) = buffer.trace().words() else { panic!("words of 64 bits") };
@@ -104,6 +104,8 @@ fn store_count(buffer: &ChildBuffer<TracePc>, count: u64) {
     head.store(count, Ordering::Relaxed);
 }
 
+=======
+>>>>>>> examples
 #[test]
 fn a_count_that_no_kernel_stores_is_no_coverage() {
     for kernel in kernels() {
@@ -111,7 +113,7 @@ fn a_count_that_no_kernel_stores_is_no_coverage() {
         for count in [512, 1 << 32, u64::MAX - 1] {
             let verdict = executor.run(|buffer| -> Result<(), Error> {
                 child(&kernel, End::Disables, |trace| trace.pc(1))(buffer)?;
-                store_count(buffer, count);
+                kernel.store_counts(count);
                 Ok(())
             });
             assert_eq!(verdict, Ok(Verdict::Corrupt));

@@ -5,9 +5,8 @@ use kcov::fake::Kernel;
 use kcov::mode::{AnyMode, TraceCmp, TracePc};
 use kcov::remote::linux::{CommonHandle, Remote};
 use kcov::remote::netbsd::Source;
-use kcov::{BufferSize, Comparison, Completeness, Device, ErrorKind, Operation, Pc, Trace, Words};
+use kcov::{BufferSize, Comparison, Completeness, Device, ErrorKind, Operation, Pc, Trace};
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const PC: u64 = 0xffff_ffff_8100_0010;
@@ -17,6 +16,7 @@ fn open(kernel: &Kernel) -> Device {
     kernel.builder().size(BufferSize::words(1)).open().expect("it opens")
 }
 
+<<<<<<< HEAD
 /// What a target or another process can do to the buffer: it has the words of a trace, so it has the
 /// memory. The count word lies before them.
 fn store_count(words: Words<'_>, count: u64) {
@@ -28,6 +28,8 @@ fn store_count(words: Words<'_>, count: u64) {
     head.store(count, Ordering::Relaxed);
 }
 
+=======
+>>>>>>> examples
 /// A count that somebody left must not reach a request that enables: in comparison mode NetBSD and
 /// Linux 6.1 write in front of the buffer then. The fake kernel panics if they would.
 #[test]
@@ -35,16 +37,16 @@ fn a_hostile_count_never_reaches_a_request() {
     for kernel in [Kernel::linux(), Kernel::netbsd()] {
         let mut device = open(&kernel);
         for count in [u64::MAX, 1 << 62, (1 << 62) - 1] {
-            let trace = device.enable(TracePc).expect("enabled").disable().expect("disabled");
-            store_count(trace.words(), count);
+            device.enable(TracePc).expect("enabled").disable().expect("disabled");
+            kernel.store_counts(count);
             let session = device.enable(TraceCmp).expect("enabled");
             kernel.call(|trace| trace.comparison(COMPARISON));
             assert_eq!(session.trace().iter().collect::<Vec<_>>(), [COMPARISON]);
-            store_count(session.trace().words(), count);
+            kernel.store_counts(count);
             drop(session);
 
             let mut buffer = device.child_buffer(TraceCmp).expect("it is free");
-            store_count(buffer.trace().words(), count);
+            kernel.store_counts(count);
             drop(buffer.enable().expect("enabled"));
         }
     }
@@ -132,15 +134,15 @@ fn corruption_is_no_truncation_and_no_coverage() {
     drop(session);
     let session = device.enable(TracePc).expect("enabled");
     for count in [capacity + 1, 1 << 32, u64::MAX] {
-        store_count(session.trace().words(), count);
+        kernel.store_counts(count);
         let trace = session.trace();
         assert_eq!(trace.completeness(), Completeness::Corrupt { count });
         assert!(trace.is_empty() && !trace.is_truncated());
         assert_eq!((trace.iter().next(), trace.get(0)), (None, None));
     }
-    store_count(session.trace().words(), capacity);
+    kernel.store_counts(capacity);
     assert_eq!(session.trace().completeness(), Completeness::Truncated);
-    store_count(session.trace().words(), u64::MAX);
+    kernel.store_counts(u64::MAX);
     // The session ends with a count that can be.
     let trace = session.disable().expect("disabled");
     assert_eq!(trace.completeness(), Completeness::Complete);

@@ -18,8 +18,9 @@
 //! # Ok::<(), kcov::Error>(())
 //! ```
 //!
-//! [`Kernel::open_raw`] makes requests one by one, as another program would. [`Kernel::fail`] makes the next request of a kind fail. [`Kernel::section`] is background work,
-//! for remote sessions.
+//! [`Kernel::fail`] makes the next request of a kind fail. [`Kernel::section`] is background work, for
+//! remote sessions. [`Kernel::store_counts`] is a target that scribbles over buffers, and
+//! [`Kernel::open_raw`] another program that makes requests of its own.
 //!
 //! As in a real kernel, the end of enabling and the start of disabling are recorded, the end of a
 //! thread disables, full buffers drop records, and a count that a target has written is obeyed. A
@@ -46,7 +47,7 @@ use crate::sys::File;
 use crate::system::{LINUX, NETBSD, System};
 use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use state::State;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A kernel for tests. Clones are the same kernel.
@@ -109,6 +110,12 @@ impl Kernel {
     /// particular thread. It ends when it is dropped.
     pub fn section(&self, work: impl Into<Work>) -> Section {
         Section::start(self.clone(), work.into())
+    }
+
+    /// What a target can do that has a buffer in its memory: stores this to the count word of every
+    /// buffer.
+    pub fn store_counts(&self, count: u64) {
+        self.state().memories().for_each(|memory| memory[0].store(count, Ordering::Relaxed));
     }
 
     /// Whether the calling thread is traced.

@@ -100,6 +100,12 @@ impl State {
         self.opened
     }
 
+    /// All buffers.
+    pub(super) fn memories(&self) -> impl Iterator<Item = &Memory> {
+        let own = self.instances.values().filter_map(|instance| instance.memory.as_ref());
+        own.chain(self.sources.values().filter_map(|source| source.memory.as_ref()))
+    }
+
     pub(super) fn instance(&mut self, instance: u64) -> &mut Instance {
         self.instances.entry(instance).or_default()
     }

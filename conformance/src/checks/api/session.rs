@@ -26,7 +26,8 @@ checks! {
 }
 
 fn pcs_of_one_call(cx: &Context) {
-    let mut device = open(cx, 4096);
+    // Room for the page faults of a first time.
+    let mut device = open(cx, 1 << 16);
     let session = enable(&mut device);
     call();
     let trace = session.disable().expect("disabled");
