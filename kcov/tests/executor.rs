@@ -93,19 +93,6 @@ fn a_child_that_dies_leaves_its_trace() {
     }
 }
 
-<<<<<<< HEAD
-/// The count word of the buffer, which a target can reach that has the memory.
-fn store_count(buffer: &ChildBuffer<TracePc>, count: u64) {
-    let Words::U64(words) = buffer.trace().words() else { panic!("words of 64 bits") };
-    let head = words.as_ptr().wrapping_sub(1).cast_mut().cast();
-    // SAFETY: the count word lies before the first record, in the same buffer of the fake kernel, which
-    // is only accessed atomically.
-    let head = unsafe { AtomicU64::from_ptr(head) };
-    head.store(count, Ordering::Relaxed);
-}
-
-=======
->>>>>>> examples
 #[test]
 fn a_count_that_no_kernel_stores_is_no_coverage() {
     for kernel in kernels() {

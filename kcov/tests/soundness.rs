@@ -16,20 +16,6 @@ fn open(kernel: &Kernel) -> Device {
     kernel.builder().size(BufferSize::words(1)).open().expect("it opens")
 }
 
-<<<<<<< HEAD
-/// What a target or another process can do to the buffer: it has the words of a trace, so it has the
-/// memory. The count word lies before them.
-fn store_count(words: Words<'_>, count: u64) {
-    let Words::U64(words) = words else { panic!("64-bit words") };
-    let head = words.as_ptr().wrapping_sub(1).cast_mut().cast();
-    // SAFETY: the count word lies before the first record, in the same buffer of the fake kernel, which
-    // is only accessed atomically.
-    let head = unsafe { AtomicU64::from_ptr(head) };
-    head.store(count, Ordering::Relaxed);
-}
-
-=======
->>>>>>> examples
 /// A count that somebody left must not reach a request that enables: in comparison mode NetBSD and
 /// Linux 6.1 write in front of the buffer then. The fake kernel panics if they would.
 #[test]
