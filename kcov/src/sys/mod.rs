@@ -1,7 +1,7 @@
 //! The one switch between systems: the files that it chooses between offer the same names.
 //!
 //! [`File`] and [`Mapping`] are what the rest of the crate uses; with the feature `fake` they may be
-//! those of a [fake kernel](crate::fake) instead of the host's.
+//! those of a fake kernel instead of the host's.
 
 cfg_if::cfg_if! {
     if #[cfg(target_os = "linux")] {
