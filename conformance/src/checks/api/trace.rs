@@ -44,7 +44,7 @@ fn full_buffer_of_comparisons_is_truncated(cx: &Context) {
 }
 
 fn count_is_read_once(cx: &Context) {
-    let mut device = open(cx, 4096);
+    let mut device = open(cx, 1 << 16);
     let session = enable(&mut device);
     call();
     let trace = session.trace();
