@@ -30,7 +30,7 @@ fn thousands_of_cases(cx: &Context) {
     let kept = session.device().as_fd().try_clone_to_owned().expect("a second descriptor");
     let other = std::fs::File::open("/dev/null").expect("a file");
     // SAFETY: the number is the session's, which makes no request until it has its file again.
-    let taken = unsafe { dup2_raw(&other, number) }.expect("the number is taken");
+    let taken = unsafe { dup2_raw(&other, number) }.expect("the number is taken").into_raw_fd();
     let (mut first, mut same) = (Vec::new(), 0);
     for case in 0..5000 {
         session.reset();
@@ -43,8 +43,8 @@ fn thousands_of_cases(cx: &Context) {
         first = records;
     }
     // SAFETY: as above; this is its file.
-    let back = unsafe { dup2_raw(&kept, number) }.expect("the number is given back");
-    assert_eq!((taken.into_raw_fd(), back.into_raw_fd()), (number, number));
+    let back = unsafe { dup2_raw(&kept, number) }.expect("it is given back").into_raw_fd();
+    assert_eq!((taken, back), (number, number));
     assert!(same > 1000, "{same} cases were like the one before");
     drop(session.disable().expect("it was enabled all the time"));
     assert!(is_free(cx));
