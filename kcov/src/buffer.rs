@@ -169,14 +169,6 @@ impl<'b> Buffer<'b> {
         }
     }
 
-    /// What follows the first `words` words, under a kernel with 64-bit words. `None` under others,
-    /// and if nothing follows.
-    #[cfg(all(feature = "std", feature = "proposed"))]
-    pub(crate) fn after(self, words: usize) -> Option<Buffer<'b>> {
-        let part = self.words64().get(words..).filter(|part| !part.is_empty())?;
-        (self.width() == Width::W64).then(|| Buffer::from_words(part))
-    }
-
     /// Loads the count word, which is `width` wide.
     ///
     /// The compiler may move this load neither before nor behind a system call: the fence covers
@@ -270,21 +262,6 @@ mod tests {
         let words = [pair(9, 0xc010_0000)];
         narrow(&words).set_count(Width::W32, 1);
         assert_eq!(words[0].load(Ordering::Relaxed), pair(1, 0xc010_0000).into_inner());
-    }
-
-    #[cfg(feature = "proposed")]
-    #[test]
-    fn a_part_is_a_buffer_of_its_own() {
-        let words = [9, 9, 1, 7, 8].map(AtomicU64::new);
-        let whole = Buffer::from_words(&words);
-        let trace = Trace::freeze(whole.after(2).unwrap(), TracePc);
-        assert_eq!((trace.len(), trace.capacity()), (1, 2));
-        assert_eq!(trace.get(0), Some(Pc::new(7)));
-        assert!(whole.after(4).is_some());
-        for words in [5, usize::MAX / 8, usize::MAX] {
-            assert!(whole.after(words).is_none(), "{words}");
-        }
-        assert!(narrow(&words).after(1).is_none());
     }
 
     #[test]

@@ -16,8 +16,7 @@ use std::borrow::{Borrow, BorrowMut};
 /// ```no_run
 /// use kcov::{Device, mode::TracePc};
 ///
-/// # fn fork() -> i32 { 0 }
-/// # fn wait() {}
+/// # fn fork() -> i32 { 0 } fn wait() {}
 /// let mut buffer = Device::open()?.into_child_buffer(TracePc)?;
 /// for _ in 0..3 {
 ///     buffer.reset()?;

@@ -69,15 +69,12 @@ pub(crate) struct Parts {
 }
 
 impl Device {
-    /// Opens the system's device with a buffer of the default size.
+    /// Opens the system's device, `/sys/kernel/debug/kcov` on Linux and `/dev/kcov` on NetBSD, with a
+    /// buffer of the default size.
     ///
     /// # Errors
     ///
     /// As [`Builder::open`].
-    ///
-    /// # Platforms
-    ///
-    /// `/sys/kernel/debug/kcov` on Linux, `/dev/kcov` on NetBSD.
     pub fn open() -> Result<Device, Error> {
         Device::builder().open()
     }

@@ -23,15 +23,13 @@
 //!
 //! | | Linux | NetBSD |
 //! |---|---|---|
-//! | [`Device::open`] | open, `KCOV_INIT_TRACE`, mmap | open, `KCOV_IOC_SETBUFSIZE`, mmap |
+//! | [`Device::open`] | open, fstatfs, fstat, `KCOV_INIT_TRACE`, mmap | open, stat, fstat, `KCOV_IOC_SETBUFSIZE`, mmap |
 //! | [`Device::enable`] | store 0 to word 0, `KCOV_ENABLE`, store 0 to word 0 | the same with `KCOV_IOC_ENABLE` |
 //! | [`Session::reset`] | store 0 to word 0 | store 0 to entry 0 |
 //! | [`Session::trace`] | load word 0 | load entry 0 |
 //! | [`Session::disable`] | load word 0, `KCOV_DISABLE`, store word 0 | the same with `KCOV_IOC_DISABLE` |
 //! | [`Device::enable_remote`] | as `enable`, with `KCOV_REMOTE_ENABLE` | |
 //! | [`Device::attach`] | | `KCOV_IOC_REMOTE_ATTACH`, mmap |
-//!
-//! Opening makes a few more system calls, which make sure that the file is a kcov device.
 //!
 //! # What it does
 //!

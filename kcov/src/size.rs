@@ -11,8 +11,6 @@ use std::ops::RangeInclusive;
 ///
 /// Sizes are rounded up to whole pages, as Linux can map no others. A size beyond the system's
 /// [`limits`](Self::limits) is refused unless it was [clamped](Self::clamped).
-/// [`Device::words`](crate::Device::words) and [`Device::capacity`](crate::Device::capacity) tell the
-/// result.
 ///
 /// The default is 262144 words (2 MiB), NetBSD's limit. Programs of several system calls are known to
 /// overflow smaller buffers.

@@ -5,7 +5,7 @@ use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::error::{Error, Operation};
 use crate::mode::TracePc;
-use crate::sys::Mapping;
+use crate::sys::{File, Mapping, Memory, Pages};
 use crate::trace::Trace;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -75,6 +75,19 @@ impl EdgeDevice {
         // SAFETY: the mapping is as large as that of the device, aligned, lives as long as the borrow
         // of `self`, and this crate accesses it through `Buffer` only.
         unsafe { Buffer::new(self.edges.start(), bytes, width) }
+    }
+}
+
+impl Mapping {
+    /// Maps what follows the first `offset` bytes of a device.
+    fn at(file: &File, bytes: usize, offset: u64) -> Result<Mapping, i32> {
+        match file {
+            File::Kernel(file) => {
+                Ok(Mapping::of(Memory::Kernel(Pages::map_at(file, bytes, offset)?)))
+            }
+            #[cfg(feature = "fake")]
+            File::Fake(_) => Err(crate::error::linux::EINVAL),
+        }
     }
 }
 

@@ -85,6 +85,15 @@ fn request_reset(device: &Device) -> Result<(), Error> {
     device.file().reset_trace().map_err(device.file().error(Operation::ResetTrace))
 }
 
+impl<'b> Buffer<'b> {
+    /// What follows the first `words` words, under a kernel with 64-bit words. `None` under others,
+    /// and if nothing follows.
+    fn after(self, words: usize) -> Option<Buffer<'b>> {
+        let part = self.words64().get(words..).filter(|part| !part.is_empty())?;
+        (self.width() == Width::W64).then(|| Buffer::from_words(part))
+    }
+}
+
 /// Stores 0 to the first words of the buffer.
 fn clear(device: &Device, words: usize) {
     device.buffer().words64().iter().take(words).for_each(|word| word.store(0, Ordering::Relaxed));
@@ -162,5 +171,25 @@ impl Drop for UniqueSession<'_> {
     fn drop(&mut self) {
         // Nobody is left to tell of a failure: the thread was not traced any more.
         let _ = self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pc::Pc;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn a_part_is_a_buffer_of_its_own() {
+        let words = [9, 9, 1, 7, 8].map(AtomicU64::new);
+        let whole = Buffer::from_words(&words);
+        let trace = Trace::freeze(whole.after(2).unwrap(), TracePc);
+        assert_eq!((trace.len(), trace.capacity()), (1, 2));
+        assert_eq!(trace.get(0), Some(Pc::new(7)));
+        assert!(whole.after(4).is_some());
+        for words in [5, usize::MAX / 8, usize::MAX] {
+            assert!(whole.after(words).is_none(), "{words}");
+        }
     }
 }

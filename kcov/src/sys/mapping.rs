@@ -36,18 +36,7 @@ impl Mapping {
         Ok(Mapping::of(memory))
     }
 
-    /// Maps what follows the first `offset` bytes of a device.
-    #[cfg(feature = "proposed")]
-    pub(crate) fn at(file: &File, bytes: usize, offset: u64) -> Result<Mapping, i32> {
-        let memory = match file {
-            File::Kernel(file) => Memory::Kernel(Pages::map_at(file, bytes, offset)?),
-            #[cfg(feature = "fake")]
-            File::Fake(_) => return Err(crate::error::linux::EINVAL),
-        };
-        Ok(Mapping::of(memory))
-    }
-
-    fn of(memory: Memory) -> Mapping {
+    pub(crate) fn of(memory: Memory) -> Mapping {
         Mapping {
             memory,
             #[cfg(feature = "pkeys")]

@@ -40,7 +40,7 @@ pub(crate) use file::File;
 pub(crate) use host::{DEFAULT_PATH, page_size, provoke, stamp};
 pub(crate) use host::{Look, Pages};
 pub(crate) use mapping::Mapping;
-#[cfg(feature = "pkeys")]
+#[cfg(any(feature = "pkeys", feature = "proposed"))]
 pub(crate) use mapping::Memory;
 
 /// What tells a file from another one that has its number.
