@@ -31,8 +31,7 @@ impl Modes {
     /// Tries the system's device: opens it, enables each mode, and looks whether anything is
     /// recorded.
     ///
-    /// This happens on a descriptor and a thread of its own, which are gone afterwards: the caller may
-    /// be traced meanwhile, and nothing stays enabled.
+    /// Uses a descriptor and a thread of its own: the caller may be traced, nothing stays enabled.
     ///
     /// # Errors
     ///
