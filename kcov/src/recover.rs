@@ -16,8 +16,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// - [`Other`](ErrorKind::Other), [`OutOfMemory`](ErrorKind::OutOfMemory) for [`Operation::Map`]:
-    ///   the device has another size, or none yet, or the memory cannot be had.
+    /// - [`NotKcov`](ErrorKind::NotKcov): the file knows no request of kcov.
+    /// - [`Other`](ErrorKind::Other), [`OutOfMemory`](ErrorKind::OutOfMemory): the device has another
+    ///   size, or none yet, or the memory cannot be had.
     ///
     /// # Safety
     ///
@@ -27,21 +28,17 @@ impl Device {
     #[cfg(any(target_os = "linux", target_os = "netbsd"))]
     pub unsafe fn adopt(fd: std::os::fd::OwnedFd, words: usize) -> Result<Device, Error> {
         let file = File::Kernel(fd);
-        let mut refused = Error::new(Operation::Map, ErrorKind::Other);
-        for width in file.system().widths {
-            let Some(bytes) = words.checked_mul(width.bytes()).filter(|bytes| *bytes >= 8) else {
-                continue;
-            };
-            match Mapping::new(&file, bytes, 0) {
-                Ok(mapping) => {
-                    let identity = file.identity();
-                    let parts = Parts { mapping, file, builder: None, stamp: 0, identity };
-                    return Ok(Device::new(parts, bytes, *width));
-                }
-                Err(errno) => refused = file.error(Operation::Map)(errno),
-            }
-        }
-        Err(refused)
+        // A size of 0 is always refused, and the errno tells whose request it is.
+        let is_its = |width: &&crate::buffer::Width| {
+            file.set_size(**width, 0) != Err(file.system().wrong_width)
+        };
+        let refuse = |kind| Error::new(Operation::Map, kind);
+        let width = *file.system().widths.iter().find(is_its).ok_or(refuse(ErrorKind::NotKcov))?;
+        let bytes = words.checked_mul(width.bytes()).ok_or(refuse(ErrorKind::OutOfMemory))?;
+        let mapping = Mapping::new(&file, bytes, 0).map_err(file.error(Operation::Map))?;
+        let identity = file.identity();
+        let parts = Parts { mapping, file, builder: None, stamp: 0, identity };
+        Ok(Device::new(parts, bytes, width))
     }
 
     /// Whether the descriptor and the mapping are still those of the device, and nothing is traced
