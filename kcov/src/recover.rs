@@ -34,7 +34,7 @@ impl Device {
         };
         let refuse = |kind| Error::new(Operation::Map, kind);
         let width = *file.system().widths.iter().find(is_its).ok_or(refuse(ErrorKind::NotKcov))?;
-        let bytes = words.checked_mul(width.bytes()).ok_or(refuse(ErrorKind::OutOfMemory))?;
+        let bytes = words.checked_mul(width.bytes()).ok_or(refuse(ErrorKind::Other))?;
         let mapping = Mapping::new(&file, bytes, 0).map_err(file.error(Operation::Map))?;
         let identity = file.identity();
         let parts = Parts { mapping, file, builder: None, stamp: 0, identity };
