@@ -143,10 +143,6 @@ impl CallSite {
 ///
 /// They differ by the *KASLR offset* in bytes, run time minus link time, which is 0 without KASLR.
 /// The crate `kcov-signal` reads it from the running kernel.
-///
-/// # References
-///
-/// As for [`Pc`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AddressSpace {

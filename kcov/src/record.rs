@@ -5,14 +5,11 @@ use core::fmt;
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK};
 
 /// One comparison that the kernel executed, from a session in mode
-/// [`TraceCmp`](crate::mode::TraceCmp).
-///
-/// A `switch` statement leaves one comparison for each of its cases.
+/// [`TraceCmp`](crate::mode::TraceCmp). A `switch` statement leaves one for each of its cases.
 ///
 /// # References
 ///
-/// kcov.rst, "Comparison operands collection"; kcov(4), `KCOV_MODE_TRACE_CMP`. Both systems use the
-/// same four words and the same type bits.
+/// kcov.rst, "Comparison operands collection"; kcov(4), `KCOV_MODE_TRACE_CMP`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Comparison {
     kind: u64,
