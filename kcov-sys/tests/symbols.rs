@@ -75,6 +75,7 @@ symbols! { netbsd:
     kcov_int_t,
     KCOV_ENTRY_SIZE,
     KCOV_PATH,
+    KCOV_MAJOR,
     KCOV_WORDS_PER_CMP,
     KCOV_BUF_MIN_ENTRIES,
     KCOV_BUF_MAX_ENTRIES,
