@@ -129,7 +129,8 @@ fn a_child_that_cannot_enable_is_told_of() {
 fn a_device_that_does_not_open_is_told_of() {
     for kernel in kernels() {
         kernel.fail(Operation::Map, 12);
-        let error = Executor::new(kernel.builder()).expect_err("as ordered");
+        let builder = kernel.builder().size(BufferSize::words(1));
+        let error = Executor::new(builder).expect_err("as ordered");
         assert_eq!((error.operation(), error.kind()), (Operation::Map, ErrorKind::OutOfMemory));
         assert_eq!(kernel.open_devices(), 0);
     }

@@ -147,9 +147,9 @@ proptest! {
         let expected: Vec<_> = quarters.take(length(records.len() / 4)).collect();
         let comparisons = Trace::from_words(&buffer, UniqCmp(()));
         prop_assert_eq!(comparisons.iter().collect::<Vec<_>>(), expected);
-        check_words(trace, 1)?;
-        check_words(Trace::from_words(&buffer, UniqPc(())), 1)?;
-        check_words(comparisons, 4)?;
+        check_words(trace, 1, records)?;
+        check_words(Trace::from_words(&buffer, UniqPc(())), 1, records)?;
+        check_words(comparisons, 4, records)?;
 
         let tree = CallTree::new(trace);
         let (mut open, mut shallowest) = (tree.open(), tree.open());
@@ -167,9 +167,16 @@ proptest! {
 }
 
 /// The words are those of the records, and a count that is too much gives none.
-fn check_words<M: Mode>(trace: Trace<'_, M>, stride: usize) -> Result<(), TestCaseError> {
+fn check_words<M: Mode>(
+    trace: Trace<'_, M>,
+    stride: usize,
+    behind_the_count: &[u64],
+) -> Result<(), TestCaseError> {
     prop_assert_eq!(trace.iter().count(), trace.len());
-    prop_assert_eq!(trace.words().len(), trace.len() * stride);
+    let mut copy = vec![0; behind_the_count.len()];
+    let copied = trace.words().copy_to(&mut copy);
+    prop_assert_eq!((copied, trace.words().len()), (trace.len() * stride, copied));
+    prop_assert_eq!(&copy[..copied], &behind_the_count[..copied]);
     if let Completeness::Corrupt { count } = trace.completeness() {
         prop_assert!(trace.is_empty() && count > trace.capacity() as u64);
     }
