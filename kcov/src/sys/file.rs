@@ -17,7 +17,7 @@ pub(crate) enum File {
     Fake(fake::Descriptor),
 }
 
-/// A method for each request, which the kernel refuses with an errno.
+/// One method for each request. A refusal is an errno.
 macro_rules! requests {
     ($($(#[$meta:meta])* $name:ident($($argument:ident: $type:ty),*);)*) => {
         impl File {$(

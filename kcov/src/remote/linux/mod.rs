@@ -206,7 +206,7 @@ impl Device {
     }
 
     fn begin_remote_mode<M: Mode>(&self, mode: M, remote: &Remote) -> Result<Box<Argument>, Error> {
-        /// More handles than this are not taken by chance.
+        /// Random handles do not collide as often as this.
         const TRIES: usize = 16;
         let refuse = |kind| Error::new(Operation::EnableRemote, kind);
         if !self.system().has_handles {
