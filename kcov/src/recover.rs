@@ -11,8 +11,7 @@ impl Device {
     /// Takes over a descriptor that somebody else opened and sized, for example one that was
     /// inherited or passed over a socket, and maps its buffer of `words` words of the kernel.
     ///
-    /// It stays close-on-exec or not, as it is. If somebody has enabled the device, enabling fails with
-    /// [`AlreadyEnabled`](ErrorKind::AlreadyEnabled).
+    /// If somebody has enabled it, enabling fails with [`AlreadyEnabled`](ErrorKind::AlreadyEnabled).
     ///
     /// # Errors
     ///
@@ -34,7 +33,9 @@ impl Device {
         };
         let refuse = |kind| Error::new(Operation::Map, kind);
         let width = *file.system().widths.iter().find(is_its).ok_or(refuse(ErrorKind::NotKcov))?;
-        let bytes = words.checked_mul(width.bytes()).ok_or(refuse(ErrorKind::Other))?;
+        // NetBSD 9 maps no bytes without an error.
+        let bytes = words.checked_mul(width.bytes()).filter(|bytes| *bytes >= size_of::<u64>());
+        let bytes = bytes.ok_or(refuse(ErrorKind::Other))?;
         let mapping = Mapping::new(&file, bytes, 0).map_err(file.error(Operation::Map))?;
         let identity = file.identity();
         let parts = Parts { mapping, file, builder: None, stamp: 0, identity };

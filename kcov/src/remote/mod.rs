@@ -24,8 +24,7 @@
 //! A section that ends late, after the next mark, counts for the next case. Only the target knows when
 //! its work is done: wait for that first where it can be known, and let `settle` do the rest.
 //!
-//! Both modules compile everywhere; elsewhere the first call fails with
-//! [`Unsupported`](crate::ErrorKind::Unsupported).
+//! On another system the first call fails with [`Unsupported`](crate::ErrorKind::Unsupported).
 //!
 //! [`Device::enable_remote`]: crate::Device::enable_remote
 //! [`Device::attach`]: crate::Device::attach
