@@ -11,7 +11,8 @@ impl Device {
     /// Takes over a descriptor that somebody else opened and sized, for example one that was
     /// inherited or passed over a socket, and maps its buffer of `words` words of the kernel.
     ///
-    /// If somebody has enabled it, enabling fails with [`AlreadyEnabled`](ErrorKind::AlreadyEnabled).
+    /// It stays close-on-exec or not, as it is. If somebody has enabled the device, enabling fails with
+    /// [`AlreadyEnabled`](ErrorKind::AlreadyEnabled).
     ///
     /// # Errors
     ///
@@ -67,7 +68,6 @@ impl Device {
     /// # Errors
     ///
     /// The device is gone then.
-    ///
     /// - [`NotRecoverable`](ErrorKind::NotRecoverable): it is not intact, and it was
     ///   [adopted](Self::adopt).
     /// - As [`Builder::open`](crate::Builder::open).
