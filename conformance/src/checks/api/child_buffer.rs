@@ -1,11 +1,10 @@
 //! One device for many children.
 
-use super::{enable, intruder, is_free, kind, lend, open};
+use super::{enable, intruder, is_free, kind, lend, open, with_device_of_a_living_thread};
 use crate::check::{Context, checks};
-use crate::raw::{Child, Gate, call, child, wait_for};
+use crate::raw::{Child, call, child, wait_for};
 use kcov::mode::{TraceCmp, TracePc};
 use kcov::{Completeness, ErrorKind};
-use std::sync::Mutex;
 use std::time::Duration;
 
 checks! {
@@ -109,19 +108,7 @@ fn empty_after_another_mode(cx: &Context) {
 }
 
 fn device_of_a_living_thread_is_refused(cx: &Context) {
-    let (gate, done) = (Gate::default(), Gate::default());
-    let place = Mutex::new(None);
-    std::thread::scope(|scope| {
-        let _end = done.open_at_end();
-        scope.spawn(|| {
-            let mut device = open(cx, 4096);
-            std::mem::forget(enable(&mut device));
-            *place.lock().expect("the place") = Some(device);
-            gate.open();
-            done.wait();
-        });
-        gate.wait();
-        let device = place.lock().expect("the place").take().expect("the device");
+    with_device_of_a_living_thread(cx, |device| {
         let refused = device.into_child_buffer(TracePc).expect_err("a thread is traced into it");
         assert_eq!(refused.error().kind(), ErrorKind::AlreadyEnabled);
         let mut device = refused.into_device();

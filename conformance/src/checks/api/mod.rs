@@ -14,10 +14,11 @@ mod session;
 mod trace;
 
 use crate::check::{Check, Context};
-use crate::raw::{Map, call};
+use crate::raw::{Gate, Map, call};
 use kcov::mode::TracePc;
 use kcov::{BufferSize, ChildBuffer, Completeness, Device, Error, Session, Words};
 use std::ops::Range;
+use std::sync::Mutex;
 
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
@@ -90,4 +91,23 @@ pub(crate) fn kind<T>(result: Result<T, Error>) -> kcov::ErrorKind {
         Ok(_) => panic!("it succeeded"),
         Err(error) => error.kind(),
     }
+}
+
+/// Looks at a device while another thread, which has leaked its session, is traced into it.
+pub(crate) fn with_device_of_a_living_thread(cx: &Context, look: impl FnOnce(Device)) {
+    let (gate, done) = (Gate::default(), Gate::default());
+    let place = Mutex::new(None);
+    std::thread::scope(|scope| {
+        let _end = done.open_at_end();
+        scope.spawn(|| {
+            let mut device = open(cx, 4096);
+            std::mem::forget(enable(&mut device));
+            *place.lock().expect("the place") = Some(device);
+            gate.open();
+            done.wait();
+        });
+        gate.wait();
+        let device = place.lock().expect("the place").take().expect("the device");
+        look(device);
+    });
 }

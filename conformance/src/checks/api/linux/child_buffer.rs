@@ -1,11 +1,10 @@
 //! Buffers for children on Linux: what the kernel refuses when one is made.
 
 use crate::check::{Context, checks};
-use crate::checks::api::{enable, lend, open};
-use crate::raw::{Gate, call, child};
+use crate::checks::api::{enable, lend, open, with_device_of_a_living_thread};
+use crate::raw::{call, child};
 use kcov::ErrorKind;
 use kcov::mode::{TraceCmp, TracePc};
-use std::sync::Mutex;
 
 checks! {
     mode_not_built_in_is_refused without(Comparisons),
@@ -34,19 +33,7 @@ fn made_while_this_thread_is_traced(cx: &Context) {
     assert!(!session.disable().expect("this thread was traced all the time").is_empty());
 
     // A device that another thread is traced into is refused all the same.
-    let (gate, done) = (Gate::default(), Gate::default());
-    let place = Mutex::new(None);
-    std::thread::scope(|scope| {
-        let _end = done.open_at_end();
-        scope.spawn(|| {
-            let mut device = open(cx, 4096);
-            std::mem::forget(enable(&mut device));
-            *place.lock().expect("the place") = Some(device);
-            gate.open();
-            done.wait();
-        });
-        gate.wait();
-        let device = place.lock().expect("the place").take().expect("the device");
+    with_device_of_a_living_thread(cx, |device| {
         let session = enable(&mut traced);
         let refused = device.into_child_buffer(TracePc).expect_err("it is traced into");
         assert_eq!(refused.error().kind(), ErrorKind::AlreadyEnabled);
