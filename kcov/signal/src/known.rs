@@ -71,8 +71,12 @@ impl Unsure {
 
     /// The signals of a piece that may be new, in order: all that are, and few that are not.
     pub(crate) fn of(&mut self, known: Known<'_>, piece: Run<'_>) -> &[u64] {
+        let piece = piece.first(Unsure::PIECE);
+        if known.contains_all(piece) {
+            return &[];
+        }
         let mut count = 0;
-        known.path.scan::<true>(known, piece.first(Unsure::PIECE), |signal| {
+        known.path.scan::<true>(known, piece, |signal| {
             self.0[count] = signal;
             count += 1;
             true

@@ -72,6 +72,36 @@ impl Loads<'_> {
         (self.start.addr().wrapping_neg() / size_of::<u64>() % 4).min(self.len)
     }
 
+    /// The words behind the first `count`, or none if there are not so many.
+    #[inline]
+    pub(super) fn skip(self, count: usize) -> Self {
+        let count = count.min(self.len);
+        // The invariant holds because the words from there on are words of `self`.
+        Loads { start: self.start.wrapping_add(count), len: self.len - count, ..self }
+    }
+
+    /// The word at `index`.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[inline]
+    pub(super) fn load(self, index: usize) -> u64 {
+        assert!(index < self.len);
+        let word;
+        // SAFETY: the word is one of `self`, as was asserted, and the invariant makes it valid.
+        unsafe {
+            asm!(
+                "mov {word}, qword ptr [{start} + 8 * {index}]",
+                start = in(reg) self.start,
+                index = in(reg) index,
+                word = lateout(reg) word,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        word
+    }
+
     /// Fetches a word into the cache, if there is such a word.
     #[inline]
     pub(super) fn prefetch(self, index: usize) {

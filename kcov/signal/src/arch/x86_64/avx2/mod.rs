@@ -92,23 +92,22 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
 ) -> bool {
     let span = known.index.largest();
     let indices = &mut Indices::new();
-    let (mut first, mut count) = (0, eights.min(CHUNK));
+    let (mut left, mut count) = (eights, eights.min(CHUNK));
+    let mut chunk = Loads::from(run);
     // SAFETY: this function requires AVX2, `eights` eights in the run and a span that is not empty.
-    // `eight < count` and `first + count <= eights`, so each eight is in the run; those ahead are because
-    // `ahead` is at most what is left. An eight is looked up after its indices were made, in the words of
+    // `eight < count <= left`, and the chunk has what is left, so each eight is in the run; those ahead
+    // are because `ahead` is at most what is left behind the chunk. An eight is looked up after its indices were made, in the words of
     // the span whose limits they were made with.
     unsafe {
         let limits = Limits::of::<PACKED>(span);
         let lookup = Lookup::of(known.memory, span);
         let mut bounds = limits.bounds();
         for eight in 0..count {
-            limits.make::<PACKED, 0>(indices, eight, Loads::from(run), &mut bounds);
+            limits.make::<PACKED, 0>(indices, eight, chunk, &mut bounds);
         }
         while count > 0 {
-            let rest = run.skip(8 * first);
-            let chunk = Loads::from(rest);
             // If there are any, this chunk is a whole one.
-            let ahead = (eights - first - count).min(CHUNK);
+            let ahead = (left - count).min(CHUNK);
             let mut bounds_ahead = limits.bounds();
             let both = if limits.all_within(&bounds) { ahead / 2 * 2 } else { 0 };
             let mut unsure_bits = [0u64; BLOCK / 64];
@@ -126,7 +125,7 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
                         let second = lookup.find_crowded::<8>(indices, eight, chunk);
                         missing &= crowded.missing() | second.missing() << 8;
                     }
-                    if missing != 0 && !few(rest, 8 * eight, missing, unsure) {
+                    if missing != 0 && !few(chunk, 8 * eight, missing, unsure) {
                         return false;
                     }
                 }
@@ -139,7 +138,7 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
             }
             if MANY {
                 for (index, &bits) in unsure_bits.iter().enumerate() {
-                    if !each(rest, 64 * index, bits, unsure) {
+                    if !each(chunk, 64 * index, bits, unsure) {
                         return false;
                     }
                 }
@@ -152,14 +151,15 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
                     missing &= lookup.find_crowded::<0>(indices, eight, chunk).missing();
                 }
                 missing |= limits.elsewhere(chunk, eight);
-                if missing != 0 && !few(rest, 8 * eight, missing, unsure) {
+                if missing != 0 && !few(chunk, 8 * eight, missing, unsure) {
                     return false;
                 }
             }
             for eight in both..ahead {
                 limits.make::<PACKED, BLOCK>(indices, eight, chunk, &mut bounds_ahead);
             }
-            (bounds, first, count) = (bounds_ahead, first + count, ahead);
+            chunk = chunk.skip(8 * count);
+            (bounds, left, count) = (bounds_ahead, left - count, ahead);
         }
     }
     true
@@ -168,14 +168,14 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
 /// As [`each`], out of the way of the loop.
 #[cold]
 #[inline(never)]
-fn few(signals: Run<'_>, start: usize, bits: u32, unsure: &mut impl FnMut(u64) -> bool) -> bool {
+fn few(signals: Loads<'_>, start: usize, bits: u32, unsure: &mut impl FnMut(u64) -> bool) -> bool {
     each(signals, start, bits.into(), unsure)
 }
 
 /// Calls `unsure` with those signals from `start` on that have a bit, until it returns false.
 #[inline(always)]
 fn each(
-    signals: Run<'_>,
+    signals: Loads<'_>,
     start: usize,
     mut bits: u64,
     unsure: &mut impl FnMut(u64) -> bool,
