@@ -47,6 +47,19 @@ fn exec_keeps_streams_apart_and_the_status() {
     assert!(stderr.contains("to err\n") && !stderr.contains("to out"), "{stderr}");
 }
 
+/// As in a container: what usually holds the guest's memory is small and forbids programs.
+#[test]
+fn a_guest_boots_where_shared_memory_forbids_programs() {
+    let mount = "mount -t tmpfs -o noexec,size=64m tmpfs /dev/shm && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", mount, "sh"]).arg(vm().get_program());
+    command.args(["test", "linux-uml", "--program"]).arg(fixture()).arg("--").env_remove("TMPDIR");
+    let plan = ["out", "KTAP version 1", "out", "1..1", "out", "ok 1 a"];
+    let Outcome { status, stdout, stderr } = outcome(command.args(plan));
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(stdout.contains("/dev/shm is mounted noexec"), "{stdout}");
+}
+
 #[test]
 fn exec_tells_of_a_deadly_signal() {
     assert_eq!(exec(&[], &["signal", "15"]).status, Some(128 + 15));
