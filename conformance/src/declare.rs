@@ -1,6 +1,6 @@
 //! What a target declares its kernel to have, and the proof that it does.
 
-use crate::kernel::this_program;
+use crate::kernel::{Version, this_program};
 use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,6 +21,12 @@ macro_rules! features {
             #[must_use]
             pub fn word(self) -> &'static str {
                 match self { $(Feature::$variant => $word,)+ }
+            }
+
+            /// What it is, in a sentence or two.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self { $(Feature::$variant => concat!($($doc),+).trim_ascii_start(),)+ }
             }
         }
     };
@@ -60,13 +66,13 @@ features! {
     FaultInjection = "fault-injection";
     /// Proposed: a mode whose records say whether a function is entered or left.
     TracePcExt = "trace-pc-ext";
-    /// Its code is there, and its option is off.
+    /// The code of `trace-pc-ext` is there, and its option is off.
     TracePcExtNotBuilt = "trace-pc-ext-not-built";
     /// Proposed: modes that record each program counter, edge or comparison once.
     UniqModes = "uniq-modes";
     /// Proposed: a request that enables with a bitmap, so that each program counter comes once.
     UniqueEnable = "unique-enable";
-    /// Its code is there, and its option is off.
+    /// The code of `unique-enable` is there, and its option is off.
     UniqueEnableNotBuilt = "unique-enable-not-built";
     /// Proposed: a request that empties the trace.
     ResetTrace = "reset-trace";
@@ -123,6 +129,17 @@ impl Declaration {
     #[must_use]
     pub fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
+    }
+
+    /// The version whose interface the kernel has.
+    ///
+    /// On NetBSD not the kernel's own: 9.99 names both kernels with the interface of 9 and with
+    /// that of 10.
+    #[must_use]
+    pub fn interface(&self, kernel: Version) -> Version {
+        let versions = [(Feature::NetBsd9, Version(9, 0)), (Feature::NetBsd10, Version(10, 0))];
+        let declared = versions.into_iter().find(|(feature, _)| self.has(*feature));
+        declared.map_or(kernel, |(_, version)| version)
     }
 
     /// The differences between what is declared and what was found, in words.

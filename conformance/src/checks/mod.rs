@@ -13,6 +13,11 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
     device.chain(api).flat_map(|topic| topic.iter())
 }
 
+/// Those that are the same on every system.
+pub fn of_every_system() -> impl Iterator<Item = &'static Check> {
+    shared::CHECKS.iter().chain(api::CHECKS).flat_map(|topic| topic.iter())
+}
+
 #[cfg(test)]
 mod tests {
     use crate::claims::{Claims, Status};

@@ -22,9 +22,7 @@ pub use symbols::{Symbols, symbols};
 pub use uring::Ring;
 pub use vhost::Vhost;
 
-use crate::declare::Feature;
 use crate::errno::{Errno, Result};
-use crate::kernel::Version;
 use crate::raw::{Device, Map, page_size};
 use kcov_sys::linux as sys;
 use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
@@ -42,12 +40,6 @@ pub(crate) fn refused_read() -> Result<()> {
     // SAFETY: the kernel refuses the descriptor before it looks at the buffer.
     let returned = unsafe { libc::syscall(libc::SYS_read, -1, null_mut::<u8>(), 0) };
     Errno::check(returned).map(drop)
-}
-
-/// The version whose interface the kernel has.
-#[must_use]
-pub fn interface(kernel: Version, _: &[Feature]) -> Version {
-    kernel
 }
 
 impl Device {

@@ -3,7 +3,7 @@
 mod probe;
 mod vhci;
 
-pub use probe::{interface, probe};
+pub use probe::probe;
 pub use vhci::Controller;
 
 use crate::errno::{Errno, Result};
