@@ -7,6 +7,9 @@ use std::process::Command;
 pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command {
     let mut command = Command::new(&machine.kernel);
     command.arg(format!("mem={}M", machine.memory()));
+    if machine.target.smp > 1 {
+        command.arg(format!("ncpus={}", machine.target.smp));
+    }
     command.arg(format!("initrd={initramfs}"));
     // Its run-time directory would be left below the home directory.
     command.args(["uml_dir=./", "root=/dev/ram"]);
