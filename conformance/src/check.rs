@@ -107,6 +107,13 @@ impl Context {
         self.limit / 30
     }
 
+    /// How often a check that provokes a race does so: fifty times with the usual time limit, and in
+    /// proportion to another one.
+    #[must_use]
+    pub fn repetitions(&self) -> u64 {
+        self.limit.as_secs() * 5 / 3
+    }
+
     /// The path of the device.
     #[must_use]
     pub fn device(&self) -> &Path {

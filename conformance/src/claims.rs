@@ -104,6 +104,7 @@ fn errno_by_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Errno>, D:
 pub const FILES: &[(&str, &str)] = &[
     ("linux-document.toml", include_str!("../claims/linux-document.toml")),
     ("linux-driver.toml", include_str!("../claims/linux-driver.toml")),
+    ("linux-race-driver.toml", include_str!("../claims/linux-race-driver.toml")),
     ("linux-proposed-ext.toml", include_str!("../claims/linux-proposed-ext.toml")),
     ("linux-proposed-uniq.toml", include_str!("../claims/linux-proposed-uniq.toml")),
     ("linux-proposed-unique.toml", include_str!("../claims/linux-proposed-unique.toml")),

@@ -64,6 +64,10 @@ features! {
     Quarantine = "quarantine";
     /// Allocations can be made to fail, and memory that is lost is found.
     FaultInjection = "fault-injection";
+    /// Kernel code runs on two processors at once.
+    Smp = "smp";
+    /// A page fault of the kernel waits until user space provides the page.
+    Userfaultfd = "userfaultfd";
     /// Proposed: a mode whose records say whether a function is entered or left.
     TracePcExt = "trace-pc-ext";
     /// The code of `trace-pc-ext` is there, and its option is off.

@@ -13,6 +13,7 @@ mod open;
 mod pc;
 #[path = "../proposed/mod.rs"]
 mod proposed;
+mod race;
 mod remote;
 pub(crate) mod request;
 mod size;
@@ -48,8 +49,13 @@ pub const CHECKS: &[&[Check]] = &[
     faults::CHECKS,
     remote::CHECKS,
     remote::handle::CHECKS,
+    remote::late::CHECKS,
     remote::release::CHECKS,
     remote::section::CHECKS,
+    race::CHECKS,
+    race::held::CHECKS,
+    race::remote::CHECKS,
+    race::section::CHECKS,
     proposed::ext::CHECKS,
     proposed::uniq::CHECKS,
     proposed::unique::CHECKS,
@@ -61,4 +67,13 @@ pub(crate) const EXEC_WORDS: u64 = 1 << 20;
 /// Enables a device that a thread had enabled which has ended: the kernel frees it at once.
 pub(crate) fn enable_freed(device: &Device) -> Result<()> {
     device.enable(KCOV_TRACE_PC)
+}
+
+/// Runs `held` in another thread, where it comes to wait for something that `meanwhile` gives it.
+pub(crate) fn while_held<T: Send>(held: impl FnOnce() -> T + Send, meanwhile: impl FnOnce()) -> T {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(held);
+        meanwhile();
+        other.join().expect("the other thread")
+    })
 }

@@ -1,12 +1,13 @@
 //! `KCOV_REMOTE_ENABLE`: its argument, and the states it is refused in.
 
 pub(super) mod handle;
+pub(super) mod late;
 pub(super) mod release;
 pub(super) mod section;
 
-use super::{COVER_SIZE, mapped, open, sized};
+use super::{COVER_SIZE, index, mapped, open, sized, while_held};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, thread};
+use crate::raw::{Absent, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, page_words, thread};
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 
 checks! {
@@ -22,6 +23,7 @@ checks! {
     too_many_handles_is_refused needs(Remote),
     argument_is_read_before_state needs(Remote),
     number_of_handles_comes_before_state needs(Remote),
+    handles_changed_meanwhile_is_refused needs(Remote, Userfaultfd),
     before_sizing_is_refused needs(Remote),
     enabled_locally_is_refused needs(Remote),
     enabled_remotely_is_refused needs(Remote),
@@ -172,6 +174,30 @@ fn number_of_handles_comes_before_state(cx: &Context) {
     first.remote_enable(&Remote::default()).expect("enabled");
     let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES) + 1).map(usb).collect();
     cx.refused(second.remote_enable(&Remote { handles, ..Remote::default() }));
+}
+
+fn handles_changed_meanwhile_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    let structure = Absent::pages(2).expect("two pages");
+    // The mode is the last word of the first page, which is absent when the kernel has read the
+    // number of handles on the second, and is about to read all.
+    let second = index(page_words());
+    let mut first = vec![0; second];
+    first[second - 1] = u64::from(KCOV_TRACE_PC) | 4096 << 32;
+    let address = structure.address(1) - 8;
+    for (number, later) in [(1, 0), (2, 1), (0, 1)] {
+        structure.take_away();
+        structure.provide(1, &[number, 0, usb(1), usb(2)]);
+        cx.refused(while_held(
+            || device.remote_enable_at(address),
+            || {
+                structure.wait();
+                structure.map.store(second, later);
+                structure.provide(0, &first);
+            },
+        ));
+    }
+    assert_eq!(device.remote_enable(&Remote::of(usb(1))), Ok(()), "nothing is left behind");
 }
 
 fn before_sizing_is_refused(cx: &Context) {

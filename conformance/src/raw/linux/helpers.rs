@@ -133,3 +133,13 @@ pub fn areas_of(function: &str) -> usize {
     let all = std::fs::read_to_string("/proc/vmallocinfo").expect("the kernel's areas");
     all.lines().filter(|line| line.contains(function)).count()
 }
+
+/// How many of them have that many bytes.
+#[must_use]
+pub fn areas_of_size(function: &str, bytes: u64) -> usize {
+    let all = std::fs::read_to_string("/proc/vmallocinfo").expect("the kernel's areas");
+    // Each has a page more, which is never there.
+    let size = (bytes + crate::raw::page_size() as u64).to_string();
+    let of_size = |line: &&str| line.split_whitespace().nth(1) == Some(&size);
+    all.lines().filter(of_size).filter(|line| line.contains(function)).count()
+}

@@ -6,21 +6,28 @@
 mod faults;
 mod gadget;
 mod helpers;
+mod meeting;
 mod probe;
 mod proposed;
 mod symbols;
 mod uring;
+mod userfault;
 mod vhost;
+mod vring;
 
 pub use faults::Faults;
 pub use gadget::Gadget;
 pub use helpers::{
-    Remote, areas_of, kernel_memory_lost, sleeping_thread, vmalloc_used, with_console_off,
+    Remote, areas_of, areas_of_size, kernel_memory_lost, sleeping_thread, vmalloc_used,
+    with_console_off,
 };
+pub use meeting::{Side, delay, pin, race};
 pub use probe::probe;
 pub use symbols::{Symbols, symbols};
 pub use uring::Ring;
+pub use userfault::Absent;
 pub use vhost::Vhost;
+pub use vring::Vring;
 
 use crate::errno::{Errno, Result};
 use crate::raw::{Device, Map, page_size};

@@ -1,6 +1,6 @@
 //! Asks the kernel for features. Each probe has a process to itself.
 
-use super::{Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, Ring, Symbols, Vhost};
+use super::{Absent, Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, Ring, Symbols, Vhost};
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
 use crate::kernel::{Kernel, Version};
@@ -25,6 +25,10 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
             // feature, or keys.
             return present(take_key(), &[libc::ENOSYS, libc::EINVAL, libc::ENOSPC]);
         }
+        Feature::Smp => {
+            return Ok(std::thread::available_parallelism().is_ok_and(|number| number.get() > 1));
+        }
+        Feature::Userfaultfd => return present(Absent::pages(1).map(drop), &[libc::ENOSYS]),
         Feature::FaultInjection => return Ok(Faults::present()),
         Feature::NetBsd9 | Feature::NetBsd10 | Feature::Vhci => return Ok(false),
         _ => {}
