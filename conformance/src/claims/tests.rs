@@ -140,9 +140,8 @@ fn the_checks_that_a_reason_names_exist() {
                 topic.is_some_and(|topic| claims.iter().any(|claim| claim.id.starts_with(&topic)))
             };
             for named in words.filter(topics) {
-                let proof = |claim: &Claim| {
-                    claim.status == Status::Checked && claim.id.starts_with(named)
-                };
+                let proof =
+                    |claim: &Claim| claim.status == Status::Checked && claim.id.starts_with(named);
                 assert!(claims.iter().any(proof), "{}: no check {named}", claim.id);
             }
         }

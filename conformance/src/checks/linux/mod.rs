@@ -50,6 +50,7 @@ pub const CHECKS: &[&[Check]] = &[
     remote::handle::CHECKS,
     remote::release::CHECKS,
     remote::section::CHECKS,
+    remote::site::CHECKS,
     proposed::ext::CHECKS,
     proposed::uniq::CHECKS,
     proposed::unique::CHECKS,

@@ -3,6 +3,7 @@
 pub(super) mod handle;
 pub(super) mod release;
 pub(super) mod section;
+pub(super) mod site;
 
 use super::{COVER_SIZE, mapped, open, sized};
 use crate::check::{Context, checks};

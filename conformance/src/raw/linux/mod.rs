@@ -3,23 +3,33 @@
 //! Words are those of a 64-bit kernel, and so are the request numbers, whatever this program is
 //! compiled for.
 
+mod bluetooth;
 mod faults;
 mod gadget;
 mod helpers;
+mod netlink;
+mod nfc;
 mod probe;
 mod proposed;
+mod radio;
 mod symbols;
 mod uring;
+mod usbip;
 mod vhost;
 
+pub use bluetooth::Bluetooth;
 pub use faults::Faults;
 pub use gadget::Gadget;
 pub use helpers::{
     Remote, areas_of, kernel_memory_lost, sleeping_thread, vmalloc_used, with_console_off,
 };
+pub use netlink::Netlink;
+pub use nfc::Nfc;
 pub use probe::probe;
+pub use radio::Radio;
 pub use symbols::{Symbols, symbols};
 pub use uring::Ring;
+pub use usbip::Usbip;
 pub use vhost::Vhost;
 
 use crate::declare::Feature;
