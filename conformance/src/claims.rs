@@ -34,6 +34,26 @@ pub enum Status {
     Untestable,
 }
 
+/// What it would take to check a claim that is untestable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// A machine that no guest is.
+    Hardware,
+    /// A guest of its own, or a kernel that no target builds.
+    Guest,
+    /// An argument that the interface has no room for.
+    Argument,
+    /// Something that happens at one moment, which nothing can choose.
+    Timing,
+    /// A state of the device that nothing leads to while a program runs.
+    State,
+    /// A way to see the effect from a program.
+    View,
+    /// A kernel that survives it without a complaint.
+    Survivor,
+}
+
 /// One claim.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,6 +86,8 @@ pub struct Claim {
     pub status: Status,
     /// Why there is no check.
     pub reason: Option<String>,
+    /// What an untestable claim lacks.
+    pub missing: Option<Missing>,
 }
 
 impl Claim {

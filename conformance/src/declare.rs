@@ -53,6 +53,14 @@ features! {
     /// A USB bus without hardware can be had, whose hub and devices are marked for remote
     /// collection.
     Usb = "usb";
+    /// A Bluetooth controller without hardware can be had.
+    Bluetooth = "bluetooth";
+    /// An NFC controller without hardware can be had.
+    Nfc = "nfc";
+    /// There are two simulated radios.
+    Wireless = "wireless";
+    /// There is a USB host whose devices are at the other end of a socket.
+    Usbip = "usbip";
     /// This program's `long` has 64 bits, so request arguments have.
     Long64 = "long64";
     /// The addresses that the kernel's code was linked for can be found out from what

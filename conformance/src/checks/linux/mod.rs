@@ -56,6 +56,7 @@ pub const CHECKS: &[&[Check]] = &[
     race::held::CHECKS,
     race::remote::CHECKS,
     race::section::CHECKS,
+    remote::site::CHECKS,
     proposed::ext::CHECKS,
     proposed::uniq::CHECKS,
     proposed::unique::CHECKS,

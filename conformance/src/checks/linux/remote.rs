@@ -4,6 +4,7 @@ pub(super) mod handle;
 pub(super) mod late;
 pub(super) mod release;
 pub(super) mod section;
+pub(super) mod site;
 
 use super::{COVER_SIZE, index, mapped, open, sized, while_held};
 use crate::check::{Context, checks};

@@ -6,23 +6,12 @@ use crate::raw::{KCOV_TRACE_PC, call, pass_descriptor, thread};
 use crate::system::enable_freed;
 
 checks! {
-    succeeds_in_every_state,
     while_enabled_keeps_tracing,
     while_enabled_keeps_the_thread_busy,
     while_enabled_ends_with_the_thread,
     by_other_thread_changes_nothing,
     one_of_two_descriptors,
     passed_descriptor_is_the_same_device,
-}
-
-fn succeeds_in_every_state(cx: &Context) {
-    assert_eq!(super::open(cx).close(), Ok(()));
-    assert_eq!(sized(cx, COVER_SIZE).close(), Ok(()));
-    let (device, _map) = mapped(cx);
-    assert_eq!(device.close(), Ok(()));
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    assert_eq!(device.close(), Ok(()));
 }
 
 fn while_enabled_keeps_tracing(cx: &Context) {

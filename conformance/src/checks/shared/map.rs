@@ -1,6 +1,6 @@
 //! `mmap`.
 
-use super::{COVER_SIZE, index, mapped, mapped_page, open, sized};
+use super::{COVER_SIZE, SENTINEL, index, mapped, mapped_page, open, sized};
 use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words};
 use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
@@ -90,11 +90,15 @@ fn not_needed_to_enable(cx: &Context) {
 
 fn outlives_the_descriptor(cx: &Context) {
     let (device, map) = mapped(cx);
-    map.store(100, 5);
+    map.fill(0, SENTINEL);
     device.close().expect("closed");
-    assert_eq!(map.load(100), 5);
-    map.store(index(COVER_SIZE) - 1, 6);
-    assert_eq!(map.load(index(COVER_SIZE) - 1), 6);
+    // Pages that were given back would be zeroed for these, and what is stored would be shared.
+    let others: Vec<_> = (0..16).map(|_| mapped(cx)).collect();
+    assert!(map.copy(0, map.words()).iter().all(|&word| word == SENTINEL), "others have its pages");
+    map.fill(0, !SENTINEL);
+    for (_device, other) in &others {
+        assert!(other.copy(0, other.words()).iter().all(|&word| word == 0), "it has others' pages");
+    }
 }
 
 fn unmap_while_enabled(cx: &Context) {

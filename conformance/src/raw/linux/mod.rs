@@ -3,18 +3,24 @@
 //! Words are those of a 64-bit kernel, and so are the request numbers, whatever this program is
 //! compiled for.
 
+mod bluetooth;
 mod faults;
 mod gadget;
 mod helpers;
 mod meeting;
+mod netlink;
+mod nfc;
 mod probe;
 mod proposed;
+mod radio;
 mod symbols;
 mod uring;
+mod usbip;
 mod userfault;
 mod vhost;
 mod vring;
 
+pub use bluetooth::Bluetooth;
 pub use faults::Faults;
 pub use gadget::Gadget;
 pub use helpers::{
@@ -22,9 +28,13 @@ pub use helpers::{
     with_console_off,
 };
 pub use meeting::{Side, delay, pin, race};
+pub use netlink::Netlink;
+pub use nfc::Nfc;
 pub use probe::probe;
+pub use radio::Radio;
 pub use symbols::{Symbols, symbols};
 pub use uring::Ring;
+pub use usbip::Usbip;
 pub use userfault::Absent;
 pub use vhost::Vhost;
 pub use vring::Vring;

@@ -1,6 +1,9 @@
 //! Asks the kernel for features. Each probe has a process to itself.
 
-use super::{Absent, Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, Ring, Symbols, Vhost};
+use super::{
+    Absent, Bluetooth, Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Nfc, Radio, Remote, Ring,
+    Symbols, Usbip, Vhost,
+};
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
 use crate::kernel::{Kernel, Version};
@@ -17,6 +20,12 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
         Feature::TextAddresses => return Ok(Symbols::read()?.is_some()),
         Feature::Vhost => return present(Vhost::open().map(drop), &[libc::ENOENT]),
         Feature::Usb => return present(Gadget::open().map(drop), &[libc::ENOENT]),
+        Feature::Bluetooth => {
+            return present(Bluetooth::open().map(drop), &[libc::ENOENT, libc::ENODEV]);
+        }
+        Feature::Nfc => return present(Nfc::new().map(drop), &[libc::ENOENT]),
+        Feature::Wireless => return Ok(Radio::present()),
+        Feature::Usbip => return Ok(Usbip::present()),
         Feature::Quarantine => {
             return Ok(Symbols::read()?.is_some_and(|symbols| symbols.has("kasan_quarantine_put")));
         }
