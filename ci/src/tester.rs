@@ -17,7 +17,7 @@ use crate::session::{Ready, Session};
 use crate::snapshot;
 use crate::system::System;
 use crate::target::{Kind, Target};
-use crate::verdict::Check;
+use crate::verdict::{Check, none_ran};
 use guest::Heard;
 use std::fs;
 use std::path::PathBuf;
@@ -225,6 +225,13 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     }
     if let Some(id) = options.checks.iter().find(|id| !checks.iter().any(|c| c.id == **id)) {
         let why = format!("{id} was asked for and there is no result for it");
+        return Err(Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into());
+    }
+    if let Some(why) = none_ran(&checks) {
+        // A check that is named may be about other targets than this one of all.
+        if !options.checks.is_empty() {
+            return Err(Error::NotGiven(why));
+        }
         return Err(Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into());
     }
     expected::apply(&mut checks, &known);
