@@ -198,6 +198,21 @@ fn a_kernel_warning_spoils_a_pass() {
 }
 
 #[test]
+fn what_the_kernel_finds_in_itself_spoils_a_pass() {
+    let spoils = |actions: &[&str], words: &[&str]| {
+        let pass = ["out", "1..1", "out", "ok 1 a", "status", "0"];
+        let (status, report) = ktap(&[actions, &pass[..]].concat());
+        assert_eq!(status, Some(69), "{report}");
+        words.iter().for_each(|word| assert!(report.contains(word), "`{word}`: {report}"));
+    };
+    spoils(&["lkdtm", "REFCOUNT_ADD_OVERFLOW"], &["`refcount_t: saturated; leaking memory.`"]);
+    let hung = ["write", "/proc/sys/kernel/hung_task_timeout_secs", "1", "lkdtm", "HUNG_TASK"];
+    spoils(&hung, &["the kernel reports something hung: `INFO: task kcov-vm-fixture:"]);
+    // As init does not take its part of the memory, there is one process to kill.
+    spoils(&["fill"], &["the kernel ran out of memory: `Out of memory: Killed process "]);
+}
+
+#[test]
 fn a_hung_program() {
     no_verdict(
         &["hang"],

@@ -2,7 +2,7 @@
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, kind, open, records};
-use crate::raw::{Child, Controller, call};
+use crate::raw::{Child, Controller, LONG, call};
 use kcov::mode::{TraceCmp, TracePc};
 use kcov::remote::netbsd::{Attachment, Source};
 use kcov::{ErrorKind, Operation};
@@ -175,7 +175,7 @@ fn new_device_is_collected(cx: &Context) {
     let mark = session.mark();
     let controller = Controller::open(BUSY).expect("the controller opens");
     controller.plug_in().expect("a device appears");
-    assert!(!session.wait(mark, 1, Duration::from_secs(40)).is_empty());
+    assert!(!session.wait(mark, 1, LONG).is_empty());
     let (old, seen) = (session.mark(), session.trace().len());
     assert!(session.since(mark).len() >= seen);
     drop(controller);
