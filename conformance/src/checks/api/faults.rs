@@ -73,7 +73,7 @@ fn killed_children(cx: &Context) {
     let mut buffer = lend(&mut device);
     let mut noise = Noise(1);
     let before = descriptors();
-    for round in 1..=cx.rounds(100) {
+    for round in 1..=cx.rounds(60) {
         buffer.reset().expect("reset");
         let pid = endless(|| {
             let session = buffer.enable().expect("enabled, after all that was killed before");
@@ -85,13 +85,15 @@ fn killed_children(cx: &Context) {
         // begun with sessions.
         let begun = || !buffer.trace().is_empty();
         assert!(round % 2 == 0 || wait_for(LONG, begun), "the child is traced");
-        for _ in 0..noise.below(1 << 10) {
-            std::thread::yield_now();
+        // To yield the only processor is to give the child all of its time on it.
+        (0..noise.below(3)).for_each(|_| std::thread::yield_now());
+        for step in 0..noise.below(1 << 16) {
+            std::hint::black_box(step);
         }
         end(pid);
         let trace = buffer.trace();
         assert_eq!(trace.iter().count(), trace.len());
-        if round % 50 == 0 {
+        if round % 20 == 0 {
             let seen: Vec<u64> = child(|| {
                 let session = buffer.enable().expect("enabled in the next child");
                 call();
