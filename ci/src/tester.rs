@@ -16,7 +16,7 @@ use crate::report::{Format, Run, TargetReport, Verdict};
 use crate::session::{Ready, Session};
 use crate::system::System;
 use crate::target::{Kind, Target};
-use crate::verdict::Check;
+use crate::verdict::{Check, none_ran};
 use guest::Heard;
 use promise::Promise;
 use std::fs;
@@ -209,8 +209,16 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     let promises = promises(plan, target, report.release.as_deref().unwrap_or_default())?;
 
     let checks = heard.into_iter().flat_map(|heard| heard.checks).collect();
-    promise::conclude(checks, &known, promises.as_deref(), &options.checks, options.fail_fast)
-        .map_err(|why| Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into())
+    let no_verdict = |why| Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into();
+    let asked = &options.checks;
+    let checks = promise::conclude(checks, &known, promises.as_deref(), asked, options.fail_fast)
+        .map_err(no_verdict)?;
+    match none_ran(&checks) {
+        None => Ok(checks),
+        // A check that is named may be about other targets than this one of all.
+        Some(why) if !asked.is_empty() => Err(Error::NotGiven(why)),
+        Some(why) => Err(no_verdict(why)),
+    }
 }
 
 /// What the suite has to come to, if it is the suite that runs.

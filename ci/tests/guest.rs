@@ -93,6 +93,31 @@ fn truncated_results_are_no_verdict() {
 }
 
 #[test]
+fn results_of_no_check_are_no_verdict() {
+    let skips = ["out", "1..2", "out", "ok 1 a # SKIP no net", "out", "ok 2 b # SKIP no disc"];
+    let said = "verdict: no check ran: a is skipped, as no net, and so are 1 more";
+    for (actions, why) in [
+        (vec!["out", "1..0"], "verdict: no check ran: the plan is empty"),
+        (skips.to_vec(), said),
+        ([&skips[..], &["status", "69"]].concat(), said),
+    ] {
+        let (status, report) = ktap(&actions);
+        assert_eq!(status, Some(69), "{report}");
+        assert!(report.contains(why), "{report}");
+    }
+}
+
+#[test]
+fn a_check_that_is_asked_for_and_skipped_is_no_verdict() {
+    let check = ["--check", "api.proposed.once-is-not-for-remote-coverage"];
+    let Outcome { status, stdout, .. } = outcome(vm().args(["test", "linux-uml"]).args(check));
+    assert_eq!(status, Some(69), "{stdout}");
+    let why =
+        "no check ran: api.proposed.once-is-not-for-remote-coverage is skipped, as the target";
+    assert!(stdout.contains(why), "{stdout}");
+}
+
+#[test]
 fn results_that_are_not_the_plans_are_no_verdict() {
     let all = ["out", "1..2", "out", "ok 1 a", "out", "ok 2 b"];
     let more: [(&[&str], &str); 4] = [
@@ -183,6 +208,21 @@ fn a_kernel_warning_spoils_a_pass() {
     let (status, report) = ktap(&pass);
     assert_eq!(status, Some(69), "{report}");
     assert!(report.contains("the kernel warned: `WARNING: "), "{report}");
+}
+
+#[test]
+fn what_the_kernel_finds_in_itself_spoils_a_pass() {
+    let spoils = |actions: &[&str], words: &[&str]| {
+        let pass = ["out", "1..1", "out", "ok 1 a", "status", "0"];
+        let (status, report) = ktap(&[actions, &pass[..]].concat());
+        assert_eq!(status, Some(69), "{report}");
+        words.iter().for_each(|word| assert!(report.contains(word), "`{word}`: {report}"));
+    };
+    spoils(&["lkdtm", "REFCOUNT_ADD_OVERFLOW"], &["`refcount_t: saturated; leaking memory.`"]);
+    let hung = ["write", "/proc/sys/kernel/hung_task_timeout_secs", "1", "lkdtm", "HUNG_TASK"];
+    spoils(&hung, &["the kernel reports something hung: `INFO: task kcov-vm-fixture:"]);
+    // As init does not take its part of the memory, there is one process to kill.
+    spoils(&["fill"], &["the kernel ran out of memory: `Out of memory: Killed process "]);
 }
 
 #[test]

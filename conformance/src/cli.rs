@@ -30,7 +30,7 @@ Usage: kcov-conformance <command>
       --declare WORDS    what the target's kernel has, comma-separated
       --device PATH      where the device is
       --format ktap|json
-      --time-limit S     seconds that a check may take, 30 unless said
+      --time-limit S     seconds that a check may take, 60 unless said
       --first IDS        these checks before the others, comma-separated
       --fail-fast        after the first red check the others are skipped
   lockstep           does random operations, and compares the kernel with the model

@@ -39,7 +39,7 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
     report.note(&format!("features, {how}: {}", words(&target.features)))?;
 
     let interface = target.interface(kernel.version);
-    let mut failed = false;
+    let (mut failed, mut ran) = (false, false);
     for check in selected {
         let id = check.id();
         let claim = claims.get(&id).expect("every check has its claim");
@@ -56,6 +56,7 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
                 let took = outcome.elapsed.as_millis();
                 report.entry(&Entry::new(claim, verdict, &outcome.message, took))?;
                 failed |= !outcome.passed;
+                ran = true;
             }
             Err(error) => {
                 report.bail_out(&format!("{id} could not be run: {error}"))?;
@@ -64,6 +65,10 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
         }
     }
     report.end()?;
+    if !ran {
+        eprintln!("kcov-conformance: no check ran: the target is not one that they are for");
+        return Ok(ExitCode::from(EXIT_UNAVAILABLE));
+    }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -19,8 +19,7 @@ mod thread;
 use crate::check::{Check, Context};
 use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
 use crate::errno::Result;
-use crate::raw::{Device, KCOV_TRACE_PC, Map, page_words, thread, wait_for};
-use std::time::Duration;
+use crate::raw::{Device, KCOV_TRACE_PC, LONG, Map, page_words, thread, wait_for};
 
 /// The system's word.
 pub const WORD: &str = "netbsd";
@@ -66,7 +65,7 @@ fn mapped_pages_of(cx: &Context, entries: u64) -> (Device, Map) {
 /// threads have come and gone.
 pub(crate) fn enable_freed(device: &Device) -> Result<()> {
     let mut enabled = Ok(());
-    let _ = wait_for(Duration::from_secs(5), || {
+    let _ = wait_for(LONG, || {
         thread(|| ());
         enabled = device.enable(KCOV_TRACE_PC);
         enabled.is_ok()

@@ -4,7 +4,7 @@ use super::thread::added_by_calls;
 use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
 use crate::errno::Result;
-use crate::raw::{Child, KCOV_TRACE_PC, call, child, wait_for};
+use crate::raw::{Child, KCOV_TRACE_PC, LONG, call, child, wait_for};
 use std::time::Duration;
 
 checks! {
@@ -63,7 +63,7 @@ fn killed_child_disables(cx: &Context) {
             std::thread::sleep(Duration::from_secs(1));
         }
     });
-    assert!(wait_for(Duration::from_secs(5), || map.count() > 0), "the child is traced");
+    assert!(wait_for(LONG, || map.count() > 0), "the child is traced");
     assert!(device.enable(KCOV_TRACE_PC).is_err(), "the child has it enabled");
     endless.kill();
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
@@ -103,9 +103,9 @@ fn parent_reads_while_child_runs(cx: &Context) {
             std::thread::sleep(Duration::from_millis(1));
         }
     });
-    assert!(wait_for(Duration::from_secs(5), || map.count() > 0), "the child is traced");
+    assert!(wait_for(LONG, || map.count() > 0), "the child is traced");
     let before = map.count();
-    assert!(wait_for(Duration::from_secs(5), || map.count() > before), "the count grows");
+    assert!(wait_for(LONG, || map.count() > before), "the count grows");
     endless.kill();
 }
 

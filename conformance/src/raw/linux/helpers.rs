@@ -113,7 +113,7 @@ pub fn kernel_memory_lost(times: usize, few: u64, body: impl Fn()) -> u64 {
         let before = kernel_memory();
         (0..times).for_each(|_| body());
         let grown = || kernel_memory().saturating_sub(before);
-        let _ = crate::raw::wait_for(Duration::from_secs(3), || grown() < few);
+        let _ = crate::raw::wait_for(Duration::from_secs(10), || grown() < few);
         grown()
     };
     body();

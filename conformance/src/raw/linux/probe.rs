@@ -6,8 +6,7 @@ use super::{
 };
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
-use crate::kernel::{Kernel, Version};
-use crate::raw::{Device, call, page_words};
+use crate::raw::{Device, call, child, page_words};
 use kcov_sys::linux::ENOTSUPP;
 use std::path::Path;
 
@@ -42,13 +41,9 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
         Feature::NetBsd9 | Feature::NetBsd10 | Feature::Vhci => return Ok(false),
         _ => {}
     }
-    if feature == Feature::IoUring {
-        // Earlier kernels have such threads but did not mark their work for collection.
-        let marked = Kernel::running().is_ok_and(|kernel| kernel.version >= Version(7, 3));
-        return match Ring::new() {
-            Ok(_) => Ok(marked),
-            refused => present(refused.map(drop), &[libc::ENOSYS, libc::EPERM]),
-        };
+    if feature == Feature::IoUring && !present(Ring::new().map(drop), &[libc::ENOSYS, libc::EPERM])?
+    {
+        return Ok(false);
     }
     match Device::open(device) {
         Ok(device) => probe_device(feature, &device, page_words()),
@@ -78,6 +73,7 @@ fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
             let remote = Remote { common: std::process::id().into(), ..Remote::default() };
             present(second.remote_enable(&remote), &[libc::EBUSY, libc::ENOTTY])
         }
+        Feature::IoUring => rings_are_marked(device, words),
         Feature::TracePcExt
         | Feature::TracePcExtNotBuilt
         | Feature::UniqModes
@@ -86,6 +82,18 @@ fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
         | Feature::ResetTrace => super::proposed::probe(feature, device, words),
         _ => Ok(true),
     }
+}
+
+/// Earlier kernels have threads for rings, and do not mark their work for collection.
+fn rings_are_marked(device: &Device, words: u64) -> Result<bool> {
+    let map = device.map(words)?;
+    let remote = Remote::common(std::process::id().into());
+    if !present(device.remote_enable(&remote), &[libc::ENOTTY])? {
+        return Ok(false);
+    }
+    // The ring's thread inherits the handle, and ends with its process: so have its sections.
+    child(|| Ring::new().expect("a ring").work());
+    Ok(map.count() > 0)
 }
 
 fn take_key() -> Result<()> {

@@ -6,9 +6,8 @@
 //! runs one section per operation.
 
 use crate::errno::{Errno, Result};
-use crate::raw::{Map, wait_for};
+use crate::raw::{LONG, Map, wait_for};
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::time::Duration;
 
 /// `struct io_sqring_offsets` and `struct io_cqring_offsets`, as far as they are alike.
 #[repr(C)]
@@ -139,7 +138,7 @@ impl Ring {
     /// If that takes very long.
     pub fn complete(&self) {
         let done = self.map.load32(self.cq_head);
-        let worked = wait_for(Duration::from_secs(5), || self.map.load32(self.cq_tail) != done);
+        let worked = wait_for(LONG, || self.map.load32(self.cq_tail) != done);
         assert!(worked, "the ring's work is not done");
         self.map.store32(self.cq_head, self.map.load32(self.cq_tail));
     }
