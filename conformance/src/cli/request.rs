@@ -13,6 +13,7 @@ use std::time::Duration;
 pub(super) struct Request {
     pub ids: Vec<String>,
     pub declared: Option<Declaration>,
+    pub unproved: bool,
     pub device: PathBuf,
     pub format: Format,
     pub time_limit: Duration,
@@ -24,6 +25,7 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
     let mut request = Request {
         ids: Vec::new(),
         declared: None,
+        unproved: false,
         device: default_device(),
         format: Format::Ktap,
         time_limit: Duration::from_secs(30),
@@ -36,6 +38,7 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
             Arg::Long("declare") => {
                 request.declared = Some(Declaration::parse(&parser.value()?.string()?)?);
             }
+            Arg::Long("unproved") => request.unproved = true,
             Arg::Long("device") => request.device = parser.value()?.into(),
             Arg::Long("first") => {
                 let ids = parser.value()?.string()?;
