@@ -22,7 +22,7 @@ pub struct Counts {
 
 /// The names of the numbers, and what they mean.
 pub const MEANINGS: [(&str, &str); 6] = [
-    ("killed by a check", "a check was red"),
+    ("killed by a check", "a check was red, or the proof of what the target declares"),
     ("ended by the kernel", "no check was red; it panicked, warned or hung, and once more so"),
     ("undetected", "all is green"),
     ("proved equivalent", "all is green, and the proof stands below"),

@@ -84,7 +84,11 @@ fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
         library(means, &campaign)?;
         kernel(means, &campaign)?;
     }
-    Ok(Some(campaign.record().clone()))
+    let record = campaign.record().clone();
+    if let Some(file) = &options.report {
+        fs::write(file, record.to_json()).or_unavailable(Phase::Verdict, file.display())?;
+    }
+    Ok(Some(record))
 }
 
 /// Tries the mutants; whether there is more to do.
