@@ -45,7 +45,8 @@ pub fn run(cli: Cli) -> Result<u8> {
             drift::run(&session, &chosen, &given, !names.is_empty())
         }
         Command::Mutants(options) => {
-            let session = session(&general, &options.build, None)?;
+            let mut session = session(&general, &options.build, None)?;
+            session.choices.limit = options.time_limit.map(Duration::from_secs);
             let target = session.targets.named(&options.name)?;
             mutants::run(&session, target, &options)
         }

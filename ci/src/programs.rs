@@ -119,13 +119,23 @@ impl Programs {
 
 /// Builds a program; where it lies.
 pub fn build(program: Program, triple: &str) -> Result<PathBuf> {
+    compile(program, triple, &flags(triple)?, Std::Installed)
+}
+
+/// Builds the test suite of another copy of the workspace, in that copy.
+pub(crate) fn build_suite_of(copy: &Path, triple: &str) -> Result<PathBuf> {
+    let target = copy.join("target");
+    compile_in(copy, SUITE, triple, &flags(triple)?, Std::Installed, &target)
+}
+
+fn flags(triple: &str) -> Result<Vec<String>> {
     require_std(triple)?;
     let mut flags = vec!["-Ctarget-feature=+crt-static".to_string()];
     if triple != TRIPLE {
         // Few hosts have a 32-bit compiler; Rust brings its own linker and musl.
         flags.extend(["-Clinker=rust-lld", "-Clinker-flavor=ld.lld"].map(String::from));
     }
-    compile(program, triple, &flags, Std::Installed)
+    Ok(flags)
 }
 
 /// Where the standard library comes from.
@@ -146,7 +156,7 @@ pub(crate) fn compile(
 ) -> Result<PathBuf> {
     let target =
         variable("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), Into::into);
-    compile_in(program, triple, flags, std, &target.join("kcov-vm"))
+    compile_in(workspace(), program, triple, flags, std, &target.join("kcov-vm"))
 }
 
 fn variable(name: &str) -> Option<OsString> {
@@ -154,6 +164,7 @@ fn variable(name: &str) -> Option<OsString> {
 }
 
 fn compile_in(
+    workspace: &Path,
     program: Program,
     triple: &str,
     flags: &[String],
@@ -163,7 +174,7 @@ fn compile_in(
     let Program { package, binary } = program;
     let fail = |why: String| Error::unavailable(Phase::Image, why);
     let mut cargo = Command::new(variable("CARGO").unwrap_or(OsString::from("cargo")));
-    cargo.current_dir(workspace()).args(["build", "--quiet", "--package", package]);
+    cargo.current_dir(workspace).args(["build", "--quiet", "--package", package]);
     cargo.args(["--bin", binary, "--profile", PROFILE, "--target", triple]);
     cargo.arg("--target-dir").arg(target);
     // Wins over all other ways to give flags, and a path may contain spaces.

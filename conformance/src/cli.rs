@@ -28,6 +28,7 @@ Usage: kcov-conformance <command>
       --release R        what the kernel says to be, such as 7.3.4
   run [ID...]        runs all checks, or these; ID may be a topic such as `enable`
       --declare WORDS    what the target's kernel has, comma-separated
+      --unproved         does not prove that: for kernels that were altered
       --device PATH      where the device is
       --format ktap|json
       --time-limit S     seconds that a check may take, 60 unless said

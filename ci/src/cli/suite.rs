@@ -101,27 +101,30 @@ pub struct MutantsOptions {
     /// The target
     #[arg(value_name = "TARGET")]
     pub name: String,
-    /// Only so many of the mutants
+    /// No mutants, only what is altered by name
+    #[arg(long, conflicts_with = "sample")]
+    pub named: bool,
+    /// Only so many of the mutants, and nothing that is altered by name
     #[arg(long, value_name = "N")]
     pub sample: Option<usize>,
     /// Chooses which
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "sample")]
     pub seed: u64,
-    /// Only mutants with these words in their names
+    /// Only mutants and alterations with these words in their names
     #[arg(long, value_name = "WORDS")]
     pub only: Option<String>,
     /// Name the mutants and do nothing
     #[arg(long)]
     pub list: bool,
-    /// Write what came of each mutant to a file (JSON), after each of them
+    /// Run the suite to its end for each mutant, not to the first red check
+    #[arg(long)]
+    pub whole: bool,
+    /// Write what came of each alteration to a file (JSON), after each of them;
+    /// go on from there if it is of the same kernel and suite
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Take over what this earlier report says, and run only those that survived
-    /// then or have not been run
-    #[arg(long, value_name = "FILE")]
-    pub again: Option<PathBuf>,
-    /// Run nothing: report on what the earlier report says
-    #[arg(long, requires = "again", conflicts_with = "report")]
+    /// Run nothing: tell what the report says
+    #[arg(long, requires = "report", conflicts_with_all = ["whole", "list"])]
     pub no_run: bool,
     /// Write the page for the documentation
     #[arg(long, value_name = "FILE")]
@@ -129,6 +132,9 @@ pub struct MutantsOptions {
     /// So many guests at once
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     pub guests: u32,
+    /// Limit a guest's program to so many seconds, instead of the target's limit
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub time_limit: Option<u64>,
     /// How to build.
     #[command(flatten)]
     pub build: BuildOptions,

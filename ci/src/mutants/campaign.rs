@@ -1,244 +1,224 @@
-//! All mutants, one after the other: one is compiled while those before it run.
+//! All alterations, one after the other: one is built while those before it run.
 
+use super::ground::Ground;
+use super::library::Library;
 use super::mutant::Mutant;
-use super::order::killers;
 use super::record::{Entry, Outcome, Record};
-use super::trial;
 use crate::cli::MutantsOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
-use crate::guest::Limits;
 use crate::hash;
 use crate::kernel::Bench;
-use crate::session::{Ready, Session, Task};
+use crate::session::{Session, Task};
 use crate::target::Target;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// What the mutants are tried with, and what has come of them.
+/// What is tried, and what has come of it.
 pub struct Campaign<'a> {
     session: &'a Session,
-    target: &'a Target,
     options: &'a MutantsOptions,
-    /// The same for all, whatever is built meanwhile.
-    suite: Task,
-    order: Vec<&'a str>,
+    directory: PathBuf,
+    /// The names of all that may be tried, in their order.
+    pub order: Vec<String>,
     record: Mutex<Record>,
     started: Instant,
 }
 
-/// A kernel to try, and where.
-struct Job<'a> {
-    mutant: &'a Mutant,
-    kernel: PathBuf,
+/// Something to try.
+struct Job<'m> {
+    mutant: &'m Mutant,
+    /// Another kernel than the unaltered one.
+    kernel: Option<PathBuf>,
+    /// Another suite than the unaltered one.
+    suite: Option<Task>,
 }
 
 impl<'a> Campaign<'a> {
-    /// Goes on with a record. `chosen` are all mutants that it is to be of.
-    pub fn new(
-        session: &'a Session,
-        target: &'a Target,
-        options: &'a MutantsOptions,
-        suite: Task,
-        chosen: &[&'a Mutant],
-        record: Record,
-    ) -> Self {
-        let order = chosen.iter().map(|mutant| mutant.id.as_str()).collect();
+    /// Goes on with a record.
+    pub fn new(session: &'a Session, options: &'a MutantsOptions, record: Record) -> Result<Self> {
+        let directory = session.cache.runs().join(format!("{}-mutants", options.name));
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).or_unavailable(Phase::Image, directory.display())?;
         let (record, started) = (Mutex::new(record), Instant::now());
-        Self { session, target, options, suite, order, record, started }
+        Ok(Self { session, options, directory, order: Vec::new(), record, started })
     }
 
-    /// What came of the mutants.
-    pub fn into_record(self) -> Record {
-        self.record.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn record(&self) -> MutexGuard<'_, Record> {
+    /// What has come of all.
+    pub fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs these mutants.
-    pub fn all(&self, bench: &Bench, mutants: &[&Mutant]) -> Result<()> {
+    /// Whether nothing has come of an alteration yet.
+    pub fn lacks(&self, id: &str) -> bool {
+        self.record().find(id).is_none()
+    }
+
+    /// Tries alterations of the bench's file, with these checks and topics, or all.
+    pub fn kernels(
+        &self,
+        bench: &Bench,
+        target: &'a Target,
+        checks: &[String],
+        mutants: &[&Mutant],
+    ) -> Result<()> {
         let original = bench.compile(bench.original())?.map_err(unaltered)?;
         let kernel = bench.link()?.map_err(unaltered)?;
-        let directory = self.session.cache.runs().join(format!("{}-mutants", self.target.name));
-        let _ = fs::remove_dir_all(&directory);
-        fs::create_dir_all(&directory).or_unavailable(Phase::Image, directory.display())?;
-        let first = keep(&kernel, &directory, "unaltered")?;
-        let unaltered_kernel = fs::read(&first).or_unavailable(Phase::Build, first.display())?;
-        let ready = self.session.prepare(self.target)?;
-
-        let took = self.green(&ready, &first, &directory)?;
-        // Long enough for a busy host, short enough for kernels that hang.
-        let patience = (took * 3).max(Duration::from_secs(30));
-        let (sender, jobs) = sync_channel::<Job<'_>>(1);
-        let jobs = Mutex::new(jobs);
-        let twins = thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.options.guests)
-                .map(|number| {
-                    let (ready, jobs, directory) = (&ready, &jobs, &directory);
-                    scope.spawn(move || self.work(number, ready, jobs, directory, patience))
-                })
-                .collect();
-            let made = self.make(bench, mutants, &original, &unaltered_kernel, &directory, &sender);
-            drop(sender);
-            let ran: Vec<Result<()>> = workers
-                .into_iter()
-                .map(|worker| {
-                    worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .collect();
-            let twins = made?;
-            ran.into_iter().collect::<Result<()>>().map(|()| twins)
-        })?;
-        for (mutant, first) in twins {
-            let outcome = {
-                let record = self.record();
-                let found = record.mutants.iter().find(|entry| entry.id == first);
-                found.map(|entry| entry.outcome.clone())
-            };
-            if let Some(outcome) = outcome {
-                self.settle(mutant, outcome);
+        let kernel = keep(&kernel, &self.directory, "unaltered")?;
+        let suite = self.session.programs.suite_for(&target.userland)?;
+        let ground = self.ground(target, kernel.clone(), &suite, checks)?;
+        let mut twins = Vec::new();
+        self.pipeline(&ground, |send| {
+            let mut tried: HashMap<String, &str> = HashMap::new();
+            for (number, mutant) in mutants.iter().enumerate() {
+                let settle = |outcome| self.settle(mutant, &ground, outcome);
+                let object = match bench.compile(&mutant.apply(bench.original()))? {
+                    Ok(object) if object == original => {
+                        settle(Outcome::SameCode);
+                        continue;
+                    }
+                    Ok(object) => hash::bytes(&object),
+                    Err(why) => {
+                        settle(Outcome::Invalid { why });
+                        continue;
+                    }
+                };
+                if let Some(first) = tried.get(&object) {
+                    twins.push((*mutant, (*first).to_string()));
+                    continue;
+                }
+                tried.insert(object, &mutant.id);
+                let altered = match bench.link()? {
+                    Ok(altered) => keep(&altered, &self.directory, &format!("kernel-{number}"))?,
+                    Err(why) => {
+                        settle(Outcome::Invalid { why });
+                        continue;
+                    }
+                };
+                if same(&altered, &kernel)? {
+                    let message = format!("`{}` did not get into the kernel", mutant.id);
+                    return Err(Error::unavailable(Phase::Build, message));
+                }
+                if !send(Job { mutant, kernel: Some(altered), suite: None }) {
+                    break;
+                }
             }
+            Ok(())
+        })?;
+        // What the compiler makes the same of has the same fate.
+        for (mutant, first) in twins {
+            let outcome = self.record().find(&first).map(|entry| entry.outcome.clone());
+            outcome.into_iter().for_each(|outcome| self.settle(mutant, &ground, outcome));
         }
-        self.green(&ready, &first, &directory)?;
         bench.compile(bench.original())?.map_err(unaltered).map(drop)
     }
 
-    /// The unaltered kernel has to be green, or nothing means anything.
-    fn green(&self, ready: &Ready<'_>, kernel: &Path, directory: &Path) -> Result<Duration> {
-        let started = Instant::now();
-        let limits =
-            Limits { boot: self.target.boot_limit(), program: self.target.program_limit() };
-        match self.trial(ready, kernel, directory.join("green"), limits, &[])? {
-            Outcome::Survived => Ok(started.elapsed()),
-            other => {
-                let message = format!("the suite is not green on the unaltered kernel: {other:?}");
-                Err(Error::unavailable(Phase::Verdict, message))
-            }
-        }
-    }
-
-    /// Compiles and links; hands on what has to be tried. Returns the mutants of which the
-    /// compiler makes the same as of one before, with that one: they have its fate.
-    fn make<'m>(
+    /// Tries alterations of the library, on the target's own kernel.
+    pub fn library(
         &self,
-        bench: &Bench,
-        mutants: &[&'m Mutant],
-        original: &[u8],
-        unaltered_kernel: &[u8],
-        directory: &Path,
-        jobs: &SyncSender<Job<'m>>,
-    ) -> Result<Vec<(&'m Mutant, String)>> {
-        let mut twins = Vec::new();
-        let mut tried: HashMap<String, &str> = HashMap::new();
-        for (number, mutant) in mutants.iter().enumerate() {
-            let object = match bench.compile(&mutant.apply(bench.original()))? {
-                Ok(object) if object == original => {
-                    self.settle(mutant, Outcome::SameCode);
-                    continue;
-                }
-                Ok(object) => object,
-                Err(why) => {
-                    self.settle(mutant, Outcome::Invalid { why });
-                    continue;
-                }
-            };
-            if let Some(first) = tried.get(&hash::bytes(&object)) {
-                twins.push((*mutant, (*first).to_string()));
-                continue;
-            }
-            tried.insert(hash::bytes(&object), &mutant.id);
-            let kernel = match bench.link()? {
-                Ok(kernel) => keep(&kernel, directory, &format!("kernel-{number}"))?,
-                Err(why) => {
-                    self.settle(mutant, Outcome::Invalid { why });
-                    continue;
-                }
-            };
-            if fs::read(&kernel).or_unavailable(Phase::Build, kernel.display())? == unaltered_kernel
-            {
-                let message = format!("`{}` did not get into the kernel", mutant.id);
-                return Err(Error::unavailable(Phase::Build, message));
-            }
-            if jobs.send(Job { mutant, kernel }).is_err() {
-                // The workers have ended, with an error of theirs.
-                break;
-            }
-        }
-        Ok(twins)
-    }
-
-    fn work(
-        &self,
-        number: u32,
-        ready: &Ready<'_>,
-        jobs: &Mutex<Receiver<Job<'_>>>,
-        directory: &Path,
-        patience: Duration,
+        library: &Library,
+        target: &'a Target,
+        checks: &[String],
+        mutants: &[Mutant],
     ) -> Result<()> {
-        let limits = Limits { boot: self.target.boot_limit(), program: patience };
-        loop {
-            let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(Job { mutant, kernel }) = next else { return Ok(()) };
-            let first = killers(&self.record().mutants, &mutant.function);
-            let logs = directory.join(format!("guest-{number}"));
-            let outcome = self.trial(ready, &kernel, logs, limits, &first)?;
-            let _ = fs::remove_file(&kernel);
-            self.settle(mutant, outcome);
-        }
+        let kernel = self.session.kernel(target)?.file;
+        let suite = library.unaltered(&target.userland)?;
+        let ground = self.ground(target, kernel, &suite, checks)?;
+        self.pipeline(&ground, |send| {
+            for mutant in mutants {
+                let file = library.build(mutant, &target.userland)?;
+                let suite = ground.task(&file)?;
+                if suite.program.content == ground.suite.program.content {
+                    self.settle(mutant, &ground, Outcome::SameCode);
+                } else if !send(Job { mutant, kernel: None, suite: Some(suite) }) {
+                    break;
+                }
+            }
+            Ok(())
+        })
     }
 
-    fn trial(
+    fn ground(
         &self,
-        ready: &Ready<'_>,
-        kernel: &Path,
-        logs: PathBuf,
-        limits: Limits,
-        first: &[String],
-    ) -> Result<Outcome> {
-        let _ = fs::remove_dir_all(&logs);
-        fs::create_dir_all(&logs).or_unavailable(Phase::Image, logs.display())?;
-        let mut task = self.suite.clone();
-        if !first.is_empty() {
-            task.arguments.extend(["--first".into(), first.join(",").into()]);
-        }
-        trial::run(self.session, &ready.with(kernel.to_path_buf(), logs, limits), task)
+        target: &'a Target,
+        kernel: PathBuf,
+        suite: &Path,
+        checks: &[String],
+    ) -> Result<Ground<'_>> {
+        let Self { session, directory, options, .. } = self;
+        let whole = options.whole;
+        let ground = Ground::new(session, target, kernel, suite, directory, checks, whole)?;
+        ground.introduce(&mut self.record());
+        Ok(ground)
     }
 
-    /// Notes what came of a mutant, and says so.
-    fn settle(&self, mutant: &Mutant, outcome: Outcome) {
+    /// Has workers judge what `make` sends, which is told whether they still do. The unaltered
+    /// kernel has to be green afterwards too.
+    fn pipeline<'m>(
+        &self,
+        ground: &Ground<'_>,
+        make: impl FnOnce(&dyn Fn(Job<'m>) -> bool) -> Result<()>,
+    ) -> Result<()> {
+        let (sender, jobs) = sync_channel::<Job<'m>>(1);
+        let jobs = Mutex::new(jobs);
+        let work = |number| loop {
+            let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(Job { mutant, kernel, suite }) = next else { return Ok(()) };
+            let places = |red: &[String]| self.record().places(red);
+            let suite = suite.as_ref().unwrap_or(&ground.suite);
+            let outcome = ground.judge(kernel.as_deref(), suite, number, places)?;
+            kernel.iter().for_each(|kernel| drop(fs::remove_file(kernel)));
+            self.settle(mutant, ground, outcome);
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> =
+                (0..self.options.guests).map(|number| scope.spawn(move || work(number))).collect();
+            let made = make(&|job| sender.send(job).is_ok());
+            drop(sender);
+            let join = |worker: thread::ScopedJoinHandle<'_, Result<()>>| {
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            let ran: Vec<Result<()>> = workers.into_iter().map(join).collect();
+            made.and(ran.into_iter().collect::<Result<()>>())
+        })?;
+        ground.green().map(drop)
+    }
+
+    /// Notes what came of an alteration, and says so.
+    fn settle(&self, mutant: &Mutant, ground: &Ground<'_>, outcome: Outcome) {
         let mut record = self.record();
-        record.mutants.push(Entry::new(mutant, outcome.clone()));
-        let place = |id: &str| self.order.iter().position(|other| *other == id);
-        record.mutants.sort_by_key(|entry| place(&entry.id));
+        let word = match &outcome {
+            Outcome::Killed { red, unseen: 0 } => format!("killed, {} red", red.len()),
+            Outcome::Killed { red, unseen } => {
+                format!("killed, {} red, {unseen} not seen", red.len())
+            }
+            Outcome::Ended { why } => format!("ended: {why}"),
+            Outcome::Undetected => "UNDETECTED".into(),
+            Outcome::SameCode => "same code".into(),
+            Outcome::Invalid { why } => format!("invalid: {why}"),
+        };
+        let Mutant { id, function, line, digest, .. } = mutant.clone();
+        eprintln!("{} s: {id}: {word}", self.started.elapsed().as_secs());
+        let on = ground.target.name.clone();
+        record.put(Entry { id, place: function, line, on, digest, outcome }, &self.order);
         if let Some(file) = &self.options.report {
             // What is lost with it is made again.
             let _ = fs::write(file, record.to_json());
         }
-        let seconds = self.started.elapsed().as_secs();
-        let word = match outcome {
-            Outcome::Killed { by } => format!("killed by {by}"),
-            Outcome::Crashed { why } => format!("crashed: {why}"),
-            Outcome::Survived => "SURVIVED".into(),
-            Outcome::SameCode => "same code".into(),
-            Outcome::Invalid { why } => format!("invalid: {why}"),
-        };
-        eprintln!(
-            "{seconds} s, {} of {}: {}: {word}",
-            record.mutants.len(),
-            self.order.len(),
-            mutant.id
-        );
     }
 }
 
 fn unaltered(why: String) -> Error {
     Error::unavailable(Phase::Build, format!("the unaltered file does not build: {why}"))
+}
+
+fn same(one: &Path, other: &Path) -> Result<bool> {
+    let read = |path: &Path| fs::read(path).or_unavailable(Phase::Build, path.display());
+    Ok(read(one)? == read(other)?)
 }
 
 /// A copy that the next link does not touch.

@@ -1,12 +1,16 @@
-//! `mutants`: how much of a driver can be altered before the suite notices.
+//! `mutants`: what the suite notices of alterations.
 //!
 //! Each mutant is the driver with one place altered. It is compiled, linked and booted, and the
-//! suite runs to its first red check. What the compiler makes the same code of needs no run.
+//! suite runs; what the compiler makes the same code of needs no run. What no operator makes is
+//! altered by name: in the kernel, or in the library that the suite is built with.
 
 mod campaign;
+mod counts;
+mod ground;
+mod library;
 mod mutant;
+mod named;
 mod operators;
-mod order;
 mod page;
 mod plain;
 mod record;

@@ -19,6 +19,8 @@ pub struct Mutant {
     pub line: usize,
     /// The alteration.
     pub edit: Edit,
+    /// Its digest, if the name does not say it.
+    pub digest: String,
 }
 
 impl Mutant {
@@ -74,7 +76,7 @@ pub fn all(text: &str, config: &str, subject: &Subject) -> Result<Vec<Mutant>, S
         *count += 1;
         let id = if *count > 1 { format!("{id} ({count})") } else { id };
         let line = text[..edit.place.start].matches('\n').count() + 1;
-        Mutant { id, function, line, edit }
+        Mutant { id, function, line, edit, digest: String::new() }
     });
     Ok(mutants.collect())
 }

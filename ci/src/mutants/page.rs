@@ -1,167 +1,169 @@
-//! The score: as text, and as a page of the documentation.
+//! What is told of a campaign: as text, and as a page of the documentation.
 
+use super::counts::{Counts, MEANINGS};
+use super::named::{self, Named, Where};
 use super::record::{Entry, Outcome, Record};
 use super::subject::Subject;
-use crate::error::WRITING;
+use crate::error::{Result, WRITING};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
-/// How many mutants went which way.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Counts {
-    /// A check went red.
-    pub killed: usize,
-    /// The kernel did not survive.
-    pub crashed: usize,
-    /// Green, and nobody has said why.
-    pub survived: usize,
-    /// The compiler makes the same code of them.
-    pub same: usize,
-    /// Green, and it is said why.
-    pub equivalent: usize,
-    /// Said to be equivalent, and noticed.
-    pub stale: usize,
-    /// They do not compile.
-    pub invalid: usize,
+/// The data: what is altered, and what is known of that.
+pub struct Known {
+    /// Mutants.
+    pub subject: Subject,
+    /// Named alterations of the kernel.
+    pub kernel: BTreeMap<Where, Vec<Named>>,
+    /// Named alterations of the library.
+    pub library: BTreeMap<Where, Vec<Named>>,
 }
 
-impl Counts {
-    /// Counts entries.
-    pub fn of<'a>(entries: impl Iterator<Item = &'a Entry>, subject: &Subject) -> Self {
-        let mut counts = Self::default();
-        for entry in entries {
-            let listed = subject.equivalent(&entry.id).is_some();
-            match entry.outcome {
-                Outcome::Killed { .. } | Outcome::Crashed { .. } if listed => counts.stale += 1,
-                Outcome::Killed { .. } => counts.killed += 1,
-                Outcome::Crashed { .. } => counts.crashed += 1,
-                Outcome::Survived if listed => counts.equivalent += 1,
-                Outcome::Survived => counts.survived += 1,
-                Outcome::SameCode => counts.same += 1,
-                Outcome::Invalid { .. } => counts.invalid += 1,
-            }
+impl Known {
+    /// Reads all of it.
+    pub fn load(base: &Path, name: &str) -> Result<Self> {
+        let load = |kind| named::load(base, kind);
+        Ok(Self {
+            subject: Subject::load(base, name)?,
+            kernel: load("kernel")?,
+            library: load("library")?,
+        })
+    }
+
+    /// The named alteration of that name.
+    fn named(&self, name: &str) -> Option<&Named> {
+        self.kernel.values().chain(self.library.values()).flatten().find(|n| n.name == name)
+    }
+}
+
+/// Where the data says what was not so.
+pub fn contradictions(record: &Record, known: &Known) -> Vec<String> {
+    let mut all = Vec::new();
+    for Entry { id, outcome, .. } in &record.mutants {
+        let noticed = matches!(outcome, Outcome::Killed { .. } | Outcome::Ended { .. });
+        if noticed && known.subject.is_equivalent(id) {
+            all.push(format!("NOT EQUIVALENT {id}"));
+        } else if noticed && known.subject.excuse(id).is_some() {
+            all.push(format!("NOT UNDETECTED {id}"));
         }
-        counts
     }
-
-    /// Mutants that can be noticed.
-    fn telling(self) -> usize {
-        self.killed + self.crashed + self.stale + self.survived
+    for entry in &record.named {
+        let Some(named) = known.named(&entry.id) else { continue };
+        for check in named.red.iter().filter(|check| !record.red(entry).any(|red| red == **check)) {
+            all.push(format!("NOT RED {check}, with {}", entry.id));
+        }
     }
+    all
+}
 
-    /// How many of these are, in percent.
-    fn score(self) -> f64 {
-        let noticed = self.telling() - self.survived;
-        noticed as f64 * 100.0 / self.telling().max(1) as f64
+/// Whether results are of the suite as it is, in words.
+fn age(record: &Record, suite: &str) -> String {
+    match record.suite == suite {
+        true => format!("These results are of the suite as it is (`{suite}`)."),
+        false => format!(
+            "**These results are old**: they are of the suite `{}`, which has changed since.",
+            record.suite
+        ),
     }
 }
 
-/// Functions in the order of the file, and what became of their mutants.
-fn by_function<'a>(record: &'a Record, subject: &Subject) -> Vec<(&'a str, Counts)> {
-    let mut names: Vec<&str> = record.mutants.iter().map(|entry| &*entry.function).collect();
-    names.dedup();
-    let of = |name: &str| {
-        Counts::of(record.mutants.iter().filter(|entry| entry.function == name), subject)
+fn undetected<'a>(record: &'a Record, known: &Known) -> Vec<&'a Entry> {
+    let is_open = |entry: &&Entry| {
+        entry.outcome == Outcome::Undetected && !known.subject.is_equivalent(&entry.id)
     };
-    names.into_iter().map(|name| (name, of(name))).collect()
+    record.mutants.iter().filter(is_open).collect()
 }
 
-fn row(name: &str, counts: Counts) -> [String; 8] {
-    let Counts { killed, crashed, survived, same, equivalent, stale, invalid } = counts;
-    let numbers = [killed + stale, crashed, survived, equivalent, same, invalid];
-    let score = if counts.telling() == 0 { "-".into() } else { format!("{:.1} %", counts.score()) };
-    let mut cells = numbers.map(|number| number.to_string()).into_iter();
-    let mut next = || cells.next().unwrap_or_default();
-    [name.into(), next(), next(), next(), next(), next(), next(), score]
+/// How many checks have been seen to fail, in words.
+fn seen(record: &Record) -> String {
+    let red = record.checks.iter().filter(|check| !record.turned_red(check).is_empty()).count();
+    format!(
+        "{red} of {} checks have been seen to fail, beside {} that no target of the campaign runs.",
+        record.checks.len(),
+        record.skipped.len()
+    )
 }
-
-const HEAD: [&str; 8] =
-    ["function", "killed", "crashed", "survived", "equivalent", "same code", "invalid", "score"];
 
 /// For people at a terminal.
-pub fn text(record: &Record, subject: &Subject) -> String {
-    let mut rows = vec![HEAD.map(String::from)];
-    rows.extend(by_function(record, subject).into_iter().map(|(name, c)| row(name, c)));
-    rows.push(row("all", Counts::of(record.mutants.iter(), subject)));
+pub fn text(record: &Record, known: &Known, suite: &str) -> String {
+    let counts = Counts::of(record.mutants.iter(), known);
     let mut text = String::new();
-    let widths: Vec<usize> =
-        (0..8).map(|c| rows.iter().map(|row| row[c].len()).max().unwrap_or(0)).collect();
-    for row in &rows {
-        let cells =
-            row.iter().zip(&widths).enumerate().map(|(index, (cell, &width))| match index {
-                0 => format!("{cell:width$}"),
-                _ => format!("{cell:>width$}"),
-            });
-        writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ")).expect(WRITING);
+    for ((name, _), number) in MEANINGS.iter().zip(counts.numbers()) {
+        writeln!(text, "{number:5} {name}").expect(WRITING);
     }
-    for entry in &record.mutants {
-        let listed = subject.equivalent(&entry.id).is_some();
-        match &entry.outcome {
-            Outcome::Survived if !listed => writeln!(text, "SURVIVED {}", entry.id),
-            Outcome::Killed { .. } | Outcome::Crashed { .. } if listed => {
-                writeln!(text, "NOT EQUIVALENT {}", entry.id)
-            }
-            _ => Ok(()),
-        }
-        .expect(WRITING);
+    let tried = record.mutants.len();
+    writeln!(text, "{tried:5} of {} mutants. {}", record.all, counts.score()).expect(WRITING);
+    writeln!(text, "{}\n{}", seen(record), age(record, suite).replace('*', "")).expect(WRITING);
+    for entry in undetected(record, known) {
+        writeln!(text, "UNDETECTED {}", entry.id).expect(WRITING);
+    }
+    for what in contradictions(record, known) {
+        writeln!(text, "{what}").expect(WRITING);
     }
     text
 }
 
-/// A page about a part says so.
-fn not_tried(record: &Record) -> String {
-    match record.all.saturating_sub(record.mutants.len()) {
-        0 => String::new(),
-        left => format!("**{left} of {} mutants have not been tried yet.**\n\n", record.all),
-    }
-}
-
 /// For the documentation.
-pub fn render(record: &Record, subject: &Subject) -> String {
-    let counts = Counts::of(record.mutants.iter(), subject);
+pub fn render(record: &Record, known: &Known, suite: &str) -> String {
+    let Record { target, source, file, .. } = record;
+    let tried = record.mutants.len();
+    let left = match record.all.saturating_sub(tried) {
+        0 => String::new(),
+        left => format!("**{left} of {} mutants have not been tried yet.** ", record.all),
+    };
+    let counts = Counts::of(record.mutants.iter(), known);
     let mut page = format!(
-        "<!-- Made by `cargo vm mutants {target} --report ci/mutants/{target}.json \
-         --page docs/src/mutants.md`. Do not edit. -->\n\n\
+        "<!-- Made by `cargo vm mutants {target} --whole --report ci/mutants/{target}.json --page \
+         docs/src/mutants.md`. Do not edit. -->\n\n\
          # Mutants\n\n\
-         The driver `{file}` of {source} with one place altered, {count} times, under the suite on \
-         `{target}`: a mutant that no check notices is a promise that nobody checks.\n\n{left}",
-        left = not_tried(record),
-        target = record.target,
-        file = record.file,
-        source = record.source,
-        count = record.mutants.len(),
+         The driver `{file}` of {source} with one place altered, {tried} times, each under all of \
+         the suite on `{target}`: a mutant that no check notices is a promise that nobody \
+         checks.\n\n\
+         {left}{}\n\n| | mutants | |\n|---|---:|---|\n",
+        age(record, suite),
     );
-    page.push_str(
-        "**Killed**: a check went red. **Crashed**: the kernel panicked, complained or hung. \
-         **Survived**: the suite is green. **Equivalent**: green, and the reason stands below. \
-         **Same code**: the compiler makes the same of it as of the original. **Invalid**: it does \
-         not compile. The score is what is noticed, killed or crashed, of all that could be.\n\n",
-    );
-    writeln!(page, "| {} |\n|---|{}", HEAD.join(" | "), "---:|".repeat(7)).expect(WRITING);
-    for (name, counts) in by_function(record, subject) {
-        writeln!(page, "| {} |", row(&format!("`{name}`"), counts).join(" | ")).expect(WRITING);
+    for ((name, meaning), number) in MEANINGS.iter().zip(counts.numbers()) {
+        writeln!(page, "| {name} | {number} | {meaning} |").expect(WRITING);
     }
-    writeln!(page, "| {} |", row("**all**", counts).join(" | ")).expect(WRITING);
-    let survivors: Vec<&Entry> = record
-        .mutants
-        .iter()
-        .filter(|e| e.outcome == Outcome::Survived && subject.equivalent(&e.id).is_none())
-        .collect();
-    if !survivors.is_empty() {
-        page.push_str("\n## Survivors\n\n");
-        for entry in survivors {
-            write!(page, "- line {}: `{}`", entry.line, entry.id).expect(WRITING);
-            if let Some(why) = subject.missed(&entry.id) {
-                write!(page, ". {why}").expect(WRITING);
-            }
-            page.push('\n');
-        }
+    writeln!(page, "| **all** | {tried} | |\n\n{}\n", counts.score()).expect(WRITING);
+    let names = MEANINGS.map(|(name, _)| name).join(" | ");
+    writeln!(page, "| function | {names} |\n|---|{}", "---:|".repeat(6)).expect(WRITING);
+    let mut functions: Vec<&str> = record.mutants.iter().map(|entry| &*entry.place).collect();
+    functions.dedup();
+    for name in functions {
+        let own = record.mutants.iter().filter(|entry| entry.place == name);
+        let numbers = Counts::of(own, known).numbers().map(|number| number.to_string());
+        writeln!(page, "| `{name}` | {} |", numbers.join(" | ")).expect(WRITING);
+    }
+    page.push_str("\n## Undetected\n\n");
+    for entry in undetected(record, known) {
+        let excuse = known.subject.excuse(&entry.id).map_or(String::new(), |e| format!(". {e}"));
+        writeln!(page, "- line {}: `{}`{excuse}", entry.line, entry.id).expect(WRITING);
     }
     page.push_str("\n## Equivalent\n");
-    for entry in &subject.equivalent {
-        writeln!(page, "\n{}\n", entry.reason.trim()).expect(WRITING);
-        for id in &entry.ids {
-            writeln!(page, "- `{id}`").expect(WRITING);
-        }
+    for remark in &known.subject.equivalent {
+        writeln!(page, "\n{}\n", remark.because.trim()).expect(WRITING);
+        remark.ids.iter().for_each(|id| writeln!(page, "- `{id}`").expect(WRITING));
+    }
+    page + &checks(record)
+}
+
+/// What has turned each check red.
+fn checks(record: &Record) -> String {
+    let mut page = format!(
+        "\n## Checks\n\n{} Of what turned a check red, the alteration is named that turned the \
+         fewest others red: a mutant, or one of `ci/mutants/kernel` and `ci/mutants/library`.\n\n\
+         | check | turned red by | alterations |\n|---|---|---:|\n",
+        seen(record)
+    );
+    for check in record.checks.iter().chain(&record.skipped) {
+        let found = record.turned_red(check);
+        let by = match found.first() {
+            Some(entry) => format!("`{}`", entry.id.replace('|', "\\|")),
+            None if record.skipped.contains(check) => "never seen to fail: not run".into(),
+            None => "never seen to fail".into(),
+        };
+        writeln!(page, "| `{check}` | {by} | {} |", found.len()).expect(WRITING);
     }
     page
 }

@@ -1,94 +1,204 @@
-//! `mutants`: which ones are run, and what is reported.
+//! `mutants`: what is tried, and what is reported.
 
 use super::campaign::Campaign;
+use super::library::{self, Library};
 use super::mutant::{self, Mutant};
-use super::page;
-use super::record::{Entry, Outcome, Record};
+use super::named::{Named, Where};
+use super::page::{self, Known};
+use super::record::{Outcome, Record};
 use super::subject::Subject;
 use crate::cli::MutantsOptions;
 use crate::commands::print;
-use crate::error::{
-    Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED, STATUS_UNAVAILABLE,
-};
+use crate::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
 use crate::hash;
 use crate::kernel::Bench;
 use crate::session::Session;
 use crate::target::{Kind, Target};
-use crate::tester::suite_arguments;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 
-/// Runs the mutants of the target's driver and reports.
+/// Tries what there is to alter and reports.
 pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Result<u8> {
     if target.mutants.is_empty() || target.kind == Kind::Netbsd {
         return Err(Error::usage(format!("targets.toml names no mutants for {}", target.name)));
     }
-    let subject = Subject::load(&session.targets.base, &target.mutants, &target.name)?;
-    let source = session.source(target)?;
-    let (cache, jobs) = (&session.cache, session.choices.jobs);
-    let bench = Bench::open(target, &source, &session.targets.base, cache, jobs, &subject.file)?;
-    let wrong = |why| Error::unavailable(Phase::Targets, format!("{}: {why}", target.mutants));
-    let all = mutant::all(bench.original(), &bench.config()?, &subject).map_err(wrong)?;
-    let known = |id: &String| all.iter().any(|mutant| mutant.id == *id);
-    let mut listed = subject.equivalent.iter().flat_map(|entry| &entry.ids);
-    if let Some(id) = listed.find(|id| !known(id)) {
-        return Err(wrong(format!("`{id}` is called equivalent, and there is no such mutant")));
+    if options.report.is_some() && !options.whole && !options.no_run {
+        return Err(Error::usage("--report: needs --whole, as results are of whole suites"));
     }
-    let chosen = chosen(&all, options);
+    let known = Known::load(&session.targets.base, &target.mutants)?;
+    let suite = library::digest()?;
+    let record = match &options.report {
+        Some(file) if options.no_run => Record::read(file)?,
+        _ => match attempt(Means { session, target, options, known: &known }, &suite)? {
+            Some(record) => record,
+            None => return Ok(STATUS_PASSED),
+        },
+    };
+    print(&page::text(&record, &known, &suite));
+    if let Some(file) = &options.page {
+        let page = page::render(&record, &known, &suite);
+        fs::write(file, page).or_unavailable(Phase::Verdict, file.display())?;
+    }
+    let is_old = record.suite != suite;
+    let is_right = is_old || page::contradictions(&record, &known).is_empty();
+    Ok(if is_right { STATUS_PASSED } else { STATUS_FAILED })
+}
+
+/// What a campaign is made with.
+#[derive(Clone, Copy)]
+struct Means<'a> {
+    session: &'a Session,
+    target: &'a Target,
+    options: &'a MutantsOptions,
+    known: &'a Known,
+}
+
+/// A campaign, or `None` where names are all that is asked for.
+fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
+    let Means { session, target, options, known } = means;
+    let named = || known.kernel.values().chain(known.library.values()).flatten();
+    let mut record = Record {
+        target: target.name.clone(),
+        source: session.source(target)?.describe(),
+        file: known.subject.file.clone(),
+        suite: suite.to_string(),
+        ..Record::default()
+    };
+    if let Some(file) = options.report.as_ref().filter(|file| file.exists()) {
+        if !Record::read(file).is_ok_and(|earlier| record.resume(earlier)) {
+            eprintln!("{}: not of this suite and kernel, so made anew", file.display());
+        }
+    }
+    record.named.retain(|entry| named().any(|n| n.name == entry.id && n.digest() == entry.digest));
+    let mut campaign = Campaign::new(session, options, record)?;
+    campaign.order = named().map(|named| named.name.clone()).collect();
+    if !options.named && !mutants(means, &mut campaign)? {
+        return Ok(None);
+    }
+    if options.list {
+        let names = named().map(|named| &named.name).filter(|name| means.wants(name));
+        names.for_each(|name| print(&format!("named {name}\n")));
+        return Ok(None);
+    }
+    if options.sample.is_none() {
+        library(means, &campaign)?;
+        kernel(means, &campaign)?;
+    }
+    let record = campaign.record().clone();
+    if let Some(file) = &options.report {
+        fs::write(file, record.to_json()).or_unavailable(Phase::Verdict, file.display())?;
+    }
+    Ok(Some(record))
+}
+
+/// Tries the mutants; whether there is more to do.
+fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
+    let Means { session, target, options, known: Known { subject, .. } } = means;
+    let bench = open(session, target, &subject.file)?;
+    let all = all(&bench, subject)?;
+    if let Some(id) = subject.remarked().find(|id| all.iter().all(|mutant| mutant.id != **id)) {
+        let why = format!("{}: there is no mutant `{id}`, which it remarks on", target.mutants);
+        return Err(Error::unavailable(Phase::Targets, why));
+    }
+    let chosen = chosen(&all, means);
     if options.list {
         chosen.iter().for_each(|mutant| print(&format!("{:5} {}\n", mutant.line, mutant.id)));
         print(&format!("{} of {} mutants\n", chosen.len(), all.len()));
-        return Ok(STATUS_PASSED);
+        return Ok(true);
     }
-    let mut record = Record {
-        target: target.name.clone(),
-        source: source.describe(),
-        file: subject.file.clone(),
-        all: all.len(),
-        mutants: Vec::new(),
-    };
-    if let Some(file) = &options.again {
-        let earlier = Record::read(file)?;
-        let outcomes = earlier.mutants.into_iter().map(|entry| (entry.id, entry.outcome));
-        let outcomes: HashMap<_, _> = outcomes.collect();
-        let settled = |outcome: &Outcome| options.no_run || *outcome != Outcome::Survived;
-        let keep = |mutant: &&&Mutant| outcomes.get(&mutant.id).is_some_and(settled);
-        record.mutants =
-            chosen.iter().filter(keep).map(|m| Entry::new(m, outcomes[&m.id].clone())).collect();
+    campaign.order.splice(0..0, all.iter().map(|mutant| mutant.id.clone()));
+    {
+        let mut record = campaign.record();
+        record.all = all.len();
+        record.mutants.retain(|entry| all.iter().any(|mutant| mutant.id == entry.id));
     }
-    let done: Vec<String> = record.mutants.iter().map(|entry| entry.id.clone()).collect();
-    let left: Vec<&Mutant> = chosen.iter().copied().filter(|m| !done.contains(&m.id)).collect();
-    let suite = session.programs.suite_for(&target.userland)?;
-    let mut arguments = suite_arguments(target, &[]);
-    arguments.push("--fail-fast".into());
-    let suite = session.task(target, &suite, arguments);
-    let suite = suite.map_err(|why| Error::unavailable(Phase::Image, why))?;
-    let campaign = Campaign::new(session, target, options, suite, &chosen, record);
-    if !options.no_run && !left.is_empty() {
-        campaign.all(&bench, &left)?;
+    let left: Vec<&Mutant> = chosen.iter().copied().filter(|m| campaign.lacks(&m.id)).collect();
+    if !left.is_empty() {
+        campaign.kernels(&bench, target, &[], &left)?;
     }
-    let record = campaign.into_record();
-    print(&page::text(&record, &subject));
-    if let Some(file) = &options.page {
-        let page = page::render(&record, &subject);
-        fs::write(file, page).or_unavailable(Phase::Verdict, file.display())?;
+    // Another target may have the same tree.
+    drop(bench);
+    for elsewhere in &subject.elsewhere {
+        let other = session.targets.named(&elsewhere.target)?;
+        let is_open = |id: &str| {
+            let record = campaign.record();
+            let entry = record.find(id).filter(|entry| entry.on == target.name);
+            elsewhere.words.iter().any(|words| id.contains(words.as_str()))
+                && entry.is_some_and(|entry| entry.outcome == Outcome::Undetected)
+        };
+        if !chosen.iter().any(|mutant| is_open(&mutant.id)) {
+            continue;
+        }
+        let bench = open(session, other, &subject.file)?;
+        let all = self::all(&bench, subject)?;
+        let left: Vec<&Mutant> = all.iter().filter(|mutant| is_open(&mutant.id)).collect();
+        campaign.kernels(&bench, other, &elsewhere.checks, &left)?;
     }
-    let missed = page::Counts::of(record.mutants.iter(), &subject);
-    Ok(match record.mutants.len() {
-        _ if missed.survived + missed.stale > 0 => STATUS_FAILED,
-        tried if tried < chosen.len() => STATUS_UNAVAILABLE,
-        _ => STATUS_PASSED,
-    })
+    Ok(true)
+}
+
+/// Tries the named alterations of the kernel.
+fn kernel<'a>(means: Means<'a>, campaign: &Campaign<'a>) -> Result<()> {
+    for (place, named) in &means.known.kernel {
+        let mut files: BTreeMap<&str, Vec<&Named>> = BTreeMap::new();
+        for named in named.iter().filter(|n| means.wants(&n.name) && campaign.lacks(&n.name)) {
+            files.entry(&named.file).or_default().push(named);
+        }
+        for (file, named) in files {
+            let on = means.target(place)?;
+            let bench = open(means.session, on, file)?;
+            let mutants: Vec<Mutant> =
+                named.iter().map(|n| n.mutant(bench.original())).collect::<Result<_>>()?;
+            campaign.kernels(&bench, on, &place.checks, &mutants.iter().collect::<Vec<_>>())?;
+        }
+    }
+    Ok(())
+}
+
+/// Tries the named alterations of the library.
+fn library<'a>(means: Means<'a>, campaign: &Campaign<'a>) -> Result<()> {
+    for (place, named) in &means.known.library {
+        let mutants: Vec<Mutant> = named
+            .iter()
+            .filter(|named| means.wants(&named.name) && campaign.lacks(&named.name))
+            .map(|named| named.mutant(&Library::original(&named.file)?))
+            .collect::<Result<_>>()?;
+        if !mutants.is_empty() {
+            let copy = Library::open(&means.session.cache)?;
+            campaign.library(&copy, means.target(place)?, &place.checks, &mutants)?;
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Means<'a> {
+    fn wants(&self, id: &str) -> bool {
+        self.options.only.as_ref().is_none_or(|words| id.contains(words.as_str()))
+    }
+
+    fn target(&self, place: &Where) -> Result<&'a Target> {
+        let Self { session, target, .. } = *self;
+        place.on.as_ref().map_or(Ok(target), |name| session.targets.named(name))
+    }
+}
+
+fn open(session: &Session, target: &Target, file: &str) -> Result<Bench> {
+    let source = session.source(target)?;
+    let (cache, jobs) = (&session.cache, session.choices.jobs);
+    Bench::open(target, &source, &session.targets.base, cache, jobs, file)
+}
+
+fn all(bench: &Bench, subject: &Subject) -> Result<Vec<Mutant>> {
+    let all = mutant::all(bench.original(), &bench.config()?, subject);
+    all.map_err(|why| Error::unavailable(Phase::Targets, format!("{}: {why}", subject.file)))
 }
 
 /// What is asked for. A sample is the same for the same seed.
-fn chosen<'a>(all: &'a [Mutant], options: &MutantsOptions) -> Vec<&'a Mutant> {
-    let wanted = |m: &&Mutant| options.only.as_ref().is_none_or(|words| m.id.contains(words));
-    let mut found: Vec<&Mutant> = all.iter().filter(wanted).collect();
-    if let Some(count) = options.sample {
-        let rank =
-            |mutant: &Mutant| hash::bytes(format!("{} {}", options.seed, mutant.id).as_bytes());
-        found.sort_by_cached_key(|mutant| rank(mutant));
+fn chosen<'m>(all: &'m [Mutant], means: Means<'_>) -> Vec<&'m Mutant> {
+    let mut found: Vec<&Mutant> = all.iter().filter(|mutant| means.wants(&mutant.id)).collect();
+    if let Some(count) = means.options.sample {
+        let seed = means.options.seed;
+        found.sort_by_cached_key(|mutant| hash::bytes(format!("{seed} {}", mutant.id).as_bytes()));
         found.truncate(count);
         found.sort_by_key(|mutant| mutant.edit.place.start);
     }

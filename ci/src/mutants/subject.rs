@@ -24,74 +24,76 @@ pub struct Subject {
     pub attributes: Vec<String>,
     /// Macros around code, left out without what is in their parentheses.
     pub wrappers: Vec<String>,
-    /// Alterations that change nothing that can be seen.
+    /// Mutants that other targets may notice where the campaign's own does not.
     #[serde(default)]
-    pub equivalent: Vec<Equivalent>,
-    /// What is known of mutants that somebody could notice, and no check does.
+    pub elsewhere: Vec<Elsewhere>,
+    /// Mutants that do what the original does, and the proof.
     #[serde(default)]
-    pub missed: Vec<Missed>,
+    pub equivalent: Vec<Remark>,
+    /// What is known of mutants that no check notices.
+    #[serde(default)]
+    pub undetected: Vec<Remark>,
 }
 
-/// A mutant that survives.
+/// A target that can tell more of some mutants.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Missed {
-    /// The mutant.
-    pub id: String,
-    /// Why no check notices.
+pub struct Elsewhere {
+    /// The target.
+    pub target: String,
+    /// The checks and topics that it runs for them.
+    pub checks: Vec<String>,
+    /// Words of the mutants' names, one of which is enough.
+    pub words: Vec<String>,
+}
+
+/// What is said of some mutants.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remark {
+    /// What.
     pub because: String,
-}
-
-/// Mutants that do what the original does, and why.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Equivalent {
-    /// Why nobody could tell.
-    pub reason: String,
-    /// The targets on which it is so; all if there are none.
-    #[serde(default)]
-    pub on: Vec<String>,
     /// The mutants.
     pub ids: Vec<String>,
 }
 
 impl Subject {
-    /// Reads `mutants/<name>` below `base`, as it concerns a target.
-    pub fn load(base: &Path, name: &str, target: &str) -> Result<Self> {
+    /// Reads `mutants/<name>` below `base`.
+    pub fn load(base: &Path, name: &str) -> Result<Self> {
         let file = base.join("mutants").join(name);
         let fail = |message: String| {
             Error::unavailable(Phase::Targets, format!("{}: {message}", file.display()))
         };
         let text = fs::read_to_string(&file).map_err(|error| fail(error.to_string()))?;
-        let mut subject: Self =
-            toml::from_str(&text).map_err(|e| fail(one_line(&e.to_string())))?;
+        let subject: Self = toml::from_str(&text).map_err(|e| fail(one_line(&e.to_string())))?;
         let mut seen = Vec::new();
-        for Equivalent { reason, ids, .. } in &subject.equivalent {
-            if reason.trim().is_empty() || ids.is_empty() {
-                return Err(fail("key `equivalent`: needs a reason and ids".into()));
+        for Remark { because, ids } in subject.equivalent.iter().chain(&subject.undetected) {
+            if because.trim().is_empty() || ids.is_empty() {
+                return Err(fail("a remark needs `because` and `ids`".into()));
             }
             for id in ids {
                 if seen.contains(&id) {
-                    return Err(fail(format!("key `equivalent`: `{id}` stands there twice")));
+                    return Err(fail(format!("`{id}` is remarked on twice")));
                 }
                 seen.push(id);
             }
         }
-        subject.equivalent.retain(|Equivalent { on, .. }| {
-            on.is_empty() || on.iter().any(|other| other == target)
-        });
         Ok(subject)
     }
 
-    /// Why no check notices the mutant, if somebody has written it down.
-    pub fn missed(&self, id: &str) -> Option<&str> {
-        let found = self.missed.iter().find(|entry| entry.id == id);
-        found.map(|entry| entry.because.as_str())
+    /// All mutants that something is said of.
+    pub fn remarked(&self) -> impl Iterator<Item = &String> {
+        self.equivalent.iter().chain(&self.undetected).flat_map(|remark| &remark.ids)
     }
 
-    /// Why the mutant is as good as the original, if it is known to be.
-    pub fn equivalent(&self, id: &str) -> Option<&str> {
-        let found = self.equivalent.iter().find(|entry| entry.ids.iter().any(|other| other == id));
-        found.map(|entry| entry.reason.as_str())
+    /// Whether the mutant is proved to do what the original does.
+    pub fn is_equivalent(&self, id: &str) -> bool {
+        self.equivalent.iter().flat_map(|remark| &remark.ids).any(|other| other == id)
+    }
+
+    /// Why no check notices the mutant, if somebody has written it down.
+    pub fn excuse(&self, id: &str) -> Option<&str> {
+        let of = |remark: &&Remark| remark.ids.iter().any(|other| other == id);
+        self.undetected.iter().find(of).map(|remark| remark.because.as_str())
     }
 }

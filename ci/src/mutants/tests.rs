@@ -1,7 +1,10 @@
+use super::counts::Counts;
+use super::library::Library;
 use super::mutant::all;
+use super::page::{self, Known};
+use super::plain;
 use super::record::{Entry, Outcome, Record};
-use super::subject::{Equivalent, Subject};
-use super::{page, plain};
+use super::subject::{Remark, Subject};
 use crate::programs::workspace;
 use std::path::Path;
 
@@ -40,12 +43,9 @@ fn subject() -> Subject {
         swaps: Vec::new(),
         attributes: words(&["notrace", "__must_hold"]),
         wrappers: words(&["guarded"]),
-        equivalent: vec![Equivalent {
-            reason: "nobody looks".into(),
-            on: vec![],
-            ids: words(&["f: x"]),
-        }],
-        missed: Vec::new(),
+        elsewhere: Vec::new(),
+        equivalent: vec![Remark { because: "nobody looks".into(), ids: words(&["f: x"]) }],
+        undetected: Vec::new(),
     }
 }
 
@@ -100,51 +100,110 @@ fn functions_are_all_known() {
     assert!(all(TEXT, "", &other).expect_err("h is gone").contains("`h`"));
 }
 
-#[test]
-fn the_score_is_of_what_can_be_noticed() {
-    let entry = |id: &str, outcome| Entry { id: id.into(), function: "f".into(), line: 1, outcome };
-    let killed = || Outcome::Killed { by: "topic.check".into() };
-    let mut record = Record {
-        target: "t".into(),
-        source: "s 1".into(),
-        file: "kernel/f.c".into(),
-        all: 6,
-        mutants: vec![
-            entry("f: a", killed()),
-            entry("f: b", Outcome::Crashed { why: "the kernel panicked".into() }),
-            entry("f: c", Outcome::SameCode),
-            entry("f: d", Outcome::Invalid { why: "no".into() }),
-            entry("f: e", Outcome::Survived),
-            entry("f: x", Outcome::Survived),
-        ],
-    };
-    let text = page::text(&record, &subject());
-    assert!(text.contains("66.7 %"), "{text}");
-    assert!(text.contains("SURVIVED f: e") && !text.contains("SURVIVED f: x"), "{text}");
-    // What is called equivalent and noticed is not.
-    record.mutants[5].outcome = killed();
-    let text = page::text(&record, &subject());
-    assert!(text.contains("NOT EQUIVALENT f: x"), "{text}");
-    let again: Record = serde_json::from_str(&record.to_json()).expect("what was written");
-    assert_eq!(page::render(&again, &subject()), page::render(&record, &subject()));
+fn entry(id: &str, outcome: Outcome) -> Entry {
+    let (on, digest) = ("t".into(), String::new());
+    Entry { id: id.into(), place: "f".into(), line: 1, on, digest, outcome }
 }
 
-/// The page is that of the record and of what is called equivalent now.
+fn known() -> Known {
+    let (kernel, library) = Default::default();
+    Known { subject: subject(), kernel, library }
+}
+
+/// One of each, and one that is called equivalent.
+fn record() -> Record {
+    let mut record = Record { all: 7, suite: "s".into(), ..Record::default() };
+    record.skip(vec!["a.c".into()]);
+    let red = record.places(&["a.a".into(), "a.b".into()])[..1].to_vec();
+    let why = || String::from("no");
+    record.mutants = vec![
+        entry("f: a", Outcome::Killed { red, unseen: 0 }),
+        entry("f: b", Outcome::Ended { why: why() }),
+        entry("f: c", Outcome::SameCode),
+        entry("f: d", Outcome::Invalid { why: why() }),
+        entry("f: e", Outcome::Undetected),
+        entry("f: x", Outcome::Undetected),
+    ];
+    record
+}
+
+#[test]
+fn six_numbers_add_up() {
+    let (mut record, known) = (record(), known());
+    let counts = Counts::of(record.mutants.iter(), &known);
+    assert_eq!(counts.numbers(), [1; 6]);
+    assert!(counts.score().contains("notices 1 of the 3 "), "{}", counts.score());
+    let text = page::text(&record, &known, "s");
+    assert!(text.contains("UNDETECTED f: e") && !text.contains("UNDETECTED f: x"), "{text}");
+    assert_eq!(page::contradictions(&record, &known), [""; 0]);
+    // What is called equivalent and noticed is not.
+    record.mutants[5].outcome = Outcome::Ended { why: "no".into() };
+    assert_eq!(page::contradictions(&record, &known), ["NOT EQUIVALENT f: x"]);
+}
+
+#[test]
+fn a_check_that_never_failed_is_named() {
+    let page = page::render(&record(), &known(), "s");
+    for line in [
+        "| `a.a` | `f: a` | 1 |",
+        "| `a.b` | never seen to fail | 0 |",
+        "| `a.c` | never seen to fail: not run | 0 |",
+        "1 of 2 checks have been seen to fail",
+        "1 of 7 mutants have not been tried yet",
+    ] {
+        assert!(page.contains(line), "{line}: {page}");
+    }
+}
+
+#[test]
+fn results_are_of_one_suite() {
+    let earlier = record();
+    assert!(page::render(&earlier, &known(), "other").contains("These results are old"));
+    let again: Record = serde_json::from_str(&earlier.to_json()).expect("what was written");
+    assert_eq!(again.mutants, earlier.mutants);
+    let mut new = Record { suite: "s".into(), ..Record::default() };
+    assert!(new.resume(again.clone()) && new.mutants == earlier.mutants);
+    let mut new = Record { suite: "other".into(), ..Record::default() };
+    assert!(!new.resume(again) && new.mutants.is_empty());
+}
+
+/// The data, and the files that it speaks of as they are.
+fn data() -> Known {
+    Known::load(Path::new(env!("CARGO_MANIFEST_DIR")), "kcov.toml").expect("the data")
+}
+
+#[test]
+fn alterations_of_the_library_can_be_made() {
+    let claims = ["api.toml", "api-linux.toml"].map(|name| {
+        std::fs::read_to_string(workspace().join("conformance/claims").join(name)).expect("claims")
+    });
+    let mut names = Vec::new();
+    for named in data().library.values().flatten() {
+        let text = Library::original(&named.file).expect("the file");
+        let altered = named.mutant(&text).map(|mutant| mutant.apply(&text));
+        assert_ne!(altered.unwrap_or_else(|error| panic!("{error}")), text, "{}", named.name);
+        assert!(!names.contains(&named.name) && !named.red.is_empty(), "{}", named.name);
+        names.push(named.name.clone());
+        for id in &named.red {
+            let known = claims.iter().any(|text| text.contains(&format!("id = \"{id}\"")));
+            assert!(known, "{}: there is no {id}", named.name);
+        }
+    }
+    assert!(!names.is_empty());
+}
+
+/// The page is that of the record and of the data. It may say that the results are old or not.
 #[test]
 fn the_page_is_not_stale() {
-    let base = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let subject = Subject::load(base, "kcov.toml", "linux-uml").expect("the data");
+    let (base, known) = (Path::new(env!("CARGO_MANIFEST_DIR")), data());
     let record = Record::read(&base.join("mutants/linux-uml.json")).expect("the record");
     let page = std::fs::read_to_string(workspace().join("docs/src/mutants.md")).expect("the page");
-    let same = page == page::render(&record, &subject);
-    assert!(same, "run `cargo vm mutants linux-uml --again ci/mutants/linux-uml.json` as it says");
-    for id in subject.equivalent.iter().flat_map(|entry| &entry.ids) {
-        let entry = record.mutants.iter().find(|entry| entry.id == *id);
-        let outcome = entry.map(|entry| &entry.outcome);
-        assert_eq!(outcome, Some(&Outcome::Survived), "`{id}` is called equivalent");
-    }
-    for entry in record.mutants.iter().filter(|entry| entry.outcome == Outcome::Survived) {
-        let known = subject.equivalent(&entry.id).or(subject.missed(&entry.id));
-        assert!(known.is_some(), "nothing is said of `{}`", entry.id);
-    }
+    let same = [record.suite.as_str(), ""]
+        .iter()
+        .any(|suite| page == page::render(&record, &known, suite));
+    assert!(
+        same,
+        "run `cargo vm mutants linux-uml --no-run --report ci/mutants/linux-uml.json \
+         --page docs/src/mutants.md`"
+    );
 }

@@ -45,7 +45,7 @@ pub fn kept(cache: &Cache) -> Result<PathBuf> {
     }
     let flags = ["-Ctarget-feature=+crt-static".to_string()];
     let target = cache.programs().join("target");
-    let built = compile_in(INIT, TRIPLE, &flags, Std::Installed, &target)?;
+    let built = compile_in(workspace(), INIT, TRIPLE, &flags, Std::Installed, &target)?;
     // Whoever is killed while copying leaves nothing that counts.
     let half = kept.with_extension("new");
     fs::copy(&built, &half)

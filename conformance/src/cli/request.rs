@@ -14,6 +14,7 @@ use std::time::Duration;
 pub(super) struct Request {
     pub ids: Vec<String>,
     pub declared: Option<Declaration>,
+    pub unproved: bool,
     pub device: PathBuf,
     pub format: Format,
     pub time_limit: Duration,
@@ -25,6 +26,7 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
     let mut request = Request {
         ids: Vec::new(),
         declared: None,
+        unproved: false,
         device: default_device(),
         format: Format::Ktap,
         time_limit: USUAL_LIMIT,
@@ -37,6 +39,7 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
             Arg::Long("declare") => {
                 request.declared = Some(Declaration::parse(&parser.value()?.string()?)?);
             }
+            Arg::Long("unproved") => request.unproved = true,
             Arg::Long("device") => request.device = parser.value()?.into(),
             Arg::Long("first") => {
                 let ids = parser.value()?.string()?;

@@ -27,7 +27,11 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
     };
     let claims = Claims::of_system();
     let mut report = Report::begin(io::stdout().lock(), request.format, selected.len())?;
-    let (kernel, target) = match prepare(&request.device, request.declared.as_ref()) {
+    let prepared = match request.declared.as_ref().filter(|_| request.unproved) {
+        Some(declared) => Kernel::running().map(|kernel| (kernel, declared.clone())),
+        None => prepare(&request.device, request.declared.as_ref()),
+    };
+    let (kernel, target) = match prepared {
         Ok(prepared) => prepared,
         Err(why) => {
             report.bail_out(&why)?;

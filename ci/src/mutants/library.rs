@@ -1,0 +1,98 @@
+//! A copy of the workspace, in which the suite is built with the library altered.
+
+use super::mutant::Mutant;
+use crate::cache::{Cache, Lock};
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::hash;
+use crate::programs::{self, workspace};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What the suite is made from. Results are of one state of it.
+const SOURCES: &[&str] =
+    &["conformance/claims", "conformance/src", "kcov-sys/src", "kcov/signal/src", "kcov/src"];
+
+/// The digest of the suite's sources.
+pub fn digest() -> Result<String> {
+    let mut text = String::new();
+    for directory in SOURCES {
+        for path in files(&workspace().join(directory))? {
+            let digest = hash::file(&path).or_unavailable(Phase::Image, path.display())?;
+            let name = path.strip_prefix(workspace()).unwrap_or(&path);
+            text += &format!("{} {digest}\n", name.display());
+        }
+    }
+    Ok(hash::bytes(text.as_bytes())[..16].to_string())
+}
+
+/// All files below a directory, but what is built and what git keeps; sorted.
+fn files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).or_unavailable(Phase::Image, directory.display())? {
+        let path = entry.or_unavailable(Phase::Image, directory.display())?.path();
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some("target" | ".git") => {}
+            _ if path.is_dir() => found.extend(files(&path)?),
+            _ => found.push(path),
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The copy. It stays in the cache, so that little has to be compiled.
+pub struct Library {
+    directory: PathBuf,
+    _lock: Lock,
+}
+
+impl Library {
+    /// Brings the copy up to date.
+    pub fn open(cache: &Cache) -> Result<Self> {
+        let lock = cache.lock(Phase::Build, "bench-library")?;
+        let library = Self { directory: cache.benches().join("library"), _lock: lock };
+        for path in files(workspace())? {
+            let content = fs::read(&path).or_unavailable(Phase::Image, path.display())?;
+            library.put(path.strip_prefix(workspace()).unwrap_or(&path), &content)?;
+        }
+        Ok(library)
+    }
+
+    /// What stands in a file of the workspace.
+    pub fn original(file: &str) -> Result<String> {
+        let path = workspace().join(file);
+        fs::read_to_string(&path).or_unavailable(Phase::Targets, path.display())
+    }
+
+    /// Builds the suite as it is.
+    pub fn unaltered(&self, triple: &str) -> Result<PathBuf> {
+        programs::build_suite_of(&self.directory, triple)
+    }
+
+    /// Builds the suite with one file altered; where it lies until the next is built.
+    pub fn build(&self, alteration: &Mutant, triple: &str) -> Result<PathBuf> {
+        let file = Path::new(&alteration.function);
+        let original = Self::original(&alteration.function)?;
+        self.put(file, alteration.apply(&original).as_bytes())?;
+        let built = self.unaltered(triple);
+        self.put(file, original.as_bytes())?;
+        built.map_err(|error| match error {
+            Error::Unavailable(failure) => {
+                let why = format!("`{}`: {}", alteration.id, failure.message);
+                Error::unavailable(Phase::Build, why)
+            }
+            other => other,
+        })
+    }
+
+    /// Writes only what is otherwise: cargo looks at times.
+    fn put(&self, file: &Path, content: &[u8]) -> Result<()> {
+        let path = self.directory.join(file);
+        if fs::read(&path).is_ok_and(|now| now == content) {
+            return Ok(());
+        }
+        fs::create_dir_all(path.parent().unwrap_or(&self.directory))
+            .and_then(|()| fs::write(&path, content))
+            .or_unavailable(Phase::Image, path.display())
+    }
+}
