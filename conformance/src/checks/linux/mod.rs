@@ -22,7 +22,7 @@ mod truncate;
 use crate::check::Check;
 use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
 use crate::errno::Result;
-use crate::raw::{Device, KCOV_TRACE_PC};
+use crate::raw::Device;
 
 pub(crate) use size::GREATEST;
 
@@ -39,9 +39,11 @@ pub const CHECKS: &[&[Check]] = &[
     disable::CHECKS,
     pc::full::CHECKS,
     pc::place::CHECKS,
+    pc::soft::CHECKS,
     cmp::CHECKS,
     cmp::operands::CHECKS,
     cmp::full::CHECKS,
+    cmp::soft::CHECKS,
     thread::CHECKS,
     close::CHECKS,
     truncate::CHECKS,
@@ -59,6 +61,6 @@ pub const CHECKS: &[&[Check]] = &[
 pub(crate) const EXEC_WORDS: u64 = 1 << 20;
 
 /// Enables a device that a thread had enabled which has ended: the kernel frees it at once.
-pub(crate) fn enable_freed(device: &Device) -> Result<()> {
-    device.enable(KCOV_TRACE_PC)
+pub(crate) fn enable_freed(device: &Device, mode: u32) -> Result<()> {
+    device.enable(mode)
 }

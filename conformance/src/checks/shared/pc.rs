@@ -1,6 +1,7 @@
 //! Program counters: what is recorded, and where.
 
 pub(crate) mod full;
+pub(crate) mod kept;
 
 use super::{SENTINEL, mapped, mark, while_other_is_enabled};
 use crate::check::{Context, checks};

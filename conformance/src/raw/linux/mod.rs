@@ -6,6 +6,7 @@
 mod faults;
 mod gadget;
 mod helpers;
+mod loopback;
 mod probe;
 mod proposed;
 mod symbols;
@@ -17,6 +18,7 @@ pub use gadget::Gadget;
 pub use helpers::{
     Remote, areas_of, kernel_memory_lost, sleeping_thread, vmalloc_used, with_console_off,
 };
+pub use loopback::Loopback;
 pub use probe::probe;
 pub use symbols::{Symbols, symbols};
 pub use uring::Ring;

@@ -50,38 +50,51 @@ fn records_name_the_called_function(cx: &Context) {
 }
 
 fn interrupts_add_nothing(cx: &Context) {
-    // What the timer's interrupt runs through, on one architecture or another. That the thread
-    // goes on afterwards is its own doing, and may be recorded.
-    const SILENT: &[&str] = &[
-        "hrtimer_interrupt",
-        "profile_tick",
-        "run_local_timers",
-        "tick_handle_periodic",
-        "tick_nohz_handler",
-        "tick_periodic",
-        "update_process_times",
-        "update_wall_time",
-    ];
-    // Long enough for twenty interrupts. The clock may be a system call, so how many turns
-    // that takes is found out before.
+    let turns = turns_of_ticks();
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    in_none_of(TICK, &records(&map, || spin(turns)));
+}
+
+/// What the timer's interrupt runs through, on one architecture or another. That the thread goes
+/// on afterwards is its own doing, and may be recorded.
+pub(in super::super) const TICK: &[&str] = &[
+    "update_process_times",
+    "hrtimer_interrupt",
+    "profile_tick",
+    "run_local_timers",
+    "tick_handle_periodic",
+    "tick_nohz_handler",
+    "tick_periodic",
+    "update_wall_time",
+];
+
+/// Panics if one of the records is in one of these functions, the first of which the kernel must
+/// have.
+#[track_caller]
+pub(in super::super) fn in_none_of(silent: &[&str], records: &[u64]) {
+    let symbols = symbols();
+    assert!(symbols.has(silent[0]), "the kernel has the function looked for");
+    for &record in records {
+        let names = symbols.names(record);
+        assert!(!names.iter().any(|name| silent.contains(name)), "{record:#x} in {names:?}");
+    }
+}
+
+/// How long to spin for twenty interrupts. The clock may be a system call, so that is found out
+/// before anything is traced.
+pub(in super::super) fn turns_of_ticks() -> u32 {
     let end = Instant::now() + Duration::from_millis(200);
     let mut turns = 0;
     while Instant::now() < end {
         spin(1);
         turns += 1;
     }
-    let symbols = symbols();
-    assert!(symbols.has("update_process_times"), "the kernel has the function looked for");
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    for record in records(&map, || spin(turns)) {
-        let names = symbols.names(record);
-        assert!(!names.iter().any(|name| SILENT.contains(name)), "{record:#x} in {names:?}");
-    }
+    turns
 }
 
 /// Keeps the processor busy without system calls.
-fn spin(turns: u32) {
+pub(in super::super) fn spin(turns: u32) {
     for _ in 0..turns {
         for step in 0..100_000_u32 {
             std::hint::black_box(step);
