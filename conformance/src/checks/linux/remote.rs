@@ -1,7 +1,12 @@
 //! `KCOV_REMOTE_ENABLE`: its argument, and the states it is refused in.
 
+pub(super) mod child;
+pub(super) mod half_way;
 pub(super) mod handle;
+pub(super) mod kept;
 pub(super) mod late;
+pub(super) mod nested;
+pub(super) mod partial;
 pub(super) mod release;
 pub(super) mod section;
 pub(super) mod site;

@@ -1,9 +1,10 @@
 //! Descriptors: closing, duplicating and passing them on.
 
-use super::{COVER_SIZE, mapped, other_stays_traced, sized};
+use super::{COVER_SIZE, mapped, mapped_of, other_stays_traced, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, call, pass_descriptor, thread};
+use crate::raw::{Device, KCOV_TRACE_PC, call, child, pass_descriptor, thread};
 use crate::system::enable_freed;
+use nix::unistd::dup2;
 
 checks! {
     while_enabled_keeps_tracing,
@@ -12,6 +13,9 @@ checks! {
     by_other_thread_changes_nothing,
     one_of_two_descriptors,
     passed_descriptor_is_the_same_device,
+    other_number_of_a_descriptor,
+    process_may_end_in_every_state,
+    buffer_is_given_back seconds(60),
 }
 
 fn while_enabled_keeps_tracing(cx: &Context) {
@@ -41,7 +45,7 @@ fn while_enabled_ends_with_the_thread(cx: &Context) {
         call();
     }
     assert_eq!(map.count(), 0);
-    assert_eq!(enable_freed(&sized(cx, COVER_SIZE)), Ok(()));
+    assert_eq!(enable_freed(&sized(cx, COVER_SIZE), KCOV_TRACE_PC), Ok(()));
 }
 
 fn by_other_thread_changes_nothing(cx: &Context) {
@@ -72,4 +76,55 @@ fn passed_descriptor_is_the_same_device(cx: &Context) {
     let again = passed.map(COVER_SIZE).expect("the size is the first descriptor's");
     assert_eq!(again.load(1), map.load(1));
     assert_eq!(device.disable(), Ok(()));
+}
+
+fn other_number_of_a_descriptor(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let mut moved = std::fs::File::open("/dev/null").expect("a descriptor").into();
+    dup2(&device, &mut moved).expect("dup2");
+    device.close().expect("closed");
+    let moved = Device::from(moved);
+    moved.enable(KCOV_TRACE_PC).expect("enabled");
+    map.reset();
+    call();
+    assert!(map.count() > 0);
+    moved.disable().expect("disabled");
+    assert_eq!(moved.close(), Ok(()));
+}
+
+fn process_may_end_in_every_state(cx: &Context) {
+    // What the child leaves open, mapped and enabled its end must clear away.
+    child(|| std::mem::forget(super::open(cx)));
+    child(|| std::mem::forget(sized(cx, COVER_SIZE)));
+    child(|| std::mem::forget(mapped(cx)));
+    child(|| {
+        let (device, map) = mapped(cx);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        std::mem::forget((device, map));
+    });
+    child(|| {
+        let (device, map) = mapped(cx);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        device.close().expect("closed");
+        std::mem::forget(map);
+    });
+    let device = sized(cx, COVER_SIZE);
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+}
+
+fn buffer_is_given_back(cx: &Context) {
+    /// 2 MiB, which is as much as NetBSD allows: together more than a guest has.
+    const WORDS: u64 = 1 << 18;
+    for round in 0..400 {
+        let (device, map) = mapped_of(cx, WORDS);
+        map.store(map.words() - 1, round);
+        // Each is held by both, and given up by either first.
+        if round % 2 == 0 {
+            device.close().expect("closed");
+            map.unmap().expect("unmapped");
+        } else {
+            map.unmap().expect("unmapped");
+            device.close().expect("closed");
+        }
+    }
 }

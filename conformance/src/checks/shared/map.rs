@@ -1,8 +1,10 @@
 //! `mmap`.
 
-use super::{COVER_SIZE, SENTINEL, index, mapped, mapped_page, open, sized};
+use super::{
+    COVER_SIZE, SENTINEL, index, mapped, mapped_page, open, sized, while_other_is_enabled,
+};
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words};
+use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words, settled};
 use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 
@@ -19,6 +21,7 @@ checks! {
     unmap_while_enabled,
     read_only,
     private_is_accepted,
+    by_any_thread,
 }
 
 const READ_WRITE: i32 = PROT_READ | PROT_WRITE;
@@ -130,4 +133,23 @@ fn private_is_accepted(cx: &Context) {
     shared.store(10, 1);
     private.store(11, 2);
     assert_eq!(shared.load(11), 0, "its stores stay private");
+}
+
+fn by_any_thread(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let (mine, own) = mapped(cx);
+    let shows_the_same = || {
+        let again = device.map(COVER_SIZE).expect("a thread that is not the traced one maps");
+        assert_eq!(again.copy(0, again.words()), map.copy(0, map.words()));
+        again.unmap().expect("unmapped");
+    };
+    while_other_is_enabled(&device, || {
+        assert!(settled(&map) > 0, "the other thread is traced");
+        shows_the_same();
+        // Nor does it matter that a device of its own is enabled.
+        mine.enable(KCOV_TRACE_PC).expect("enabled");
+        shows_the_same();
+        mine.map(COVER_SIZE).expect("its own");
+        assert!(own.count() > 0);
+    });
 }

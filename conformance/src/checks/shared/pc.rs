@@ -1,6 +1,7 @@
 //! Program counters: what is recorded, and where.
 
 pub(crate) mod full;
+pub(crate) mod kept;
 
 use super::{SENTINEL, mapped, mark, other_stays_traced};
 use crate::check::{Context, checks};

@@ -7,6 +7,7 @@ mod bluetooth;
 mod faults;
 mod gadget;
 mod helpers;
+mod loopback;
 mod meeting;
 mod netlink;
 mod nfc;
@@ -27,6 +28,7 @@ pub use helpers::{
     Remote, areas_of, areas_of_size, kernel_memory_lost, sleeping_thread, vmalloc_used,
     with_console_off,
 };
+pub use loopback::Loopback;
 pub use meeting::{Side, delay, pin, race};
 pub use netlink::Netlink;
 pub use nfc::Nfc;

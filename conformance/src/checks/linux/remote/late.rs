@@ -3,8 +3,8 @@
 use super::{common, usb};
 use crate::check::{Context, checks};
 use crate::raw::{
-    Child, Device, KCOV_TRACE_PC, Map, Remote, Vring, areas_of, areas_of_size, call, page_size,
-    page_words, symbols, thread, wait_for,
+    Child, Device, KCOV_TRACE_PC, LONG, Map, Remote, Vring, areas_of, areas_of_size, call,
+    page_size, page_words, symbols, thread, wait_for,
 };
 use crate::system::{index, mapped, sized};
 use std::time::Duration;
@@ -21,9 +21,6 @@ checks! {
     keeps_the_buffer needs(Remote, Vhost, Userfaultfd),
     others_end_meanwhile needs(Remote, Vhost, Userfaultfd),
 }
-
-/// What comes at all comes within this, however busy the machine is.
-const LONG: Duration = Duration::from_secs(20);
 
 fn vring() -> Vring {
     Vring::new().expect("a device that this process owns")

@@ -51,18 +51,18 @@ fn vhost() -> Vhost {
 }
 
 /// The handle of the bus that a gadget is on.
-fn bus() -> u64 {
+pub(super) fn bus() -> u64 {
     kcov_remote_handle(KCOV_SUBSYSTEM_USB, Gadget::bus())
 }
 
 /// Waits until there is more than that many records: what a section has collected is seen when
 /// it ends, which may be after its work is done.
-fn grows_beyond(map: &Map, count: u64) -> bool {
+pub(super) fn grows_beyond(map: &Map, count: u64) -> bool {
     wait_for(LONG, || map.count() > count)
 }
 
 /// The records behind the first `before`.
-fn since(map: &Map, before: u64) -> Vec<u64> {
+pub(super) fn since(map: &Map, before: u64) -> Vec<u64> {
     map.copy(1 + index(before), index(map.count() - before))
 }
 
