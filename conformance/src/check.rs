@@ -164,6 +164,18 @@ mod tests {
     }
 
     #[test]
+    fn repetitions_follow_from_the_time_limit() {
+        let claims = crate::claims::Claims::of_system();
+        let claim = claims.iter().next().expect("a claim").clone();
+        let of = |seconds| super::Context {
+            claim: claim.clone(),
+            device: "/dev/null".into(),
+            limit: std::time::Duration::from_secs(seconds),
+        };
+        assert_eq!([of(30).repetitions(), of(600).repetitions()], [50, 1000]);
+    }
+
+    #[test]
     fn the_id_is_where_the_function_stands() {
         let check = &topic::CHECKS[0];
         // The module of these tests stands one level deeper than a system's topics.

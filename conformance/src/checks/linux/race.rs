@@ -230,6 +230,8 @@ fn process_is_killed_while_enabling(cx: &Context) {
         let child: Child<()> = Child::start(|| {
             map.store(last, 1);
             loop {
+                // Not up to the last word, which the parent looks at.
+                map.reset();
                 device.enable(KCOV_TRACE_PC).expect("enabled");
                 call();
                 device.disable().expect("disabled");
