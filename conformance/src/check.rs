@@ -111,13 +111,6 @@ impl Context {
         usual * (self.limit.as_secs() / USUAL_LIMIT.as_secs()).max(1)
     }
 
-    /// How often a check that provokes a race does so: fifty times with the usual time limit, and in
-    /// proportion to another one.
-    #[must_use]
-    pub fn repetitions(&self) -> u64 {
-        self.limit.as_secs() * 5 / 3
-    }
-
     /// The path of the device.
     #[must_use]
     pub fn device(&self) -> &Path {
@@ -165,6 +158,18 @@ mod tests {
         let needed = topic::CHECKS.iter().map(|check| check.needed().collect::<Vec<_>>());
         let expected = [vec![Kcov, Instrumented, Remote], vec![], vec![Kcov]];
         assert_eq!(needed.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn rounds_follow_from_the_time_limit() {
+        let claims = crate::claims::Claims::of_system();
+        let claim = claims.iter().next().expect("a claim").clone();
+        let of = |seconds| super::Context {
+            claim: claim.clone(),
+            device: "/dev/null".into(),
+            limit: std::time::Duration::from_secs(seconds),
+        };
+        assert_eq!([of(30).rounds(50), of(600).rounds(50)], [50, 1000]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn two_sizes(cx: &Context) {
     // A process cannot have very many devices at once.
     const FEW: u64 = 50;
     let sizes = [64 * page_words(), 48 * page_words()];
-    for first in (0..cx.repetitions()).step_by(50) {
+    for first in (0..cx.rounds(50)).step_by(50) {
         let devices: Vec<_> = (first..first + FEW).map(|number| (number, open(cx))).collect();
         let body = |side: &Side| {
             let (own, others) = (sizes[side.number], sizes[1 - side.number]);
@@ -77,7 +77,7 @@ fn one_only(cx: &Context, number: &u64, own: Result<()>, other: Result<()>) {
 fn map_while_sized(cx: &Context) {
     const FEW: u64 = 50;
     let words = 16 * page_words();
-    for first in (0..cx.repetitions()).step_by(50) {
+    for first in (0..cx.rounds(50)).step_by(50) {
         let devices: Vec<_> = (first..first + FEW).map(|number| (number, open(cx))).collect();
         let sizes = |side: &Side| {
             for (number, device) in &devices {
@@ -112,7 +112,7 @@ fn one_enables(cx: &Context, enable: [Request<'_>; 2]) {
     let (device, map) = mapped_of(cx, MANY);
     let body = |side: &Side| {
         let spare = sized(cx, page_words());
-        for number in 0..cx.repetitions() {
+        for number in 0..cx.rounds(50) {
             let own = side.at_once(number, || enable[side.number](&device));
             let other = side.exchange(own);
             one_only(cx, &number, own, other);
@@ -150,7 +150,7 @@ fn handed_over(cx: &Context) {
     let (device, map) = mapped_of(cx, 64 * page_words());
     let body = |side: &Side| {
         let spare = sized(cx, page_words());
-        for number in 0..cx.repetitions() {
+        for number in 0..cx.rounds(50) {
             // The two take turns in having it.
             let mine = side.number as u64 == number % 2;
             if mine && number == 0 {
@@ -183,7 +183,7 @@ fn handed_over(cx: &Context) {
 fn two_disable_one_device(cx: &Context) {
     let (device, map) = mapped_of(cx, 64 * page_words());
     let body = |side: &Side| {
-        for number in 0..cx.repetitions() {
+        for number in 0..cx.rounds(50) {
             let mine = side.number as u64 == number % 2;
             if mine {
                 device.enable(KCOV_TRACE_PC).expect("the device is free");
@@ -203,7 +203,7 @@ fn thread_ends_while_closed(cx: &Context) {
     const PAGES: u64 = 79;
     let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
     assert_eq!(buffers(), 0);
-    for number in 0..cx.repetitions() {
+    for number in 0..cx.rounds(50) {
         let device = Mutex::new(Some(sized(cx, PAGES * page_words())));
         let both = Barrier::new(2);
         let open = || device.lock().expect("the device");
@@ -225,11 +225,13 @@ fn thread_ends_while_closed(cx: &Context) {
 fn process_is_killed_while_enabling(cx: &Context) {
     let (device, map) = mapped_of(cx, 64 * page_words());
     let last = map.words() - 1;
-    for number in 0..cx.repetitions() {
+    for number in 0..cx.rounds(50) {
         map.store(last, 0);
         let child: Child<()> = Child::start(|| {
             map.store(last, 1);
             loop {
+                // Not up to the last word, which the parent looks at.
+                map.reset();
                 device.enable(KCOV_TRACE_PC).expect("enabled");
                 call();
                 device.disable().expect("disabled");

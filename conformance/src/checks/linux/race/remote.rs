@@ -20,7 +20,7 @@ fn all(from: u64) -> Remote {
 fn two_take_the_same_handles(cx: &Context) {
     let body = |side: &Side| {
         let device = sized(cx, page_words());
-        for number in 0..cx.repetitions() {
+        for number in 0..cx.rounds(50) {
             let own = side.at_once(number, || device.remote_enable(&all(0)));
             let other = side.exchange(own);
             one_only(cx, &number, own, other);
@@ -41,7 +41,7 @@ fn handles_come_and_go(cx: &Context) {
     let body = |side: &Side| {
         let device = sized(cx, page_words());
         let own = all(1000 * side.number as u64);
-        for number in 0..cx.repetitions() {
+        for number in 0..cx.rounds(50) {
             side.at_once(number, || {
                 for _ in 0..5 {
                     assert_eq!(device.remote_enable(&own), Ok(()), "repetition {number}");
@@ -61,7 +61,7 @@ fn handles_come_and_go(cx: &Context) {
 fn handles_of_an_ending_process(cx: &Context) {
     let (device, map) = mapped_page(cx);
     let remote = Remote { common: common(), ..all(0) };
-    for number in 0..cx.repetitions() {
+    for number in 0..cx.rounds(50) {
         map.reset();
         let child: Child<()> = Child::start(|| {
             device.remote_enable(&remote).expect("enabled");

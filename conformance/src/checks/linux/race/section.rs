@@ -55,7 +55,7 @@ fn two_end_at_once(cx: &Context) {
     let both = [long(0), long(1)];
     both.iter().for_each(Vring::flush);
     let first = first_record(&map, &both[0]);
-    for number in 0..cx.repetitions() {
+    for number in 0..cx.rounds(50) {
         map.reset();
         both[index(number % 2)].kick();
         delay(number, 0);
@@ -74,7 +74,7 @@ fn ends_while_disabled(cx: &Context) {
     vring.flush();
     pin(0);
     device.disable().expect("disabled");
-    for number in 0..cx.repetitions() {
+    for number in 0..cx.rounds(50) {
         map.reset();
         device.remote_enable(&of(AREA)).expect("enabled");
         vring.kick();
@@ -92,7 +92,7 @@ fn ends_while_enlarged(cx: &Context) {
     let vring = long(1);
     vring.flush();
     pin(0);
-    for number in 0..cx.repetitions() {
+    for number in 0..cx.rounds(50) {
         vring.kick();
         (0..number % 16).for_each(|part| delay(number, part));
         device.disable().expect("disabled");
@@ -114,7 +114,7 @@ fn ends_while_closed(cx: &Context) {
     // Of a size that no other check has.
     const PAGES: u64 = 89;
     let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
-    for number in 0..cx.repetitions() {
+    for number in 0..cx.rounds(50) {
         let vring = crate::raw::thread(|| {
             let device = sized(cx, PAGES * page_words());
             device.remote_enable(&of(AREA)).expect("enabled");
@@ -136,7 +136,7 @@ fn records_come_before_the_count(cx: &Context) {
     vring.flush();
     pin(0);
     let end = index(FULL);
-    for number in 0..cx.repetitions() {
+    for number in 0..cx.rounds(50) {
         map.reset();
         map.fill(1, 0);
         vring.kick();
