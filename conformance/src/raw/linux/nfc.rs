@@ -32,20 +32,25 @@ const FOUND: &[u8] =
 
 /// A controller, which goes when it is dropped.
 #[derive(Debug)]
-pub struct Nfc(File);
+pub struct Nfc {
+    file: File,
+    /// Open as long as the controller: the kernel stops to look for cards when it is closed.
+    family: Netlink,
+}
 
 impl Nfc {
     /// Makes a controller, which is off.
     pub fn new() -> Result<Nfc> {
         let opened = File::options().read(true).write(true).open("/dev/virtual_nci");
-        Ok(Nfc(opened.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?))
+        let file = opened.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
+        Ok(Nfc { file, family: Netlink::open("nfc")? })
     }
 
     fn number(&self) -> u32 {
         let mut number = 0_u32;
         // SAFETY: the request writes the number.
         let returned =
-            unsafe { libc::ioctl(self.0.as_raw_fd(), IOCTL_GET_NCIDEV_IDX, &raw mut number) };
+            unsafe { libc::ioctl(self.file.as_raw_fd(), IOCTL_GET_NCIDEV_IDX, &raw mut number) };
         Errno::check(returned).expect("the controller has a number");
         number
     }
@@ -57,7 +62,7 @@ impl Nfc {
     /// If the kernel is not understood.
     pub fn answer(&self) {
         let mut packet = [0; 512];
-        let length = (&self.0).read(&mut packet).expect("a packet");
+        let length = (&self.file).read(&mut packet).expect("a packet");
         assert!(length >= 3, "{length} bytes");
         let answer = match packet {
             [COMMAND, 0, ..] => response(&packet, RESET),
@@ -66,7 +71,7 @@ impl Nfc {
             // A card that says the same.
             _ => packet[..length].to_vec(),
         };
-        (&self.0).write_all(&answer).expect("the answer is taken");
+        (&self.file).write_all(&answer).expect("the answer is taken");
     }
 
     /// Turns the controller on, which somebody has to answer for.
@@ -91,7 +96,7 @@ impl Nfc {
     ///
     /// If the kernel does not take it.
     pub fn find(&self) {
-        (&self.0).write_all(FOUND).expect("the card is taken");
+        (&self.file).write_all(FOUND).expect("the card is taken");
     }
 
     /// Connects a socket to the card, which may not be known yet.
@@ -122,7 +127,7 @@ impl Nfc {
         let number = self.number().to_ne_bytes();
         let mut attributes: Vec<(u16, &[u8])> = vec![(NFC_ATTR_DEVICE_INDEX, &number)];
         attributes.extend_from_slice(more);
-        Netlink::open("nfc")?.request(command, &attributes)
+        self.family.request(command, &attributes)
     }
 }
 
