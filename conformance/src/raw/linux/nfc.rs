@@ -30,6 +30,10 @@ const READY: &[u8] = &[0, 0, 0, 0, 0, 1, 1, 1, 0, 1, 255, 0, 1, 0, 0, 0, 0, 0];
 const FOUND: &[u8] =
     &[0x61, 5, 20, 1, 1, 4, 0, 255, 255, 9, 4, 3, 4, 1, 2, 3, 4, 1, 0x20, 0, 0, 0, 0];
 
+/// The command to let a card go, and what is told when it has gone: to idle, as asked.
+const LET_GO: [u8; 2] = [COMMAND | 1, 6];
+const GONE: &[u8] = &[0x61, 6, 2, 0, 0];
+
 /// A controller, which goes when it is dropped.
 #[derive(Debug)]
 pub struct Nfc {
@@ -72,6 +76,9 @@ impl Nfc {
             _ => packet[..length].to_vec(),
         };
         (&self.file).write_all(&answer).expect("the answer is taken");
+        if packet[..2] == LET_GO {
+            (&self.file).write_all(GONE).expect("and what follows from it");
+        }
     }
 
     /// Turns the controller on, which somebody has to answer for.
