@@ -30,22 +30,31 @@ const READY: &[u8] = &[0, 0, 0, 0, 0, 1, 1, 1, 0, 1, 255, 0, 1, 0, 0, 0, 0, 0];
 const FOUND: &[u8] =
     &[0x61, 5, 20, 1, 1, 4, 0, 255, 255, 9, 4, 3, 4, 1, 2, 3, 4, 1, 0x20, 0, 0, 0, 0];
 
+/// The command to let a card go, and what is told when it has gone: to idle, as asked.
+const LET_GO: [u8; 2] = [COMMAND | 1, 6];
+const GONE: &[u8] = &[0x61, 6, 2, 0, 0];
+
 /// A controller, which goes when it is dropped.
 #[derive(Debug)]
-pub struct Nfc(File);
+pub struct Nfc {
+    file: File,
+    /// Open as long as the controller: the kernel stops to look for cards when it is closed.
+    family: Netlink,
+}
 
 impl Nfc {
     /// Makes a controller, which is off.
     pub fn new() -> Result<Nfc> {
         let opened = File::options().read(true).write(true).open("/dev/virtual_nci");
-        Ok(Nfc(opened.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?))
+        let file = opened.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
+        Ok(Nfc { file, family: Netlink::open("nfc")? })
     }
 
     fn number(&self) -> u32 {
         let mut number = 0_u32;
         // SAFETY: the request writes the number.
         let returned =
-            unsafe { libc::ioctl(self.0.as_raw_fd(), IOCTL_GET_NCIDEV_IDX, &raw mut number) };
+            unsafe { libc::ioctl(self.file.as_raw_fd(), IOCTL_GET_NCIDEV_IDX, &raw mut number) };
         Errno::check(returned).expect("the controller has a number");
         number
     }
@@ -57,7 +66,7 @@ impl Nfc {
     /// If the kernel is not understood.
     pub fn answer(&self) {
         let mut packet = [0; 512];
-        let length = (&self.0).read(&mut packet).expect("a packet");
+        let length = (&self.file).read(&mut packet).expect("a packet");
         assert!(length >= 3, "{length} bytes");
         let answer = match packet {
             [COMMAND, 0, ..] => response(&packet, RESET),
@@ -66,7 +75,10 @@ impl Nfc {
             // A card that says the same.
             _ => packet[..length].to_vec(),
         };
-        (&self.0).write_all(&answer).expect("the answer is taken");
+        (&self.file).write_all(&answer).expect("the answer is taken");
+        if packet[..2] == LET_GO {
+            (&self.file).write_all(GONE).expect("and what follows from it");
+        }
     }
 
     /// Turns the controller on, which somebody has to answer for.
@@ -91,7 +103,7 @@ impl Nfc {
     ///
     /// If the kernel does not take it.
     pub fn find(&self) {
-        (&self.0).write_all(FOUND).expect("the card is taken");
+        (&self.file).write_all(FOUND).expect("the card is taken");
     }
 
     /// Connects a socket to the card, which may not be known yet.
@@ -122,7 +134,7 @@ impl Nfc {
         let number = self.number().to_ne_bytes();
         let mut attributes: Vec<(u16, &[u8])> = vec![(NFC_ATTR_DEVICE_INDEX, &number)];
         attributes.extend_from_slice(more);
-        Netlink::open("nfc")?.request(command, &attributes)
+        self.family.request(command, &attributes)
     }
 }
 
