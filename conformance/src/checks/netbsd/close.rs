@@ -4,7 +4,7 @@ use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
 use crate::checks::shared::other_stays_traced;
 use crate::errno::Errno;
-use crate::raw::{KCOV_TRACE_PC, call, child};
+use crate::raw::{Device, KCOV_TRACE_PC, call, child};
 use std::sync::Mutex;
 
 checks! {
@@ -30,7 +30,7 @@ fn while_enabled_nobody_can_disable(cx: &Context) {
     device.enable(KCOV_TRACE_PC).expect("enabled");
     device.close().expect("closed");
     let other = sized(cx, COVER_SIZE);
-    cx.refused(other.disable());
+    cx.refused_by(&other, Device::disable);
 }
 
 fn process_may_end_in_every_state(cx: &Context) {
