@@ -34,7 +34,7 @@ const UNKNOWN: &[u32] = &[
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     for &number in UNKNOWN {
         for argument in [0, 1, 4096] {
-            cx.refused_by(&device, |device| device.request(number, argument));
+            cx.refused_by(device, |device| device.request(number, argument));
         }
     }
 }

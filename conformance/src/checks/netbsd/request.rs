@@ -36,7 +36,7 @@ const UNKNOWN: &[u32] = &[
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     let words = [1_u64; 4];
     for &number in UNKNOWN {
-        cx.refused_by(&device, |device| {
+        cx.refused_by(device, |device| {
             device.request(number, from_ref(&words).expose_provenance())
         });
     }

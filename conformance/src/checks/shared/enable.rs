@@ -99,7 +99,7 @@ fn already_enabled_through_duplicate_is_refused(cx: &Context) {
 fn enabled_by_other_thread_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     while_other_is_enabled(&device, || {
-        cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC))
+        cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
     });
 }
 
