@@ -169,7 +169,7 @@ mod tests {
             device: "/dev/null".into(),
             limit: std::time::Duration::from_secs(seconds),
         };
-        assert_eq!([of(30).rounds(50), of(600).rounds(50)], [50, 1000]);
+        assert_eq!([of(60).rounds(50), of(1200).rounds(50)], [50, 1000]);
     }
 
     #[test]

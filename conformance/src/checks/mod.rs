@@ -2,6 +2,7 @@
 //! for, and those of the safe crate.
 
 pub(crate) mod api;
+mod frame;
 pub(crate) mod shared;
 
 use crate::check::Check;

@@ -28,7 +28,7 @@ pub(super) fn check(divergence: &Divergence) -> String {
                 Outcome::Counted(before, after) => {
                     format!("the count was {before} and became {after}")
                 }
-                Outcome::Changed(what) => format!("done, but {what}"),
+                Outcome::Changed(what) => what.clone(),
                 seen => format!("{seen:?}"),
             };
             writeln!(text, "        // The kernel: {seen}.{others}").expect(WRITING);

@@ -139,11 +139,11 @@ fn comparison_mode(cx: &Context) {
 
 fn unreadable_argument_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    cx.refused(device.remote_enable_at(0));
+    cx.refused_by(&device, |device| device.remote_enable_at(0));
     let (page, hole) = Map::page_before_hole().expect("two pages");
-    cx.refused(device.remote_enable_at(hole));
+    cx.refused_by(&device, |device| device.remote_enable_at(hole));
     // The number of handles can be read there, the rest of the structure cannot.
-    cx.refused(device.remote_enable_at(hole - 16));
+    cx.refused_by(&device, |device| device.remote_enable_at(hole - 16));
     drop(page);
 }
 
@@ -156,22 +156,24 @@ fn unreadable_handles_is_refused(cx: &Context) {
     assert_eq!(device.remote_enable_at(hole - 24), Ok(()), "without handles it is whole");
     device.disable().expect("disabled");
     page.store(start + 1, 1);
-    cx.refused(device.remote_enable_at(hole - 24));
+    cx.refused_by(&device, |device| device.remote_enable_at(hole - 24));
 }
 
 fn too_many_handles_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     for number in [u64::from(KCOV_REMOTE_MAX_HANDLES) + 1, 4096] {
         let handles: Vec<_> = (0..number).map(usb).collect();
-        cx.refused(device.remote_enable(&Remote { handles, ..Remote::default() }));
+        cx.refused_by(&device, |device| {
+            device.remote_enable(&Remote { handles, ..Remote::default() })
+        });
     }
 }
 
 fn argument_is_read_before_state(cx: &Context) {
-    cx.refused(open(cx).remote_enable_at(0));
+    cx.refused_by(&open(cx), |device| device.remote_enable_at(0));
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.remote_enable_at(0));
+    cx.refused_by(&device, |device| device.remote_enable_at(0));
 }
 
 fn number_of_handles_comes_before_state(cx: &Context) {
@@ -179,7 +181,7 @@ fn number_of_handles_comes_before_state(cx: &Context) {
     let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     first.remote_enable(&Remote::default()).expect("enabled");
     let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES) + 1).map(usb).collect();
-    cx.refused(second.remote_enable(&Remote { handles, ..Remote::default() }));
+    cx.refused_by(&second, |second| second.remote_enable(&Remote { handles, ..Remote::default() }));
 }
 
 fn handles_changed_meanwhile_is_refused(cx: &Context) {
@@ -207,34 +209,34 @@ fn handles_changed_meanwhile_is_refused(cx: &Context) {
 }
 
 fn before_sizing_is_refused(cx: &Context) {
-    cx.refused(open(cx).remote_enable(&Remote::default()));
+    cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
 }
 
 fn enabled_locally_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.remote_enable(&Remote::default()));
-    cx.refused(thread(|| device.remote_enable(&Remote::default())));
+    cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
+    cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
 }
 
 fn enabled_remotely_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.remote_enable(&Remote::default()).expect("enabled");
-    cx.refused(device.remote_enable(&Remote::default()));
-    cx.refused(thread(|| device.remote_enable(&Remote::default())));
+    cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
+    cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
 }
 
 fn busy_if_thread_collects_remotely(cx: &Context) {
     let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     first.remote_enable(&Remote::default()).expect("the first is enabled");
-    cx.refused(second.remote_enable(&Remote::default()));
+    cx.refused_by(&second, |second| second.remote_enable(&Remote::default()));
     thread(|| second.remote_enable(&Remote::default())).expect("another thread is not busy");
 }
 
 fn busy_if_thread_traced_locally(cx: &Context) {
     let (local, remote) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     local.enable(KCOV_TRACE_PC).expect("the first is enabled");
-    cx.refused(remote.remote_enable(&Remote::default()));
+    cx.refused_by(&remote, |remote| remote.remote_enable(&Remote::default()));
     local.disable().expect("disabled");
     remote.remote_enable(&Remote::default()).expect("the second is enabled now");
 }
@@ -242,19 +244,23 @@ fn busy_if_thread_traced_locally(cx: &Context) {
 fn device_state_comes_before_thread(cx: &Context) {
     let first = sized(cx, COVER_SIZE);
     first.remote_enable(&Remote::default()).expect("enabled");
-    cx.refused(open(cx).remote_enable(&Remote::default()));
+    cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
 }
 
 fn thread_comes_before_mode(cx: &Context) {
     let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     first.remote_enable(&Remote::default()).expect("enabled");
-    cx.refused(second.remote_enable(&Remote { mode: u32::MAX, ..Remote::default() }));
+    cx.refused_by(&second, |second| {
+        second.remote_enable(&Remote { mode: u32::MAX, ..Remote::default() })
+    });
 }
 
 fn unknown_mode_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     for mode in [3, 16, 255, 1 << 30, u32::MAX] {
-        cx.refused(device.remote_enable(&Remote { mode, ..Remote::default() }));
+        cx.refused_by(&device, |device| {
+            device.remote_enable(&Remote { mode, ..Remote::default() })
+        });
     }
     device.enable(KCOV_TRACE_PC).expect("the device is as it was");
 }
@@ -272,7 +278,7 @@ fn areas_of_any_size_are_accepted(cx: &Context) {
 fn comparisons_not_built_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::default() };
-    cx.refused(device.remote_enable(&remote));
+    cx.refused_by(&device, |device| device.remote_enable(&remote));
     device.remote_enable(&Remote::default()).expect("the other mode works");
 }
 
@@ -280,5 +286,5 @@ fn mode_comes_before_handles(cx: &Context) {
     let (holder, device) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     holder.remote_enable(&Remote::of(usb(1))).expect("the handle is taken");
     let remote = Remote { mode: u32::MAX, ..Remote::of(usb(1)) };
-    cx.refused(thread(|| device.remote_enable(&remote)));
+    cx.refused_by(&device, |device| thread(|| device.remote_enable(&remote)));
 }

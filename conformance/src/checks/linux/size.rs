@@ -44,6 +44,6 @@ fn greatest(cx: &Context) {
 fn far_above_greatest_is_refused(cx: &Context) {
     // The last one is 512 if only its lower half counts.
     for words in [u64::MAX, 1 << 63, 1 << 61, (1 << 32) + 512] {
-        cx.refused(open(cx).init_trace(words));
+        cx.refused_by(&open(cx), |device| device.init_trace(words));
     }
 }

@@ -3,7 +3,7 @@
 use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
 use crate::checks::shared::other_stays_traced;
-use crate::raw::KCOV_TRACE_PC;
+use crate::raw::{Device, KCOV_TRACE_PC};
 use std::sync::Mutex;
 
 checks! {
@@ -39,5 +39,5 @@ fn while_enabled_nobody_can_disable(cx: &Context) {
     device.enable(KCOV_TRACE_PC).expect("enabled");
     device.close().expect("closed");
     let other = sized(cx, COVER_SIZE);
-    cx.refused(other.disable());
+    cx.refused_by(&other, Device::disable);
 }

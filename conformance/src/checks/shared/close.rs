@@ -31,7 +31,7 @@ fn while_enabled_keeps_the_thread_busy(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     device.close().expect("closed");
-    cx.refused(sized(cx, COVER_SIZE).enable(KCOV_TRACE_PC));
+    cx.refused_by(&sized(cx, COVER_SIZE), |device| device.enable(KCOV_TRACE_PC));
 }
 
 fn while_enabled_ends_with_the_thread(cx: &Context) {

@@ -45,7 +45,7 @@ fn child_enables_what_it_inherits(cx: &Context) {
 fn child_of_enabled_parent_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(child(|| device.enable(KCOV_TRACE_PC)));
+    cx.refused_by(&device, |device| child(|| device.enable(KCOV_TRACE_PC)));
 }
 
 fn child_exit_disables(cx: &Context) {

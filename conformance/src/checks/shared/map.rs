@@ -48,13 +48,13 @@ fn unmap_and_close(cx: &Context) {
 }
 
 fn before_sizing_is_refused(cx: &Context) {
-    cx.refused(open(cx).map(page_words()));
+    cx.refused_by(&open(cx), |device| device.map(page_words()));
 }
 
 fn longer_is_refused(cx: &Context) {
     let device = sized(cx, 2 * page_words());
-    cx.refused(device.map(3 * page_words()));
-    cx.refused(device.map(COVER_SIZE));
+    cx.refused_by(&device, |device| device.map(3 * page_words()));
+    cx.refused_by(&device, |device| device.map(COVER_SIZE));
 }
 
 fn length_is_rounded_to_pages(cx: &Context) {
