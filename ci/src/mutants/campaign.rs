@@ -22,6 +22,8 @@ use std::time::Instant;
 pub struct Campaign<'a> {
     session: &'a Session,
     options: &'a MutantsOptions,
+    /// Where all suites are built, the unaltered one too.
+    copy: Library,
     directory: PathBuf,
     /// The names of all that may be tried, in their order.
     pub order: Vec<String>,
@@ -44,8 +46,9 @@ impl<'a> Campaign<'a> {
         let directory = session.cache.runs().join(format!("{}-mutants", options.name));
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(&directory).or_unavailable(Phase::Image, directory.display())?;
+        let copy = Library::open(&session.cache)?;
         let (record, started) = (Mutex::new(record), Instant::now());
-        Ok(Self { session, options, directory, order: Vec::new(), record, started })
+        Ok(Self { session, options, copy, directory, order: Vec::new(), record, started })
     }
 
     /// What has come of all.
@@ -69,8 +72,7 @@ impl<'a> Campaign<'a> {
         let original = bench.compile(bench.original())?.map_err(unaltered)?;
         let kernel = bench.link()?.map_err(unaltered)?;
         let kernel = keep(&kernel, &self.directory, "unaltered")?;
-        let suite = self.session.programs.suite_for(&target.userland)?;
-        let ground = self.ground(target, kernel.clone(), &suite, checks)?;
+        let ground = self.ground(target, kernel.clone(), checks)?;
         let mut twins = Vec::new();
         self.pipeline(&ground, |send| {
             let mut tried: HashMap<String, &str> = HashMap::new();
@@ -118,19 +120,12 @@ impl<'a> Campaign<'a> {
     }
 
     /// Tries alterations of the library, on the target's own kernel.
-    pub fn library(
-        &self,
-        library: &Library,
-        target: &'a Target,
-        checks: &[String],
-        mutants: &[Mutant],
-    ) -> Result<()> {
+    pub fn library(&self, target: &'a Target, checks: &[String], mutants: &[Mutant]) -> Result<()> {
         let kernel = self.session.kernel(target)?.file;
-        let suite = library.unaltered(&target.userland)?;
-        let ground = self.ground(target, kernel, &suite, checks)?;
+        let ground = self.ground(target, kernel, checks)?;
         self.pipeline(&ground, |send| {
             for mutant in mutants {
-                let file = library.build(mutant, &target.userland)?;
+                let file = self.copy.build(mutant, &target.userland)?;
                 let suite = ground.task(&file)?;
                 if suite.program.content == ground.suite.program.content {
                     self.settle(mutant, &ground, Outcome::SameCode);
@@ -142,16 +137,10 @@ impl<'a> Campaign<'a> {
         })
     }
 
-    fn ground(
-        &self,
-        target: &'a Target,
-        kernel: PathBuf,
-        suite: &Path,
-        checks: &[String],
-    ) -> Result<Ground<'_>> {
-        let Self { session, directory, options, .. } = self;
-        let whole = options.whole;
-        let ground = Ground::new(session, target, kernel, suite, directory, checks, whole)?;
+    fn ground(&self, target: &'a Target, kernel: PathBuf, checks: &[String]) -> Result<Ground<'_>> {
+        let Self { session, directory, options, copy, .. } = self;
+        let (suite, whole) = (copy.unaltered(&target.userland)?, options.whole);
+        let ground = Ground::new(session, target, kernel, &suite, directory, checks, whole)?;
         ground.introduce(&mut self.record());
         Ok(ground)
     }

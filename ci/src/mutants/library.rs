@@ -1,4 +1,4 @@
-//! A copy of the workspace, in which the suite is built with the library altered.
+//! A copy of the workspace, in which the suite is built, unaltered and with the library altered.
 
 use super::mutant::Mutant;
 use crate::cache::{Cache, Lock};
@@ -40,7 +40,8 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The copy. It stays in the cache, so that little has to be compiled.
+/// The copy. It stays in the cache, so that little has to be compiled. Campaigns hold it, so that
+/// all of one is of one suite.
 pub struct Library {
     directory: PathBuf,
     _lock: Lock,

@@ -74,12 +74,21 @@ fn undetected<'a>(record: &'a Record, known: &Known) -> Vec<&'a Entry> {
     record.mutants.iter().filter(is_open).collect()
 }
 
+/// An alteration that turns more checks red than this breaks the device as a whole, which says
+/// little of one check.
+const FEW: usize = 10;
+
 /// How many checks have been seen to fail, in words.
 fn seen(record: &Record) -> String {
-    let red = record.checks.iter().filter(|check| !record.turned_red(check).is_empty()).count();
+    let least =
+        |check: &String| record.turned_red(check).first().map(|entry| entry.outcome.red().len());
+    let least: Vec<usize> = record.checks.iter().filter_map(least).collect();
     format!(
-        "{red} of {} checks have been seen to fail, beside {} that no target of the campaign runs.",
+        "{} of {} checks have been seen to fail, {} of them with an alteration that turned at most \
+         {FEW} red. {} others run on no target of the campaign.",
+        least.len(),
         record.checks.len(),
+        least.iter().filter(|red| **red <= FEW).count(),
         record.skipped.len()
     )
 }
@@ -152,18 +161,21 @@ pub fn render(record: &Record, known: &Known, suite: &str) -> String {
 fn checks(record: &Record) -> String {
     let mut page = format!(
         "\n## Checks\n\n{} Of what turned a check red, the alteration is named that turned the \
-         fewest others red: a mutant, or one of `ci/mutants/kernel` and `ci/mutants/library`.\n\n\
-         | check | turned red by | alterations |\n|---|---|---:|\n",
+         fewest red, and how many: a mutant, or one of `ci/mutants/kernel` and \
+         `ci/mutants/library`.\n\n| check | turned red by | with others |\n|---|---|---:|\n",
         seen(record)
     );
-    for check in record.checks.iter().chain(&record.skipped) {
-        let found = record.turned_red(check);
-        let by = match found.first() {
-            Some(entry) => format!("`{}`", entry.id.replace('|', "\\|")),
-            None if record.skipped.contains(check) => "never seen to fail: not run".into(),
-            None => "never seen to fail".into(),
+    let mut all: Vec<&String> = record.checks.iter().chain(&record.skipped).collect();
+    all.sort();
+    for check in all {
+        let (by, red) = match record.turned_red(check).first() {
+            Some(entry) => {
+                (format!("`{}`", entry.id.replace('|', "\\|")), entry.outcome.red().len() - 1)
+            }
+            None if record.skipped.contains(check) => ("never seen to fail: not run".into(), 0),
+            None => ("never seen to fail".into(), 0),
         };
-        writeln!(page, "| `{check}` | {by} | {} |", found.len()).expect(WRITING);
+        writeln!(page, "| `{check}` | {by} | {red} |").expect(WRITING);
     }
     page
 }

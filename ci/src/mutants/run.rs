@@ -164,8 +164,7 @@ fn library<'a>(means: Means<'a>, campaign: &Campaign<'a>) -> Result<()> {
             .map(|named| named.mutant(&Library::original(&named.file)?))
             .collect::<Result<_>>()?;
         if !mutants.is_empty() {
-            let copy = Library::open(&means.session.cache)?;
-            campaign.library(&copy, means.target(place)?, &place.checks, &mutants)?;
+            campaign.library(means.target(place)?, &place.checks, &mutants)?;
         }
     }
     Ok(())
