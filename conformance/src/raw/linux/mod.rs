@@ -16,7 +16,8 @@ mod vhost;
 pub use faults::Faults;
 pub use gadget::Gadget;
 pub use helpers::{
-    Remote, areas_of, kernel_memory_lost, sleeping_thread, vmalloc_used, with_console_off,
+    Remote, areas_of, free_memory, kernel_memory_lost, sleeping_thread, vmalloc_used,
+    with_console_off,
 };
 pub use loopback::Loopback;
 pub use probe::probe;
