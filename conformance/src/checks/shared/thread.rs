@@ -18,9 +18,14 @@ checks! {
 
 /// What many calls of this thread add to a map whose owner is blocked.
 pub(super) fn added_by_calls(map: &Map) -> u64 {
+    added_records(map, 1)
+}
+
+/// The same with records of so many words each.
+pub(super) fn added_records(map: &Map, words: usize) -> u64 {
     let before = settled(map);
     // Full, it would not grow whoever were traced.
-    assert!(before < map.words() as u64 - 1, "the buffer has room");
+    assert!(index(before) < (map.words() - 1) / words, "the buffer has room");
     for _ in 0..1000 {
         call();
     }

@@ -85,24 +85,28 @@ pub fn sleeping_thread(name: &str) -> bool {
 }
 
 /// Bytes of the kernel's memory of the kind that buffers are made of.
-///
-/// # Panics
-///
-/// If the kernel does not say.
 #[must_use]
 pub fn vmalloc_used() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").expect("/proc/meminfo");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmallocUsed:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.expect("VmallocUsed") * 1024
+    memory("VmallocUsed") * 1024
+}
+
+/// Bytes of memory that nobody uses.
+#[must_use]
+pub fn free_memory() -> u64 {
+    memory("MemFree") * 1024
 }
 
 /// KiB of the kernel's own memory that it cannot take back by itself.
 fn kernel_memory() -> u64 {
-    let info = std::fs::read_to_string("/proc/meminfo").expect("what memory is used for");
-    let line = info.lines().find_map(|line| line.strip_prefix("SUnreclaim:"));
-    let number = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
-    number.expect("a line on it").trim().parse().expect("a number")
+    memory("SUnreclaim")
+}
+
+/// KiB of memory that the kernel says to be used for that.
+fn memory(what: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").expect("what memory is used for");
+    let rest = text.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(':'));
+    let number = rest.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok());
+    number.unwrap_or_else(|| panic!("no number of {what}"))
 }
 
 /// KiB by which the kernel's own memory grows when `body` is called so many times. What is freed

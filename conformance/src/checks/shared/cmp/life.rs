@@ -2,7 +2,7 @@
 
 use crate::check::{Context, checks};
 use crate::checks::shared::exec::{go_on, room_is_left, traced_program};
-use crate::checks::shared::thread::added_by_calls;
+use crate::checks::shared::thread::added_records;
 use crate::checks::shared::{COVER_SIZE, mapped, mapped_of, open, sized};
 use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, child, settled, thread};
 use crate::system::{EXEC_WORDS, enable_freed};
@@ -71,7 +71,7 @@ fn through_other_descriptors(cx: &Context) {
 fn new_thread_is_not_traced(cx: &Context) {
     let (_device, map) = enabled(cx);
     // The enabled thread blocks in the join.
-    assert_eq!(thread(|| added_by_calls(&map)), 0);
+    assert_eq!(thread(|| added_records(&map, 4)), 0);
     collects(&map);
 }
 
@@ -81,7 +81,7 @@ fn end_of_the_thread_disables(cx: &Context) {
         device.enable(KCOV_TRACE_CMP).expect("enabled");
         collects(&map);
     });
-    assert_eq!(added_by_calls(&map), 0);
+    assert_eq!(added_records(&map, 4), 0);
     assert_eq!(enable_freed(&device, KCOV_TRACE_CMP), Ok(()), "nobody has it enabled");
     collects(&map);
 }
@@ -89,7 +89,7 @@ fn end_of_the_thread_disables(cx: &Context) {
 fn forked_child_is_not_traced(cx: &Context) {
     let (_device, map) = enabled(cx);
     // The parent blocks while it waits for the child's result.
-    assert_eq!(child(|| added_by_calls(&map)), 0);
+    assert_eq!(child(|| added_records(&map, 4)), 0);
     collects(&map);
 }
 
