@@ -207,7 +207,9 @@ impl<'a> Campaign<'a> {
         if !first.is_empty() {
             task.arguments.extend(["--first".into(), first.join(",").into()]);
         }
-        trial::run(self.session, &ready.with(kernel.to_path_buf(), logs, limits), task)
+        let ready = ready.with(kernel.to_path_buf(), logs, limits);
+        let task = task.knowing(self.session.calls(&ready)?);
+        trial::run(self.session, &ready, task)
     }
 
     /// Notes what came of a mutant, and says so.

@@ -59,7 +59,7 @@ pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Resu
     let done: Vec<String> = record.mutants.iter().map(|entry| entry.id.clone()).collect();
     let left: Vec<&Mutant> = chosen.iter().copied().filter(|m| !done.contains(&m.id)).collect();
     let suite = session.programs.suite_for(&target.userland)?;
-    let mut arguments = suite_arguments(target, &[]);
+    let mut arguments = suite_arguments(target, &[], target.calls.is_some());
     arguments.push("--fail-fast".into());
     let suite = session.task(target, &suite, arguments);
     let suite = suite.map_err(|why| Error::unavailable(Phase::Image, why))?;
