@@ -39,6 +39,7 @@ pub const CHECKS: &[&[Check]] = &[
     disable::CHECKS,
     pc::full::CHECKS,
     pc::place::CHECKS,
+    pc::turns::CHECKS,
     cmp::CHECKS,
     cmp::operands::CHECKS,
     cmp::full::CHECKS,
