@@ -1,5 +1,6 @@
 //! From a target to a finished run.
 
+mod calls;
 mod guest;
 
 pub use guest::{Ready, Task};

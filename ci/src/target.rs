@@ -55,6 +55,9 @@ pub struct Target {
     /// nothing here.
     #[serde(default)]
     pub declares: Vec<String>,
+    /// Which functions' calls the program is told.
+    #[serde(default)]
+    pub calls: Option<Calls>,
     /// What there is to choose from for a kernel that the user gives.
     #[serde(default)]
     pub abi: BTreeMap<String, Abi>,
@@ -85,6 +88,17 @@ pub struct Target {
     /// About how many lines building prints, for the first progress bar.
     #[serde(default = "build_lines")]
     pub build_lines: u64,
+}
+
+/// The functions whose calls the program is told.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calls {
+    /// A name, or with an asterisk the beginning of several.
+    pub of: String,
+    /// The one of the words under `declares` that is not said where the kernel
+    /// is the user's and there is no such list.
+    pub word: String,
 }
 
 fn x86_64() -> String {

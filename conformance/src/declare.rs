@@ -66,6 +66,8 @@ features! {
     /// The addresses that the kernel's code was linked for can be found out from what
     /// `/proc/kallsyms` shows.
     TextAddresses = "text-addresses";
+    /// A list says where the kernel calls the hooks of coverage, made from the kernel's file.
+    CallSites = "call-sites";
     /// Memory can be protected by a key, the rights to which each thread has in a register.
     ProtectionKeys = "protection-keys";
     /// Memory that is freed is kept for a while, so that later accesses to it are found (KASAN).

@@ -130,6 +130,7 @@ impl<'a> Ground<'a> {
         let _ = fs::remove_dir_all(logs);
         fs::create_dir_all(logs).or_unavailable(Phase::Image, logs.display())?;
         let ready = self.ready.with(kernel.to_path_buf(), logs.clone(), limits);
+        let task = task.knowing(self.session.calls(&ready)?);
         self.session.run(&ready, task, listener)
     }
 
@@ -147,7 +148,7 @@ impl<'a> Ground<'a> {
 }
 
 fn task(session: &Session, target: &Target, file: &Path, whole: bool) -> Result<Task> {
-    let mut arguments = suite_arguments(target, &[]);
+    let mut arguments = suite_arguments(target, &[], target.calls.is_some());
     arguments.extend((!whole).then(|| "--fail-fast".into()));
     let task = session.task(target, file, arguments);
     task.map_err(|why| Error::unavailable(Phase::Image, why))

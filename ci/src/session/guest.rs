@@ -1,6 +1,6 @@
 //! A target's guest: what it takes to boot it, and what is run in it.
 
-use super::Session;
+use super::{Session, calls};
 use crate::carry::Carried;
 use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::guest::{self, Accel, Expect, Finished, Limits, Listener, Machine};
@@ -29,6 +29,8 @@ pub struct Task {
     pub directory: Option<String>,
     /// Where it may write to inside of what is read-only.
     pub writable: Vec<String>,
+    /// Files for it alone.
+    pub files: Vec<GuestFile>,
     /// The directory whose files are sent back.
     pub send_back: Option<String>,
 }
@@ -36,8 +38,8 @@ pub struct Task {
 /// A target that can be booted.
 #[derive(Clone, Debug)]
 pub struct Ready<'a> {
-    machine: Machine<'a>,
-    expect: Expect,
+    pub(super) machine: Machine<'a>,
+    pub(super) expect: Expect,
     limits: Limits,
     /// Where the kernel comes from.
     pub kernel: String,
@@ -47,6 +49,18 @@ pub struct Ready<'a> {
     pub logs: PathBuf,
     /// How long getting ready took.
     pub took: Duration,
+}
+
+impl Task {
+    /// The same with the list of calls, if there is one.
+    #[must_use]
+    pub fn knowing(mut self, calls: Option<GuestFile>) -> Self {
+        if let Some(calls) = &calls {
+            self.environment.push((calls::VARIABLE.into(), calls.path.clone().into()));
+        }
+        self.files.extend(calls);
+        self
+    }
 }
 
 impl<'a> Ready<'a> {
@@ -165,7 +179,8 @@ impl Session {
         let bytes = task.carried.bytes() + task.program.content.len() as u64;
         let more_memory = u32::try_from((2 * bytes) >> 20).unwrap_or(u32::MAX);
         let machine = Machine { more_memory, ..ready.machine.clone() };
-        let files = [task.program];
+        let mut files = vec![task.program];
+        files.extend(task.files);
         let image = Image { init: &init, job: &job, files: &files, carried: &task.carried };
         guest::boot(&machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
     }
@@ -194,6 +209,7 @@ impl Session {
             environment: Vec::new(),
             directory: None,
             writable: Vec::new(),
+            files: Vec::new(),
             send_back: None,
         })
     }

@@ -51,6 +51,7 @@ fn errors_name_the_target_and_the_key() {
         ("memory = 256", "memory = 256\ncompiler = \"clang\"", "compiler-suite"),
         ("memory = 256", "memory = 256\ncompiler-suite = \"sid\"", "compiler"),
         ("memory = 256", "memory = 256\ncompiler = \"c d\"\ncompiler-suite = \"s\"", "compiler"),
+        ("memory = 256", "memory = 256\ncalls = { of = \"f\", word = \"x\" }", "calls"),
         ("memory = 256", "memory = 256\ndeclares = [\"x y\"]", "declares"),
         ("memory = 256", "memory = 256\ndeclares = [\"x\", \"x\"]", "declares"),
     ] {

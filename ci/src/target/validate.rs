@@ -38,6 +38,12 @@ impl Target {
                 }
             }
         }
+        let mut declared = self.abi.values().map(|abi| &abi.declares).chain([&self.declares]);
+        if let Some(calls) = &self.calls {
+            if !declared.any(|words| words.contains(&calls.word)) {
+                return Err(format!("key `calls`: `{}` is not declared", calls.word));
+            }
+        }
         if ![TRIPLE, TRIPLE_32].contains(&self.userland.as_str()) {
             return Err(format!("key `userland`: `{}` is none that is built", self.userland));
         }

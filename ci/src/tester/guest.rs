@@ -27,11 +27,12 @@ pub fn run(
     step: &Step,
 ) -> Result<Heard> {
     let Plan { session, options, .. } = plan;
+    let calls = session.calls(ready)?;
     let task = match &options.program {
         Some(file) => session.task(target, file, options.arguments.clone()),
         None => {
             let suite = session.programs.suite_for(&target.userland)?;
-            let mut arguments = suite_arguments(target, &options.suite);
+            let mut arguments = suite_arguments(target, &options.suite, calls.is_some());
             if options.fail_fast {
                 arguments.push("--fail-fast".into());
             }
@@ -39,7 +40,7 @@ pub fn run(
             session.task(target, &suite, arguments)
         }
     };
-    let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?;
+    let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?.knowing(calls);
     let mut ear = Ear {
         reader: Reader::default(),
         errors: Vec::new(),
@@ -64,13 +65,17 @@ pub fn run(
     Ok(Heard { checks, release, times })
 }
 
-/// How the suite is called for the target: with these words, or to run.
-pub fn suite_arguments(target: &Target, words: &[String]) -> Vec<OsString> {
+/// How the suite is called for the target: with these words, or to run. Without a list of calls
+/// the target's word for it is not said.
+pub fn suite_arguments(target: &Target, words: &[String], calls: bool) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = match words {
         [] => ["run", "--format", "ktap"].map(OsString::from).into(),
         words => words.iter().map(OsString::from).collect(),
     };
-    arguments.extend(["--declare".into(), target.declares.join(",").into()]);
+    let unsaid = target.calls.as_ref().filter(|_| !calls).map(|calls| &calls.word);
+    let said: Vec<&str> =
+        target.declares.iter().filter(|word| Some(*word) != unsaid).map(String::as_str).collect();
+    arguments.extend(["--declare".into(), said.join(",").into()]);
     arguments
 }
 

@@ -4,11 +4,13 @@
 
 mod device;
 mod map;
+mod sites;
 mod task;
 
 pub use crate::system_raw::*;
 pub use device::{Device, page_size, page_words, pass_descriptor};
 pub use map::{Map, accessible};
+pub use sites::{Sites, sites};
 pub use task::{Child, Gate, child, thread};
 
 use crate::errno::Errno;

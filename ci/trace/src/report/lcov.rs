@@ -5,13 +5,16 @@
 
 use crate::cli::Error;
 use crate::coverage::Coverage;
-use crate::hooks;
 use crate::symbols::Symbols;
 use kcov::Pc;
+use kcov_vm_calls::Code;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// What the compiler calls at the beginning of every block.
+const HOOK: &str = "__sanitizer_cov_trace_pc";
 
 /// Lines and functions of one file, with how often they were gone through.
 #[derive(Default)]
@@ -26,8 +29,9 @@ pub fn render(coverage: &Coverage, symbols: &Symbols, kernel: &Path) -> Result<S
     let bytes = fs::read(kernel).map_err(Error::of(kernel.display()))?;
     let fail = |why: &str| Error::Unavailable(format!("{}: {why}", kernel.display()));
     let counts: HashMap<Pc, u64> = coverage.total().into_iter().collect();
-    let mut all: BTreeSet<Pc> =
-        hooks::find(&bytes).map_err(|why| fail(&why))?.into_iter().collect();
+    let calls = Code::read(&bytes).map_err(|why| fail(&why))?.calls(HOOK);
+    let calls = calls.ok_or_else(|| fail("has no hook: it is not a kernel with kcov"))?;
+    let mut all: BTreeSet<Pc> = calls.into_iter().map(Pc::new).collect();
     // Beside them: a call that ends a function may be compiled as a jump, and its record is then
     // one of the function's caller.
     all.extend(counts.keys());

@@ -41,6 +41,7 @@ pub const CHECKS: &[&[Check]] = &[
     pc::full::CHECKS,
     pc::place::CHECKS,
     pc::soft::CHECKS,
+    pc::turns::CHECKS,
     cmp::CHECKS,
     cmp::operands::CHECKS,
     cmp::full::CHECKS,

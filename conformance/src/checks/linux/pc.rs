@@ -3,3 +3,4 @@
 pub(super) mod full;
 pub(super) mod place;
 pub(super) mod soft;
+pub(super) mod turns;

@@ -4,12 +4,13 @@ pub(crate) mod full;
 pub(crate) mod kept;
 pub(crate) mod life;
 
+use super::workload::WORKLOAD;
 use super::{mapped, mark};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_CMP, Map, call};
+use crate::raw::{KCOV_TRACE_CMP, Map, call, sites};
 use crate::system::calls::{CASES, MAGIC, compare_argument, switch_over_argument};
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK, KCOV_WORDS_PER_CMP, kcov_cmp_size};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 checks! {
     operands_are_collected needs(Comparisons),
@@ -17,7 +18,7 @@ checks! {
     four_words_per_comparison needs(Comparisons),
     type_has_three_bits needs(Comparisons),
     operands_are_zero_extended needs(Comparisons),
-    address_is_the_caller needs(Comparisons),
+    address_is_the_caller needs(Comparisons, CallSites),
     constant_comes_first needs(Comparisons),
     switch_gives_one_record_per_case needs(Comparisons),
     same_call_same_number needs(Comparisons),
@@ -130,13 +131,22 @@ fn operands_are_zero_extended(cx: &Context) {
 }
 
 fn address_is_the_caller(cx: &Context) {
-    let found = collect(cx, switch_over_argument);
-    let mut addresses: Vec<_> = found.iter().map(|comparison| comparison.address).collect();
-    addresses.sort_unstable();
-    let (least, greatest) = (addresses[0], addresses[addresses.len() - 1]);
-    assert!(least >= 4096 && greatest - least < 1 << 30, "{least:#x} to {greatest:#x}");
-    addresses.dedup();
-    assert!(addresses.len() > 1, "comparisons of several places");
+    let mut seen: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    for traced in [&[switch_over_argument as fn()], WORKLOAD].concat() {
+        for comparison in collect(cx, traced) {
+            seen.entry(comparison.kind).or_default().insert(comparison.address);
+        }
+    }
+    let sites = sites();
+    let mut places = 0;
+    for (kind, seen) in seen {
+        let bytes = 1 << ((kind & KCOV_CMP_MASK) >> 1);
+        let callers = sites.comparisons(bytes, kind & KCOV_CMP_CONST != 0);
+        let others: Vec<_> = seen.iter().filter(|place| !callers.contains(place)).collect();
+        assert!(others.is_empty(), "behind no call of the hook of type {kind}: {others:#x?}");
+        places += seen.len();
+    }
+    assert!(places > 100, "only {places} places show little");
 }
 
 fn constant_comes_first(cx: &Context) {

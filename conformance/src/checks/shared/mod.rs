@@ -15,6 +15,7 @@ pub(crate) mod pc;
 mod request;
 mod size;
 mod thread;
+mod workload;
 
 use crate::check::{Check, Context};
 use crate::errno::Result;

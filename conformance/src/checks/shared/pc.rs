@@ -3,9 +3,10 @@
 pub(crate) mod full;
 pub(crate) mod kept;
 
+use super::workload::WORKLOAD;
 use super::{SENTINEL, mapped, mark, other_stays_traced};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, Map, at_times, call, settled, thread};
+use crate::raw::{KCOV_TRACE_PC, Map, at_times, call, settled, sites, thread};
 use crate::system::calls::seek_nowhere;
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,6 +17,7 @@ checks! {
     storing_zero_starts_over,
     count_is_word_zero,
     records_follow_the_count,
+    records_are_return_addresses needs(CallSites),
     words_behind_the_count_are_untouched,
     same_call_same_records,
     other_call_other_records,
@@ -92,6 +94,20 @@ fn records_follow_the_count(cx: &Context) {
     let greatest = *records.iter().max().expect("a record");
     assert!(least >= 4096, "{least:#x}");
     assert!(greatest - least < 1 << 30, "{least:#x} to {greatest:#x}");
+}
+
+fn records_are_return_addresses(cx: &Context) {
+    let blocks = sites().blocks();
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let mut seen = BTreeSet::new();
+    for traced in WORKLOAD {
+        seen.extend(records(&map, traced));
+    }
+    device.disable().expect("disabled");
+    let others: Vec<_> = seen.iter().filter(|record| !blocks.contains(record)).collect();
+    assert!(others.is_empty(), "behind no call of the hook: {others:#x?}, of {}", seen.len());
+    assert!(seen.len() > 500, "only {} places show little", seen.len());
 }
 
 fn words_behind_the_count_are_untouched(cx: &Context) {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
-use crate::raw::{Device, call, child, page_words};
+use crate::raw::{Device, Sites, call, child, page_words};
 use kcov_sys::linux::ENOTSUPP;
 use std::path::Path;
 
@@ -17,6 +17,7 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
     match feature {
         Feature::Long64 => return Ok(size_of::<std::ffi::c_long>() == 8),
         Feature::TextAddresses => return Ok(Symbols::read()?.is_some()),
+        Feature::CallSites => return Ok(Sites::given().is_some()),
         Feature::Vhost => return present(Vhost::open().map(drop), &[libc::ENOENT]),
         Feature::Usb => return present(Gadget::open().map(drop), &[libc::ENOENT]),
         Feature::Bluetooth => {

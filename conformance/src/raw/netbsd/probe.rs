@@ -3,7 +3,7 @@
 use super::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Source};
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
-use crate::raw::{Device, call, page_words};
+use crate::raw::{Device, Sites, call, page_words};
 use std::path::Path;
 
 /// Whether the kernel has the feature.
@@ -18,6 +18,7 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
     };
     match feature {
         Feature::Kcov => Ok(true),
+        Feature::CallSites => Ok(Sites::given().is_some()),
         Feature::Instrumented => records(&device, KCOV_TRACE_PC),
         Feature::Comparisons => records(&device, KCOV_TRACE_CMP),
         Feature::NetBsd9 => Ok(!knows_sources(&device)?),

@@ -3,7 +3,7 @@
 //! compiler.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::cmp::collect;
+use crate::checks::shared::cmp::{Comparison, collect};
 use crate::raw::{Child, child};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
@@ -35,11 +35,21 @@ checks! {
 fn shows(cx: &Context, kind: u64, wanted: &[(u64, u64)], traced: impl Fn()) {
     let found = collect(cx, traced);
     for &(first, second) in wanted {
-        let same = |c: &crate::checks::shared::cmp::Comparison| {
-            (c.kind, c.first, c.second) == (kind, first, second)
-        };
+        let same = |c: &Comparison| (c.kind, c.first, c.second) == (kind, first, second);
         assert!(found.iter().any(same), "no {kind}: {first:#x}, {second:#x} in {found:#x?}");
     }
+}
+
+/// The same of operands that the call compares once, and the kernel nowhere else: there is neither a
+/// record of them in the other order nor one that says otherwise whether there is a constant.
+#[track_caller]
+fn shows_only(cx: &Context, kind: u64, (first, second): (u64, u64), traced: impl Fn()) {
+    let of = |c: &Comparison| [c.first, c.second] == [first, second];
+    let swapped = |c: &Comparison| [c.second, c.first] == [first, second];
+    let found = collect(cx, traced).into_iter().filter(|c| of(c) || swapped(c));
+    let found: Vec<_> = found.map(|c| (c.kind, c.first, c.second)).collect();
+    assert!(!found.is_empty(), "{first:#x} is not compared with {second:#x}");
+    assert!(found.iter().all(|c| *c == (kind, first, second)), "not only {kind}: {found:#x?}");
 }
 
 /// A terminal of this process's own, which must not lead a group, with its special characters far from all others.
@@ -95,8 +105,10 @@ fn bytes(cx: &Context) {
     // A special character is compared with others first.
     child(|| {
         let terminal = Terminal::new();
-        let wanted = [START, STOP].map(|other| (u64::from(ERASE), u64::from(other)));
-        shows(cx, kcov_cmp_size(0), &wanted, || terminal.types(ERASE));
+        for other in [START, STOP] {
+            let operands = (u64::from(ERASE), u64::from(other));
+            shows_only(cx, kcov_cmp_size(0), operands, || terminal.types(ERASE));
+        }
     });
 }
 
@@ -107,18 +119,19 @@ fn shorts(cx: &Context) {
     let (first, second) = (datagram(), datagram());
     let address = |port| SockaddrIn::new(0, 0, 0, 0, port);
     bind(first.as_raw_fd(), &address(FIRST)).expect("bound");
-    shows(cx, kcov_cmp_size(1), &[(FIRST.into(), SECOND.into())], || {
+    shows_only(cx, kcov_cmp_size(1), (FIRST.into(), SECOND.into()), || {
         bind(second.as_raw_fd(), &address(SECOND)).expect("bound");
     });
 }
 
 fn ints(cx: &Context) {
-    // The new group is compared with those that the process has.
-    const GROUP: u32 = 0x1234_5678;
-    shows(cx, kcov_cmp_size(2), &[(0, GROUP.into())], || {
-        // SAFETY: no memory is passed. The call of this number has 16 bits on some architectures,
-        // the C library's has 32.
-        unsafe { libc::setfsgid(GROUP) };
+    // Two numbers of descriptors must not be the same. The first is no descriptor's.
+    const FIRST: u32 = 0x1234_5678;
+    const SECOND: u32 = 0x1234_5670;
+    shows_only(cx, kcov_cmp_size(2), (FIRST.into(), SECOND.into()), || {
+        // SAFETY: no memory is passed.
+        let returned = unsafe { libc::syscall(libc::SYS_dup3, FIRST, SECOND, 0) };
+        assert_eq!(returned, -1, "these are no descriptors");
     });
 }
 
@@ -127,7 +140,7 @@ fn longs(cx: &Context) {
     const LIMIT: u64 = 0x1122_3344_5566_7788;
     const MAXIMUM: u64 = 0x1122_3344_5566_7780;
     let limits = [LIMIT, MAXIMUM];
-    shows(cx, kcov_cmp_size(3), &[(LIMIT, MAXIMUM)], || {
+    shows_only(cx, kcov_cmp_size(3), (LIMIT, MAXIMUM), || {
         let none = std::ptr::null_mut::<u64>();
         // SAFETY: the call reads the two words of `limits`, and writes nothing to null.
         let returned =
@@ -139,8 +152,11 @@ fn longs(cx: &Context) {
 fn constant_byte(cx: &Context) {
     child(|| {
         let terminal = Terminal::new();
-        let wanted = [b'\r', b'\n'].map(|constant| (u64::from(constant), u64::from(ERASE)));
-        shows(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &wanted, || terminal.types(ERASE));
+        for constant in [b'\r', b'\n'] {
+            let operands = (u64::from(constant), u64::from(ERASE));
+            let kind = kcov_cmp_size(0) | KCOV_CMP_CONST;
+            shows_only(cx, kind, operands, || terminal.types(ERASE));
+        }
     });
 }
 
@@ -150,8 +166,8 @@ fn constant_short(cx: &Context) {
     let socket = datagram();
     let mut address = [0_u8; 16];
     address[..2].copy_from_slice(&FAMILY.to_ne_bytes());
-    let wanted = [(libc::AF_INET as u64, FAMILY.into())];
-    shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &wanted, || {
+    let operands = (libc::AF_INET as u64, FAMILY.into());
+    shows_only(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, operands, || {
         // SAFETY: the call reads 16 bytes, all that `address` has.
         let returned = unsafe { libc::bind(socket.as_raw_fd(), address.as_ptr().cast(), 16) };
         assert_eq!(returned, -1, "the socket is of another family");
@@ -159,17 +175,18 @@ fn constant_short(cx: &Context) {
 }
 
 fn constant_int(cx: &Context) {
-    // A family is compared with the greatest that there is.
+    // A family is compared with the greatest that there is, and with nothing else.
     const FAMILY: i32 = 0x1234;
     let found = collect(cx, || {
         // SAFETY: no memory is passed.
         let returned = unsafe { libc::socket(FAMILY, libc::SOCK_STREAM, 0) };
         assert_eq!(returned, -1, "there is no such family");
     });
-    let greatest = found.iter().find(|c| {
-        c.kind == kcov_cmp_size(2) | KCOV_CMP_CONST && c.second == FAMILY as u64 && c.first < 100
-    });
-    assert!(greatest.is_some_and(|c| c.first > libc::AF_UNIX as u64), "{found:#x?}");
+    let family = FAMILY as u64;
+    let all = found.iter().filter(|c| [c.first, c.second].contains(&family)).collect::<Vec<_>>();
+    let kind = kcov_cmp_size(2) | KCOV_CMP_CONST;
+    assert!(all.iter().all(|c| c.kind == kind && c.second == family), "{all:#x?}");
+    assert!(all.iter().any(|c| (libc::AF_UNIX as u64 + 1..100).contains(&c.first)), "{all:#x?}");
 }
 
 fn constant_long(cx: &Context) {

@@ -9,7 +9,6 @@ use crate::system::mapped;
 
 checks! {
     records_are_in_kernel_code needs(TextAddresses),
-    records_are_exact needs(TextAddresses),
     records_name_the_called_function needs(TextAddresses),
     interrupts_add_nothing needs(TextAddresses),
     scheduler_and_locks_add_nothing needs(TextAddresses),
@@ -22,16 +21,6 @@ fn records_are_in_kernel_code(cx: &Context) {
     for record in records(&map, call) {
         assert!(text.contains(&record), "{record:#x} is not in {text:#x?}");
     }
-}
-
-fn records_are_exact(cx: &Context) {
-    // The least distance between two instructions, and what rounding would lose.
-    const STEP: u64 = if cfg!(any(target_arch = "x86_64", target_arch = "x86")) { 1 } else { 4 };
-    const LOW: u64 = 15;
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    let seen = records(&map, call).iter().fold(0, |seen, record| seen | record);
-    assert_eq!(seen & LOW, LOW & !(STEP - 1), "no record has the bits that are missing");
 }
 
 fn records_name_the_called_function(cx: &Context) {

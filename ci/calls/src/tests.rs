@@ -1,8 +1,10 @@
-//! Programs as a compiler makes them, with the same hook as a kernel's.
+//! Programs as a compiler makes them, with a hook such as a kernel's.
 
 use super::*;
 use std::fs;
 use std::process::Command;
+
+const HOOK: &str = "__sanitizer_cov_trace_pc";
 
 const SOURCE: &str = "\
 volatile int sink;
@@ -57,11 +59,11 @@ fn compiled(options: &[&str]) -> Vec<u8> {
 /// The functions with calls of the hook, and how many.
 fn per_function(bytes: &[u8]) -> Vec<(String, usize)> {
     let file = object::File::parse(bytes).expect("ELF");
-    let found = find(bytes).expect("calls");
+    let found = Code::read(bytes).expect("code").calls(HOOK).expect("calls");
     let mut all = Vec::new();
     for symbol in file.symbols() {
         let inside = symbol.address()..symbol.address() + symbol.size();
-        let count = found.iter().filter(|pc| inside.contains(&pc.address())).count();
+        let count = found.iter().filter(|address| inside.contains(address)).count();
         if count > 0 {
             all.push((symbol.name().expect("a name").to_owned(), count));
         }
@@ -81,7 +83,7 @@ fn the_code_model_makes_no_difference() {
 }
 
 #[test]
-fn a_program_without_the_hook_is_no_kernel() {
+fn a_program_without_the_function_has_no_calls_of_it() {
     let own = fs::read(std::env::current_exe().expect("this program")).expect("its file");
-    assert!(find(&own).is_err_and(|why| why.contains("not a kernel with kcov")));
+    assert_eq!(Code::read(&own).expect("code").calls(HOOK), None);
 }

@@ -1,11 +1,11 @@
-//! Which registers and which places on the stack may have the hook's address, followed along the
-//! control flow of all code.
+//! Which registers and which places on the stack may have a function's address, followed along the
+//! control flow of the code that takes it.
 
+use crate::Reached;
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
-use kcov::Pc;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What has the address before an instruction.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -21,50 +21,103 @@ struct Held {
 /// Registers that a call leaves with something else: rax, rcx, rdx, rsi, rdi, r8 to r11.
 const LOST: u16 = 0b1111_1100_0111;
 
-/// The calls through a register or the stack.
-pub fn calls(code: &[Instruction], starts: &BTreeSet<u64>, hook: u64) -> Vec<Pc> {
-    // Kernels of the usual code model take the address nowhere, and need none of this.
-    if !code.iter().any(|instruction| loads(instruction, hook)) {
-        return Vec::new();
+/// Calls and jumps through a register or the stack.
+pub(crate) fn reach(
+    code: &[Instruction],
+    symbols: &BTreeMap<u64, Vec<String>>,
+    targets: &BTreeSet<u64>,
+) -> Reached {
+    let mut reached = Reached::default();
+    // Kernels of the usual code model take addresses nowhere, and need none of this.
+    if !code.iter().any(|instruction| loads(instruction, targets)) {
+        return reached;
     }
-    let held = Flow::new(code, hook).run(starts);
-    let of = |(at, held): (&Instruction, &Option<Held>)| {
-        let calls = at.flow_control() == FlowControl::IndirectCall
-            && held.is_some_and(|held| held.has(at, 0));
-        calls.then(|| Pc::new(at.next_ip()))
-    };
-    code.iter().zip(&held).filter_map(of).collect()
+    let held = Flow::new(code, targets).run(symbols);
+    for (at, held) in code.iter().zip(&held) {
+        if !held.is_some_and(|held| held.has(at, 0)) {
+            continue;
+        }
+        match at.flow_control() {
+            FlowControl::IndirectCall => reached.calls.insert(at.next_ip()),
+            FlowControl::IndirectBranch => reached.jumps.insert(at.ip()),
+            _ => false,
+        };
+    }
+    reached
 }
 
-fn loads(instruction: &Instruction, hook: u64) -> bool {
+/// The calls through what no instruction of the function has loaded from the code itself.
+pub(crate) fn through_pointers(
+    code: &[Instruction],
+    symbols: &BTreeMap<u64, Vec<String>>,
+) -> BTreeSet<u64> {
+    let mut info = InstructionInfoFactory::new();
+    // Registers that were last loaded with a constant, in the order of the code.
+    let mut constant = 0_u16;
+    let mut found = BTreeSet::new();
+    for at in code {
+        if symbols.contains_key(&at.ip()) {
+            constant = 0;
+        }
+        if at.flow_control() == FlowControl::IndirectCall {
+            let known = at.op0_kind() == OpKind::Register && constant & bit(at.op0_register()) != 0;
+            if !known {
+                found.insert(at.next_ip());
+            }
+        }
+        constant &= !written(&mut info, at);
+        if matches!(at.code(), Code::Mov_r64_imm64 | Code::Mov_r32_imm32) {
+            constant |= bit(at.op0_register());
+        }
+    }
+    found
+}
+
+fn loads(instruction: &Instruction, targets: &BTreeSet<u64>) -> bool {
     matches!(instruction.code(), Code::Mov_r64_imm64 | Code::Mov_r32_imm32)
-        && instruction.immediate(1) == hook
+        && targets.contains(&instruction.immediate(1))
+}
+
+/// The registers that have something else after the instruction.
+fn written(info: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 {
+    let call = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+    let mut all = if call { LOST } else { 0 };
+    for used in info.info(instruction).used_registers() {
+        if matches!(
+            used.access(),
+            OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+        ) {
+            all |= bit(used.register());
+        }
+    }
+    all
 }
 
 struct Flow<'c> {
     code: &'c [Instruction],
-    hook: u64,
+    targets: &'c BTreeSet<u64>,
     /// By instruction; nothing where it was not seen that control comes there.
     held: Vec<Option<Held>>,
     info: InstructionInfoFactory,
 }
 
 impl<'c> Flow<'c> {
-    fn new(code: &'c [Instruction], hook: u64) -> Flow<'c> {
-        Flow { code, hook, held: vec![None; code.len()], info: InstructionInfoFactory::new() }
+    fn new(code: &'c [Instruction], targets: &'c BTreeSet<u64>) -> Flow<'c> {
+        Flow { code, targets, held: vec![None; code.len()], info: InstructionInfoFactory::new() }
     }
 
-    fn run(mut self, starts: &BTreeSet<u64>) -> Vec<Option<Held>> {
-        let addresses: Vec<u64> = starts.iter().copied().collect();
-        let starts: Vec<usize> = addresses.iter().filter_map(|start| self.index(*start)).collect();
-        for start in &starts {
-            // Parts that the compiler has moved away are jumped to, and no call comes there with
-            // anything: adding nothing does not harm them.
-            self.follow(*start, Held::default());
-        }
-        for (number, start) in starts.iter().enumerate() {
-            let end = starts.get(number + 1).copied().unwrap_or(self.code.len());
-            self.follow_tables(*start, end);
+    fn run(mut self, symbols: &BTreeMap<u64, Vec<String>>) -> Vec<Option<Held>> {
+        let mut starts: Vec<usize> =
+            symbols.keys().filter_map(|start| self.index(*start)).collect();
+        starts.push(self.code.len());
+        for part in starts.windows(2) {
+            let loads = |at: &Instruction| loads(at, self.targets);
+            if self.code[part[0]..part[1]].iter().any(loads) {
+                // Parts that the compiler has moved away are jumped to, and no call comes there
+                // with anything: adding nothing does not harm them.
+                self.follow(part[0], Held::default());
+                self.follow_tables(part[0], part[1]);
+            }
         }
         self.held
     }
@@ -119,25 +172,14 @@ impl<'c> Flow<'c> {
     }
 
     fn after(&mut self, instruction: &Instruction, mut held: Held) -> Held {
-        let loads = loads(instruction, self.hook);
+        let loads = loads(instruction, self.targets);
         let moves = instruction.mnemonic() == Mnemonic::Mov && instruction.op_count() == 2;
         let source = loads || (moves && held.has(instruction, 1));
-        for used in self.info.info(instruction).used_registers() {
-            let written = matches!(
-                used.access(),
-                OpAccess::Write
-                    | OpAccess::CondWrite
-                    | OpAccess::ReadWrite
-                    | OpAccess::ReadCondWrite
-            );
-            held.registers &= if written { !bit(used.register()) } else { !0 };
-        }
+        held.registers &= !written(&mut self.info, instruction);
         if moves {
             held.set(instruction, source);
         }
-        if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
-            held.registers &= !LOST;
-        } else {
+        if !matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
             held.grow(instruction);
         }
         held

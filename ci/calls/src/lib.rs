@@ -1,0 +1,142 @@
+//! Where a kernel calls functions, as its file says.
+//!
+//! A kernel calls a function by its distance. User-Mode Linux is compiled for the large code model,
+//! in which the function's address is moved to a register; that one may keep it over many calls, or
+//! it may wait on the stack.
+
+mod flow;
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The code of a kernel for x86_64.
+#[derive(Debug)]
+pub struct Code {
+    /// In order of address.
+    instructions: Vec<Instruction>,
+    /// Names by address.
+    symbols: BTreeMap<u64, Vec<String>>,
+}
+
+/// Where control reaches one of some functions.
+#[derive(Debug, Default)]
+struct Reached {
+    /// The return addresses of calls.
+    calls: BTreeSet<u64>,
+    /// The addresses of jumps to its beginning.
+    jumps: BTreeSet<u64>,
+}
+
+impl Code {
+    /// Reads a kernel's ELF file.
+    pub fn read(bytes: &[u8]) -> Result<Code, String> {
+        let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
+        if file.architecture() != object::Architecture::X86_64 {
+            return Err(format!("is for {:?}, of which calls are not known", file.architecture()));
+        }
+        let mut symbols: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        for symbol in file.symbols().filter(object::ObjectSymbol::is_definition) {
+            let name = symbol.name().map_err(|error| error.to_string())?;
+            symbols.entry(symbol.address()).or_default().push(name.to_owned());
+        }
+        let mut instructions = Vec::new();
+        for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
+            let bytes = section.data().map_err(|error| error.to_string())?;
+            decode(bytes, section.address(), &symbols, &mut instructions);
+        }
+        instructions.sort_unstable_by_key(Instruction::ip);
+        Ok(Code { instructions, symbols })
+    }
+
+    /// The names of which `wanted` says so, in order of address.
+    pub fn names(&self, wanted: impl Fn(&str) -> bool) -> Vec<&str> {
+        let names = self.symbols.values().flatten().map(String::as_str);
+        names.filter(|name| wanted(name)).collect()
+    }
+
+    /// The addresses behind the calls of a function, or [`None`] if there is no such function.
+    #[must_use]
+    pub fn calls(&self, name: &str) -> Option<BTreeSet<u64>> {
+        let address = self.addresses(name).next()?;
+        Some(self.reach(&BTreeSet::from([address])).calls)
+    }
+
+    /// The return addresses that a function may find, or [`None`] if there is no such function.
+    ///
+    /// A call that ends another function may be compiled as a jump: the return address is then that
+    /// of the other function's caller. Calls through pointers are not among them.
+    #[must_use]
+    pub fn return_addresses(&self, name: &str) -> Option<BTreeSet<u64>> {
+        let mut targets: BTreeSet<u64> = self.addresses(name).take(1).collect();
+        let mut found = Reached::default();
+        let mut new = targets.clone();
+        while !new.is_empty() {
+            let Reached { calls, jumps } = self.reach(&new);
+            found.calls.extend(calls);
+            let ending = jumps.iter().flat_map(|jump| self.functions(*jump));
+            new = ending.filter(|function| targets.insert(*function)).collect();
+        }
+        (!targets.is_empty()).then_some(found.calls)
+    }
+
+    /// The addresses behind the calls of which the file does not say what they call.
+    #[must_use]
+    pub fn through_pointers(&self) -> BTreeSet<u64> {
+        flow::through_pointers(&self.instructions, &self.symbols)
+    }
+
+    fn addresses(&self, name: &str) -> impl Iterator<Item = u64> {
+        let named = move |names: &Vec<String>| names.iter().any(|other| other == name);
+        self.symbols.iter().filter(move |(_, names)| named(names)).map(|(address, _)| *address)
+    }
+
+    fn reach(&self, targets: &BTreeSet<u64>) -> Reached {
+        let mut reached = flow::reach(&self.instructions, &self.symbols, targets);
+        for instruction in &self.instructions {
+            match instruction.flow_control() {
+                FlowControl::Call if targets.contains(&instruction.near_branch_target()) => {
+                    reached.calls.insert(instruction.next_ip());
+                }
+                FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch
+                    if targets.contains(&instruction.near_branch_target()) =>
+                {
+                    reached.jumps.insert(instruction.ip());
+                }
+                _ => {}
+            }
+        }
+        reached
+    }
+
+    /// The functions that the instruction there may be of: of several with the name, any.
+    fn functions(&self, address: u64) -> Vec<u64> {
+        let Some((start, names)) = self.symbols.range(..=address).next_back() else {
+            return Vec::new();
+        };
+        let whole = names.iter().filter_map(|name| name.split_once(".cold"));
+        let mut all: Vec<u64> = whole.flat_map(|(name, _)| self.addresses(name)).collect();
+        all.push(*start);
+        all
+    }
+}
+
+/// Begins anew at each symbol, so that data in the code does no harm.
+fn decode(
+    bytes: &[u8],
+    address: u64,
+    symbols: &BTreeMap<u64, Vec<String>>,
+    code: &mut Vec<Instruction>,
+) {
+    let end = address + bytes.len() as u64;
+    let mut from = address;
+    while from < end {
+        let to = symbols.range(from + 1..end).next().map_or(end, |(start, _)| *start);
+        let part = &bytes[(from - address) as usize..(to - address) as usize];
+        code.extend(&mut Decoder::with_ip(64, part, from, DecoderOptions::NONE));
+        from = to;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Loops of the kernel of which the program decides how often they run: nothing is left out because
+//! it was recorded just before.
+
+use crate::check::{Context, checks};
+use crate::checks::shared::pc::records;
+use crate::raw::{KCOV_TRACE_PC, Map};
+use crate::system::mapped;
+use std::collections::HashMap;
+use std::ffi::CString;
+
+checks! {
+    block_that_follows_itself,
+    blocks_that_take_turns,
+    each_turn_is_recorded_alike,
+}
+
+/// How often the loops run. The kernel polls more than about thirty descriptors in several parts.
+const TURNS: [usize; 4] = [5, 20, 21, 29];
+
+/// Looks for a name behind that many slashes, which the kernel skips one by one.
+fn skip_slashes(turns: usize) {
+    let path = format!("{}no-such-file", "/".repeat(turns));
+    let path = CString::new(path).expect("a path");
+    // SAFETY: the path ends with a zero byte.
+    let returned = unsafe { libc::syscall(libc::SYS_access, path.as_ptr(), 0) };
+    assert_eq!(returned, -1, "there is no such file");
+}
+
+/// Polls that many descriptors, each of which is none.
+fn poll_nothing(turns: usize) {
+    let mut none = vec![libc::pollfd { fd: -1, events: 0, revents: 0 }; turns];
+    // SAFETY: the call is told how many there are, and does not wait.
+    let returned = unsafe { libc::syscall(libc::SYS_poll, none.as_mut_ptr(), turns, 0) };
+    assert_eq!(returned, 0, "nothing is ready");
+}
+
+/// The records that a call usually leaves: now and then something else happens on the way.
+fn usual(map: &Map, traced: impl Fn()) -> Vec<u64> {
+    traced();
+    let mut seen: HashMap<Vec<u64>, usize> = HashMap::new();
+    for _ in 0..32 {
+        *seen.entry(records(map, &traced)).or_default() += 1;
+    }
+    seen.into_iter().max_by_key(|(_, times)| *times).expect("rounds").0
+}
+
+/// The greatest number of records, one behind the other, that repeat the one `period` before, and
+/// this first part with them.
+fn longest(records: &[u64], period: usize) -> usize {
+    let (mut run, mut longest) = (0, 0);
+    for at in period..records.len() {
+        let varies = period == 1 || records[at] != records[at - 1];
+        run = if records[at] == records[at - period] && varies { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest + period
+}
+
+fn block_that_follows_itself(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    for turns in TURNS {
+        let records = usual(&map, || skip_slashes(turns));
+        assert_eq!(longest(&records, 1), turns, "records in a row of {turns} slashes");
+    }
+}
+
+fn blocks_that_take_turns(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    for turns in TURNS {
+        let records = usual(&map, || poll_nothing(turns));
+        assert_eq!(longest(&records, 2), 2 * turns, "two blocks for each of {turns} descriptors");
+    }
+}
+
+/// How often each address stands in the records.
+fn times(records: &[u64]) -> HashMap<u64, usize> {
+    let mut times = HashMap::new();
+    for record in records {
+        *times.entry(*record).or_default() += 1;
+    }
+    times
+}
+
+fn each_turn_is_recorded_alike(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    // The kernel may copy a path by words of eight bytes.
+    for (call, step) in [(skip_slashes as fn(usize), 8), (poll_nothing, 1)] {
+        let [few, more, most] =
+            [0, 1, 8].map(|steps| times(&usual(&map, || call(16 + steps * step))));
+        let grown = |to: &HashMap<u64, usize>| -> HashMap<u64, usize> {
+            let by = |(address, times): (&u64, &usize)| {
+                let before = few.get(address).copied().unwrap_or(0);
+                let by = times.checked_sub(before).expect("no address comes less often");
+                (by > 0).then_some((*address, by))
+            };
+            assert!(few.keys().all(|address| to.contains_key(address)), "no address is missing");
+            to.iter().filter_map(by).collect()
+        };
+        let one = grown(&more);
+        assert!(!one.is_empty(), "more turns leave more records");
+        let eight: HashMap<u64, usize> = one.iter().map(|(pc, times)| (*pc, 8 * times)).collect();
+        assert_eq!(
+            grown(&most),
+            eight,
+            "eight times as many turns more leave eight times as much more"
+        );
+    }
+}
