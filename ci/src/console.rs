@@ -28,6 +28,8 @@ pub enum TroubleKind {
     Lockdep,
     /// A task or processor that does not get on.
     Hung,
+    /// It killed a process for want of memory.
+    Memory,
     /// `WARN()`.
     Warning,
     /// It waits in its debugger for somebody to type.
@@ -50,7 +52,7 @@ impl TroubleKind {
             | Self::NoRoot
             | Self::NoInit
             | Self::Init => true,
-            Self::Sanitizer | Self::Lockdep | Self::Hung | Self::Warning => false,
+            Self::Sanitizer | Self::Lockdep | Self::Hung | Self::Memory | Self::Warning => false,
         }
     }
 }
@@ -63,6 +65,7 @@ impl fmt::Display for TroubleKind {
             Self::Sanitizer => "a sanitizer of the kernel complained",
             Self::Lockdep => "the kernel's lock validator complained",
             Self::Hung => "the kernel reports something hung",
+            Self::Memory => "the kernel ran out of memory",
             Self::Warning => "the kernel warned",
             Self::Debugger => "the kernel stopped in its debugger",
             Self::NoRoot => "the kernel found no root file system",
@@ -84,17 +87,41 @@ impl fmt::Display for Trouble {
 /// about a program, and anything may be quoted further on in a line.
 pub fn classify(line: &str, system: System) -> Option<Trouble> {
     let line = message(line);
-    let (ordinary, beginnings) = match system {
-        System::Linux => (linux::ORDINARY, linux::BEGINNINGS),
-        System::NetBsd => (netbsd::ORDINARY, netbsd::BEGINNINGS),
+    let (_, kind) = row(line, system)?;
+    Some(Trouble { kind: *kind, line: line.to_string() })
+}
+
+/// A beginning of lines, in which a star stands for any text, and what such a line is.
+type Row = (&'static str, TroubleKind);
+
+/// The row that a message is a complaint by.
+fn row(line: &str, system: System) -> Option<&'static Row> {
+    let (ordinary, complaints) = match system {
+        System::Linux => (linux::ORDINARY, linux::COMPLAINTS),
+        System::NetBsd => (netbsd::ORDINARY, netbsd::COMPLAINTS),
     };
-    if ordinary.iter().any(|beginning| line.starts_with(beginning)) {
+    if ordinary.iter().any(|beginning| line.starts_with(beginning)) || of_a_process(line) {
         return None;
     }
-    beginnings
-        .iter()
-        .find(|(beginning, _)| line.starts_with(beginning))
-        .map(|&(_, kind)| Trouble { kind, line: line.to_string() })
+    complaints.iter().find(|(beginning, _)| begins(line, beginning))
+}
+
+fn begins(line: &str, beginning: &str) -> bool {
+    let mut parts = beginning.split('*');
+    let first = parts.next().and_then(|first| line.strip_prefix(first));
+    parts
+        .try_fold(first, |rest, part| Some(rest?.split_once(part).map(|(_, rest)| rest)))
+        .flatten()
+        .is_some()
+}
+
+/// Whether the line begins with a process, `name[17]: `, which may call itself whatever it likes.
+fn of_a_process(line: &str) -> bool {
+    const LONGEST: usize = 15;
+    let process = line.split_once("]: ").and_then(|(process, _)| process.rsplit_once('['));
+    process.is_some_and(|(name, number)| {
+        name.len() <= LONGEST && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+    })
 }
 
 /// Strips what `printk` can be told to put before a message: `<4>`,
@@ -114,4 +141,24 @@ fn message(line: &str) -> &str {
         rest = tail.trim_start();
     }
     rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Row, TroubleKind, classify, message, row};
+    use crate::system::System;
+
+    /// Each line is the complaint that stands beside it, and each row of the table has a line that it
+    /// alone accounts for.
+    #[track_caller]
+    pub(super) fn assert_complaints(system: System, table: &[Row], lines: &[(&str, TroubleKind)]) {
+        for &(line, kind) in lines {
+            let found = classify(line, system).map(|trouble| trouble.kind);
+            assert_eq!(found, Some(kind), "{line}");
+        }
+        for (beginning, _) in table {
+            let is_it = |line: &str| row(message(line), system).is_some_and(|r| r.0 == *beginning);
+            assert!(lines.iter().any(|(line, _)| is_it(line)), "no line for `{beginning}`");
+        }
+    }
 }

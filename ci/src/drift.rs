@@ -91,5 +91,6 @@ pub fn run(session: &Session, targets: &[&Target], given: &Given, named: bool) -
         }
         seen.push(arguments);
     }
-    Ok(worst)
+    // Where nothing was compared nothing has passed.
+    Ok(if seen.is_empty() { STATUS_UNAVAILABLE } else { worst })
 }

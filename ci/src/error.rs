@@ -26,7 +26,8 @@ pub enum Error {
     /// The machinery gave up.
     Unavailable(Unavailable),
     /// The target needs something that only the user can give, and it was not
-    /// given. A run over all targets goes on without it.
+    /// given, or none of the checks that are named is for it. A run over all
+    /// targets goes on without it.
     NotGiven(String),
 }
 

@@ -30,7 +30,6 @@ pub mod progress;
 pub mod report;
 mod run;
 pub mod session;
-pub mod snapshot;
 pub mod source;
 pub mod system;
 pub mod target;

@@ -30,7 +30,8 @@ pub const INIT: Program = Program { package: "kcov-vm-guest", binary: "kcov-vm-i
 pub const FIXTURE: Program = Program { package: "kcov-vm-guest", binary: "kcov-vm-fixture" };
 
 /// What `cargo vm test` runs unless it is told otherwise. It has to
-/// understand `list --system WORD` and `run --format ktap --declare WORDS [ID…]`.
+/// understand `list --system WORD`, `plan --release R --declare WORDS` and
+/// `run --format ktap --declare WORDS [ID…]`.
 pub const SUITE: Program = Program { package: "kcov-conformance", binary: "kcov-conformance" };
 
 /// What `cargo vm trace` runs in the guest, and then here on what came back.
@@ -90,6 +91,14 @@ impl Programs {
         let list = read(command(self.suite()?).args(["list", "--system", system.word()]))
             .map_err(|why| Error::unavailable(Phase::Image, why))?;
         Ok(list.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_string).collect())
+    }
+
+    /// What the suite says of a run on a kernel that declares this, and says to be
+    /// of that release.
+    pub fn plan(&self, declares: &[String], release: &str) -> Result<String> {
+        let words = ["plan", "--release", release, "--declare", &declares.join(",")];
+        read(command(self.suite()?).args(words))
+            .map_err(|why| Error::unavailable(Phase::Verdict, why))
     }
 
     fn once(&self, program: Program, triple: &str) -> Result<PathBuf> {

@@ -85,9 +85,6 @@ pub struct Target {
     /// About how many lines building prints, for the first progress bar.
     #[serde(default = "build_lines")]
     pub build_lines: u64,
-    /// Which ABI was chosen, and the user's own words on the kernel.
-    #[serde(skip)]
-    pub chosen: Vec<String>,
 }
 
 fn x86_64() -> String {
@@ -138,14 +135,6 @@ impl Kind {
 }
 
 impl Target {
-    /// What the snapshot of its behaviour is called: an ABI has its own, and
-    /// so has a kernel of which more is declared.
-    pub fn snapshot(&self) -> String {
-        let mut name = vec![self.name.as_str()];
-        name.extend(self.chosen.iter().map(String::as_str));
-        name.join("-")
-    }
-
     /// The longest that booting may take.
     pub fn boot_limit(&self) -> Duration {
         Duration::from_secs(self.boot_limit)

@@ -1,6 +1,7 @@
 //! `test`: runs a KTAP program on targets and judges what it says.
 
 mod guest;
+mod promise;
 
 pub(crate) use guest::suite_arguments;
 
@@ -10,22 +11,17 @@ use crate::error::{Error, Phase, Result, Unavailable};
 use crate::expected::{self, Failure};
 use crate::ids;
 use crate::parallel;
-use crate::programs::workspace;
 use crate::progress::{Step, beside_bars};
 use crate::report::{Format, Run, TargetReport, Verdict};
 use crate::session::{Ready, Session};
-use crate::snapshot;
 use crate::system::System;
 use crate::target::{Kind, Target};
-use crate::verdict::Check;
+use crate::verdict::{Check, none_ran};
 use guest::Heard;
+use promise::Promise;
 use std::fs;
-use std::path::PathBuf;
 use std::thread::{self, available_parallelism};
 use std::time::Instant;
-
-/// Where the suite keeps its snapshots, in the workspace.
-const SNAPSHOTS: &str = "conformance/snapshots";
 
 /// Guests of one target that share the suite, at most.
 const MOST_GUESTS: usize = 4;
@@ -210,29 +206,29 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     step.done();
     report.release = heard[0].release.clone();
     report.times.extend(heard[0].times);
+    let promises = promises(plan, target, report.release.as_deref().unwrap_or_default())?;
 
-    let mut checks: Vec<Check> = heard.into_iter().flat_map(|heard| heard.checks).collect();
-    if let [_, _, ..] = *shares {
-        let ids: Vec<&String> = shares.iter().flatten().collect();
-        if checks.len() != ids.len() {
-            let why = format!("{} results for {} checks", checks.len(), ids.len());
-            return Err(Error::unavailable(Phase::Verdict, why));
-        }
-        let order = plan.known.iter().find(|(system, _)| *system == target.kind.system());
-        let place =
-            |check: &Check| order.and_then(|(_, ids)| ids.iter().position(|id| *id == check.id));
-        checks.sort_by_cached_key(place);
+    let checks = heard.into_iter().flat_map(|heard| heard.checks).collect();
+    let no_verdict = |why| Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into();
+    let asked = &options.checks;
+    let checks = promise::conclude(checks, &known, promises.as_deref(), asked, options.fail_fast)
+        .map_err(no_verdict)?;
+    match none_ran(&checks) {
+        None => Ok(checks),
+        // A check that is named may be about other targets than this one of all.
+        Some(why) if !asked.is_empty() => Err(Error::NotGiven(why)),
+        Some(why) => Err(no_verdict(why)),
     }
-    if let Some(id) = options.checks.iter().find(|id| !checks.iter().any(|c| c.id == **id)) {
-        let why = format!("{id} was asked for and there is no result for it");
-        return Err(Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into());
+}
+
+/// What the suite has to come to, if it is the suite that runs.
+fn promises(plan: &Plan<'_>, target: &Target, release: &str) -> Result<Option<Vec<Promise>>> {
+    if plan.options.program.is_some() || !plan.options.suite.is_empty() {
+        return Ok(None);
     }
-    expected::apply(&mut checks, &known);
-    if let Some(wanted) = options.snapshots {
-        let directory = snapshots();
-        report.difference = snapshot::settle(&directory, &target.snapshot(), &checks, wanted)?;
-    }
-    Ok(checks)
+    let text = plan.session.programs.plan(&target.declares, release)?;
+    let promises = promise::parse(&text).map_err(|why| Error::unavailable(Phase::Verdict, why))?;
+    Ok(Some(promises))
 }
 
 /// Failures are known of the workspace's suite only.
@@ -241,8 +237,4 @@ fn known_failures(plan: &Plan<'_>, target: &Target) -> Result<Vec<Failure>> {
         Some((_, ids)) => expected::load(&plan.session.targets.base, &target.name, ids),
         None => Ok(Vec::new()),
     }
-}
-
-fn snapshots() -> PathBuf {
-    workspace().join(SNAPSHOTS)
 }

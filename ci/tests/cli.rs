@@ -116,8 +116,6 @@ fn options_that_contradict_each_other() {
         &["build", "--jobs", "0"],
         &["test", "--check", "a", "--program", "b"],
         &["test", "--all", "--kernel", "a"],
-        &["test", "--snapshots", "check", "--check", "a"],
-        &["test", "--snapshots", "check", "--program", "a"],
         &["test", "--guests", "0"],
         &["exec", "linux-uml"],
         &["nonsense"],

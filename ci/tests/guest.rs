@@ -47,6 +47,19 @@ fn exec_keeps_streams_apart_and_the_status() {
     assert!(stderr.contains("to err\n") && !stderr.contains("to out"), "{stderr}");
 }
 
+/// As in a container: what usually holds the guest's memory is small and forbids programs.
+#[test]
+fn a_guest_boots_where_shared_memory_forbids_programs() {
+    let mount = "mount -t tmpfs -o noexec,size=64m tmpfs /dev/shm && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", mount, "sh"]).arg(vm().get_program());
+    command.args(["test", "linux-uml", "--program"]).arg(fixture()).arg("--").env_remove("TMPDIR");
+    let plan = ["out", "KTAP version 1", "out", "1..1", "out", "ok 1 a"];
+    let Outcome { status, stdout, stderr } = outcome(command.args(plan));
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(stdout.contains("/dev/shm is mounted noexec"), "{stdout}");
+}
+
 #[test]
 fn exec_tells_of_a_deadly_signal() {
     assert_eq!(exec(&[], &["signal", "15"]).status, Some(128 + 15));
@@ -77,6 +90,31 @@ fn truncated_results_are_no_verdict() {
     let (status, report) = ktap(&["out", "1..3", "out", "ok 1 a"]);
     assert_eq!(status, Some(69), "{report}");
     assert!(report.contains("verdict: results 2 to 3 of 3 are missing"), "{report}");
+}
+
+#[test]
+fn results_of_no_check_are_no_verdict() {
+    let skips = ["out", "1..2", "out", "ok 1 a # SKIP no net", "out", "ok 2 b # SKIP no disc"];
+    let said = "verdict: no check ran: a is skipped, as no net, and so are 1 more";
+    for (actions, why) in [
+        (vec!["out", "1..0"], "verdict: no check ran: the plan is empty"),
+        (skips.to_vec(), said),
+        ([&skips[..], &["status", "69"]].concat(), said),
+    ] {
+        let (status, report) = ktap(&actions);
+        assert_eq!(status, Some(69), "{report}");
+        assert!(report.contains(why), "{report}");
+    }
+}
+
+#[test]
+fn a_check_that_is_asked_for_and_skipped_is_no_verdict() {
+    let check = ["--check", "api.proposed.once-is-not-for-remote-coverage"];
+    let Outcome { status, stdout, .. } = outcome(vm().args(["test", "linux-uml"]).args(check));
+    assert_eq!(status, Some(69), "{stdout}");
+    let why =
+        "no check ran: api.proposed.once-is-not-for-remote-coverage is skipped, as the target";
+    assert!(stdout.contains(why), "{stdout}");
 }
 
 #[test]
@@ -170,6 +208,21 @@ fn a_kernel_warning_spoils_a_pass() {
     let (status, report) = ktap(&pass);
     assert_eq!(status, Some(69), "{report}");
     assert!(report.contains("the kernel warned: `WARNING: "), "{report}");
+}
+
+#[test]
+fn what_the_kernel_finds_in_itself_spoils_a_pass() {
+    let spoils = |actions: &[&str], words: &[&str]| {
+        let pass = ["out", "1..1", "out", "ok 1 a", "status", "0"];
+        let (status, report) = ktap(&[actions, &pass[..]].concat());
+        assert_eq!(status, Some(69), "{report}");
+        words.iter().for_each(|word| assert!(report.contains(word), "`{word}`: {report}"));
+    };
+    spoils(&["lkdtm", "REFCOUNT_ADD_OVERFLOW"], &["`refcount_t: saturated; leaking memory.`"]);
+    let hung = ["write", "/proc/sys/kernel/hung_task_timeout_secs", "1", "lkdtm", "HUNG_TASK"];
+    spoils(&hung, &["the kernel reports something hung: `INFO: task kcov-vm-fixture:"]);
+    // As init does not take its part of the memory, there is one process to kill.
+    spoils(&["fill"], &["the kernel ran out of memory: `Out of memory: Killed process "]);
 }
 
 #[test]

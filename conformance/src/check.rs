@@ -7,6 +7,10 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The time after which a check hangs, unless the command line says another. A right kernel on a
+/// host that has much else to do stays far below it.
+pub const USUAL_LIMIT: Duration = Duration::from_secs(60);
+
 /// One check. Declared by `checks!` only, which takes its id from where the function stands.
 #[derive(Debug)]
 pub struct Check {
@@ -46,10 +50,10 @@ impl Check {
         implied.chain(self.needs.iter().copied())
     }
 
-    /// The time this check may take, unless it is content with `usual`.
+    /// The time after which this check hangs: `usual`, unless it needs more.
     #[must_use]
     pub fn time_limit(&self, usual: Duration) -> Duration {
-        self.seconds.first().map_or(usual, |&seconds| Duration::from_secs(seconds))
+        self.seconds.iter().fold(usual, |limit, &seconds| limit.max(Duration::from_secs(seconds)))
     }
 
     /// Runs the check in this process. Returns if the kernel does what the claim says, panics
@@ -100,11 +104,11 @@ pub struct Context {
 }
 
 impl Context {
-    /// How long a check that repeats something may go on with it: a thirtieth of its time
-    /// limit, so that with the usual one it takes no longer than a second.
+    /// How many rounds a check makes that repeats something: so many with the usual time limit,
+    /// and with a longer one in proportion. How long they take is no part of the verdict.
     #[must_use]
-    pub fn budget(&self) -> Duration {
-        self.limit / 30
+    pub fn rounds(&self, usual: u64) -> u64 {
+        usual * (self.limit.as_secs() / USUAL_LIMIT.as_secs()).max(1)
     }
 
     /// The path of the device.
@@ -154,6 +158,18 @@ mod tests {
         let needed = topic::CHECKS.iter().map(|check| check.needed().collect::<Vec<_>>());
         let expected = [vec![Kcov, Instrumented, Remote], vec![], vec![Kcov]];
         assert_eq!(needed.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn rounds_follow_from_the_time_limit() {
+        let claims = crate::claims::Claims::of_system();
+        let claim = claims.iter().next().expect("a claim").clone();
+        let of = |seconds| super::Context {
+            claim: claim.clone(),
+            device: "/dev/null".into(),
+            limit: std::time::Duration::from_secs(seconds),
+        };
+        assert_eq!([of(60).rounds(50), of(1200).rounds(50)], [50, 1000]);
     }
 
     #[test]

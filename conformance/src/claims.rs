@@ -34,6 +34,26 @@ pub enum Status {
     Untestable,
 }
 
+/// What it would take to check a claim that is untestable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// A machine that no guest is.
+    Hardware,
+    /// A guest of its own, or a kernel that no target builds.
+    Guest,
+    /// An argument that the interface has no room for.
+    Argument,
+    /// Something that happens at one moment, which nothing can choose.
+    Timing,
+    /// A state of the device that nothing leads to while a program runs.
+    State,
+    /// A way to see the effect from a program.
+    View,
+    /// A kernel that survives it without a complaint.
+    Survivor,
+}
+
 /// One claim.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,6 +86,8 @@ pub struct Claim {
     pub status: Status,
     /// Why there is no check.
     pub reason: Option<String>,
+    /// What an untestable claim lacks.
+    pub missing: Option<Missing>,
 }
 
 impl Claim {
@@ -104,6 +126,7 @@ fn errno_by_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Errno>, D:
 pub const FILES: &[(&str, &str)] = &[
     ("linux-document.toml", include_str!("../claims/linux-document.toml")),
     ("linux-driver.toml", include_str!("../claims/linux-driver.toml")),
+    ("linux-race-driver.toml", include_str!("../claims/linux-race-driver.toml")),
     ("linux-proposed-ext.toml", include_str!("../claims/linux-proposed-ext.toml")),
     ("linux-proposed-uniq.toml", include_str!("../claims/linux-proposed-uniq.toml")),
     ("linux-proposed-unique.toml", include_str!("../claims/linux-proposed-unique.toml")),

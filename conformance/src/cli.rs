@@ -6,9 +6,10 @@ mod run;
 mod select;
 
 use crate::claims::{Claims, Status};
-use crate::declare::{ABSENT, Feature, SYSTEMS};
+use crate::declare::{ABSENT, Declaration, Feature, SYSTEMS};
 use crate::drift::Sources;
-use crate::{differences, drift, reference, systems};
+use crate::kernel::Version;
+use crate::{drift, plan, reference};
 use lexopt::{Arg, Parser, ValueExt as _};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -22,12 +23,15 @@ Usage: kcov-conformance <command>
   list               the checks: id, source, claim
       --system WORD      those for another system, linux or netbsd
   claims             the registry: id, status, source, claim
+  plan               which checks a run comes to, and why it skips the others
+      --declare WORDS    what the target's kernel has, comma-separated
+      --release R        what the kernel says to be, such as 7.3.4
   run [ID...]        runs all checks, or these; ID may be a topic such as `enable`
       --declare WORDS    what the target's kernel has, comma-separated
       --unproved         does not prove that: for kernels that were altered
       --device PATH      where the device is
       --format ktap|json
-      --time-limit S     seconds that a check may take, 30 unless said
+      --time-limit S     seconds that a check may take, 60 unless said
       --first IDS        these checks before the others, comma-separated
       --fail-fast        after the first red check the others are skipped
   lockstep           does random operations, and compares the kernel with the model
@@ -37,9 +41,7 @@ Usage: kcov-conformance <command>
   drift              compares the registry with what it was read from
       --source DIR       a source tree of Linux or of NetBSD
       --manual FILE      a copy of kcov(4), as mdoc or as `man` prints it
-  differences FILE... a page on how the kernels of these snapshots differ
-  systems FILE...    a page on how Linux and NetBSD differ, likewise
-  reference DIR      writes the other generated pages and pictures there
+  reference DIR      writes the generated pages and pictures there
   help               this text
 
 Exit status: 0 all passed, 1 some failed, 2 wrong command line, 69 no verdict.";
@@ -95,20 +97,15 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
             let system = system(parser)?;
             Ok(list(system).map(|()| ExitCode::SUCCESS)?)
         }
+        "plan" => {
+            let (kernel, target) = target(parser)?;
+            plan::write(kernel, &target, &mut io::stdout().lock())?;
+            Ok(ExitCode::SUCCESS)
+        }
         "claims" => nothing_more(parser, claims),
         "drift" => {
             let same = drift::report(&sources(parser)?, &mut io::stdout().lock())?;
             Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-        }
-        "differences" => {
-            let page = differences::page(&files(parser)?)?;
-            io::stdout().write_all(page.as_bytes())?;
-            Ok(ExitCode::SUCCESS)
-        }
-        "systems" => {
-            let page = systems::page(&files(parser)?)?;
-            io::stdout().write_all(page.as_bytes())?;
-            Ok(ExitCode::SUCCESS)
         }
         "reference" => {
             let directory = parser.value()?;
@@ -166,15 +163,22 @@ fn operand_and_device(parser: &mut Parser) -> Result<(String, PathBuf), lexopt::
     Ok((operand.ok_or("an operand is missing")?, device))
 }
 
-fn files(parser: &mut Parser) -> Result<Vec<PathBuf>, lexopt::Error> {
-    let mut files = Vec::new();
+fn target(parser: &mut Parser) -> Result<(Version, Declaration), lexopt::Error> {
+    let (mut kernel, mut declared) = (None, None);
     while let Some(arg) = parser.next()? {
         match arg {
-            Arg::Value(file) => files.push(file.into()),
+            Arg::Long("declare") => {
+                declared = Some(Declaration::parse(&parser.value()?.string()?)?);
+            }
+            Arg::Long("release") => {
+                let release = parser.value()?.string()?;
+                let version = Version::of_release(&release);
+                kernel = Some(version.ok_or(format!("--release: no version in {release:?}"))?);
+            }
             other => return Err(other.unexpected()),
         }
     }
-    Ok(files)
+    Ok((kernel.ok_or("--release is missing")?, declared.ok_or("--declare is missing")?))
 }
 
 fn sources(parser: &mut Parser) -> Result<Sources, lexopt::Error> {

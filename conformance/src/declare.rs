@@ -1,6 +1,6 @@
 //! What a target declares its kernel to have, and the proof that it does.
 
-use crate::kernel::this_program;
+use crate::kernel::{Version, this_program};
 use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,6 +21,12 @@ macro_rules! features {
             #[must_use]
             pub fn word(self) -> &'static str {
                 match self { $(Feature::$variant => $word,)+ }
+            }
+
+            /// What it is, in a sentence or two.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self { $(Feature::$variant => concat!($($doc),+).trim_ascii_start(),)+ }
             }
         }
     };
@@ -47,6 +53,14 @@ features! {
     /// A USB bus without hardware can be had, whose hub and devices are marked for remote
     /// collection.
     Usb = "usb";
+    /// A Bluetooth controller without hardware can be had.
+    Bluetooth = "bluetooth";
+    /// An NFC controller without hardware can be had.
+    Nfc = "nfc";
+    /// There are two simulated radios.
+    Wireless = "wireless";
+    /// There is a USB host whose devices are at the other end of a socket.
+    Usbip = "usbip";
     /// This program's `long` has 64 bits, so request arguments have.
     Long64 = "long64";
     /// The addresses that the kernel's code was linked for can be found out from what
@@ -58,15 +72,19 @@ features! {
     Quarantine = "quarantine";
     /// Allocations can be made to fail, and memory that is lost is found.
     FaultInjection = "fault-injection";
+    /// Kernel code runs on two processors at once.
+    Smp = "smp";
+    /// A page fault of the kernel waits until user space provides the page.
+    Userfaultfd = "userfaultfd";
     /// Proposed: a mode whose records say whether a function is entered or left.
     TracePcExt = "trace-pc-ext";
-    /// Its code is there, and its option is off.
+    /// The code of `trace-pc-ext` is there, and its option is off.
     TracePcExtNotBuilt = "trace-pc-ext-not-built";
     /// Proposed: modes that record each program counter, edge or comparison once.
     UniqModes = "uniq-modes";
     /// Proposed: a request that enables with a bitmap, so that each program counter comes once.
     UniqueEnable = "unique-enable";
-    /// Its code is there, and its option is off.
+    /// The code of `unique-enable` is there, and its option is off.
     UniqueEnableNotBuilt = "unique-enable-not-built";
     /// Proposed: a request that empties the trace.
     ResetTrace = "reset-trace";
@@ -123,6 +141,17 @@ impl Declaration {
     #[must_use]
     pub fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
+    }
+
+    /// The version whose interface the kernel has.
+    ///
+    /// On NetBSD not the kernel's own: 9.99 names both kernels with the interface of 9 and with
+    /// that of 10.
+    #[must_use]
+    pub fn interface(&self, kernel: Version) -> Version {
+        let versions = [(Feature::NetBsd9, Version(9, 0)), (Feature::NetBsd10, Version(10, 0))];
+        let declared = versions.into_iter().find(|(feature, _)| self.has(*feature));
+        declared.map_or(kernel, |(_, version)| version)
     }
 
     /// The differences between what is declared and what was found, in words.

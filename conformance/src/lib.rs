@@ -9,18 +9,17 @@ pub mod checks;
 pub mod claims;
 pub mod cli;
 pub mod declare;
-pub mod differences;
 pub mod drift;
 pub mod errno;
 pub mod helper;
 pub mod kernel;
 pub mod lockstep;
 pub mod model;
+pub mod plan;
 pub mod raw;
 pub mod reference;
 pub mod report;
 pub mod runner;
-pub mod systems;
 
 // The one switch between systems. Each offers the same names: in `raw` the calls and probes, in
 // `checks` the checks, the registries and the system's word, in `lockstep` how operations are done.

@@ -19,8 +19,16 @@ fn what_is_gone_and_what_is_new_is_named_and_red() {
     let text = "Kept and new\n============\n\nIt is the kcov debugfs file.\nSheep are new.\n";
     fs::write(document.join("kcov.rst"), text).expect("a file");
 
+    fs::create_dir_all(tree.join("net")).expect("a directory");
+    let sheep = "void shear(int a)\n{\n\tkcov_remote_start(a);\n}\n";
+    fs::write(tree.join("net/sheep.c"), sheep).expect("a file");
+
     let (status, said) = drift(&tree);
     assert_eq!(status, Some(1), "{said}");
+    let section = |line: &str| said.lines().any(|said| said == line);
+    assert!(section("sections: net/sheep.c: shear: 1 begin, 0 claimed"), "{said}");
+    let gone = "sections: drivers/usb/core/hub.c: hub_event: 0 begin, 1 claimed";
+    assert!(section(gone), "{said}");
     let unclaimed: Vec<_> = said.lines().filter(|line| line.starts_with("unclaimed:")).collect();
     let new = r#"unclaimed: Documentation/dev-tools/kcov.rst:5: "Sheep are new.""#;
     assert_eq!(unclaimed, [new], "{said}");

@@ -2,7 +2,6 @@
 
 use super::vm::{BuildOptions, VmOptions};
 use crate::report::Format;
-use crate::snapshot::Snapshots;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,7 +24,7 @@ pub struct TestOptions {
     #[arg(long = "check", value_name = "ID", conflicts_with = "program")]
     pub checks: Vec<String>,
     /// Skip what follows the first check that fails
-    #[arg(long, conflicts_with_all = ["program", "snapshots"])]
+    #[arg(long, conflicts_with = "program")]
     pub fail_fast: bool,
     /// Run this program, which prints KTAP, instead of the suite
     #[arg(long, value_name = "FILE")]
@@ -42,9 +41,6 @@ pub struct TestOptions {
     /// Write the report to a file, and the text form to standard output
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Compare the results with the snapshots of the targets, or write these
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["checks", "program"])]
-    pub snapshots: Option<Snapshots>,
     /// How to build and boot.
     #[command(flatten)]
     pub vm: VmOptions,
@@ -94,7 +90,6 @@ impl LockstepOptions {
             suite,
             format,
             report,
-            snapshots: None,
             vm,
         }
     }

@@ -27,6 +27,8 @@ pub struct Machine<'a> {
     pub disc: Option<PathBuf>,
     /// QEMU only.
     pub accel: Accel,
+    /// Where its memory lies; User-Mode Linux only.
+    pub memory: Option<PathBuf>,
     /// MiB that it has besides those of its target, for a large image.
     pub more_memory: u32,
 }
@@ -36,7 +38,7 @@ pub(super) const CMDLINE: &str = "rdinit=/init panic=-1";
 
 impl Machine<'_> {
     /// Its memory, in MiB.
-    pub(super) fn memory(&self) -> u32 {
+    pub(super) fn mebibytes(&self) -> u32 {
         self.target.memory.saturating_add(self.more_memory)
     }
 

@@ -3,6 +3,7 @@
 mod channel;
 mod kvm;
 mod machine;
+mod memory;
 mod netbsd;
 mod process;
 mod qemu;
@@ -11,6 +12,7 @@ mod watch;
 
 pub use kvm::probe as probe_kvm;
 pub use machine::{Accel, Machine};
+pub use memory::place as memory_place;
 
 pub(crate) use qemu::QEMU;
 

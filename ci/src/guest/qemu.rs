@@ -17,7 +17,7 @@ pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command 
 /// The machine without anything to boot. `cpu` is for when no processor of the
 /// host's executes it.
 pub fn bare(machine: &Machine<'_>, cpu: &str, channel: i32) -> Command {
-    let (memory, smp) = (machine.memory(), machine.target.smp);
+    let (memory, smp) = (machine.mebibytes(), machine.target.smp);
     let (accel, cpu) = match machine.accel {
         Accel::Kvm => ("kvm", "host"),
         Accel::Tcg => ("tcg", cpu),

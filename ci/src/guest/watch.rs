@@ -79,7 +79,8 @@ impl<'a> Watch<'a> {
         }
         let Some(trouble) = classify(line, self.expect.system) else { return };
         match trouble.kind {
-            TroubleKind::Oops => self.hurry(now + AFTER_FAULT),
+            // What hangs may never end by itself.
+            TroubleKind::Oops | TroubleKind::Hung => self.hurry(now + AFTER_FAULT),
             kind if kind.is_fatal() => self.hurry(now + AFTER_PANIC),
             _ => {}
         }

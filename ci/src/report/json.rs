@@ -33,7 +33,6 @@ fn target(report: &TargetReport) -> Value {
         "verdict": report.word(),
         "counts": counts,
         "checks": checks,
-        "difference": report.difference,
         "failure": failure,
         "seconds": report.wall.as_secs_f64(),
         "steps": times,

@@ -47,7 +47,7 @@ pub fn render(run: &Run) -> String {
 
 fn cases(report: &TargetReport) -> Vec<Case<'_>> {
     let whole = |said| Case { name: "verdict", time: report.wall, said };
-    let mut cases: Vec<_> = match &report.verdict {
+    match &report.verdict {
         Verdict::Checks(checks) => checks.iter().map(case).collect(),
         Verdict::None(why) => {
             let message = format!("no verdict: {}: {}", why.phase, why.message);
@@ -61,12 +61,7 @@ fn cases(report: &TargetReport) -> Vec<Case<'_>> {
                 Said::Skipped(message)
             })]
         }
-    };
-    if let Some(difference) = &report.difference {
-        let said = Said::Failure("not as in its snapshot".into(), difference.clone());
-        cases.push(Case { name: "snapshot", time: Duration::ZERO, said });
     }
-    cases
 }
 
 fn case(check: &Check) -> Case<'_> {

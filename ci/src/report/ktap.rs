@@ -30,9 +30,6 @@ fn target(report: &TargetReport, number: usize, text: &mut String) {
         }
         Verdict::NotRun(what) => directive = format!(" # SKIP not run: {what}"),
     }
-    if let Some(difference) = &report.difference {
-        diagnostics(&format!("not as in its snapshot:\n{difference}"), text);
-    }
     let word = if report.status() == STATUS_PASSED { "ok" } else { "not ok" };
     writeln!(text, "{word} {number} {}{directive}", report.target).expect(WRITING);
 }

@@ -101,9 +101,6 @@ fn counts(text: &mut String, run: &Run) {
                 let wall = report.wall.as_secs_f32();
                 write!(text, "  {passed:>6}  {failed:>6}  {xfailed:>5}  {skipped:>7}  {wall:>7.1}")
                     .expect(WRITING);
-                if report.difference.is_some() {
-                    text.push_str("  not as in its snapshot");
-                }
             }
             Verdict::None(why) => {
                 write!(text, "  none: {}: {}", why.phase, why.message).expect(WRITING);

@@ -16,12 +16,6 @@ pub fn target(report: &TargetReport, verbose: bool, brief: bool) -> String {
     if brief {
         skips(&mut text, report.checks());
     }
-    if let Some(difference) = &report.difference {
-        writeln!(text, "    FAIL snapshot").expect(WRITING);
-        for line in difference.lines() {
-            writeln!(text, "         {line}").expect(WRITING);
-        }
-    }
     verdict(&mut text, report);
     if verbose && !report.times.is_empty() {
         let time = |(step, time): &(&str, std::time::Duration)| {
@@ -113,9 +107,6 @@ fn verdict(text: &mut String, report: &TargetReport) {
             }
             let wall = report.wall.as_secs_f32();
             write!(text, "{skipped} skipped in {wall:.1} s").expect(WRITING);
-            if report.difference.is_some() {
-                write!(text, "; not as in its snapshot").expect(WRITING);
-            }
             if let Some(logs) = &report.logs {
                 write!(text, "; logs: {}", logs.display()).expect(WRITING);
             }

@@ -91,8 +91,17 @@ impl Session {
         let logs = image::log_directory(&self.cache.runs(), &target.name)?;
         let chosen = self.choices.accel.or(target.accel);
         let accel = chosen.unwrap_or(Accel::Tcg);
-        let mut machine = Machine { target, kernel: kernel.file, disc, accel, more_memory: 0 };
+        let place = (target.kind == Kind::Uml)
+            .then(|| guest::memory_place(target.memory, &logs))
+            .transpose()?;
+        let (memory, elsewhere) =
+            place.map_or((None, None), |place| (Some(place.directory), place.why));
+        let mut machine =
+            Machine { target, kernel: kernel.file, disc, accel, memory, more_memory: 0 };
         let mut accelerator = machine.accelerator().to_string();
+        if let (Some(directory), Some(why)) = (&machine.memory, elsewhere) {
+            accelerator += &format!(" (memory in {}: {why})", directory.display());
+        }
         if target.kind == Kind::Qemu && chosen.is_none() {
             let init = self.init(target)?;
             let memory = self.cache.kvm_probe();

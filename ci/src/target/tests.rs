@@ -38,7 +38,7 @@ fn errors_name_the_target_and_the_key() {
         ("kind = \"uml\"", "", "kind"),
         ("memory = 256", "memory = \"lots\"", "memory"),
         ("memory = 256", "memory = 0", "memory"),
-        ("memory = 256", "memory = 256\nsmp = 2", "smp"),
+        ("memory = 256", "memory = 256\nsmp = 0", "smp"),
         ("memory = 256", "memory = 256\naccel = \"tcg\"", "accel"),
         ("kind = \"uml\"", "kind = \"qemu\"\naccel = \"hvf\"", "accel"),
         ("memory = 256", "memory = 256\ncolour = 1", "colour"),

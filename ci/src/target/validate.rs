@@ -57,9 +57,6 @@ impl Target {
         ];
         match numbers.iter().find(|(_, number)| *number == 0) {
             Some((key, _)) => Err(format!("key `{key}`: must not be 0")),
-            None if self.kind == Kind::Uml && self.smp != 1 => {
-                Err("key `smp`: a uml target has one processor".into())
-            }
             None if self.kind != Kind::Qemu && self.accel.is_some() => {
                 Err("key `accel`: is for qemu targets".into())
             }

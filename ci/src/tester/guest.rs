@@ -70,10 +70,7 @@ pub fn suite_arguments(target: &Target, words: &[String]) -> Vec<OsString> {
         [] => ["run", "--format", "ktap"].map(OsString::from).into(),
         words => words.iter().map(OsString::from).collect(),
     };
-    if !target.declares.is_empty() {
-        arguments.push("--declare".into());
-        arguments.push(target.declares.join(",").into());
-    }
+    arguments.extend(["--declare".into(), target.declares.join(",").into()]);
     arguments
 }
 

@@ -88,3 +88,23 @@ fn results_need_a_number_and_an_id() {
     refused("1..1\nok 1\n", 0, "no id");
     refused("1..1\nok 1 # SKIP x\n", 0, "no id");
 }
+
+#[test]
+fn results_of_no_check_are_told_apart() {
+    let why = |text: &str, status| none_ran(&judge(text, status).expect("whole"));
+    let empty = "no check ran: the plan is empty";
+    let one = "1..1\nok 1 a # SKIP no net\n";
+    let two = "1..2\nok 1 a # SKIP no net\nok 2 b # SKIP no disc\n";
+    // With or without a word of the program's own.
+    for status in [0, 69] {
+        assert_eq!(why("1..0\n", status).as_deref(), Some(empty));
+        let said = "no check ran: a is skipped, as no net";
+        assert_eq!(why(one, status).as_deref(), Some(said));
+        let said = "no check ran: a is skipped, as no net, and so are 1 more";
+        assert_eq!(why(two, status).as_deref(), Some(said));
+    }
+    assert_eq!(why("1..2\nok 1 a # SKIP x\nok 2 b\n", 0), None);
+    assert_eq!(why("1..2\nnot ok 1 a\nok 2 b # SKIP x\n", 1), None);
+    refused("1..1\nok 1 a\n", 69, "status 69, which does not agree with 0 failed");
+    refused("1..1\nok 1 a # SKIP x\n", 1, "does not agree with 0 failed");
+}

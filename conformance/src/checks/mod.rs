@@ -2,6 +2,7 @@
 //! for, and those of the safe crate.
 
 pub(crate) mod api;
+mod frame;
 pub(crate) mod shared;
 
 use crate::check::Check;
@@ -11,6 +12,11 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
     let api = api::CHECKS.iter().chain(crate::system::api::CHECKS);
     let device = shared::CHECKS.iter().chain(crate::system::CHECKS);
     device.chain(api).flat_map(|topic| topic.iter())
+}
+
+/// Those that are the same on every system.
+pub fn of_every_system() -> impl Iterator<Item = &'static Check> {
+    shared::CHECKS.iter().chain(api::CHECKS).flat_map(|topic| topic.iter())
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The rules that every registry file keeps, and the coverage snapshot.
 
-use super::{Authority, Claim, FILES, Status, parse};
+use super::{Authority, Claim, Claims, FILES, Status, parse};
 use crate::declare::SYSTEMS;
 use crate::drift::collapse;
+use crate::errno::Errno;
 use crate::kernel::Version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -63,6 +64,87 @@ fn a_claim_without_a_check_has_a_reason() {
         let allowed = needed || claim.status == Status::Unchecked;
         assert!(claim.reason.is_some() || !needed, "{} gives no reason", claim.id);
         assert!(claim.reason.is_none() || allowed, "{} gives a reason and a check", claim.id);
+    }
+}
+
+#[test]
+fn an_untestable_claim_says_what_is_missing() {
+    for claim in all() {
+        let untestable = claim.status == Status::Untestable;
+        assert_eq!(claim.missing.is_some(), untestable, "{}: `missing`", claim.id);
+    }
+}
+
+#[test]
+fn what_a_check_proves_is_not_called_untestable() {
+    for system in SYSTEMS {
+        let claims: Vec<_> = Claims::of(system).0;
+        assert_eq!(proved_elsewhere(&claims), [""; 0]);
+    }
+}
+
+#[test]
+fn a_claim_that_is_proved_elsewhere_is_found() {
+    let claim = |id: &str, locator: &str, errno: &str, rest: &str| {
+        let text = format!(
+            "[[claim]]\nid = 'a.{id}'\ntext = 'c.'\nauthority = 'driver'\nsource = 's'\n\
+             section = 'open'\nlocator = '{locator}'\nerrno = '{errno}'\n{rest}"
+        );
+        parse("test", &text).remove(0)
+    };
+    let (checked, not) = ("status = 'checked'", "status = 'untestable'\nreason = 'r'");
+    let of = |other: &Claim| {
+        proved_elsewhere(&[claim("proof", "if (!area) return", "ENOMEM", checked), other.clone()])
+    };
+    let found = ["a.other is what a.proof proves"];
+    assert_eq!(of(&claim("other", "!area", "ENOMEM", not)), found);
+    assert_eq!(of(&claim("other", "!area", "EINVAL", not)), [""; 0]);
+    // There is one reason for want of memory in a function, and many for a wrong argument.
+    assert_eq!(of(&claim("other", "kzalloc", "ENOMEM", not)), found);
+    let other = claim("proof", "first", "EINVAL", checked);
+    assert_eq!(proved_elsewhere(&[other, claim("b", "second", "EINVAL", not)]), [""; 0]);
+}
+
+/// Refusals without a check that have their error, and their place in the source, in common with
+/// one that has a check.
+fn proved_elsewhere(claims: &[Claim]) -> Vec<String> {
+    let one_reason = |claim: &Claim| claim.errno == Errno::by_name("ENOMEM");
+    let same = |open: &Claim, proof: &Claim| {
+        let words = |one: &Claim, other: &Claim| {
+            one.locators().any(|words| other.locators().any(|all| all.contains(words)))
+        };
+        let place = words(open, proof) || words(proof, open);
+        open.errno.is_some()
+            && open.errno == proof.errno
+            && open.source == proof.source
+            && (place || one_reason(open) && open.section == proof.section)
+    };
+    let of = |wanted: fn(Status) -> bool| claims.iter().filter(move |claim| wanted(claim.status));
+    let open = of(|status| matches!(status, Status::Untestable | Status::Unchecked));
+    open.flat_map(|open| {
+        let proofs = of(|status| status == Status::Checked).filter(move |proof| same(open, proof));
+        proofs.map(|proof| format!("{} is what {} proves", open.id, proof.id)).collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+/// What a reason names is there, and is no excuse itself.
+#[test]
+fn the_checks_that_a_reason_names_exist() {
+    for system in SYSTEMS {
+        let claims = Claims::of(system);
+        for claim in claims.iter() {
+            let words = claim.reason.iter().flat_map(|reason| reason.split([' ', ';', ',']));
+            let topics = |word: &&str| {
+                let topic = word.split_once('.').map(|(topic, _)| format!("{topic}."));
+                topic.is_some_and(|topic| claims.iter().any(|claim| claim.id.starts_with(&topic)))
+            };
+            for named in words.filter(topics) {
+                let proof =
+                    |claim: &Claim| claim.status == Status::Checked && claim.id.starts_with(named);
+                assert!(claims.iter().any(proof), "{}: no check {named}", claim.id);
+            }
+        }
     }
 }
 

@@ -5,13 +5,17 @@ use crate::declare::Declaration;
 use crate::lockstep::{Lockstep, Verdict};
 use lexopt::{Arg, Parser, ValueExt as _};
 use std::io::{self, Write as _};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// How many operations are done unless the command line says.
+const MANY: NonZeroU64 = NonZeroU64::new(10_000).expect("not 0");
 
 /// What `lockstep` is asked for.
 #[derive(Debug)]
 pub(super) struct Request {
-    operations: u64,
+    operations: NonZeroU64,
     seeds: Vec<u64>,
     declared: Option<Declaration>,
     device: PathBuf,
@@ -19,7 +23,7 @@ pub(super) struct Request {
 
 pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
     let mut request =
-        Request { operations: 10_000, seeds: Vec::new(), declared: None, device: default_device() };
+        Request { operations: MANY, seeds: Vec::new(), declared: None, device: default_device() };
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Long("operations") => request.operations = parser.value()?.parse()?,
@@ -62,7 +66,7 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
             }
             io::stdout().flush()
         };
-        let passed = match lockstep.run(seed, request.operations, note)? {
+        let passed = match lockstep.run(seed, request.operations.get(), note)? {
             Verdict::Agreed => true,
             Verdict::Parted => false,
             Verdict::None(why) => return bail_out(&why),

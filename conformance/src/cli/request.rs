@@ -1,6 +1,7 @@
 //! The options of `run`.
 
 use super::default_device;
+use crate::check::USUAL_LIMIT;
 use crate::declare::Declaration;
 use crate::report::Format;
 use lexopt::{Arg, Parser, ValueExt as _};
@@ -28,7 +29,7 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
         unproved: false,
         device: default_device(),
         format: Format::Ktap,
-        time_limit: Duration::from_secs(30),
+        time_limit: USUAL_LIMIT,
         first: Vec::new(),
         fail_fast: false,
     };

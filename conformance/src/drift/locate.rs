@@ -33,6 +33,17 @@ pub enum Drift {
         /// Its first words.
         start: String,
     },
+    /// A function does not begin as many remote sections as claims are about.
+    Sections {
+        /// The source.
+        file: String,
+        /// The function.
+        function: String,
+        /// How many are claimed.
+        claimed: usize,
+        /// How many it begins.
+        there: usize,
+    },
 }
 
 impl fmt::Display for Drift {
@@ -42,6 +53,9 @@ impl fmt::Display for Drift {
             Drift::Unreadable { file, why } => write!(f, "gone: {file}: {why}"),
             Drift::Unclaimed { file, line, start } => {
                 write!(f, "unclaimed: {file}:{line}: {start:?}")
+            }
+            Drift::Sections { file, function, claimed, there } => {
+                write!(f, "sections: {file}: {function}: {there} begin, {claimed} claimed")
             }
         }
     }

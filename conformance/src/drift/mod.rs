@@ -2,11 +2,13 @@
 //!
 //! Two questions to a source tree: does every place that a claim names still exist, and does the
 //! document say anything that no claim is about? Each sentence of the document, and each part of
-//! its programs, has to have the locator of a claim in it.
+//! its programs, has to have the locator of a claim in it. A third to Linux's: does every place
+//! that begins a remote section have a claim?
 
 mod document;
 mod locate;
 mod manual;
+pub mod sites;
 
 pub use document::{Piece, collapse};
 pub use locate::{Document, Drift, compare};
@@ -66,7 +68,8 @@ fn linux(tree: &Path, out: &mut impl Write) -> io::Result<bool> {
         pieces: document::pieces,
         normal: document::collapse,
     };
-    conclude(&format!("Linux {version}"), &claims, Some(tree), Some(document), out)
+    let sections = sites::compare(version, &sites::calls(tree)?);
+    conclude(&format!("Linux {version}"), &claims, Some(tree), Some(document), sections, out)
 }
 
 fn netbsd(tree: Option<&Path>, manual: Option<&Path>, out: &mut impl Write) -> io::Result<bool> {
@@ -103,7 +106,7 @@ fn netbsd(tree: Option<&Path>, manual: Option<&Path>, out: &mut impl Write) -> i
         .collect();
     let name = interface
         .map_or_else(|| "kcov(4)".to_owned(), |version| format!("NetBSD, interface of {version}"));
-    conclude(&name, &claims, tree, document, out)
+    conclude(&name, &claims, tree, document, Vec::new(), out)
 }
 
 fn conclude(
@@ -111,13 +114,15 @@ fn conclude(
     claims: &[&Claim],
     tree: Option<&Path>,
     document: Option<Document<'_>>,
+    sections: Vec<Drift>,
     out: &mut impl Write,
 ) -> io::Result<bool> {
     let read = |file: &str| match tree {
         Some(tree) => fs::read_to_string(tree.join(file)),
         None => Err(io::ErrorKind::NotFound.into()),
     };
-    let drifts = compare(claims, &read, document);
+    let mut drifts = compare(claims, &read, document);
+    drifts.extend(sections);
     for drift in &drifts {
         writeln!(out, "{drift}")?;
     }

@@ -3,9 +3,10 @@
 use super::order::Report;
 use super::system;
 use crate::errno::Result;
-use crate::model::{Call, Geometry, PAGE, WORD};
+use crate::model::{Call, FULL, Geometry, PAGE, WORD};
 use crate::raw::{Device, Map, call, wait_for};
 use nix::unistd::Whence;
+use std::ops::Range;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub(super) fn misuse(device: &Device, call: Call) -> Result<()> {
     Ok(())
 }
 
-/// Makes calls, and tells the counts before and after the last.
+/// Makes calls, and tells the counts before and after the last. Leaves the buffer full.
 ///
 /// Between storing the count and looking at it again there is nothing but the call.
 pub(super) fn trace(map: &Map, count: u64, tries: u32) -> Report {
@@ -60,12 +61,12 @@ pub(super) fn trace(map: &Map, count: u64, tries: u32) -> Report {
         }
     }
     if map.is_writable() {
-        map.reset();
+        map.store(0, FULL);
     }
     Report::Counted(before, after)
 }
 
-/// One try: until something is seen. Several: until nothing is.
+/// One try: until something is seen. Several: until nothing is. Leaves the buffer full.
 pub(super) fn background(map: &Map, tries: u32) -> Result<Report> {
     for _ in 0..tries {
         map.reset();
@@ -75,5 +76,14 @@ pub(super) fn background(map: &Map, tries: u32) -> Result<Report> {
             break;
         }
     }
-    Ok(Report::Counted(0, map.count()))
+    let count = map.count();
+    map.store(0, FULL);
+    Ok(Report::Counted(0, count))
+}
+
+/// A number that another content of these words hardly has.
+pub(super) fn digest(map: &Map, words: Range<usize>) -> u64 {
+    // Odd, so that no bit is lost.
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    words.fold(0, |sum: u64, index| (sum.rotate_left(5) ^ map.load(index)).wrapping_mul(FACTOR))
 }

@@ -3,7 +3,7 @@
 use crate::declare::Feature;
 use crate::errno::Result;
 use crate::lockstep::generate::size;
-use crate::model::linux::{FILL, Kernel, Linux};
+use crate::model::linux::{FILL, GOOD, Kernel, Linux};
 use crate::model::{Call, Handle, Memory, Remap, Remote, Request};
 use crate::raw::{Device, Map, Vhost, page_size};
 use fastrand::Rng;
@@ -142,7 +142,7 @@ pub(crate) fn request(rng: &mut Rng) -> Request {
 }
 
 fn remote(rng: &mut Rng) -> Remote {
-    let good = |rng: &mut Rng| rng.u16(0..4);
+    let good = |rng: &mut Rng| rng.u16(0..GOOD);
     let handle = |rng: &mut Rng| match rng.u8(0..24) {
         0 => Handle::Zero,
         1 => Handle::Common(good(rng)),

@@ -11,6 +11,7 @@
 
 mod act;
 mod channel;
+mod frame;
 pub(crate) mod generate;
 mod order;
 mod real;
@@ -20,9 +21,10 @@ mod worker;
 
 pub use real::{Real, Stage};
 
-use crate::declare::Feature;
+use crate::declare::{Feature, probe_all};
 use crate::model::{Operation, Outcome, World};
 pub(crate) use crate::system_lockstep as system;
+use frame::Frame;
 use generate::Generator;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
@@ -92,7 +94,7 @@ impl Lockstep {
         let (mut done, mut runs) = (0, 0);
         while done < operations {
             let length = generator.length();
-            let attempt = self.attempt(length, |world, _| Some(generator.operation(world)));
+            let attempt = self.attempt(length, false, |world, _| Some(generator.operation(world)));
             let (all, divergence) = match attempt {
                 Ok(attempt) => attempt,
                 Err(why) => return Ok(Verdict::None(why)),
@@ -124,29 +126,35 @@ impl Lockstep {
     fn attempt(
         &mut self,
         length: usize,
+        thorough: bool,
         mut next: impl FnMut(&World<Driver>, usize) -> Option<Operation>,
     ) -> Result<(Vec<Operation>, Option<Divergence>), String> {
         let mut real = self.stage.start()?;
         let mut world = World::new(self.model.clone());
         let (mut operations, mut expected) = (Vec::new(), Vec::new());
+        let mut frame = Frame::new(self.background, thorough);
         let mut divergence = None;
         for index in 0..length {
             let Some(operation) = next(&world, index) else { continue };
             let noisy = noisy(&world, &operation);
-            let steps = world.step(&operation);
+            let steps = world.clone().step(&operation);
+            frame.before(&steps[0].1);
             let seen = real.run(&operation, tries(noisy, &operation, &steps[0].0));
-            operations.push(operation);
             let allowed: Vec<Outcome> = steps.iter().map(|(outcome, _)| outcome.clone()).collect();
-            match steps.into_iter().find(|(outcome, _)| outcome.allows(&seen)) {
-                Some((outcome, after)) => {
-                    expected.push(outcome);
-                    world = after;
-                }
-                None => {
-                    let operations = operations.clone();
-                    divergence = Some(Divergence { operations, expected, allowed, seen });
-                    break;
-                }
+            let step = steps.into_iter().find(|(outcome, _)| outcome.allows(&seen));
+            let parted = match &step {
+                Some((_, after)) => frame.after(&mut real, [&world, after], &operation, &seen),
+                None => Err(seen),
+            };
+            operations.push(operation);
+            if let Err(seen) = parted {
+                let operations = operations.clone();
+                divergence = Some(Divergence { operations, expected, allowed, seen });
+                break;
+            }
+            if let Some((outcome, after)) = step {
+                expected.push(outcome);
+                world = after;
             }
         }
         real.end()?;
@@ -159,7 +167,7 @@ impl Lockstep {
             let operation = &operations[index];
             world.possible(operation).then(|| operation.clone())
         };
-        Ok(self.attempt(operations.len(), possible)?.1)
+        Ok(self.attempt(operations.len(), true, possible)?.1)
     }
 }
 
@@ -190,12 +198,22 @@ fn tries(noisy: bool, operation: &Operation, expected: &Outcome) -> u32 {
 /// If one does not come to what stands beside it.
 #[track_caller]
 pub fn replay(device: &Path, operations: &[(Operation, Outcome)]) {
+    let features = probe_all(device).expect("the kernel is probed");
+    let mut world = World::new(system::driver(&features).expect("a model"));
     let mut stage = Stage::new(device).expect("processes can be driven");
     let mut real = stage.start().expect("a process");
+    let mut frame = Frame::new(system::has_background(&features), true);
     for (operation, expected) in operations {
+        let step = world.clone().step(operation).into_iter().find(|(said, _)| said == expected);
+        let after = step.expect("what the model allows").1;
+        frame.before(&after);
         let seen = real.run(operation, tries(true, operation, expected));
         assert!(expected.allows(&seen), "{operation:?}: {seen:?}, not {expected:?}");
+        let kept = frame.after(&mut real, [&world, &after], operation, &seen);
+        assert_eq!(kept, Ok(()), "{operation:?}");
+        world = after;
     }
+    drop(frame);
     real.end().expect("the processes end");
 }
 

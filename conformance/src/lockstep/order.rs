@@ -1,7 +1,7 @@
 //! What the driving process and its threads tell each other.
 
 use super::channel::Channels;
-use crate::model::{D, Operation};
+use crate::model::{D, M, Operation};
 use serde::{Deserialize, Serialize};
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -21,6 +21,12 @@ pub(super) enum Order {
     Join { slot: usize },
     /// To fork, with the child on that channel.
     Fork { slot: usize },
+    /// To make the call that is traced.
+    Call,
+    /// To have a kernel thread work on its behalf.
+    Work,
+    /// To do nothing; or to tell the digest of what the mapping shows.
+    Look { map: Option<M> },
     /// To wait for the end of a child.
     Wait { pid: i32 },
 }

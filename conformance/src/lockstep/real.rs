@@ -4,7 +4,8 @@ use super::channel::{Channel, Channels};
 use super::order::{Equipment, Order, Report};
 use super::{system, worker};
 use crate::errno::Errno;
-use crate::model::{Operation, Outcome, T};
+use crate::model::{D, Operation, Outcome, Request, T};
+use crate::raw::Device;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
@@ -22,6 +23,8 @@ const PATIENCE: i64 = 20;
 pub struct Stage {
     channels: Channels,
     device: PathBuf,
+    /// A device of this process, with which the driver is asked.
+    spare: Device,
     runs: u32,
 }
 
@@ -34,6 +37,8 @@ pub struct Real<'a> {
     /// The process of each thread.
     threads: BTreeMap<T, T>,
     processes: BTreeMap<T, Process>,
+    /// Makes handles differ from run to run.
+    run: u32,
     lost: bool,
 }
 
@@ -53,16 +58,19 @@ impl Stage {
             let limited = channels.of_driver(slot).set_limit(PATIENCE);
             limited.map_err(|e| failed("a socket without a limit", e.into()))?;
         }
-        Ok(Stage { channels, device: device.to_owned(), runs: 0 })
+        let sized = Device::open(device).and_then(|spare| spare.init_trace(512).map(|()| spare));
+        let spare = sized.map_err(|e| failed("no device", e))?;
+        Ok(Stage { channels, device: device.to_owned(), spare, runs: 0 })
     }
 
     /// Starts a run.
     pub fn start(&mut self) -> Result<Real<'_>, String> {
         self.runs += 1;
+        let run = std::process::id().wrapping_mul(1 << 12).wrapping_add(self.runs);
         let equipment = Equipment {
             channels: self.channels.clone(),
             device: self.device.clone(),
-            run: std::process::id().wrapping_mul(1 << 12).wrapping_add(self.runs),
+            run,
             slot: 0,
             descriptors: Vec::new(),
         };
@@ -77,6 +85,7 @@ impl Stage {
             slots: [(T(0), 0)].into(),
             threads: [(T(0), T(0))].into(),
             processes: [(T(0), process)].into(),
+            run,
             lost: false,
         };
         match real.hear(0) {
@@ -111,6 +120,36 @@ impl Real<'_> {
         let slot = self.slots[&thread];
         self.channel(slot).send(order);
         self.hear(slot)
+    }
+
+    /// Has a thread do what is no operation. It cannot be refused.
+    pub(super) fn asked(&mut self, thread: T, order: &Order) -> Result<Outcome, Outcome> {
+        match self.tell(thread, order) {
+            seen @ (Outcome::Done | Outcome::Word(_)) => Ok(seen),
+            other => Err(Outcome::Changed(format!("{order:?} of {thread:?} comes to {other:?}"))),
+        }
+    }
+
+    /// Another descriptor of the device that a thread has.
+    pub(super) fn lent(&mut self, thread: T, descriptor: D) -> Result<Device, Outcome> {
+        let operation = Operation::Pass { thread, descriptor, to: thread, new: descriptor };
+        self.asked(thread, &order(&operation, 1))?;
+        Ok(self.stage.channels.take_descriptor())
+    }
+
+    /// Makes requests on a device of this process, which come to what stands beside them.
+    pub(super) fn shows(&mut self, requests: Vec<(Request, Outcome)>) -> Result<(), Outcome> {
+        for (request, expected) in requests {
+            let seen = match system::ask(&self.stage.spare, &request, self.run) {
+                Ok(()) => Outcome::Done,
+                Err(Errno(number)) => outcome(Report::Refused(number)),
+            };
+            if seen != expected {
+                let what = format!("{request:?} of another process is {seen:?}, not {expected:?}");
+                return Err(Outcome::Changed(what));
+            }
+        }
+        Ok(())
     }
 
     fn free_slot(&self) -> usize {

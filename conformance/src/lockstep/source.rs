@@ -24,17 +24,14 @@ pub(super) fn check(divergence: &Divergence) -> String {
                 [] => String::new(),
                 others => format!(" Allowed as well: {others:?}."),
             };
-            let Outcome::Counted(before, after) = divergence.seen else {
-                writeln!(text, "        // The kernel: {:?}.{others}", divergence.seen)
-                    .expect(WRITING);
-                line(&mut text, operation, outcome);
-                continue;
+            let seen = match &divergence.seen {
+                Outcome::Counted(before, after) => {
+                    format!("the count was {before} and became {after}")
+                }
+                Outcome::Changed(what) => what.clone(),
+                seen => format!("{seen:?}"),
             };
-            writeln!(
-                text,
-                "        // The kernel: the count was {before} and became {after}.{others}"
-            )
-            .expect(WRITING);
+            writeln!(text, "        // The kernel: {seen}.{others}").expect(WRITING);
         }
         line(&mut text, operation, outcome);
     }

@@ -4,14 +4,14 @@
 //! nothing but the number of theirs. It tells its channel what came of each command before it
 //! waits for the next.
 
-use super::act::{LAST, background, mapped, misuse, trace};
+use super::act::{LAST, background, digest, mapped, misuse, trace};
 use super::channel::Channels;
 use super::order::{Equipment, Order, Report};
 use super::system;
 use crate::errno::{Errno, Result};
 use crate::kernel::this_program;
 use crate::model::{Access, D, M, Operation};
-use crate::raw::{Device, Map};
+use crate::raw::{Device, Map, call};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::unistd::{ForkResult, Pid, fork};
 use std::collections::BTreeMap;
@@ -120,6 +120,19 @@ impl Process {
                     Some(Ok(())) => Report::Done,
                     _ => Report::Broken("the thread is not known, or has panicked".into()),
                 }
+            }
+            Order::Call => {
+                call();
+                Report::Done
+            }
+            Order::Work => match system::work_in_background() {
+                Ok(()) => Report::Done,
+                Err(Errno(number)) => Report::Refused(number),
+            },
+            Order::Look { map: None } => Report::Done,
+            Order::Look { map: Some(map) } => {
+                let map = &lock(&self.maps)[&map];
+                Report::Word(digest(map, 0..map.words()))
             }
             Order::Wait { pid } => match nix::sys::wait::waitpid(Pid::from_raw(pid), None) {
                 Ok(_) => Report::Done,

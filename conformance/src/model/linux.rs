@@ -76,6 +76,8 @@ pub struct Linux {
 const MOST_WORDS: u64 = 0x7fff_ffff / WORD;
 /// `KCOV_REMOTE_MAX_HANDLES`.
 const MOST_HANDLES: usize = 256;
+/// How many good common handles there are, and how many of USB, besides those of `fill`.
+pub const GOOD: u16 = 4;
 /// The first of the handles that `fill` adds.
 pub const FILL: u16 = 512;
 
@@ -220,27 +222,27 @@ impl Linux {
         }
     }
 
+    fn is_taken(&self, handle: &Handle) -> bool {
+        let mut all = self.instances.values().filter_map(|k| k.enabled.as_ref()?.remote.as_ref());
+        all.any(|section| section.handles.contains(handle))
+    }
+
     /// The handles, if all can be registered.
     fn register(&self, remote: &Remote) -> Result<Vec<Handle>, Outcome> {
         let mut handles = Vec::new();
-        let taken = |handle: &Handle| {
-            let mut all =
-                self.instances.values().filter_map(|k| k.enabled.as_ref()?.remote.as_ref());
-            all.any(|section| section.handles.contains(handle))
-        };
         let filled = (0..remote.fill).map(|n| Handle::Usb(FILL + n as u16));
         for handle in remote.handles.iter().copied().chain(filled) {
             if !matches!(handle, Handle::Usb(_)) {
                 return Err(INVALID);
             }
-            if taken(&handle) || handles.contains(&handle) {
+            if self.is_taken(&handle) || handles.contains(&handle) {
                 return Err(Outcome::Refused("EEXIST"));
             }
             handles.push(handle);
         }
         match remote.common {
             Handle::Zero => {}
-            common @ Handle::Common(_) if taken(&common) => {
+            common @ Handle::Common(_) if self.is_taken(&common) => {
                 return Err(Outcome::Refused("EEXIST"));
             }
             common @ Handle::Common(_) => handles.push(common),
@@ -382,5 +384,33 @@ impl Driver for Linux {
 
     fn unknown_content(&self, _: Instance) -> bool {
         false
+    }
+
+    /// All handles that are free can be had at once, of the others none.
+    fn shown(&self) -> Vec<(Request, Outcome)> {
+        let last = FILL + MOST_HANDLES as u16 - 1;
+        let usb = (0..GOOD).chain([FILL, last]).map(Handle::Usb);
+        let common = (0..GOOD).map(Handle::Common);
+        let (taken, free): (Vec<_>, Vec<_>) =
+            usb.chain(common).partition(|handle| self.is_taken(handle));
+        let enable = |common: Handle, handles: Vec<Handle>| {
+            let (area, memory) = (512, Memory::Whole);
+            Request::RemoteEnable(Remote { mode: 0, area, common, handles, fill: 0, memory })
+        };
+        let one = |handle| match handle {
+            Handle::Common(_) => enable(handle, vec![]),
+            _ => enable(Handle::Zero, vec![handle]),
+        };
+        let exists = |handle| (one(handle), Outcome::Refused("EEXIST"));
+        let mut all: Vec<_> = taken.into_iter().map(exists).collect();
+        let (usb, common): (Vec<_>, Vec<_>) =
+            free.into_iter().partition(|handle| matches!(handle, Handle::Usb(_)));
+        let first = (enable(Handle::Zero, usb), Outcome::Done);
+        for request in
+            [first].into_iter().chain(common.into_iter().map(|h| (one(h), Outcome::Done)))
+        {
+            all.extend([request, (Request::Disable(0), Outcome::Done)]);
+        }
+        all
     }
 }

@@ -6,6 +6,7 @@
 //! a kernel, so both are compiled on both systems. The registry's errors are compared with them in
 //! `tests`, and running kernels by [`lockstep`](crate::lockstep).
 
+mod frame;
 pub mod linux;
 mod names;
 pub mod netbsd;
@@ -13,6 +14,7 @@ mod operation;
 pub mod states;
 mod world;
 
+pub use frame::Touch;
 pub use names::Kind;
 pub use operation::{
     Access, Call, D, Geometry, Handle, M, Memory, Operation, Outcome, Remap, Remote, Request, T,
@@ -23,6 +25,10 @@ pub use world::{MOST_THREADS, Mapping, World};
 pub const PAGE: u64 = 4096;
 /// Bytes of a word.
 pub const WORD: u64 = 8;
+
+/// A count that no buffer has room behind, so that nothing is recorded in any mode; and so small
+/// that no kernel's arithmetic overflows.
+pub const FULL: u64 = 1 << 20;
 
 /// One open of the device, and its buffer's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,6 +132,10 @@ pub trait Driver: Clone + std::fmt::Debug {
 
     /// Whether nothing is known of what a buffer contains at first.
     fn unknown_content(&self, buffer: Instance) -> bool;
+
+    /// Requests of a thread outside of the model, on a sized device of its own, and what each comes
+    /// to: they show what else the driver keeps, and all together leave it as it was.
+    fn shown(&self) -> Vec<(Request, Outcome)>;
 }
 
 #[cfg(test)]

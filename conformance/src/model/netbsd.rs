@@ -341,4 +341,9 @@ impl Driver for NetBsd {
     fn unknown_content(&self, buffer: Instance) -> bool {
         buffer.0 >= SOURCES
     }
+
+    /// Whoever detaches from a source disables it for all.
+    fn shown(&self) -> Vec<(Request, Outcome)> {
+        Vec::new()
+    }
 }

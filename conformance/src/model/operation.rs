@@ -218,6 +218,8 @@ pub enum Outcome {
     Word(u64),
     /// Not refused; nothing is said of what is seen.
     Anything,
+    /// Something was changed that the operation does not mention.
+    Changed(String),
     /// No answer, or one that makes no sense.
     Senseless(String),
 }
@@ -231,7 +233,10 @@ impl Outcome {
             (Outcome::Grown(most), Outcome::Counted(before, after)) => {
                 before < after && after <= most
             }
-            (Outcome::Anything, Outcome::Refused(_) | Outcome::Senseless(_)) => false,
+            (
+                Outcome::Anything,
+                Outcome::Refused(_) | Outcome::Changed(_) | Outcome::Senseless(_),
+            ) => false,
             (Outcome::Anything, _) => true,
             _ => self == seen,
         }

@@ -41,7 +41,7 @@ pub struct World<R> {
     /// The process of each thread.
     threads: BTreeMap<T, T>,
     files: BTreeMap<u32, File>,
-    opened: u32,
+    opened_files: u32,
     /// The words that were stored in pages of buffers.
     stored: BTreeMap<(Instance, u64), u64>,
     /// Buffers that the kernel may have recorded into.
@@ -61,7 +61,7 @@ impl<R: Driver> World<R> {
             processes: [(T(0), process)].into(),
             threads: [(T(0), T(0))].into(),
             files: BTreeMap::new(),
-            opened: 0,
+            opened_files: 0,
             stored: BTreeMap::new(),
             recorded: BTreeSet::new(),
         }
@@ -111,6 +111,17 @@ impl<R: Driver> World<R> {
     #[must_use]
     pub fn instance(&self, thread: T, descriptor: D) -> Option<Instance> {
         self.file(thread, descriptor).map(|file| file.instance)
+    }
+
+    /// The instance behind a descriptor, and how it was opened.
+    #[must_use]
+    pub fn opened(&self, thread: T, descriptor: D) -> Option<(Instance, Access)> {
+        self.file(thread, descriptor).map(|file| (file.instance, file.access))
+    }
+
+    /// The instances that have a descriptor.
+    pub fn instances(&self) -> impl Iterator<Item = Instance> + '_ {
+        self.files.values().map(|file| file.instance)
     }
 
     /// Who records into the buffer that a mapping shows.
@@ -187,9 +198,9 @@ impl<R: Driver> World<R> {
             Operation::Open { thread, descriptor, access } => {
                 let instance = self.driver.open();
                 let file = File { instance, access: *access, descriptors: 0 };
-                self.files.insert(self.opened, file);
-                self.refer(*thread, *descriptor, self.opened);
-                self.opened += 1;
+                self.files.insert(self.opened_files, file);
+                self.refer(*thread, *descriptor, self.opened_files);
+                self.opened_files += 1;
             }
             Operation::Duplicate { thread, descriptor, new } => {
                 let file = self.process(*thread).descriptors[descriptor];
@@ -288,10 +299,7 @@ impl<R: Driver> World<R> {
 
     /// What is in a buffer is the kernel's from when recording begins.
     fn note_recording(&mut self) {
-        let all = self.processes.values().flat_map(|process| process.maps.values());
-        let mapped = all.map(|mapping| mapping.buffer);
-        let opened = self.files.values().map(|file| file.instance);
-        for buffer in mapped.chain(opened).collect::<BTreeSet<_>>() {
+        for buffer in self.reached() {
             if self.driver.recording(buffer).is_some() {
                 self.recorded.insert(buffer);
                 self.stored.retain(|(other, _), _| *other != buffer);

@@ -20,6 +20,13 @@ pub fn call() {
     assert_eq!(refused, Err(Errno(libc::EBADF)), "read(-1) is refused");
 }
 
+/// Whether something is seen at least once: an interrupt may come and leave records on the way, but
+/// not each time. On a busy host one may come often.
+#[must_use]
+pub fn at_times(seen: impl FnMut() -> bool) -> bool {
+    std::iter::repeat_with(seen).take(1000).any(|seen| seen)
+}
+
 /// Waits until nothing has been recorded for a while, and returns the count.
 ///
 /// For the buffers of threads that are about to block.
@@ -30,12 +37,17 @@ pub fn settled(map: &Map) -> u64 {
     let mut quiet = 0;
     while quiet < 10 {
         std::thread::sleep(STEP);
+        // On a busy host all of a sleep may pass without the other thread having had its turn.
+        (0..10).for_each(|_| std::thread::yield_now());
         let now = map.count();
         quiet = if now == last { quiet + 1 } else { 0 };
         last = now;
     }
     last
 }
+
+/// How long to wait for what a right kernel does at once: the end of a hang, however busy the host.
+pub const LONG: Duration = Duration::from_secs(40);
 
 /// Waits until `done`, for at most that time. Returns whether it is.
 #[must_use]

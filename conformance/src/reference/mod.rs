@@ -5,6 +5,7 @@
 
 mod bits;
 mod claims;
+mod differences;
 mod errors;
 mod numbers;
 mod registry;
@@ -28,6 +29,9 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("claims-linux.md", claims::page(LINUX)),
         ("claims-netbsd.md", claims::page(NETBSD)),
         ("claims-crate.md", claims::crate_page()),
+        ("differences-linux.md", differences::releases(LINUX)),
+        ("differences-netbsd.md", differences::releases(NETBSD)),
+        ("differences-systems.md", differences::systems(LINUX, NETBSD)),
         ("errors-systems.md", errors::conditions()),
         ("errors-crate.md", errors::meanings()),
         ("numbers-linux.md", numbers::linux()),

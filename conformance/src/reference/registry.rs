@@ -8,21 +8,26 @@ use serde::Deserialize;
 pub(super) struct System {
     /// The system's name.
     pub(super) name: &'static str,
+    /// The word that targets declare it by, if it is one system.
+    pub(super) word: &'static str,
     /// Its registries, as `claims::FILES` names them.
     files: &'static [&'static str],
 }
 
 pub(super) const LINUX: System =
-    System { name: "Linux", files: &["linux-document.toml", "linux-driver.toml"] };
+    System { name: "Linux", word: "linux", files: &["linux-document.toml", "linux-driver.toml"] };
 
-pub(super) const NETBSD: System =
-    System { name: "NetBSD", files: &["netbsd-document.toml", "netbsd-driver.toml"] };
+pub(super) const NETBSD: System = System {
+    name: "NetBSD",
+    word: "netbsd",
+    files: &["netbsd-document.toml", "netbsd-driver.toml"],
+};
 
 /// What the safe crate promises: everywhere, and on one system only.
 pub(super) const CRATE: [System; 3] = [
-    System { name: "both systems", files: &["api.toml"] },
-    System { name: "Linux", files: &["api-linux.toml"] },
-    System { name: "NetBSD", files: &["api-netbsd.toml"] },
+    System { name: "both systems", word: "", files: &["api.toml"] },
+    System { name: "Linux", word: "linux", files: &["api-linux.toml"] },
+    System { name: "NetBSD", word: "netbsd", files: &["api-netbsd.toml"] },
 ];
 
 /// What the pages need of a claim.

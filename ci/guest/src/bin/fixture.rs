@@ -7,6 +7,7 @@
 //! write FILE TEXT a line to a file, such as the channel's device
 //! lkdtm POINT     make the kernel crash or complain (PANIC, EXCEPTION, …)
 //! sysrq KEY       the same through the magic key
+//! fill            take memory until there is none
 //! orphan          leave a process behind that holds the output open
 //! sleep SECONDS   do nothing for a while
 //! hang            never return
@@ -51,6 +52,12 @@ fn act(action: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> {
         }
         "lkdtm" => fs::write("/sys/kernel/debug/provoke-crash/DIRECT", word()),
         "sysrq" => fs::write("/proc/sysrq-trigger", word()),
+        "fill" => {
+            let mut taken = Vec::new();
+            loop {
+                taken.push(std::hint::black_box(vec![1_u8; 1 << 20]));
+            }
+        }
         "orphan" => Command::new(env::current_exe()?).arg("hang").spawn().map(drop),
         "sleep" => {
             sleep(Duration::from_secs(number(&word())?));

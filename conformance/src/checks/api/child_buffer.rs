@@ -2,10 +2,9 @@
 
 use super::{enable, intruder, is_free, kind, lend, open, with_device_of_a_living_thread};
 use crate::check::{Context, checks};
-use crate::raw::{Child, call, child, wait_for};
+use crate::raw::{Child, LONG, call, child, wait_for};
 use kcov::mode::{TraceCmp, TracePc};
 use kcov::{Completeness, ErrorKind};
-use std::time::Duration;
 
 checks! {
     parent_reads_what_the_child_did,
@@ -136,7 +135,7 @@ fn killed_child(cx: &Context) {
                 call();
             }
         });
-        assert!(wait_for(Duration::from_secs(5), || !buffer.trace().is_empty()), "it records");
+        assert!(wait_for(LONG, || !buffer.trace().is_empty()), "it records");
         pid.kill();
         let trace = buffer.trace();
         assert!(!trace.is_empty());

@@ -3,7 +3,7 @@
 
 use super::{enable, is_free, lend, open};
 use crate::check::{Context, checks};
-use crate::raw::{call, child, thread};
+use crate::raw::{LONG, call, child, thread, wait_for};
 use kcov::mode::TracePc;
 use kcov::{Device, ErrorKind, Operation};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -12,7 +12,6 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, getpid};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 checks! {
     killed_children,
@@ -22,9 +21,6 @@ checks! {
     panic_in_a_forked_child,
     dropped_while_unwinding,
 }
-
-/// The most that a check repeats itself, however much time it has.
-const ROUNDS: u32 = 10_000;
 
 /// Numbers without order, the same each time.
 struct Noise(u64);
@@ -76,9 +72,8 @@ fn killed_children(cx: &Context) {
     let mut device = open(cx, 4096);
     let mut buffer = lend(&mut device);
     let mut noise = Noise(1);
-    let (start, before) = (Instant::now(), descriptors());
-    let mut rounds = 0;
-    while rounds < ROUNDS && start.elapsed() < cx.budget() {
+    let before = descriptors();
+    for round in 1..=cx.rounds(60) {
         buffer.reset().expect("reset");
         let pid = endless(|| {
             let session = buffer.enable().expect("enabled, after all that was killed before");
@@ -86,17 +81,19 @@ fn killed_children(cx: &Context) {
             assert!(!session.trace().is_empty());
             drop(session);
         });
-        // Anywhere between the fork and the middle of some session.
-        let point = Duration::from_micros(noise.below(1500));
-        let fork = Instant::now();
-        while fork.elapsed() < point {
-            std::thread::yield_now();
+        // Anywhere between the fork and the middle of some session: of each two children one has
+        // begun with sessions.
+        let begun = || !buffer.trace().is_empty();
+        assert!(round % 2 == 0 || wait_for(LONG, begun), "the child is traced");
+        // To yield the only processor is to give the child all of its time on it.
+        (0..noise.below(3)).for_each(|_| std::thread::yield_now());
+        for step in 0..noise.below(1 << 16) {
+            std::hint::black_box(step);
         }
         end(pid);
         let trace = buffer.trace();
         assert_eq!(trace.iter().count(), trace.len());
-        rounds += 1;
-        if rounds % 50 == 0 {
+        if round % 20 == 0 {
             let seen: Vec<u64> = child(|| {
                 let session = buffer.enable().expect("enabled in the next child");
                 call();
@@ -106,8 +103,6 @@ fn killed_children(cx: &Context) {
             assert_eq!(buffer.trace().iter().map(u64::from).collect::<Vec<_>>(), seen);
         }
     }
-    println!("{rounds} children were killed");
-    assert!(rounds >= 20, "only {rounds} in {:?}", start.elapsed());
     assert_eq!(descriptors(), before, "no descriptor was lost");
     drop(device);
     assert!(is_free(cx));
@@ -127,9 +122,9 @@ fn signal_storm(cx: &Context) {
     let parent = getpid();
     let storm = endless(|| kill(parent, Signal::SIGUSR1).expect("a signal"));
     let mut device = open(cx, 1 << 16);
-    let start = Instant::now();
-    let mut sessions = 0;
-    while start.elapsed() < cx.budget() / 2 || SIGNALS.load(Ordering::Relaxed) < 20 {
+    // A processor that has both to run gives a signal only when it comes back from the other.
+    let (wanted, mut sessions) = (cx.rounds(20), 0);
+    while sessions < wanted || SIGNALS.load(Ordering::Relaxed) < wanted {
         let mut session = device.enable(TracePc).expect("a signal does not keep from enabling");
         session.reset();
         call();

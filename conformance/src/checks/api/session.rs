@@ -2,7 +2,7 @@
 
 use super::{enable, intruder, is_free, kind, open};
 use crate::check::{Context, checks};
-use crate::raw::{call, child};
+use crate::raw::{at_times, call, child};
 use kcov::mode::{AnyMode, TraceCmp, TracePc};
 use kcov::{AnyRecord, Device, ErrorKind, Operation};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -83,8 +83,7 @@ fn warm_up(device: &mut Device) {
 fn starts_empty(cx: &Context) {
     let mut device = open(cx, 4096);
     warm_up(&mut device);
-    // An interrupt may leave records on the way, but not each time.
-    let starts_empty = (0..20).any(|_| {
+    let starts_empty = at_times(|| {
         let session = enable(&mut device);
         let is_empty = session.trace().is_empty();
         call();
@@ -98,8 +97,7 @@ fn reset_starts_over(cx: &Context) {
     let mut device = open(cx, 4096);
     warm_up(&mut device);
     let mut session = enable(&mut device);
-    // An interrupt may leave records on the way, but not each time.
-    let starts_over = (0..20).any(|_| {
+    let starts_over = at_times(|| {
         session.reset();
         call();
         let first = session.trace().get(0);
@@ -114,18 +112,17 @@ fn reset_starts_over(cx: &Context) {
 fn ends_where_disable_is_called(cx: &Context) {
     let mut device = open(cx, 4096);
     warm_up(&mut device);
-    // An interrupt may leave records on the way, but not each time.
-    let lengths: Vec<_> = (0..20)
-        .map(|_| {
-            let session = enable(&mut device);
-            call();
-            let before = session.trace().len();
-            let after = session.disable().expect("disabled").len();
-            (before, after, intruder(&device).count() as usize)
-        })
-        .collect();
+    let mut lengths = (0, 0, 0);
+    let ends = at_times(|| {
+        let session = enable(&mut device);
+        call();
+        let before = session.trace().len();
+        let after = session.disable().expect("disabled").len();
+        lengths = (before, after, intruder(&device).count() as usize);
+        lengths.0 == lengths.1 && lengths.1 == lengths.2
+    });
     assert!(
-        lengths.iter().any(|&(before, after, count)| before == after && after == count),
+        ends,
         "before and after the request that disables, and what the count word says: {lengths:?}"
     );
 }

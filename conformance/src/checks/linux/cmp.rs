@@ -4,6 +4,8 @@ pub(super) mod full;
 
 pub(super) mod operands;
 
+pub(super) mod soft;
+
 use super::calls::{self, WIDE};
 use crate::check::{Context, checks};
 use crate::checks::shared::cmp::{Comparison, collect};

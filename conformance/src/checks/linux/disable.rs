@@ -13,7 +13,7 @@ fn nonzero_argument_is_refused(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     for argument in [1, 2, 4096, u64::from(u32::MAX)] {
-        cx.refused(device.disable_with(argument));
+        cx.refused_by(&device, |device| device.disable_with(argument));
     }
     map.reset();
     call();
@@ -24,6 +24,6 @@ fn nonzero_argument_is_refused(cx: &Context) {
 fn argument_beyond_32_bits_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.disable_with(1 << 32));
-    cx.refused(device.disable_with(1 << 63));
+    cx.refused_by(&device, |device| device.disable_with(1 << 32));
+    cx.refused_by(&device, |device| device.disable_with(1 << 63));
 }

@@ -19,14 +19,14 @@ checks! {
 fn enabled_remotely_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.remote_enable(&Remote::default()).expect("enabled remotely");
-    cx.refused(device.enable(KCOV_TRACE_PC));
-    cx.refused(thread(|| device.enable(KCOV_TRACE_PC)));
+    cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
+    cx.refused_by(&device, |device| thread(|| device.enable(KCOV_TRACE_PC)));
 }
 
 fn busy_if_thread_collects_remotely(cx: &Context) {
     let (remote, local) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     remote.remote_enable(&Remote::default()).expect("the first is enabled");
-    cx.refused(local.enable(KCOV_TRACE_PC));
+    cx.refused_by(&local, |local| local.enable(KCOV_TRACE_PC));
     remote.disable().expect("disabled");
     local.enable(KCOV_TRACE_PC).expect("the second is enabled now");
 }
@@ -34,43 +34,43 @@ fn busy_if_thread_collects_remotely(cx: &Context) {
 fn device_state_comes_before_thread(cx: &Context) {
     let (first, unsized_device) = (sized(cx, COVER_SIZE), open(cx));
     first.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(unsized_device.enable(KCOV_TRACE_PC));
+    cx.refused_by(&unsized_device, |unsized_device| unsized_device.enable(KCOV_TRACE_PC));
 }
 
 fn internal_number_of_mode_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     // KCOV_MODE_TRACE_PC and KCOV_MODE_TRACE_CMP of include/linux/kcov.h, not of its uapi.
     for mode in [2_u32, 3] {
-        cx.refused(device.enable(mode));
+        cx.refused_by(&device, |device| device.enable(mode));
     }
 }
 
 fn mode_beyond_32_bits_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     for mode in [1 << 32, 1 << 63, (1 << 32) | u64::from(KCOV_TRACE_CMP), u64::MAX] {
-        cx.refused(device.enable(mode));
+        cx.refused_by(&device, |device| device.enable(mode));
     }
 }
 
 fn device_state_comes_before_mode(cx: &Context) {
     // Comparison mode is refused with another error where it is not built in, and accepted where
     // it is: the state of the device must decide in both cases.
-    cx.refused(open(cx).enable(KCOV_TRACE_CMP));
+    cx.refused_by(&open(cx), |device| device.enable(KCOV_TRACE_CMP));
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.enable(KCOV_TRACE_CMP));
+    cx.refused_by(&device, |device| device.enable(KCOV_TRACE_CMP));
 }
 
 fn thread_comes_before_mode(cx: &Context) {
     let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     first.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(second.enable(u32::MAX));
-    cx.refused(second.enable(KCOV_TRACE_CMP));
+    cx.refused_by(&second, |second| second.enable(u32::MAX));
+    cx.refused_by(&second, |second| second.enable(KCOV_TRACE_CMP));
 }
 
 fn comparisons_not_built_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    cx.refused(device.enable(KCOV_TRACE_CMP));
+    cx.refused_by(&device, |device| device.enable(KCOV_TRACE_CMP));
     device.enable(KCOV_TRACE_PC).expect("the other mode works");
 }
 

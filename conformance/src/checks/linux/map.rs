@@ -29,7 +29,7 @@ const READ_WRITE: i32 = PROT_READ | PROT_WRITE;
 fn shorter_is_refused(cx: &Context) {
     let device = sized(cx, 4 * page_words());
     for pages in 1..4 {
-        cx.refused(device.map(pages * page_words()));
+        cx.refused_by(&device, |device| device.map(pages * page_words()));
     }
 }
 
@@ -38,24 +38,26 @@ fn offset_is_refused(cx: &Context) {
     let page = page_size();
     for (pages, offset) in [(2, 1), (1, 1), (2, 2)] {
         let offset = i64::try_from(offset * page).expect("an offset");
-        cx.refused(device.map_with(pages * page, offset, READ_WRITE, MAP_SHARED));
+        cx.refused_by(&device, |device| {
+            device.map_with(pages * page, offset, READ_WRITE, MAP_SHARED)
+        });
     }
 }
 
 fn negative_offset_is_refused(cx: &Context) {
     let device = sized(cx, page_words());
     let offset = -i64::try_from(page_size()).expect("an offset");
-    cx.refused(device.map_with(page_size(), offset, READ_WRITE, MAP_SHARED));
+    cx.refused_by(&device, |device| device.map_with(page_size(), offset, READ_WRITE, MAP_SHARED));
     // Before it is asked how the device was opened.
     let device = Device::open_with(cx.device(), OFlag::O_WRONLY).expect("the device opens");
-    cx.refused(device.map_with(page_size(), offset, READ_WRITE, MAP_SHARED));
+    cx.refused_by(&device, |device| device.map_with(page_size(), offset, READ_WRITE, MAP_SHARED));
 }
 
 fn part_of_a_page_is_refused(cx: &Context) {
     for words in [2, page_words() - 1, page_words() + 1] {
         let device = sized(cx, words);
         for length in [index(words) * 8, page_size(), 2 * page_size()] {
-            cx.refused(device.map_with(length, 0, READ_WRITE, MAP_SHARED));
+            cx.refused_by(&device, |device| device.map_with(length, 0, READ_WRITE, MAP_SHARED));
         }
     }
 }

@@ -13,6 +13,7 @@ mod open;
 mod pc;
 #[path = "../proposed/mod.rs"]
 mod proposed;
+mod race;
 mod remote;
 pub(crate) mod request;
 mod size;
@@ -22,7 +23,7 @@ mod truncate;
 use crate::check::Check;
 use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
 use crate::errno::Result;
-use crate::raw::{Device, KCOV_TRACE_PC};
+use crate::raw::Device;
 
 pub(crate) use size::GREATEST;
 
@@ -39,17 +40,30 @@ pub const CHECKS: &[&[Check]] = &[
     disable::CHECKS,
     pc::full::CHECKS,
     pc::place::CHECKS,
+    pc::soft::CHECKS,
     cmp::CHECKS,
     cmp::operands::CHECKS,
     cmp::full::CHECKS,
+    cmp::soft::CHECKS,
     thread::CHECKS,
     close::CHECKS,
     truncate::CHECKS,
     faults::CHECKS,
     remote::CHECKS,
     remote::handle::CHECKS,
+    remote::late::CHECKS,
+    remote::half_way::CHECKS,
+    remote::kept::CHECKS,
     remote::release::CHECKS,
     remote::section::CHECKS,
+    remote::partial::CHECKS,
+    remote::child::CHECKS,
+    remote::nested::CHECKS,
+    remote::site::CHECKS,
+    race::CHECKS,
+    race::held::CHECKS,
+    race::remote::CHECKS,
+    race::section::CHECKS,
     proposed::ext::CHECKS,
     proposed::uniq::CHECKS,
     proposed::unique::CHECKS,
@@ -59,6 +73,15 @@ pub const CHECKS: &[&[Check]] = &[
 pub(crate) const EXEC_WORDS: u64 = 1 << 20;
 
 /// Enables a device that a thread had enabled which has ended: the kernel frees it at once.
-pub(crate) fn enable_freed(device: &Device) -> Result<()> {
-    device.enable(KCOV_TRACE_PC)
+pub(crate) fn enable_freed(device: &Device, mode: u32) -> Result<()> {
+    device.enable(mode)
+}
+
+/// Runs `held` in another thread, where it comes to wait for something that `meanwhile` gives it.
+pub(crate) fn while_held<T: Send>(held: impl FnOnce() -> T + Send, meanwhile: impl FnOnce()) -> T {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(held);
+        meanwhile();
+        other.join().expect("the other thread")
+    })
 }

@@ -2,3 +2,4 @@
 
 pub(super) mod full;
 pub(super) mod place;
+pub(super) mod soft;

@@ -1,12 +1,19 @@
 //! `KCOV_REMOTE_ENABLE`: its argument, and the states it is refused in.
 
+pub(super) mod child;
+pub(super) mod half_way;
 pub(super) mod handle;
+pub(super) mod kept;
+pub(super) mod late;
+pub(super) mod nested;
+pub(super) mod partial;
 pub(super) mod release;
 pub(super) mod section;
+pub(super) mod site;
 
-use super::{COVER_SIZE, mapped, open, sized};
+use super::{COVER_SIZE, index, mapped, open, sized, while_held};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, thread};
+use crate::raw::{Absent, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, page_words, thread};
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 
 checks! {
@@ -22,6 +29,7 @@ checks! {
     too_many_handles_is_refused needs(Remote),
     argument_is_read_before_state needs(Remote),
     number_of_handles_comes_before_state needs(Remote),
+    handles_changed_meanwhile_is_refused needs(Remote, Userfaultfd),
     before_sizing_is_refused needs(Remote),
     enabled_locally_is_refused needs(Remote),
     enabled_remotely_is_refused needs(Remote),
@@ -131,11 +139,11 @@ fn comparison_mode(cx: &Context) {
 
 fn unreadable_argument_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    cx.refused(device.remote_enable_at(0));
+    cx.refused_by(&device, |device| device.remote_enable_at(0));
     let (page, hole) = Map::page_before_hole().expect("two pages");
-    cx.refused(device.remote_enable_at(hole));
+    cx.refused_by(&device, |device| device.remote_enable_at(hole));
     // The number of handles can be read there, the rest of the structure cannot.
-    cx.refused(device.remote_enable_at(hole - 16));
+    cx.refused_by(&device, |device| device.remote_enable_at(hole - 16));
     drop(page);
 }
 
@@ -148,22 +156,24 @@ fn unreadable_handles_is_refused(cx: &Context) {
     assert_eq!(device.remote_enable_at(hole - 24), Ok(()), "without handles it is whole");
     device.disable().expect("disabled");
     page.store(start + 1, 1);
-    cx.refused(device.remote_enable_at(hole - 24));
+    cx.refused_by(&device, |device| device.remote_enable_at(hole - 24));
 }
 
 fn too_many_handles_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     for number in [u64::from(KCOV_REMOTE_MAX_HANDLES) + 1, 4096] {
         let handles: Vec<_> = (0..number).map(usb).collect();
-        cx.refused(device.remote_enable(&Remote { handles, ..Remote::default() }));
+        cx.refused_by(&device, |device| {
+            device.remote_enable(&Remote { handles, ..Remote::default() })
+        });
     }
 }
 
 fn argument_is_read_before_state(cx: &Context) {
-    cx.refused(open(cx).remote_enable_at(0));
+    cx.refused_by(&open(cx), |device| device.remote_enable_at(0));
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.remote_enable_at(0));
+    cx.refused_by(&device, |device| device.remote_enable_at(0));
 }
 
 fn number_of_handles_comes_before_state(cx: &Context) {
@@ -171,38 +181,62 @@ fn number_of_handles_comes_before_state(cx: &Context) {
     let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     first.remote_enable(&Remote::default()).expect("enabled");
     let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES) + 1).map(usb).collect();
-    cx.refused(second.remote_enable(&Remote { handles, ..Remote::default() }));
+    cx.refused_by(&second, |second| second.remote_enable(&Remote { handles, ..Remote::default() }));
+}
+
+fn handles_changed_meanwhile_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    let structure = Absent::pages(2).expect("two pages");
+    // The mode is the last word of the first page, which is absent when the kernel has read the
+    // number of handles on the second, and is about to read all.
+    let second = index(page_words());
+    let mut first = vec![0; second];
+    first[second - 1] = u64::from(KCOV_TRACE_PC) | 4096 << 32;
+    let address = structure.address(1) - 8;
+    for (number, later) in [(1, 0), (2, 1), (0, 1)] {
+        structure.take_away();
+        structure.provide(1, &[number, 0, usb(1), usb(2)]);
+        cx.refused(while_held(
+            || device.remote_enable_at(address),
+            || {
+                structure.wait();
+                structure.map.store(second, later);
+                structure.provide(0, &first);
+            },
+        ));
+    }
+    assert_eq!(device.remote_enable(&Remote::of(usb(1))), Ok(()), "nothing is left behind");
 }
 
 fn before_sizing_is_refused(cx: &Context) {
-    cx.refused(open(cx).remote_enable(&Remote::default()));
+    cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
 }
 
 fn enabled_locally_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.remote_enable(&Remote::default()));
-    cx.refused(thread(|| device.remote_enable(&Remote::default())));
+    cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
+    cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
 }
 
 fn enabled_remotely_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.remote_enable(&Remote::default()).expect("enabled");
-    cx.refused(device.remote_enable(&Remote::default()));
-    cx.refused(thread(|| device.remote_enable(&Remote::default())));
+    cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
+    cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
 }
 
 fn busy_if_thread_collects_remotely(cx: &Context) {
     let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     first.remote_enable(&Remote::default()).expect("the first is enabled");
-    cx.refused(second.remote_enable(&Remote::default()));
+    cx.refused_by(&second, |second| second.remote_enable(&Remote::default()));
     thread(|| second.remote_enable(&Remote::default())).expect("another thread is not busy");
 }
 
 fn busy_if_thread_traced_locally(cx: &Context) {
     let (local, remote) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     local.enable(KCOV_TRACE_PC).expect("the first is enabled");
-    cx.refused(remote.remote_enable(&Remote::default()));
+    cx.refused_by(&remote, |remote| remote.remote_enable(&Remote::default()));
     local.disable().expect("disabled");
     remote.remote_enable(&Remote::default()).expect("the second is enabled now");
 }
@@ -210,19 +244,23 @@ fn busy_if_thread_traced_locally(cx: &Context) {
 fn device_state_comes_before_thread(cx: &Context) {
     let first = sized(cx, COVER_SIZE);
     first.remote_enable(&Remote::default()).expect("enabled");
-    cx.refused(open(cx).remote_enable(&Remote::default()));
+    cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
 }
 
 fn thread_comes_before_mode(cx: &Context) {
     let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     first.remote_enable(&Remote::default()).expect("enabled");
-    cx.refused(second.remote_enable(&Remote { mode: u32::MAX, ..Remote::default() }));
+    cx.refused_by(&second, |second| {
+        second.remote_enable(&Remote { mode: u32::MAX, ..Remote::default() })
+    });
 }
 
 fn unknown_mode_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     for mode in [3, 16, 255, 1 << 30, u32::MAX] {
-        cx.refused(device.remote_enable(&Remote { mode, ..Remote::default() }));
+        cx.refused_by(&device, |device| {
+            device.remote_enable(&Remote { mode, ..Remote::default() })
+        });
     }
     device.enable(KCOV_TRACE_PC).expect("the device is as it was");
 }
@@ -240,7 +278,7 @@ fn areas_of_any_size_are_accepted(cx: &Context) {
 fn comparisons_not_built_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::default() };
-    cx.refused(device.remote_enable(&remote));
+    cx.refused_by(&device, |device| device.remote_enable(&remote));
     device.remote_enable(&Remote::default()).expect("the other mode works");
 }
 
@@ -248,5 +286,5 @@ fn mode_comes_before_handles(cx: &Context) {
     let (holder, device) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     holder.remote_enable(&Remote::of(usb(1))).expect("the handle is taken");
     let remote = Remote { mode: u32::MAX, ..Remote::of(usb(1)) };
-    cx.refused(thread(|| device.remote_enable(&remote)));
+    cx.refused_by(&device, |device| thread(|| device.remote_enable(&remote)));
 }

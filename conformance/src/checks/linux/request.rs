@@ -34,7 +34,7 @@ const UNKNOWN: &[u32] = &[
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     for &number in UNKNOWN {
         for argument in [0, 1, 4096] {
-            cx.refused(device.request(number, argument));
+            cx.refused_by(device, |device| device.request(number, argument));
         }
     }
 }
@@ -42,6 +42,6 @@ pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
 fn size_for_other_word_width_is_refused(cx: &Context) {
     assert_ne!(KCOV_INIT_TRACE32, KCOV_INIT_TRACE64);
     let device = open(cx);
-    cx.refused(device.request(KCOV_INIT_TRACE32, 512));
+    cx.refused_by(&device, |device| device.request(KCOV_INIT_TRACE32, 512));
     device.init_trace(512).expect("it is still unsized");
 }

@@ -3,7 +3,7 @@
 use super::{COVER_SIZE, open};
 use crate::check::{Context, checks};
 use crate::errno::Errno;
-use crate::raw::{KCOV_TRACE_PC, with_console_off};
+use crate::raw::{KCOV_TRACE_PC, call, page_words, with_console_off};
 use kcov_sys::linux::{KCOV_INIT_TRACE_MIN, kcov_init_trace_max};
 
 checks! {
@@ -27,7 +27,12 @@ fn sets_the_buffer_size(cx: &Context) {
 fn least(cx: &Context) {
     let device = open(cx);
     assert_eq!(device.init_trace(KCOV_INIT_TRACE_MIN), Ok(()));
+    // It has a size, and not that of a page.
+    assert_eq!(device.init_trace(KCOV_INIT_TRACE_MIN), Err(Errno(libc::EBUSY)));
+    assert_eq!(device.map(page_words()).map(drop), Err(Errno(libc::EINVAL)));
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+    call();
+    assert_eq!(device.disable(), Ok(()));
 }
 
 fn greatest(cx: &Context) {
@@ -39,6 +44,6 @@ fn greatest(cx: &Context) {
 fn far_above_greatest_is_refused(cx: &Context) {
     // The last one is 512 if only its lower half counts.
     for words in [u64::MAX, 1 << 63, 1 << 61, (1 << 32) + 512] {
-        cx.refused(open(cx).init_trace(words));
+        cx.refused_by(&open(cx), |device| device.init_trace(words));
     }
 }

@@ -2,8 +2,7 @@
 
 use super::{COVER_SIZE, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, thread, vmalloc_used, wait_for};
-use std::time::Duration;
+use crate::raw::{KCOV_TRACE_PC, LONG, thread, vmalloc_used, wait_for};
 
 checks! {
     exit_frees_for_next_thread,
@@ -27,6 +26,6 @@ fn exit_gives_the_buffer_up(cx: &Context) {
     thread(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
     assert!(vmalloc_used() > before + HALF, "the buffer is there");
     drop(device);
-    let gone = wait_for(Duration::from_secs(5), || vmalloc_used() < before + HALF);
+    let gone = wait_for(LONG, || vmalloc_used() < before + HALF);
     assert!(gone, "{before} bytes before, {} now", vmalloc_used());
 }

@@ -35,9 +35,9 @@ fn mode_is_read_through_a_pointer(cx: &Context) {
 
 fn unreadable_argument_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    cx.refused(device.request(KCOV_IOC_ENABLE, 0));
+    cx.refused_by(&device, |device| device.request(KCOV_IOC_ENABLE, 0));
     // Before anything else is looked at, and the mode itself is no address.
-    cx.refused(open(cx).request(KCOV_IOC_ENABLE, 1));
+    cx.refused_by(&open(cx), |device| device.request(KCOV_IOC_ENABLE, 1));
     device.enable(KCOV_TRACE_PC).expect("it is not enabled");
 }
 
@@ -64,15 +64,15 @@ fn none_records_nothing(cx: &Context) {
 fn none_binds_the_thread(cx: &Context) {
     let (device, other) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     device.enable(KCOV_MODE_NONE).expect("enabled");
-    cx.refused(other.enable(KCOV_TRACE_PC));
+    cx.refused_by(&other, |other| other.enable(KCOV_TRACE_PC));
 }
 
 fn none_binds_the_device(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_MODE_NONE).expect("enabled");
-    cx.refused(device.enable(KCOV_TRACE_PC));
-    cx.refused(thread(|| device.enable(KCOV_TRACE_PC)));
-    cx.refused(child(|| device.enable(KCOV_MODE_NONE)));
+    cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
+    cx.refused_by(&device, |device| thread(|| device.enable(KCOV_TRACE_PC)));
+    cx.refused_by(&device, |device| child(|| device.enable(KCOV_MODE_NONE)));
 }
 
 /// An enabled device and another one, so that this thread is busy.
@@ -84,27 +84,27 @@ fn busy(cx: &Context) -> (Device, Device) {
 
 fn thread_comes_before_size(cx: &Context) {
     let (_first, _second) = busy(cx);
-    cx.refused(open(cx).enable(KCOV_TRACE_PC));
+    cx.refused_by(&open(cx), |device| device.enable(KCOV_TRACE_PC));
 }
 
 fn mode_comes_first(cx: &Context) {
-    cx.refused(open(cx).enable(UNKNOWN));
+    cx.refused_by(&open(cx), |device| device.enable(UNKNOWN));
     let (first, second) = busy(cx);
-    cx.refused(first.enable(UNKNOWN));
-    cx.refused(second.enable(UNKNOWN));
+    cx.refused_by(&first, |first| first.enable(UNKNOWN));
+    cx.refused_by(&second, |second| second.enable(UNKNOWN));
 }
 
 fn size_comes_before_mode(cx: &Context) {
-    cx.refused(open(cx).enable(UNKNOWN));
+    cx.refused_by(&open(cx), |device| device.enable(UNKNOWN));
 }
 
 fn device_state_comes_before_mode(cx: &Context) {
     let (first, _second) = busy(cx);
-    cx.refused(first.enable(UNKNOWN));
-    cx.refused(thread(|| first.enable(UNKNOWN)));
+    cx.refused_by(&first, |first| first.enable(UNKNOWN));
+    cx.refused_by(&first, |first| thread(|| first.enable(UNKNOWN)));
 }
 
 fn thread_comes_before_mode(cx: &Context) {
     let (_first, second) = busy(cx);
-    cx.refused(second.enable(UNKNOWN));
+    cx.refused_by(&second, |second| second.enable(UNKNOWN));
 }

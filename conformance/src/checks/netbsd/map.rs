@@ -57,7 +57,9 @@ fn offset_beyond_is_refused(cx: &Context) {
     let page = page_size();
     for (pages, start) in [(2, 1), (1, 2), (1, 3)] {
         let start = offset(start * page);
-        cx.refused(device.map_with(pages * page, start, READ_WRITE, MAP_SHARED));
+        cx.refused_by(&device, |device| {
+            device.map_with(pages * page, start, READ_WRITE, MAP_SHARED)
+        });
     }
 }
 
@@ -82,13 +84,15 @@ fn part_of_a_page_is_whole_pages(cx: &Context) {
 fn executable_is_refused(cx: &Context) {
     let device = sized(cx, page_words());
     for prot in [PROT_EXEC, PROT_READ | PROT_EXEC] {
-        cx.refused(device.map_with(page_size(), 0, prot, MAP_SHARED));
+        cx.refused_by(&device, |device| device.map_with(page_size(), 0, prot, MAP_SHARED));
     }
 }
 
 fn negative_offset_is_refused(cx: &Context) {
     let device = sized(cx, page_words());
-    cx.refused(device.map_with(page_size(), -offset(page_size()), READ_WRITE, MAP_SHARED));
+    cx.refused_by(&device, |device| {
+        device.map_with(page_size(), -offset(page_size()), READ_WRITE, MAP_SHARED)
+    });
 }
 
 /// Bytes of the greatest buffer.
@@ -98,21 +102,25 @@ fn greatest() -> usize {
 
 fn above_greatest_length_is_refused(cx: &Context) {
     let device = sized(cx, super::GREATEST);
-    cx.refused(device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED));
+    cx.refused_by(&device, |device| device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED));
     // Before the size of the buffer is looked at.
     let unsized_device = super::open(cx);
-    cx.refused(unsized_device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED));
+    cx.refused_by(&unsized_device, |unsized_device| {
+        unsized_device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED)
+    });
 }
 
 fn above_greatest_offset_is_refused(cx: &Context) {
     let device = sized(cx, super::GREATEST);
     let beyond = offset(greatest() + page_size());
-    cx.refused(device.map_with(page_size(), beyond, READ_WRITE, MAP_SHARED));
+    cx.refused_by(&device, |device| device.map_with(page_size(), beyond, READ_WRITE, MAP_SHARED));
 }
 
 fn greatest_offset_is_refused(cx: &Context) {
     let device = sized(cx, super::GREATEST);
-    cx.refused(device.map_with(page_size(), offset(greatest()), READ_WRITE, MAP_SHARED));
+    cx.refused_by(&device, |device| {
+        device.map_with(page_size(), offset(greatest()), READ_WRITE, MAP_SHARED)
+    });
 }
 
 fn zero_length_is_refused(cx: &Context) {

@@ -19,8 +19,7 @@ mod thread;
 use crate::check::{Check, Context};
 use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
 use crate::errno::Result;
-use crate::raw::{Device, KCOV_TRACE_PC, Map, page_words, thread, wait_for};
-use std::time::Duration;
+use crate::raw::{Device, LONG, Map, page_words, thread, wait_for};
 
 /// The system's word.
 pub const WORD: &str = "netbsd";
@@ -64,11 +63,11 @@ fn mapped_pages_of(cx: &Context, entries: u64) -> (Device, Map) {
 
 /// Enables a device that a thread had enabled which has ended: the kernel may free it only when
 /// threads have come and gone.
-pub(crate) fn enable_freed(device: &Device) -> Result<()> {
+pub(crate) fn enable_freed(device: &Device, mode: u32) -> Result<()> {
     let mut enabled = Ok(());
-    let _ = wait_for(Duration::from_secs(5), || {
+    let _ = wait_for(LONG, || {
         thread(|| ());
-        enabled = device.enable(KCOV_TRACE_PC);
+        enabled = device.enable(mode);
         enabled.is_ok()
     });
     enabled

@@ -50,17 +50,17 @@ fn each_mode_in_turn(cx: &Context) {
 
 fn unknown_mode_is_refused(cx: &Context) {
     let device = attached(cx);
-    cx.refused(device.enable(3));
-    cx.refused(device.enable(u32::MAX));
+    cx.refused_by(&device, |device| device.enable(3));
+    cx.refused_by(&device, |device| device.enable(u32::MAX));
     device.enable(KCOV_TRACE_PC).expect("it is as it was");
 }
 
 fn enabled_remotely_is_refused(cx: &Context) {
     let (device, other) = (attached(cx), attached(cx));
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.enable(KCOV_TRACE_PC));
-    cx.refused(other.enable(KCOV_TRACE_PC));
-    cx.refused(other.enable(KCOV_MODE_NONE));
+    cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
+    cx.refused_by(&other, |other| other.enable(KCOV_TRACE_PC));
+    cx.refused_by(&other, |other| other.enable(KCOV_MODE_NONE));
 }
 
 fn enabled_by_other_process_is_refused(cx: &Context) {
@@ -71,10 +71,10 @@ fn enabled_by_other_process_is_refused(cx: &Context) {
 
 fn not_enabled_disable_is_refused(cx: &Context) {
     let device = attached(cx);
-    cx.refused(device.disable());
+    cx.refused_by(&device, Device::disable);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     device.disable().expect("disabled");
-    cx.refused(device.disable());
+    cx.refused_by(&device, Device::disable);
 }
 
 fn own_thread_is_not_traced(cx: &Context) {

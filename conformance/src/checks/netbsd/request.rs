@@ -36,13 +36,17 @@ const UNKNOWN: &[u32] = &[
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     let words = [1_u64; 4];
     for &number in UNKNOWN {
-        cx.refused(device.request(number, from_ref(&words).expose_provenance()));
+        cx.refused_by(device, |device| {
+            device.request(number, from_ref(&words).expose_provenance())
+        });
     }
 }
 
 fn remote_is_refused_as_unknown(cx: &Context) {
     let words = [0_u64; 2];
     for number in [KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH] {
-        cx.refused(open(cx).request(number, from_ref(&words).expose_provenance()));
+        cx.refused_by(&open(cx), |device| {
+            device.request(number, from_ref(&words).expose_provenance())
+        });
     }
 }

@@ -49,19 +49,19 @@ fn greatest(cx: &Context) {
 fn far_above_greatest_is_refused(cx: &Context) {
     // The last ones are small numbers if only their lower half counts, or the bytes.
     for entries in [u64::MAX, 1 << 63, (1 << 32) + 512, (1 << 61) + 512] {
-        cx.refused(open(cx).init_trace(entries));
+        cx.refused_by(&open(cx), |device| device.init_trace(entries));
     }
 }
 
 fn enabled_comes_before_range(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.init_trace(0));
-    cx.refused(device.init_trace(GREATEST + 1));
+    cx.refused_by(&device, |device| device.init_trace(0));
+    cx.refused_by(&device, |device| device.init_trace(GREATEST + 1));
 }
 
 fn unreadable_argument_is_refused(cx: &Context) {
     let device = open(cx);
-    cx.refused(device.request(KCOV_IOC_SETBUFSIZE, 0));
+    cx.refused_by(&device, |device| device.request(KCOV_IOC_SETBUFSIZE, 0));
     device.init_trace(COVER_SIZE).expect("it is still unsized");
 }

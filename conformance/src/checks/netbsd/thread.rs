@@ -12,7 +12,7 @@ checks! {
 fn exit_frees_for_next_thread(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     for round in 0..5 {
-        assert_eq!(thread(|| enable_freed(&device)), Ok(()), "round {round}");
+        assert_eq!(thread(|| enable_freed(&device, KCOV_TRACE_PC)), Ok(()), "round {round}");
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
 use crate::check::{Context, checks};
 use crate::checks::shared::index;
 use crate::errno::Result;
-use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_size, page_words};
+use crate::raw::{Device, KCOV_TRACE_PC, Map, at_times, call, page_size, page_words};
 use crate::system::calls::{MAGIC, compare_argument, seek_nowhere};
 use kcov_sys::linux::proposed::{
     KCOV_TRACE_UNIQ_CMP, KCOV_TRACE_UNIQ_EDGE, KCOV_TRACE_UNIQ_PC, kcov_uniq_edge,
@@ -177,13 +177,12 @@ fn recorded_is_remembered(cx: &Context) {
         }
         let first = records_of(&map);
         map.reset();
-        // The thread may be interrupted, but not always.
-        let nothing = |_| {
+        let nothing = || {
             map.reset();
             call();
             map.count() == 0
         };
-        assert!((0..20).any(nothing), "{} were recorded before", first.len());
+        assert!(at_times(nothing), "{} were recorded before", first.len());
         device.disable().expect("disabled");
         map.reset();
     }

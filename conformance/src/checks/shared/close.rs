@@ -1,28 +1,21 @@
 //! Descriptors: closing, duplicating and passing them on.
 
-use super::{COVER_SIZE, mapped, other_stays_traced, sized};
+use super::{COVER_SIZE, mapped, mapped_of, other_stays_traced, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, call, pass_descriptor, thread};
+use crate::raw::{Device, KCOV_TRACE_PC, call, child, free_memory, pass_descriptor, thread};
 use crate::system::enable_freed;
+use nix::unistd::dup2;
 
 checks! {
-    succeeds_in_every_state,
     while_enabled_keeps_tracing,
     while_enabled_keeps_the_thread_busy,
     while_enabled_ends_with_the_thread,
     by_other_thread_changes_nothing,
     one_of_two_descriptors,
     passed_descriptor_is_the_same_device,
-}
-
-fn succeeds_in_every_state(cx: &Context) {
-    assert_eq!(super::open(cx).close(), Ok(()));
-    assert_eq!(sized(cx, COVER_SIZE).close(), Ok(()));
-    let (device, _map) = mapped(cx);
-    assert_eq!(device.close(), Ok(()));
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    assert_eq!(device.close(), Ok(()));
+    other_number_of_a_descriptor,
+    process_may_end_in_every_state,
+    buffer_is_given_back seconds(60),
 }
 
 fn while_enabled_keeps_tracing(cx: &Context) {
@@ -38,7 +31,7 @@ fn while_enabled_keeps_the_thread_busy(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     device.close().expect("closed");
-    cx.refused(sized(cx, COVER_SIZE).enable(KCOV_TRACE_PC));
+    cx.refused_by(&sized(cx, COVER_SIZE), |device| device.enable(KCOV_TRACE_PC));
 }
 
 fn while_enabled_ends_with_the_thread(cx: &Context) {
@@ -52,7 +45,7 @@ fn while_enabled_ends_with_the_thread(cx: &Context) {
         call();
     }
     assert_eq!(map.count(), 0);
-    assert_eq!(enable_freed(&sized(cx, COVER_SIZE)), Ok(()));
+    assert_eq!(enable_freed(&sized(cx, COVER_SIZE), KCOV_TRACE_PC), Ok(()));
 }
 
 fn by_other_thread_changes_nothing(cx: &Context) {
@@ -83,4 +76,59 @@ fn passed_descriptor_is_the_same_device(cx: &Context) {
     let again = passed.map(COVER_SIZE).expect("the size is the first descriptor's");
     assert_eq!(again.load(1), map.load(1));
     assert_eq!(device.disable(), Ok(()));
+}
+
+fn other_number_of_a_descriptor(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let mut moved = std::fs::File::open("/dev/null").expect("a descriptor").into();
+    dup2(&device, &mut moved).expect("dup2");
+    device.close().expect("closed");
+    let moved = Device::from(moved);
+    moved.enable(KCOV_TRACE_PC).expect("enabled");
+    map.reset();
+    call();
+    assert!(map.count() > 0);
+    moved.disable().expect("disabled");
+    assert_eq!(moved.close(), Ok(()));
+}
+
+fn process_may_end_in_every_state(cx: &Context) {
+    // What the child leaves open, mapped and enabled its end must clear away.
+    child(|| std::mem::forget(super::open(cx)));
+    child(|| std::mem::forget(sized(cx, COVER_SIZE)));
+    child(|| std::mem::forget(mapped(cx)));
+    child(|| {
+        let (device, map) = mapped(cx);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        std::mem::forget((device, map));
+    });
+    child(|| {
+        let (device, map) = mapped(cx);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        device.close().expect("closed");
+        std::mem::forget(map);
+    });
+    let device = sized(cx, COVER_SIZE);
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+}
+
+fn buffer_is_given_back(cx: &Context) {
+    /// 2 MiB, which is as much as NetBSD allows.
+    const WORDS: u64 = 1 << 18;
+    /// So much others may have taken meanwhile; soon enough for the check to say so itself.
+    const MOST: u64 = 64 << 20;
+    let free = free_memory();
+    for round in 0..400 {
+        assert!(free_memory() + MOST > free, "round {round}: {free} bytes were free");
+        let (device, map) = mapped_of(cx, WORDS);
+        map.store(map.words() - 1, round);
+        // Each is held by both, and given up by either first.
+        if round % 2 == 0 {
+            device.close().expect("closed");
+            map.unmap().expect("unmapped");
+        } else {
+            map.unmap().expect("unmapped");
+            device.close().expect("closed");
+        }
+    }
 }

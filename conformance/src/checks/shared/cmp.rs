@@ -1,6 +1,8 @@
 //! Comparison operands.
 
 pub(crate) mod full;
+pub(crate) mod kept;
+pub(crate) mod life;
 
 use super::{mapped, mark};
 use crate::check::{Context, checks};
@@ -26,7 +28,7 @@ pub(crate) struct Comparison {
     pub(crate) kind: u64,
     pub(crate) first: u64,
     pub(crate) second: u64,
-    address: u64,
+    pub(crate) address: u64,
 }
 
 impl Comparison {

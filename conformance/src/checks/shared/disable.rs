@@ -2,7 +2,7 @@
 
 use super::{COVER_SIZE, mapped, open, sized, while_other_is_enabled};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, call, child, thread};
+use crate::raw::{Device, KCOV_TRACE_PC, call, child, thread};
 
 checks! {
     stops_collection,
@@ -51,31 +51,31 @@ fn through_duplicate(cx: &Context) {
 }
 
 fn before_sizing_is_refused(cx: &Context) {
-    cx.refused(open(cx).disable());
+    cx.refused_by(&open(cx), Device::disable);
 }
 
 fn not_enabled_is_refused(cx: &Context) {
-    cx.refused(sized(cx, COVER_SIZE).disable());
+    cx.refused_by(&sized(cx, COVER_SIZE), Device::disable);
 }
 
 fn second_time_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     device.disable().expect("disabled");
-    cx.refused(device.disable());
+    cx.refused_by(&device, Device::disable);
 }
 
 fn other_device_is_refused(cx: &Context) {
     let (device, other) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(other.disable());
+    cx.refused_by(&other, Device::disable);
     device.disable().expect("the first is still enabled");
 }
 
 fn other_thread_is_refused(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(thread(|| device.disable()));
+    cx.refused_by(&device, |device| thread(|| device.disable()));
     map.reset();
     call();
     assert!(map.count() > 0, "it is still enabled");
@@ -86,13 +86,13 @@ fn device_of_other_traced_thread_is_refused(cx: &Context) {
     while_other_is_enabled(&device, || {
         // Being traced itself gives this thread no right over the other's device.
         mine.enable(KCOV_TRACE_PC).expect("this thread has a device of its own");
-        cx.refused(device.disable());
+        cx.refused_by(&device, Device::disable);
     });
 }
 
 fn forked_child_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(child(|| device.disable()));
+    cx.refused_by(&device, |device| child(|| device.disable()));
     device.disable().expect("it is still enabled");
 }

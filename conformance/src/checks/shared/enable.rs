@@ -80,13 +80,13 @@ fn through_duplicate(cx: &Context) {
 }
 
 fn before_sizing_is_refused(cx: &Context) {
-    cx.refused(open(cx).enable(KCOV_TRACE_PC));
+    cx.refused_by(&open(cx), |device| device.enable(KCOV_TRACE_PC));
 }
 
 fn already_enabled_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.enable(KCOV_TRACE_PC));
+    cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
     device.disable().expect("it is enabled once");
 }
 
@@ -98,13 +98,15 @@ fn already_enabled_through_duplicate_is_refused(cx: &Context) {
 
 fn enabled_by_other_thread_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    while_other_is_enabled(&device, || cx.refused(device.enable(KCOV_TRACE_PC)));
+    while_other_is_enabled(&device, || {
+        cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
+    });
 }
 
 fn busy_if_thread_already_enabled(cx: &Context) {
     let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     first.enable(KCOV_TRACE_PC).expect("the first is enabled");
-    cx.refused(second.enable(KCOV_TRACE_PC));
+    cx.refused_by(&second, |second| second.enable(KCOV_TRACE_PC));
     first.disable().expect("disabled");
     second.enable(KCOV_TRACE_PC).expect("the second is enabled now");
 }
@@ -112,7 +114,7 @@ fn busy_if_thread_already_enabled(cx: &Context) {
 fn unknown_mode_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     for mode in [3, 16, 255, 1 << 30, u32::MAX] {
-        cx.refused(device.enable(mode));
+        cx.refused_by(&device, |device| device.enable(mode));
     }
 }
 

@@ -18,12 +18,12 @@ checks! {
 
 /// The helper, to be executed by a child that has enabled the device before. Neither the descriptor
 /// by which it has nor a mapping survives the execution.
-pub(crate) fn traced_helper(device: &Device) -> Command {
+pub(crate) fn traced_helper(device: &Device, mode: u32) -> Command {
     let device = device.duplicate().expect("a duplicate");
     let mut command = Command::new(this_program().expect("this program"));
     command.arg("helper");
     let enable = move || {
-        let enabled = device.enable(KCOV_TRACE_PC);
+        let enabled = device.enable(mode);
         enabled.map_err(|errno| std::io::Error::from_raw_os_error(errno.0))
     };
     // SAFETY: the closure makes one system call and allocates nothing.
@@ -32,8 +32,8 @@ pub(crate) fn traced_helper(device: &Device) -> Command {
 }
 
 /// A child that executes the helper, which then waits for a byte.
-fn traced_program(device: &Device) -> Child {
-    let mut command = traced_helper(device);
+pub(super) fn traced_program(device: &Device, mode: u32) -> Child {
+    let mut command = traced_helper(device, mode);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("a child");
     let said = child.stdout.as_mut().expect("its output").read_exact(&mut [0]);
@@ -41,28 +41,29 @@ fn traced_program(device: &Device) -> Child {
     child
 }
 
-fn go_on(mut child: Child) {
+pub(super) fn go_on(mut child: Child) {
     child.stdin.take().expect("its input").write_all(b"!").expect("the program listens");
     assert!(child.wait().expect("its end").success());
 }
 
-fn room_is_left(map: &Map) {
-    assert!(map.count() < EXEC_WORDS - 1, "the buffer is full, so it shows nothing");
+/// With records of so many words each.
+pub(super) fn room_is_left(map: &Map, words: u64) {
+    assert!(map.count() < (EXEC_WORDS - 1) / words, "the buffer is full, so it shows nothing");
 }
 
 fn tracing_goes_on(cx: &Context) {
     let (device, map) = mapped_of(cx, EXEC_WORDS);
-    let child = traced_program(&device);
+    let child = traced_program(&device, KCOV_TRACE_PC);
     let before = settled(&map);
     go_on(child);
-    room_is_left(&map);
+    room_is_left(&map, 1);
     assert!(map.count() > before, "the new program adds nothing to {before}");
 }
 
 fn other_process_sees_the_records(cx: &Context) {
     let (device, map) = mapped_of(cx, EXEC_WORDS);
-    let child = traced_program(&device);
-    room_is_left(&map);
+    let child = traced_program(&device, KCOV_TRACE_PC);
+    room_is_left(&map, 1);
     // The program is blocked and its own mapping is gone; the words are what they were.
     let count = settled(&map);
     map.reset();
@@ -73,7 +74,7 @@ fn other_process_sees_the_records(cx: &Context) {
 
 fn end_of_the_program_disables(cx: &Context) {
     let (device, map) = mapped_of(cx, EXEC_WORDS);
-    let child = traced_program(&device);
+    let child = traced_program(&device, KCOV_TRACE_PC);
     assert!(device.enable(KCOV_TRACE_PC).is_err(), "the program has it enabled");
     go_on(child);
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
@@ -84,7 +85,7 @@ fn end_of_the_program_disables(cx: &Context) {
 
 fn enabled_by_new_program_is_refused(cx: &Context) {
     let (device, _map) = mapped_of(cx, EXEC_WORDS);
-    let child = traced_program(&device);
-    cx.refused(device.enable(KCOV_TRACE_PC));
+    let child = traced_program(&device, KCOV_TRACE_PC);
+    cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
     go_on(child);
 }

@@ -4,7 +4,7 @@ use super::thread::added_by_calls;
 use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
 use crate::errno::Result;
-use crate::raw::{Child, KCOV_TRACE_PC, call, child, wait_for};
+use crate::raw::{Child, KCOV_TRACE_PC, LONG, call, child, wait_for};
 use std::time::Duration;
 
 checks! {
@@ -45,7 +45,7 @@ fn child_enables_what_it_inherits(cx: &Context) {
 fn child_of_enabled_parent_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(child(|| device.enable(KCOV_TRACE_PC)));
+    cx.refused_by(&device, |device| child(|| device.enable(KCOV_TRACE_PC)));
 }
 
 fn child_exit_disables(cx: &Context) {
@@ -63,7 +63,7 @@ fn killed_child_disables(cx: &Context) {
             std::thread::sleep(Duration::from_secs(1));
         }
     });
-    assert!(wait_for(Duration::from_secs(5), || map.count() > 0), "the child is traced");
+    assert!(wait_for(LONG, || map.count() > 0), "the child is traced");
     assert!(device.enable(KCOV_TRACE_PC).is_err(), "the child has it enabled");
     endless.kill();
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
@@ -103,9 +103,9 @@ fn parent_reads_while_child_runs(cx: &Context) {
             std::thread::sleep(Duration::from_millis(1));
         }
     });
-    assert!(wait_for(Duration::from_secs(5), || map.count() > 0), "the child is traced");
+    assert!(wait_for(LONG, || map.count() > 0), "the child is traced");
     let before = map.count();
-    assert!(wait_for(Duration::from_secs(5), || map.count() > before), "the count grows");
+    assert!(wait_for(LONG, || map.count() > before), "the count grows");
     endless.kill();
 }
 

@@ -1,8 +1,10 @@
 //! `mmap`.
 
-use super::{COVER_SIZE, index, mapped, mapped_page, open, sized};
+use super::{
+    COVER_SIZE, SENTINEL, index, mapped, mapped_page, open, sized, while_other_is_enabled,
+};
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words};
+use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words, settled};
 use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 
@@ -19,6 +21,7 @@ checks! {
     unmap_while_enabled,
     read_only,
     private_is_accepted,
+    by_any_thread,
 }
 
 const READ_WRITE: i32 = PROT_READ | PROT_WRITE;
@@ -45,13 +48,13 @@ fn unmap_and_close(cx: &Context) {
 }
 
 fn before_sizing_is_refused(cx: &Context) {
-    cx.refused(open(cx).map(page_words()));
+    cx.refused_by(&open(cx), |device| device.map(page_words()));
 }
 
 fn longer_is_refused(cx: &Context) {
     let device = sized(cx, 2 * page_words());
-    cx.refused(device.map(3 * page_words()));
-    cx.refused(device.map(COVER_SIZE));
+    cx.refused_by(&device, |device| device.map(3 * page_words()));
+    cx.refused_by(&device, |device| device.map(COVER_SIZE));
 }
 
 fn length_is_rounded_to_pages(cx: &Context) {
@@ -90,11 +93,15 @@ fn not_needed_to_enable(cx: &Context) {
 
 fn outlives_the_descriptor(cx: &Context) {
     let (device, map) = mapped(cx);
-    map.store(100, 5);
+    map.fill(0, SENTINEL);
     device.close().expect("closed");
-    assert_eq!(map.load(100), 5);
-    map.store(index(COVER_SIZE) - 1, 6);
-    assert_eq!(map.load(index(COVER_SIZE) - 1), 6);
+    // Pages that were given back would be zeroed for these, and what is stored would be shared.
+    let others: Vec<_> = (0..16).map(|_| mapped(cx)).collect();
+    assert!(map.copy(0, map.words()).iter().all(|&word| word == SENTINEL), "others have its pages");
+    map.fill(0, !SENTINEL);
+    for (_device, other) in &others {
+        assert!(other.copy(0, other.words()).iter().all(|&word| word == 0), "it has others' pages");
+    }
 }
 
 fn unmap_while_enabled(cx: &Context) {
@@ -126,4 +133,23 @@ fn private_is_accepted(cx: &Context) {
     shared.store(10, 1);
     private.store(11, 2);
     assert_eq!(shared.load(11), 0, "its stores stay private");
+}
+
+fn by_any_thread(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let (mine, own) = mapped(cx);
+    let shows_the_same = || {
+        let again = device.map(COVER_SIZE).expect("a thread that is not the traced one maps");
+        assert_eq!(again.copy(0, again.words()), map.copy(0, map.words()));
+        again.unmap().expect("unmapped");
+    };
+    while_other_is_enabled(&device, || {
+        assert!(settled(&map) > 0, "the other thread is traced");
+        shows_the_same();
+        // Nor does it matter that a device of its own is enabled.
+        mine.enable(KCOV_TRACE_PC).expect("enabled");
+        shows_the_same();
+        mine.map(COVER_SIZE).expect("its own");
+        assert!(own.count() > 0);
+    });
 }

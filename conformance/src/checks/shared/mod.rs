@@ -8,6 +8,7 @@ mod enable;
 pub(crate) mod exec;
 mod fork;
 pub(crate) mod full;
+pub(crate) mod kept;
 mod map;
 mod open;
 pub(crate) mod pc;
@@ -29,8 +30,11 @@ pub const CHECKS: &[&[Check]] = &[
     disable::CHECKS,
     pc::CHECKS,
     pc::full::CHECKS,
+    pc::kept::CHECKS,
     cmp::CHECKS,
     cmp::full::CHECKS,
+    cmp::kept::CHECKS,
+    cmp::life::CHECKS,
     thread::CHECKS,
     close::CHECKS,
     fork::CHECKS,

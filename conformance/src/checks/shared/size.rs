@@ -20,15 +20,15 @@ checks! {
 }
 
 fn zero_is_refused(cx: &Context) {
-    cx.refused(open(cx).init_trace(0));
+    cx.refused_by(&open(cx), |device| device.init_trace(0));
 }
 
 fn one_is_refused(cx: &Context) {
-    cx.refused(open(cx).init_trace(1));
+    cx.refused_by(&open(cx), |device| device.init_trace(1));
 }
 
 fn above_greatest_is_refused(cx: &Context) {
-    cx.refused(open(cx).init_trace(GREATEST + 1));
+    cx.refused_by(&open(cx), |device| device.init_trace(GREATEST + 1));
 }
 
 fn need_not_be_whole_pages(cx: &Context) {
@@ -46,32 +46,32 @@ fn buffer_is_zeroed(cx: &Context) {
 }
 
 fn second_time_is_refused(cx: &Context) {
-    cx.refused(sized(cx, COVER_SIZE).init_trace(COVER_SIZE));
+    cx.refused_by(&sized(cx, COVER_SIZE), |device| device.init_trace(COVER_SIZE));
 }
 
 fn second_time_other_size_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    cx.refused(device.init_trace(COVER_SIZE / 2));
+    cx.refused_by(&device, |device| device.init_trace(COVER_SIZE / 2));
     device.map(COVER_SIZE).expect("the first size holds");
 }
 
 fn second_time_while_enabled_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.init_trace(COVER_SIZE));
+    cx.refused_by(&device, |device| device.init_trace(COVER_SIZE));
 }
 
 fn second_time_after_disable_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     device.disable().expect("disabled");
-    cx.refused(device.init_trace(COVER_SIZE));
+    cx.refused_by(&device, |device| device.init_trace(COVER_SIZE));
 }
 
 fn range_comes_before_state(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    cx.refused(device.init_trace(0));
-    cx.refused(device.init_trace(GREATEST + 1));
+    cx.refused_by(&device, |device| device.init_trace(0));
+    cx.refused_by(&device, |device| device.init_trace(GREATEST + 1));
 }
 
 fn refusal_leaves_device_unsized(cx: &Context) {

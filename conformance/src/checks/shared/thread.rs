@@ -1,8 +1,8 @@
 //! Threads: who is traced, and what a thread's end does.
 
-use super::{mapped, while_other_is_enabled};
+use super::{SENTINEL, index, mapped, mark, while_other_is_enabled};
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, Map, call, settled, thread};
+use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, call, settled, thread};
 use crate::system::enable_freed;
 use std::sync::Barrier;
 
@@ -13,13 +13,19 @@ checks! {
     one_at_a_time_per_device,
     exit_disables,
     exit_keeps_the_records,
+    mode_changes_from_one_to_the_next needs(Comparisons),
 }
 
 /// What many calls of this thread add to a map whose owner is blocked.
 pub(super) fn added_by_calls(map: &Map) -> u64 {
+    added_records(map, 1)
+}
+
+/// The same with records of so many words each.
+pub(super) fn added_records(map: &Map, words: usize) -> u64 {
     let before = settled(map);
     // Full, it would not grow whoever were traced.
-    assert!(before < map.words() as u64 - 1, "the buffer has room");
+    assert!(index(before) < (map.words() - 1) / words, "the buffer has room");
     for _ in 0..1000 {
         call();
     }
@@ -81,7 +87,7 @@ fn exit_disables(cx: &Context) {
     let (device, map) = mapped(cx);
     thread(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
     assert_eq!(added_by_calls(&map), 0);
-    assert_eq!(enable_freed(&device), Ok(()), "nobody has it enabled");
+    assert_eq!(enable_freed(&device, KCOV_TRACE_PC), Ok(()), "nobody has it enabled");
 }
 
 fn exit_keeps_the_records(cx: &Context) {
@@ -95,4 +101,24 @@ fn exit_keeps_the_records(cx: &Context) {
     assert!(count > 0);
     assert!(map.count() >= count);
     assert!(map.load(1) != 0);
+}
+
+fn mode_changes_from_one_to_the_next(cx: &Context) {
+    let (device, map) = mapped(cx);
+    for round in 0..6 {
+        let (mode, stride) = [(KCOV_TRACE_PC, 1), (KCOV_TRACE_CMP, 4)][round % 2];
+        let records = thread(|| {
+            enable_freed(&device, mode).expect("the thread before has ended");
+            mark(&map, SENTINEL);
+            map.reset();
+            call();
+            map.copy(1, stride * index(map.count()))
+        });
+        assert!(!records.is_empty() && !records.contains(&SENTINEL), "round {round}");
+        // An address, or the type of a comparison and an address.
+        let ips = records.chunks_exact(stride).map(|record| record[stride - 1]);
+        assert!(ips.clone().all(|ip| ip >= 4096), "round {round}: {records:#x?}");
+        assert_eq!(records[0] < 8, mode == KCOV_TRACE_CMP, "round {round}: {records:#x?}");
+        assert_eq!(map.copy(1, records.len()), records, "round {round}: what the end leaves");
+    }
 }

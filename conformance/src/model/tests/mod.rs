@@ -10,7 +10,7 @@ mod words;
 
 use super::linux::{self, Linux};
 use super::netbsd::{self, NetBsd};
-use super::{Access, D, Driver, Geometry, M, Operation, Outcome, Request, T, World};
+use super::{Access, D, Driver, Geometry, M, Operation, Outcome, Request, T, Touch, World};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use words::operation;
@@ -64,7 +64,11 @@ fn last<R: Driver>(driver: R, script: &str) -> Outcome {
 }
 
 /// Claims whose error comes from elsewhere than the driver and the calls around it.
-const OUTSIDE: &[&str] = &["open.unprivileged-is-refused", "open.not-built-in-is-refused"];
+const OUTSIDE: &[&str] = &[
+    "open.unprivileged-is-refused",
+    "open.not-built-in-is-refused",
+    "remote.handles-changed-meanwhile-is-refused",
+];
 
 fn compare<R: Driver>(
     registry: &BTreeMap<String, String>,
@@ -158,4 +162,43 @@ fn a_word_that_is_stored_while_its_buffer_is_recorded_into_may_be_lost() {
     let meanwhile = [enable.clone(), store.clone(), disable.clone()];
     assert_eq!(loaded(&meanwhile), Outcome::Anything);
     assert_eq!(loaded(&[enable, disable, store]), Outcome::Word(7));
+}
+
+/// What an operation stores, and who may record meanwhile; all else is left alone.
+#[test]
+fn only_what_looks_at_the_count_touches_a_buffer() {
+    let kernel = linux::Kernel { comparisons: true, bounds_count: true, local_and_remote: true };
+    let (thread, other, descriptor, map) = (T(0), T(1), D(0), M(0));
+    let geometry =
+        Geometry { bytes: 8192, offset: 0, writable: true, executable: false, private: false };
+    let ask = |request| Operation::Ask { thread, descriptor, request };
+    let before = [
+        Operation::Open { thread, descriptor, access: Access::ReadWrite },
+        Operation::StartThread { thread, new: other },
+        ask(Request::Size(1024)),
+        Operation::Map { thread, descriptor, map, geometry },
+        ask(Request::Enable(0)),
+    ];
+    let world = before.iter().fold(World::new(Linux::new(kernel)), |world, operation| {
+        assert!(world.possible(operation));
+        world.step(operation).swap_remove(0).1
+    });
+    let buffer = world.whole(thread, descriptor).expect("a buffer").0;
+    assert_eq!(world.reached(), [buffer].into());
+    let own = world.driver.recording(buffer).expect("it is enabled");
+    let trace = |thread| Operation::Trace { thread, map, count: 0 };
+    let touched = [
+        (trace(thread), Touch::Own(own)),
+        (trace(other), Touch::Others),
+        (Operation::Background { thread: other, map }, Touch::Others),
+        (Operation::Store { thread, map, word: 7 }, Touch::Word(511, 7)),
+        (Operation::Load { thread, map }, Touch::Nothing),
+        (ask(Request::Enable(0)), Touch::Nothing),
+        (ask(Request::Disable(0)), Touch::Nothing),
+        (Operation::Map { thread, descriptor, map: M(1), geometry }, Touch::Nothing),
+        (Operation::Fork { thread, new: T(2) }, Touch::Nothing),
+    ];
+    for (operation, touch) in touched {
+        assert_eq!(world.touch(&operation, buffer), touch, "{operation:?}");
+    }
 }

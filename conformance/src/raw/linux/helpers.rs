@@ -85,24 +85,28 @@ pub fn sleeping_thread(name: &str) -> bool {
 }
 
 /// Bytes of the kernel's memory of the kind that buffers are made of.
-///
-/// # Panics
-///
-/// If the kernel does not say.
 #[must_use]
 pub fn vmalloc_used() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").expect("/proc/meminfo");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmallocUsed:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.expect("VmallocUsed") * 1024
+    memory("VmallocUsed") * 1024
+}
+
+/// Bytes of memory that nobody uses.
+#[must_use]
+pub fn free_memory() -> u64 {
+    memory("MemFree") * 1024
 }
 
 /// KiB of the kernel's own memory that it cannot take back by itself.
 fn kernel_memory() -> u64 {
-    let info = std::fs::read_to_string("/proc/meminfo").expect("what memory is used for");
-    let line = info.lines().find_map(|line| line.strip_prefix("SUnreclaim:"));
-    let number = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
-    number.expect("a line on it").trim().parse().expect("a number")
+    memory("SUnreclaim")
+}
+
+/// KiB of memory that the kernel says to be used for that.
+fn memory(what: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").expect("what memory is used for");
+    let rest = text.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(':'));
+    let number = rest.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok());
+    number.unwrap_or_else(|| panic!("no number of {what}"))
 }
 
 /// KiB by which the kernel's own memory grows when `body` is called so many times. What is freed
@@ -113,7 +117,7 @@ pub fn kernel_memory_lost(times: usize, few: u64, body: impl Fn()) -> u64 {
         let before = kernel_memory();
         (0..times).for_each(|_| body());
         let grown = || kernel_memory().saturating_sub(before);
-        let _ = crate::raw::wait_for(Duration::from_secs(3), || grown() < few);
+        let _ = crate::raw::wait_for(Duration::from_secs(10), || grown() < few);
         grown()
     };
     body();
@@ -132,4 +136,14 @@ pub fn kernel_memory_lost(times: usize, few: u64, body: impl Fn()) -> u64 {
 pub fn areas_of(function: &str) -> usize {
     let all = std::fs::read_to_string("/proc/vmallocinfo").expect("the kernel's areas");
     all.lines().filter(|line| line.contains(function)).count()
+}
+
+/// How many of them have that many bytes.
+#[must_use]
+pub fn areas_of_size(function: &str, bytes: u64) -> usize {
+    let all = std::fs::read_to_string("/proc/vmallocinfo").expect("the kernel's areas");
+    // Each has a page more, which is never there.
+    let size = (bytes + crate::raw::page_size() as u64).to_string();
+    let of_size = |line: &&str| line.split_whitespace().nth(1) == Some(&size);
+    all.lines().filter(of_size).filter(|line| line.contains(function)).count()
 }

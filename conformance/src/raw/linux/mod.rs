@@ -3,28 +3,45 @@
 //! Words are those of a 64-bit kernel, and so are the request numbers, whatever this program is
 //! compiled for.
 
+mod bluetooth;
 mod faults;
 mod gadget;
 mod helpers;
+mod loopback;
+mod meeting;
+mod netlink;
+mod nfc;
 mod probe;
 mod proposed;
+mod radio;
 mod symbols;
 mod uring;
+mod usbip;
+mod userfault;
 mod vhost;
+mod vring;
 
+pub use bluetooth::Bluetooth;
 pub use faults::Faults;
 pub use gadget::Gadget;
 pub use helpers::{
-    Remote, areas_of, kernel_memory_lost, sleeping_thread, vmalloc_used, with_console_off,
+    Remote, areas_of, areas_of_size, free_memory, kernel_memory_lost, sleeping_thread, vmalloc_used,
+    with_console_off,
 };
+pub use loopback::Loopback;
+pub use meeting::{Side, delay, pin, race};
+pub use netlink::Netlink;
+pub use nfc::Nfc;
 pub use probe::probe;
+pub use radio::Radio;
 pub use symbols::{Symbols, symbols};
 pub use uring::Ring;
+pub use usbip::Usbip;
+pub use userfault::Absent;
 pub use vhost::Vhost;
+pub use vring::Vring;
 
-use crate::declare::Feature;
 use crate::errno::{Errno, Result};
-use crate::kernel::Version;
 use crate::raw::{Device, Map, page_size};
 use kcov_sys::linux as sys;
 use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
@@ -42,12 +59,6 @@ pub(crate) fn refused_read() -> Result<()> {
     // SAFETY: the kernel refuses the descriptor before it looks at the buffer.
     let returned = unsafe { libc::syscall(libc::SYS_read, -1, null_mut::<u8>(), 0) };
     Errno::check(returned).map(drop)
-}
-
-/// The version whose interface the kernel has.
-#[must_use]
-pub fn interface(kernel: Version, _: &[Feature]) -> Version {
-    kernel
 }
 
 impl Device {

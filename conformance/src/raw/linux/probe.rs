@@ -1,10 +1,12 @@
 //! Asks the kernel for features. Each probe has a process to itself.
 
-use super::{Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, Ring, Symbols, Vhost};
+use super::{
+    Absent, Bluetooth, Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Nfc, Radio, Remote, Ring,
+    Symbols, Usbip, Vhost,
+};
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
-use crate::kernel::{Kernel, Version};
-use crate::raw::{Device, call, page_words};
+use crate::raw::{Device, call, child, page_words};
 use kcov_sys::linux::ENOTSUPP;
 use std::path::Path;
 
@@ -17,6 +19,12 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
         Feature::TextAddresses => return Ok(Symbols::read()?.is_some()),
         Feature::Vhost => return present(Vhost::open().map(drop), &[libc::ENOENT]),
         Feature::Usb => return present(Gadget::open().map(drop), &[libc::ENOENT]),
+        Feature::Bluetooth => {
+            return present(Bluetooth::open().map(drop), &[libc::ENOENT, libc::ENODEV]);
+        }
+        Feature::Nfc => return present(Nfc::new().map(drop), &[libc::ENOENT]),
+        Feature::Wireless => return Ok(Radio::present()),
+        Feature::Usbip => return Ok(Usbip::present()),
         Feature::Quarantine => {
             return Ok(Symbols::read()?.is_some_and(|symbols| symbols.has("kasan_quarantine_put")));
         }
@@ -25,17 +33,17 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
             // feature, or keys.
             return present(take_key(), &[libc::ENOSYS, libc::EINVAL, libc::ENOSPC]);
         }
+        Feature::Smp => {
+            return Ok(std::thread::available_parallelism().is_ok_and(|number| number.get() > 1));
+        }
+        Feature::Userfaultfd => return present(Absent::pages(1).map(drop), &[libc::ENOSYS]),
         Feature::FaultInjection => return Ok(Faults::present()),
         Feature::NetBsd9 | Feature::NetBsd10 | Feature::Vhci => return Ok(false),
         _ => {}
     }
-    if feature == Feature::IoUring {
-        // Earlier kernels have such threads but did not mark their work for collection.
-        let marked = Kernel::running().is_ok_and(|kernel| kernel.version >= Version(7, 3));
-        return match Ring::new() {
-            Ok(_) => Ok(marked),
-            refused => present(refused.map(drop), &[libc::ENOSYS, libc::EPERM]),
-        };
+    if feature == Feature::IoUring && !present(Ring::new().map(drop), &[libc::ENOSYS, libc::EPERM])?
+    {
+        return Ok(false);
     }
     match Device::open(device) {
         Ok(device) => probe_device(feature, &device, page_words()),
@@ -65,6 +73,7 @@ fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
             let remote = Remote { common: std::process::id().into(), ..Remote::default() };
             present(second.remote_enable(&remote), &[libc::EBUSY, libc::ENOTTY])
         }
+        Feature::IoUring => rings_are_marked(device, words),
         Feature::TracePcExt
         | Feature::TracePcExtNotBuilt
         | Feature::UniqModes
@@ -73,6 +82,18 @@ fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
         | Feature::ResetTrace => super::proposed::probe(feature, device, words),
         _ => Ok(true),
     }
+}
+
+/// Earlier kernels have threads for rings, and do not mark their work for collection.
+fn rings_are_marked(device: &Device, words: u64) -> Result<bool> {
+    let map = device.map(words)?;
+    let remote = Remote::common(std::process::id().into());
+    if !present(device.remote_enable(&remote), &[libc::ENOTTY])? {
+        return Ok(false);
+    }
+    // The ring's thread inherits the handle, and ends with its process: so have its sections.
+    child(|| Ring::new().expect("a ring").work());
+    Ok(map.count() > 0)
 }
 
 fn take_key() -> Result<()> {

@@ -6,9 +6,8 @@
 //! runs one section per operation.
 
 use crate::errno::{Errno, Result};
-use crate::raw::{Map, wait_for};
+use crate::raw::{LONG, Map, wait_for};
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::time::Duration;
 
 /// `struct io_sqring_offsets` and `struct io_cqring_offsets`, as far as they are alike.
 #[repr(C)]
@@ -42,11 +41,17 @@ const IORING_ENTER_SQ_WAKEUP: u32 = 1 << 1;
 const IORING_OFF_SQES: i64 = 0x1000_0000;
 /// Copies from one pipe to another. Always left to a worker.
 const IORING_OP_TEE: u8 = 33;
+/// Reads into several places.
+const IORING_OP_READV: u8 = 1;
+/// Leaves an operation to a worker that need not be.
+const IOSQE_ASYNC: u8 = 1 << 4;
 
-/// Where `struct io_uring_sqe` has what that operation needs: its number, and as the descriptor
-/// the pipe that is written; the length; the pipe that is read.
+/// Where `struct io_uring_sqe` has what these operations need: number and flags, and as the
+/// descriptor the pipe that is written, or the file that is read; where to; the length; the pipe
+/// that is read.
 const OPCODE: usize = 0;
 const FD: usize = 4;
+const ADDR: usize = 16;
 const LEN: usize = 24;
 const SPLICE_FD_IN: usize = 44;
 
@@ -108,16 +113,43 @@ impl Ring {
     /// Returns as soon as that is submitted; [`Ring::complete`] is to be called once it can be
     /// done.
     pub fn copy_byte(&self, from: &impl AsFd, to: &impl AsFd) {
-        let prot = libc::PROT_READ | libc::PROT_WRITE;
-        let bytes = crate::raw::page_size();
-        let entries = Map::new(&self.fd, bytes, IORING_OFF_SQES, prot, libc::MAP_SHARED);
-        let entry = entries.expect("the entries are mapped");
-        let number = |fd: &dyn AsFd| u32::try_from(fd.as_fd().as_raw_fd()).expect("a descriptor");
+        let entry = self.entry();
         entry.store32(OPCODE, u32::from_ne_bytes([IORING_OP_TEE, 0, 0, 0]));
         entry.store32(FD, number(to));
         entry.store32(LEN, 1);
         entry.store32(SPLICE_FD_IN, number(from));
         self.submit(1, 0);
+    }
+
+    /// Has a worker read from a file into all of `memory`, so many times over, and runs `meanwhile`,
+    /// which may ask whether that is done. Returns when it is.
+    pub fn fill<T>(
+        &self,
+        from: &impl AsFd,
+        memory: &Map,
+        times: usize,
+        meanwhile: impl FnOnce(&dyn Fn() -> bool) -> T,
+    ) -> T {
+        let place = libc::iovec { iov_base: memory.address(), iov_len: memory.bytes() };
+        let places = vec![place; times];
+        let entry = self.entry();
+        entry.store32(OPCODE, u32::from_ne_bytes([IORING_OP_READV, IOSQE_ASYNC, 0, 0]));
+        entry.store32(FD, number(from));
+        entry.store(ADDR / 8, places.as_ptr().expose_provenance() as u64);
+        entry.store32(LEN, u32::try_from(times).expect("a length"));
+        self.submit(1, 0);
+        let done = || self.map.load32(self.cq_tail) != self.map.load32(self.cq_head);
+        let value = meanwhile(&done);
+        self.complete();
+        value
+    }
+
+    /// The one entry.
+    fn entry(&self) -> Map {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let bytes = crate::raw::page_size();
+        let entries = Map::new(&self.fd, bytes, IORING_OFF_SQES, prot, libc::MAP_SHARED);
+        entries.expect("the entries are mapped")
     }
 
     /// Submits the one entry.
@@ -139,8 +171,12 @@ impl Ring {
     /// If that takes very long.
     pub fn complete(&self) {
         let done = self.map.load32(self.cq_head);
-        let worked = wait_for(Duration::from_secs(5), || self.map.load32(self.cq_tail) != done);
+        let worked = wait_for(LONG, || self.map.load32(self.cq_tail) != done);
         assert!(worked, "the ring's work is not done");
         self.map.store32(self.cq_head, self.map.load32(self.cq_tail));
     }
+}
+
+fn number(fd: &impl AsFd) -> u32 {
+    u32::try_from(fd.as_fd().as_raw_fd()).expect("a descriptor")
 }

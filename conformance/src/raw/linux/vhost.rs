@@ -12,9 +12,9 @@ use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 
 /// `struct vhost_vring_file`.
 #[repr(C)]
-struct VringFile {
-    index: u32,
-    fd: RawFd,
+pub(super) struct VringFile {
+    pub(super) index: u32,
+    pub(super) fd: RawFd,
 }
 
 const LETTER: u32 = 0xaf;
@@ -22,7 +22,7 @@ const VHOST_SET_OWNER: libc::Ioctl = libc::_IO(LETTER, 0x01);
 const VHOST_SET_LOG_FD: libc::Ioctl = libc::_IOW::<i32>(LETTER, 0x07);
 const VHOST_SET_VRING_KICK: libc::Ioctl = libc::_IOW::<VringFile>(LETTER, 0x20);
 /// The queue that the guest sends with.
-const TRANSMIT: u32 = 1;
+pub(super) const TRANSMIT: u32 = 1;
 
 /// A network device that this process owns; its worker ends with it.
 #[derive(Debug)]
@@ -49,13 +49,31 @@ impl Vhost {
 
     /// Kicks the queue, and waits until the section of that work has ended.
     pub fn work(&self) {
+        self.kick();
+        self.flush();
+    }
+
+    /// Kicks the queue.
+    ///
+    /// # Panics
+    ///
+    /// If that fails.
+    pub fn kick(&self) {
         self.kick.write(1).expect("the queue is kicked");
+    }
+
+    /// Waits until the sections of all that was queued have ended, its own too.
+    ///
+    /// # Panics
+    ///
+    /// If that fails.
+    pub fn flush(&self) {
         // Any request about the whole device waits until its worker has done what was queued.
         let none: RawFd = -1;
         self.request(VHOST_SET_LOG_FD, &raw const none).expect("the log is taken away");
     }
 
-    fn request<T>(&self, number: libc::Ioctl, argument: *const T) -> Result<()> {
+    pub(super) fn request<T>(&self, number: libc::Ioctl, argument: *const T) -> Result<()> {
         // SAFETY: the argument is what the request reads, or null where it reads nothing.
         let returned = unsafe { libc::ioctl(self.fd.as_raw_fd(), number, argument) };
         Errno::check(returned).map(drop)

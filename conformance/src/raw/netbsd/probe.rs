@@ -3,7 +3,6 @@
 use super::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Source};
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
-use crate::kernel::Version;
 use crate::raw::{Device, call, page_words};
 use std::path::Path;
 
@@ -52,12 +51,4 @@ fn knows_sources(device: &Device) -> Result<bool> {
         // No kernel has it, so this one is of neither kind.
         Ok(()) => Err(Errno(libc::ENOTSUP)),
     }
-}
-
-/// The version whose interface the kernel has.
-///
-/// Not the kernel's own: 9.99 names both kernels with the interface of 9 and with that of 10.
-#[must_use]
-pub fn interface(_: Version, features: &[Feature]) -> Version {
-    if features.contains(&Feature::NetBsd9) { Version(9, 0) } else { Version(10, 0) }
 }

@@ -86,18 +86,4 @@ pub(super) const STEPS: &[Step] = &[
         acts: &["this thread ends"],
         claims: &["close.while-enabled-ends-with-the-thread"],
     },
-    Step {
-        from: "unsized",
-        to: "",
-        event: "the last descriptor is closed",
-        acts: &["last close"],
-        claims: &["close.succeeds-in-every-state"],
-    },
-    Step {
-        from: "sized",
-        to: "",
-        event: "the last descriptor is closed",
-        acts: &["last close"],
-        claims: &["close.succeeds-in-every-state"],
-    },
 ];

@@ -38,6 +38,20 @@ const STEPS: &[Step] = &[
         acts: &["last close"],
         claims: &["remote.release.close-keeps-handles"],
     },
+    Step {
+        from: "unsized",
+        to: "",
+        event: "the last descriptor is closed",
+        acts: &["last close"],
+        claims: &["close.instance-is-given-back"],
+    },
+    Step {
+        from: "sized",
+        to: "",
+        event: "the last descriptor is closed",
+        acts: &["last close"],
+        claims: &["close.instance-is-given-back"],
+    },
 ];
 
 pub(in super::super) const LINUX: Machine = Machine {

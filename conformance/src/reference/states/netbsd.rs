@@ -107,6 +107,20 @@ const STEPS: &[Step] = &[
         claims: &["remote.release.close-disables"],
     },
     Step {
+        from: "unsized",
+        to: "",
+        event: "the last descriptor is closed",
+        acts: &["last close"],
+        claims: &["close.succeeds-in-every-state"],
+    },
+    Step {
+        from: "sized",
+        to: "",
+        event: "the last descriptor is closed",
+        acts: &["last close"],
+        claims: &["close.succeeds-in-every-state"],
+    },
+    Step {
         from: "attached",
         to: "",
         event: "the last descriptor is closed",

@@ -20,6 +20,7 @@ pub const CHECKS: &[&[Check]] = &[
     recover::CHECKS,
     remote::CHECKS,
     remote::sections::CHECKS,
+    remote::late::CHECKS,
     modes::CHECKS,
     kernel_text::CHECKS,
     protection::CHECKS,

@@ -3,7 +3,7 @@
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, kind, open};
 use crate::declare::Feature;
-use crate::raw::{Device as Raw, call, probe};
+use crate::raw::{Device as Raw, at_times, call, probe};
 use kcov::mode::TracePc;
 use kcov::proposed::{
     CallTree, Edge, EdgeDevice, Event, Presence, Proposals, RecordKind, UniqueEnable,
@@ -73,7 +73,7 @@ fn probing_leaves_nothing_behind(cx: &Context) {
 fn extended_session(cx: &Context) {
     let mode = proposals(cx).trace_pc_ext().expect("the mode");
     let mut device = open(cx, 1 << 16);
-    let balanced = |_| {
+    let balanced = || {
         let session = device.enable(mode).expect("enabled");
         call();
         let trace = session.disable().expect("disabled");
@@ -92,8 +92,7 @@ fn extended_session(cx: &Context) {
             && tree.open() == 0
             && entries == exits
     };
-    // The thread may be interrupted, but not always.
-    assert!((0..20).any(balanced), "no call is balanced");
+    assert!(at_times(balanced), "no call is balanced");
 }
 
 fn extended_is_truncated(cx: &Context) {
@@ -120,12 +119,12 @@ fn unique_sessions(cx: &Context) {
     let records: Vec<_> = session.trace().iter().collect();
     let distinct: BTreeSet<_> = records.iter().collect();
     assert!(records.len() > 2 && distinct.len() == records.len(), "{} PCs", records.len());
-    let nothing = |_| {
+    let nothing = || {
         session.reset();
         call();
         session.trace().is_empty()
     };
-    assert!((0..20).any(nothing), "recorded again");
+    assert!(at_times(nothing), "recorded again");
     drop(session);
 
     let mut device = open(cx, 1 << 16);
@@ -199,12 +198,12 @@ fn bitmap_session(cx: &Context) {
         let distinct: BTreeSet<_> = records.iter().collect();
         assert!(records.len() > 2 && distinct.len() == records.len(), "{} PCs", records.len());
         assert!(bits(session.bitmap()) > 2);
-        let nothing = |_| {
+        let nothing = || {
             session.reset_count();
             call();
             session.trace().is_empty()
         };
-        assert!((0..20).any(nothing), "recorded again");
+        assert!(at_times(nothing), "recorded again");
         session.reset();
     }
     session.request_reset().expect("reset");

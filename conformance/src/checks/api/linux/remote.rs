@@ -1,5 +1,6 @@
 //! Coverage of background work, on Linux.
 
+pub(super) mod late;
 pub(super) mod sections;
 
 use crate::check::{Context, checks};

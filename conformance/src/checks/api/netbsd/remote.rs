@@ -2,7 +2,7 @@
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, kind, open, records};
-use crate::raw::{Child, Controller, call};
+use crate::raw::{Child, Controller, LONG, call};
 use kcov::mode::{TraceCmp, TracePc};
 use kcov::remote::netbsd::{Attachment, Source};
 use kcov::{ErrorKind, Operation};
@@ -24,9 +24,10 @@ checks! {
     new_device_is_collected needs(Vhci) seconds(60),
 }
 
-/// The port that these checks play with.
-const NUMBER: u32 = 1;
-const PORT: Source = Source::vhci(0, NUMBER);
+/// A port at which no check has a device appear. After one did, the hub driver goes on for a while.
+const PORT: Source = Source::vhci(0, 2);
+/// The port at which this file's check has one appear, and where no silence is expected.
+const BUSY: u32 = 1;
 
 fn attach(cx: &Context) -> Attachment {
     open(cx, 1).attach(PORT).expect("attached")
@@ -65,7 +66,7 @@ fn source_is_attached_once(cx: &Context) {
     assert_eq!((error.kind(), error.raw_os_error()), (ErrorKind::SourceInUse, None));
     let mut device = refused.into_device();
     records(&mut device);
-    drop(open(cx, 1).attach(Source::vhci(0, NUMBER - 1)).expect("another source"));
+    drop(open(cx, 1).attach(Source::vhci(0, BUSY)).expect("another source"));
     drop(attachment);
     let attachment = device.attach(PORT).expect("it is free again");
     drop(attachment.detach().attach(PORT).expect("and again"));
@@ -169,11 +170,12 @@ fn waiting_has_a_limit(cx: &Context) {
 }
 
 fn new_device_is_collected(cx: &Context) {
-    let mut session = attach(cx).into_session(TracePc).expect("enabled");
+    let attachment = open(cx, 1).attach(Source::vhci(0, BUSY)).expect("attached");
+    let mut session = attachment.into_session(TracePc).expect("enabled");
     let mark = session.mark();
-    let controller = Controller::open(NUMBER).expect("the controller opens");
+    let controller = Controller::open(BUSY).expect("the controller opens");
     controller.plug_in().expect("a device appears");
-    assert!(!session.wait(mark, 1, Duration::from_secs(40)).is_empty());
+    assert!(!session.wait(mark, 1, LONG).is_empty());
     let (old, seen) = (session.mark(), session.trace().len());
     assert!(session.since(mark).len() >= seen);
     drop(controller);

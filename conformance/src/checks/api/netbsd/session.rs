@@ -2,9 +2,8 @@
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, open};
-use crate::raw::{thread, wait_for};
+use crate::raw::{LONG, thread, wait_for};
 use kcov::ErrorKind;
-use std::time::Duration;
 
 checks! {
     leaked_in_ended_thread,
@@ -15,7 +14,7 @@ fn leaked_in_ended_thread(cx: &Context) {
     let mut device = open(cx, 1);
     thread(|| std::mem::forget(enable(&mut device)));
     let device = std::cell::RefCell::new(device);
-    let enabled = wait_for(Duration::from_secs(5), || {
+    let enabled = wait_for(LONG, || {
         // The kernel may free what the ended thread had when the next one comes or goes.
         thread(|| ());
         match device.borrow_mut().enable(kcov::mode::TracePc) {

@@ -6,7 +6,6 @@ use crate::check::{Context, checks};
 use crate::checks::shared::pc::records;
 use crate::raw::{KCOV_TRACE_PC, call, symbols};
 use crate::system::mapped;
-use std::time::{Duration, Instant};
 
 checks! {
     records_are_in_kernel_code needs(TextAddresses),
@@ -50,42 +49,57 @@ fn records_name_the_called_function(cx: &Context) {
 }
 
 fn interrupts_add_nothing(cx: &Context) {
-    // What the timer's interrupt runs through, on one architecture or another. That the thread
-    // goes on afterwards is its own doing, and may be recorded.
-    const SILENT: &[&str] = &[
-        "hrtimer_interrupt",
-        "profile_tick",
-        "run_local_timers",
-        "tick_handle_periodic",
-        "tick_nohz_handler",
-        "tick_periodic",
-        "update_process_times",
-        "update_wall_time",
-    ];
-    // Long enough for twenty interrupts. The clock may be a system call, so how many turns
-    // that takes is found out before.
-    let end = Instant::now() + Duration::from_millis(200);
-    let mut turns = 0;
-    while Instant::now() < end {
-        spin(1);
-        turns += 1;
-    }
-    let symbols = symbols();
-    assert!(symbols.has("update_process_times"), "the kernel has the function looked for");
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    for record in records(&map, || spin(turns)) {
-        let names = symbols.names(record);
-        assert!(!names.iter().any(|name| SILENT.contains(name)), "{record:#x} in {names:?}");
+    in_no_tick(|| records(&map, spin));
+}
+
+/// What the timer's interrupt runs through, on one architecture or another. That the thread goes
+/// on afterwards is its own doing, and may be recorded.
+const TICK: &[&str] = &[
+    "update_process_times",
+    "hrtimer_interrupt",
+    "profile_tick",
+    "run_local_timers",
+    "tick_handle_periodic",
+    "tick_nohz_handler",
+    "tick_periodic",
+    "update_wall_time",
+];
+
+/// Panics if a record of the timer's interrupt is collected while there are twenty.
+#[track_caller]
+pub(in super::super) fn in_no_tick(mut collect: impl FnMut() -> Vec<u64>) {
+    let end = interrupts() + 20;
+    while interrupts() < end {
+        in_none_of(TICK, &collect());
     }
 }
 
+/// Panics if one of the records is in one of these functions, the first of which the kernel must
+/// have.
+#[track_caller]
+pub(in super::super) fn in_none_of(silent: &[&str], records: &[u64]) {
+    let symbols = symbols();
+    assert!(symbols.has(silent[0]), "the kernel has the function looked for");
+    for &record in records {
+        let names = symbols.names(record);
+        assert!(!names.iter().any(|name| silent.contains(name)), "{record:#x} in {names:?}");
+    }
+}
+
+/// How many interrupts the kernel has had; on a quiet machine all are the timer's.
+fn interrupts() -> u64 {
+    let text = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
+    let line = text.lines().find_map(|line| line.strip_prefix("intr "));
+    let number = line.and_then(|line| line.split(' ').next());
+    number.expect("their number").parse().expect("a number")
+}
+
 /// Keeps the processor busy without system calls.
-fn spin(turns: u32) {
-    for _ in 0..turns {
-        for step in 0..100_000_u32 {
-            std::hint::black_box(step);
-        }
+pub(in super::super) fn spin() {
+    for step in 0..1_000_000_u32 {
+        std::hint::black_box(step);
     }
 }
 

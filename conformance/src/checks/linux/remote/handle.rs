@@ -3,7 +3,7 @@
 use super::{common, usb};
 use crate::check::{Context, checks};
 use crate::errno::Result;
-use crate::raw::{Child, Remote, child, thread, wait_for};
+use crate::raw::{Child, LONG, Remote, child, thread, wait_for};
 use crate::system::{COVER_SIZE, mapped, sized};
 use kcov_sys::linux::{KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_USB};
 use std::time::Duration;
@@ -123,7 +123,7 @@ fn while_child_holds(cx: &Context, remote: &Remote) -> Result<()> {
             std::thread::sleep(Duration::from_secs(1));
         }
     });
-    assert!(wait_for(Duration::from_secs(5), || map.load(1) == 1), "the child is enabled");
+    assert!(wait_for(LONG, || map.load(1) == 1), "the child is enabled");
     let tried = tried(cx, remote);
     holder.kill();
     tried

@@ -54,7 +54,7 @@ fn disable_frees_handles(cx: &Context) {
 
 fn disable_by_other_thread_is_refused(cx: &Context) {
     let device = enabled(cx);
-    cx.refused(thread(|| device.disable()));
+    cx.refused_by(&device, |device| thread(|| device.disable()));
     assert!(!are_free(cx));
 }
 
@@ -109,7 +109,7 @@ fn refusal_leaves_thread_free(cx: &Context) {
 
 fn disable_by_forked_child_is_refused(cx: &Context) {
     let device = enabled(cx);
-    cx.refused(child(|| device.disable()));
+    cx.refused_by(&device, |device| child(|| device.disable()));
     assert!(!are_free(cx));
 }
 

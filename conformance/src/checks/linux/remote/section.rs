@@ -5,8 +5,8 @@ use super::{common, usb};
 use crate::check::{Context, checks};
 use crate::checks::shared::{SENTINEL, mark};
 use crate::raw::{
-    Child, Device, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, Ring, Vhost, areas_of, call,
-    child, settled, sleeping_thread, symbols, thread, wait_for,
+    Child, Device, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, areas_of,
+    call, child, settled, sleeping_thread, symbols, thread, wait_for,
 };
 use crate::system::{index, mapped, mapped_of, mapped_page};
 use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
@@ -51,25 +51,25 @@ fn vhost() -> Vhost {
 }
 
 /// The handle of the bus that a gadget is on.
-fn bus() -> u64 {
+pub(super) fn bus() -> u64 {
     kcov_remote_handle(KCOV_SUBSYSTEM_USB, Gadget::bus())
 }
 
 /// Waits until there is more than that many records: what a section has collected is seen when
 /// it ends, which may be after its work is done.
-fn grows_beyond(map: &Map, count: u64) -> bool {
-    wait_for(Duration::from_secs(5), || map.count() > count)
+pub(super) fn grows_beyond(map: &Map, count: u64) -> bool {
+    wait_for(LONG, || map.count() > count)
 }
 
 /// The records behind the first `before`.
-fn since(map: &Map, before: u64) -> Vec<u64> {
+pub(super) fn since(map: &Map, before: u64) -> Vec<u64> {
     map.copy(1 + index(before), index(map.count() - before))
 }
 
 /// Waits until a section of the hub driver has ended, which its own function is the start of.
 fn hub_is_recorded(map: &Map) -> bool {
     let symbols = symbols();
-    wait_for(Duration::from_secs(20), || symbols.any_in("hub_event", &since(map, 0)))
+    wait_for(LONG, || symbols.any_in("hub_event", &since(map, 0)))
 }
 
 fn global_task_is_collected(cx: &Context) {
@@ -107,7 +107,7 @@ fn soft_interrupt_leaves_local_tracing(cx: &Context) {
     let (busy, own) = mapped(cx);
     let phase = own.words() - 1;
     let child: Child<()> = Child::start(|| {
-        let end = Instant::now() + Duration::from_secs(25);
+        let end = Instant::now() + LONG;
         let during = |number, each: &dyn Fn()| {
             while own.load(phase) == number && Instant::now() < end {
                 each();
@@ -270,7 +270,7 @@ fn running_while_disabled_is_discarded(cx: &Context) {
     ring.copy_byte(&from, &to);
     // A worker that has just been made has work, and nothing to sleep for but the byte.
     let blocked = || sleeping_thread("iou-wrk-");
-    assert!(wait_for(Duration::from_secs(5), blocked), "a worker waits for the byte");
+    assert!(wait_for(LONG, blocked), "a worker waits for the byte");
     assert_eq!(settled(&map), 0, "its section has not ended");
 
     device.disable().expect("disabled");
@@ -312,7 +312,7 @@ fn other_processes_work_is_not_collected(cx: &Context) {
     let (device, map) = mapped(cx);
     // Forked before the handle is set, which it would inherit.
     let other: Child<()> = Child::start(|| {
-        assert!(wait_for(Duration::from_secs(5), || map.load(1) == 1), "the parent is enabled");
+        assert!(wait_for(LONG, || map.load(1) == 1), "the parent is enabled");
         vhost().work();
     });
     device.remote_enable(&Remote::common(common())).expect("enabled");

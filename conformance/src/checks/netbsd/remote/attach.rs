@@ -2,7 +2,7 @@
 
 use super::{PORT, attached, source_map};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, Source, call};
+use crate::raw::{Device, KCOV_TRACE_PC, Source, call};
 use crate::system::{COVER_SIZE, mapped, open, sized};
 use kcov_sys::netbsd::KCOV_IOC_REMOTE_ATTACH;
 
@@ -26,40 +26,40 @@ const NONE: Source = Source { subsystem: u64::MAX, id: u64::MAX };
 
 fn unknown_source_is_refused(cx: &Context) {
     let device = open(cx);
-    cx.refused(device.attach(NONE));
-    cx.refused(device.attach(Source { subsystem: 0, id: u64::MAX }));
-    cx.refused(device.attach(Source::vhci(0, 99)));
-    cx.refused(device.attach(Source { subsystem: 1, id: 1 }));
+    cx.refused_by(&device, |device| device.attach(NONE));
+    cx.refused_by(&device, |device| device.attach(Source { subsystem: 0, id: u64::MAX }));
+    cx.refused_by(&device, |device| device.attach(Source::vhci(0, 99)));
+    cx.refused_by(&device, |device| device.attach(Source { subsystem: 1, id: 1 }));
     device.init_trace(COVER_SIZE).expect("it is not attached");
     assert!(device.map(COVER_SIZE).is_ok());
 }
 
 fn unreadable_argument_is_refused(cx: &Context) {
-    cx.refused(open(cx).request(KCOV_IOC_REMOTE_ATTACH, 0));
+    cx.refused_by(&open(cx), |device| device.request(KCOV_IOC_REMOTE_ATTACH, 0));
 }
 
 fn while_enabled_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.attach(PORT));
+    cx.refused_by(&device, |device| device.attach(PORT));
     device.disable().expect("it is still enabled");
 }
 
 fn enabled_comes_before_source(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.attach(NONE));
+    cx.refused_by(&device, |device| device.attach(NONE));
 }
 
 fn detach_when_not_attached_is_refused(cx: &Context) {
-    cx.refused(open(cx).detach());
-    cx.refused(sized(cx, COVER_SIZE).detach());
+    cx.refused_by(&open(cx), Device::detach);
+    cx.refused_by(&sized(cx, COVER_SIZE), Device::detach);
 }
 
 fn detach_while_enabled_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.detach());
+    cx.refused_by(&device, Device::detach);
 }
 
 fn every_port_is_a_source(cx: &Context) {

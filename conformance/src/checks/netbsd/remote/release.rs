@@ -25,46 +25,46 @@ fn enabled(cx: &Context) -> Device {
 fn any_attached_may_disable(cx: &Context) {
     let (other, device) = (attached(cx), enabled(cx));
     assert_eq!(other.disable(), Ok(()));
-    cx.refused(device.disable());
+    cx.refused_by(&device, Device::disable);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     assert_eq!(thread(|| device.disable()), Ok(()), "another thread");
-    cx.refused(device.disable());
+    cx.refused_by(&device, Device::disable);
 }
 
 fn other_process_may_disable(cx: &Context) {
     let device = enabled(cx);
     assert_eq!(child(|| device.disable()), Ok(()));
-    cx.refused(device.disable());
+    cx.refused_by(&device, Device::disable);
 }
 
 fn detach_disables(cx: &Context) {
     let device = enabled(cx);
     assert_eq!(device.detach(), Ok(()));
-    cx.refused(attached(cx).disable());
+    cx.refused_by(&attached(cx), Device::disable);
 }
 
 fn detach_of_other_disables(cx: &Context) {
     let (other, device) = (attached(cx), enabled(cx));
     assert_eq!(other.detach(), Ok(()));
-    cx.refused(device.disable());
+    cx.refused_by(&device, Device::disable);
 }
 
 fn close_disables(cx: &Context) {
     let device = enabled(cx);
     assert_eq!(device.close(), Ok(()));
-    cx.refused(attached(cx).disable());
+    cx.refused_by(&attached(cx), Device::disable);
 }
 
 fn close_of_other_disables(cx: &Context) {
     let (other, device) = (attached(cx), enabled(cx));
     assert_eq!(other.close(), Ok(()));
-    cx.refused(device.disable());
+    cx.refused_by(&device, Device::disable);
 }
 
 fn process_exit_of_other_disables(cx: &Context) {
     let device = enabled(cx);
     child(|| std::mem::forget(attached(cx)));
-    cx.refused(device.disable());
+    cx.refused_by(&device, Device::disable);
 }
 
 fn thread_exit_disables_not(cx: &Context) {

@@ -2,7 +2,7 @@
 
 use super::{attached, source_map};
 use crate::check::{Context, checks};
-use crate::raw::{Controller, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, settled, wait_for};
+use crate::raw::{Controller, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, settled, wait_for};
 use std::time::Duration;
 
 checks! {
@@ -24,7 +24,7 @@ fn plug_in() -> Controller {
 
 fn collected(map: &Map) -> u64 {
     let _controller = plug_in();
-    assert!(wait_for(Duration::from_secs(40), || map.count() > 0), "nothing is collected");
+    assert!(wait_for(LONG, || map.count() > 0), "nothing is collected");
     settled(map)
 }
 

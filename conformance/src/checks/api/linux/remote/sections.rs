@@ -4,7 +4,7 @@
 use super::number;
 use crate::check::{Context, checks};
 use crate::checks::api::{intruder, open};
-use crate::raw::{Child, Ring, Vhost, call, sleeping_thread, wait_for};
+use crate::raw::{Child, LONG, Ring, Vhost, call, sleeping_thread, wait_for};
 use kcov::mode::TracePc;
 use kcov::remote::linux::{Remote, RemoteSession};
 use kcov::{Completeness, ErrorKind, Pc};
@@ -25,8 +25,6 @@ checks! {
     owned_session_gives_the_device_back needs(Remote, Vhost),
 }
 
-/// What comes at all comes within this, however busy the machine is.
-const LONG: Duration = Duration::from_secs(20);
 /// A worker says that its work is done shortly before the section of that ends.
 const QUIET: Duration = Duration::from_millis(200);
 

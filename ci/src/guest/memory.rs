@@ -1,0 +1,106 @@
+//! Where the memory of User-Mode Linux lies: a file that it maps executable.
+
+use crate::error::{Error, Phase, Result};
+use rustix::fs::{StatVfsMountFlags, statvfs};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+
+/// Where the kernel looks for a place by itself.
+const USUAL: &str = "/dev/shm";
+
+/// A directory in which guests can have their memory.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub directory: PathBuf,
+    /// Why it is not the usual one.
+    pub why: Option<String>,
+}
+
+/// Finds a place for guests of so many MiB each: in the directory for temporary files if the user
+/// named one, in memory, or else in `last`, a directory on a disk. Containers often have a usual
+/// place that forbids programs, or has 64 MiB.
+pub fn place(mebibytes: u32, last: &Path) -> Result<Place> {
+    let named = std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
+    let guests = available_parallelism().map_or(1, usize::from) as u64;
+    let bytes = (u64::from(mebibytes) << 20).saturating_mul(guests);
+    choose(candidates(named.as_deref(), last), bytes, refusal)
+}
+
+fn candidates<'a>(named: Option<&'a OsStr>, last: &'a Path) -> Vec<&'a Path> {
+    named.map(Path::new).into_iter().chain([Path::new(USUAL), Path::new("/tmp"), last]).collect()
+}
+
+fn choose(
+    candidates: Vec<&Path>,
+    bytes: u64,
+    refusal: impl Fn(&Path, u64) -> Option<String>,
+) -> Result<Place> {
+    let mut refused = Vec::new();
+    for directory in candidates {
+        match refusal(directory, bytes) {
+            None => {
+                let why = (!refused.is_empty()).then(|| refused.join(", "));
+                return Ok(Place { directory: directory.to_path_buf(), why });
+            }
+            Some(why) => refused.push(format!("{} {why}", directory.display())),
+        }
+    }
+    let why = "no place for the memory of User-Mode Linux: set TMPDIR to a directory with room for \
+               it, on a file system that is not mounted noexec";
+    Err(Error::unavailable(Phase::Boot, format!("{why} ({})", refused.join(", "))))
+}
+
+/// Why memory cannot lie in a directory, if it cannot.
+fn refusal(directory: &Path, bytes: u64) -> Option<String> {
+    let system = match statvfs(directory) {
+        Ok(system) => system,
+        Err(error) => return Some(format!("cannot be used: {error}")),
+    };
+    let free = system.f_bavail.saturating_mul(system.f_frsize);
+    if system.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+        Some("is mounted noexec".into())
+    } else if free < bytes {
+        Some(format!("has {} MiB free of the {} that its guests may need", free >> 20, bytes >> 20))
+    } else {
+        tempfile::tempfile_in(directory).err().map(|error| format!("cannot be written to: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(good: &[&str]) -> Result<Place> {
+        let directories = candidates(Some(OsStr::new("/named")), Path::new("/cache"));
+        choose(directories, 1, |directory, _| {
+            let good = good.iter().any(|good| directory == Path::new(good));
+            (!good).then(|| "is mounted noexec".to_string())
+        })
+    }
+
+    #[test]
+    fn the_first_that_can_hold_it_is_taken() {
+        let place = chosen(&["/named", "/dev/shm"]).unwrap();
+        assert_eq!((place.directory.to_str(), place.why), (Some("/named"), None));
+        let place = chosen(&["/cache"]).unwrap();
+        assert_eq!(place.directory, Path::new("/cache"));
+        let why = "/named is mounted noexec, /dev/shm is mounted noexec, /tmp is mounted noexec";
+        assert_eq!(place.why.as_deref(), Some(why));
+    }
+
+    #[test]
+    fn no_place_is_no_verdict() {
+        let error = chosen(&[]).unwrap_err().to_string();
+        assert!(error.contains("set TMPDIR") && error.contains("/cache is mounted"), "{error}");
+    }
+
+    #[test]
+    fn places_are_refused_for_what_they_are() {
+        assert_eq!(refusal(Path::new(env!("CARGO_MANIFEST_DIR")), 1), None);
+        let full = refusal(Path::new(env!("CARGO_MANIFEST_DIR")), u64::MAX).unwrap();
+        assert!(full.contains("MiB free of the 17592186044415"), "{full}");
+        let missing = refusal(Path::new("/no such directory"), 1).unwrap();
+        assert!(missing.starts_with("cannot be used: "), "{missing}");
+    }
+}

@@ -1,0 +1,216 @@
+//! What a run of the suite has to come to, as the suite says on this machine:
+//! a guest that leaves out a check, or skips one that the target's declaration
+//! lets run, is not believed.
+
+use crate::expected::{self, Failure};
+use crate::verdict::{Check, Outcome};
+
+/// What becomes of one check.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Promise {
+    id: String,
+    /// Whether it may run.
+    runs: bool,
+    /// For which reasons it may be skipped.
+    reasons: Vec<String>,
+}
+
+/// Reads what the suite says: a line for each check, of its id, a word and
+/// reasons, with tabs between them.
+pub fn parse(text: &str) -> Result<Vec<Promise>, String> {
+    text.lines().map(|line| one(line).ok_or_else(|| format!("not a plan: `{line}`"))).collect()
+}
+
+fn one(line: &str) -> Option<Promise> {
+    let mut words = line.split('\t').map(str::to_string);
+    let (id, word) = (words.next()?, words.next()?);
+    let reasons: Vec<_> = words.collect();
+    let runs = match (word.as_str(), reasons.as_slice()) {
+        ("runs", []) | ("either", [_, ..]) => true,
+        ("skipped", [_]) => false,
+        _ => return None,
+    };
+    Some(Promise { id, runs, reasons })
+}
+
+/// Puts results together and judges them, by the failures that are known and,
+/// where it is the suite that ran, by what it promised for these checks, or for
+/// all. An error means that results are missing, or that there are too many.
+pub fn conclude(
+    mut checks: Vec<Check>,
+    failures: &[Failure],
+    promises: Option<&[Promise]>,
+    asked: &[String],
+    fail_fast: bool,
+) -> Result<Vec<Check>, String> {
+    expected::apply(&mut checks, failures);
+    let Some(promises) = promises else { return Ok(checks) };
+    let mut due: Vec<&Promise> =
+        promises.iter().filter(|it| asked.is_empty() || asked.contains(&it.id)).collect();
+    let place = |check: &Check| promises.iter().position(|promise| promise.id == check.id);
+    checks.sort_by_cached_key(place);
+    // What follows a failure is skipped then; the run is red as it is.
+    let ended = fail_fast && checks.iter().any(|check| check.outcome.is_red());
+    for check in &mut checks {
+        let Some(index) = due.iter().position(|promise| promise.id == check.id) else {
+            return Err(format!("there is a result for {} that is not due", check.id));
+        };
+        let promise = due.remove(index);
+        if let Some(wrong) = promise.broken_by(&check.outcome, ended) {
+            check.outcome = Outcome::Fail;
+            check.diagnostics.push(wrong);
+        }
+    }
+    match due.as_slice() {
+        [] => Ok(checks),
+        [one] => Err(format!("there is no result for {}", one.id)),
+        [first, more @ ..] => {
+            Err(format!("there is no result for {} and {} others", first.id, more.len()))
+        }
+    }
+}
+
+impl Promise {
+    /// In what way that is not what was promised.
+    fn broken_by(&self, outcome: &Outcome, ended: bool) -> Option<String> {
+        match outcome {
+            Outcome::Skip { reason } => {
+                let wrong = !ended && !self.reasons.contains(reason);
+                wrong.then(|| format!("skipped, although the target declares enough: {reason}"))
+            }
+            _ => (!self.runs)
+                .then(|| format!("it ran, and was to be skipped: {}", self.reasons.join("; "))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{conclude, parse};
+    use crate::expected::Failure;
+    use crate::verdict::{Check, Outcome};
+    use std::time::Duration;
+
+    const PLAN: &str = "a\truns\nb\tskipped\tno net\nc\teither\tno net\tno disk\nd\truns\n";
+
+    fn ran(id: &str, outcome: Outcome) -> Check {
+        Check { id: id.into(), outcome, diagnostics: Vec::new(), time: Duration::ZERO }
+    }
+
+    fn skipped(id: &str, reason: &str) -> Check {
+        ran(id, Outcome::Skip { reason: reason.into() })
+    }
+
+    fn good() -> Vec<Check> {
+        let pass = |id| ran(id, Outcome::Pass);
+        vec![pass("d"), pass("a"), skipped("b", "no net"), skipped("c", "no disk")]
+    }
+
+    fn judge(checks: Vec<Check>) -> Result<Vec<Check>, String> {
+        conclude(checks, &[], Some(&parse(PLAN).expect("a plan")), &[], false)
+    }
+
+    /// The ids of those that are red, with what is said about them.
+    fn red(checks: &[Check]) -> Vec<String> {
+        let red = checks.iter().filter(|check| check.outcome.is_red());
+        red.map(|check| format!("{}: {}", check.id, check.diagnostics.join("; "))).collect()
+    }
+
+    #[test]
+    fn what_was_promised_passes_in_the_order_of_the_plan() {
+        let checks = judge(good()).expect("all results");
+        assert_eq!(checks.iter().map(|check| check.id.as_str()).collect::<String>(), "abcd");
+        assert_eq!(red(&checks), [""; 0]);
+        let mut other = good();
+        other[3].outcome = Outcome::Pass;
+        assert_eq!(red(&judge(other).expect("all results")), [""; 0]);
+    }
+
+    #[test]
+    fn a_check_that_was_left_out_is_no_verdict() {
+        let mut checks = good();
+        checks.remove(0);
+        assert_eq!(judge(checks.clone()).expect_err("one less"), "there is no result for d");
+        checks.remove(0);
+        let why = judge(checks).expect_err("two less");
+        assert_eq!(why, "there is no result for a and 1 others");
+        assert!(judge(Vec::new()).is_err());
+        let mut checks = good();
+        checks.push(ran("e", Outcome::Pass));
+        let why = judge(checks).expect_err("one more");
+        assert_eq!(why, "there is a result for e that is not due");
+    }
+
+    #[test]
+    fn a_skip_that_was_not_promised_is_red() {
+        for (index, reason, said) in [
+            (1, "no net", "a: skipped, although the target declares enough: no net"),
+            (2, "no disk", "b: skipped, although the target declares enough: no disk"),
+            (3, "tired", "c: skipped, although the target declares enough: tired"),
+        ] {
+            let mut checks = good();
+            checks[index].outcome = Outcome::Skip { reason: reason.into() };
+            assert_eq!(red(&judge(checks).expect("all results")), [said]);
+        }
+    }
+
+    #[test]
+    fn what_was_to_be_skipped_may_not_run() {
+        let mut checks = good();
+        checks[2].outcome = Outcome::Pass;
+        let checks = judge(checks).expect("all results");
+        assert_eq!(red(&checks), ["b: it ran, and was to be skipped: no net"]);
+    }
+
+    /// Nothing that is listed as failing may hide behind a skip.
+    #[test]
+    fn a_known_failure_has_to_run() {
+        let known = Failure { id: "a".into(), reason: "r".into(), link: "l".into() };
+        let mut checks = good();
+        checks[1] = skipped("a", "no net");
+        let plan = parse(PLAN).expect("a plan");
+        let checks = conclude(checks, &[known], Some(&plan), &[], false).expect("all results");
+        assert_eq!(red(&checks).len(), 1);
+    }
+
+    #[test]
+    fn only_those_that_were_asked_for_are_due() {
+        let plan = parse(PLAN).expect("a plan");
+        let ask = |checks, ids: &[&str]| {
+            let ids: Vec<_> = ids.iter().map(ToString::to_string).collect();
+            conclude(checks, &[], Some(&plan), &ids, false)
+        };
+        let one = || vec![ran("a", Outcome::Pass)];
+        assert!(ask(one(), &["a"]).is_ok());
+        assert_eq!(ask(one(), &["a", "d"]).expect_err("one less"), "there is no result for d");
+        assert!(ask(good(), &["a"]).is_err());
+    }
+
+    #[test]
+    fn what_follows_a_failure_may_be_skipped_if_that_was_asked_for() {
+        let checks = vec![
+            ran("a", Outcome::Fail),
+            skipped("b", "no net"),
+            skipped("c", "no net"),
+            skipped("d", "it ends with the first failure"),
+        ];
+        let plan = parse(PLAN).expect("a plan");
+        let judge = |fail_fast| {
+            red(&conclude(checks.clone(), &[], Some(&plan), &[], fail_fast).expect("all")).len()
+        };
+        assert_eq!((judge(true), judge(false)), (1, 2));
+    }
+
+    #[test]
+    fn other_programs_promise_nothing() {
+        let checks = vec![skipped("z", "why")];
+        assert_eq!(conclude(checks.clone(), &[], None, &[], false), Ok(checks));
+    }
+
+    #[test]
+    fn plans_are_taken_strictly() {
+        for text in ["a", "a\tmaybe", "a\truns\tno net", "a\tskipped", "a\teither"] {
+            assert_eq!(parse(text), Err(format!("not a plan: `{text}`")));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What the runner makes of a suite that leaves out a check, or skips it. A
+//! script is in the kernel's place, and says what a guest would.
+//!
+//! Needs the feature `guest-tests`, and no kernel.
+
+mod common {
+    pub mod outcome;
+}
+
+use common::outcome::{Outcome, outcome};
+use kcov_vm_guest::protocol::{Exit, Frame};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+const ID: &str = "enable.busy-if-thread-already-enabled";
+
+/// A kernel in whose guest the program prints this. The channel is one of its
+/// descriptors, and what makes frames this boot's stands in the initramfs.
+fn kernel(output: &str) -> String {
+    let boot = Frame::Boot { release: "7.3.4".into(), machine: "x86_64".into() };
+    let said = Frame::Out(output.as_bytes().to_vec());
+    let all = [boot, Frame::Start, said, Frame::Exit(Exit::Status(0)), Frame::End];
+    let frames: String = all.iter().map(|frame| frame.encode("NONCE")).collect();
+    format!(
+        r#"#!/bin/bash
+for word; do
+    case $word in
+    initrd=*) nonce=$(grep -aoEm1 'nonce [0-9a-f]{{8,}}' "${{word#*=}}") ;;
+    ssl0=*) channel=${{word##*:}} ;;
+    esac
+done
+sed "s/NONCE/${{nonce#* }}/" >&"$channel" <<'END'
+{frames}END
+"#
+    )
+}
+
+/// Tests one check in such a guest: the exit status, and the report.
+fn test(output: &str) -> (Option<i32>, String) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("kernel");
+    fs::write(&file, kernel(output)).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("permissions");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
+    let command = command.args(["test", "linux-uml", "--check", ID, "--kernel"]).arg(file);
+    let Outcome { status, stdout, stderr } = outcome(command);
+    (status, stdout + &stderr)
+}
+
+#[test]
+fn a_check_that_ran_is_a_pass() {
+    let (status, report) = test(&format!("1..1\nok 1 {ID}\n"));
+    assert_eq!(status, Some(0), "{report}");
+    assert!(report.contains("1 passed, 0 failed, 0 skipped"), "{report}");
+}
+
+#[test]
+fn a_skip_of_what_the_target_declares_is_red() {
+    let (status, report) =
+        test(&format!("1..1\nok 1 {ID} # SKIP the target does not declare kcov\n"));
+    assert_eq!(status, Some(1), "{report}");
+    assert!(report.contains(&format!("FAIL {ID}\n         skipped, although ")), "{report}");
+}
+
+#[test]
+fn a_check_that_is_left_out_is_no_verdict() {
+    for (output, why) in [
+        ("1..0\n", &*format!("there is no result for {ID}")),
+        ("1..1\nok 1 open.twice\n", "there is a result for open.twice that is not due"),
+    ] {
+        let (status, report) = test(output);
+        assert_eq!(status, Some(69), "{report}");
+        assert!(report.contains(&format!("verdict: {why}")), "{report}");
+    }
+}

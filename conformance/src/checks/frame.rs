@@ -1,0 +1,62 @@
+//! Refusals, and all that they have to leave alone.
+
+use super::shared::{COVER_SIZE, SENTINEL, mark};
+use crate::check::Context;
+use crate::errno::Result;
+use crate::raw::{Device, Map, call, page_words};
+use std::fmt::Debug;
+
+impl Context {
+    /// Asserts that the device refuses with exactly the error that the claim names, and that this
+    /// changes no word of its buffer, nor whether and in which mode this thread is traced.
+    #[track_caller]
+    pub(crate) fn refused_by<T: Debug>(
+        &self,
+        device: &Device,
+        request: impl FnOnce(&Device) -> Result<T>,
+    ) {
+        let mapped = |words| device.map(words).ok();
+        let Some(map) = [COVER_SIZE, page_words()].into_iter().find_map(mapped) else {
+            return self.refused(request(device));
+        };
+        let words = map.copy(0, map.words());
+        let before = traced(&map);
+        mark(&map, SENTINEL);
+        let result = request(device);
+        let count = map.count();
+        let stored = (1..map.words()).find(|&index| map.load(index) != SENTINEL);
+        let after = traced(&map);
+        words.iter().enumerate().rev().for_each(|(index, &word)| map.store(index, word));
+        self.refused(result);
+        assert_eq!(count, map.words() as u64, "a refusal leaves the count as it is");
+        assert_eq!(stored, None, "a refusal stores no word");
+        assert_eq!(
+            after, before,
+            "a refusal leaves it whether this thread is traced, and its mode"
+        );
+    }
+}
+
+/// What a thread is recorded in: in no way, or program counters, or comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Traced {
+    Not,
+    Counters,
+    Comparisons,
+}
+
+/// How this thread is traced into that buffer.
+fn traced(map: &Map) -> Traced {
+    /// Another thread, whose buffer it is, may not have come to rest.
+    const PATIENCE: u32 = 200;
+    for _ in 0..PATIENCE {
+        map.reset();
+        call();
+        if map.count() == 0 {
+            return Traced::Not;
+        }
+        std::thread::yield_now();
+    }
+    // The type of a comparison is a small number, a program counter is not.
+    if map.load(1) < 8 { Traced::Comparisons } else { Traced::Counters }
+}

@@ -1,0 +1,248 @@
+//! What happens at once: requests of two processes or threads, ends of threads, and closing.
+//!
+//! Each is done many times, at moments that differ a little from one time to the next, and what has
+//! to hold is looked at after each. A kernel with its own checkers says the rest.
+
+pub(super) mod held;
+pub(super) mod remote;
+pub(super) mod section;
+
+use super::{mapped_of, open, sized};
+use crate::check::{Context, checks};
+use crate::errno::{Errno, Result};
+use crate::raw::{
+    Child, Device, KCOV_TRACE_PC, Map, Remote, Side, areas_of_size, call, delay, page_size,
+    page_words, race, wait_for,
+};
+use std::sync::{Barrier, Mutex};
+use std::time::Duration;
+
+checks! {
+    two_sizes needs(Smp),
+    map_while_sized needs(Smp),
+    two_enable_one_device needs(Smp),
+    local_and_remote_enable_one_device needs(Smp, Remote),
+    handed_over needs(Smp),
+    two_disable_one_device needs(Smp),
+    thread_ends_while_closed needs(Smp),
+    process_is_killed_while_enabling needs(Smp),
+}
+
+/// What comes at all comes within this, however busy the machine is.
+const LONG: Duration = Duration::from_secs(20);
+/// So many words that the kernel takes long to enable, as it touches each page.
+const MANY: u64 = 2 << 20;
+
+type Request<'a> = &'a dyn Fn(&Device) -> Result<()>;
+
+fn records(map: &Map) -> bool {
+    map.reset();
+    call();
+    map.count() > 0
+}
+
+/// Whether the calling thread is not traced, so that it can be.
+fn is_untraced(spare: &Device) -> bool {
+    spare.enable(KCOV_TRACE_PC).is_ok() && spare.disable().is_ok()
+}
+
+fn two_sizes(cx: &Context) {
+    // A process cannot have very many devices at once.
+    const FEW: u64 = 50;
+    let sizes = [64 * page_words(), 48 * page_words()];
+    for first in (0..cx.rounds(50)).step_by(50) {
+        let devices: Vec<_> = (first..first + FEW).map(|number| (number, open(cx))).collect();
+        let body = |side: &Side| {
+            let (own, others) = (sizes[side.number], sizes[1 - side.number]);
+            for (number, device) in &devices {
+                let sized = side.at_once(*number, || device.init_trace(own));
+                one_only(cx, number, sized, side.exchange(sized));
+                if sized.is_ok() {
+                    assert!(device.map(own).is_ok() && device.map(others).is_err());
+                }
+            }
+        };
+        race(body, body);
+    }
+}
+
+/// Panics unless one of two results is good, and the other the refusal that the claim names.
+#[track_caller]
+fn one_only(cx: &Context, number: &u64, own: Result<()>, other: Result<()>) {
+    let refused = own.err().or(other.err());
+    assert!(own.is_ok() != other.is_ok(), "repetition {number}: {own:?}, {other:?}");
+    assert_eq!(refused, Some(cx.errno()), "repetition {number}");
+}
+
+fn map_while_sized(cx: &Context) {
+    const FEW: u64 = 50;
+    let words = 16 * page_words();
+    for first in (0..cx.rounds(50)).step_by(50) {
+        let devices: Vec<_> = (first..first + FEW).map(|number| (number, open(cx))).collect();
+        let sizes = |side: &Side| {
+            for (number, device) in &devices {
+                side.at_once(*number, || device.init_trace(words)).expect("sized");
+                side.meet();
+            }
+        };
+        let maps = |side: &Side| {
+            for (number, device) in &devices {
+                let map = side.at_once(*number, || {
+                    loop {
+                        match device.map(words) {
+                            Ok(map) => return map,
+                            refused => cx.refused(refused),
+                        }
+                    }
+                });
+                // Each page is there, and is the device's.
+                assert!((0..map.words()).step_by(512).all(|word| map.load(word) == 0));
+                side.meet();
+                device.enable(KCOV_TRACE_PC).expect("enabled");
+                assert!(records(&map), "repetition {number}");
+                device.disable().expect("disabled");
+            }
+        };
+        race(sizes, maps);
+    }
+}
+
+/// Two processes make requests for one device, of which one is done.
+fn one_enables(cx: &Context, enable: [Request<'_>; 2]) {
+    let (device, map) = mapped_of(cx, MANY);
+    let body = |side: &Side| {
+        let spare = sized(cx, page_words());
+        for number in 0..cx.rounds(50) {
+            let own = side.at_once(number, || enable[side.number](&device));
+            let other = side.exchange(own);
+            one_only(cx, &number, own, other);
+            if own.is_ok() {
+                side.meet();
+                device.disable().expect("it is the device of who was told so");
+            } else {
+                assert!(device.disable().is_err(), "repetition {number}: it is another's");
+                assert!(is_untraced(&spare), "repetition {number}");
+                side.meet();
+            }
+            side.meet();
+        }
+        side.meet();
+    };
+    race(body, body);
+    device.enable(KCOV_TRACE_PC).expect("the device is free");
+    assert!(records(&map));
+}
+
+fn local(device: &Device) -> Result<()> {
+    device.enable(KCOV_TRACE_PC)
+}
+
+fn two_enable_one_device(cx: &Context) {
+    one_enables(cx, [&local, &local]);
+}
+
+fn local_and_remote_enable_one_device(cx: &Context) {
+    let remote = Remote { handles: vec![super::remote::usb(1)], ..Remote::default() };
+    one_enables(cx, [&local, &|device| device.remote_enable(&remote)]);
+}
+
+fn handed_over(cx: &Context) {
+    let (device, map) = mapped_of(cx, 64 * page_words());
+    let body = |side: &Side| {
+        let spare = sized(cx, page_words());
+        for number in 0..cx.rounds(50) {
+            // The two take turns in having it.
+            let mine = side.number as u64 == number % 2;
+            if mine && number == 0 {
+                device.enable(KCOV_TRACE_PC).expect("enabled");
+            }
+            let done = side.at_once(number, || {
+                if mine {
+                    return device.disable();
+                }
+                loop {
+                    match device.enable(KCOV_TRACE_PC) {
+                        Err(errno) if errno == cx.errno() => {}
+                        done => return done,
+                    }
+                }
+            });
+            done.expect("the device is disabled here, and then enabled there");
+            side.meet();
+            if mine {
+                assert!(is_untraced(&spare), "repetition {number}");
+            } else {
+                assert!(records(&map), "repetition {number}");
+            }
+            side.meet();
+        }
+    };
+    race(body, body);
+}
+
+fn two_disable_one_device(cx: &Context) {
+    let (device, map) = mapped_of(cx, 64 * page_words());
+    let body = |side: &Side| {
+        for number in 0..cx.rounds(50) {
+            let mine = side.number as u64 == number % 2;
+            if mine {
+                device.enable(KCOV_TRACE_PC).expect("the device is free");
+                assert!(records(&map), "repetition {number}");
+            }
+            let own = side.at_once(number, || device.disable());
+            let other = side.exchange(own);
+            one_only(cx, &number, own, other);
+            assert_eq!(own.is_ok(), mine, "repetition {number}");
+        }
+    };
+    race(body, body);
+}
+
+fn thread_ends_while_closed(cx: &Context) {
+    // Of a size that no other check has.
+    const PAGES: u64 = 79;
+    let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
+    assert_eq!(buffers(), 0);
+    for number in 0..cx.rounds(50) {
+        let device = Mutex::new(Some(sized(cx, PAGES * page_words())));
+        let both = Barrier::new(2);
+        let open = || device.lock().expect("the device");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let enabled = open().as_ref().expect("a device").enable(KCOV_TRACE_PC);
+                both.wait();
+                enabled.expect("enabled");
+                delay(number, 0);
+            });
+            both.wait();
+            delay(number, 1);
+            drop(open().take());
+        });
+        assert!(wait_for(LONG, || buffers() == 0), "repetition {number}: the buffer is kept");
+    }
+}
+
+fn process_is_killed_while_enabling(cx: &Context) {
+    let (device, map) = mapped_of(cx, 64 * page_words());
+    let last = map.words() - 1;
+    for number in 0..cx.rounds(50) {
+        map.store(last, 0);
+        let child: Child<()> = Child::start(|| {
+            map.store(last, 1);
+            loop {
+                // Not up to the last word, which the parent looks at.
+                map.reset();
+                device.enable(KCOV_TRACE_PC).expect("enabled");
+                call();
+                device.disable().expect("disabled");
+            }
+        });
+        assert!(wait_for(LONG, || map.load(last) == 1), "the child is at it");
+        delay(number, 0);
+        child.kill();
+        let enabled = device.enable(KCOV_TRACE_PC);
+        assert_eq!(enabled, Ok::<(), Errno>(()), "repetition {number}: the device is free");
+        assert!(records(&map), "repetition {number}");
+        device.disable().expect("disabled");
+    }
+}

@@ -1,0 +1,121 @@
+//! What is done to a device while a request of another thread has been begun: the kernel is kept from
+//! reading the request's argument.
+
+use crate::check::{Context, checks};
+use crate::errno::Result;
+use crate::linux::remote::usb;
+use crate::linux::while_held;
+use crate::raw::{
+    Absent, Device, KCOV_TRACE_PC, Map, Remote, areas_of_size, call, page_size, page_words, thread,
+    wait_for,
+};
+use crate::system::{COVER_SIZE, mapped, open, sized};
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+checks! {
+    enabled_meanwhile_is_refused needs(Remote, Userfaultfd),
+    disabled_meanwhile needs(Remote, Userfaultfd),
+    sized_meanwhile needs(Remote, Userfaultfd),
+    closed_meanwhile needs(Remote, Userfaultfd),
+    handle_taken_meanwhile_is_refused needs(Remote, Userfaultfd),
+    two_at_once needs(Remote, Userfaultfd),
+}
+
+/// Has another thread ask for remote collection, and does something when the kernel is about to read
+/// what it asks for. Returns what became of the request, and of `then`, which the thread does next.
+fn asked<T: Send>(
+    device: &Device,
+    meanwhile: impl FnOnce(),
+    then: impl FnOnce() -> T + Send,
+) -> (Result<()>, T) {
+    let argument = Absent::pages(1).expect("a page");
+    while_held(
+        || (device.remote_enable_at(argument.address(0)), then()),
+        || {
+            argument.wait();
+            meanwhile();
+            argument.provide(0, &request());
+        },
+    )
+}
+
+/// The mode and an area's size; one handle; no common handle; the handle.
+fn request() -> [u64; 4] {
+    [u64::from(KCOV_TRACE_PC) | 4096 << 32, 1, 0, usb(1)]
+}
+
+fn is_traced(map: &Map) -> bool {
+    map.reset();
+    call();
+    map.count() > 0
+}
+
+/// Whether the handle can be had, asked by a thread of its own.
+fn is_free(cx: &Context) -> bool {
+    thread(|| sized(cx, COVER_SIZE).remote_enable(&Remote::of(usb(1)))).is_ok()
+}
+
+fn enabled_meanwhile_is_refused(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let (result, ()) = asked(&device, || device.enable(KCOV_TRACE_PC).expect("enabled"), || ());
+    cx.refused(result);
+    assert!(is_traced(&map), "the thread that was first");
+    assert!(is_free(cx));
+    device.disable().expect("disabled");
+}
+
+fn disabled_meanwhile(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let meanwhile = || device.disable().expect("disabled");
+    let (result, free) = asked(&device, meanwhile, || is_free(cx));
+    assert_eq!(result, Ok(()), "it is free by then");
+    assert!(!free, "the handle is registered");
+    assert!(!is_traced(&map), "the thread that was first");
+}
+
+fn sized_meanwhile(cx: &Context) {
+    let device = open(cx);
+    let meanwhile = || device.init_trace(COVER_SIZE).expect("sized");
+    let (result, free) = asked(&device, meanwhile, || is_free(cx));
+    assert_eq!(result, Ok(()), "it has a buffer by then");
+    assert!(!free, "the handle is registered");
+}
+
+fn closed_meanwhile(cx: &Context) {
+    // Of a size that no other check has.
+    const PAGES: u64 = 83;
+    let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
+    let device = sized(cx, PAGES * page_words());
+    let meanwhile = || nix::unistd::close(device.as_raw_fd()).expect("closed");
+    let (result, (free, kept)) = asked(&device, meanwhile, || (is_free(cx), buffers()));
+    // Its descriptor is gone already.
+    std::mem::forget(device);
+    assert_eq!(result, Ok(()), "the request has the open file");
+    assert!(!free && kept == 1, "the device lives as long as it is enabled");
+    assert!(is_free(cx), "the thread has ended");
+    assert!(wait_for(Duration::from_secs(20), || buffers() == 0), "the buffer is given back");
+}
+
+fn handle_taken_meanwhile_is_refused(cx: &Context) {
+    let (device, first) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+    let meanwhile = || first.remote_enable(&Remote::of(usb(1))).expect("enabled");
+    let (result, again) = asked(&device, meanwhile, || device.remote_enable(&Remote::of(usb(2))));
+    cx.refused(result);
+    assert_eq!(again, Ok(()), "the refusal has left nothing behind");
+    assert!(!is_free(cx), "it is registered for the first one");
+    first.disable().expect("disabled");
+    assert!(is_free(cx));
+}
+
+fn two_at_once(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    let mut second = None;
+    let nested = || second = Some(asked(&device, || (), || ()).0);
+    // The inner request is done while the outer one waits, and its thread ends before that.
+    let (first, free) = asked(&device, nested, || is_free(cx));
+    assert_eq!((first, second), (Ok(()), Some(Ok(()))), "one after the other");
+    assert!(!free, "the handle is registered");
+    assert!(is_free(cx), "no thread has it any more");
+}

@@ -1,0 +1,91 @@
+//! Threads and processes that are started by one that collects remotely: what they set going is
+//! collected, what they do themselves is not.
+
+use super::common;
+use crate::check::{Context, checks};
+use crate::raw::{Child, Device, Map, Remote, Vhost, call, child, settled, thread};
+use crate::system::{COVER_SIZE, mapped, sized};
+use nix::unistd::{pipe, read, write};
+
+checks! {
+    own_calls_add_nothing needs(Remote),
+    may_collect_remotely_too needs(Remote),
+    thread_inherits_common_handle needs(Remote, Vhost),
+    grandchild_inherits_common_handle needs(Remote, Vhost),
+    started_before_has_no_handle needs(Remote, Vhost),
+    keeps_the_handle_that_is_disabled needs(Remote, Vhost),
+}
+
+fn enabled(cx: &Context) -> (Device, Map) {
+    let (device, map) = mapped(cx);
+    device.remote_enable(&Remote::common(common())).expect("enabled");
+    (device, map)
+}
+
+fn work() {
+    Vhost::new().expect("a device that this process owns").work();
+}
+
+fn own_calls_add_nothing(cx: &Context) {
+    let (_device, map) = enabled(cx);
+    let calls = || (0..100).for_each(|_| call());
+    child(calls);
+    thread(calls);
+    assert_eq!(map.count(), 0);
+}
+
+fn may_collect_remotely_too(cx: &Context) {
+    let (_device, _map) = enabled(cx);
+    let other = || {
+        let device = sized(cx, COVER_SIZE);
+        let enabled = device.remote_enable(&Remote::common(common() + (1 << 30)));
+        enabled.and_then(|()| device.disable())
+    };
+    assert_eq!(child(other), Ok(()));
+    assert_eq!(thread(other), Ok(()));
+}
+
+fn thread_inherits_common_handle(cx: &Context) {
+    let (_device, map) = enabled(cx);
+    thread(work);
+    assert!(map.count() > 0);
+}
+
+fn grandchild_inherits_common_handle(cx: &Context) {
+    let (_device, map) = enabled(cx);
+    child(|| child(work));
+    assert!(map.count() > 0);
+}
+
+/// A child that works when it is told to.
+fn waits(go: &std::os::fd::OwnedFd) -> Child<()> {
+    Child::start(|| {
+        assert_eq!(read(go, &mut [0]), Ok(1));
+        work();
+    })
+}
+
+fn started_before_has_no_handle(cx: &Context) {
+    let (go, goes) = pipe().expect("a pipe");
+    let early = waits(&go);
+    let (_device, map) = enabled(cx);
+    assert_eq!(write(&goes, b"!"), Ok(1));
+    early.end();
+    assert_eq!(settled(&map), 0);
+    child(work);
+    assert!(map.count() > 0, "of one that is started now");
+}
+
+fn keeps_the_handle_that_is_disabled(cx: &Context) {
+    let (device, map) = enabled(cx);
+    let ((go, goes), (again, goes_again)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
+    let (early, later) = (waits(&go), waits(&again));
+    device.disable().expect("disabled");
+    assert_eq!(write(&goes, b"!"), Ok(1));
+    early.end();
+    assert_eq!(settled(&map), 0, "nobody has the handle registered");
+    device.remote_enable(&Remote::common(common())).expect("enabled again");
+    assert_eq!(write(&goes_again, b"!"), Ok(1));
+    later.end();
+    assert!(map.count() > 0, "the child has it still");
+}

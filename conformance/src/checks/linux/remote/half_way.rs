@@ -1,0 +1,115 @@
+//! Requests that are refused when some of their handles are taken already.
+
+use super::{common, usb};
+use crate::check::{Context, checks};
+use crate::checks::shared::kept::unchanged;
+use crate::checks::shared::{SENTINEL, mark};
+use crate::raw::{Device, KCOV_TRACE_PC, Remote, areas_of, call, thread};
+use crate::system::{COVER_SIZE, mapped, sized};
+
+checks! {
+    frees_handles needs(Remote),
+    leaves_others_handles needs(Remote),
+    leaves_device needs(Remote),
+    leaves_thread needs(Remote),
+    keeps_no_reference needs(Remote),
+}
+
+/// What one who holds it keeps others from.
+fn held() -> Remote {
+    Remote { handles: vec![usb(9)], ..Remote::common(common() + (1 << 30)) }
+}
+
+/// Requests that take handles before they are refused, while another holds [`held`].
+fn refused() -> Vec<Remote> {
+    let array = |handles: &[u64]| Remote { handles: handles.to_vec(), ..Remote::common(common()) };
+    vec![
+        // A handle twice, in the middle and at the end.
+        array(&[usb(1), usb(2), usb(1), usb(3)]),
+        array(&[usb(1), usb(2), usb(3), usb(3)]),
+        // One of another, in the middle and at the end.
+        array(&[usb(1), usb(9), usb(2)]),
+        array(&[usb(1), usb(2), usb(9)]),
+        // A bad one, in the middle and at the end.
+        array(&[usb(1), 0, usb(2)]),
+        array(&[usb(1), usb(2), usb(3) | 1 << 32]),
+        // A common handle of another, and a bad one.
+        Remote { common: held().common, ..array(&[usb(1), usb(2)]) },
+        Remote { common: usb(3), ..array(&[usb(1), usb(2)]) },
+    ]
+}
+
+/// Has each of those requests refused, and runs `after` behind each.
+fn each(cx: &Context, device: &Device, after: impl Fn(&Remote) + Sync) {
+    let holder = sized(cx, COVER_SIZE);
+    thread(|| {
+        holder.remote_enable(&held()).expect("the other holds its handles");
+        // In a thread of its own: the holder's would be busy.
+        thread(|| {
+            for remote in refused() {
+                assert!(device.remote_enable(&remote).is_err(), "{remote:x?}");
+                after(&remote);
+            }
+        });
+    });
+}
+
+/// Whether another device can have it, in a thread that is not busy.
+fn is_free(cx: &Context, remote: &Remote) -> bool {
+    thread(|| sized(cx, COVER_SIZE).remote_enable(remote)).is_ok()
+}
+
+fn frees_handles(cx: &Context) {
+    each(cx, &sized(cx, COVER_SIZE), |refused| {
+        for handle in [usb(1), usb(2), usb(3)] {
+            assert!(is_free(cx, &Remote::of(handle)), "{handle:#x} after {refused:x?}");
+        }
+        assert!(is_free(cx, &Remote::common(common())), "{refused:x?}");
+    });
+}
+
+fn leaves_others_handles(cx: &Context) {
+    each(cx, &sized(cx, COVER_SIZE), |refused| {
+        assert!(!is_free(cx, &Remote::of(usb(9))), "{refused:x?}");
+        assert!(!is_free(cx, &Remote::common(held().common)), "{refused:x?}");
+    });
+}
+
+fn leaves_device(cx: &Context) {
+    let (device, map) = mapped(cx);
+    each(cx, &device, |refused| {
+        assert_eq!(thread(|| device.enable(KCOV_TRACE_PC)), Ok(()), "{refused:x?}");
+        // Its mode is the one it is enabled in now, and this thread its owner.
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        map.reset();
+        call();
+        assert!(map.count() > 0 && map.load(1) >= 4096, "{refused:x?}");
+        device.disable().expect("disabled");
+        mark(&map, SENTINEL);
+        map.store(0, 5);
+        assert!(unchanged(&map, || device.remote_enable(refused)).is_err());
+    });
+}
+
+fn leaves_thread(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    each(cx, &device, |refused| {
+        assert!(device.disable().is_err(), "there is nothing to disable: {refused:x?}");
+        let other = sized(cx, COVER_SIZE);
+        let good = Remote { handles: vec![usb(1), usb(2), usb(3)], ..Remote::common(common()) };
+        assert_eq!(other.remote_enable(&good), Ok(()), "{refused:x?}");
+        other.disable().expect("disabled");
+        assert_eq!(other.enable(KCOV_TRACE_PC), Ok(()), "{refused:x?}");
+        other.disable().expect("disabled");
+    });
+}
+
+fn keeps_no_reference(cx: &Context) {
+    let before = areas_of("kcov_ioctl");
+    for _ in 0..10 {
+        let device = sized(cx, COVER_SIZE);
+        each(cx, &device, |_| ());
+    }
+    // Fewer if one of before was given back late.
+    assert!(areas_of("kcov_ioctl") <= before, "buffers of devices that are closed");
+}

@@ -1,0 +1,69 @@
+//! What remote enabling and disabling leave alone: the count and all words behind it.
+
+use super::{common, usb};
+use crate::check::{Context, checks};
+use crate::checks::shared::kept::unchanged;
+use crate::checks::shared::{SENTINEL, mark};
+use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, page_words, thread};
+use crate::system::{mapped_page, open};
+
+checks! {
+    by_enabling_and_disabling needs(Remote),
+    by_enabling_and_disabling_for_comparisons needs(Remote, Comparisons),
+    by_the_end_of_the_thread needs(Remote),
+    while_enabled needs(Remote),
+    while_enabled_for_comparisons needs(Remote, Comparisons),
+}
+
+fn remote(mode: u32) -> Remote {
+    Remote { mode, handles: vec![usb(1)], ..Remote::common(common()) }
+}
+
+fn enabling_and_disabling(cx: &Context, mode: u32) {
+    let (device, map) = mapped_page(cx);
+    for count in [1, 5, page_words()] {
+        mark(&map, SENTINEL);
+        map.store(0, count);
+        unchanged(&map, || device.remote_enable(&remote(mode)).expect("enabled"));
+        unchanged(&map, || device.disable().expect("disabled"));
+    }
+}
+
+fn by_enabling_and_disabling(cx: &Context) {
+    enabling_and_disabling(cx, KCOV_TRACE_PC);
+}
+
+fn by_enabling_and_disabling_for_comparisons(cx: &Context) {
+    enabling_and_disabling(cx, KCOV_TRACE_CMP);
+}
+
+fn by_the_end_of_the_thread(cx: &Context) {
+    let (device, map) = mapped_page(cx);
+    mark(&map, SENTINEL);
+    map.store(0, 5);
+    unchanged(&map, || thread(|| device.remote_enable(&remote(KCOV_TRACE_PC)).expect("enabled")));
+}
+
+/// What is done to a device that is enabled remotely, by its thread and by another.
+fn meanwhile(cx: &Context, mode: u32) {
+    let (device, map) = mapped_page(cx);
+    mark(&map, SENTINEL);
+    map.store(0, 5);
+    device.remote_enable(&remote(mode)).expect("enabled");
+    let body = || {
+        let again = device.map(page_words()).expect("mapped");
+        device.duplicate().expect("a duplicate").close().expect("closed");
+        again.unmap().expect("unmapped");
+        open(cx).close().expect("closed");
+    };
+    unchanged(&map, body);
+    unchanged(&map, || thread(body));
+}
+
+fn while_enabled(cx: &Context) {
+    meanwhile(cx, KCOV_TRACE_PC);
+}
+
+fn while_enabled_for_comparisons(cx: &Context) {
+    meanwhile(cx, KCOV_TRACE_CMP);
+}

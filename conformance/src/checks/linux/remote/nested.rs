@@ -1,0 +1,47 @@
+//! A section within a section: a soft interrupt's, which comes in the middle of a task's.
+
+use super::common;
+use super::section::{bus, grows_beyond, since};
+use crate::check::{Context, checks};
+use crate::raw::{Gadget, LONG, Map, Remote, Ring, symbols, wait_for};
+use crate::system::mapped;
+use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
+use std::fs::File;
+
+checks! {
+    soft_interrupt_leaves_the_section needs(Remote, Usb, IoUring, TextAddresses) seconds(60),
+}
+
+fn soft_interrupt_leaves_the_section(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let remote = Remote { handles: vec![bus()], ..Remote::common(common()) };
+    device.remote_enable(&remote).expect("enabled");
+    let ring = Ring::without_thread().expect("a ring");
+    let zero = File::open("/dev/zero").expect("zeroes");
+    let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+    let memory = Map::new(&-1, 1 << 20, 0, prot, flags).expect("memory");
+    let symbols = symbols();
+    // A reading that takes longer if the one before was done when the interrupt came.
+    let within = [64, 256, 1024].into_iter().any(|times| {
+        let gadget = Gadget::connect().expect("a device is connected");
+        let asked = gadget.asked();
+        map.reset();
+        let within = ring.fill(&zero, &memory, times, |done| {
+            // This thread sleeps until the interrupt has come: into the worker's reading.
+            gadget.answer(asked);
+            assert!(grows_beyond(&map, 0), "the interrupt adds nothing");
+            !done()
+        });
+        // All that the section has collected, from where it began.
+        for function in ["io_wq_submit_work", "read_iter_zero"] {
+            let read = || symbols.any_in(function, &since(&map, 0));
+            assert!(wait_for(LONG, read), "nothing of {function}: {within}");
+        }
+        assert!(symbols.any_in("usb_api_blocking_completion", &since(&map, 0)));
+        drop(gadget);
+        let hub = || symbols.any_in("hub_event", &since(&map, 0));
+        assert!(wait_for(LONG, hub), "the hub driver's section ends");
+        within
+    });
+    assert!(within, "the worker was never at work when the interrupt came");
+}

@@ -1,0 +1,138 @@
+//! Sections whose records do not all fit in the device's buffer.
+
+use super::common;
+use crate::check::{Context, checks};
+use crate::checks::shared::{SENTINEL, index, mark};
+use crate::raw::{
+    KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, settled, wait_for,
+};
+use crate::system::mapped;
+use nix::unistd::{pipe, read, write};
+
+checks! {
+    first_records_come_over needs(Remote, Vhost),
+    first_comparisons_come_over needs(Remote, IoUring, Comparisons),
+    nothing_comes_to_a_full_buffer needs(Remote, Vhost),
+    no_comparison_comes_to_a_full_buffer needs(Remote, IoUring, Comparisons),
+}
+
+/// A buffer into which a kernel thread collects, in one mode.
+struct Collects {
+    mode: u32,
+    map: Map,
+    work: Box<dyn Fn()>,
+}
+
+impl Collects {
+    fn begin(cx: &Context, mode: u32) -> Collects {
+        let (device, map) = mapped(cx);
+        device.remote_enable(&Remote { mode, ..Remote::common(common()) }).expect("enabled");
+        let work = if mode == KCOV_TRACE_CMP { copying() } else { kicking() };
+        // Enabled it stays without a descriptor, as long as this thread lives.
+        device.close().expect("closed");
+        Collects { mode, map, work }
+    }
+
+    fn words_of_record(&self) -> usize {
+        if self.mode == KCOV_TRACE_CMP { 4 } else { 1 }
+    }
+
+    fn capacity(&self) -> usize {
+        (self.map.words() - 1) / self.words_of_record()
+    }
+
+    /// The words of that many records from the one of that number on.
+    fn records(&self, first: usize, number: usize) -> Vec<u64> {
+        let words = self.words_of_record();
+        self.map.copy(1 + first * words, number * words)
+    }
+
+    /// What the worker adds behind as many records as the count is made to say, all other words
+    /// being marked: the count that is there then.
+    fn work_behind(&self, count: usize) -> usize {
+        mark(&self.map, SENTINEL);
+        self.map.store(0, count as u64);
+        (self.work)();
+        if count < self.capacity() {
+            // The section may end after its work is done.
+            let _ = wait_for(LONG, || self.map.count() != count as u64);
+        }
+        index(settled(&self.map))
+    }
+
+    /// The number of records that each section begins with, found out with room for more, and the
+    /// words of one of them.
+    fn beginning(&self) -> (usize, Vec<u64>) {
+        let whole = || {
+            let count = self.work_behind(0);
+            assert!(count < self.capacity(), "the buffer has room for {count}");
+            self.records(0, count)
+        };
+        let (one, two) = (whole(), whole());
+        let pairs = one.iter().zip(&two);
+        let same = pairs.take_while(|(one, two)| one == two).count() / self.words_of_record();
+        (same, one)
+    }
+}
+
+/// Work of a vhost device, which compares nothing.
+fn kicking() -> Box<dyn Fn()> {
+    let vhost = Vhost::new().expect("a device that this process owns");
+    Box::new(move || vhost.work())
+}
+
+/// Work of a ring's worker.
+fn copying() -> Box<dyn Fn()> {
+    let ring = Ring::without_thread().expect("a ring");
+    let ((from, source), (sink, to)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
+    // It stays there however often it is copied.
+    assert_eq!(write(&source, b"x"), Ok(1));
+    Box::new(move || {
+        ring.copy_byte(&from, &to);
+        ring.complete();
+        assert_eq!(read(&sink, &mut [0]), Ok(1));
+    })
+}
+
+fn first_come_over(cx: &Context, mode: u32) {
+    let collects = Collects::begin(cx, mode);
+    let (same, words) = collects.beginning();
+    // With one less than are the same it is cut within them.
+    assert!(same > 2, "{same} records are the same in each section: {words:x?}");
+    for room in 1..same.min(8) {
+        let before = collects.capacity() - room;
+        let count = collects.work_behind(before);
+        assert_eq!(count, collects.capacity(), "room for {room}");
+        assert!(collects.records(0, before).iter().all(|&word| word == SENTINEL), "before them");
+        let expected = &words[..room * collects.words_of_record()];
+        assert_eq!(collects.records(before, room), expected, "room for {room}");
+    }
+}
+
+fn first_records_come_over(cx: &Context) {
+    first_come_over(cx, KCOV_TRACE_PC);
+}
+
+fn first_comparisons_come_over(cx: &Context) {
+    first_come_over(cx, KCOV_TRACE_CMP);
+}
+
+fn full_stays(cx: &Context, mode: u32) {
+    let collects = Collects::begin(cx, mode);
+    assert!(collects.beginning().0 > 0, "sections have records");
+    for _ in 0..3 {
+        let full = collects.capacity();
+        assert_eq!(collects.work_behind(full), full);
+        // The words behind the last whole record are nobody's.
+        assert!(collects.records(0, full).iter().all(|&word| word == SENTINEL));
+    }
+    assert!(collects.work_behind(0) > 0, "a buffer with room is added to");
+}
+
+fn nothing_comes_to_a_full_buffer(cx: &Context) {
+    full_stays(cx, KCOV_TRACE_PC);
+}
+
+fn no_comparison_comes_to_a_full_buffer(cx: &Context) {
+    full_stays(cx, KCOV_TRACE_CMP);
+}

@@ -1,0 +1,196 @@
+//! The places that begin sections in the name of whoever sent a packet or attached a device, each
+//! with a virtual device. A place is known by what its function does, and calls, in the section.
+
+use super::common;
+use crate::check::{Context, checks};
+use crate::raw::{
+    Bluetooth, Child, Map, Nfc, Radio, Remote, Symbols, Usbip, settled, symbols, wait_for,
+};
+use crate::system::{index, mapped};
+use std::time::Duration;
+
+checks! {
+    bluetooth_packets needs(Remote, Bluetooth, TextAddresses) seconds(30),
+    nfc_commands needs(Remote, Nfc, TextAddresses) seconds(30),
+    nfc_answers needs(Remote, Nfc, TextAddresses) seconds(30),
+    nfc_raw_socket needs(Remote, Nfc, TextAddresses) seconds(30),
+    nfc_data needs(Remote, Nfc, TextAddresses) seconds(30),
+    wireless_frames needs(Remote, Wireless, TextAddresses) seconds(30),
+    wireless_work needs(Remote, Wireless, TextAddresses) seconds(30),
+    usbip_answers needs(Remote, Usbip, TextAddresses) seconds(60),
+}
+
+/// A buffer into which a common handle of this process collects.
+struct Collected {
+    map: Map,
+    symbols: Symbols,
+}
+
+impl Collected {
+    fn functions(&self, wanted: &str) -> bool {
+        let records = self.map.copy(1, index(self.map.count()));
+        self.symbols.any_in(wanted, &records)
+    }
+
+    #[track_caller]
+    fn has(&self, functions: &[&str]) {
+        for function in functions {
+            let there = || self.functions(function);
+            assert!(wait_for(Duration::from_secs(10), there), "nothing of {function}");
+        }
+    }
+
+    #[track_caller]
+    fn lacks(&self, function: &str) {
+        let _ = settled(&self.map);
+        assert!(!self.functions(function), "something of {function}");
+    }
+}
+
+/// Has `stranger` act in a process that does not have the handle, and asserts that nothing is
+/// collected; then runs `body`, which does.
+fn with_handle(cx: &Context, stranger: impl FnOnce(), body: impl FnOnce(&Collected)) {
+    let (device, map) = mapped(cx);
+    let go_on = map.words() - 1;
+    // Forked before the handle is set, which it would inherit.
+    let other: Child<()> = Child::start(|| {
+        assert!(wait_for(Duration::from_secs(10), || map.load(go_on) == 1), "it is enabled");
+        stranger();
+    });
+    let symbols = symbols();
+    device.remote_enable(&Remote::common(common())).expect("enabled");
+    map.store(go_on, 1);
+    other.end();
+    assert_eq!(settled(&map), 0, "without the handle");
+    body(&Collected { map, symbols });
+}
+
+fn bluetooth_packets(cx: &Context) {
+    let act = || {
+        let mut controller = Bluetooth::new().expect("a controller");
+        controller.answer();
+        controller.answer();
+    };
+    with_handle(cx, act, |collected| {
+        act();
+        collected.has(&["hci_rx_work", "hci_event_packet"]);
+    });
+}
+
+/// A controller, and a process that answers for it without the handle.
+fn answered() -> (Nfc, Child<()>) {
+    let nfc = Nfc::new().expect("a controller");
+    let answers = Child::start(|| {
+        loop {
+            nfc.answer();
+        }
+    });
+    (nfc, answers)
+}
+
+fn turn_on_and_off(nfc: &Nfc) {
+    nfc.up().expect("it is on");
+    nfc.down().expect("it is off");
+}
+
+fn nfc_commands(cx: &Context) {
+    let (nfc, _answers) = answered();
+    with_handle(
+        cx,
+        || turn_on_and_off(&nfc),
+        |collected| {
+            turn_on_and_off(&nfc);
+            collected.has(&["nci_send_frame", "virtual_nci_send"]);
+            collected.lacks("nci_rx_work");
+        },
+    );
+}
+
+fn nfc_answers(cx: &Context) {
+    let (stranger, _answers) = answered();
+    let nfc = Nfc::new().expect("a controller");
+    let (wait, go_on) = nix::unistd::pipe().expect("a pipe");
+    // Its commands are made without the handle, and answered with it: one to reset the
+    // controller and one to start it, and the first again at the end.
+    let commands: Child<()> = Child::start(|| {
+        assert_eq!(nix::unistd::read(&wait, &mut [0]), Ok(1));
+        turn_on_and_off(&nfc);
+    });
+    with_handle(
+        cx,
+        || turn_on_and_off(&stranger),
+        |collected| {
+            nix::unistd::write(&go_on, &[0]).expect("it goes on");
+            (0..3).for_each(|_| nfc.answer());
+            commands.end();
+            collected.has(&["nci_rx_work", "nci_rsp_packet"]);
+            collected.lacks("nci_send_frame");
+        },
+    );
+}
+
+/// Sends to a card, once without the handle and once with it.
+fn card(cx: &Context, functions: &[&str]) {
+    let (nfc, _answers) = answered();
+    nfc.up().expect("it is on");
+    nfc.poll().expect("it looks for cards");
+    nfc.find();
+    let mut card = nfc.connect();
+    let _ = wait_for(Duration::from_secs(10), || {
+        if card.is_err() {
+            card = nfc.connect();
+        }
+        card.is_ok()
+    });
+    let card = card.expect("a card that was found can be connected to");
+    let exchange = || {
+        card.send();
+        card.receive();
+    };
+    with_handle(cx, exchange, |collected| {
+        exchange();
+        collected.has(functions);
+        collected.lacks("nci_rx_work");
+    });
+    // It cannot be turned off while there is a connection.
+    drop(card);
+    nfc.down().expect("it is off");
+}
+
+fn nfc_raw_socket(cx: &Context) {
+    card(cx, &["rawsock_tx_work", "nfc_data_exchange"]);
+}
+
+fn nfc_data(cx: &Context) {
+    card(cx, &["nci_tx_work", "virtual_nci_send"]);
+}
+
+fn wireless(cx: &Context, functions: &[&str]) {
+    let radio = Radio::new().expect("two radios");
+    let send = || radio.send();
+    with_handle(cx, send, |collected| {
+        radio.send();
+        collected.has(functions);
+    });
+}
+
+fn wireless_frames(cx: &Context) {
+    wireless(cx, &["ieee80211_rx_list"]);
+}
+
+fn wireless_work(cx: &Context) {
+    wireless(cx, &["ieee80211_iface_work", "ieee80211_ibss_rx_queued_mgmt"]);
+}
+
+fn usbip_answers(cx: &Context) {
+    let act = |port| {
+        let mut device = Usbip::attach(port).expect("a port");
+        device.refuse();
+        device.refuse();
+    };
+    let stranger = || act(0);
+    with_handle(cx, stranger, |collected| {
+        act(1);
+        collected.has(&["vhci_rx_loop"]);
+    });
+}

@@ -1,0 +1,135 @@
+//! Descriptors, threads, processes and programs in comparison mode.
+
+use crate::check::{Context, checks};
+use crate::checks::shared::exec::{go_on, room_is_left, traced_program};
+use crate::checks::shared::thread::added_records;
+use crate::checks::shared::{COVER_SIZE, mapped, mapped_of, open, sized};
+use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, child, settled, thread};
+use crate::system::{EXEC_WORDS, enable_freed};
+use nix::unistd::dup2;
+
+checks! {
+    devices_are_independent needs(Comparisons),
+    through_other_descriptors needs(Comparisons),
+    new_thread_is_not_traced needs(Comparisons),
+    end_of_the_thread_disables needs(Comparisons),
+    forked_child_is_not_traced needs(Comparisons),
+    forked_child_enables_what_it_inherits needs(Comparisons),
+    process_may_end_while_enabled needs(Comparisons),
+    tracing_goes_on_in_a_new_program needs(Comparisons),
+}
+
+fn enabled(cx: &Context) -> (Device, Map) {
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_CMP).expect("enabled");
+    (device, map)
+}
+
+/// Panics unless this thread's calls are recorded.
+#[track_caller]
+fn collects(map: &Map) {
+    map.reset();
+    call();
+    assert!(map.count() > 0, "this thread is traced");
+    // The type of the first record.
+    assert!(map.load(1) < 8, "{:#x}", map.load(1));
+}
+
+fn devices_are_independent(cx: &Context) {
+    let (first, map) = enabled(cx);
+    map.reset();
+    let (second, other) = mapped(cx);
+    drop(open(cx));
+    assert!(map.count() > 0, "opening is recorded by the device that is enabled");
+    collects(&map);
+    assert!(other.copy(0, other.words()).iter().all(|&word| word == 0), "and by no other");
+    first.disable().expect("disabled");
+    second.enable(KCOV_TRACE_CMP).expect("enabled");
+    map.reset();
+    collects(&other);
+    assert_eq!(map.count(), 0);
+}
+
+fn through_other_descriptors(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let duplicate = device.duplicate().expect("a duplicate");
+    let mut moved = std::fs::File::open("/dev/null").expect("a descriptor").into();
+    dup2(&device, &mut moved).expect("dup2");
+    let moved = Device::from(moved);
+    duplicate.enable(KCOV_TRACE_CMP).expect("enabled");
+    collects(&map);
+    device.close().expect("closed");
+    duplicate.close().expect("closed");
+    collects(&map);
+    assert_eq!(moved.disable(), Ok(()));
+    moved.enable(KCOV_TRACE_CMP).expect("enabled");
+    collects(&map);
+    assert_eq!(moved.disable(), Ok(()));
+    assert_eq!(moved.close(), Ok(()));
+}
+
+fn new_thread_is_not_traced(cx: &Context) {
+    let (_device, map) = enabled(cx);
+    // The enabled thread blocks in the join.
+    assert_eq!(thread(|| added_records(&map, 4)), 0);
+    collects(&map);
+}
+
+fn end_of_the_thread_disables(cx: &Context) {
+    let (device, map) = mapped(cx);
+    thread(|| {
+        device.enable(KCOV_TRACE_CMP).expect("enabled");
+        collects(&map);
+    });
+    assert_eq!(added_records(&map, 4), 0);
+    assert_eq!(enable_freed(&device, KCOV_TRACE_CMP), Ok(()), "nobody has it enabled");
+    collects(&map);
+}
+
+fn forked_child_is_not_traced(cx: &Context) {
+    let (_device, map) = enabled(cx);
+    // The parent blocks while it waits for the child's result.
+    assert_eq!(child(|| added_records(&map, 4)), 0);
+    collects(&map);
+}
+
+fn forked_child_enables_what_it_inherits(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let (count, first): (u64, Vec<u64>) = child(|| {
+        device.enable(KCOV_TRACE_CMP).expect("enabled");
+        collects(&map);
+        let seen = (map.count(), map.copy(1, 4));
+        device.disable().expect("disabled");
+        seen
+    });
+    assert!(map.count() >= count, "the parent sees the child's count");
+    assert_eq!(map.copy(1, 4), first, "and its records");
+}
+
+fn process_may_end_while_enabled(cx: &Context) {
+    let (device, map) = mapped(cx);
+    child(|| {
+        device.enable(KCOV_TRACE_CMP).expect("enabled");
+        collects(&map);
+    });
+    // The descriptors of what the child has made itself are closed by its end, or before it.
+    child(|| std::mem::forget(enabled(cx)));
+    child(|| {
+        let (device, map) = enabled(cx);
+        device.close().expect("closed");
+        std::mem::forget(map);
+    });
+    assert_eq!(enable_freed(&device, KCOV_TRACE_CMP), Ok(()));
+    collects(&map);
+    device.disable().expect("disabled");
+    assert_eq!(sized(cx, COVER_SIZE).enable(KCOV_TRACE_CMP), Ok(()));
+}
+
+fn tracing_goes_on_in_a_new_program(cx: &Context) {
+    let (device, map) = mapped_of(cx, EXEC_WORDS);
+    let child = traced_program(&device, KCOV_TRACE_CMP);
+    let before = settled(&map);
+    go_on(child);
+    room_is_left(&map, 4);
+    assert!(map.count() > before, "the new program adds nothing to {before}");
+}

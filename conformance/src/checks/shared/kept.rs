@@ -1,0 +1,101 @@
+//! What an operation leaves alone, the count and all words behind it: the same in both modes.
+
+use super::{COVER_SIZE, SENTINEL, beside_other, mapped_page, mark, sized};
+use crate::check::Context;
+use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, page_words, settled, thread};
+
+/// Panics unless all words are what they were, whatever comes of the operation.
+#[track_caller]
+pub(crate) fn unchanged<T>(map: &Map, operation: impl FnOnce() -> T) -> T {
+    let before = map.copy(0, map.words());
+    let value = operation();
+    let after = map.copy(0, map.words());
+    let changed = (0..before.len()).find(|&word| before[word] != after[word]);
+    if let Some(word) = changed {
+        panic!("word {word} was {:#x} and is {:#x}", before[word], after[word]);
+    }
+    value
+}
+
+/// Panics unless the records that one call leaves, and their count at least, outlast the operation,
+/// which may be recorded behind them.
+#[track_caller]
+fn records_outlast<T>(map: &Map, mode: u32, operation: impl FnOnce() -> T) -> T {
+    map.reset();
+    call();
+    let before = map.count();
+    let words = super::index(before) * if mode == KCOV_TRACE_CMP { 4 } else { 1 };
+    let records = map.copy(1, words);
+    assert!(before > 0 && words < map.words(), "{before} records in {} words", map.words());
+    let value = operation();
+    assert!(map.count() >= before, "{} records of {before}", map.count());
+    assert_eq!(map.copy(1, words), records);
+    value
+}
+
+/// Panics unless the operation changes no word of a device that nobody has enabled, that this
+/// thread has, and that another has.
+#[track_caller]
+fn changes_nothing<T>(cx: &Context, mode: u32, operation: impl Fn(&Device) -> T) {
+    let (device, map) = mapped_page(cx);
+    mark(&map, SENTINEL);
+    map.store(0, 5);
+    unchanged(&map, || operation(&device));
+
+    device.enable(mode).expect("enabled");
+    records_outlast(&map, mode, || operation(&device));
+    // With such a count the operation itself is not recorded.
+    mark(&map, SENTINEL);
+    unchanged(&map, || operation(&device));
+    device.disable().expect("disabled");
+
+    map.reset();
+    let meanwhile = || {
+        assert!(settled(&map) > 0, "the other thread is traced");
+        unchanged(&map, || operation(&device));
+    };
+    beside_other(|| device.enable(mode), meanwhile, || ());
+}
+
+pub(crate) fn by_mapping(cx: &Context, mode: u32) {
+    changes_nothing(cx, mode, |device| {
+        let map = || device.map(page_words()).expect("mapped");
+        [map(), map()]
+    });
+}
+
+pub(crate) fn by_unmapping(cx: &Context, mode: u32) {
+    changes_nothing(cx, mode, |device| {
+        device.map(page_words()).expect("mapped").unmap().expect("unmapped");
+    });
+}
+
+pub(crate) fn by_closing_a_duplicate(cx: &Context, mode: u32) {
+    changes_nothing(cx, mode, |device| {
+        device.duplicate().expect("a duplicate").close().expect("closed");
+    });
+}
+
+pub(crate) fn by_other_devices(cx: &Context, mode: u32) {
+    changes_nothing(cx, mode, |_| {
+        let device = sized(cx, COVER_SIZE);
+        device.map(COVER_SIZE).expect("mapped").store(0, 7);
+        device.close().expect("closed");
+    });
+}
+
+pub(crate) fn by_enabling_and_disabling(cx: &Context, mode: u32) {
+    let (device, map) = mapped_page(cx);
+    mark(&map, SENTINEL);
+    unchanged(&map, || device.enable(mode).expect("enabled"));
+    records_outlast(&map, mode, || device.disable().expect("disabled"));
+    device.enable(mode).expect("enabled");
+    mark(&map, SENTINEL);
+    unchanged(&map, || device.disable().expect("disabled"));
+}
+
+pub(crate) fn by_the_end_of_the_thread(cx: &Context, mode: u32) {
+    let (device, map) = mapped_page(cx);
+    mark(&map, SENTINEL);
+    unchanged(&map, || thread(|| device.enable(mode).expect("enabled")));
+}

@@ -1,0 +1,196 @@
+//! Where a tree of Linux begins remote sections, and whether a claim is about each place.
+
+use super::Drift;
+use crate::claims::Claims;
+use crate::kernel::Version;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+const SITES: &str = include_str!("../../claims/linux-sites.toml");
+
+/// What the calls' names have in common. A subsystem may wrap them in a function of its own.
+const CALL: &str = "kcov_remote_start";
+/// The driver, which defines them.
+const DRIVER: &str = "kernel/kcov.c";
+/// No kernel is built from these.
+const OTHERS: &[&str] = &["Documentation", "samples", "scripts", "tools"];
+
+/// A place that the registry knows.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Site {
+    /// The file in the source tree.
+    pub file: String,
+    /// The function that calls.
+    pub function: String,
+    /// The first kernel that has it.
+    pub since: Option<Version>,
+    /// The first kernel that has it no more.
+    pub until: Option<Version>,
+    /// The claim on what is collected there.
+    pub claim: String,
+}
+
+/// All places of the registry.
+///
+/// # Panics
+///
+/// If the file is malformed, or names a claim that is not there, which the unit tests exclude.
+#[must_use]
+pub fn sites() -> Vec<Site> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Registry {
+        site: Vec<Site>,
+    }
+    let sites = toml::from_str::<Registry>(SITES).expect("linux-sites.toml").site;
+    let claims = Claims::of("linux");
+    for Site { claim, .. } in &sites {
+        assert!(claims.get(claim).is_some(), "linux-sites.toml: there is no claim {claim}");
+    }
+    sites
+}
+
+/// How often each function of each file begins a section.
+pub type Calls = BTreeMap<(String, String), usize>;
+
+/// The differences between the registry and what a kernel's source has.
+#[must_use]
+pub fn compare(version: Version, found: &Calls) -> Vec<Drift> {
+    let mut known = Calls::new();
+    for Site { file, function, since, until, .. } in sites() {
+        let begun = since.is_none_or(|since| version >= since);
+        if begun && until.is_none_or(|until| version < until) {
+            *known.entry((file, function)).or_default() += 1;
+        }
+    }
+    let mut places: Vec<_> = known.keys().chain(found.keys()).collect();
+    places.sort();
+    places.dedup();
+    let drift = |place: &(String, String)| {
+        let [claimed, there] =
+            [&known, found].map(|calls| calls.get(place).copied().unwrap_or_default());
+        let (file, function) = place.clone();
+        (claimed != there).then_some(Drift::Sections { file, function, claimed, there })
+    };
+    places.into_iter().filter_map(drift).collect()
+}
+
+/// Looks through all of a tree.
+pub fn calls(tree: &Path) -> io::Result<Calls> {
+    let mut calls = Calls::new();
+    for entry in fs::read_dir(tree)? {
+        let entry = entry?;
+        if !OTHERS.iter().any(|other| entry.file_name() == *other) {
+            look(tree, &entry, &mut calls)?;
+        }
+    }
+    Ok(calls)
+}
+
+fn look(tree: &Path, entry: &fs::DirEntry, calls: &mut Calls) -> io::Result<()> {
+    let path = entry.path();
+    // Links lead to what is looked at anyway.
+    if entry.file_type()?.is_dir() {
+        for entry in fs::read_dir(path)? {
+            look(tree, &entry?, calls)?;
+        }
+    } else if entry.file_type()?.is_file() && path.extension().is_some_and(|end| end == "c") {
+        let place = path.strip_prefix(tree).map_err(io::Error::other)?.display().to_string();
+        let bytes = fs::read(&path)?;
+        if place != DRIVER && memchr::memmem::find(&bytes, CALL.as_bytes()).is_some() {
+            for function in callers(&String::from_utf8_lossy(&bytes)) {
+                *calls.entry((place.clone(), function)).or_default() += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The functions that call, each as often as it does.
+fn callers(text: &str) -> Vec<String> {
+    let mut function = "";
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let begins = line.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let name = line.split_once('(').map(|(before, _)| before).unwrap_or_default();
+        if begins && !name.is_empty() && !line.ends_with(';') {
+            let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            function = name.rsplit(|c| !letter(c)).next().unwrap_or_default();
+        } else if !begins && line.split_once(CALL).is_some_and(|(_, rest)| is_call(rest)) {
+            all.push(function.to_owned());
+        }
+    }
+    all
+}
+
+/// Whether what follows is the rest of a name and an argument; prose has none.
+fn is_call(rest: &str) -> bool {
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    rest.strip_prefix('(').is_some_and(|arguments| !arguments.starts_with(')'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Calls, callers, compare, sites};
+    use crate::kernel::Version;
+
+    const NEWEST: Version = Version(7, 3);
+
+    fn of(version: Version) -> Calls {
+        let mut calls = Calls::new();
+        for site in sites() {
+            let since = site.since.is_none_or(|since| version >= since);
+            if since && site.until.is_none_or(|until| version < until) {
+                *calls.entry((site.file, site.function)).or_default() += 1;
+            }
+        }
+        calls
+    }
+
+    fn said(calls: &Calls) -> Vec<String> {
+        compare(NEWEST, calls).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_function_calls_as_often_as_it_does() {
+        let text = "\
+/* kcov_remote_start() is called below. */
+EXPORT_SYMBOL(kcov_remote_start);
+static void
+one(struct a *a,
+    int b)
+{
+\tkcov_remote_start_common(a->handle);
+out:
+\tsubsystem_kcov_remote_start(a);
+}
+
+static struct b *two(int b)
+{
+\tkcov_remote_start(b);
+\tkcov_remote_stop();
+}
+";
+        assert_eq!(callers(text), ["one", "one", "two"]);
+    }
+
+    #[test]
+    fn a_place_more_or_less_is_named() {
+        let right = of(NEWEST);
+        assert_eq!(said(&right), [""; 0]);
+        let mut more = right.clone();
+        more.insert(("net/sheep.c".into(), "shear".into()), 1);
+        let new = "sections: net/sheep.c: shear: 1 begin, 0 claimed";
+        assert_eq!(said(&more), [new]);
+        let mut less = right.clone();
+        let place = ("net/mac80211/iface.c".into(), "ieee80211_iface_work".into());
+        less.insert(place, 1);
+        let gone = "sections: net/mac80211/iface.c: ieee80211_iface_work: 1 begin, 2 claimed";
+        assert_eq!(said(&less), [gone]);
+        assert!(!compare(NEWEST, &of(Version(6, 1))).is_empty(), "other releases have others");
+    }
+}

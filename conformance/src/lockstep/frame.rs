@@ -1,0 +1,329 @@
+//! What an operation leaves alone, looked at after each one.
+//!
+//! The driving process, which nobody traces, has a mapping of each buffer. A count beyond the
+//! buffer keeps the kernel from recording, so that the whole buffer can be compared; the count is 0
+//! only while a thread is asked whether it is traced, and where.
+
+use super::act::{digest, mapped};
+use super::order::Order;
+use super::real::Real;
+use super::system::Driver;
+use crate::model::{
+    Driver as _, FULL, Instance, M, Mode, Operation, Outcome, PAGE, Recording, T, Touch, WORD,
+    World,
+};
+use crate::raw::Map;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Words of a page, the last of which is for [`Operation::Store`].
+const PAGE_WORDS: usize = (PAGE / WORD) as usize;
+/// How often a thread is given time to find that its buffer is full.
+const PATIENCE: u32 = 1000;
+/// The share of operations after which kernel threads are asked too.
+const SELDOM: usize = 16;
+
+/// The buffers, as they should be.
+#[derive(Debug)]
+pub(super) struct Frame {
+    buffers: BTreeMap<Instance, Buffer>,
+    background: bool,
+    /// Asks all threads each time.
+    thorough: bool,
+    turn: usize,
+}
+
+#[derive(Debug)]
+struct Buffer {
+    map: Map,
+    words: Vec<u64>,
+}
+
+type Kept = Result<(), Outcome>;
+
+fn changed<T>(what: String) -> Result<T, Outcome> {
+    Err(Outcome::Changed(what))
+}
+
+impl Buffer {
+    fn of(instance: Instance, map: Map, unknown: bool) -> Result<Buffer, Outcome> {
+        let mut words = map.copy(0, map.words());
+        if let Some(index) = words.iter().position(|&word| word != 0).filter(|_| !unknown) {
+            return changed(format!("word {index} of a new buffer is {:#x}", words[index]));
+        }
+        if map.is_writable() {
+            for (index, word) in words.iter_mut().enumerate() {
+                if index == 0 {
+                    *word = FULL;
+                } else if (index + 1) % PAGE_WORDS != 0 {
+                    *word = 0x5a5a << 48 | u64::from(instance.0) << 32 | index as u64;
+                }
+                map.store(index, *word);
+            }
+        }
+        Ok(Buffer { map, words })
+    }
+
+    /// Compares all words but those, and has them all as they should be again.
+    fn compare(&self, free: &Range<usize>) -> Kept {
+        for (index, &word) in self.words.iter().enumerate() {
+            let seen = self.map.load(index);
+            if seen == word {
+                continue;
+            }
+            if !free.contains(&index) {
+                let last = self.words.len() - 1;
+                return changed(format!("word {index} of 0..={last} was {word:#x}, is {seen:#x}"));
+            }
+            self.map.store(index, word);
+        }
+        Ok(())
+    }
+
+    fn hold(&self) {
+        self.map.store(0, FULL);
+    }
+
+    fn is_held(&self) -> bool {
+        self.map.count() == FULL
+    }
+}
+
+/// The words that the records between these counts take.
+fn records(recording: Recording, from: u64, to: u64) -> Range<usize> {
+    let each = if recording.mode == Mode::Cmp { 4 } else { 1 };
+    if to > recording.mode.capacity(recording.words) || from > to {
+        // Where the count runs over, it begins anew.
+        return 1..recording.words as usize;
+    }
+    let place = |count| (1 + count * each) as usize;
+    place(from)..place(to)
+}
+
+impl Frame {
+    pub fn new(background: bool, thorough: bool) -> Frame {
+        Frame { buffers: BTreeMap::new(), background, thorough, turn: 0 }
+    }
+
+    /// Lets go of what nobody has after the operation: this mapping must not keep it.
+    pub fn before(&mut self, after: &World<Driver>) {
+        let reached = after.reached();
+        self.buffers.retain(|instance, _| reached.contains(instance));
+    }
+
+    /// Compares everything with what the model says.
+    pub fn after(
+        &mut self,
+        real: &mut Real<'_>,
+        [before, after]: [&World<Driver>; 2],
+        operation: &Operation,
+        seen: &Outcome,
+    ) -> Kept {
+        self.turn += 1;
+        self.buffers(real, [before, after], operation, seen)?;
+        self.new_buffer(real, after, operation)?;
+        real.shows(after.driver.shown())?;
+        for thread in self.chosen(after, operation) {
+            self.traced(real, after, thread)?;
+            self.rest(real, after, thread)?;
+            if self.background && (self.thorough || self.turn % SELDOM == 0) {
+                self.collected(real, after, thread)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The thread that has acted, and one after the other of all.
+    fn chosen(&self, world: &World<Driver>, operation: &Operation) -> Vec<T> {
+        let all: Vec<T> = world.threads().map(|(thread, _)| thread).collect();
+        let turn = all.get(self.turn % all.len().max(1)).copied();
+        let wanted =
+            |thread: &T| self.thorough || *thread == operation.thread() || Some(*thread) == turn;
+        all.into_iter().filter(wanted).collect()
+    }
+
+    fn buffers(
+        &mut self,
+        real: &mut Real<'_>,
+        [before, after]: [&World<Driver>; 2],
+        operation: &Operation,
+        seen: &Outcome,
+    ) -> Kept {
+        let mut restless = Vec::new();
+        for (&instance, buffer) in &mut self.buffers {
+            let recording = before.driver.recording(instance);
+            if !buffer.map.is_writable() {
+                if recording.or(after.driver.recording(instance)).is_some() {
+                    buffer.words = buffer.map.copy(0, buffer.words.len());
+                }
+                buffer.compare(&(0..0))?;
+                continue;
+            }
+            let free = match (before.touch(operation, instance), seen) {
+                (Touch::Nothing, _) => 0..0,
+                (Touch::Word(index, word), _) => {
+                    buffer.words[index as usize] = word;
+                    0..0
+                }
+                (Touch::Own(recording), Outcome::Counted(from, to))
+                    if matches!(operation, Operation::Trace { .. }) =>
+                {
+                    records(recording, *from, *to)
+                }
+                (Touch::Own(_), _) => 1..buffer.words.len(),
+                (Touch::Others, _) => {
+                    restless.extend(recording.and_then(|r| r.thread));
+                    0..buffer.words.len()
+                }
+            };
+            if free.start == 0 && !free.is_empty() {
+                buffer.hold();
+            }
+            buffer.compare(&free)?;
+        }
+        // What another one has begun to record before it found the buffer full.
+        restless.retain(|&thread| after.process_of(thread).is_some());
+        restless.into_iter().try_for_each(|thread| self.rest(real, after, thread))
+    }
+
+    /// Maps the buffer that the device has got.
+    fn new_buffer(
+        &mut self,
+        real: &mut Real<'_>,
+        world: &World<Driver>,
+        operation: &Operation,
+    ) -> Kept {
+        let Operation::Ask { thread, descriptor, .. } = *operation else { return Ok(()) };
+        let Some((instance, geometry)) = world.whole(thread, descriptor) else { return Ok(()) };
+        if self.buffers.contains_key(&instance) {
+            return Ok(());
+        }
+        let device = real.lent(thread, descriptor)?;
+        let map = match mapped(&device, &geometry) {
+            Ok(map) => map,
+            Err(errno) => return changed(format!("the whole buffer is not mapped: {errno}")),
+        };
+        let unknown = world.driver.unknown_content(instance);
+        self.buffers.insert(instance, Buffer::of(instance, map, unknown)?);
+        Ok(())
+    }
+
+    /// The buffers that only this thread, or a kernel thread, records into.
+    fn open_to(&self, world: &World<Driver>, thread: T) -> Vec<(&Buffer, Instance)> {
+        let open = |instance| {
+            world.at_rest(instance)
+                && world
+                    .driver
+                    .recording(instance)
+                    .is_none_or(|r| r.thread.is_none_or(|t| t == thread))
+        };
+        let all = self.buffers.iter().filter(|(i, b)| b.map.is_writable() && open(**i));
+        all.map(|(&instance, buffer)| (buffer, instance)).collect()
+    }
+
+    /// Whether the thread is traced, where, and what is recorded.
+    fn traced(&self, real: &mut Real<'_>, world: &World<Driver>, thread: T) -> Kept {
+        let open = self.open_to(world, thread);
+        open.iter().for_each(|(buffer, _)| buffer.map.reset());
+        real.asked(thread, &Order::Call)?;
+        let seen: Vec<_> = open.iter().map(|(b, _)| (b.map.count(), b.map.load(1))).collect();
+        open.iter().for_each(|(buffer, _)| buffer.hold());
+        for ((_, instance), (count, first)) in open.into_iter().zip(seen) {
+            let own = world.driver.recording(instance).filter(|r| r.thread == Some(thread));
+            let (mode, most) = own.map_or((Mode::None, 0), |r| (r.mode, r.mode.capacity(r.words)));
+            if count > most || (count == 0) != (most == 0) {
+                return changed(format!(
+                    "{thread:?} has recorded {count}, in a buffer where it can record {most}"
+                ));
+            }
+            // The type of a comparison is a small number, a program counter is not.
+            if count > 0 && (first < 8) != (mode == Mode::Cmp) {
+                return changed(format!("{thread:?} records {first:#x} in mode {mode:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the thread see that its buffer is full, after which nothing is recorded, and a mapping
+    /// of its process show what this one does.
+    fn rest(&self, real: &mut Real<'_>, world: &World<Driver>, thread: T) -> Kept {
+        let of = |world: &World<Driver>, i| world.driver.recording(i).and_then(|r| r.thread);
+        let own: Vec<_> = self
+            .buffers
+            .iter()
+            .filter(|(i, b)| b.map.is_writable() && of(world, **i) == Some(thread))
+            .map(|(_, buffer)| buffer)
+            .collect();
+        let map = self.shown(world, thread);
+        if own.is_empty() && map.is_none() {
+            return Ok(());
+        }
+        for _ in 0..PATIENCE {
+            own.iter().for_each(|buffer| buffer.hold());
+            let said = real.asked(thread, &Order::Look { map: map.as_ref().map(|m| m.0) })?;
+            if !own.iter().all(|buffer| buffer.is_held()) {
+                continue;
+            }
+            if let Some((_, buffer, range)) = map {
+                let wanted = digest(&buffer.map, range);
+                if said != Outcome::Word(wanted) {
+                    return changed(format!("a mapping shows {said:?}, not {wanted:#x}"));
+                }
+            }
+            return own.into_iter().try_for_each(|buffer| buffer.compare(&(1..buffer.words.len())));
+        }
+        changed(format!("{thread:?} stores counts behind the end of its buffer"))
+    }
+
+    /// One of the thread's mappings, and which words it shows.
+    fn shown(&self, world: &World<Driver>, thread: T) -> Option<(M, &Buffer, Range<usize>)> {
+        let all: Vec<_> = world.maps(thread).filter(|(_, m)| !m.geometry.private).collect();
+        let (name, mapping) = all.get(self.turn % all.len().max(1))?;
+        let buffer = self.buffers.get(&mapping.buffer)?;
+        let recorded = world.driver.recording(mapping.buffer).is_some();
+        let first = mapping.geometry.offset as usize / size_of::<u64>();
+        let words = (mapping.geometry.bytes.next_multiple_of(PAGE) / WORD) as usize;
+        let whole = mapping.geometry.offset % PAGE as i64 == 0
+            && first + words <= buffer.words.len()
+            && (buffer.map.is_writable() || !recorded);
+        whole.then_some((*name, buffer, first..first + words))
+    }
+
+    /// Whether kernel threads that work on behalf of the thread record, and where.
+    fn collected(&self, real: &mut Real<'_>, world: &World<Driver>, thread: T) -> Kept {
+        let mut open = self.open_to(world, thread);
+        open.retain(|(_, instance)| {
+            world.driver.recording(*instance).is_none_or(|r| r.thread.is_none())
+        });
+        // Room for one record more, or for all.
+        let little = self.thorough || self.turn / SELDOM % 2 == 0;
+        let start = |recording: Option<Recording>| match recording {
+            Some(r) if little => r.mode.capacity(r.words).saturating_sub(1),
+            _ => 0,
+        };
+        for (buffer, instance) in &open {
+            buffer.map.store(0, start(world.driver.recording(*instance)));
+        }
+        real.asked(thread, &Order::Work)?;
+        for (buffer, instance) in open {
+            let recording = world.driver.recording(instance);
+            let (from, to) = (start(recording), buffer.map.count());
+            let expected = world.driver.background(thread, instance);
+            let most = recording.map_or(0, |r| r.mode.capacity(r.words));
+            if !expected.allows(&Outcome::Counted(from, to)) || (to > most && to > 0) {
+                return changed(format!(
+                    "on behalf of {thread:?} the count became {to} from {from}, not {expected:?}"
+                ));
+            }
+            buffer.hold();
+            // A record of which a part fits is stored in part, behind those that are counted.
+            let free = match recording {
+                Some(r) if r.mode == Mode::Cmp => records(r, from, most).start..buffer.words.len(),
+                Some(r) => records(r, from, to),
+                None => 0..0,
+            };
+            buffer.compare(&free)?;
+        }
+        Ok(())
+    }
+}

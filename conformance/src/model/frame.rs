@@ -1,0 +1,79 @@
+//! Frames: what an operation does to what buffers contain. All that is not said here stays as it
+//! was, in the buffers of all devices.
+//!
+//! What else there is (sizes, modes, who is traced, handles, mappings) the model's next state says.
+
+use super::{Driver, Geometry, Instance, M, Mapping, Operation, PAGE, Recording, T, WORD, World};
+use std::collections::BTreeSet;
+
+/// What an operation may do to the words of a buffer whose count is [`FULL`](super::FULL) before
+/// and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// Nothing.
+    Nothing,
+    /// It stores that word.
+    Word(u64, u64),
+    /// It records what the acting thread does.
+    Own(Recording),
+    /// It lets others record.
+    Others,
+}
+
+impl<R: Driver> World<R> {
+    /// What the operation, which is done, does to that buffer.
+    #[must_use]
+    pub fn touch(&self, operation: &Operation, buffer: Instance) -> Touch {
+        let thread = operation.thread();
+        let shows = |map: &M| {
+            let shared = |m: &Mapping| m.buffer == buffer && !m.geometry.private;
+            self.maps(thread).find(|(name, m)| name == map && shared(m)).map(|(_, m)| m.geometry)
+        };
+        let recording = self.driver.recording(buffer);
+        match operation {
+            Operation::Store { map, word, .. } => match shows(map) {
+                Some(geometry) => Touch::Word(last_of_page(&geometry), *word),
+                None => Touch::Nothing,
+            },
+            Operation::Trace { map, .. } | Operation::Background { map, .. } => {
+                match recording.filter(|_| shows(map).is_some_and(|geometry| geometry.writable)) {
+                    None => Touch::Nothing,
+                    Some(r) if r.thread == Some(thread) => Touch::Own(r),
+                    Some(_) => Touch::Others,
+                }
+            }
+            _ => Touch::Nothing,
+        }
+    }
+
+    /// The instances that somebody has: a descriptor or a mapping.
+    #[must_use]
+    pub fn reached(&self) -> BTreeSet<Instance> {
+        let all = self.processes().flat_map(|(_, process)| process.maps.values());
+        self.instances().chain(all.map(|mapping| mapping.buffer)).collect()
+    }
+
+    /// How all of a device's own buffer is mapped, for writing if its descriptor allows that.
+    #[must_use]
+    pub fn whole(&self, thread: T, descriptor: super::D) -> Option<(Instance, Geometry)> {
+        let (instance, access) = self.opened(thread, descriptor)?;
+        let bytes = (self.driver.words(instance)? * WORD).next_multiple_of(PAGE);
+        let geometry =
+            |writable| Geometry { bytes, offset: 0, writable, executable: false, private: false };
+        let own = |geometry: &Geometry| {
+            self.driver.map(instance, access, geometry).is_ok_and(|buffer| buffer == instance)
+        };
+        Some((instance, [true, false].map(geometry).into_iter().find(own)?))
+    }
+
+    /// Whether it is certain that no thread records there but the one that the model names.
+    #[must_use]
+    pub fn at_rest(&self, buffer: Instance) -> bool {
+        self.driver.late(buffer).is_none()
+    }
+}
+
+/// The last word of the first page that a mapping shows, as an index in the buffer.
+fn last_of_page(geometry: &Geometry) -> u64 {
+    (geometry.offset as u64 / PAGE + 1) * (PAGE / WORD) - 1
+}

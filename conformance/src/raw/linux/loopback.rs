@@ -1,0 +1,51 @@
+//! Datagrams to oneself. The kernel delivers each in a soft interrupt, which comes while the thread
+//! that sends it is on its way through the kernel.
+
+use crate::errno::{Errno, Result};
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd as _;
+
+/// A socket that is connected to itself.
+#[derive(Debug)]
+pub struct Loopback(UdpSocket);
+
+impl Loopback {
+    /// Makes the socket, and sets the interface up, as which it stays.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such interface.
+    #[must_use]
+    pub fn up() -> Loopback {
+        let unbound = UdpSocket::bind("0.0.0.0:0").expect("a socket");
+        set_up(&unbound).expect("the interface is set up");
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.connect(socket.local_addr().expect("its address")).expect("connected to itself");
+        Loopback(socket)
+    }
+
+    /// Sends a datagram, and waits until it has come back.
+    ///
+    /// # Panics
+    ///
+    /// If it is another one that comes.
+    pub fn turn(&self) {
+        assert_eq!(self.0.send(b"there").expect("sent"), 5);
+        let mut back = [0; 8];
+        assert_eq!(self.0.recv(&mut back).expect("received"), 5);
+        assert_eq!(&back[..5], b"there");
+    }
+}
+
+fn set_up(socket: &UdpSocket) -> Result<()> {
+    // SAFETY: all zeroes are an empty name and no flags.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, &letter) in request.ifr_name.iter_mut().zip(b"lo") {
+        *place = letter as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the kernel reads the structure, which has the size that it expects.
+    let returned =
+        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
+    Errno::check(returned).map(drop)
+}

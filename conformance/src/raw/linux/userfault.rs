@@ -1,0 +1,107 @@
+//! Memory that whoever touches it waits for, in the kernel too, until this program provides it.
+
+use crate::errno::{Errno, Result};
+use crate::raw::{Map, page_size};
+use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+
+/// `struct uffdio_api`: the version; the features; the requests that there are.
+type Api = [u64; 3];
+/// `struct uffdio_register`: start, length, mode; the requests that there are.
+type Register = [u64; 4];
+/// `struct uffdio_copy`: destination, source, length, mode; how much was copied.
+type Copy = [u64; 5];
+
+const UFFD_API: u64 = 0xaa;
+const UFFDIO_API: libc::Ioctl = libc::_IOWR::<Api>(0xaa, 0x3f);
+const UFFDIO_REGISTER: libc::Ioctl = libc::_IOWR::<Register>(0xaa, 0x00);
+const UFFDIO_COPY: libc::Ioctl = libc::_IOWR::<Copy>(0xaa, 0x03);
+const UFFDIO_REGISTER_MODE_MISSING: u64 = 1;
+const UFFD_EVENT_PAGEFAULT: u8 = 0x12;
+
+/// The longest that a thread that will touch the memory may take to do so, in milliseconds.
+const LONG: u16 = 20_000;
+
+/// Pages that are absent until they are provided.
+#[derive(Debug)]
+pub struct Absent {
+    /// First, so that nobody waits any more when the memory goes.
+    fd: OwnedFd,
+    /// The memory.
+    pub map: Map,
+}
+
+impl Absent {
+    /// That many pages, all absent.
+    pub fn pages(number: usize) -> Result<Absent> {
+        // SAFETY: the call takes no pointer.
+        let fd =
+            unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | libc::O_NONBLOCK) };
+        let fd = i32::try_from(Errno::check(fd)?).expect("a descriptor");
+        // SAFETY: the kernel has just made this descriptor for this process.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+        let absent = Absent { fd, map: Map::new(&-1, number * page_size(), 0, prot, flags)? };
+        absent.request(UFFDIO_API, &mut [UFFD_API, 0, 0])?;
+        let (start, bytes) = (absent.address(0) as u64, absent.map.bytes() as u64);
+        let mut register = [start, bytes, UFFDIO_REGISTER_MODE_MISSING, 0];
+        absent.request(UFFDIO_REGISTER, &mut register)?;
+        Ok(absent)
+    }
+
+    /// Waits until somebody waits for a page.
+    ///
+    /// # Panics
+    ///
+    /// If nobody does for very long.
+    pub fn wait(&self) {
+        let mut polled = [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
+        let ready = poll(&mut polled, PollTimeout::from(LONG)).expect("poll");
+        assert_eq!(ready, 1, "nobody has touched the memory");
+        let mut message = [0; 32];
+        let mut file = File::from(self.fd.try_clone().expect("a descriptor"));
+        assert_eq!(file.read(&mut message).expect("the message"), message.len());
+        assert_eq!(message[0], UFFD_EVENT_PAGEFAULT, "it is about a page");
+    }
+
+    /// Provides a page with these words at its start, and zeroes behind them. Who waits goes on.
+    ///
+    /// # Panics
+    ///
+    /// If the page is there.
+    pub fn provide(&self, page: usize, start: &[u64]) {
+        let mut words = vec![0_u64; page_size() / size_of::<u64>()];
+        words[..start.len()].copy_from_slice(start);
+        let source = words.as_ptr().expose_provenance() as u64;
+        let mut copy = [self.address(page) as u64, source, page_size() as u64, 0, 0];
+        self.request(UFFDIO_COPY, &mut copy).expect("the page is provided");
+    }
+
+    /// Makes all pages absent again.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel refuses that.
+    pub fn take_away(&self) {
+        let (start, bytes) = (self.map.address(), self.map.bytes());
+        // SAFETY: the range is the mapping, whose contents nobody relies on.
+        let returned = unsafe { libc::madvise(start, bytes, libc::MADV_DONTNEED) };
+        Errno::check(returned).map(drop).expect("the pages are taken away");
+    }
+
+    /// The address of a page.
+    #[must_use]
+    pub fn address(&self, page: usize) -> usize {
+        self.map.address().expose_provenance() + page * page_size()
+    }
+
+    fn request<const N: usize>(&self, number: libc::Ioctl, argument: &mut [u64; N]) -> Result<()> {
+        // SAFETY: the argument has the size that the request reads and writes. What is written to
+        // is the mapping, which is accessed atomically only, and pages of it that are absent.
+        let returned = unsafe { libc::ioctl(self.fd.as_raw_fd(), number, argument.as_mut_ptr()) };
+        Errno::check(returned).map(drop)
+    }
+}
