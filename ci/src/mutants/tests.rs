@@ -6,6 +6,7 @@ use super::plain;
 use super::record::{Entry, Outcome, Record};
 use super::subject::{Remark, Subject};
 use crate::programs::workspace;
+use crate::target::Targets;
 use std::path::Path;
 
 const TEXT: &str = "\
@@ -170,6 +171,18 @@ fn results_are_of_one_suite() {
 /// The data, and the files that it speaks of as they are.
 fn data() -> Known {
     Known::load(Path::new(env!("CARGO_MANIFEST_DIR")), "kcov.toml").expect("the data")
+}
+
+#[test]
+fn what_is_judged_elsewhere_is_judged_on_a_target() {
+    let targets = Targets::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("targets.toml"));
+    let targets = targets.expect("the targets");
+    let known = data();
+    assert!(!known.subject.elsewhere.is_empty());
+    for elsewhere in &known.subject.elsewhere {
+        assert!(targets.named(&elsewhere.target).is_ok(), "{}", elsewhere.target);
+        assert!(!elsewhere.checks.is_empty() && !elsewhere.words.is_empty());
+    }
 }
 
 #[test]
