@@ -2,6 +2,7 @@
 
 pub(super) mod full;
 
+pub(super) mod life;
 pub(super) mod operands;
 
 pub(super) mod soft;

@@ -45,6 +45,7 @@ pub const CHECKS: &[&[Check]] = &[
     cmp::CHECKS,
     cmp::operands::CHECKS,
     cmp::full::CHECKS,
+    cmp::life::CHECKS,
     cmp::soft::CHECKS,
     thread::CHECKS,
     close::CHECKS,

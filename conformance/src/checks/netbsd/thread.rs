@@ -2,7 +2,7 @@
 
 use super::{COVER_SIZE, enable_freed, mapped, sized};
 use crate::check::{Context, checks};
-use crate::raw::thread;
+use crate::raw::{KCOV_TRACE_PC, thread};
 
 checks! {
     exit_frees_for_next_thread,

@@ -1,8 +1,8 @@
 //! Descriptors: closing, duplicating and passing them on.
 
-use super::{COVER_SIZE, mapped, mapped_of, other_stays_traced, sized};
+use super::{COVER_SIZE, mapped, other_stays_traced, sized};
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, call, child, free_memory, pass_descriptor, thread};
+use crate::raw::{Device, KCOV_TRACE_PC, call, child, pass_descriptor, thread};
 use crate::system::enable_freed;
 use nix::unistd::dup2;
 
@@ -15,7 +15,6 @@ checks! {
     passed_descriptor_is_the_same_device,
     other_number_of_a_descriptor,
     process_may_end_in_every_state,
-    buffer_is_given_back seconds(60),
 }
 
 fn while_enabled_keeps_tracing(cx: &Context) {
@@ -110,25 +109,4 @@ fn process_may_end_in_every_state(cx: &Context) {
     });
     let device = sized(cx, COVER_SIZE);
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
-}
-
-fn buffer_is_given_back(cx: &Context) {
-    /// 2 MiB, which is as much as NetBSD allows.
-    const WORDS: u64 = 1 << 18;
-    /// So much others may have taken meanwhile; soon enough for the check to say so itself.
-    const MOST: u64 = 64 << 20;
-    let free = free_memory();
-    for round in 0..400 {
-        assert!(free_memory() + MOST > free, "round {round}: {free} bytes were free");
-        let (device, map) = mapped_of(cx, WORDS);
-        map.store(map.words() - 1, round);
-        // Each is held by both, and given up by either first.
-        if round % 2 == 0 {
-            device.close().expect("closed");
-            map.unmap().expect("unmapped");
-        } else {
-            map.unmap().expect("unmapped");
-            device.close().expect("closed");
-        }
-    }
 }

@@ -32,7 +32,7 @@ pub(crate) fn traced_helper(device: &Device, mode: u32) -> Command {
 }
 
 /// A child that executes the helper, which then waits for a byte.
-pub(super) fn traced_program(device: &Device, mode: u32) -> Child {
+pub(crate) fn traced_program(device: &Device, mode: u32) -> Child {
     let mut command = traced_helper(device, mode);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("a child");
@@ -41,13 +41,13 @@ pub(super) fn traced_program(device: &Device, mode: u32) -> Child {
     child
 }
 
-pub(super) fn go_on(mut child: Child) {
+pub(crate) fn go_on(mut child: Child) {
     child.stdin.take().expect("its input").write_all(b"!").expect("the program listens");
     assert!(child.wait().expect("its end").success());
 }
 
 /// With records of so many words each.
-pub(super) fn room_is_left(map: &Map, words: u64) {
+pub(crate) fn room_is_left(map: &Map, words: u64) {
     assert!(map.count() < (EXEC_WORDS - 1) / words, "the buffer is full, so it shows nothing");
 }
 

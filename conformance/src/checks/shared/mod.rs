@@ -14,7 +14,7 @@ mod open;
 pub(crate) mod pc;
 mod request;
 mod size;
-mod thread;
+pub(crate) mod thread;
 mod workload;
 
 use crate::check::{Check, Context};

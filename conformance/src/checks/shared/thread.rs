@@ -22,7 +22,7 @@ pub(super) fn added_by_calls(map: &Map) -> u64 {
 }
 
 /// The same with records of so many words each.
-pub(super) fn added_records(map: &Map, words: usize) -> u64 {
+pub(crate) fn added_records(map: &Map, words: usize) -> u64 {
     let before = settled(map);
     // Full, it would not grow whoever were traced.
     assert!(index(before) < (map.words() - 1) / words, "the buffer has room");

@@ -44,26 +44,6 @@ pub fn with_console_off<T>(body: impl FnOnce() -> T) -> T {
     body()
 }
 
-/// Bytes of memory that nobody uses.
-///
-/// # Panics
-///
-/// If the kernel does not say.
-#[must_use]
-pub fn free_memory() -> u64 {
-    /// Where `struct uvmexp_sysctl`, all of `int64_t`, has them.
-    const PAGE_SIZE: usize = 0;
-    const FREE: usize = 4;
-    let mut numbers = [0_i64; 128];
-    let mut bytes = size_of_val(&numbers);
-    let place = numbers.as_mut_ptr().cast();
-    // SAFETY: the kernel writes at most as many bytes as it is told that there are.
-    let returned =
-        unsafe { libc::sysctlbyname(c"vm.uvmexp2".as_ptr(), place, &raw mut bytes, null_mut(), 0) };
-    Errno::check(returned).expect("vm.uvmexp2");
-    u64::try_from(numbers[PAGE_SIZE] * numbers[FREE]).expect("a size")
-}
-
 /// What to attach a device to.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {

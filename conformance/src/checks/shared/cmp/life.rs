@@ -1,25 +1,21 @@
 //! Descriptors, threads, processes and programs in comparison mode.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::exec::{go_on, room_is_left, traced_program};
 use crate::checks::shared::thread::added_records;
-use crate::checks::shared::{COVER_SIZE, mapped, mapped_of, open, sized};
-use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, child, settled, thread};
-use crate::system::{EXEC_WORDS, enable_freed};
+use crate::checks::shared::{COVER_SIZE, mapped, open, sized};
+use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, child, thread};
+use crate::system::enable_freed;
 use nix::unistd::dup2;
 
 checks! {
     devices_are_independent needs(Comparisons),
     through_other_descriptors needs(Comparisons),
-    new_thread_is_not_traced needs(Comparisons),
     end_of_the_thread_disables needs(Comparisons),
-    forked_child_is_not_traced needs(Comparisons),
     forked_child_enables_what_it_inherits needs(Comparisons),
     process_may_end_while_enabled needs(Comparisons),
-    tracing_goes_on_in_a_new_program needs(Comparisons),
 }
 
-fn enabled(cx: &Context) -> (Device, Map) {
+pub(crate) fn enabled(cx: &Context) -> (Device, Map) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_CMP).expect("enabled");
     (device, map)
@@ -27,7 +23,7 @@ fn enabled(cx: &Context) -> (Device, Map) {
 
 /// Panics unless this thread's calls are recorded.
 #[track_caller]
-fn collects(map: &Map) {
+pub(crate) fn collects(map: &Map) {
     map.reset();
     call();
     assert!(map.count() > 0, "this thread is traced");
@@ -68,13 +64,6 @@ fn through_other_descriptors(cx: &Context) {
     assert_eq!(moved.close(), Ok(()));
 }
 
-fn new_thread_is_not_traced(cx: &Context) {
-    let (_device, map) = enabled(cx);
-    // The enabled thread blocks in the join.
-    assert_eq!(thread(|| added_records(&map, 4)), 0);
-    collects(&map);
-}
-
 fn end_of_the_thread_disables(cx: &Context) {
     let (device, map) = mapped(cx);
     thread(|| {
@@ -83,13 +72,6 @@ fn end_of_the_thread_disables(cx: &Context) {
     });
     assert_eq!(added_records(&map, 4), 0);
     assert_eq!(enable_freed(&device, KCOV_TRACE_CMP), Ok(()), "nobody has it enabled");
-    collects(&map);
-}
-
-fn forked_child_is_not_traced(cx: &Context) {
-    let (_device, map) = enabled(cx);
-    // The parent blocks while it waits for the child's result.
-    assert_eq!(child(|| added_records(&map, 4)), 0);
     collects(&map);
 }
 
@@ -123,13 +105,4 @@ fn process_may_end_while_enabled(cx: &Context) {
     collects(&map);
     device.disable().expect("disabled");
     assert_eq!(sized(cx, COVER_SIZE).enable(KCOV_TRACE_CMP), Ok(()));
-}
-
-fn tracing_goes_on_in_a_new_program(cx: &Context) {
-    let (device, map) = mapped_of(cx, EXEC_WORDS);
-    let child = traced_program(&device, KCOV_TRACE_CMP);
-    let before = settled(&map);
-    go_on(child);
-    room_is_left(&map, 4);
-    assert!(map.count() > before, "the new program adds nothing to {before}");
 }
