@@ -101,7 +101,8 @@ fn set(name: &str, up: bool) -> Result<()> {
         if up { libc::c_short::try_from(libc::IFF_UP).expect("a flag") } else { 0 };
     let any = std::net::UdpSocket::bind("0.0.0.0:0").expect("a socket");
     // SAFETY: the request reads the structure.
-    let returned = unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCSIFFLAGS, &raw mut request) };
+    let returned =
+        unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
     Errno::check(returned).map(drop)
 }
 
