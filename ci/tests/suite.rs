@@ -1,5 +1,5 @@
-//! What the runner makes of a suite that leaves out a check, or skips it. A
-//! script is in the kernel's place, and says what a guest would.
+//! The runner's verdict on a suite that omits or skips a check. A script stands
+//! in for the kernel and prints what a guest would.
 //!
 //! Needs the feature `guest-tests`, and no kernel.
 
@@ -15,8 +15,8 @@ use std::process::Command;
 
 const ID: &str = "enable.busy-if-thread-already-enabled";
 
-/// A kernel in whose guest the program prints this. The channel is one of its
-/// descriptors, and what makes frames this boot's stands in the initramfs.
+/// A kernel whose guest program prints `output`. The channel is one of its
+/// descriptors; the nonce of the boot is in the initramfs.
 fn kernel(output: &str) -> String {
     let boot = Frame::Boot { release: "7.3.4".into(), machine: "x86_64".into() };
     let said = Frame::Out(output.as_bytes().to_vec());

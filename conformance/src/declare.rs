@@ -80,13 +80,13 @@ features! {
     Userfaultfd = "userfaultfd";
     /// Proposed: a mode whose records say whether a function is entered or left.
     TracePcExt = "trace-pc-ext";
-    /// The code of `trace-pc-ext` is there, and its option is off.
+    /// The kernel has the patch for `trace-pc-ext`, built with its option off.
     TracePcExtNotBuilt = "trace-pc-ext-not-built";
     /// Proposed: modes that record each program counter, edge or comparison once.
     UniqModes = "uniq-modes";
     /// Proposed: a request that enables with a bitmap, so that each program counter comes once.
     UniqueEnable = "unique-enable";
-    /// The code of `unique-enable` is there, and its option is off.
+    /// The kernel has the patch for `unique-enable`, built with its option off.
     UniqueEnableNotBuilt = "unique-enable-not-built";
     /// Proposed: a request that empties the trace.
     ResetTrace = "reset-trace";

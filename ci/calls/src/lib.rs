@@ -1,8 +1,7 @@
-//! Where a kernel calls functions, as its file says.
+//! Finds the calls of given functions in a kernel's ELF file.
 //!
-//! A kernel calls a function by its distance. User-Mode Linux is compiled for the large code model,
-//! in which the function's address is moved to a register; that one may keep it over many calls, or
-//! it may wait on the stack.
+//! A kernel usually calls by relative offset. User-Mode Linux uses the large code model: the function's
+//! address is loaded into a register, which may hold it across many calls or be spilled to the stack.
 
 mod flow;
 
@@ -19,12 +18,12 @@ pub struct Code {
     symbols: BTreeMap<u64, Vec<String>>,
 }
 
-/// Where control reaches one of some functions.
+/// The places that call or jump to one of the given functions.
 #[derive(Debug, Default)]
 struct Reached {
     /// The return addresses of calls.
     calls: BTreeSet<u64>,
-    /// The addresses of jumps to its beginning.
+    /// The addresses of jumps to its entry.
     jumps: BTreeSet<u64>,
 }
 
@@ -33,7 +32,10 @@ impl Code {
     pub fn read(bytes: &[u8]) -> Result<Code, String> {
         let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
         if file.architecture() != object::Architecture::X86_64 {
-            return Err(format!("is for {:?}, of which calls are not known", file.architecture()));
+            return Err(format!(
+                "is for {:?}; only calls of x86-64 can be found",
+                file.architecture()
+            ));
         }
         let mut symbols: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for symbol in file.symbols().filter(object::ObjectSymbol::is_definition) {

@@ -1,5 +1,5 @@
-//! Where the target's kernel calls functions that the target names: a file for
-//! the program, made from the kernel's own.
+//! The file that tells the guest's program where the kernel calls the functions
+//! that the target names.
 
 use super::{Ready, Session};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
@@ -12,21 +12,21 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// Where the program finds it, in a directory that all guests have.
+/// The file's place in the guest. All guests have the directory.
 const PATH: &str = "/bin/kcov-vm.calls";
 
-/// What tells the program so.
+/// The variable that holds this path.
 pub const VARIABLE: &str = "KCOV_VM_CALLS";
 
-/// The name of calls of which the kernel's file does not say what they call.
+/// Stands for calls through pointers, whose callee is unknown.
 const POINTERS: &str = "*";
 
-/// Raised whenever the same kernel gives another text.
+/// Raise it whenever the text changes for the same kernel.
 const RECIPE: u32 = 1;
 
 impl Session {
-    /// The file, if the target asks for it. There may be none for a kernel that
-    /// the user gives: that one may have no symbols.
+    /// The file, if the target asks for it. A kernel that the user gives may have
+    /// no symbols; then there is none.
     pub fn calls(&self, ready: &Ready<'_>) -> Result<Option<GuestFile>> {
         let machine = &ready.machine;
         let Some(Calls { of, .. }) = &machine.target.calls else { return Ok(None) };
@@ -58,7 +58,7 @@ fn guest_file(content: Vec<u8>) -> GuestFile {
     GuestFile { path: PATH.into(), mode: 0o444, content }
 }
 
-/// Whole or not at all, whoever else does the same.
+/// Writes the file atomically: another runner may do the same.
 fn keep(path: &Path, text: &str) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
@@ -80,7 +80,7 @@ fn text(file: &Path, of: &str) -> std::result::Result<String, String> {
     Ok(text)
 }
 
-/// The name and the addresses, each as its distance from the one before.
+/// Adds a line: the name, the first address, then each distance to the next.
 fn line(text: &mut String, name: &str, addresses: &BTreeSet<u64>) {
     if addresses.is_empty() {
         return;

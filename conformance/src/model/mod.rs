@@ -1,10 +1,10 @@
-//! The drivers as models: plain state machines that say what each operation comes to, errors in
-//! the order in which the driver looks for them.
+//! Models of the drivers: plain state machines that give the result of each operation. They check
+//! for errors in the driver's order.
 //!
 //! [`World`] is what both systems have around a driver: processes, threads, descriptors, open
-//! files and mappings. [`linux::Linux`] and [`netbsd::NetBsd`] are the drivers. Nothing here asks
-//! a kernel, so both are compiled on both systems. The registry's errors are compared with them in
-//! `tests`, and running kernels by [`lockstep`](crate::lockstep).
+//! files and mappings. [`linux::Linux`] and [`netbsd::NetBsd`] are the drivers. Nothing here asks a
+//! kernel, so both compile on both systems. `tests` compares them with the registry's errors, and
+//! [`lockstep`](crate::lockstep) with running kernels.
 
 mod frame;
 pub mod linux;
@@ -21,20 +21,20 @@ pub use operation::{
 };
 pub use world::{MOST_THREADS, Mapping, World};
 
-/// Bytes of a page, on all machines that are modelled.
+/// The page size of all modelled machines, in bytes.
 pub const PAGE: u64 = 4096;
-/// Bytes of a word.
+/// The size of a word, in bytes.
 pub const WORD: u64 = 8;
 
-/// A count that no buffer has room behind, so that nothing is recorded in any mode; and so small
-/// that no kernel's arithmetic overflows.
+/// A count beyond the end of any buffer, so nothing is recorded in any mode, but small enough that no
+/// kernel's arithmetic overflows.
 pub const FULL: u64 = 1 << 20;
 
 /// One open of the device, and its buffer's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instance(pub u32);
 
-/// What is recorded.
+/// What a traced thread records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing; NetBSD only.
@@ -46,7 +46,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// How many records there is room for in a buffer of that many words.
+    /// How many records fit in a buffer of that many words.
     #[must_use]
     pub fn capacity(self, words: u64) -> u64 {
         match self {
@@ -62,7 +62,7 @@ impl Mode {
 pub struct Recording {
     /// The traced thread; none if work elsewhere is collected, or the thread is ending.
     pub thread: Option<T>,
-    /// What is recorded.
+    /// What a traced thread records.
     pub mode: Mode,
     /// The buffer's size in words.
     pub words: u64,

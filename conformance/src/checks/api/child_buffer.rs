@@ -107,7 +107,7 @@ fn empty_after_another_mode(cx: &Context) {
 }
 
 fn device_of_a_living_thread_is_refused(cx: &Context) {
-    with_device_of_a_living_thread(cx, |device| {
+    with_device_of_a_living_thread(cx, |device, _| {
         let refused = device.into_child_buffer(TracePc).expect_err("a thread is traced into it");
         assert_eq!(refused.error().kind(), ErrorKind::AlreadyEnabled);
         let mut device = refused.into_device();

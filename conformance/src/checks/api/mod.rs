@@ -97,21 +97,25 @@ pub(crate) fn kind<T>(result: Result<T, Error>) -> kcov::ErrorKind {
     }
 }
 
-/// Looks at a device while another thread, which has leaked its session, is traced into it.
-pub(crate) fn with_device_of_a_living_thread(cx: &Context, look: impl FnOnce(Device)) {
+/// Looks at a device, and a second mapping of its buffer, while another thread, which has leaked its
+/// session, is traced into it.
+pub(crate) fn with_device_of_a_living_thread(cx: &Context, look: impl FnOnce(Device, Map)) {
     let (gate, done) = (Gate::default(), Gate::default());
     let place = Mutex::new(None);
     std::thread::scope(|scope| {
         let _end = done.open_at_end();
         scope.spawn(|| {
             let mut device = open(cx, 4096);
+            let map = intruder(&device);
             std::mem::forget(enable(&mut device));
-            *place.lock().expect("the place") = Some(device);
+            call();
+            // From here on what this thread executes would be recorded over these.
+            *place.lock().expect("the place") = Some((device, map));
             gate.open();
             done.wait();
         });
         gate.wait();
-        let device = place.lock().expect("the place").take().expect("the device");
-        look(device);
+        let (device, map) = place.lock().expect("the place").take().expect("both");
+        look(device, map);
     });
 }

@@ -1,14 +1,13 @@
 //! Devices whose descriptor or mapping a target has not left alone.
 
-use super::{addresses, enable, intruder, open, records};
+use super::{addresses, enable, intruder, open, records, with_device_of_a_living_thread};
 use crate::check::{Context, checks};
-use crate::raw::{Gate, Map, accessible, call, page_size};
+use crate::raw::{accessible, call, page_size};
 use kcov::mode::TracePc;
 use kcov::{Device, Error, ErrorKind};
 use nix::fcntl::{FcntlArg, fcntl};
 use std::ffi::c_void;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 checks! {
@@ -201,22 +200,7 @@ fn read_only_buffer(cx: &Context) {
 }
 
 fn traced_by_another_thread(cx: &Context) {
-    let (gate, done) = (Gate::default(), Gate::default());
-    let place = Mutex::new(None);
-    std::thread::scope(|scope| {
-        let _end = done.open_at_end();
-        scope.spawn(|| {
-            let mut device = open(cx, 4096);
-            let map = intruder(&device);
-            std::mem::forget(enable(&mut device));
-            call();
-            // From here on what this thread executes would be recorded over these.
-            *place.lock().expect("the place") = Some((device, map));
-            gate.open();
-            done.wait();
-        });
-        gate.wait();
-        let (mut device, map): (Device, Map) = place.lock().expect("it").take().expect("both");
+    with_device_of_a_living_thread(cx, |mut device, map| {
         // The thread is about to block, and records until then.
         let count = usize::try_from(crate::raw::settled(&map)).expect("a count");
         let before = map.copy(0, 1 + count);

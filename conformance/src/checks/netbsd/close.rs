@@ -1,4 +1,4 @@
-//! Closing, and what ends without it.
+//! Closing a device.
 
 use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
@@ -12,7 +12,7 @@ checks! {
     while_enabled_nobody_can_disable,
 }
 
-/// NetBSD's close returns what the driver does; Linux drops that.
+/// On NetBSD, close(2) returns the driver's result. Linux ignores it, so only NetBSD can check this.
 fn succeeds_in_every_state(cx: &Context) {
     assert_eq!(super::open(cx).close(), Ok(()));
     assert_eq!(sized(cx, COVER_SIZE).close(), Ok(()));

@@ -41,22 +41,27 @@ pub(crate) fn traced_program(device: &Device, mode: u32) -> Child {
     child
 }
 
-pub(crate) fn go_on(mut child: Child) {
+fn go_on(mut child: Child) {
     child.stdin.take().expect("its input").write_all(b"!").expect("the program listens");
     assert!(child.wait().expect("its end").success());
 }
 
-/// With records of so many words each.
-pub(crate) fn room_is_left(map: &Map, words: u64) {
+/// Panics if the buffer is full of records of that many words.
+fn room_is_left(map: &Map, words: u64) {
     assert!(map.count() < (EXEC_WORDS - 1) / words, "the buffer is full, so it shows nothing");
 }
 
 fn tracing_goes_on(cx: &Context) {
+    goes_on_in_a_new_program(cx, KCOV_TRACE_PC, 1);
+}
+
+/// A record has that many words.
+pub(crate) fn goes_on_in_a_new_program(cx: &Context, mode: u32, words: u64) {
     let (device, map) = mapped_of(cx, EXEC_WORDS);
-    let child = traced_program(&device, KCOV_TRACE_PC);
+    let child = traced_program(&device, mode);
     let before = settled(&map);
     go_on(child);
-    room_is_left(&map, 1);
+    room_is_left(&map, words);
     assert!(map.count() > before, "the new program adds nothing to {before}");
 }
 

@@ -1,10 +1,21 @@
-//! What an operation leaves alone, the count and all words behind it: the same in both modes.
+//! Operations that change no word of a buffer, the count included. The checks are the same in both
+//! modes.
 
 use super::{COVER_SIZE, SENTINEL, beside_other, mapped_page, mark, sized};
 use crate::check::Context;
 use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, page_words, settled, thread};
 
-/// Panics unless all words are what they were, whatever comes of the operation.
+/// The checks of one mode.
+macro_rules! of_mode {
+    ($mode:expr, $($name:ident)*) => {$(
+        fn $name(cx: &crate::check::Context) {
+            crate::checks::shared::kept::$name(cx, $mode);
+        }
+    )*};
+}
+pub(crate) use of_mode;
+
+/// Panics if the operation changes a word of the buffer, whether it succeeds or not.
 #[track_caller]
 pub(crate) fn unchanged<T>(map: &Map, operation: impl FnOnce() -> T) -> T {
     let before = map.copy(0, map.words());
@@ -17,8 +28,8 @@ pub(crate) fn unchanged<T>(map: &Map, operation: impl FnOnce() -> T) -> T {
     value
 }
 
-/// Panics unless the records that one call leaves, and their count at least, outlast the operation,
-/// which may be recorded behind them.
+/// Panics if the operation removes or changes the records of a call made before it. It may add its own
+/// behind them.
 #[track_caller]
 fn records_outlast<T>(map: &Map, mode: u32, operation: impl FnOnce() -> T) -> T {
     map.reset();
@@ -33,8 +44,8 @@ fn records_outlast<T>(map: &Map, mode: u32, operation: impl FnOnce() -> T) -> T 
     value
 }
 
-/// Panics unless the operation changes no word of a device that nobody has enabled, that this
-/// thread has, and that another has.
+/// Panics if the operation changes a word of the buffer: of a device that is disabled, enabled by this
+/// thread, or enabled by another.
 #[track_caller]
 fn changes_nothing<T>(cx: &Context, mode: u32, operation: impl Fn(&Device) -> T) {
     let (device, map) = mapped_page(cx);
@@ -44,7 +55,7 @@ fn changes_nothing<T>(cx: &Context, mode: u32, operation: impl Fn(&Device) -> T)
 
     device.enable(mode).expect("enabled");
     records_outlast(&map, mode, || operation(&device));
-    // With such a count the operation itself is not recorded.
+    // The sentinel count leaves no room, so the operation itself is not recorded.
     mark(&map, SENTINEL);
     unchanged(&map, || operation(&device));
     device.disable().expect("disabled");

@@ -90,28 +90,28 @@ pub fn vmalloc_used() -> u64 {
     memory("VmallocUsed") * 1024
 }
 
-/// Bytes of memory that nobody uses.
+/// Free memory, in bytes.
 #[must_use]
 pub fn free_memory() -> u64 {
     memory("MemFree") * 1024
 }
 
-/// KiB of the kernel's own memory that it cannot take back by itself.
+/// The kernel's unreclaimable slab memory, in KiB.
 fn kernel_memory() -> u64 {
     memory("SUnreclaim")
 }
 
-/// KiB of memory that the kernel says to be used for that.
+/// A field of `/proc/meminfo`, in KiB.
 fn memory(what: &str) -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").expect("what memory is used for");
+    let text = std::fs::read_to_string("/proc/meminfo").expect("/proc/meminfo");
     let rest = text.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(':'));
     let number = rest.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok());
     number.unwrap_or_else(|| panic!("no number of {what}"))
 }
 
-/// KiB by which the kernel's own memory grows when `body` is called so many times. What is freed
-/// late is waited for unless it is less than `few`, and of three rounds the least counts: others
-/// allocate too, but what is lost is lost in each.
+/// By how many KiB the kernel's memory grows when `body` is called `times` times. Memory that is freed
+/// late is waited for until less than `few` is left. The least of three rounds counts: others allocate
+/// too, but a leak shows in each.
 pub fn kernel_memory_lost(times: usize, few: u64, body: impl Fn()) -> u64 {
     let round = || {
         let before = kernel_memory();

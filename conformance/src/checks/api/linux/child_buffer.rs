@@ -33,7 +33,7 @@ fn made_while_this_thread_is_traced(cx: &Context) {
     assert!(!session.disable().expect("this thread was traced all the time").is_empty());
 
     // A device that another thread is traced into is refused all the same.
-    with_device_of_a_living_thread(cx, |device| {
+    with_device_of_a_living_thread(cx, |device, _| {
         let session = enable(&mut traced);
         let refused = device.into_child_buffer(TracePc).expect_err("it is traced into");
         assert_eq!(refused.error().kind(), ErrorKind::AlreadyEnabled);

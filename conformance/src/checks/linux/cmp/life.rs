@@ -1,13 +1,11 @@
-//! New threads, children and programs in comparison mode. On NetBSD making them records more
-//! comparisons than a buffer holds.
+//! New threads, children and programs in comparison mode. On NetBSD, creating one records more
+//! comparisons than a buffer holds, so these are Linux's alone.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::cmp::life::{collects, enabled};
-use crate::checks::shared::exec::{go_on, room_is_left, traced_program};
-use crate::checks::shared::mapped_of;
+use crate::checks::shared::exec::goes_on_in_a_new_program;
 use crate::checks::shared::thread::added_records;
 use crate::raw::{KCOV_TRACE_CMP, Map, child, settled, thread};
-use crate::system::EXEC_WORDS;
 
 checks! {
     new_thread_is_not_traced needs(Comparisons),
@@ -15,7 +13,8 @@ checks! {
     tracing_goes_on_in_a_new_program needs(Comparisons),
 }
 
-/// What the calls of a new thread or child add. Making it has filled the buffer, or nearly.
+/// Counts the records that calls of the current thread add. The count is reset first, since creating
+/// the thread or child may have filled the buffer.
 fn added_after_reset(map: &Map) -> u64 {
     let _ = settled(map);
     map.reset();
@@ -37,10 +36,5 @@ fn forked_child_is_not_traced(cx: &Context) {
 }
 
 fn tracing_goes_on_in_a_new_program(cx: &Context) {
-    let (device, map) = mapped_of(cx, EXEC_WORDS);
-    let child = traced_program(&device, KCOV_TRACE_CMP);
-    let before = settled(&map);
-    go_on(child);
-    room_is_left(&map, 4);
-    assert!(map.count() > before, "the new program adds nothing to {before}");
+    goes_on_in_a_new_program(cx, KCOV_TRACE_CMP, 4);
 }

@@ -1,5 +1,5 @@
-//! Loops of the kernel of which the program decides how often they run: nothing is left out because
-//! it was recorded just before.
+//! Loops in the kernel whose length the caller chooses. A block that has just been recorded is recorded
+//! again.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::pc::records;
@@ -14,11 +14,11 @@ checks! {
     each_turn_is_recorded_alike,
 }
 
-/// How often the loops run. A compiler may have made a block of its own of the first or last turn,
-/// so what counts is how much more there is of one than of another. The kernel polls more than about thirty descriptors in several parts.
+/// How often the loops run. The compiler may have peeled off the first or last turn, so checks compare
+/// one length with another. Beyond about 30 descriptors the kernel polls in several parts.
 const TURNS: [usize; 4] = [5, 20, 21, 29];
 
-/// Looks for a name behind that many slashes, which the kernel skips one by one.
+/// Looks up a name behind that many slashes, which the kernel skips one by one.
 fn skip_slashes(turns: usize) {
     let path = format!("{}no-such-file", "/".repeat(turns));
     let path = CString::new(path).expect("a path");
@@ -27,7 +27,7 @@ fn skip_slashes(turns: usize) {
     assert_eq!(returned, -1, "there is no such file");
 }
 
-/// Polls that many descriptors, each of which is none.
+/// Polls that many entries whose descriptor is -1, which the kernel skips.
 fn poll_nothing(turns: usize) {
     let mut none = vec![libc::pollfd { fd: -1, events: 0, revents: 0 }; turns];
     // SAFETY: the call is told how many there are, and does not wait.
@@ -35,7 +35,7 @@ fn poll_nothing(turns: usize) {
     assert_eq!(returned, 0, "nothing is ready");
 }
 
-/// The records that a call usually leaves: now and then something else happens on the way.
+/// The records that a call usually leaves. An interrupt may add others now and then.
 fn usual(map: &Map, traced: impl Fn()) -> Vec<u64> {
     traced();
     let mut seen: HashMap<Vec<u64>, usize> = HashMap::new();
@@ -45,8 +45,7 @@ fn usual(map: &Map, traced: impl Fn()) -> Vec<u64> {
     seen.into_iter().max_by_key(|(_, times)| *times).expect("rounds").0
 }
 
-/// The greatest number of records, one behind the other, that repeat the one `period` before, and
-/// this first part with them.
+/// The length of the longest run of records in which each equals the one `period` before it.
 fn longest(records: &[u64], period: usize) -> usize {
     let (mut run, mut longest) = (0, 0);
     for at in period..records.len() {
