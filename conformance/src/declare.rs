@@ -76,6 +76,8 @@ features! {
     FaultInjection = "fault-injection";
     /// Kernel code runs on two processors at once.
     Smp = "smp";
+    /// The kernel tests kcov when it boots (`CONFIG_KCOV_SELFTEST`).
+    SelfTest = "self-test";
     /// A page fault of the kernel waits until user space provides the page.
     Userfaultfd = "userfaultfd";
     /// Proposed: a mode whose records say whether a function is entered or left.

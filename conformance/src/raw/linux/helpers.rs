@@ -1,5 +1,6 @@
 //! What several checks need beside the device.
 
+use crate::errno::{Errno, Result};
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_TRACE_PC, kcov_remote_arg};
 use std::time::Duration;
 
@@ -88,6 +89,17 @@ pub fn sleeping_thread(name: &str) -> bool {
 #[must_use]
 pub fn vmalloc_used() -> u64 {
     memory("VmallocUsed") * 1024
+}
+
+/// The kernel's messages since it booted, as far as its buffer keeps them.
+pub fn kernel_log() -> Result<String> {
+    const SYSLOG_ACTION_READ_ALL: libc::c_int = 3;
+    let mut log = vec![0_u8; 1 << 20];
+    let size = libc::c_int::try_from(log.len()).expect("a small buffer");
+    // SAFETY: the kernel writes at most `size` bytes to the buffer, which has them.
+    let read = unsafe { libc::klogctl(SYSLOG_ACTION_READ_ALL, log.as_mut_ptr().cast(), size) };
+    let read = usize::try_from(Errno::check(read)?).expect("a length");
+    Ok(String::from_utf8_lossy(&log[..read]).into_owned())
 }
 
 /// Free memory, in bytes.

@@ -25,7 +25,7 @@ pub use bluetooth::Bluetooth;
 pub use faults::Faults;
 pub use gadget::Gadget;
 pub use helpers::{
-    Remote, areas_of, areas_of_size, free_memory, kernel_memory_lost, sleeping_thread,
+    Remote, areas_of, areas_of_size, free_memory, kernel_log, kernel_memory_lost, sleeping_thread,
     vmalloc_used, with_console_off,
 };
 pub use loopback::Loopback;

@@ -2,7 +2,7 @@
 
 use super::{
     Absent, Bluetooth, Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Nfc, Radio, Remote, Ring,
-    Symbols, Usbip, Vhost,
+    Symbols, Usbip, Vhost, kernel_log,
 };
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
@@ -37,6 +37,7 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
         Feature::Smp => {
             return Ok(std::thread::available_parallelism().is_ok_and(|number| number.get() > 1));
         }
+        Feature::SelfTest => return Ok(kernel_log()?.contains("kcov: running self test")),
         Feature::Userfaultfd => return present(Absent::pages(1).map(drop), &[libc::ENOSYS]),
         Feature::FaultInjection => return Ok(Faults::present()),
         Feature::NetBsd9 | Feature::NetBsd10 | Feature::Vhci => return Ok(false),

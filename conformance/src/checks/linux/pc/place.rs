@@ -4,7 +4,7 @@
 use super::super::calls::seek_nowhere;
 use crate::check::{Context, checks};
 use crate::checks::shared::pc::records;
-use crate::raw::{KCOV_TRACE_PC, call, symbols};
+use crate::raw::{KCOV_TRACE_PC, call, kernel_log, symbols};
 use crate::system::mapped;
 
 checks! {
@@ -12,6 +12,7 @@ checks! {
     records_name_the_called_function needs(TextAddresses),
     interrupts_add_nothing needs(TextAddresses),
     scheduler_and_locks_add_nothing needs(TextAddresses),
+    self_test_passes needs(SelfTest),
 }
 
 fn records_are_in_kernel_code(cx: &Context) {
@@ -41,6 +42,12 @@ fn interrupts_add_nothing(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     in_no_tick(|| records(&map, spin));
+}
+
+fn self_test_passes(_: &Context) {
+    let log = kernel_log().expect("the kernel's log");
+    let (_, after) = log.split_once("kcov: running self test").expect("its start");
+    assert!(after.contains("kcov: done running self test"), "the test has not ended");
 }
 
 /// What the timer's interrupt runs through, on one architecture or another. That the thread goes
