@@ -1,103 +1,35 @@
-//! What an operation leaves alone, looked at after each one.
+//! Compares all state with the model after each operation, not only what the operation mentions.
 //!
-//! The driving process, which nobody traces, has a mapping of each buffer. A count beyond the
-//! buffer keeps the kernel from recording, so that the whole buffer can be compared; the count is 0
-//! only while a thread is asked whether it is traced, and where.
+//! The driving process, which is never traced, maps each buffer. It keeps the count beyond the end
+//! of the buffer, so the kernel records nothing and every word can be compared. The count is 0 only
+//! while a thread is asked whether it is traced, and into which buffer.
+
+mod buffer;
 
 use super::act::{digest, mapped};
 use super::order::Order;
 use super::real::Real;
 use super::system::Driver;
 use crate::model::{
-    Driver as _, FULL, Instance, M, Mode, Operation, Outcome, PAGE, Recording, T, Touch, WORD,
-    World,
+    Driver as _, Instance, M, Mode, Operation, Outcome, PAGE, Recording, T, Touch, WORD, World,
 };
-use crate::raw::Map;
+use buffer::{Buffer, Kept, changed, records};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Words of a page, the last of which is for [`Operation::Store`].
-const PAGE_WORDS: usize = (PAGE / WORD) as usize;
-/// How often a thread is given time to find that its buffer is full.
+/// How often a thread is scheduled until it sees that its buffer is full.
 const PATIENCE: u32 = 1000;
-/// The share of operations after which kernel threads are asked too.
+/// Kernel threads are asked after one operation in so many.
 const SELDOM: usize = 16;
 
-/// The buffers, as they should be.
+/// All buffers, and what their words should be.
 #[derive(Debug)]
 pub(super) struct Frame {
     buffers: BTreeMap<Instance, Buffer>,
     background: bool,
-    /// Asks all threads each time.
+    /// Asks all threads after each operation.
     thorough: bool,
     turn: usize,
-}
-
-#[derive(Debug)]
-struct Buffer {
-    map: Map,
-    words: Vec<u64>,
-}
-
-type Kept = Result<(), Outcome>;
-
-fn changed<T>(what: String) -> Result<T, Outcome> {
-    Err(Outcome::Changed(what))
-}
-
-impl Buffer {
-    fn of(instance: Instance, map: Map, unknown: bool) -> Result<Buffer, Outcome> {
-        let mut words = map.copy(0, map.words());
-        if let Some(index) = words.iter().position(|&word| word != 0).filter(|_| !unknown) {
-            return changed(format!("word {index} of a new buffer is {:#x}", words[index]));
-        }
-        if map.is_writable() {
-            for (index, word) in words.iter_mut().enumerate() {
-                if index == 0 {
-                    *word = FULL;
-                } else if (index + 1) % PAGE_WORDS != 0 {
-                    *word = 0x5a5a << 48 | u64::from(instance.0) << 32 | index as u64;
-                }
-                map.store(index, *word);
-            }
-        }
-        Ok(Buffer { map, words })
-    }
-
-    /// Compares all words but those, and has them all as they should be again.
-    fn compare(&self, free: &Range<usize>) -> Kept {
-        for (index, &word) in self.words.iter().enumerate() {
-            let seen = self.map.load(index);
-            if seen == word {
-                continue;
-            }
-            if !free.contains(&index) {
-                let last = self.words.len() - 1;
-                return changed(format!("word {index} of 0..={last} was {word:#x}, is {seen:#x}"));
-            }
-            self.map.store(index, word);
-        }
-        Ok(())
-    }
-
-    fn hold(&self) {
-        self.map.store(0, FULL);
-    }
-
-    fn is_held(&self) -> bool {
-        self.map.count() == FULL
-    }
-}
-
-/// The words that the records between these counts take.
-fn records(recording: Recording, from: u64, to: u64) -> Range<usize> {
-    let each = if recording.mode == Mode::Cmp { 4 } else { 1 };
-    if to > recording.mode.capacity(recording.words) || from > to {
-        // Where the count runs over, it begins anew.
-        return 1..recording.words as usize;
-    }
-    let place = |count| (1 + count * each) as usize;
-    place(from)..place(to)
 }
 
 impl Frame {
@@ -105,7 +37,7 @@ impl Frame {
         Frame { buffers: BTreeMap::new(), background, thorough, turn: 0 }
     }
 
-    /// Lets go of what nobody has after the operation: this mapping must not keep it.
+    /// Unmaps the buffers that the operation frees: this mapping must not keep them.
     pub fn before(&mut self, after: &World<Driver>) {
         let reached = after.reached();
         self.buffers.retain(|instance, _| reached.contains(instance));
@@ -133,7 +65,7 @@ impl Frame {
         Ok(())
     }
 
-    /// The thread that has acted, and one after the other of all.
+    /// The thread that has acted, and one other in turn.
     fn chosen(&self, world: &World<Driver>, operation: &Operation) -> Vec<T> {
         let all: Vec<T> = world.threads().map(|(thread, _)| thread).collect();
         let turn = all.get(self.turn % all.len().max(1)).copied();

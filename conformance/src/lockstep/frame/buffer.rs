@@ -1,0 +1,75 @@
+//! A buffer, and what its words should be.
+
+use crate::model::{FULL, Instance, Mode, Outcome, PAGE, Recording, WORD};
+use crate::raw::Map;
+use std::ops::Range;
+
+/// Words of a page, the last of which is for [`Operation::Store`](crate::model::Operation::Store).
+const PAGE_WORDS: usize = (PAGE / WORD) as usize;
+
+pub type Kept = Result<(), Outcome>;
+
+pub fn changed<T>(what: String) -> Result<T, Outcome> {
+    Err(Outcome::Changed(what))
+}
+
+#[derive(Debug)]
+pub struct Buffer {
+    pub map: Map,
+    pub words: Vec<u64>,
+}
+
+impl Buffer {
+    pub fn of(instance: Instance, map: Map, unknown: bool) -> Result<Buffer, Outcome> {
+        let mut words = map.copy(0, map.words());
+        if let Some(index) = words.iter().position(|&word| word != 0).filter(|_| !unknown) {
+            return changed(format!("word {index} of a new buffer is {:#x}", words[index]));
+        }
+        if map.is_writable() {
+            for (index, word) in words.iter_mut().enumerate() {
+                if index == 0 {
+                    *word = FULL;
+                } else if (index + 1) % PAGE_WORDS != 0 {
+                    *word = 0x5a5a << 48 | u64::from(instance.0) << 32 | index as u64;
+                }
+                map.store(index, *word);
+            }
+        }
+        Ok(Buffer { map, words })
+    }
+
+    /// Compares all words but those, and has them all as they should be again.
+    pub fn compare(&self, free: &Range<usize>) -> Kept {
+        for (index, &word) in self.words.iter().enumerate() {
+            let seen = self.map.load(index);
+            if seen == word {
+                continue;
+            }
+            if !free.contains(&index) {
+                let last = self.words.len() - 1;
+                return changed(format!("word {index} of 0..={last} was {word:#x}, is {seen:#x}"));
+            }
+            self.map.store(index, word);
+        }
+        Ok(())
+    }
+
+    pub fn hold(&self) {
+        self.map.store(0, FULL);
+    }
+
+    pub fn is_held(&self) -> bool {
+        self.map.count() == FULL
+    }
+}
+
+/// The words that the records between these counts take.
+pub fn records(recording: Recording, from: u64, to: u64) -> Range<usize> {
+    let each = if recording.mode == Mode::Cmp { 4 } else { 1 };
+    if to > recording.mode.capacity(recording.words) || from > to {
+        // Where the count runs over, it begins anew.
+        return 1..recording.words as usize;
+    }
+    let place = |count| (1 + count * each) as usize;
+    place(from)..place(to)
+}
