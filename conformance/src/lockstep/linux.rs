@@ -9,6 +9,7 @@ use crate::raw::{Device, Map, Vhost, page_size};
 use fastrand::Rng;
 use kcov_sys::linux as sys;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use std::path::Path;
 
 /// The driver that is modelled.
 pub(crate) type Driver = Linux;
@@ -29,6 +30,11 @@ pub(crate) fn has_background(features: &[Feature]) -> bool {
 /// Lets this process be the one that waits for processes whose parents have ended.
 pub(crate) fn adopt_orphans() -> Result<()> {
     Ok(nix::sys::prctl::set_child_subreaper(true)?)
+}
+
+/// Nothing outlives the processes of a run.
+pub(crate) fn reset(_: &Path) -> Result<()> {
+    Ok(())
 }
 
 /// A number of the subsystem that no kernel has.

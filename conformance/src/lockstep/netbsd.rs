@@ -1,7 +1,7 @@
 //! How the operations are done on NetBSD, and which ones there are.
 
 use crate::declare::Feature;
-use crate::errno::Result;
+use crate::errno::{Errno, Result};
 use crate::lockstep::generate::size;
 use crate::model::netbsd::{Kernel, NetBsd};
 use crate::model::{Call, Remap, Request};
@@ -9,6 +9,7 @@ use crate::raw::{Device, Map, Source};
 use fastrand::Rng;
 use kcov_sys::netbsd as sys;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use std::path::Path;
 
 /// The driver that is modelled.
 pub(crate) type Driver = NetBsd;
@@ -25,6 +26,22 @@ pub(crate) fn has_background(_: &[Feature]) -> bool {
 
 /// Processes whose parents have ended are init's.
 pub(crate) fn adopt_orphans() -> Result<()> {
+    Ok(())
+}
+
+/// Disables all sources. One stays enabled if its device was attached elsewhere before it was closed,
+/// and sources outlive processes.
+pub(crate) fn reset(device: &Path) -> Result<()> {
+    for id in 0.. {
+        let device = Device::open(device)?;
+        match device.attach(Source { subsystem: 0, id }) {
+            // There are no more, or the kernel has none.
+            Err(Errno(libc::ENOENT | libc::EINVAL)) => break,
+            attached => attached?,
+        }
+        // Detaching disables.
+        device.detach()?;
+    }
     Ok(())
 }
 

@@ -65,6 +65,7 @@ impl Stage {
 
     /// Starts a run.
     pub fn start(&mut self) -> Result<Real<'_>, String> {
+        system::reset(&self.device).map_err(|errno| format!("sources stay enabled: {errno}"))?;
         self.runs += 1;
         let run = std::process::id().wrapping_mul(1 << 12).wrapping_add(self.runs);
         let equipment = Equipment {

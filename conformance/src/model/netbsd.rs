@@ -198,7 +198,8 @@ impl NetBsd {
 impl Driver for NetBsd {
     fn late(&self, instance: Instance) -> Option<NetBsd> {
         let mut noticed = self.clone();
-        let desc = noticed.desc(instance);
+        // A mapping outlives its device.
+        let desc = noticed.instances.get_mut(&instance)?;
         if desc.enabled != Enabled::Late {
             return None;
         }
