@@ -55,6 +55,10 @@ pub struct Target {
     /// nothing here.
     #[serde(default)]
     pub declares: Vec<String>,
+    /// Modules that are built and put into `/lib/modules` of the suite's guests, by their paths in
+    /// the tree.
+    #[serde(default)]
+    pub modules: Vec<String>,
     /// Which functions' calls the program is told.
     #[serde(default)]
     pub calls: Option<Calls>,

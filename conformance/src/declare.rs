@@ -68,6 +68,8 @@ features! {
     TextAddresses = "text-addresses";
     /// A list says where the kernel calls the hooks of coverage, made from the kernel's file.
     CallSites = "call-sites";
+    /// A module of the kernel is at hand, with a list of where it calls the hooks of coverage.
+    Module = "module";
     /// Memory can be protected by a key, the rights to which each thread has in a register.
     ProtectionKeys = "protection-keys";
     /// Memory that is freed is kept for a while, so that later accesses to it are found (KASAN).

@@ -4,6 +4,9 @@
 //! address is loaded into a register, which may hold it across many calls or be spilled to the stack.
 
 mod flow;
+mod module;
+
+pub use module::module_calls;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};

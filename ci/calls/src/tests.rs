@@ -87,3 +87,20 @@ fn a_program_without_the_function_has_no_calls_of_it() {
     let own = fs::read(std::env::current_exe().expect("this program")).expect("its file");
     assert_eq!(Code::read(&own).expect("code").calls(HOOK), None);
 }
+
+#[test]
+fn calls_of_a_module_are_those_of_the_linked_program() {
+    let module = compiled(&["-c"]);
+    let calls = module_calls(&module, |name| name == HOOK).expect("an object");
+    let sections: Vec<&str> = calls.keys().map(|(section, _)| section.as_str()).collect();
+    assert_eq!(sections, [".text", ".text.startup"]);
+    let linked = Code::read(&compiled(&[])).expect("a program").calls(HOOK).expect("the hook");
+    assert_eq!(calls.values().map(BTreeSet::len).sum::<usize>(), linked.len());
+    // The linker moves a section as a whole.
+    let text = &calls[&(".text".to_owned(), HOOK.to_owned())];
+    let first = text.first().expect("a call");
+    let moved = |by: u64| text.iter().all(|address| linked.contains(&(address + by)));
+    assert!(linked.iter().filter(|at| *at >= first).any(|at| moved(at - first)), "{text:?}");
+    assert!(module_calls(&module, |name| name == "table_of").expect("an object").is_empty());
+    assert!(module_calls(b"no object", |_| true).is_err());
+}

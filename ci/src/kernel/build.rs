@@ -61,11 +61,15 @@ fn build_in(
         &patched
     };
 
+    let mut arguments = key::make_arguments(target.kind).to_vec();
+    if !target.modules.is_empty() {
+        arguments.push("modules");
+    }
     let make = Make {
         tree,
         output: &output,
         log: &finished.join("build.log"),
-        arguments: key::make_arguments(target.kind),
+        arguments: &arguments,
         compiler: ingredients.compiler.make_argument(target, cache)?,
         mark: &place.mark,
         jobs,
@@ -82,6 +86,11 @@ fn build_in(
         let from = output.join(from);
         // The same file twice for User-Mode Linux, so a link will do.
         fs::hard_link(&from, finished.join(to)).or_unavailable(Phase::Build, from.display())?;
+    }
+    for module in &target.modules {
+        let from = output.join(module);
+        let name = from.file_name().unwrap_or_default();
+        fs::copy(&from, finished.join(name)).or_unavailable(Phase::Build, from.display())?;
     }
     fs::write(finished.join(PROOF), ingredients.to_text()).map_err(io)
 }

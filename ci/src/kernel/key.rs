@@ -42,8 +42,9 @@ impl Ingredients {
             files.iter().map(|(_, text)| text.clone()).collect()
         };
         let (configs, patch_texts) = (texts(&configs), texts(&patches));
-        let lines =
+        let mut lines =
             lines(&source.identity(), &configs, &patch_texts, &compiler.identity(), target.kind);
+        lines.extend(target.modules.iter().map(|module| format!("module {module}\n")));
         let patches = patches.into_iter().map(|(path, _)| path).collect();
         Ok(Self { lines, config: configs.concat(), patches, compiler: compiler.clone() })
     }

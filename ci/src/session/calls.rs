@@ -1,8 +1,9 @@
 //! The file that tells the guest's program where the kernel calls the functions
-//! that the target names.
+//! that the target names, and the target's modules.
 
 use super::{Ready, Session};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::guest::Machine;
 use crate::hash;
 use crate::image::GuestFile;
 use crate::target::Calls;
@@ -13,7 +14,10 @@ use std::fs;
 use std::path::Path;
 
 /// The file's place in the guest. All guests have the directory.
-const PATH: &str = "/bin/kcov-vm.calls";
+pub const PATH: &str = "/bin/kcov-vm.calls";
+
+/// Where the modules are in the guest.
+const MODULES: &str = "/lib/modules";
 
 /// The variable that holds this path.
 pub const VARIABLE: &str = "KCOV_VM_CALLS";
@@ -22,40 +26,51 @@ pub const VARIABLE: &str = "KCOV_VM_CALLS";
 const POINTERS: &str = "*";
 
 /// Raise it whenever the text changes for the same kernel.
-const RECIPE: u32 = 1;
+const RECIPE: u32 = 2;
 
 impl Session {
-    /// The file, if the target asks for it. A kernel that the user gives may have
-    /// no symbols; then there is none.
-    pub fn calls(&self, ready: &Ready<'_>) -> Result<Option<GuestFile>> {
+    /// The file and the modules, if the target asks for them. A kernel that the user
+    /// gives may have no symbols; then there is nothing.
+    pub fn calls(&self, ready: &Ready<'_>) -> Result<Vec<GuestFile>> {
         let machine = &ready.machine;
-        let Some(Calls { of, .. }) = &machine.target.calls else { return Ok(None) };
+        let Some(Calls { of, .. }) = &machine.target.calls else { return Ok(Vec::new()) };
         let given = ready.expect.build.is_none();
         let beside = machine.kernel.with_file_name("vmlinux");
         let cached = machine.kernel.starts_with(self.cache.kernels());
         let file = if beside.is_file() { &beside } else { &machine.kernel };
         let key = hash::bytes(format!("{RECIPE} {of}").as_bytes());
         let kept = file.with_file_name(format!("calls-{}", &key[..12]));
-        if let Some(content) = fs::read(&kept).ok().filter(|_| cached) {
-            return Ok(Some(guest_file(content)));
-        }
-        match text(file, of) {
-            Ok(text) => {
-                if cached {
-                    keep(&kept, &text).or_unavailable(Phase::Kernel, kept.display())?;
+        let modules = if cached { modules(machine)? } else { Vec::new() };
+        let list = match fs::read(&kept).ok().filter(|_| cached) {
+            Some(list) => list,
+            None => match text(file, of, &modules) {
+                Ok(text) => {
+                    if cached {
+                        keep(&kept, &text).or_unavailable(Phase::Kernel, kept.display())?;
+                    }
+                    text.into_bytes()
                 }
-                Ok(Some(guest_file(text.into_bytes())))
-            }
-            Err(_) if given => Ok(None),
-            Err(why) => {
-                Err(Error::unavailable(Phase::Kernel, format!("{}: {why}", file.display())))
-            }
-        }
+                Err(_) if given => return Ok(Vec::new()),
+                Err(why) => {
+                    let why = format!("{}: {why}", file.display());
+                    return Err(Error::unavailable(Phase::Kernel, why));
+                }
+            },
+        };
+        let list = GuestFile { path: PATH.into(), mode: 0o444, content: list };
+        Ok(modules.into_iter().chain([list]).collect())
     }
 }
 
-fn guest_file(content: Vec<u8>) -> GuestFile {
-    GuestFile { path: PATH.into(), mode: 0o444, content }
+/// The modules that were built with the kernel.
+fn modules(machine: &Machine<'_>) -> Result<Vec<GuestFile>> {
+    let read = |path: &String| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let file = machine.kernel.with_file_name(name);
+        let content = fs::read(&file).or_unavailable(Phase::Kernel, file.display())?;
+        Ok(GuestFile { path: format!("{MODULES}/{name}"), mode: 0o444, content })
+    };
+    machine.target.modules.iter().map(read).collect()
 }
 
 /// Writes the file atomically: another runner may do the same.
@@ -66,11 +81,23 @@ fn keep(path: &Path, text: &str) -> std::io::Result<()> {
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
-fn text(file: &Path, of: &str) -> std::result::Result<String, String> {
+/// A line for each function of the kernel, and for each that a section of a module calls:
+/// `function@module/section`.
+fn text(file: &Path, of: &str, modules: &[GuestFile]) -> std::result::Result<String, String> {
     let code = Code::read(&fs::read(file).map_err(|error| error.to_string())?)?;
-    let begins = of.strip_suffix('*');
+    let wanted =
+        |name: &str| of.strip_suffix('*').map_or(name == of, |start| name.starts_with(start));
     let mut text = String::new();
-    for name in code.names(|name| begins.map_or(name == of, |begin| name.starts_with(begin))) {
+    for module in modules {
+        let calls = kcov_vm_calls::module_calls(&module.content, wanted)
+            .map_err(|why| format!("{}: {why}", module.path))?;
+        let name = module.path.trim_start_matches(MODULES).trim_matches('/');
+        let name = name.trim_end_matches(".ko");
+        for ((section, function), addresses) in calls {
+            line(&mut text, &format!("{function}@{name}/{section}"), &addresses);
+        }
+    }
+    for name in code.names(wanted) {
         line(&mut text, name, &code.return_addresses(name).unwrap_or_default());
     }
     if text.is_empty() {
@@ -109,7 +136,9 @@ mod tests {
     #[test]
     fn a_file_without_such_calls_has_no_text() {
         let own = std::env::current_exe().expect("this program");
-        assert!(text(&own, "no_such_function*").is_err_and(|why| why.contains("nothing calls")));
-        assert!(text(Path::new("/dev/null"), "main").is_err());
+        assert!(
+            text(&own, "no_such_function*", &[]).is_err_and(|why| why.contains("nothing calls"))
+        );
+        assert!(text(Path::new("/dev/null"), "main", &[]).is_err());
     }
 }

@@ -52,11 +52,11 @@ pub struct Ready<'a> {
 }
 
 impl Task {
-    /// The same with the list of calls, if there is one.
+    /// Adds the list of calls and the modules, if there are any.
     #[must_use]
-    pub fn knowing(mut self, calls: Option<GuestFile>) -> Self {
-        if let Some(calls) = &calls {
-            self.environment.push((calls::VARIABLE.into(), calls.path.clone().into()));
+    pub fn knowing(mut self, calls: Vec<GuestFile>) -> Self {
+        if !calls.is_empty() {
+            self.environment.push((calls::VARIABLE.into(), calls::PATH.into()));
         }
         self.files.extend(calls);
         self

@@ -32,7 +32,7 @@ pub fn run(
         Some(file) => session.task(target, file, options.arguments.clone()),
         None => {
             let suite = session.programs.suite_for(&target.userland)?;
-            let mut arguments = suite_arguments(target, &options.suite, calls.is_some());
+            let mut arguments = suite_arguments(target, &options.suite, !calls.is_empty());
             if options.fail_fast {
                 arguments.push("--fail-fast".into());
             }

@@ -48,7 +48,10 @@ impl Sites {
     /// may have been called through a pointer.
     #[must_use]
     pub fn blocks(&self) -> HashSet<u64> {
-        self.of(|name| name.starts_with("pc")).union(&self.0[POINTERS]).copied().collect()
+        self.of(|name| name.starts_with("pc") && !name.contains('@'))
+            .union(&self.0[POINTERS])
+            .copied()
+            .collect()
     }
 
     /// Where records of such comparisons come from: of so many bytes, and with a constant or not.
@@ -56,6 +59,12 @@ impl Sites {
     pub fn comparisons(&self, bytes: u64, constant: bool) -> HashSet<u64> {
         let cmp = format!("{}cmp{bytes}", if constant { "const_" } else { "" });
         self.of(|name| name == cmp || (constant && name == "switch"))
+    }
+
+    /// Where records of program counters may come from in a module's section, as offsets.
+    #[must_use]
+    pub fn blocks_of_module(&self, module: &str, section: &str) -> HashSet<u64> {
+        self.0.get(&format!("{HOOK}pc@{module}/{section}")).cloned().unwrap_or_default()
     }
 
     fn of(&self, wanted: impl Fn(&str) -> bool) -> HashSet<u64> {
@@ -93,12 +102,14 @@ mod tests {
 
     #[test]
     fn each_comparison_has_its_hooks() {
-        let lines = ["const_cmp4 10", "cmp4 20", "switch 30", "pc 40", "pc_guard 50"];
+        let lines =
+            ["const_cmp4 10", "cmp4 20", "switch 30", "pc 40", "pc_guard 50", "pc@m/.text 70"];
         let lines = lines.map(|hook| format!("__sanitizer_cov_trace_{hook}"));
         let sites = Sites(lines.iter().map(|text| line(text)).chain([line("* 60")]).collect());
         assert_eq!(sites.comparisons(4, true), [0x10, 0x30].into());
         assert_eq!(sites.comparisons(4, false), [0x20].into());
         assert_eq!(sites.comparisons(8, false), [].into());
         assert_eq!(sites.blocks(), [0x40, 0x50, 0x60].into());
+        assert_eq!(sites.blocks_of_module("m", ".text"), [0x70].into());
     }
 }

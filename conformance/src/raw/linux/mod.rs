@@ -9,6 +9,7 @@ mod gadget;
 mod helpers;
 mod loopback;
 mod meeting;
+mod module;
 mod netlink;
 mod nfc;
 mod probe;
@@ -30,6 +31,7 @@ pub use helpers::{
 };
 pub use loopback::Loopback;
 pub use meeting::{Side, delay, pin, race};
+pub use module::Module;
 pub use netlink::Netlink;
 pub use nfc::Nfc;
 pub use probe::probe;

@@ -1,8 +1,8 @@
 //! Asks the kernel for features. Each probe has a process to itself.
 
 use super::{
-    Absent, Bluetooth, Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Nfc, Radio, Remote, Ring,
-    Symbols, Usbip, Vhost, kernel_log,
+    Absent, Bluetooth, Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Module, Nfc, Radio, Remote,
+    Ring, Symbols, Usbip, Vhost, kernel_log,
 };
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
@@ -18,6 +18,7 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
         Feature::Long64 => return Ok(size_of::<std::ffi::c_long>() == 8),
         Feature::TextAddresses => return Ok(Symbols::read()?.is_some()),
         Feature::CallSites => return Ok(Sites::given().is_some()),
+        Feature::Module => return Ok(Module::is_there() && Sites::given().is_some()),
         Feature::Vhost => return present(Vhost::open().map(drop), &[libc::ENOENT]),
         Feature::Usb => return present(Gadget::open().map(drop), &[libc::ENOENT]),
         Feature::Bluetooth => {

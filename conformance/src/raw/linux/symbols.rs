@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// Code symbols of the kernel, in order of address, at the addresses that it was linked for.
 #[derive(Debug)]
-pub struct Symbols(Vec<(u64, String)>);
+pub struct Symbols(Vec<(u64, String)>, u64);
 
 /// The symbols of a kernel that shows them.
 ///
@@ -36,7 +36,7 @@ impl Symbols {
             symbol.0 = symbol.0.wrapping_sub(moved);
         }
         symbols.sort();
-        Ok(Some(Symbols(symbols)))
+        Ok(Some(Symbols(symbols, moved)))
     }
 }
 
@@ -68,6 +68,12 @@ impl Symbols {
     #[must_use]
     pub fn text(&self) -> Range<u64> {
         self.address("_stext")..self.address("_etext")
+    }
+
+    /// How far the kernel was loaded from where it was linked, in bytes.
+    #[must_use]
+    pub fn moved(&self) -> u64 {
+        self.1
     }
 
     /// Whether a symbol of that name exists.

@@ -4,7 +4,7 @@
 use super::super::calls::seek_nowhere;
 use crate::check::{Context, checks};
 use crate::checks::shared::pc::records;
-use crate::raw::{KCOV_TRACE_PC, call, kernel_log, symbols};
+use crate::raw::{KCOV_TRACE_PC, Module, call, kernel_log, sites, symbols};
 use crate::system::mapped;
 
 checks! {
@@ -12,6 +12,7 @@ checks! {
     records_name_the_called_function needs(TextAddresses),
     interrupts_add_nothing needs(TextAddresses),
     scheduler_and_locks_add_nothing needs(TextAddresses),
+    records_of_a_module_are_return_addresses needs(Module, TextAddresses),
     self_test_passes needs(SelfTest),
 }
 
@@ -42,6 +43,21 @@ fn interrupts_add_nothing(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     in_no_tick(|| records(&map, spin));
+}
+
+fn records_of_a_module_are_return_addresses(cx: &Context) {
+    let module = Module::load().expect("the module");
+    let (start, kernel) = (module.text(), symbols().text());
+    let blocks = sites().blocks_of_module(Module::NAME, ".text");
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let mut records = records(&map, || module.call());
+    records.retain(|record| !kernel.contains(record));
+    assert!(records.len() > 5, "the module has recorded {records:#x?}");
+    for record in records {
+        let offset = record.wrapping_sub(start);
+        assert!(blocks.contains(&offset), "{offset:#x} is behind no call of the hook");
+    }
 }
 
 fn self_test_passes(_: &Context) {

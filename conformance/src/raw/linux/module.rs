@@ -1,0 +1,54 @@
+//! A module of the kernel: autofs, which has a device.
+
+use super::symbols;
+use crate::errno::{Errno, Result};
+use nix::kmod::{ModuleInitFlags, finit_module};
+use std::fs::{File, read_to_string};
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+
+/// Where whoever boots the kernel puts it.
+const FILE: &str = "/lib/modules/autofs4.ko";
+/// `AUTOFS_DEV_IOCTL_VERSION` of `<linux/auto_dev-ioctl.h>`: `_IOWR(0x93, 0x71, ...)`, 24 bytes.
+const VERSION: u64 = 0xc018_9371;
+
+/// The loaded module.
+#[derive(Debug)]
+pub struct Module(File);
+
+impl Module {
+    /// Whether the file is there.
+    pub fn is_there() -> bool {
+        Path::new(FILE).exists()
+    }
+
+    /// Loads the module unless it is loaded already, and opens its device.
+    pub fn load() -> Result<Module> {
+        let open =
+            |path| File::open(path).map_err(|error| Errno(error.raw_os_error().unwrap_or(0)));
+        match finit_module(open(FILE)?, c"", ModuleInitFlags::empty()) {
+            Ok(()) | Err(nix::errno::Errno::EEXIST) => open("/dev/autofs").map(Module),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// The name in the list of calls.
+    pub const NAME: &str = "autofs4";
+
+    /// Where its code begins, moved as far as a record is.
+    pub fn text(&self) -> u64 {
+        let text = read_to_string("/sys/module/autofs4/sections/.text").expect("its section");
+        let text = text.trim().trim_start_matches("0x");
+        let text = u64::from_str_radix(text, 16).expect("an address");
+        text.wrapping_sub(symbols().moved())
+    }
+
+    /// Has the module execute its code: it is asked for its version.
+    pub fn call(&self) {
+        // The version asked for, the size, a descriptor and room for the answer.
+        let mut asked = [1_u32, 1, 24, u32::MAX, 0, 0];
+        // SAFETY: the request reads and writes the 24 bytes that it is told of.
+        let returned = unsafe { libc::ioctl(self.0.as_raw_fd(), VERSION as _, asked.as_mut_ptr()) };
+        assert_eq!(Errno::check(returned), Ok(0));
+    }
+}
