@@ -130,11 +130,13 @@ fn ints(cx: &Context) {
     // bit is set, so that extending the sign shows.
     const FIRST: u32 = 0x9234_5678;
     const SECOND: u32 = 0x9234_5670;
-    shows_only(cx, kcov_cmp_size(2), (FIRST.into(), SECOND.into()), || {
-        // SAFETY: no memory is passed.
-        let returned = unsafe { libc::syscall(libc::SYS_dup3, FIRST, SECOND, 0) };
-        assert_eq!(returned, -1, "these are no descriptors");
-    });
+    for second in [SECOND, FIRST] {
+        shows_only(cx, kcov_cmp_size(2), (FIRST.into(), second.into()), || {
+            // SAFETY: no memory is passed.
+            let returned = unsafe { libc::syscall(libc::SYS_dup3, FIRST, second, 0) };
+            assert_eq!(returned, -1, "these are no descriptors");
+        });
+    }
 }
 
 fn longs(cx: &Context) {

@@ -15,11 +15,12 @@ checks! {
 }
 
 /// How often the loops run. A compiler may have made a block of its own of the first or last turn,
-/// so what counts is how much more there is of one than of another. The kernel polls more than about thirty descriptors in several parts.
-const TURNS: [usize; 4] = [5, 20, 21, 29];
+/// so what counts is how much more there is of one than of another. The kernel polls more than about
+/// thirty descriptors in several parts.
+pub(in super::super) const TURNS: [usize; 4] = [5, 20, 21, 29];
 
 /// Looks for a name behind that many slashes, which the kernel skips one by one.
-fn skip_slashes(turns: usize) {
+pub(in super::super) fn skip_slashes(turns: usize) {
     let path = format!("{}no-such-file", "/".repeat(turns));
     let path = CString::new(path).expect("a path");
     // SAFETY: the path ends with a zero byte.
