@@ -217,7 +217,8 @@ fn switch_over_byte(cx: &Context) {
     const OPTION: u8 = 0x5a;
     let socket = datagram();
     let options = [OPTION, 3, 4, 0];
-    let known = [7, 0x44, 0x83, 0x89].map(|option| (option, u64::from(OPTION)));
+    // All that are handled, so that the cases in the middle are among them.
+    let known = [7, 0x44, 0x83, 0x86, 0x89, 0x94].map(|option| (option, u64::from(OPTION)));
     shows(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &known, || {
         // SAFETY: the call reads four bytes, all that `options` has.
         unsafe {
@@ -235,7 +236,7 @@ fn switch_over_byte(cx: &Context) {
 fn switch_over_short(cx: &Context) {
     // The type of a socket says which of its family it is.
     let kind = libc::SOCK_DGRAM as u64;
-    let known = [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_SEQPACKET];
+    let known = [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_SEQPACKET];
     let known = known.map(|of| (of as u64, kind));
     shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &known, || {
         let flags = SockFlag::empty();

@@ -16,7 +16,8 @@ fn addresses(comparisons: &[Comparison]) -> Vec<u64> {
 }
 
 fn ticks_add_nothing(cx: &Context) {
-    in_no_tick(|| addresses(&collect(cx, spin)));
+    // Longer than all that is done between two rounds, so that ticks meet it.
+    in_no_tick(|| addresses(&collect(cx, || (0..50).for_each(|_| spin()))));
 }
 
 fn interrupts_add_nothing(cx: &Context) {
