@@ -16,8 +16,7 @@ fn addresses(comparisons: &[Comparison]) -> Vec<u64> {
 }
 
 fn ticks_add_nothing(cx: &Context) {
-    // Longer than all that is done between two rounds, so that ticks meet it.
-    in_no_tick(|| addresses(&collect(cx, || (0..50).for_each(|_| spin()))));
+    in_no_tick(|| addresses(&collect(cx, spin)));
 }
 
 fn interrupts_add_nothing(cx: &Context) {
