@@ -41,6 +41,13 @@ fn unknown_checks() {
 }
 
 #[test]
+fn unknown_alterations() {
+    let vm = Vm::new();
+    let words = ["mutants", "linux-uml", "--named", "--only", "no such words"];
+    vm.refuses(&words, &["--only", "`no such words`"]);
+}
+
+#[test]
 fn missing_sources_and_kernels() {
     let vm = Vm::new();
     vm.refuses(&["build", "--source", "/none/tree"], &["--source /none/tree", "No such file"]);

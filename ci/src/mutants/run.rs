@@ -57,6 +57,9 @@ struct Means<'a> {
 fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
     let Means { session, target, options, known } = means;
     let named = || known.kernel.values().chain(known.library.values()).flatten();
+    if options.named {
+        means.matched(named().map(|named| named.name.as_str()))?;
+    }
     let mut record = Record {
         target: target.name.clone(),
         source: session.source(target)?.describe(),
@@ -93,7 +96,8 @@ fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
 
 /// Tries the mutants; whether there is more to do.
 fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
-    let Means { session, target, options, known: Known { subject, .. } } = means;
+    let Means { session, target, options, known } = means;
+    let subject = &known.subject;
     let bench = open(session, target, &subject.file)?;
     let all = all(&bench, subject)?;
     if let Some(id) = subject.remarked().find(|id| all.iter().all(|mutant| mutant.id != **id)) {
@@ -101,6 +105,12 @@ fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
         return Err(Error::unavailable(Phase::Targets, why));
     }
     let chosen = chosen(&all, means);
+    if chosen.is_empty() {
+        // A sample is of mutants only.
+        let named = known.kernel.values().chain(known.library.values()).flatten();
+        let named = named.filter(|_| options.sample.is_none());
+        means.matched(named.map(|named| named.name.as_str()))?;
+    }
     if options.list {
         chosen.iter().for_each(|mutant| print(&format!("{:5} {}\n", mutant.line, mutant.id)));
         print(&format!("{} of {} mutants\n", chosen.len(), all.len()));
@@ -175,9 +185,28 @@ impl<'a> Means<'a> {
         self.options.only.as_ref().is_none_or(|words| id.contains(words.as_str()))
     }
 
+    /// An error unless the words that are asked for are in one of the names.
+    fn matched<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<()> {
+        matched(self.options.only.as_deref(), names)
+    }
+
     fn target(&self, place: &Where) -> Result<&'a Target> {
         let Self { session, target, .. } = *self;
         place.on.as_ref().map_or(Ok(target), |name| session.targets.named(name))
+    }
+}
+
+/// An error unless the words, if there are any, are in one of the names: a campaign of nothing would
+/// pass.
+pub(super) fn matched<'n>(
+    only: Option<&str>,
+    mut names: impl Iterator<Item = &'n str>,
+) -> Result<()> {
+    match only {
+        Some(words) if !names.any(|name| name.contains(words)) => {
+            Err(Error::usage(format!("--only: no alteration has `{words}` in its name")))
+        }
+        _ => Ok(()),
     }
 }
 

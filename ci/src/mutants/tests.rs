@@ -4,6 +4,7 @@ use super::mutant::all;
 use super::page::{self, Known};
 use super::plain;
 use super::record::{Entry, Outcome, Record};
+use super::run::matched;
 use super::subject::{Remark, Subject};
 use crate::programs::workspace;
 use crate::target::Targets;
@@ -166,6 +167,16 @@ fn results_are_of_one_suite() {
     assert!(new.resume(again.clone()) && new.mutants == earlier.mutants);
     let mut new = Record { suite: "other".into(), ..Record::default() };
     assert!(!new.resume(again) && new.mutants.is_empty());
+}
+
+#[test]
+fn words_in_no_name_are_an_error() {
+    let only = |words| matched(words, ["a count is lost", "f: delete: a();"].into_iter());
+    assert!(only(None).is_ok() && only(Some("is lost")).is_ok() && only(Some("delete")).is_ok());
+    let error = only(Some("is found")).expect_err("it is in no name");
+    assert_eq!(error.status(), 2);
+    assert!(format!("{error:?}").contains("`is found`"), "{error:?}");
+    assert!(matched(Some("a"), std::iter::empty()).is_err(), "there is nothing to alter");
 }
 
 /// The data, and the files that it speaks of as they are.

@@ -51,9 +51,19 @@ fn child_that_never_enables(cx: &Context) {
     let mut device = open(cx, 4096);
     drop(enable(&mut device));
     let mut buffer = lend(&mut device);
-    buffer.reset().expect("reset");
-    child(call);
-    assert!(buffer.trace().is_empty());
+    for _ in 0..3 {
+        // One child leaves records, which must not count for the next one.
+        child(|| {
+            let session = buffer.enable().expect("enabled in the child");
+            call();
+            std::mem::forget(session);
+        });
+        assert!(!buffer.trace().is_empty());
+        buffer.reset().expect("reset");
+        assert!(buffer.trace().is_empty());
+        child(call);
+        assert!(buffer.trace().is_empty());
+    }
 }
 
 fn many_children(cx: &Context) {

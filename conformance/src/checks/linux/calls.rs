@@ -37,6 +37,9 @@ pub(crate) fn compare_argument() {
 /// A number of 64 bits of which the lower 32, 16 and 8 have their highest bit set, as it has.
 pub(crate) const WIDE: u64 = 0x9e37_79b9_dbd1_e995;
 
+/// Calls that compare numbers of 8, 16 and 32 bits with their highest bit set.
+pub(crate) const NEGATIVE: &[fn()] = &[compare_byte, compare_half, compare_word, compare_words];
+
 /// Compares the first letter of a path with constants.
 pub(crate) fn compare_byte() {
     let path = [WIDE as u8, 0];

@@ -47,6 +47,7 @@ pub const CHECKS: &[&[Check]] = &[
     cmp::full::CHECKS,
     cmp::life::CHECKS,
     cmp::soft::CHECKS,
+    cmp::turns::CHECKS,
     thread::CHECKS,
     close::CHECKS,
     truncate::CHECKS,

@@ -11,6 +11,9 @@ pub(crate) const MAGIC: u32 = 0x5bd1_e995;
 pub(crate) const CASES: &[u64] =
     &[libc::F_DUPFD as u64, libc::F_GETFD as u64, libc::F_GETFL as u64];
 
+/// Calls that are known to compare numbers with their highest bit set: none here.
+pub(crate) const NEGATIVE: &[fn()] = &[];
+
 /// Another call than the usual one.
 pub(crate) fn seek_nowhere() {
     // SAFETY: the number is that of no descriptor, and nothing is done with it but to be refused.

@@ -8,7 +8,7 @@ use super::workload::WORKLOAD;
 use super::{mapped, mark};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_CMP, Map, call, sites};
-use crate::system::calls::{CASES, MAGIC, compare_argument, switch_over_argument};
+use crate::system::calls::{CASES, MAGIC, NEGATIVE, compare_argument, switch_over_argument};
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK, KCOV_WORDS_PER_CMP, kcov_cmp_size};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,6 +117,7 @@ fn type_has_three_bits(cx: &Context) {
 fn operands_are_zero_extended(cx: &Context) {
     let mut found = collect(cx, switch_over_argument);
     found.extend(collect(cx, call));
+    found.extend(NEGATIVE.iter().flat_map(|&traced| collect(cx, traced)));
     let mut narrow = 0;
     for comparison in found {
         let bits = 8 << (comparison.size_bits() >> 1);

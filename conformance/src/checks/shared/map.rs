@@ -1,7 +1,8 @@
 //! `mmap`.
 
 use super::{
-    COVER_SIZE, SENTINEL, index, mapped, mapped_page, open, sized, while_other_is_enabled,
+    COVER_SIZE, SENTINEL, index, mapped, mapped_page, open, other_stays_traced, sized,
+    while_other_is_enabled,
 };
 use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words, settled};
@@ -151,5 +152,13 @@ fn by_any_thread(cx: &Context) {
         shows_the_same();
         mine.map(COVER_SIZE).expect("its own");
         assert!(own.count() > 0);
+        mine.disable().expect("disabled");
     });
+    let mapped_meanwhile = || {
+        assert!(settled(&map) > 0, "it is traced before");
+        shows_the_same();
+    };
+    other_stays_traced(&map, || device.enable(KCOV_TRACE_PC), mapped_meanwhile);
+    // The type of a comparison is a small number.
+    assert!(map.load(1) >= 8, "and in the same mode: {:#x}", map.load(1));
 }

@@ -150,6 +150,8 @@ fn nothing_while_blocked(cx: &Context) {
     let asleep = || {
         let before = settled(&map);
         assert!(before > 0, "it was traced before it blocked");
+        // A full buffer would hide what others add.
+        assert!(super::index(before) < map.words() - 1, "others have filled its buffer");
         // Others begin, work in the kernel and end meanwhile.
         (0..1000).for_each(|_| thread(call));
         assert_eq!(map.count(), before, "a thread that sleeps has added something");

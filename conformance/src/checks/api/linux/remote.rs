@@ -5,27 +5,40 @@ pub(super) mod sections;
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, kind, open};
-use crate::raw::{call, child};
-use kcov::ErrorKind;
+use crate::raw::{LONG, Vhost, call, child};
 use kcov::mode::TracePc;
-use kcov::remote::linux::{CommonHandle, GlobalHandle, Remote};
+use kcov::remote::linux::{CommonHandle, GlobalHandle, Remote, RemoteSession};
+use kcov::{Device, ErrorKind};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 checks! {
     handle_is_in_use needs(Remote),
-    handle_is_released_on_drop needs(Remote),
+    handle_is_released_on_drop needs(Remote, Vhost),
     handle_is_in_use_elsewhere needs(Remote),
-    unknown_subsystem_is_refused needs(Remote),
-    second_remote_session needs(Remote),
-    local_and_remote_at_once needs(Remote, LocalAndRemote),
+    unknown_subsystem_is_refused needs(Remote, Vhost),
+    second_remote_session needs(Remote, Vhost),
+    local_and_remote_at_once needs(Remote, LocalAndRemote, Vhost),
     local_and_remote_are_refused needs(Remote) without(LocalAndRemote),
-    helper_thread needs(Remote),
-    waiting_has_a_limit needs(Remote),
+    helper_thread needs(Remote, Vhost),
+    waiting_has_a_limit needs(Remote, Vhost),
 }
 
 fn number(instance: u32) -> Remote {
     Remote::new().common(CommonHandle::new(NonZeroU32::new(instance).expect("not 0")))
+}
+
+/// Has a worker do what is collected from this thread's common handle.
+fn work() {
+    Vhost::new().expect("a device that this process owns").work();
+}
+
+/// That a session collects what a worker does for this thread.
+#[track_caller]
+fn collects(session: &RemoteSession<TracePc, &mut Device>) {
+    let mark = session.mark();
+    work();
+    assert!(!session.wait(mark, 1, LONG).is_empty(), "the worker's records");
 }
 
 fn handle_is_in_use(cx: &Context) {
@@ -40,14 +53,19 @@ fn handle_is_in_use(cx: &Context) {
 }
 
 fn handle_is_released_on_drop(cx: &Context) {
-    let mut device = open(cx, 1);
+    let mut device = open(cx, 4096);
     for _ in 0..3 {
-        drop(device.enable_remote(TracePc, &number(7)).expect("enabled"));
-        device.enable_remote(TracePc, &number(7)).expect("enabled").disable().expect("disabled");
+        let session = device.enable_remote(TracePc, &number(7)).expect("enabled");
+        collects(&session);
+        drop(session);
+        let session = device.enable_remote(TracePc, &number(7)).expect("enabled");
+        collects(&session);
+        session.disable().expect("disabled");
     }
     std::mem::forget(device.enable_remote(TracePc, &number(7)).expect("enabled"));
     drop(device);
-    drop(open(cx, 1).enable_remote(TracePc, &number(7)).expect("released with the device"));
+    let mut device = open(cx, 4096);
+    collects(&device.enable_remote(TracePc, &number(7)).expect("released with the device"));
 }
 
 fn handle_is_in_use_elsewhere(cx: &Context) {
@@ -63,24 +81,32 @@ fn handle_is_in_use_elsewhere(cx: &Context) {
 
 fn unknown_subsystem_is_refused(cx: &Context) {
     let unknown = Remote::new().global(GlobalHandle::from_raw(0xfe << 56 | 1));
-    let mut device = open(cx, 1);
+    let mut device = open(cx, 4096);
     assert_eq!(kind(device.enable_remote(TracePc, &unknown)), ErrorKind::UnknownSubsystem);
-    drop(device.enable_remote(TracePc, &number(7)).expect("a correct one still works"));
+    collects(&device.enable_remote(TracePc, &number(7)).expect("a correct one still works"));
 }
 
 fn second_remote_session(cx: &Context) {
-    let (mut first, mut second) = (open(cx, 1), open(cx, 1));
-    let _session = first.enable_remote(TracePc, &number(7)).expect("enabled");
+    let (mut first, mut second) = (open(cx, 4096), open(cx, 4096));
+    let session = first.enable_remote(TracePc, &number(7)).expect("enabled");
+    collects(&session);
     assert_eq!(kind(second.enable_remote(TracePc, &number(8))), ErrorKind::AlreadyEnabled);
+    collects(&session);
+    drop(session);
+    collects(&second.enable_remote(TracePc, &number(8)).expect("one after the other"));
 }
 
 fn local_and_remote_at_once(cx: &Context) {
-    let (mut local, mut remote) = (open(cx, 4096), open(cx, 1));
-    let local_session = enable(&mut local);
+    let (mut local, mut remote) = (open(cx, 1 << 16), open(cx, 4096));
+    let mut local_session = enable(&mut local);
     let remote_session = remote.enable_remote(TracePc, &number(7)).expect("both at once");
+    local_session.reset();
     call();
-    assert!(!local_session.disable().expect("disabled").is_empty());
-    assert!(remote_session.disable().expect("disabled").is_empty(), "no section has run");
+    assert!(!local_session.trace().is_empty(), "this thread's records");
+    assert!(remote_session.trace().is_empty(), "no section has run");
+    collects(&remote_session);
+    drop(local_session);
+    collects(&remote_session);
 }
 
 fn local_and_remote_are_refused(cx: &Context) {
@@ -92,8 +118,8 @@ fn local_and_remote_are_refused(cx: &Context) {
 }
 
 fn helper_thread(cx: &Context) {
-    let (mut local, mut remote) = (open(cx, 4096), open(cx, 1));
-    let local_session = enable(&mut local);
+    let (mut local, mut remote) = (open(cx, 4096), open(cx, 4096));
+    let mut local_session = enable(&mut local);
     let (enabled, go_on) = std::sync::mpsc::channel();
     let (done, stop) = std::sync::mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -102,9 +128,12 @@ fn helper_thread(cx: &Context) {
             enabled.send(()).expect("the first thread listens");
             // Ends when the other side is dropped, also by a panic.
             let _ = stop.recv();
-            session.disable().expect("disabled").len()
+            let before = session.trace().len();
+            collects(&session);
+            before
         });
         go_on.recv().expect("the helper has enabled");
+        local_session.reset();
         call();
         assert!(!local_session.trace().is_empty());
         drop(done);
@@ -115,7 +144,7 @@ fn helper_thread(cx: &Context) {
 }
 
 fn waiting_has_a_limit(cx: &Context) {
-    let mut device = open(cx, 1);
+    let mut device = open(cx, 4096);
     let session = device.enable_remote(TracePc, &number(7)).expect("enabled");
     let limit = Duration::from_millis(50);
     let start = Instant::now();
@@ -125,4 +154,11 @@ fn waiting_has_a_limit(cx: &Context) {
     assert!(session.wait(mark, 1, Duration::ZERO).is_empty());
     // What is there already is not waited for.
     assert!(session.wait(mark, 0, Duration::MAX).is_empty());
+    collects(&session);
+    assert!(!session.wait(mark, 1, Duration::ZERO).is_empty());
+    assert!(!session.wait(mark, 1, Duration::MAX).is_empty());
+    // With more than comes, it ends at the limit with what has come.
+    let start = Instant::now();
+    assert!(!session.wait(mark, usize::MAX, limit).is_empty());
+    assert!(start.elapsed() >= limit);
 }

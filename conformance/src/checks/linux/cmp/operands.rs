@@ -113,9 +113,10 @@ fn bytes(cx: &Context) {
 }
 
 fn shorts(cx: &Context) {
-    // A port is compared with those in the same bucket; buckets are fewer than 16384.
-    const FIRST: u16 = 0x1234;
-    const SECOND: u16 = 0x5234;
+    // A port is compared with those in the same bucket; buckets are fewer than 16384. The highest
+    // bit is set, so that extending the sign shows.
+    const FIRST: u16 = 0x9234;
+    const SECOND: u16 = 0xd234;
     let (first, second) = (datagram(), datagram());
     let address = |port| SockaddrIn::new(0, 0, 0, 0, port);
     bind(first.as_raw_fd(), &address(FIRST)).expect("bound");
@@ -125,14 +126,17 @@ fn shorts(cx: &Context) {
 }
 
 fn ints(cx: &Context) {
-    // Two numbers of descriptors must not be the same. The first is no descriptor's.
-    const FIRST: u32 = 0x1234_5678;
-    const SECOND: u32 = 0x1234_5670;
-    shows_only(cx, kcov_cmp_size(2), (FIRST.into(), SECOND.into()), || {
-        // SAFETY: no memory is passed.
-        let returned = unsafe { libc::syscall(libc::SYS_dup3, FIRST, SECOND, 0) };
-        assert_eq!(returned, -1, "these are no descriptors");
-    });
+    // Two numbers of descriptors must not be the same. The first is no descriptor's. The highest
+    // bit is set, so that extending the sign shows.
+    const FIRST: u32 = 0x9234_5678;
+    const SECOND: u32 = 0x9234_5670;
+    for second in [SECOND, FIRST] {
+        shows_only(cx, kcov_cmp_size(2), (FIRST.into(), second.into()), || {
+            // SAFETY: no memory is passed.
+            let returned = unsafe { libc::syscall(libc::SYS_dup3, FIRST, second, 0) };
+            assert_eq!(returned, -1, "these are no descriptors");
+        });
+    }
 }
 
 fn longs(cx: &Context) {
@@ -161,8 +165,9 @@ fn constant_byte(cx: &Context) {
 }
 
 fn constant_short(cx: &Context) {
-    // The family of an address is compared with that of the socket.
-    const FAMILY: u16 = 0x1234;
+    // The family of an address is compared with that of the socket. Its highest bit is set, so that
+    // extending the sign shows.
+    const FAMILY: u16 = 0x9234;
     let socket = datagram();
     let mut address = [0_u8; 16];
     address[..2].copy_from_slice(&FAMILY.to_ne_bytes());
@@ -176,13 +181,13 @@ fn constant_short(cx: &Context) {
 
 fn constant_int(cx: &Context) {
     // A family is compared with the greatest that there is, and with nothing else.
-    const FAMILY: i32 = 0x1234;
+    const FAMILY: u32 = 0x9234_5678;
     let found = collect(cx, || {
         // SAFETY: no memory is passed.
-        let returned = unsafe { libc::socket(FAMILY, libc::SOCK_STREAM, 0) };
+        let returned = unsafe { libc::socket(FAMILY as i32, libc::SOCK_STREAM, 0) };
         assert_eq!(returned, -1, "there is no such family");
     });
-    let family = FAMILY as u64;
+    let family = u64::from(FAMILY);
     let all = found.iter().filter(|c| [c.first, c.second].contains(&family)).collect::<Vec<_>>();
     let kind = kcov_cmp_size(2) | KCOV_CMP_CONST;
     assert!(all.iter().all(|c| c.kind == kind && c.second == family), "{all:#x?}");
@@ -212,7 +217,8 @@ fn switch_over_byte(cx: &Context) {
     const OPTION: u8 = 0x5a;
     let socket = datagram();
     let options = [OPTION, 3, 4, 0];
-    let known = [7, 0x44, 0x83, 0x89].map(|option| (option, u64::from(OPTION)));
+    // All that are handled, so that the cases in the middle are among them.
+    let known = [7, 0x44, 0x83, 0x86, 0x89, 0x94].map(|option| (option, u64::from(OPTION)));
     shows(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &known, || {
         // SAFETY: the call reads four bytes, all that `options` has.
         unsafe {
@@ -230,7 +236,7 @@ fn switch_over_byte(cx: &Context) {
 fn switch_over_short(cx: &Context) {
     // The type of a socket says which of its family it is.
     let kind = libc::SOCK_DGRAM as u64;
-    let known = [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_SEQPACKET];
+    let known = [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_SEQPACKET];
     let known = known.map(|of| (of as u64, kind));
     shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &known, || {
         let flags = SockFlag::empty();

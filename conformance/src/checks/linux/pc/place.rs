@@ -108,9 +108,10 @@ fn interrupts() -> u64 {
     number.expect("their number").parse().expect("a number")
 }
 
-/// Keeps the processor busy without system calls.
+/// Keeps the processor busy without system calls, for longer than all that is done between two
+/// rounds, so that ticks meet it.
 pub(in super::super) fn spin() {
-    for step in 0..1_000_000_u32 {
+    for step in 0..50_000_000_u32 {
         std::hint::black_box(step);
     }
 }

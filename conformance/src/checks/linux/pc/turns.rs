@@ -16,10 +16,10 @@ checks! {
 
 /// How often the loops run. The compiler may have peeled off the first or last turn, so checks compare
 /// one length with another. Beyond about 30 descriptors the kernel polls in several parts.
-const TURNS: [usize; 4] = [5, 20, 21, 29];
+pub(in super::super) const TURNS: [usize; 4] = [5, 20, 21, 29];
 
 /// Looks up a name behind that many slashes, which the kernel skips one by one.
-fn skip_slashes(turns: usize) {
+pub(in super::super) fn skip_slashes(turns: usize) {
     let path = format!("{}no-such-file", "/".repeat(turns));
     let path = CString::new(path).expect("a path");
     // SAFETY: the path ends with a zero byte.
