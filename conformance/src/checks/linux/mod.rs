@@ -66,6 +66,7 @@ pub const CHECKS: &[&[Check]] = &[
     race::held::CHECKS,
     race::remote::CHECKS,
     race::section::CHECKS,
+    race::short::CHECKS,
     proposed::ext::CHECKS,
     proposed::uniq::CHECKS,
     proposed::unique::CHECKS,
