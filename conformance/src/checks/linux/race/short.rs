@@ -1,13 +1,13 @@
-//! Sections so short that thousands of them begin and end while something else is done again and again.
+//! Sections so short that very many of them begin and end while something else is done again and again.
 
 use super::section::of;
 use crate::check::{Context, checks};
 use crate::linux::remote::{common, usb};
-use crate::raw::{Remote, Side, Vhost, race};
+use crate::raw::{Remote, Side, Vhost, pin, race};
 use crate::system::mapped_page;
 
 checks! {
-    of_two_devices needs(Smp, Remote, Vhost),
+    many_at_once needs(Smp, Remote, Vhost),
     while_disabled_and_enabled needs(Smp, Remote, Vhost),
 }
 
@@ -16,25 +16,47 @@ const AREA: u32 = 1 << 9;
 /// What is done in each repetition, so many times.
 const TURNS: u32 = 100;
 
-fn vhost() -> Vhost {
-    Vhost::new().expect("a device that this process owns")
+/// Workers that one kick sets to work.
+struct Group(Vec<Vhost>);
+
+impl Group {
+    /// Some on each of these processors.
+    fn on(processors: &[usize]) -> Group {
+        let first = Vhost::new().expect("a device that this process owns");
+        let mut all = Vec::new();
+        for &processor in processors {
+            pin(processor);
+            all.extend((0..8).map(|_| first.beside().expect("a device that this process owns")));
+        }
+        all.insert(0, first);
+        Group(all)
+    }
+
+    /// Kicks them many times.
+    fn work(&self) {
+        for _ in 0..TURNS {
+            self.0[0].kick();
+            // The workers of this processor have to have their turn.
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until all sections have ended.
+    fn flush(&self) {
+        self.0.iter().for_each(Vhost::flush);
+    }
 }
 
-fn of_two_devices(cx: &Context) {
-    let body = |side: &Side| {
-        let (device, map) = mapped_page(cx);
-        device.remote_enable(&of(AREA)).expect("enabled");
-        let vhost = vhost();
-        for number in 0..cx.rounds(50) {
-            side.meet();
-            for _ in 0..TURNS {
-                map.reset();
-                vhost.work();
-                assert_ne!(map.count(), 0, "repetition {number}: nothing of a section");
-            }
-        }
-    };
-    race(body, body);
+fn many_at_once(cx: &Context) {
+    let (device, map) = mapped_page(cx);
+    device.remote_enable(&of(AREA)).expect("enabled");
+    let group = Group::on(&[1, 0]);
+    for number in 0..cx.rounds(50) {
+        map.reset();
+        group.work();
+        group.flush();
+        assert_ne!(map.count(), 0, "repetition {number}: nothing of a section");
+    }
 }
 
 fn while_disabled_and_enabled(cx: &Context) {
@@ -63,14 +85,16 @@ fn while_disabled_and_enabled(cx: &Context) {
         }
     };
     let works = |side: &Side| {
-        let vhost = vhost();
+        let group = Group::on(&[1]);
         side.meet();
         for _ in 0..cx.rounds(50) {
             side.meet();
-            (0..TURNS).for_each(|_| vhost.work());
+            group.work();
+            group.flush();
             side.meet();
             map.reset();
-            vhost.work();
+            group.work();
+            group.flush();
             side.meet();
         }
     };
