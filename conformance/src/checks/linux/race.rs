@@ -8,12 +8,12 @@ pub(super) mod remote;
 pub(super) mod section;
 pub(super) mod short;
 
-use super::{mapped_of, open, sized};
+use super::{mapped_of, open, records, sized};
 use crate::check::{Context, checks};
 use crate::errno::{Errno, Result};
 use crate::kernel::this_program;
 use crate::raw::{
-    Child, Device, KCOV_TRACE_PC, LONG, Map, Remote, Side, areas_of_size, call, delay, page_size,
+    Child, Device, KCOV_TRACE_PC, LONG, Remote, Side, areas_of_size, call, delay, page_size,
     page_words, pin, race, wait_for,
 };
 use std::os::unix::process::CommandExt as _;
@@ -39,12 +39,6 @@ checks! {
 const MANY: u64 = 2 << 20;
 
 type Request<'a> = &'a dyn Fn(&Device) -> Result<()>;
-
-fn records(map: &Map) -> bool {
-    map.reset();
-    call();
-    map.count() > 0
-}
 
 /// Whether the calling thread is not traced, so that it can be.
 fn is_untraced(spare: &Device) -> bool {

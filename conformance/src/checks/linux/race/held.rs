@@ -1,11 +1,10 @@
 //! What is done to a device while a request of another thread has been begun: the kernel is kept from
 //! reading the request's argument.
 
-use super::records;
 use crate::check::{Context, checks};
 use crate::errno::Result;
 use crate::linux::remote::usb;
-use crate::linux::while_held;
+use crate::linux::{records, while_held};
 use crate::raw::{
     Absent, Device, KCOV_TRACE_PC, LONG, Remote, areas_of_size, page_size, page_words, thread,
     wait_for,
