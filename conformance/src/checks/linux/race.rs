@@ -8,7 +8,7 @@ pub(super) mod remote;
 pub(super) mod section;
 pub(super) mod short;
 
-use super::{mapped_of, open, records, sized};
+use super::{mapped_of, mapped_page, open, records, sized};
 use crate::check::{Context, checks};
 use crate::errno::{Errno, Result};
 use crate::kernel::this_program;
@@ -252,19 +252,19 @@ fn taken_over_from_an_ending_process(cx: &Context) {
 
 /// Enables a device as soon as a process has ended that had enabled it, and has then done something.
 fn taken_over(cx: &Context, enable: Request<'_>, then: impl Fn()) {
-    let (device, map) = mapped_of(cx, 256 * page_words());
-    // Not where the process records.
-    let mark = map.words() - 1;
+    let (device, map) = mapped_of(cx, 64 * page_words());
+    // Where the process says that it is at it: not in the buffer that it fills.
+    let (_other, shared) = mapped_page(cx);
     pin(0);
     for number in 0..cx.rounds(50) {
         let child: Child<()> = Child::start(|| {
             pin(1);
             map.reset();
             enable(&device).expect("enabled");
-            map.store(mark, number + 1);
+            shared.store(1, number + 1);
             then();
         });
-        assert!(wait_for(LONG, || map.load(mark) == number + 1), "the child is at it");
+        assert!(wait_for(LONG, || shared.load(1) == number + 1), "the child is at it");
         let start = Instant::now();
         loop {
             match enable(&device) {
