@@ -23,7 +23,7 @@ mod truncate;
 use crate::check::Check;
 use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
 use crate::errno::Result;
-use crate::raw::Device;
+use crate::raw::{Device, Map, call};
 
 pub(crate) use size::GREATEST;
 
@@ -67,6 +67,7 @@ pub const CHECKS: &[&[Check]] = &[
     race::held::CHECKS,
     race::remote::CHECKS,
     race::section::CHECKS,
+    race::short::CHECKS,
     proposed::ext::CHECKS,
     proposed::uniq::CHECKS,
     proposed::unique::CHECKS,
@@ -78,6 +79,13 @@ pub(crate) const EXEC_WORDS: u64 = 1 << 20;
 /// Enables a device that a thread had enabled which has ended: the kernel frees it at once.
 pub(crate) fn enable_freed(device: &Device, mode: u32) -> Result<()> {
     device.enable(mode)
+}
+
+/// Whether the calling thread is traced into `map`.
+pub(crate) fn records(map: &Map) -> bool {
+    map.reset();
+    call();
+    map.count() > 0
 }
 
 /// Runs `held` in another thread, where it comes to wait for something that `meanwhile` gives it.

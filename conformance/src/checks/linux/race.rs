@@ -6,16 +6,20 @@
 pub(super) mod held;
 pub(super) mod remote;
 pub(super) mod section;
+pub(super) mod short;
 
-use super::{mapped_of, open, sized};
+use super::{mapped_of, mapped_page, open, records, sized};
 use crate::check::{Context, checks};
 use crate::errno::{Errno, Result};
+use crate::kernel::this_program;
 use crate::raw::{
-    Child, Device, KCOV_TRACE_PC, Map, Remote, Side, areas_of_size, call, delay, page_size,
-    page_words, race, wait_for,
+    Child, Device, KCOV_TRACE_PC, LONG, Remote, Side, areas_of_size, call, delay, page_size,
+    page_words, pin, race, wait_for,
 };
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
 use std::sync::{Barrier, Mutex};
-use std::time::Duration;
+use std::time::Instant;
 
 checks! {
     two_sizes needs(Smp),
@@ -26,20 +30,15 @@ checks! {
     two_disable_one_device needs(Smp),
     thread_ends_while_closed needs(Smp),
     process_is_killed_while_enabling needs(Smp),
+    taken_over_from_an_ending_process needs(Smp),
+    taken_over_from_an_executed_program needs(Smp),
+    unmapped_while_enabled needs(Smp),
 }
 
-/// What comes at all comes within this, however busy the machine is.
-const LONG: Duration = Duration::from_secs(20);
 /// So many words that the kernel takes long to enable, as it touches each page.
 const MANY: u64 = 2 << 20;
 
 type Request<'a> = &'a dyn Fn(&Device) -> Result<()>;
-
-fn records(map: &Map) -> bool {
-    map.reset();
-    call();
-    map.count() > 0
-}
 
 /// Whether the calling thread is not traced, so that it can be.
 fn is_untraced(spare: &Device) -> bool {
@@ -47,10 +46,10 @@ fn is_untraced(spare: &Device) -> bool {
 }
 
 fn two_sizes(cx: &Context) {
-    // A process cannot have very many devices at once.
-    const FEW: u64 = 50;
-    let sizes = [64 * page_words(), 48 * page_words()];
-    for first in (0..cx.rounds(50)).step_by(50) {
+    // A process cannot have very many devices at once. Small ones are made at nearly the same speed.
+    const FEW: u64 = 500;
+    let sizes = [2 * page_words(), page_words()];
+    for first in (0..cx.rounds(2000)).step_by(500) {
         let devices: Vec<_> = (first..first + FEW).map(|number| (number, open(cx))).collect();
         let body = |side: &Side| {
             let (own, others) = (sizes[side.number], sizes[1 - side.number]);
@@ -245,4 +244,74 @@ fn process_is_killed_while_enabling(cx: &Context) {
         assert!(records(&map), "repetition {number}");
         device.disable().expect("disabled");
     }
+}
+
+fn taken_over_from_an_ending_process(cx: &Context) {
+    taken_over(cx, &local, || ());
+}
+
+/// Enables a device as soon as a process has ended that had enabled it, and has then done something.
+fn taken_over(cx: &Context, enable: Request<'_>, then: impl Fn()) {
+    let (device, map) = mapped_of(cx, 64 * page_words());
+    // Where the process says that it is at it: not in the buffer that it fills.
+    let (_other, shared) = mapped_page(cx);
+    pin(0);
+    for number in 0..cx.rounds(50) {
+        let child: Child<()> = Child::start(|| {
+            pin(1);
+            map.reset();
+            enable(&device).expect("enabled");
+            shared.store(1, number + 1);
+            then();
+        });
+        assert!(wait_for(LONG, || shared.load(1) == number + 1), "the child is at it");
+        let start = Instant::now();
+        loop {
+            match enable(&device) {
+                Ok(()) => break,
+                refused => cx.refused(refused),
+            }
+            assert!(start.elapsed() < LONG, "repetition {number}: the device is not free");
+        }
+        assert_eq!(device.disable(), Ok(()), "repetition {number}");
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        assert!(records(&map), "repetition {number}");
+        assert_eq!(device.disable(), Ok(()), "repetition {number}");
+        // It ends by itself; what it has executed has no result.
+        child.kill();
+    }
+}
+
+fn taken_over_from_an_executed_program(cx: &Context) {
+    let program = this_program().expect("this program");
+    let execute = || {
+        // The program reads one byte, and ends.
+        let (input, writer) = nix::unistd::pipe().expect("a pipe");
+        nix::unistd::write(&writer, b"!").expect("room in the pipe");
+        let mut command = Command::new(&program);
+        command.arg("helper").stdin(input).stdout(Stdio::null());
+        panic!("{}", command.exec());
+    };
+    taken_over(cx, &local, execute);
+}
+
+fn unmapped_while_enabled(cx: &Context) {
+    let words = 64 * page_words();
+    let (device, map) = mapped_of(cx, words);
+    let enables = |side: &Side| {
+        for number in 0..cx.rounds(50) {
+            side.at_once(number, || {
+                device.enable(KCOV_TRACE_PC).expect("enabled");
+                assert!(records(&map), "repetition {number}");
+                device.disable().expect("disabled");
+            });
+        }
+    };
+    let maps = |side: &Side| {
+        for number in 0..cx.rounds(50) {
+            let other = device.map(words).expect("mapped");
+            side.at_once(number, || assert_eq!(other.unmap(), Ok(()), "repetition {number}"));
+        }
+    };
+    race(enables, maps);
 }

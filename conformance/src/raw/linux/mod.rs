@@ -41,7 +41,7 @@ pub use uring::Ring;
 pub use usbip::Usbip;
 pub use userfault::Absent;
 pub use vhost::Vhost;
-pub use vring::Vring;
+pub use vring::{Chain, Vring};
 
 use crate::errno::{Errno, Result};
 use crate::raw::{Device, Map, page_size};

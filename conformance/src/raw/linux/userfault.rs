@@ -86,8 +86,18 @@ impl Absent {
     ///
     /// If the kernel refuses that.
     pub fn take_away(&self) {
-        let (start, bytes) = (self.map.address(), self.map.bytes());
-        // SAFETY: the range is the mapping, whose contents nobody relies on.
+        self.take_away_from(0);
+    }
+
+    /// Makes that page and those behind it absent again.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel refuses that.
+    pub fn take_away_from(&self, page: usize) {
+        let bytes = self.map.bytes() - page * page_size();
+        let start = std::ptr::with_exposed_provenance_mut(self.address(page));
+        // SAFETY: the range is the end of the mapping, whose contents nobody relies on.
         let returned = unsafe { libc::madvise(start, bytes, libc::MADV_DONTNEED) };
         Errno::check(returned).map(drop).expect("the pages are taken away");
     }

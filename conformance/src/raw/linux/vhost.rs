@@ -9,6 +9,7 @@ use nix::fcntl::OFlag;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::stat::Mode;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::sync::Arc;
 
 /// `struct vhost_vring_file`.
 #[repr(C)]
@@ -21,6 +22,8 @@ const LETTER: u32 = 0xaf;
 const VHOST_SET_OWNER: libc::Ioctl = libc::_IO(LETTER, 0x01);
 const VHOST_SET_LOG_FD: libc::Ioctl = libc::_IOW::<i32>(LETTER, 0x07);
 const VHOST_SET_VRING_KICK: libc::Ioctl = libc::_IOW::<VringFile>(LETTER, 0x20);
+/// The queue that the guest receives with.
+const RECEIVE: u32 = 0;
 /// The queue that the guest sends with.
 pub(super) const TRANSMIT: u32 = 1;
 
@@ -28,7 +31,7 @@ pub(super) const TRANSMIT: u32 = 1;
 #[derive(Debug)]
 pub struct Vhost {
     fd: OwnedFd,
-    kick: EventFd,
+    kick: Arc<EventFd>,
 }
 
 impl Vhost {
@@ -40,10 +43,21 @@ impl Vhost {
 
     /// Opens the device and becomes its owner.
     pub fn new() -> Result<Vhost> {
-        let vhost = Vhost { fd: Vhost::open()?, kick: EventFd::from_flags(EfdFlags::EFD_CLOEXEC)? };
+        Vhost::kicked_by(Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC)?), &[TRANSMIT])
+    }
+
+    /// Another device. Who kicks the one kicks both queues of the other.
+    pub fn beside(&self) -> Result<Vhost> {
+        Vhost::kicked_by(Arc::clone(&self.kick), &[RECEIVE, TRANSMIT])
+    }
+
+    fn kicked_by(kick: Arc<EventFd>, queues: &[u32]) -> Result<Vhost> {
+        let vhost = Vhost { fd: Vhost::open()?, kick };
         vhost.request(VHOST_SET_OWNER, std::ptr::null::<u8>())?;
-        let kick = VringFile { index: TRANSMIT, fd: vhost.kick.as_raw_fd() };
-        vhost.request(VHOST_SET_VRING_KICK, &raw const kick)?;
+        for &index in queues {
+            let kick = VringFile { index, fd: vhost.kick.as_raw_fd() };
+            vhost.request(VHOST_SET_VRING_KICK, &raw const kick)?;
+        }
         Ok(vhost)
     }
 

@@ -38,42 +38,88 @@ const IFF_TAP_NO_PI: libc::c_short = 0x1002;
 
 /// Descriptors of the queue.
 const NUMBER: u32 = 1024;
+/// The most that a queue can have.
+const MOST: u32 = 1 << 15;
+/// Bytes of a descriptor.
+const DESCRIPTOR: usize = 16;
 /// What the page says of what is available: nothing, and the first descriptor.
 const NOTHING: u64 = 0;
 const FIRST: u64 = 1 << 16;
 /// `VRING_DESC_F_NEXT`, in the second word of a descriptor.
 const NEXT: u64 = 1 << 32;
 
+/// Where the number of the next descriptor stands in the second word of one.
+const NEXT_NUMBER: u32 = 48;
+
+/// Descriptors, each of which names the next one. The last names one that no queue has, so that who
+/// follows them gives up, and is on a page of its own that can be absent.
+#[derive(Debug)]
+pub struct Chain {
+    table: Absent,
+    pages: usize,
+}
+
+impl Chain {
+    /// So many pages of descriptors, and one for the last.
+    pub fn of(pages: usize) -> Result<Chain> {
+        let each = page_size() / DESCRIPTOR;
+        let table = Absent::pages(pages + 1)?;
+        let following = |number: usize| [0, NEXT | (number as u64 + 1) << NEXT_NUMBER];
+        for page in 0..pages {
+            let words: Vec<u64> = (page * each..(page + 1) * each).flat_map(following).collect();
+            table.provide(page, &words);
+        }
+        Ok(Chain { table, pages })
+    }
+
+    /// Lets all workers go on that wait for the last descriptor.
+    pub fn provide_last(&self) {
+        self.table.provide(self.pages, &[0, NEXT | u64::from(u16::MAX) << NEXT_NUMBER]);
+    }
+}
+
 /// A device with such a queue. Its worker reads what is available, on a page that can be absent.
 #[derive(Debug)]
 pub struct Vring {
     vhost: Vhost,
     available: Absent,
-    _rings: Map,
+    _used: Map,
+    _descriptors: Option<Map>,
     _tap: OwnedFd,
 }
 
 impl Vring {
     /// Makes a device that this process owns. The queue is empty.
     pub fn new() -> Result<Vring> {
-        let tap = tap()?;
-        let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-        let (rings, available) =
-            (Map::new(&-1, 4 * page_size(), 0, prot, flags)?, Absent::pages(1)?);
         // A descriptor that comes after itself: who follows it goes on until there have been as
         // many as the queue has.
-        rings.store(1, NEXT);
+        let descriptors = memory(NUMBER as usize * DESCRIPTOR)?;
+        descriptors.store(1, NEXT);
+        let vring = Vring::with(descriptors.address().expose_provenance(), NUMBER)?;
+        Ok(Vring { _descriptors: Some(descriptors), ..vring })
+    }
+
+    /// Makes a device with a queue of these descriptors. After a kick its worker follows them, and
+    /// waits for the last one.
+    pub fn on(chain: &Chain) -> Result<Vring> {
+        let vring = Vring::with(chain.table.address(0), MOST)?;
+        vring.make_long();
+        Ok(vring)
+    }
+
+    fn with(descriptors: usize, number: u32) -> Result<Vring> {
+        let tap = tap()?;
+        let (used, available) = (memory(page_size())?, Absent::pages(1)?);
         available.provide(0, &[NOTHING]);
         let vhost = Vhost::new()?;
-        let (no_regions, number) = ([0_u32; 2], [TRANSMIT, NUMBER]);
+        let (no_regions, number) = ([0_u32; 2], [TRANSMIT, number]);
         vhost.request(VHOST_SET_MEM_TABLE, &raw const no_regions)?;
         vhost.request(VHOST_SET_VRING_NUM, &raw const number)?;
-        let place = rings.address().expose_provenance();
         let address = VringAddr {
             index: TRANSMIT,
             flags: 0,
-            descriptors: place as u64,
-            used: (place + 2 * page_size()) as u64,
+            descriptors: descriptors as u64,
+            used: used.address().expose_provenance() as u64,
             available: available.address(0) as u64,
             log: 0,
         };
@@ -81,7 +127,7 @@ impl Vring {
         let backend = VringFile { index: TRANSMIT, fd: tap.as_raw_fd() };
         vhost.request(VHOST_NET_SET_BACKEND, &raw const backend)?;
         vhost.flush();
-        Ok(Vring { vhost, available, _rings: rings, _tap: tap })
+        Ok(Vring { vhost, available, _used: used, _descriptors: None, _tap: tap })
     }
 
     /// Kicks the queue. Returns when the worker is in the section of that, where it waits for what
@@ -114,10 +160,22 @@ impl Vring {
         self.vhost.kick();
     }
 
+    /// Kicks queues that have these descriptors. Returns when the worker of each is in the section of
+    /// that, where it waits for the last descriptor.
+    pub fn begin_all(vrings: &[Vring], chain: &Chain) {
+        chain.table.take_away_from(chain.pages);
+        vrings.iter().for_each(Vring::kick);
+        vrings.iter().for_each(|_| chain.table.wait());
+    }
+
     /// Waits until the sections of all that was queued have ended, its own too.
     pub fn flush(&self) {
         self.vhost.flush();
     }
+}
+
+fn memory(bytes: usize) -> Result<Map> {
+    Map::new(&-1, bytes, 0, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS)
 }
 
 /// A network device that is a descriptor of this process's.

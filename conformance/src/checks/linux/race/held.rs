@@ -4,14 +4,13 @@
 use crate::check::{Context, checks};
 use crate::errno::Result;
 use crate::linux::remote::usb;
-use crate::linux::while_held;
+use crate::linux::{records, while_held};
 use crate::raw::{
-    Absent, Device, KCOV_TRACE_PC, Map, Remote, areas_of_size, call, page_size, page_words, thread,
+    Absent, Device, KCOV_TRACE_PC, LONG, Remote, areas_of_size, page_size, page_words, thread,
     wait_for,
 };
 use crate::system::{COVER_SIZE, mapped, open, sized};
 use std::os::fd::AsRawFd as _;
-use std::time::Duration;
 
 checks! {
     enabled_meanwhile_is_refused needs(Remote, Userfaultfd),
@@ -45,12 +44,6 @@ fn request() -> [u64; 4] {
     [u64::from(KCOV_TRACE_PC) | 4096 << 32, 1, 0, usb(1)]
 }
 
-fn is_traced(map: &Map) -> bool {
-    map.reset();
-    call();
-    map.count() > 0
-}
-
 /// Whether the handle can be had, asked by a thread of its own.
 fn is_free(cx: &Context) -> bool {
     thread(|| sized(cx, COVER_SIZE).remote_enable(&Remote::of(usb(1)))).is_ok()
@@ -60,7 +53,7 @@ fn enabled_meanwhile_is_refused(cx: &Context) {
     let (device, map) = mapped(cx);
     let (result, ()) = asked(&device, || device.enable(KCOV_TRACE_PC).expect("enabled"), || ());
     cx.refused(result);
-    assert!(is_traced(&map), "the thread that was first");
+    assert!(records(&map), "the thread that was first");
     assert!(is_free(cx));
     device.disable().expect("disabled");
 }
@@ -72,7 +65,7 @@ fn disabled_meanwhile(cx: &Context) {
     let (result, free) = asked(&device, meanwhile, || is_free(cx));
     assert_eq!(result, Ok(()), "it is free by then");
     assert!(!free, "the handle is registered");
-    assert!(!is_traced(&map), "the thread that was first");
+    assert!(!records(&map), "the thread that was first");
 }
 
 fn sized_meanwhile(cx: &Context) {
@@ -95,7 +88,7 @@ fn closed_meanwhile(cx: &Context) {
     assert_eq!(result, Ok(()), "the request has the open file");
     assert!(!free && kept == 1, "the device lives as long as it is enabled");
     assert!(is_free(cx), "the thread has ended");
-    assert!(wait_for(Duration::from_secs(20), || buffers() == 0), "the buffer is given back");
+    assert!(wait_for(LONG, || buffers() == 0), "the buffer is given back");
 }
 
 fn handle_taken_meanwhile_is_refused(cx: &Context) {

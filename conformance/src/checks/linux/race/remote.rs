@@ -1,6 +1,6 @@
 //! Handles that several processes take and give up at once.
 
-use super::one_only;
+use super::{one_only, taken_over};
 use crate::check::{Context, checks};
 use crate::linux::remote::{common, usb};
 use crate::raw::{Child, Map, Remote, Side, page_words, race};
@@ -10,6 +10,7 @@ checks! {
     two_take_the_same_handles needs(Smp, Remote),
     handles_come_and_go needs(Smp, Remote),
     handles_of_an_ending_process needs(Smp, Remote),
+    taken_over_from_an_ending_process needs(Smp, Remote),
 }
 
 /// As many handles as the kernel takes are registered slowly.
@@ -91,4 +92,9 @@ fn take(cx: &Context, map: &Map, number: u64, remote: &Remote) {
         }
     }
     assert_eq!(device.disable(), Ok(()), "repetition {number}");
+}
+
+fn taken_over_from_an_ending_process(cx: &Context) {
+    let remote = Remote { common: common(), ..all(0) };
+    taken_over(cx, &|device| device.remote_enable(&remote), || ());
 }

@@ -1,30 +1,34 @@
-//! Sections that begin and end while other things are done to their device. They are so long that each
-//! fills its area, so that their number follows from that of their records.
+//! Sections that end while other things are done to their device. They are so long that each fills its
+//! area, so that their number follows from that of their records.
 
 use crate::check::{Context, checks};
 use crate::linux::remote::common;
 use crate::raw::{
-    Device, Map, Remote, Vring, areas_of_size, delay, page_size, page_words, pin, wait_for,
+    Chain, Device, LONG, Map, Remote, Vring, areas_of_size, delay, page_size, page_words, pin,
+    thread, wait_for,
 };
 use crate::system::{index, mapped_of, sized};
-use std::time::Duration;
 
 checks! {
     two_end_at_once needs(Smp, Remote, Vhost, Userfaultfd),
     ends_while_disabled needs(Smp, Remote, Vhost, Userfaultfd),
+    ends_while_its_owner_ends needs(Smp, Remote, Vhost, Userfaultfd),
     ends_while_enlarged needs(Smp, Remote, Vhost, Userfaultfd),
     ends_while_closed needs(Smp, Remote, Vhost, Userfaultfd),
     records_come_before_the_count needs(Smp, Remote, Vhost, Userfaultfd),
 }
 
-/// What comes at all comes within this, however busy the machine is.
-const LONG: Duration = Duration::from_secs(20);
 /// Words of a section's area, of which one is the count.
 const AREA: u32 = 1 << 12;
 /// Records of a section.
 const FULL: u64 = AREA as u64 - 1;
+/// The same of an area so large that the kernel takes long to move it.
+const LARGE: u32 = 1 << 16;
+const LARGE_FULL: u64 = LARGE as u64 - 1;
+/// Pages of descriptors that a worker takes more than so many records to follow.
+const PAGES: usize = 64;
 
-fn of(area: u32) -> Remote {
+pub(super) fn of(area: u32) -> Remote {
     Remote { area, ..Remote::common(common()) }
 }
 
@@ -36,59 +40,108 @@ fn long(processor: usize) -> Vring {
     vring
 }
 
-fn enabled(cx: &Context) -> (Device, Map) {
-    let (device, map) = mapped_of(cx, 4 * u64::from(AREA));
-    device.remote_enable(&of(AREA)).expect("enabled");
+fn enabled(cx: &Context, area: u32) -> (Device, Map) {
+    let (device, map) = mapped_of(cx, 4 * u64::from(area));
+    device.remote_enable(&of(area)).expect("enabled");
     (device, map)
 }
 
-/// What the first record of such a section is.
-fn first_record(map: &Map, vring: &Vring) -> u64 {
-    map.reset();
-    vring.kick();
-    assert!(wait_for(LONG, || map.count() == FULL), "{} records of one section", map.count());
-    map.load(1)
+/// Workers whose sections wait just before their ends, with full areas.
+struct Waiting {
+    vrings: Vec<Vring>,
+    chain: Chain,
+}
+
+impl Waiting {
+    /// One on each of these processors.
+    fn on(processors: &[usize]) -> Waiting {
+        let chain = Chain::of(PAGES).expect("descriptors");
+        let on = |&processor: &usize| {
+            pin(processor);
+            Vring::on(&chain).expect("a device that this process owns")
+        };
+        let vrings: Vec<Vring> = processors.iter().map(on).collect();
+        pin(0);
+        let waiting = Waiting { vrings, chain };
+        waiting.flush();
+        waiting
+    }
+
+    /// Begins a section of each.
+    fn begin(&self) {
+        Vring::begin_all(&self.vrings, &self.chain);
+    }
+
+    /// Lets them end, all at once.
+    fn let_end(&self) {
+        self.chain.provide_last();
+    }
+
+    /// Waits until they have ended.
+    fn flush(&self) {
+        self.vrings.iter().for_each(Vring::flush);
+    }
 }
 
 fn two_end_at_once(cx: &Context) {
-    let (_device, map) = enabled(cx);
-    let both = [long(0), long(1)];
-    both.iter().for_each(Vring::flush);
-    let first = first_record(&map, &both[0]);
+    let (_device, map) = enabled(cx, LARGE);
+    let both = Waiting::on(&[0, 1]);
+    let mut first = None;
     for number in 0..cx.rounds(50) {
         map.reset();
-        both[index(number % 2)].kick();
-        delay(number, 0);
-        both[index((number + 1) % 2)].kick();
-        let done = wait_for(LONG, || map.count() == 2 * FULL);
+        both.begin();
+        both.let_end();
+        // Not by flushing, which is a section too, and may come before the second one.
+        let done = wait_for(LONG, || map.count() == 2 * LARGE_FULL);
         assert!(done, "repetition {number}: {} records", map.count());
         // One behind the other, and none in the other's area.
-        let starts = [map.load(1), map.load(1 + index(FULL))];
+        let starts = [map.load(1), map.load(1 + index(LARGE_FULL))];
+        let first = *first.get_or_insert(starts[0]);
         assert_eq!(starts, [first; 2], "repetition {number}");
     }
 }
 
 fn ends_while_disabled(cx: &Context) {
-    let (device, map) = enabled(cx);
-    let vring = long(1);
-    vring.flush();
-    pin(0);
+    let (device, map) = enabled(cx, LARGE);
+    let waiting = Waiting::on(&[1]);
     device.disable().expect("disabled");
     for number in 0..cx.rounds(50) {
         map.reset();
-        device.remote_enable(&of(AREA)).expect("enabled");
-        vring.kick();
-        (0..number % 16).for_each(|part| delay(number, part));
+        device.remote_enable(&of(LARGE)).expect("enabled");
+        waiting.begin();
+        waiting.let_end();
+        delay(number, 0);
         device.disable().expect("disabled");
-        let count = map.count();
-        assert!([0, FULL].contains(&count), "repetition {number}: {count} records");
-        vring.flush();
-        assert_eq!(map.count(), count, "repetition {number}: nothing comes later");
+        all_or_nothing(&map, &waiting, number);
+    }
+}
+
+/// Panics unless one section has been moved as a whole or not at all, and not later.
+fn all_or_nothing(map: &Map, waiting: &Waiting, number: u64) {
+    let count = map.count();
+    assert!([0, LARGE_FULL].contains(&count), "repetition {number}: {count} records");
+    waiting.flush();
+    assert_eq!(map.count(), count, "repetition {number}: nothing comes later");
+}
+
+fn ends_while_its_owner_ends(cx: &Context) {
+    let (device, map) = enabled(cx, LARGE);
+    let waiting = Waiting::on(&[1]);
+    device.disable().expect("disabled");
+    for number in 0..cx.rounds(50) {
+        map.reset();
+        thread(|| {
+            device.remote_enable(&of(LARGE)).expect("enabled");
+            waiting.begin();
+            waiting.let_end();
+            delay(number, 0);
+        });
+        all_or_nothing(&map, &waiting, number);
     }
 }
 
 fn ends_while_enlarged(cx: &Context) {
-    let (device, map) = enabled(cx);
+    let (device, map) = enabled(cx, AREA);
     let vring = long(1);
     vring.flush();
     pin(0);
@@ -112,11 +165,11 @@ fn ends_while_enlarged(cx: &Context) {
 
 fn ends_while_closed(cx: &Context) {
     // Of a size that no other check has.
-    const PAGES: u64 = 89;
-    let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
+    const SIZE: u64 = 89;
+    let buffers = || areas_of_size("kcov_ioctl", SIZE * page_size() as u64);
     for number in 0..cx.rounds(50) {
-        let vring = crate::raw::thread(|| {
-            let device = sized(cx, PAGES * page_words());
+        let vring = thread(|| {
+            let device = sized(cx, SIZE * page_words());
             device.remote_enable(&of(AREA)).expect("enabled");
             let vring = long(1);
             pin(0);
@@ -131,7 +184,7 @@ fn ends_while_closed(cx: &Context) {
 }
 
 fn records_come_before_the_count(cx: &Context) {
-    let (_device, map) = enabled(cx);
+    let (_device, map) = enabled(cx, AREA);
     let vring = long(1);
     vring.flush();
     pin(0);
