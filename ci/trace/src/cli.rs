@@ -93,7 +93,7 @@ struct Options {
 /// Does what the words say. The result is the exit status.
 pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, Error> {
     let Some(options) = parse(words)? else {
-        report::print(HELP);
+        report::print(HELP)?;
         return Ok(0);
     };
     // What cannot be read is known of before the command runs.
@@ -127,7 +127,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, Error> {
     if let Some(file) = &options.drcov {
         write(file, &report::drcov::render(&coverage, options.vmlinux.as_deref()))?;
     }
-    report::print(&report::text::render(&coverage, &symbols, options.style));
+    report::print(&report::text::render(&coverage, &symbols, options.style))?;
     Ok(status)
 }
 
