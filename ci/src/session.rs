@@ -97,7 +97,7 @@ impl Session {
             if let (Some(source), Some(compiler)) = (known.map(Source::Package), compiler) {
                 let base = &self.targets.base;
                 let built = Kernel::cached(target, &source, &compiler, base, &self.cache)?;
-                if let Some(kernel) = built {
+                if let Some(kernel) = built.filter(|kernel| kernel.damage().is_none()) {
                     return Ok(kernel);
                 }
             }

@@ -2,15 +2,14 @@
 //! guest has no room for the kernel's file, so names and lines are looked up
 //! here.
 
-use super::{SCRATCH, equip, finish, status};
+use super::{SCRATCH, equip, find, finish, status};
 use crate::cli::TraceOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
-use crate::run::locate;
 use crate::session::Session;
 use crate::system::System;
 use kcov_vm_guest::protocol::Exit;
-use std::ffi::{OsStr, OsString};
-use std::path::{Component, Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
 
 /// What the guest leaves behind.
@@ -22,7 +21,9 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
     if target.kind.system() != System::Linux {
         return Err(Error::usage(format!("{}: `trace` is for Linux targets", target.name)));
     }
-    let program = find(&options.program[0])?;
+    let program = find::find(&options.program[0])
+        .and_then(|program| find::check(&program, &options.carry.carry).map(|()| program))
+        .map_err(Error::Usage)?;
     let run = || {
         let kernel = session.kernel(target)?;
         let tool = session.programs.tracer()?;
@@ -81,21 +82,4 @@ fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Re
         return Ok(());
     }
     Err(Error::unavailable(Phase::Verdict, "what came back could not be reported"))
-}
-
-/// The program that a shell would run.
-fn find(word: &OsStr) -> Result<PathBuf> {
-    let shown = Path::new(word).display();
-    let found = match word.to_str() {
-        Some(name) if !name.contains('/') => locate(name)
-            .ok_or_else(|| Error::usage(format!("{name}: there is no such program in PATH")))?,
-        _ => PathBuf::from(word),
-    };
-    let error = |error: std::io::Error| Error::usage(format!("{shown}: {error}"));
-    // `..` is no part of a path in a guest; but a program may look at the name
-    // that it was called by, so links stay.
-    let whole = std::path::absolute(&found).map_err(error)?;
-    let resolved = found.canonicalize().map_err(error)?;
-    let plain = whole.components().all(|part| part != Component::ParentDir);
-    Ok(if plain { whole } else { resolved })
 }

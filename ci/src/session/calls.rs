@@ -2,6 +2,7 @@
 //! the program, made from the kernel's own.
 
 use super::{Ready, Session};
+use crate::cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::hash;
 use crate::image::GuestFile;
@@ -42,7 +43,7 @@ impl Session {
         match text(file, of) {
             Ok(text) => {
                 if cached {
-                    keep(&kept, &text).or_unavailable(Phase::Kernel, kept.display())?;
+                    cache::keep(&kept, &text).or_unavailable(Phase::Kernel, kept.display())?;
                 }
                 Ok(Some(guest_file(text.into_bytes())))
             }
@@ -56,14 +57,6 @@ impl Session {
 
 fn guest_file(content: Vec<u8>) -> GuestFile {
     GuestFile { path: PATH.into(), mode: 0o444, content }
-}
-
-/// Whole or not at all, whoever else does the same.
-fn keep(path: &Path, text: &str) -> std::io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    std::io::Write::write_all(&mut file, text.as_bytes())?;
-    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 fn text(file: &Path, of: &str) -> std::result::Result<String, String> {
