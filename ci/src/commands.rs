@@ -72,7 +72,8 @@ fn carry_out(cli: Cli) -> Result<u8> {
             exec::exec(&session, *options, general.verbose)
         }
         Command::Trace(options) => {
-            let session = session_on(&general, &options.vm, &options.name)?;
+            let mut session = session_on(&general, &options.vm, &options.name)?;
+            session.choices.grace = exec::TRACE_GRACE;
             exec::trace(&session, *options, general.verbose)
         }
         Command::Runner(options) => {
@@ -161,6 +162,7 @@ fn session(
             .jobs
             .map_or_else(|| available_parallelism().map_or(1, usize::from), |jobs| jobs as usize),
         limit: guest.and_then(|g| g.time_limit).map(Duration::from_secs),
+        grace: Duration::ZERO,
         accel: match guest.map(|g| g.accel) {
             Some(AccelChoice::Kvm) => Some(Accel::Kvm),
             Some(AccelChoice::Tcg) => Some(Accel::Tcg),

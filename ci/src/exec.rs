@@ -19,7 +19,7 @@ mod cargo;
 mod find;
 mod trace;
 
-pub use trace::trace;
+pub use trace::{GRACE as TRACE_GRACE, trace};
 
 /// The directory in a guest to which a program may write.
 const SCRATCH: &str = "/scratch";

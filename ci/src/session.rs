@@ -36,6 +36,8 @@ pub struct Choices {
     pub jobs: usize,
     /// Instead of the targets' limits.
     pub limit: Option<Duration>,
+    /// How much longer a program may take that keeps to the limit by itself.
+    pub grace: Duration,
     /// Instead of the targets' own, and of finding out.
     pub accel: Option<Accel>,
 }

@@ -11,6 +11,10 @@ use kcov_vm_guest::protocol::Exit;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+
+/// How long the tracer may take, after the time limit, to write down what it has.
+pub const GRACE: Duration = Duration::from_secs(30);
 
 /// What the guest leaves behind.
 const RAW: &str = "trace";
@@ -32,6 +36,9 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
         if let Some(words) = options.words {
             arguments.extend(["--words".into(), words.to_string().into()]);
         }
+        // It knows what to keep; after the grace the guest is ended.
+        let limit = session.program_limit(target).as_secs();
+        arguments.extend(["--limit".into(), limit.to_string().into()]);
         arguments.push("--".into());
         arguments.push(program.clone().into());
         arguments.extend(options.program[1..].iter().cloned());
