@@ -35,7 +35,7 @@ pub struct General {
     /// user's cache directory]
     #[arg(long, global = true, value_name = "DIR", env = "KCOV_VM_CACHE", hide_env_values = true)]
     pub cache: Option<PathBuf>,
-    /// Show the kernel's log, and how long the steps took
+    /// Show the kernel's log, how long the steps took, and what targets declare
     #[arg(short, long, global = true)]
     pub verbose: bool,
     /// Another list of targets
@@ -115,8 +115,8 @@ The program finds the directory of its crate (CARGO_MANIFEST_DIR) read-only at
 the same place, with it as the working directory; the variables CARGO_*, RUST_*
 and NEXTEST*; and a directory to write to, KCOV_VM_SCRATCH.
 
-    export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='kcov-vm runner linux-uml'
-    cargo test";
+    RUNNER='kcov-vm runner linux-uml'
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=$RUNNER cargo test";
 
 #[cfg(test)]
 mod tests {

@@ -221,11 +221,13 @@ fn help_fits_a_terminal_and_names_the_program() {
     let (status, stdout, _) = vm.run(&["--version"]);
     assert_eq!(status, Some(0));
     assert!(stdout.starts_with("kcov-vm "), "{stdout}");
-    for command in ["test", "exec", "trace", "runner", "lockstep", "drift", "mutants", "clean"] {
-        let (status, stdout, _) = vm.run(&[command, "--help"]);
-        assert_eq!(status, Some(0), "{command}");
+    let commands = ["test", "exec", "trace", "runner", "lockstep", "drift", "mutants", "clean"];
+    for command in commands.map(Some).into_iter().chain([None]) {
+        let words: Vec<_> = command.into_iter().chain(["--help"]).collect();
+        let (status, stdout, _) = vm.run(&words);
+        assert_eq!(status, Some(0), "{command:?}");
         let wide: Vec<_> = stdout.lines().filter(|line| line.chars().count() > 80).collect();
-        assert!(wide.is_empty(), "{command}: {wide:?}");
+        assert!(wide.is_empty(), "{command:?}: {wide:?}");
     }
 }
 

@@ -16,7 +16,7 @@ Usage: kcov-trace [OPTIONS] -- COMMAND [ARGS]
 
 Printed, on standard output:
       --functions      a line per function (the default)
-      --lines          a line per program counter, with the functions inlined there
+      --lines          a line per program counter, with what was inlined there
       --pcs            the program counters as recorded
       --quiet          nothing
 Written:
@@ -30,8 +30,9 @@ Collecting:
       --words N        size of each thread's buffer [default: 524288]
       --limit SECONDS  kill the command after that; what was collected is kept
 
-Exit status: the command's, or 0 with --read; 2 if the command line is wrong, 69 if kcov cannot be
-used, a file cannot be read or written, or the time limit is reached.
+Exit status: the command's, or 0 with --read; 2 if the command line is wrong,
+69 if kcov cannot be used, a file cannot be read or written, or the time limit
+is reached.
 ";
 
 /// Why nothing can be reported.
