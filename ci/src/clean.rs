@@ -12,6 +12,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+/// A younger run may not be over, and nobody holds a lock for it.
+const MAY_RUN: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// What the next build or run of a target would take from the cache: names of directories.
 #[derive(Default)]
 struct Needed {
@@ -68,7 +71,7 @@ pub fn run(targets: &Targets, cache: &Cache, age: Duration, dry_run: bool) -> Re
         }
     }
     for (target, _) in older(&cache.runs(), Duration::ZERO)? {
-        let runs = older(&target, age)?;
+        let runs = older(&target, age.max(MAY_RUN))?;
         old.extend(runs.into_iter().map(|(path, _)| Old { bytes: size(&path), path, lock: None }));
     }
     let (mut text, mut freed) = (String::new(), 0);
@@ -155,26 +158,29 @@ mod tests {
             (cache.benches(), "library"),
             (cache.benches(), "uml-000000000000"),
             (cache.runs(), "linux-uml/1-1"),
+            (cache.runs(), "linux-uml/2-2"),
         ] {
             let path = directory.join(name);
             fs::create_dir_all(&path).expect("directories");
             fs::write(path.join("file"), [1; 8192]).expect("a file");
         }
+        let over = fs::File::open(cache.runs().join("linux-uml/1-1")).expect("a directory");
+        over.set_modified(SystemTime::now() - 2 * MAY_RUN).expect("its own");
         let _held = cache.lock(Phase::Source, "held").expect("free");
 
-        let text = run(&targets, &cache, Duration::from_secs(60), false).expect("none is that old");
+        let text = run(&targets, &cache, 3 * MAY_RUN, false).expect("none is that old");
         assert_eq!(text, format!("     0.0 MiB  freed in {}\n", cache.root().display()));
         let would = run(&targets, &cache, Duration::ZERO, true).expect("nothing is removed");
         assert!(would.contains("     0.0 MiB  kernels/uml-000000000000\n"), "{would}");
         assert_eq!(left(cache.sources()).len(), 4);
-        assert_eq!(left(cache.runs().join("linux-uml")).len(), 1);
+        assert_eq!(left(cache.runs().join("linux-uml")).len(), 2);
 
         let text = run(&targets, &cache, Duration::ZERO, false).expect("removed");
         assert_eq!(text.replace("freed in", "would be freed in"), would);
         assert_eq!(left(cache.sources()), ["held", "linux-source-7.3-7.3.4-1"]);
         assert_eq!(left(cache.kernels()), std::slice::from_ref(kernel));
         assert_eq!(left(cache.benches()), ["library"]);
-        assert_eq!(left(cache.runs().join("linux-uml")), [""; 0]);
+        assert_eq!(left(cache.runs().join("linux-uml")), ["2-2"]);
         assert!(memory.exists());
     }
 
