@@ -4,8 +4,9 @@ use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// The cache directory.
 #[derive(Clone, Debug)]
@@ -85,6 +86,18 @@ impl Cache {
         self.root.join("kvm-probe")
     }
 
+    /// Where everything lies.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The lock, if nobody holds it.
+    pub fn try_lock(&self, name: &str) -> Option<Lock> {
+        let path = self.root.join("locks").join(name);
+        let file = File::options().create(true).truncate(false).write(true).open(path).ok()?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).ok().map(|()| Lock(file))
+    }
+
     /// Waits until nobody else makes the same thing.
     pub fn lock(&self, phase: Phase, name: &str) -> Result<Lock> {
         let path = self.root.join("locks").join(name);
@@ -100,6 +113,24 @@ impl Cache {
     }
 }
 
+/// An empty directory to make something in, for whoever holds the lock of that name. One that was
+/// left by somebody who was killed is removed.
+pub fn scratch(parent: &Path, name: &str) -> io::Result<TempDir> {
+    let name = format!(".unpack-{name}");
+    match fs::remove_dir_all(parent.join(&name)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(parent)
+}
+
+/// Writes a file whole or not at all, whoever else does the same.
+pub fn keep(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
+
 /// Makes the directories and proves that they can be written to.
 fn prepare(root: &Path) -> io::Result<PathBuf> {
     for directory in
@@ -111,4 +142,31 @@ fn prepare(root: &Path) -> io::Result<PathBuf> {
     let root = fs::canonicalize(root)?;
     tempfile::tempfile_in(&root)?;
     Ok(root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_by_the_next() {
+        let root = tempfile::tempdir().expect("a directory");
+        let first = scratch(root.path(), "linux-1").expect("made").keep();
+        fs::write(first.join("half"), "").expect("a file");
+        let second = scratch(root.path(), "linux-1").expect("made");
+        assert_eq!(second.path(), first);
+        assert_eq!(fs::read_dir(&first).expect("there").count(), 0);
+        drop(second);
+        assert!(!first.exists());
+    }
+
+    #[test]
+    fn a_lock_is_held_by_one() {
+        let root = tempfile::tempdir().expect("a directory");
+        let cache = Cache::open(Some(root.path())).expect("a cache");
+        let lock = cache.lock(Phase::Build, "a").expect("free");
+        assert!(cache.try_lock("a").is_none() && cache.try_lock("b").is_some());
+        drop(lock);
+        assert!(cache.try_lock("a").is_some());
+    }
 }

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// Exit status: 0 if everything ran and passed, 1 if a check failed, 2 if the
 /// command line is wrong, 69 if there is no verdict (the phase is named).
 #[derive(Debug, Parser)]
-#[command(name = "cargo vm", bin_name = "cargo vm", version)]
+#[command(name = "kcov-vm", bin_name = "cargo vm", version, max_term_width = 80)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -35,7 +35,7 @@ pub struct General {
     /// user's cache directory]
     #[arg(long, global = true, value_name = "DIR", env = "KCOV_VM_CACHE", hide_env_values = true)]
     pub cache: Option<PathBuf>,
-    /// Show the kernel's log, and how long the steps took
+    /// Show the kernel's log, how long the steps took, and what targets declare
     #[arg(short, long, global = true)]
     pub verbose: bool,
     /// Another list of targets
@@ -56,6 +56,25 @@ pub enum Command {
         /// How to build.
         #[command(flatten)]
         build: BuildOptions,
+    },
+    /// Print what decides of a target's kernel, and the key that comes of it
+    Key {
+        /// The target
+        #[arg(value_name = "TARGET")]
+        name: String,
+        /// Of the kernel of this tree or tarball instead of the target's package
+        #[arg(long, value_name = "DIR|TARBALL")]
+        source: Option<PathBuf>,
+    },
+    /// Remove sources, compilers and kernels that no target needs now, and logs
+    /// of runs, if they are old
+    Clean {
+        /// Only say what would be removed
+        #[arg(long)]
+        dry_run: bool,
+        /// Old is what was made more than so many days ago
+        #[arg(long, value_name = "N", default_value_t = 7)]
+        days: u64,
     },
     /// Run the conformance suite, or another KTAP program, on the targets
     Test(Box<TestOptions>),
@@ -96,7 +115,8 @@ The program finds the directory of its crate (CARGO_MANIFEST_DIR) read-only at
 the same place, with it as the working directory; the variables CARGO_*, RUST_*
 and NEXTEST*; and a directory to write to, KCOV_VM_SCRATCH.
 
-    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='kcov-vm runner linux-uml' cargo test";
+    RUNNER='kcov-vm runner linux-uml'
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=$RUNNER cargo test";
 
 #[cfg(test)]
 mod tests {

@@ -8,27 +8,44 @@ use crate::error::{Error, Result, STATUS_PASSED};
 use crate::guest::Accel;
 use crate::kernel::{Compiler, Kernel};
 use crate::netbsd::Libraries;
+pub(crate) use crate::output::print;
 use crate::programs::Programs;
 use crate::session::{Choices, Session};
-use crate::source::{Package, Source};
+use crate::source::Source;
 use crate::system::System;
-use crate::target::{Target, Targets};
-use crate::{drift, exec, mutants, tester};
+use crate::target::{Kind, Target, Targets};
+use crate::{clean, drift, exec, list, mutants, output, tester};
 use std::fmt::Display;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// Runs a command. The result is the exit status.
 pub fn run(cli: Cli) -> Result<u8> {
+    let status = carry_out(cli)?;
+    output::lost()?;
+    Ok(status)
+}
+
+fn carry_out(cli: Cli) -> Result<u8> {
     let Cli { command, general } = cli;
     match command {
-        Command::List => list(&general),
+        Command::List => {
+            let cache = Cache::open(general.cache.as_deref())?;
+            print(&list::render(&targets(&general)?, &cache, general.verbose));
+            Ok(STATUS_PASSED)
+        }
         Command::Build { names, build } => {
             let session = session(&general, &build, None)?;
             let chosen = session.targets.select(&names)?;
             build_all(&session, &chosen)
+        }
+        Command::Key { name, source } => key(&general, &name, source),
+        Command::Clean { dry_run, days } => {
+            let cache = Cache::open(general.cache.as_deref())?;
+            let age = Duration::from_secs(days.saturating_mul(24 * 60 * 60));
+            print(&clean::run(&targets(&general)?, &cache, age, dry_run)?);
+            Ok(STATUS_PASSED)
         }
         Command::Test(options) => test(&general, &options),
         Command::Lockstep(options) => test(&general, &options.into_test()),
@@ -55,7 +72,8 @@ pub fn run(cli: Cli) -> Result<u8> {
             exec::exec(&session, *options, general.verbose)
         }
         Command::Trace(options) => {
-            let session = session_on(&general, &options.vm, &options.name)?;
+            let mut session = session_on(&general, &options.vm, &options.name)?;
+            session.choices.grace = exec::TRACE_GRACE;
             exec::trace(&session, *options, general.verbose)
         }
         Command::Runner(options) => {
@@ -69,6 +87,10 @@ pub fn run(cli: Cli) -> Result<u8> {
 /// Refuses options that would change nothing.
 fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
     let VmOptions { build, guest } = vm;
+    if guest.accel != AccelChoice::Auto && chosen.iter().all(|target| target.kind == Kind::Uml) {
+        let why = format!("--accel: is for targets in QEMU, not {}", names(chosen));
+        return Err(Error::usage(why));
+    }
     let given = [
         ("--abi", guest.abi.is_some()),
         ("--sysroot", guest.sysroot.is_some()),
@@ -88,11 +110,15 @@ fn refuse_unneeded(given: &[(&str, bool)], chosen: &[&Target]) -> Result<()> {
              target is netbsd",
         )),
         Some((option, _)) => {
-            let names: Vec<_> = chosen.iter().map(|target| target.name.as_str()).collect();
-            Err(Error::usage(format!("{option}: is for netbsd targets, not {}", names.join(", "))))
+            Err(Error::usage(format!("{option}: is for netbsd targets, not {}", names(chosen))))
         }
         None => Ok(()),
     }
+}
+
+fn names(targets: &[&Target]) -> String {
+    let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
+    names.join(", ")
 }
 
 fn is_own_kernel(guest: &GuestOptions, build: &BuildOptions) -> bool {
@@ -121,16 +147,22 @@ fn session(
         source: build.source.as_deref().map(Source::given).transpose()?,
         refresh: build.refresh,
         settled: false,
-        kernel: guest.and_then(|g| g.kernel.as_deref()).map(Kernel::given).transpose()?,
+        kernel: guest
+            .and_then(|g| g.kernel.as_deref())
+            .map(|file| Kernel::given(file, "--kernel"))
+            .transpose()?,
         netbsd_kernel: guest
-            .and_then(|g| or_variable(g.netbsd_kernel.as_deref(), "KCOV_VM_NETBSD_KERNEL"))
-            .map(|given| Kernel::given(&given))
+            .and_then(|g| {
+                or_variable(g.netbsd_kernel.as_deref(), "--netbsd-kernel", "KCOV_VM_NETBSD_KERNEL")
+            })
+            .map(|(file, by)| Kernel::given(&file, by))
             .transpose()?,
         release: guest.and_then(|g| g.declare_release.clone()),
         jobs: build
             .jobs
             .map_or_else(|| available_parallelism().map_or(1, usize::from), |jobs| jobs as usize),
         limit: guest.and_then(|g| g.time_limit).map(Duration::from_secs),
+        grace: Duration::ZERO,
         accel: match guest.map(|g| g.accel) {
             Some(AccelChoice::Kvm) => Some(Accel::Kvm),
             Some(AccelChoice::Tcg) => Some(Accel::Tcg),
@@ -143,8 +175,8 @@ fn session(
     programs.kept = Some(cache.clone());
     if let Some(guest) = guest {
         targets.adjust(guest.abi.as_deref(), &guest.declare, is_own_kernel(guest, build))?;
-        let sysroot = or_variable(guest.sysroot.as_deref(), "KCOV_VM_NETBSD_SYSROOT");
-        let libraries = sysroot.map(|given| Libraries::given(&given, &cache));
+        let sysroot = or_variable(guest.sysroot.as_deref(), "--sysroot", "KCOV_VM_NETBSD_SYSROOT");
+        let libraries = sysroot.map(|(given, by)| Libraries::given(&given, by, &cache));
         programs.netbsd = libraries.transpose()?;
     }
     Ok(Session { cache, targets, choices, programs })
@@ -157,58 +189,32 @@ fn session_on(general: &General, vm: &VmOptions, name: &str) -> Result<Session> 
     Ok(session)
 }
 
-/// What an option says, or else the environment. That is no option's default:
-/// an option has to be of use, a variable may lie there.
-fn or_variable(given: Option<&Path>, name: &str) -> Option<PathBuf> {
-    let variable = || std::env::var_os(name).filter(|value| !value.is_empty());
-    given.map(Path::to_path_buf).or_else(|| variable().map(PathBuf::from))
+/// What an option says, or else a variable of the environment, and which of the two it was. The
+/// variable is no option's default: an option has to be of use, a variable may lie there.
+fn or_variable(
+    given: Option<&Path>,
+    option: &'static str,
+    variable: &'static str,
+) -> Option<(PathBuf, &'static str)> {
+    let found = || std::env::var_os(variable).filter(|value| !value.is_empty());
+    match given {
+        Some(path) => Some((path.to_path_buf(), option)),
+        None => found().map(|path| (path.into(), variable)),
+    }
 }
 
-/// Never looks further than the cache, so that it is there at once.
-fn list(general: &General) -> Result<u8> {
-    let targets = targets(general)?;
-    let cache = Cache::open(general.cache.as_deref())?;
-    let mut rows = vec![["TARGET", "KIND", "SOURCE", "DECLARES", "KERNEL"].map(String::from)];
-    for target in &targets.all {
-        let known = Package::last_known(&target.package, &target.suite, &cache);
-        let source = match &known {
-            Some(package) => package.to_string(),
-            None if target.package.is_empty() => "-".into(),
-            None => format!("{} ({})", target.package, target.suite),
-        };
-        let built = known.is_some_and(|package| {
-            let source = Source::Package(package);
-            let Ok(Some(compiler)) = Compiler::last_known(target, &cache) else { return false };
-            let kernel = Kernel::cached(target, &source, &compiler, &targets.base, &cache);
-            matches!(kernel, Ok(Some(_)))
-        });
-        let name = if target.default { format!("{}*", target.name) } else { target.name.clone() };
-        let built = match target.kind.system() {
-            System::NetBsd => "give --kernel and --sysroot",
-            System::Linux if built => "built",
-            System::Linux => "not built",
-        };
-        rows.push([
-            name,
-            target.kind.name().into(),
-            source,
-            target.declares.join(","),
-            built.into(),
-        ]);
+fn key(general: &General, name: &str, source: Option<PathBuf>) -> Result<u8> {
+    let session = session(general, &BuildOptions { source, ..BuildOptions::default() }, None)?;
+    let target = session.targets.named(name)?;
+    let found = || {
+        let source = session.source(target)?;
+        let compiler = Compiler::of(target, &session.cache, false)?;
+        Kernel::recipe(target, &source, &compiler, &session.targets.base, &session.cache)
+    };
+    match found() {
+        Ok(recipe) => print(&format!("{}key {}\n", recipe.text, recipe.key)),
+        Err(error) => return no_verdict(target, error),
     }
-    let mut text = String::new();
-    for row in &rows {
-        let cells: Vec<_> = (0..row.len())
-            .map(|column| {
-                let width = rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-                format!("{:width$}", row[column])
-            })
-            .collect();
-        text.push_str(cells.join("  ").trim_end());
-        text.push('\n');
-    }
-    text.push_str("* default\n");
-    print(&text);
     Ok(STATUS_PASSED)
 }
 
@@ -240,9 +246,4 @@ pub(crate) fn no_verdict(target: &Target, error: Error) -> Result<u8> {
 /// Says on standard error what is wrong with a target.
 pub(crate) fn complain(target: &Target, why: &dyn Display) {
     eprintln!("kcov-vm: {}: {why}", target.name);
-}
-
-/// Prints, whether or not anybody reads it.
-pub(crate) fn print(text: &str) {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }

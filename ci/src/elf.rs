@@ -9,6 +9,12 @@ pub fn loader(bytes: &[u8]) -> Result<Option<String>, &'static str> {
     let half = |at: usize| Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let long = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+    if bytes.starts_with(b"#!") {
+        return Err(
+            "is a script, not an ELF program: name its interpreter as the program, and the script \
+             as an argument and with --carry",
+        );
+    }
     if !bytes.starts_with(b"\x7fELF") {
         return Err("is not an ELF program");
     }
@@ -93,7 +99,7 @@ mod tests {
 
     #[test]
     fn anything_else_is_told_apart() {
-        assert!(loader(b"#!/bin/sh").is_err_and(|why| why.contains("not an ELF")));
+        assert!(loader(b"#!/bin/sh").is_err_and(|why| why.contains("a script, not an ELF")));
         assert!(loader(b"\x7fELF\x01").is_err_and(|why| why.contains("x86_64")));
         assert!(loader(&program(&[1, 2])[..100]).is_err_and(|why| why.contains("damaged")));
         let whole = program(&[1, 3]);

@@ -65,6 +65,8 @@ pub enum Phase {
     End,
     /// Judging what the program said.
     Verdict,
+    /// Writing down what came of it.
+    Output,
 }
 
 impl fmt::Display for Phase {
@@ -79,6 +81,7 @@ impl fmt::Display for Phase {
             Self::Program => "program",
             Self::End => "end",
             Self::Verdict => "verdict",
+            Self::Output => "output",
         })
     }
 }

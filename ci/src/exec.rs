@@ -5,20 +5,21 @@ use crate::cli::{CarryOptions, ExecOptions, PlaceOptions, RunnerOptions};
 use crate::commands::no_verdict;
 use crate::error::{Error, Phase, Result};
 use crate::guest::{Listener, Stream};
+use crate::output;
 use crate::session::{Session, Task};
 use crate::system::System;
 use crate::target::Target;
 use kcov_vm_guest::protocol::Exit;
 use std::ffi::{OsStr, OsString};
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 mod cargo;
+mod find;
 mod trace;
 
-pub use trace::trace;
+pub use trace::{GRACE as TRACE_GRACE, trace};
 
 /// The directory in a guest to which a program may write.
 const SCRATCH: &str = "/scratch";
@@ -31,8 +32,13 @@ pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8
     let arguments = program.split_off(1);
     let run = || {
         session.given(target)?;
+        let program = match target.kind.system() {
+            System::Linux => find::find(&program[0]).map_err(Error::Usage)?,
+            // What PATH has is for this host.
+            System::NetBsd => PathBuf::from(&program[0]),
+        };
         let mut task = session
-            .task(target, Path::new(&program[0]), arguments)
+            .task(target, &program, arguments)
             .and_then(|task| equip(task, &carry, target))
             .map_err(Error::Usage)?;
         if target.kind.system() == System::Linux {
@@ -53,6 +59,11 @@ pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Resul
     let target = session.targets.named(&name)?;
     if target.kind.system() != System::Linux {
         return Err(Error::usage(format!("{}: `runner` runs Linux programs only", target.name)));
+    }
+    // Cargo names programs by absolute paths.
+    if program[0].as_bytes().starts_with(b"-") {
+        let option = Path::new(&program[0]).display();
+        return Err(Error::usage(format!("runner {option}: no such option; see runner --help")));
     }
     let arguments = program.split_off(1);
     let run = || {
@@ -156,14 +167,7 @@ struct Through {
 
 impl Listener for Through {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        // A reader that has gone away does not change the program's status.
-        let _ = match stream {
-            Stream::Out => {
-                let mut out = std::io::stdout().lock();
-                out.write_all(bytes).and_then(|()| out.flush())
-            }
-            Stream::Err => std::io::stderr().lock().write_all(bytes),
-        };
+        output::write(stream, bytes);
     }
 
     fn file(&mut self, path: &OsStr, mode: u32) {

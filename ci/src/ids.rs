@@ -1,71 +1,109 @@
-//! Ids of checks that the user names: each has to be one of the suite's.
+//! Checks that the user names: by ids, topics and patterns of the suite's own ids.
 
 use crate::error::{Error, Result};
 use crate::programs::SUITE;
 use crate::system::System;
 
-/// Refuses ids that are not among those that the suite has for a system.
-pub fn validate(wanted: &[String], known: &[String], system: System) -> Result<()> {
-    match wanted.iter().find(|id| !known.contains(id)) {
-        None => Ok(()),
-        Some(id) => Err(Error::usage(unknown_check(id, known, system))),
+/// The ids that are meant, in the suite's order. Each word has to mean at least one of those that
+/// the suite has for the system.
+pub fn select(words: &[String], known: &[String], system: System) -> Result<Vec<String>> {
+    if let Some(word) = words.iter().find(|word| !known.iter().any(|id| matches(word, id))) {
+        return Err(Error::usage(unknown_check(word, known, system)));
     }
+    Ok(known.iter().filter(|id| words.iter().any(|word| matches(word, id))).cloned().collect())
 }
 
-fn unknown_check(id: &str, known: &[String], system: System) -> String {
+/// Whether a word means a check: it is the id, the topic at the id's beginning, or a pattern in which
+/// `*` stands for any text.
+fn matches(word: &str, id: &str) -> bool {
+    let Some((first, rest)) = word.split_once('*') else {
+        let rest = id.strip_prefix(word);
+        return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    };
+    let Some(mut left) = id.strip_prefix(first) else { return false };
+    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in middle.split('*') {
+        let Some((_, after)) = left.split_once(part) else { return false };
+        left = after;
+    }
+    left.ends_with(last)
+}
+
+fn unknown_check(word: &str, known: &[String], system: System) -> String {
+    let all = || {
+        let (suite, word, count) = (SUITE.binary, system.word(), known.len());
+        format!("`{suite} list --system {word}` names all {count}")
+    };
+    if word.contains('*') {
+        return format!("--check {word}: no check on {system} matches; {}", all());
+    }
     let mut near: Vec<_> = known
         .iter()
-        .map(|other| (distance(id, other), other.as_str()))
-        .filter(|(distance, other)| other.contains(id) || *distance <= id.len().div_ceil(3))
+        .map(|id| (strsim::levenshtein(word, id), id.as_str()))
+        .filter(|(distance, id)| id.contains(word) || *distance <= word.len().div_ceil(3))
         .collect();
     near.sort_unstable();
-    let near: Vec<_> = near.into_iter().take(3).map(|(_, other)| other).collect();
+    let near: Vec<_> = near.into_iter().take(3).map(|(_, id)| id).collect();
     match near.as_slice() {
-        [] => format!(
-            "no check `{id}` on {system}; `{} list --system {}` names all {}",
-            SUITE.binary,
-            system.word(),
-            known.len()
-        ),
-        near => format!("no check `{id}` on {system}; near it: {}", near.join(", ")),
-    }
-}
-
-/// How many letters have to be added, removed or changed.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, a) in one.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for (column, b) in other.bytes().enumerate() {
-            let changed = diagonal + usize::from(a != b);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        [] => format!("--check {word}: no such check or topic on {system}; {}", all()),
+        near => {
+            format!(
+                "--check {word}: no such check or topic on {system}; near it: {}",
+                near.join(", ")
+            )
         }
     }
-    row[other.len()]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const KNOWN: [&str; 4] = ["open.twice", "enable.busy", "enable.twice.busy", "api.trace"];
+
+    fn chosen(words: &[&str]) -> std::result::Result<Vec<String>, String> {
+        let owned = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        select(&owned(words), &owned(&KNOWN), System::Linux).map_err(|error| error.to_string())
+    }
+
     #[test]
-    fn distances_are_the_known_ones() {
-        for (one, other, expected) in
-            [("", "", 0), ("abc", "", 3), ("kitten", "sitting", 3), ("same", "same", 0)]
-        {
-            assert_eq!(distance(one, other), expected);
-            assert_eq!(distance(other, one), expected);
+    fn ids_topics_and_patterns_mean_checks() {
+        for (words, expected) in [
+            (&["open.twice"][..], &[0][..]),
+            (&["enable"], &[1, 2]),
+            (&["enable.twice"], &[2]),
+            (&["enable.*"], &[1, 2]),
+            (&["*.busy"], &[1, 2]),
+            (&["*twice*"], &[0, 2]),
+            (&["e*e.*y"], &[1, 2]),
+            (&["*"], &[0, 1, 2, 3]),
+            (&["api", "open", "*.trace"], &[0, 3]),
+            (&[], &[]),
+        ] {
+            let expected: Vec<_> = expected.iter().map(|&index: &usize| KNOWN[index]).collect();
+            assert_eq!(chosen(words).expect("all are known"), expected, "{words:?}");
         }
     }
 
     #[test]
-    fn unknown_checks_are_answered_with_near_ones() {
-        let known = ["linux.open.twice", "linux.enable.ebusy", "api.trace"].map(String::from);
-        let unknown = |id| unknown_check(id, &known, System::Linux);
-        let message = "no check `linux.enable.ebsy` on Linux; near it: linux.enable.ebusy";
-        assert_eq!(unknown("linux.enable.ebsy"), message);
-        assert!(unknown("linux.open").ends_with("linux.open.twice"));
-        assert!(unknown("zzz").ends_with("list --system linux` names all 3"));
+    fn a_word_that_means_no_check_is_named() {
+        for word in ["open.*e.twice", "open.twice*twice", "enable.twice.busy.*"] {
+            let why = chosen(&["open", word]).expect_err("refused");
+            assert!(
+                why.starts_with(&format!("--check {word}: no check on Linux matches")),
+                "{why}"
+            );
+        }
+        let why = chosen(&["enable.bsy"]).expect_err("refused");
+        assert_eq!(
+            why,
+            "--check enable.bsy: no such check or topic on Linux; near it: enable.busy"
+        );
+        // The beginning of a word is no topic.
+        let why = chosen(&["ena"]).expect_err("refused");
+        assert!(why.ends_with("near it: enable.busy, enable.twice.busy"), "{why}");
+        assert!(
+            chosen(&["zzz"]).expect_err("refused").ends_with("list --system linux` names all 4")
+        );
     }
 }

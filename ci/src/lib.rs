@@ -7,6 +7,7 @@
 
 pub mod cache;
 pub mod carry;
+mod clean;
 pub mod cli;
 pub mod commands;
 pub mod console;
@@ -22,8 +23,10 @@ pub mod host;
 mod ids;
 pub mod image;
 pub mod kernel;
+mod list;
 mod mutants;
 mod netbsd;
+mod output;
 mod parallel;
 pub mod programs;
 pub mod progress;

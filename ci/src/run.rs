@@ -1,7 +1,9 @@
 //! Running the commands of the host.
 
+use rustix::process::{Signal, set_parent_process_death_signal};
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -14,6 +16,15 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// Has a command end when we do, even if we are killed: `make` hands the signal on to all that it has
+/// started.
+pub fn ends_with_us(command: &mut Command) -> &mut Command {
+    let before_exec = || Ok(set_parent_process_death_signal(Some(Signal::TERM))?);
+    // SAFETY: the closure makes one system call and neither allocates nor takes a lock, so it may run
+    // between fork and exec.
+    unsafe { command.pre_exec(before_exec) }
 }
 
 /// Runs a command for its standard output. The error says what went wrong in

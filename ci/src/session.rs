@@ -36,6 +36,8 @@ pub struct Choices {
     pub jobs: usize,
     /// Instead of the targets' limits.
     pub limit: Option<Duration>,
+    /// How much longer a program may take that keeps to the limit by itself.
+    pub grace: Duration,
     /// Instead of the targets' own, and of finding out.
     pub accel: Option<Accel>,
 }
@@ -97,7 +99,7 @@ impl Session {
             if let (Some(source), Some(compiler)) = (known.map(Source::Package), compiler) {
                 let base = &self.targets.base;
                 let built = Kernel::cached(target, &source, &compiler, base, &self.cache)?;
-                if let Some(kernel) = built {
+                if let Some(kernel) = built.filter(|kernel| kernel.damage().is_none()) {
                     return Ok(kernel);
                 }
             }

@@ -7,7 +7,7 @@ pub(crate) use guest::suite_arguments;
 
 use crate::cli::TestOptions;
 use crate::commands::{complain, print};
-use crate::error::{Error, Phase, Result, Unavailable};
+use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::expected::{self, Failure};
 use crate::ids;
 use crate::parallel;
@@ -26,18 +26,33 @@ use std::time::Instant;
 /// Guests of one target that share the suite, at most.
 const MOST_GUESTS: usize = 4;
 
+/// The suite's checks for a system: all ids, and those that are asked for, of which none means all.
+struct Suite {
+    system: System,
+    ids: Vec<String>,
+    asked: Vec<String>,
+}
+
 /// What a target is tested with.
 struct Plan<'a> {
     session: &'a Session,
     options: &'a TestOptions,
     verbose: bool,
-    /// All ids of the suite by system, if it is the suite that runs.
-    known: Vec<(System, Vec<String>)>,
+    /// The suite's checks by system, if it is the suite that runs.
+    suites: Vec<Suite>,
     /// How many guests of one target may run at once.
     guests_each: usize,
 }
 
 impl Plan<'_> {
+    fn suite(&self, target: &Target) -> Option<&Suite> {
+        self.suites.iter().find(|suite| suite.system == target.kind.system())
+    }
+
+    fn asked(&self, target: &Target) -> &[String] {
+        self.suite(target).map_or(&[], |suite| &suite.asked)
+    }
+
     /// The checks that each of the target's guests is to run. A guest that boots in no time has
     /// others of its kind beside it if processors are free for that.
     fn shares(&self, target: &Target) -> Vec<Vec<String>> {
@@ -47,9 +62,9 @@ impl Plan<'_> {
             && options.suite.is_empty()
             && options.checks.is_empty()
             && !options.fail_fast;
-        let known = self.known.iter().find(|(system, _)| *system == target.kind.system());
-        let (true, 2.., Some((_, ids))) = (whole, self.guests_each, known) else {
-            return vec![options.checks.clone()];
+        let (true, 2.., Some(Suite { ids, .. })) = (whole, self.guests_each, self.suite(target))
+        else {
+            return vec![self.asked(target).to_vec()];
         };
         // A check that waits for a device leaves a processor to one guest more.
         let guests = (self.guests_each + 1).min(MOST_GUESTS);
@@ -65,12 +80,12 @@ pub fn test(
     verbose: bool,
 ) -> Result<u8> {
     let started = Instant::now();
-    let known = validate(session, targets, options)?;
+    let suites = validate(session, targets, options)?;
     let guests = options
         .guests
         .map_or_else(|| available_parallelism().map_or(1, usize::from), |guests| guests as usize);
     let guests_each = guests / targets.len().max(1);
-    let plan = Plan { session, options, verbose, known, guests_each };
+    let plan = Plan { session, options, verbose, suites, guests_each };
     let text_now = options.report.is_some() || options.format == Format::Text;
     let brief = targets.len() > 1 && !verbose;
 
@@ -105,7 +120,7 @@ pub fn test(
     }
     match &options.report {
         Some(file) => fs::write(file, whole())
-            .map_err(|error| Error::usage(format!("--report {}: {error}", file.display())))?,
+            .or_unavailable(Phase::Output, format_args!("--report {}", file.display()))?,
         None if !text_now => print(&whole()),
         None => {}
     }
@@ -113,11 +128,7 @@ pub fn test(
 }
 
 /// What is wrong with the command line is said before anything is built.
-fn validate(
-    session: &Session,
-    targets: &[&Target],
-    options: &TestOptions,
-) -> Result<Vec<(System, Vec<String>)>> {
+fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Result<Vec<Suite>> {
     if let Some(file) = &options.program {
         for target in targets.iter().filter(|target| session.given(target).is_ok()) {
             session.task(target, file, Vec::new()).map_err(Error::Usage)?;
@@ -131,15 +142,15 @@ fn validate(
     if options.program.is_some() || nothing_runs {
         return Ok(Vec::new());
     }
-    let mut known: Vec<(System, Vec<String>)> = Vec::new();
+    let mut suites: Vec<Suite> = Vec::new();
     for system in targets.iter().map(|target| target.kind.system()) {
-        if known.iter().all(|(other, _)| *other != system) {
+        if suites.iter().all(|other| other.system != system) {
             let ids = session.programs.checks(system)?;
-            ids::validate(&options.checks, &ids, system)?;
-            known.push((system, ids));
+            let asked = ids::select(&options.checks, &ids, system)?;
+            suites.push(Suite { system, ids, asked });
         }
     }
-    Ok(known)
+    Ok(suites)
 }
 
 /// Builds what the target needs; a report if that ends it.
@@ -210,7 +221,7 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
 
     let checks = heard.into_iter().flat_map(|heard| heard.checks).collect();
     let no_verdict = |why| Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into();
-    let asked = &options.checks;
+    let asked = plan.asked(target);
     let checks = promise::conclude(checks, &known, promises.as_deref(), asked, options.fail_fast)
         .map_err(no_verdict)?;
     match none_ran(&checks) {
@@ -233,8 +244,8 @@ fn promises(plan: &Plan<'_>, target: &Target, release: &str) -> Result<Option<Ve
 
 /// Failures are known of the workspace's suite only.
 fn known_failures(plan: &Plan<'_>, target: &Target) -> Result<Vec<Failure>> {
-    match plan.known.iter().find(|(system, _)| *system == target.kind.system()) {
-        Some((_, ids)) => expected::load(&plan.session.targets.base, &target.name, ids),
+    match plan.suite(target) {
+        Some(Suite { ids, .. }) => expected::load(&plan.session.targets.base, &target.name, ids),
         None => Ok(Vec::new()),
     }
 }

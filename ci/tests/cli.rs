@@ -7,8 +7,9 @@ mod common {
 
 use common::vm::{Vm, assert_refused};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 impl Vm {
     fn run(&self, words: &[&str]) -> (Option<i32>, String, String) {
@@ -37,7 +38,11 @@ fn unknown_checks() {
     // The suite's own build is announced first, if there is something to build.
     let (status, stdout, stderr) = vm.run(&["test", "linux-uml", "--check", "no.such-check"]);
     assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
-    assert!(stderr.lines().any(|line| line.starts_with("kcov-vm: no check `no.such-check`")));
+    let said = "kcov-vm: --check no.such-check: no such check or topic on Linux";
+    assert!(stderr.lines().any(|line| line.starts_with(said)), "{stderr}");
+    let (status, _, stderr) = vm.run(&["test", "--check", "open", "--check", "enable.*.nothing"]);
+    assert_eq!(status, Some(2), "{stderr}");
+    assert!(stderr.contains("--check enable.*.nothing: no check on Linux matches"), "{stderr}");
 }
 
 #[test]
@@ -57,6 +62,54 @@ fn missing_sources_and_kernels() {
     let file = file.to_str().expect("UTF-8");
     vm.refuses(&["build", "--source", file], &["linux.zip", "not a tarball"]);
     vm.refuses(&["test", "--kernel", "/none/vmlinux"], &["--kernel /none/vmlinux"]);
+    let netbsd = ["test", "netbsd", "--netbsd-kernel", "/none/netbsd"];
+    vm.refuses(&netbsd, &["kcov-vm: --netbsd-kernel /none/netbsd: there is no such file"]);
+    let mut by_variable = vm.command(&["test", "netbsd"]);
+    by_variable.env("KCOV_VM_NETBSD_KERNEL", "/none/netbsd");
+    assert_refused(&mut by_variable, 2, &["KCOV_VM_NETBSD_KERNEL /none/netbsd"]);
+}
+
+/// The mirror that this machine is said to have does not answer.
+#[test]
+fn package_lists_that_cannot_be_fetched() {
+    let vm = Vm::new();
+    let list = vm.write("sources.list", "deb http://127.0.0.1:9/debian trixie main\n");
+    // As an update has left them: apt says nothing of mirrors before that.
+    let lists = "lists/127.0.0.1:9_debian_dists_trixie";
+    let release = "Origin: Debian\nCodename: trixie\nComponents: main\nArchitectures: amd64\nSHA256:\n \
+                   e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 0 \
+                   main/binary-amd64/Packages\n";
+    vm.write(&format!("{lists}_Release"), release);
+    vm.write(&format!("{lists}_main_binary-amd64_Packages"), "");
+    vm.write("lists/partial/empty", "");
+    let config = vm.write(
+        "apt.conf",
+        format!(
+            "Dir::Etc::sourcelist \"{}\";\nDir::Etc::sourceparts \"/dev/null\";\n\
+             Dir::State::lists \"{}\";\nAcquire::Retries \"0\";\nAPT::Architecture \"amd64\";\n",
+            list.display(),
+            vm.path().join("lists").display()
+        ),
+    );
+    let build = |words: &[&str]| {
+        let output = vm.command(words).env("APT_CONFIG", &config).output().expect("it starts");
+        (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+    };
+    let why = "the package lists of trixie-backports cannot be fetched: apt-get: E: ";
+    let (status, stderr) = build(&["key", "linux-uml"]);
+    assert_eq!(status, Some(69), "{stderr}");
+    assert!(stderr.contains(&format!("kcov-vm: linux-uml: source: {why}")), "{stderr}");
+    assert!(stderr.contains("give a kernel's source with --source"), "{stderr}");
+
+    // What was found before is taken, which is said.
+    let known = r#"{"name":"linux-source-7.3","version":"7.3.4-1","suite":"trixie-backports"}"#;
+    vm.write("cache/sources/linux-source-7@trixie-backports.json", known);
+    let (status, stderr) = build(&["build", "linux-uml", "--refresh"]);
+    assert_eq!(status, Some(69), "{stderr}");
+    assert!(
+        stderr.contains(&format!("using linux-source-7.3 7.3.4-1 as before: {why}")),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -106,12 +159,83 @@ fn programs_that_no_guest_can_run() {
     exec("/none/program");
     let script = vm.write("script", "#!/bin/sh\n");
     let script = script.to_str().expect("UTF-8");
-    vm.refuses(&["exec", "linux-uml", "--", script], &["is not an ELF program"]);
+    vm.refuses(&["exec", "linux-uml", "--", script], &["is a script, not an ELF program"]);
+    exec("no-such-program-in-path");
+}
+
+/// `exec` and `trace` say at once, in one line, why a program cannot start.
+#[test]
+fn programs_that_cannot_start() {
+    let vm = Vm::new();
+    for command in ["exec", "trace"] {
+        let refuses = |program, why| {
+            vm.refuses(
+                &[command, "linux-uml", "--", program],
+                &[&format!("kcov-vm: {program}: {why}")],
+            );
+        };
+        refuses("/none/program", "No such file or directory");
+        refuses("no-such-program", "there is no such program in PATH");
+        refuses("/usr", "is a directory, not a program");
+    }
+    let script = |name: &str, text: &str| {
+        let path = vm.write(name, text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let trace = |program: &str, why: &str| {
+        vm.refuses(&["trace", "linux-uml", "--", program], &[program, why]);
+    };
+    let advice =
+        "is a script for /bin/sh, which is not in the guest; --carry /bin/sh takes it there";
+    trace(&script("shell", "#!/bin/sh\n"), advice);
+    trace(
+        &script("lost", "#!/none/sh -e\n"),
+        "is a script for /none/sh, which is not on this host",
+    );
+    let plain = vm.write("plain", "");
+    trace(plain.to_str().expect("UTF-8"), "is not executable");
 }
 
 #[test]
 fn reports_that_cannot_be_written() {
     Vm::new().refuses(&["test", "--report", "/none/report"], &["--report /none/report"]);
+}
+
+#[test]
+fn output_that_is_lost_is_a_failure() {
+    let vm = Vm::new();
+    let list = |stdout: Stdio| {
+        let mut list = vm.command(&["list"]);
+        let mut child = list.stdout(stdout).stderr(Stdio::piped()).spawn().expect("kcov-vm starts");
+        // Nobody reads it.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+    };
+    let full = fs::File::options().write(true).open("/dev/full").expect("a device");
+    let (status, stderr) = list(full.into());
+    assert_eq!(status, Some(69), "{stderr}");
+    let why = "kcov-vm: output: cannot write to standard output: No space left on device";
+    assert!(stderr.starts_with(why), "{stderr}");
+    // Who closes a pipe wanted no more.
+    assert_eq!(list(Stdio::piped()), (Some(0), String::new()));
+}
+
+#[test]
+fn help_fits_a_terminal_and_names_the_program() {
+    let vm = Vm::new();
+    let (status, stdout, _) = vm.run(&["--version"]);
+    assert_eq!(status, Some(0));
+    assert!(stdout.starts_with("kcov-vm "), "{stdout}");
+    let commands = ["test", "exec", "trace", "runner", "lockstep", "drift", "mutants", "clean"];
+    for command in commands.map(Some).into_iter().chain([None]) {
+        let words: Vec<_> = command.into_iter().chain(["--help"]).collect();
+        let (status, stdout, _) = vm.run(&words);
+        assert_eq!(status, Some(0), "{command:?}");
+        let wide: Vec<_> = stdout.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(wide.is_empty(), "{command:?}: {wide:?}");
+    }
 }
 
 #[test]
@@ -148,7 +272,7 @@ fn list_needs_nothing_but_the_cache() {
     let (status, stdout, stderr) = Vm::new().run(&["list"]);
     assert_eq!((status, stderr.as_str()), (Some(0), ""));
     let uml = stdout.lines().find(|line| line.starts_with("linux-uml*")).expect("a default");
-    assert!(uml.contains("kcov") && uml.ends_with("not built"), "{uml}");
+    assert!(uml.contains("linux-source-7") && uml.ends_with("not built"), "{uml}");
 }
 
 #[test]
@@ -160,6 +284,9 @@ fn runner_says_what_is_wrong_with_its_own_words() {
     };
     vm.refuses(&["runner", "linux-99", own], &["no target `linux-99`"]);
     vm.refuses(&["runner", "netbsd", own], &["netbsd", "Linux programs only"]);
+    vm.refuses(&["runner", "linux-uml", "--bogus"], &["runner --bogus: no such option"]);
+    vm.refuses(&["runner", "linux-uml", "--bogus", own], &["runner --bogus: no such option"]);
+    runner(&["--accel", "kvm"], &["--accel: is for targets in QEMU, not linux-uml"]);
     runner(&["--env", "KCOV_VM_NOT_SET"], &["--env KCOV_VM_NOT_SET", "not set"]);
     runner(&["--env", "=1"], &["--env =1", "a variable has a name"]);
     runner(&["--carry", "/none/there"], &["--carry /none/there", "No such file"]);
@@ -186,7 +313,7 @@ fn runner_has_no_verdict_on_what_no_guest_can_run() {
     };
     refuses(Path::new("/none/program"), &["linux-uml: image: /none/program: No such file"]);
     let script = vm.write("script", "#!/bin/sh\n");
-    refuses(&script, &["is not an ELF program"]);
+    refuses(&script, &["is a script, not an ELF program"]);
 
     // A program whose library has gone, and one whose loader was never here.
     let (library, program) = (vm.path().join("libgone.so"), vm.path().join("program"));

@@ -252,6 +252,18 @@ fn trace_passes_the_status_on_and_tells_of_full_buffers() {
 }
 
 #[test]
+fn trace_keeps_what_was_collected_until_the_time_limit() {
+    let endless = "(while :; do echo >/dev/null; done) & wait";
+    let Outcome { status, stdout, stderr } =
+        trace(&["linux-uml", "--time-limit", "2"], "sh", &["-c", endless]);
+    assert_eq!(status, Some(69), "{stdout}{stderr}");
+    assert!(stderr.contains("did not end within 2 s and was killed"), "{stderr}");
+    let threads = stdout.lines().filter(|line| line.starts_with("process ")).count();
+    assert_eq!(threads, 2, "{stdout}");
+    assert!(stdout.contains(" ksys_write"), "{stdout}");
+}
+
+#[test]
 fn what_cannot_be_traced() {
     let none = trace(&["linux-uml"], "/none/program", &[]);
     assert_eq!(none.status, Some(2), "{}", none.stderr);

@@ -14,7 +14,7 @@ use common::outcome::{Outcome, outcome};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 fn vm() -> Command {
     Command::new(env!("CARGO_BIN_EXE_kcov-vm"))
@@ -45,6 +45,52 @@ fn exec_keeps_streams_apart_and_the_status() {
     assert_eq!(status, Some(7));
     assert_eq!(stdout, "to out\n");
     assert!(stderr.contains("to err\n") && !stderr.contains("to out"), "{stderr}");
+}
+
+#[test]
+fn exec_looks_in_path() {
+    let outcome = outcome(vm().args(["exec", "linux-uml", "--", "echo", "hello"]));
+    assert_eq!(
+        (outcome.status, outcome.stdout.as_str()),
+        (Some(0), "hello\n"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn output_that_cannot_be_written_is_no_verdict() {
+    let full = || fs::File::options().write(true).open("/dev/full").expect("a device");
+    let why = "kcov-vm: output: cannot write to standard output: No space left on device";
+    for words in
+        [&["exec", "linux-uml", "--"][..], &["test", "linux-uml", "--format", "json", "--program"]]
+    {
+        let mut command = vm();
+        command.args(words).arg(fixture());
+        if words[0] == "test" {
+            command.arg("--");
+        }
+        command.args(["out", "1..1", "out", "ok 1 a", "status", "0"]).stdout(full());
+        let child = command.stderr(Stdio::piped()).spawn().expect("it starts");
+        let output = child.wait_with_output().expect("it ends");
+        let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(69), "{words:?}: {stderr}");
+        assert!(stderr.contains(why), "{words:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_topic_and_a_pattern_are_checks() {
+    for word in ["open", "open.file-of-*"] {
+        let words = ["test", "linux-uml", "--format", "ktap", "--check", word];
+        let Outcome { status, stdout, stderr } = outcome(vm().args(words));
+        assert_eq!(status, Some(0), "{stdout}{stderr}");
+        let begin = word.trim_end_matches('*');
+        let results: Vec<_> = stdout.lines().filter(|line| line.starts_with("    ok ")).collect();
+        assert!(!results.is_empty(), "{stdout}");
+        let is_meant = |line: &&str| line.split(' ').nth(6).is_some_and(|id| id.starts_with(begin));
+        assert!(results.iter().all(is_meant), "{word}: {stdout}");
+    }
 }
 
 /// As in a container: what usually holds the guest's memory is small and forbids programs.

@@ -90,8 +90,8 @@ impl Carried {
             return Ok(());
         }
         Err(format!(
-            "more than {} MiB are to be carried into the guest, with {}; leave the crate's \
-             directory out with --no-tree and name what is read with --carry PATH",
+            "more than {} MiB are to be carried into the guest, with {}; carry only what the \
+             program reads",
             MOST >> 20,
             path.display()
         ))

@@ -42,7 +42,7 @@ fn what_is_too_large_is_refused_unread() {
     let file = fs::File::create(root.path().join("large")).expect("a file");
     file.set_len(MOST + 1).expect("a hole");
     let why = Carried::default().add(root.path()).expect_err("refused");
-    assert!(why.contains("512 MiB") && why.contains("large; ") && why.contains("--no-tree"));
+    assert!(why.contains("512 MiB") && why.contains("large; ") && why.contains("carry only what"));
 }
 
 #[test]

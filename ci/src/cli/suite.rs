@@ -20,8 +20,9 @@ pub struct TestOptions {
     /// So many processors for guests at once [default: those of the host]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub guests: Option<u32>,
-    /// Run this check only; may be repeated
-    #[arg(long = "check", value_name = "ID", conflicts_with = "program")]
+    /// Run only this check, the checks of this topic (the beginning of ids, up
+    /// to a dot), or those that match this pattern with `*`; may be repeated
+    #[arg(long = "check", value_name = "ID|TOPIC|PATTERN", conflicts_with = "program")]
     pub checks: Vec<String>,
     /// Skip what follows the first check that fails
     #[arg(long, conflicts_with = "program")]

@@ -22,7 +22,9 @@ pub fn equip(task: &mut Task, program: &Path, tree: bool) -> Result<(), String> 
     // say so.
     let manifest = directory("CARGO_MANIFEST_DIR");
     if let Some(root) = manifest.filter(|_| tree) {
-        task.carried.add(&root)?;
+        task.carried.add(&root).map_err(|why| {
+            format!("{why}; --no-tree leaves the crate's directory out, --carry PATH takes a part")
+        })?;
     }
     task.program.path = carry::place(program)?;
     if let Some(tmp) = temporary(program) {

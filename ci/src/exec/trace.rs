@@ -2,16 +2,19 @@
 //! guest has no room for the kernel's file, so names and lines are looked up
 //! here.
 
-use super::{SCRATCH, equip, finish, status};
+use super::{SCRATCH, equip, find, finish, status};
 use crate::cli::TraceOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
-use crate::run::locate;
 use crate::session::Session;
 use crate::system::System;
 use kcov_vm_guest::protocol::Exit;
-use std::ffi::{OsStr, OsString};
-use std::path::{Component, Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+
+/// How long the tracer may take, after the time limit, to write down what it has.
+pub const GRACE: Duration = Duration::from_secs(30);
 
 /// What the guest leaves behind.
 const RAW: &str = "trace";
@@ -22,7 +25,9 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
     if target.kind.system() != System::Linux {
         return Err(Error::usage(format!("{}: `trace` is for Linux targets", target.name)));
     }
-    let program = find(&options.program[0])?;
+    let program = find::find(&options.program[0])
+        .and_then(|program| find::check(&program, &options.carry.carry).map(|()| program))
+        .map_err(Error::Usage)?;
     let run = || {
         let kernel = session.kernel(target)?;
         let tool = session.programs.tracer()?;
@@ -31,6 +36,9 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
         if let Some(words) = options.words {
             arguments.extend(["--words".into(), words.to_string().into()]);
         }
+        // It knows what to keep; after the grace the guest is ended.
+        let limit = session.program_limit(target).as_secs();
+        arguments.extend(["--limit".into(), limit.to_string().into()]);
         arguments.push("--".into());
         arguments.push(program.clone().into());
         arguments.extend(options.program[1..].iter().cloned());
@@ -81,21 +89,4 @@ fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Re
         return Ok(());
     }
     Err(Error::unavailable(Phase::Verdict, "what came back could not be reported"))
-}
-
-/// The program that a shell would run.
-fn find(word: &OsStr) -> Result<PathBuf> {
-    let shown = Path::new(word).display();
-    let found = match word.to_str() {
-        Some(name) if !name.contains('/') => locate(name)
-            .ok_or_else(|| Error::usage(format!("{name}: there is no such program in PATH")))?,
-        _ => PathBuf::from(word),
-    };
-    let error = |error: std::io::Error| Error::usage(format!("{shown}: {error}"));
-    // `..` is no part of a path in a guest; but a program may look at the name
-    // that it was called by, so links stay.
-    let whole = std::path::absolute(&found).map_err(error)?;
-    let resolved = found.canonicalize().map_err(error)?;
-    let plain = whole.components().all(|part| part != Component::ParentDir);
-    Ok(if plain { whole } else { resolved })
 }

@@ -2,9 +2,10 @@
 
 use super::key::{self, Ingredients};
 use super::make::Make;
-use super::{PROOF, Place, config};
+use super::{DIGEST, PROOF, Place, config};
 use crate::cache::Cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
+use crate::hash;
 use crate::source::{self, Source};
 use crate::target::{Kind, Target};
 use std::fs;
@@ -92,6 +93,8 @@ fn build_in(
         let name = from.file_name().unwrap_or_default();
         fs::copy(&from, finished.join(name)).or_unavailable(Phase::Build, from.display())?;
     }
+    let digest = hash::file(&finished.join("kernel")).map_err(io)?;
+    fs::write(finished.join(DIGEST), digest).map_err(io)?;
     fs::write(finished.join(PROOF), ingredients.to_text()).map_err(io)
 }
 

@@ -1,7 +1,7 @@
 //! The compiler of a kernel: the machine's own, or that of a distribution's
 //! package, unpacked in the cache for those who do not have it installed.
 
-use crate::cache::Cache;
+use crate::cache::{self, Cache};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::progress::Step;
 use crate::run::{command, locate, read};
@@ -120,9 +120,7 @@ fn unpacked(package: &Package, cache: &Cache) -> Result<PathBuf> {
     let root = cache.compilers().join(&name);
     let _lock = cache.lock(Phase::Build, &name)?;
     if !root.is_dir() {
-        let scratch = tempfile::Builder::new()
-            .prefix(".unpack-")
-            .tempdir_in(cache.compilers())
+        let scratch = cache::scratch(&cache.compilers(), &name)
             .or_unavailable(Phase::Build, cache.compilers().display())?;
         let unpacked = scratch.path().join("root");
         fs::create_dir(&unpacked).or_unavailable(Phase::Build, unpacked.display())?;

@@ -9,8 +9,9 @@ mod make;
 
 pub use bench::Bench;
 
-use crate::cache::Cache;
+use crate::cache::{self, Cache};
 use crate::error::{Error, Phase, Result};
+use crate::hash;
 use crate::host::{self, Need};
 use crate::source::Source;
 use crate::target::{Kind, Target};
@@ -35,11 +36,25 @@ pub struct Kernel {
 /// The file in a kernel's directory that is made last.
 const PROOF: &str = "key.txt";
 
+/// The file there with the digest of the kernel as it was built.
+const DIGEST: &str = "sha256.txt";
+
+/// What decides of a target's kernel.
+#[derive(Debug)]
+pub struct Recipe {
+    /// What the kernel's directory in the cache is called.
+    pub name: String,
+    /// One line for each ingredient.
+    pub text: String,
+    /// The digest of the text, of which the name has the first digits.
+    pub key: String,
+}
+
 impl Kernel {
-    /// A kernel that the user built.
-    pub fn given(path: &Path) -> Result<Self> {
+    /// A kernel that the user built, and named by this option or variable.
+    pub fn given(path: &Path, by: &str) -> Result<Self> {
         let file = fs::canonicalize(path).ok().filter(|path| path.is_file()).ok_or_else(|| {
-            Error::usage(format!("--kernel {}: there is no such file", path.display()))
+            Error::usage(format!("{by} {}: there is no such file", path.display()))
         })?;
         let origin = file.display().to_string();
         Ok(Self { file, mark: None, origin })
@@ -84,7 +99,10 @@ impl Kernel {
         if host::has_compiler() {
             let compiler = Compiler::of(target, cache, refresh)?;
             if let Some(kernel) = Self::cached(target, source, &compiler, base, cache)? {
-                return Ok(kernel);
+                match kernel.damage() {
+                    None => return Ok(kernel),
+                    Some(why) => eprintln!("{}: {why}; building it again", kernel.file.display()),
+                }
             }
         }
         host::require(Need::Build)?;
@@ -93,13 +111,45 @@ impl Kernel {
         let place = Place::of(target, &ingredients, cache);
         let _lock = cache.lock(Phase::Build, &place.name)?;
         // Whoever held the lock may have built it.
-        if let Some(kernel) = place.kernel(source, &ingredients) {
+        let now = place.kernel(source, &ingredients);
+        if let Some(kernel) = now.filter(|kernel| kernel.damage().is_none()) {
             return Ok(kernel);
         }
         build::build(target, source, &ingredients, &place, cache, jobs)?;
         place.kernel(source, &ingredients).ok_or_else(|| {
             Error::unavailable(Phase::Build, format!("{} vanished", place.directory.display()))
         })
+    }
+
+    /// What decides of the target's kernel.
+    pub fn recipe(
+        target: &Target,
+        source: &Source,
+        compiler: &Compiler,
+        base: &Path,
+        cache: &Cache,
+    ) -> Result<Recipe> {
+        let ingredients = Ingredients::of(target, source, compiler, base)?;
+        let Place { name, .. } = Place::of(target, &ingredients, cache);
+        Ok(Recipe { name, text: ingredients.to_text(), key: ingredients.key() })
+    }
+
+    /// In what way a kernel in the cache is not what was built, if it is not.
+    pub fn damage(&self) -> Option<String> {
+        let digest = match hash::file(&self.file) {
+            Ok(digest) => digest,
+            Err(error) => return Some(format!("the kernel cannot be read: {error}")),
+        };
+        let kept = self.file.with_file_name(DIGEST);
+        match fs::read_to_string(&kept) {
+            Ok(text) if text.trim() == digest => None,
+            Ok(_) => Some("the kernel is damaged: its digest is not that of its build".into()),
+            // It was built before digests were kept. Without one it is believed next time too.
+            Err(_) => {
+                let _ = cache::keep(&kept, &digest);
+                None
+            }
+        }
     }
 }
 

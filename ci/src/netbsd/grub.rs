@@ -1,6 +1,6 @@
 //! A disc that loads kernels which QEMU cannot start by itself.
 
-use crate::cache::Cache;
+use crate::cache::{self, Cache};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::hash;
 use crate::host::{Need, require};
@@ -35,7 +35,7 @@ pub fn disc(kernel: &Path, cache: &Cache) -> Result<PathBuf> {
     }
     require(Need::Grub)?;
     let step = Step::begin("make a disc that boots the kernel", None);
-    let scratch = tempfile::tempdir_in(cache.netbsd())
+    let scratch = cache::scratch(&cache.netbsd(), &name)
         .or_unavailable(Phase::Image, cache.netbsd().display())?;
     let (tree, half) = (scratch.path().join("tree"), scratch.path().join("half"));
     stage(&tree, kernel).or_unavailable(Phase::Image, tree.display())?;

@@ -31,11 +31,11 @@ pub struct Libraries {
 }
 
 impl Libraries {
-    /// What the user named, which has to exist.
-    pub fn given(path: &Path, cache: &Cache) -> Result<Self> {
+    /// What the user named by this option or variable. It has to exist.
+    pub fn given(path: &Path, by: &str, cache: &Cache) -> Result<Self> {
         let sysroot =
             fs::canonicalize(path).ok().filter(|path| path.is_dir()).ok_or_else(|| {
-                Error::usage(format!("--sysroot {}: there is no such directory", path.display()))
+                Error::usage(format!("{by} {}: there is no such directory", path.display()))
             })?;
         Ok(Self { sysroot, cache: cache.clone() })
     }

@@ -1,6 +1,6 @@
 //! The libraries of a NetBSD release, which the user gave.
 
-use crate::cache::Cache;
+use crate::cache::{self, Cache};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::hash;
 use crate::progress::Step;
@@ -73,7 +73,7 @@ fn unpack(set: &Path, filter: &str, cache: &Cache) -> Result<PathBuf> {
         return Ok(libraries);
     }
     let step = Step::begin(format!("unpack {name}"), None);
-    let scratch = tempfile::tempdir_in(cache.netbsd())
+    let scratch = cache::scratch(&cache.netbsd(), &format!("comp-{}", &digest[..12]))
         .or_unavailable(Phase::Image, cache.netbsd().display())?;
     let mut tar = command("tar");
     tar.args(["-x", "--no-same-owner", filter, "-f"]).arg(set).arg("-C").arg(scratch.path());

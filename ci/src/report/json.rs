@@ -4,10 +4,15 @@ use super::{Run, TargetReport, Verdict};
 use crate::verdict::Counts;
 use serde_json::{Map, Value, json};
 
+/// Raised when a key is renamed, removed or means something else, and not when one is added.
+/// docs/src/reports.md says what they mean.
+const VERSION: u32 = 1;
+
 /// The whole report.
 pub fn render(run: &Run) -> String {
     let targets: Vec<_> = run.reports.iter().map(target).collect();
-    format!("{:#}\n", json!({ "targets": targets, "seconds": run.wall.as_secs_f64() }))
+    let seconds = run.wall.as_secs_f64();
+    format!("{:#}\n", json!({ "version": VERSION, "targets": targets, "seconds": seconds }))
 }
 
 fn target(report: &TargetReport) -> Value {

@@ -4,6 +4,7 @@ use super::*;
 use crate::error::Phase;
 use crate::verdict::Outcome;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 fn check(id: &str, outcome: Outcome, diagnostics: &[&str]) -> Check {
     Check {
@@ -139,8 +140,8 @@ ok 4 d # SKIP not run: give a kernel
 fn junit_has_a_suite_for_each_target() {
     let text = run().render(Format::Junit, false);
     let expected = r#"<?xml version="1.0" encoding="UTF-8"?>
-<testsuites name="cargo vm test" tests="7" failures="1" errors="1" skipped="3" time="3.000">
-  <testsuite name="a" tests="4" failures="1" errors="0" skipped="2" time="2.000">
+<testsuites name="cargo vm test" tests="7" failures="1" errors="1" time="3.000">
+  <testsuite name="a" tests="4" failures="1" errors="0" time="2.000" skipped="2">
     <properties>
       <property name="kind" value="uml"/>
       <property name="release" value="7.3.4"/>
@@ -160,10 +161,62 @@ fn junit_has_a_suite_for_each_target() {
     assert!(text.ends_with("  </testsuite>\n</testsuites>\n"), "{text}");
 }
 
+/// What each element may have, and the beginning of what it has to, by the schema of Jenkins' xunit
+/// plugin (junit-10.xsd).
+const SCHEMA: &[(&str, &[&str], &[&str])] = &[
+    ("testsuites", &[], &["name", "time", "tests", "failures", "errors"]),
+    (
+        "testsuite",
+        &["name", "tests", "failures", "errors"],
+        &[
+            "group",
+            "time",
+            "skipped",
+            "timestamp",
+            "hostname",
+            "id",
+            "package",
+            "file",
+            "log",
+            "url",
+        ],
+    ),
+    ("testcase", &["name"], &["time", "classname", "group"]),
+    ("property", &["name", "value"], &[]),
+    ("failure", &[], &["type", "message"]),
+    ("error", &[], &["type", "message"]),
+    ("skipped", &[], &["type", "message"]),
+    ("properties", &[], &[]),
+];
+
+#[test]
+fn junit_has_only_what_the_schema_has() {
+    let text = run().render(Format::Junit, false);
+    let mut seen = Vec::new();
+    for tag in text.split('<').skip(2).filter(|tag| !tag.starts_with('/')) {
+        let (tag, _) = tag.split_once('>').expect("an end");
+        let (name, rest) = tag.split_once(' ').unwrap_or((tag, ""));
+        let (_, required, optional) =
+            SCHEMA.iter().find(|(known, ..)| *known == name).expect("a known element");
+        // Every other piece is a value.
+        let mut attributes: Vec<&str> = rest.split('"').step_by(2).collect();
+        attributes.pop();
+        let names: Vec<&str> =
+            attributes.iter().map(|text| text.trim().trim_end_matches('=')).collect();
+        let allowed = |name: &&str| required.contains(name) || optional.contains(name);
+        assert!(names.iter().all(allowed), "<{tag}>");
+        assert!(required.iter().all(|name| names.contains(name)), "<{tag}>");
+        assert!(!optional.contains(&"time") || names.contains(&"time"), "<{tag}>");
+        seen.push(name);
+    }
+    assert!(SCHEMA.iter().all(|(name, ..)| seen.contains(name)), "{seen:?}");
+}
+
 #[test]
 fn json_says_the_same() {
     let text = run().render(Format::Json, false);
     let value: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(value["version"], 1);
     assert_eq!(value["targets"][0]["verdict"], "failed");
     assert_eq!(value["targets"][0]["checks"][2]["reason"], "no net");
     assert_eq!(value["targets"][0]["checks"][3]["outcome"], "xfail");
@@ -171,6 +224,36 @@ fn json_says_the_same() {
     assert_eq!(value["targets"][1]["verdict"], "none");
     assert_eq!(value["targets"][1]["failure"]["phase"], "boot");
     assert_eq!(value["targets"][3]["verdict"], "not run");
+}
+
+/// The page names all keys, and no other ones.
+#[test]
+fn the_book_documents_the_keys() {
+    fn keys(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(object) => object.iter().for_each(|(key, value)| {
+                found.insert(key.clone());
+                // What is in there is named by the run.
+                if key != "steps" {
+                    keys(value, found);
+                }
+            }),
+            Value::Array(array) => array.iter().for_each(|value| keys(value, found)),
+            _ => {}
+        }
+    }
+    let value = serde_json::from_str(&run().render(Format::Json, false)).expect("JSON");
+    let mut found = BTreeSet::new();
+    keys(&value, &mut found);
+    let page = include_str!("../../../docs/src/reports.md");
+    let (_, json) = page.split_once("## JSON").expect("the section");
+    let (json, _) = json.split_once("\n## ").expect("another section");
+    let documented: BTreeSet<String> = json
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(key, _)| key.to_string())
+        .collect();
+    assert_eq!(documented, found);
 }
 
 #[test]

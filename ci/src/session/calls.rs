@@ -2,6 +2,7 @@
 //! that the target names, and the target's modules.
 
 use super::{Ready, Session};
+use crate::cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::Machine;
 use crate::hash;
@@ -46,7 +47,7 @@ impl Session {
             None => match text(file, of, &modules) {
                 Ok(text) => {
                     if cached {
-                        keep(&kept, &text).or_unavailable(Phase::Kernel, kept.display())?;
+                        cache::keep(&kept, &text).or_unavailable(Phase::Kernel, kept.display())?;
                     }
                     text.into_bytes()
                 }
@@ -71,14 +72,6 @@ fn modules(machine: &Machine<'_>) -> Result<Vec<GuestFile>> {
         Ok(GuestFile { path: format!("{MODULES}/{name}"), mode: 0o444, content })
     };
     machine.target.modules.iter().map(read).collect()
-}
-
-/// Writes the file atomically: another runner may do the same.
-fn keep(path: &Path, text: &str) -> std::io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    std::io::Write::write_all(&mut file, text.as_bytes())?;
-    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 /// A line for each function of the kernel, and for each that a section of a module calls:

@@ -94,7 +94,7 @@ impl Session {
         };
         let limits = Limits {
             boot: self.choices.limit.unwrap_or(target.boot_limit()),
-            program: self.choices.limit.unwrap_or(target.program_limit()),
+            program: self.program_limit(target) + self.choices.grace,
         };
         let expect = Expect {
             system: target.kind.system(),
@@ -212,6 +212,11 @@ impl Session {
             files: Vec::new(),
             send_back: None,
         })
+    }
+
+    /// How long a program may take.
+    pub fn program_limit(&self, target: &Target) -> Duration {
+        self.choices.limit.unwrap_or(target.program_limit())
     }
 
     fn init(&self, target: &Target) -> Result<Vec<u8>> {

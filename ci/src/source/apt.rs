@@ -42,7 +42,10 @@ pub(super) fn private(
     ]))?;
     let mirrors = mirrors(&targets, suite);
     if mirrors.is_empty() {
-        return Err(format!("apt on this machine lists no Debian mirror that would have {suite}"));
+        return Err(format!(
+            "apt on this machine knows of no Debian mirror that would have {suite}; if it has no \
+             package lists at all, run apt-get update"
+        ));
     }
     let mut why = String::new();
     for mirror in mirrors {
@@ -50,10 +53,15 @@ pub(super) fn private(
         let file = directory.join("sources.list");
         fs::write(&file, list).map_err(|error| format!("{}: {error}", file.display()))?;
         let step = Step::begin(format!("look for {pattern} in {suite}"), None);
-        match read(private_command("apt-get", &directory).arg("update")) {
+        let mut update = private_command("apt-get", &directory);
+        // By itself apt calls it a success if it has fetched nothing.
+        match read(update.args(["-o", "APT::Update::Error-Mode=any", "update"])) {
             Ok(_) => step.done(),
             Err(error) => {
-                why = error;
+                why = format!(
+                    "the package lists of {suite} cannot be fetched: {error}; without a network, \
+                     give a kernel's source with --source"
+                );
                 continue;
             }
         }

@@ -9,7 +9,7 @@ mod unpack;
 pub use package::Package;
 pub use patch::patched;
 
-use crate::cache::Cache;
+use crate::cache::{self, Cache};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::hash;
 use crate::target::Target;
@@ -90,9 +90,7 @@ impl Source {
         if tree.is_dir() {
             return Ok(tree);
         }
-        let scratch = tempfile::Builder::new()
-            .prefix(".unpack-")
-            .tempdir_in(cache.sources())
+        let scratch = cache::scratch(&cache.sources(), &name)
             .or_unavailable(Phase::Source, cache.sources().display())?;
         let unpacked = match (self, tarball) {
             (_, Some(tarball)) => unpack::tarball(tarball, scratch.path())?,

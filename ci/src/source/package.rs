@@ -37,8 +37,13 @@ impl Package {
             }
         }
         let _lock = cache.lock(Phase::Source, &format!("apt-{suite}"))?;
-        let found =
-            private(pattern, suite, cache).or_else(|why| own(pattern).ok().flatten().ok_or(why));
+        let found = private(pattern, suite, cache).or_else(|why| match own(pattern) {
+            Ok(Some(package)) => {
+                eprintln!("using {package} of this machine's own package lists: {why}");
+                Ok(package)
+            }
+            _ => Err(why),
+        });
         match (found, known) {
             (Ok(package), _) => {
                 let text = serde_json::to_string(&package).unwrap_or_default();

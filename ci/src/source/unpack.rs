@@ -3,7 +3,7 @@
 use super::Package;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::progress::Step;
-use crate::run::{command, not_started, read};
+use crate::run::{command, ends_with_us, not_started, read};
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,8 @@ pub fn tarball(path: &Path, scratch: &Path) -> Result<PathBuf> {
     let size = input.metadata().map_err(|error| fail(error.to_string()))?.len();
 
     let step = Step::begin(format!("unpack {name}"), Some(size));
-    let mut tar = command("tar")
+    let mut tar = command("tar");
+    let mut tar = ends_with_us(&mut tar)
         .args(["-x", "--no-same-owner", filter, "--strip-components=1", "-C"])
         .arg(&tree)
         .stdin(Stdio::piped())

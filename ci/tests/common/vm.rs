@@ -34,6 +34,7 @@ impl Vm {
 }
 
 /// One line on standard error says why, and nothing is announced that was begun before.
+#[allow(dead_code, reason = "not every file of tests has command lines to refuse")]
 #[track_caller]
 pub fn assert_refused(command: &mut Command, status: i32, words: &[&str]) {
     let output = command.output().expect("kcov-vm starts");

@@ -75,7 +75,7 @@ fn the_command_line_is_checked() {
     let given: [(&str, &Path); 2] = [("--kernel", &kernel), ("--sysroot", &sysroot)];
     let none = Path::new("/none");
     vm.refuses(2, &[("--sysroot", none)], &program, &["--sysroot /none"]);
-    vm.refuses(2, &[("--netbsd-kernel", none)], &program, &["--kernel /none"]);
+    vm.refuses(2, &[("--netbsd-kernel", none)], &program, &["--netbsd-kernel /none"]);
     let with = |option, value| [&given[..], &[(option, Path::new(value))]].concat();
     vm.refuses(2, &with("--abi", "8"), &program, &["--abi 8: netbsd has 10, 9"]);
     vm.refuses(2, &with("--declare", "a b"), &program, &["--declare a b"]);
@@ -95,12 +95,12 @@ fn checks_are_those_of_the_system() {
         command
     };
     // One that Linux alone has.
-    let words = ["no check `enable.mode-beyond-32-bits-is-refused` on NetBSD"];
+    let words = ["--check enable.mode-beyond-32-bits-is-refused: no such check or topic on NetBSD"];
     assert_refused(&mut test("enable.mode-beyond-32-bits-is-refused"), 2, &words);
     assert_refused(&mut test("enable.mode-comes-frst"), 2, &["near it: enable.mode-comes-first"]);
     // And one that NetBSD alone has.
     let mut linux = vm.command(&["test", "linux-uml", "--check", "enable.mode-comes-first"]);
-    assert_refused(&mut linux, 2, &["no check `enable.mode-comes-first` on Linux"]);
+    assert_refused(&mut linux, 2, &["enable.mode-comes-first: no such check or topic on Linux"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::coverage::Coverage;
-use crate::record;
+use crate::record::{self, Ended};
 use crate::report::{self, Style};
 use crate::symbols::Symbols;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ Usage: kcov-trace [OPTIONS] -- COMMAND [ARGS]
 
 Printed, on standard output:
       --functions      a line per function (the default)
-      --lines          a line per program counter, with the functions inlined there
+      --lines          a line per program counter, with what was inlined there
       --pcs            the program counters as recorded
       --quiet          nothing
 Written:
@@ -28,9 +28,11 @@ Names and lines:
       --kallsyms FILE  names only [default: /proc/kallsyms]
 Collecting:
       --words N        size of each thread's buffer [default: 524288]
+      --limit SECONDS  kill the command after that; what was collected is kept
 
-Exit status: the command's, or 0 with --read; 2 if the command line is wrong, 69 if kcov cannot be
-used or a file cannot be read or written.
+Exit status: the command's, or 0 with --read; 2 if the command line is wrong,
+69 if kcov cannot be used, a file cannot be read or written, or the time limit
+is reached.
 ";
 
 /// Why nothing can be reported.
@@ -87,13 +89,14 @@ struct Options {
     vmlinux: Option<PathBuf>,
     kallsyms: Option<PathBuf>,
     words: Option<u64>,
+    limit: Option<u32>,
     command: Vec<OsString>,
 }
 
 /// Does what the words say. The result is the exit status.
 pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, Error> {
     let Some(options) = parse(words)? else {
-        report::print(HELP);
+        report::print(HELP)?;
         return Ok(0);
     };
     // What cannot be read is known of before the command runs.
@@ -102,14 +105,18 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, Error> {
         (None, Some(file)) => Some(Symbols::listed(file)?),
         (None, None) => None,
     };
-    let (coverage, status) = match &options.read {
+    let mut ended = Ended::ByItself(0);
+    let coverage = match &options.read {
         Some(file) => {
             let text = fs::read_to_string(file).map_err(Error::of(file.display()))?;
-            let coverage = Coverage::parse(&text)
-                .map_err(|why| Error::Unavailable(format!("{}: {why}", file.display())))?;
-            (coverage, 0)
+            Coverage::parse(&text)
+                .map_err(|why| Error::Unavailable(format!("{}: {why}", file.display())))?
         }
-        None => record::run(&options.command, options.words)?,
+        None => {
+            let (coverage, end) = record::run(&options.command, options.words, options.limit)?;
+            ended = end;
+            coverage
+        }
     };
     if let Some(file) = &options.raw {
         write(file, coverage.to_string().as_bytes())?;
@@ -127,8 +134,14 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, Error> {
     if let Some(file) = &options.drcov {
         write(file, &report::drcov::render(&coverage, options.vmlinux.as_deref()))?;
     }
-    report::print(&report::text::render(&coverage, &symbols, options.style));
-    Ok(status)
+    report::print(&report::text::render(&coverage, &symbols, options.style))?;
+    match ended {
+        Ended::ByItself(status) => Ok(status),
+        Ended::AtLimit(seconds) => Err(Error::Unavailable(format!(
+            "the command did not end within {seconds} s and was killed; what it went through until \
+             then is kept"
+        ))),
+    }
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<(), Error> {
@@ -154,6 +167,7 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Option<Options>, Error
             Long("vmlinux") => options.vmlinux = Some(parser.value()?.into()),
             Long("kallsyms") => options.kallsyms = Some(parser.value()?.into()),
             Long("words") => options.words = Some(parser.value()?.parse()?),
+            Long("limit") => options.limit = Some(parser.value()?.parse()?),
             // The command's own options are not ours.
             Value(first) => {
                 options.command.push(first);

@@ -56,7 +56,13 @@ impl Newborn {
     fn reach_syscall(&mut self) -> Result<(), Errno> {
         loop {
             ptrace::syscall(self.thread, None)?;
-            match waitpid(self.thread, Some(WaitPidFlag::__WALL))? {
+            let status = loop {
+                match waitpid(self.thread, Some(WaitPidFlag::__WALL)) {
+                    Err(Errno::EINTR) => {}
+                    result => break result?,
+                }
+            };
+            match status {
                 WaitStatus::PtraceSyscall(_) => return Ok(()),
                 WaitStatus::Stopped(_, signal) => self.signals.push(signal),
                 WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return Err(Errno::ESRCH),

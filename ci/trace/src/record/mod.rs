@@ -7,6 +7,7 @@
 //! and finds nothing of it: no library, no descriptor, no memory.
 
 mod inject;
+mod limit;
 mod tracer;
 
 use crate::cli::Error;
@@ -19,9 +20,22 @@ use std::fs;
 /// Words of a thread's buffer: what `ls` goes through takes a fifth.
 const WORDS: u64 = 512 << 10;
 
-/// Runs a command to its end and to that of all its children. The status is as a shell has it.
-pub fn run(command: &[OsString], words: Option<u64>) -> Result<(Coverage, u8), Error> {
-    let (threads, status) = tracer::run(command, words.unwrap_or(WORDS))?;
+/// How a command came to its end.
+#[derive(Clone, Copy, Debug)]
+pub enum Ended {
+    /// With this status, as a shell has it.
+    ByItself(u8),
+    /// By us, after so many seconds.
+    AtLimit(u32),
+}
+
+/// Runs a command to its end and to that of all its children, or to the time limit.
+pub fn run(
+    command: &[OsString],
+    words: Option<u64>,
+    limit: Option<u32>,
+) -> Result<(Coverage, Ended), Error> {
+    let (threads, ended) = tracer::run(command, words.unwrap_or(WORDS), limit)?;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
         .map_err(Error::of("/proc/sys/kernel/osrelease"))?;
     // A kernel without modules has no such file.
@@ -33,5 +47,5 @@ pub fn run(command: &[OsString], words: Option<u64>) -> Result<(Coverage, u8), E
         modules: Modules::parse(&modules),
         threads,
     };
-    Ok((coverage, status))
+    Ok((coverage, ended))
 }

@@ -1,6 +1,7 @@
 //! The debugger's loop: every thread from its first instruction to its end.
 
 use super::inject::Newborn;
+use super::{Ended, limit};
 use crate::cli::Error;
 use crate::coverage::Thread;
 use kcov::{BufferSize, ChildBuffer, Completeness, Device, mode::TracePc};
@@ -35,15 +36,24 @@ struct Live {
     name: String,
 }
 
-/// Runs a command; what its threads went through, and its status as a shell has it.
-pub fn run(command: &[OsString], words: u64) -> Result<(Vec<Thread>, u8), Error> {
+/// Runs a command; what its threads went through, and how it ended.
+pub fn run(
+    command: &[OsString],
+    words: u64,
+    limit: Option<u32>,
+) -> Result<(Vec<Thread>, Ended), Error> {
     let mut tracer = Tracer { words, live: HashMap::new(), spare: Vec::new(), done: Vec::new() };
     let shown = Path::new(&command[0]).display();
     let first = tracer.start(command)?;
-    let status = tracer
-        .follow(first)
+    let status = limit
+        .map_or(Ok(()), limit::set)
+        .and_then(|()| tracer.follow(first))
         .map_err(|errno| Error::Unavailable(format!("ptrace of {shown}: {errno}")))?;
-    Ok((tracer.done, status))
+    let ended = match limit {
+        Some(seconds) if limit::is_reached() => Ended::AtLimit(seconds),
+        _ => Ended::ByItself(status),
+    };
+    Ok((tracer.done, ended))
 }
 
 impl Tracer {
@@ -98,7 +108,10 @@ impl Tracer {
         loop {
             let status = match waitpid(None, Some(WaitPidFlag::__WALL)) {
                 Ok(status) => status,
-                Err(Errno::EINTR) => continue,
+                Err(Errno::EINTR) => {
+                    self.kill_all_at_limit();
+                    continue;
+                }
                 Err(Errno::ECHILD) => return Ok(result),
                 Err(errno) => return Err(errno),
             };
@@ -140,6 +153,17 @@ impl Tracer {
             match resumed {
                 Ok(()) | Err(Errno::ESRCH) => {}
                 Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// What a killed thread has collected is there when it has ended. Those that are not known yet are
+    /// killed when the signal comes again.
+    fn kill_all_at_limit(&self) {
+        if limit::is_reached() {
+            for thread in self.live.keys() {
+                // One that has ended needs no more.
+                let _ = kill(*thread, Signal::SIGKILL);
             }
         }
     }

@@ -4,7 +4,8 @@ pub mod drcov;
 pub mod lcov;
 pub mod text;
 
-use std::io::Write as _;
+use crate::cli::Error;
+use std::io::{ErrorKind, Write as _};
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +21,13 @@ pub enum Style {
     Quiet,
 }
 
-/// Prints, whether or not anybody reads it.
-pub fn print(text: &str) {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+/// Prints. A reader that closed its end wanted no more.
+pub fn print(text: &str) -> Result<(), Error> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::of("cannot write to standard output")(error))
+        }
+        _ => Ok(()),
+    }
 }

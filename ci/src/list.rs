@@ -1,0 +1,89 @@
+//! `list`: the targets, from the cache alone, so that it is there at once.
+
+use crate::cache::Cache;
+use crate::error::WRITING;
+use crate::kernel::{Compiler, Kernel};
+use crate::source::{Package, Source};
+use crate::system::System;
+use crate::target::{Target, Targets};
+use std::fmt::Write as _;
+
+/// The most columns that a line takes.
+const WIDTH: usize = 80;
+
+/// One line for each target; with `verbose`, the words that it declares below it.
+pub fn render(targets: &Targets, cache: &Cache, verbose: bool) -> String {
+    let head = ["TARGET", "KIND", "SOURCE", "KERNEL"].map(String::from);
+    let rows: Vec<_> = targets.all.iter().map(|target| row(target, targets, cache)).collect();
+    let all = || std::iter::once(&head).chain(&rows);
+    let widths: [usize; 4] =
+        std::array::from_fn(|column| all().map(|row| row[column].len()).max().unwrap_or(0));
+    let mut text = String::new();
+    for (index, row) in all().enumerate() {
+        let cells: Vec<_> =
+            std::iter::zip(row, widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        writeln!(text, "{}", cells.join("  ").trim_end()).expect(WRITING);
+        if verbose && index > 0 {
+            words(&mut text, &targets.all[index - 1].declares);
+        }
+    }
+    text + "* default\n"
+}
+
+fn row(target: &Target, targets: &Targets, cache: &Cache) -> [String; 4] {
+    let known = Package::last_known(&target.package, &target.suite, cache);
+    let source = match &known {
+        Some(package) => package.to_string(),
+        None if target.package.is_empty() => "-".into(),
+        None => format!("{} ({})", target.package, target.suite),
+    };
+    let built = known.is_some_and(|package| {
+        let source = Source::Package(package);
+        let Ok(Some(compiler)) = Compiler::last_known(target, cache) else { return false };
+        let kernel = Kernel::cached(target, &source, &compiler, &targets.base, cache);
+        matches!(kernel, Ok(Some(_)))
+    });
+    let built = match target.kind.system() {
+        System::NetBsd => "--kernel",
+        System::Linux if built => "built",
+        System::Linux => "not built",
+    };
+    let mark = if target.default { "*" } else { "" };
+    [format!("{}{mark}", target.name), target.kind.name().into(), source, built.into()]
+}
+
+/// The words a target declares, in as many lines as they need.
+fn words(text: &mut String, words: &[String]) {
+    const START: &str = "    declares";
+    let mut line = START.to_string();
+    for word in words {
+        if line.len() + 1 + word.len() > WIDTH {
+            writeln!(text, "{line}").expect(WRITING);
+            line = " ".repeat(START.len());
+        }
+        write!(line, " {word}").expect(WRITING);
+    }
+    writeln!(text, "{line}").expect(WRITING);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_own_targets_fit_a_terminal() {
+        let base = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let targets = Targets::load(&base.join("targets.toml")).expect("valid");
+        let root = tempfile::tempdir().expect("a directory");
+        let cache = Cache::open(Some(root.path())).expect("a cache");
+        let brief = render(&targets, &cache, false);
+        let full = render(&targets, &cache, true);
+        assert_eq!(brief.lines().count(), targets.all.len() + 2);
+        let wide = |text: &str| text.lines().find(|line| line.len() > WIDTH).map(str::to_string);
+        assert_eq!((wide(&brief), wide(&full)), (None, None));
+        let declared: Vec<_> = targets.all.iter().flat_map(|target| &target.declares).collect();
+        assert!(declared.iter().all(|word| full.contains(word.as_str())), "{full}");
+        assert!(!brief.contains("declares") && full.contains("    declares linux kcov "), "{full}");
+    }
+}

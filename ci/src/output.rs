@@ -1,0 +1,37 @@
+//! What is printed for whoever called. Output that cannot be written is lost, and a command that
+//! lost some has failed, whatever it was about to say.
+
+use crate::error::{Error, Phase, Result};
+use crate::guest::Stream;
+use std::io::{ErrorKind, Write as _, stderr, stdout};
+use std::sync::OnceLock;
+
+/// The first write that failed.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// Prints on standard output.
+pub fn print(text: &str) {
+    write(Stream::Out, text.as_bytes());
+}
+
+/// Writes to a standard stream at once. A reader that closed its end wanted no more: nothing that it
+/// asked for is lost.
+pub fn write(stream: Stream, bytes: &[u8]) {
+    let (name, written) = match stream {
+        Stream::Out => {
+            let mut out = stdout().lock();
+            ("standard output", out.write_all(bytes).and_then(|()| out.flush()))
+        }
+        Stream::Err => ("standard error", stderr().lock().write_all(bytes)),
+    };
+    if let Err(error) = written {
+        if error.kind() != ErrorKind::BrokenPipe {
+            LOST.get_or_init(|| format!("cannot write to {name}: {error}"));
+        }
+    }
+}
+
+/// Fails if anything was lost.
+pub fn lost() -> Result<()> {
+    LOST.get().map_or(Ok(()), |why| Err(Error::unavailable(Phase::Output, why)))
+}

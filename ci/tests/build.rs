@@ -1,0 +1,129 @@
+//! Kernels that are built into the cache, with a tree whose Makefile takes no time.
+
+mod common {
+    pub mod vm;
+}
+
+use common::vm::Vm;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Notes each build beside the tree.
+const QUICK: &str =
+    "vmlinux:\n\techo kernel >$(O)/vmlinux\n\ttouch $(O)/System.map\n\techo >>../built\n";
+/// Never ends: a make below make, as in a kernel's tree, notes its process there.
+const ENDLESS: &str = "vmlinux:\n\t$(MAKE) below\n\ttouch ../went-on\nbelow:\n\techo $$$$ >../new; mv ../new ../pid; exec sleep 60\n";
+
+struct Built {
+    vm: Vm,
+    targets: String,
+    tree: String,
+}
+
+impl Built {
+    fn new(rule: &str) -> Self {
+        let vm = Vm::new();
+        let text = |path: PathBuf| path.to_str().expect("UTF-8").to_owned();
+        let configure = "allnoconfig:\n\tcp $(KCONFIG_ALLCONFIG) $(O)/.config\n";
+        let makefile = vm.write("tree/Makefile", format!("{configure}{rule}"));
+        vm.write("tree/Kbuild", "");
+        vm.write("configs/c", "CONFIG_A=y\n");
+        let targets = vm.write(
+            "targets.toml",
+            "[[target]]\nname = 'a'\nkind = 'uml'\npackage = 'p'\nsuite = 's'\nconfig = ['c']\n\
+             release = '7.'\nmemory = 1\nboot-limit = 1\nprogram-limit = 1\ndefault = true\n",
+        );
+        let tree = text(makefile.parent().expect("a directory").into());
+        Self { targets: text(targets), tree, vm }
+    }
+
+    fn command(&self, word: &str) -> Command {
+        let words = [word, "a", "--targets", &self.targets, "--source", &self.tree];
+        self.vm.command(&words)
+    }
+
+    /// Builds: the kernel, what was said of it, and how often it has been built until now.
+    fn build(&self) -> (PathBuf, String, usize) {
+        let output = self.command("build").output().expect("kcov-vm starts");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        let path = stdout.split(' ').nth(1).expect("a path").into();
+        let built = fs::read_to_string(self.vm.path().join("built")).expect("a file");
+        (path, stderr, built.lines().count())
+    }
+}
+
+#[test]
+fn a_damaged_or_missing_kernel_is_built_again() {
+    let built = Built::new(QUICK);
+    let (kernel, _, count) = built.build();
+    assert_eq!(count, 1);
+    let (same, said, count) = built.build();
+    assert_eq!((same.as_path(), said.as_str(), count), (kernel.as_path(), "", 1));
+
+    fs::write(&kernel, "kernal\n").expect("a file");
+    let (_, said, count) = built.build();
+    assert_eq!(count, 2);
+    let why = "the kernel is damaged: its digest is not that of its build; building it again";
+    assert!(said.contains(&format!("{}: {why}", kernel.display())), "{said}");
+    assert_eq!(fs::read_to_string(&kernel).expect("a file"), "kernel\n");
+
+    fs::remove_file(&kernel).expect("removed");
+    let (_, said, count) = built.build();
+    assert_eq!(count, 3);
+    assert!(said.contains("the kernel cannot be read: No such file or directory"), "{said}");
+    assert!(kernel.is_file());
+
+    // One that was built before digests were kept is believed.
+    let digest = kernel.with_file_name("sha256.txt");
+    fs::remove_file(&digest).expect("removed");
+    assert_eq!((built.build().2, digest.is_file()), (3, true));
+}
+
+#[test]
+fn the_key_is_that_of_the_kernel() {
+    let built = Built::new(QUICK);
+    let key = || {
+        let output = built.command("key").output().expect("kcov-vm starts");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let (kernel, ..) = built.build();
+    let (ingredients, last) = (key(), key());
+    let last =
+        last.lines().last().and_then(|line| line.strip_prefix("key ")).expect("a key").to_owned();
+    let directory = kernel.parent().expect("a directory");
+    assert!(directory.ends_with(format!("uml-{}", &last[..12])), "{last}");
+    let kept = fs::read_to_string(directory.join("key.txt")).expect("a file");
+    assert_eq!(ingredients, format!("{kept}key {last}\n"));
+    built.vm.write("configs/c", "CONFIG_B=y\n");
+    assert_ne!(key(), ingredients);
+}
+
+#[test]
+fn make_does_not_outlive_a_runner_that_is_killed() {
+    let built = Built::new(ENDLESS);
+    let mut runner = built.command("build").stderr(Stdio::null()).spawn().expect("kcov-vm starts");
+    let pid = built.vm.path().join("pid");
+    let begun = Instant::now();
+    let waits = || {
+        sleep(Duration::from_millis(20));
+        begun.elapsed() < Duration::from_secs(30)
+    };
+    while !pid.exists() && waits() {}
+    let process = fs::read_to_string(&pid).expect("make has begun");
+    runner.kill().expect("killed");
+    runner.wait().expect("gone");
+    // An ended process may stay as a zombie where nobody waits for it.
+    let lives = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", process.trim()));
+        stat.is_ok_and(|text| !text.contains(") Z "))
+    };
+    while lives() && waits() {}
+    assert!(!lives(), "process {process} goes on");
+    assert!(!built.vm.path().join("went-on").exists());
+}
