@@ -51,7 +51,7 @@ impl fmt::Display for KernelTextError {
                 "all addresses are hidden; give the process CAP_SYSLOG and kernel.kptr_restrict a \
                  value below 2"
             }
-            KernelTextError::NoText => "the symbol _stext or _etext is missing; pass the range itself",
+            KernelTextError::NoText => "the symbol _stext or _etext is missing; pass the range",
             KernelTextError::NoOffset => {
                 "the KASLR offset is unknown here; run as root on a kernel with CONFIG_PROC_KCORE=y"
             }

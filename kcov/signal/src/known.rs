@@ -21,7 +21,7 @@ pub(crate) struct Known<'m> {
 /// Signals seen within the ranges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Memory<'m> {
-    /// A bit for each byte of text.
+    /// One bit per byte of text.
     Bits(Run<'m>),
     Packed(&'m Packed),
 }

@@ -32,7 +32,7 @@
 //! | What did the kernel compare the input with? | [`Operands`], [`Dictionary`] |
 //!
 //! Nothing here makes a system call, except [`KernelText`] and the functions that save and load
-//! maps. A wrong word in a trace can only be a wrong signal. Functions that allocate say so.
+//! maps. A corrupt word in a trace is just another signal. Functions that allocate say so.
 //!
 //! # Features
 //!

@@ -62,8 +62,8 @@ const fn line(word: u64) -> usize {
 /// The map for text of whole cells.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
-    /// Invariants: a word for each cell; one without [`LISTS`] names one of `lines`. A word
-    /// that lists repeats its first offset in the fields that are free.
+    /// Invariants: one word per cell; a word without [`LISTS`] is the number of one of `lines`. A
+    /// word that lists repeats its first offset in the unused fields.
     words: Vec<u64>,
     /// The lines of crowded cells. All empty cells use the first line, which stays empty.
     lines: Vec<Bits>,

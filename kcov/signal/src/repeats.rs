@@ -29,7 +29,7 @@ pub struct Repeats {
 }
 
 impl Repeats {
-    /// Starts without runs.
+    /// Starts with no runs.
     #[must_use]
     pub fn new() -> Repeats {
         Repeats::default()

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub enum Run<'w> {
     /// Others may write these words.
     Shared(&'w [AtomicU64]),
-    /// Nobody writes these words. Rust forbids atomic operations on plain shared memory.
+    /// Nobody writes these words. Rust has no atomic loads from plain words.
     Plain(&'w [u64]),
 }
 
