@@ -1,4 +1,4 @@
-//! What a fuzzer does with a kcov trace after each execution: find out whether and what is new.
+//! Analyzes kcov traces for fuzzers: is anything new after an execution, and what is it?
 //!
 //! Every function takes [`Signals`]: a [`Trace`](kcov::Trace) of PCs in a live session's buffer, or
 //! words that the caller owns. Signals are PCs as recorded, [edges](Edges), or [filtered](PcFilter)

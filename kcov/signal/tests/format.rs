@@ -76,7 +76,7 @@ fn what_makes_no_sense_is_refused_whatever_its_checksum() {
         (12, 1),        // fewer ranges
         (12, 3),        // more ranges
         (12 + 3, 0xff), // ranges without end
-        (24, 0),        // no room for what is outside
+        (24, 0),        // no room outside the ranges
         (24 + 7, 1),    // room without end
         (32, 2),        // fewer signals
         (32, 4),        // more signals

@@ -10,7 +10,7 @@
 //! | call | [`Device::enable_remote`] | [`Device::attach`], [`Attachment::enable`] |
 //! | buffer | the device's own | the source's, shared by all who attach |
 //! | records appear | when a section ends | as they are made |
-//! | owner | the thread that enabled | none: whoever is attached may end it |
+//! | owner | the thread that enabled | none: anybody attached may end it |
 //! | together with a session of the same thread | Linux 7.2 and later | always |
 //!
 //! # Marks, not resets

@@ -203,7 +203,7 @@ impl Drop for Pages {
 /// What remains of a device.
 #[derive(Debug)]
 pub(crate) struct Look {
-    /// What is in the last word of the buffer now, if pages and file are those of the device.
+    /// The new last word of the buffer, if pages and file still belong to the device.
     pub(crate) stamp: Option<u64>,
     /// Whether the file is certainly the device's.
     pub(crate) file_is_ours: bool,
