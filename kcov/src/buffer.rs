@@ -117,7 +117,7 @@ pub(crate) struct Buffer<'b> {
 
 // SAFETY: every access through the view is atomic, so any thread may use it.
 unsafe impl Send for Buffer<'_> {}
-// SAFETY: as for `Send`.
+// SAFETY: every access through the view is atomic, so threads may share it.
 unsafe impl Sync for Buffer<'_> {}
 
 impl<'b> Buffer<'b> {

@@ -142,7 +142,7 @@ texts! {
             "run `mount -t debugfs none /sys/kernel/debug` as root, or give the path";
         /// The process may not open the device.
         PermissionDenied: "permission denied";
-        /// Linux: kernel lockdown closes the device.
+        /// Linux: kernel lockdown blocks the device.
         LockedDown: "kernel lockdown forbids it";
         /// The file is not a kcov device.
         NotKcov: "not a kcov device",

@@ -66,7 +66,7 @@ pub(crate) fn set_size(file: &File, width: Width, words: u64) -> Result<(), i32>
         // SAFETY: takes a number of words; `File::open` checked that the file is kcov, or the
         // caller of `path_unchecked` or `adopt` ensured it.
         Width::W64 => unsafe { request::<{ KCOV_INIT_TRACE64 as _ }>(file, words) },
-        // SAFETY: likewise.
+        // SAFETY: takes a number of words; the file is kcov, see above.
         Width::W32 => unsafe { request::<{ KCOV_INIT_TRACE32 as _ }>(file, words) },
     }
 }

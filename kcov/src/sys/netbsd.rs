@@ -37,14 +37,14 @@ pub(crate) fn is_one_mapping(_: NonNull<c_void>, _: usize) -> bool {
 }
 
 pub(crate) fn set_size(file: &File, _: Width, words: u64) -> Result<(), i32> {
-    // SAFETY: the request reads one `u64`, which the setter points it to.
+    // SAFETY: the request reads one `u64`, to which `Setter` points.
     let request = unsafe { Setter::<{ KCOV_IOC_SETBUFSIZE as _ }, u64>::new(words) };
     // SAFETY: the request accesses no other memory.
     unsafe { ioctl(file, request) }.map_err(raw)
 }
 
 pub(crate) fn enable(file: &File, mode: u32) -> Result<(), i32> {
-    // SAFETY: the request reads one `int`, which the setter points it to.
+    // SAFETY: the request reads one `int`, to which `Setter` points.
     let request = unsafe { Setter::<{ KCOV_IOC_ENABLE as _ }, c_int>::new(mode as c_int) };
     // SAFETY: the kernel then writes to the mapped buffer, which this crate accesses atomically.
     unsafe { ioctl(file, request) }.map_err(raw)
@@ -73,7 +73,7 @@ pub(crate) fn reset_trace(_: &File) -> Result<(), i32> {
 }
 
 pub(crate) fn attach(file: &File, source: kcov_ioc_remote_attach) -> Result<(), i32> {
-    // SAFETY: the request reads one such structure, which the setter points it to.
+    // SAFETY: the request reads one such structure, to which `Setter` points.
     let request =
         unsafe { Setter::<{ KCOV_IOC_REMOTE_ATTACH as _ }, kcov_ioc_remote_attach>::new(source) };
     // SAFETY: the request accesses no other memory.

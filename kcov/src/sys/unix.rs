@@ -51,7 +51,7 @@ pub(crate) struct Pages {
 // SAFETY: the mapping belongs to the process, not to a thread. This type accesses it only
 // atomically or returns its address.
 unsafe impl Send for Pages {}
-// SAFETY: as for `Send`.
+// SAFETY: this type accesses the mapping only atomically or returns its address.
 unsafe impl Sync for Pages {}
 
 impl Pages {
