@@ -31,7 +31,7 @@ impl<O, E: End<O>> Active<O, E> {
 
 impl<O, E: End<O>> Drop for Active<O, E> {
     fn drop(&mut self) {
-        // A destructor cannot report a failure, which means that the session had already ended.
+        // A failure means that the session had already ended; a destructor cannot report it.
         let _ = self.how.end(&self.owner);
     }
 }

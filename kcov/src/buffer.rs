@@ -33,7 +33,7 @@ impl Width {
 
 /// Words of a buffer, in place. The kernel may write to them at any time.
 ///
-/// Words have 64 bits. Only program counters have 32 bits, and only under a 32-bit kernel.
+/// Words have 64 bits, except program counters under a 32-bit kernel: those have 32 bits.
 #[derive(Clone, Copy, Debug)]
 pub enum Words<'b> {
     /// Words of 64 bits.

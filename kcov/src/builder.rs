@@ -97,7 +97,6 @@ impl Builder {
     /// Write-protects the buffer while no session is enabled, so that a stray store faults.
     ///
     /// The kernel can still record. Each session costs two more system calls, one before it is
-    /// The kernel can still record. Each session costs two more system calls, one before it is
     /// enabled and one after it is disabled, so the trace shows neither; so does
     /// [`ChildBuffer::reset`](crate::ChildBuffer::reset). NetBSD's remote buffers stay writable.
     pub fn write_protected(mut self) -> Builder {

@@ -8,9 +8,9 @@
 //! use kcov::pc::{AddressSpace, Arch};
 //!
 //! let pc = Pc::new(0xffff_ffff_8134_5675);
-//! Ask addr2line(1) about the call, not about the instruction after it.
+//! // Ask addr2line(1) about the call, not about the instruction after it.
 //! assert_eq!(pc.call_site(Arch::X86_64).address(), 0xffff_ffff_8134_5670);
-//! The address in /proc/kallsyms, under a KASLR offset of 0x1000000.
+//! // The address in /proc/kallsyms, under a KASLR offset of 0x1000000.
 //! let at_run_time = AddressSpace::LinkTime.run_time(pc, 0x100_0000);
 //! assert_eq!(at_run_time.address(), 0xffff_ffff_8234_5675);
 //! ```

@@ -79,8 +79,8 @@ impl<M: Mode, D: Borrow<Device>> Session<M, D> {
 
     /// Forgets the records, so that the next one is the first.
     ///
-    /// One store, no system call. Enabling needs no reset: the end of its system call is not
-    /// recorded.
+    /// One store, no system call. Enabling needs no reset: the end of its system call is not part
+    /// of the trace.
     #[inline]
     pub fn reset(&mut self) {
         let device = self.device();

@@ -21,7 +21,7 @@ use core::sync::atomic::AtomicU64;
 /// use kcov::{Completeness, Trace, mode::TracePc};
 /// use std::sync::atomic::AtomicU64;
 ///
-/// What a kernel leaves: the count, the records, and stale words.
+/// // What a kernel leaves: the count, the records, and stale words.
 /// let buffer = [2, 0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020, 0].map(AtomicU64::new);
 /// let trace = Trace::from_words(&buffer, TracePc);
 /// assert_eq!(trace.len(), 2);

@@ -14,7 +14,7 @@ use core::iter::FusedIterator;
 /// ```
 /// use kcov::proposed::{CallTree, Event, ExtendedPc};
 ///
-/// A function that calls another. The first exit belongs to a function entered before the trace.
+/// // A function that calls another. The first exit belongs to a function entered before the trace.
 /// let words = [0x1000_0000_0000_0010, 0x20, 0x30, 0x1000_0000_0000_0038, 0x1000_0000_0000_0028];
 /// let tree = CallTree::new(words.into_iter().map(ExtendedPc::from_word));
 /// let depths: Vec<usize> = tree.map(|step| step.depth).collect();

@@ -153,7 +153,7 @@ impl<'d> EdgeSession<'d> {
 
 impl Drop for EdgeSession<'_> {
     fn drop(&mut self) {
-        // A destructor cannot report a failure, which means that the thread was no longer traced.
+        // A failure means that the thread was no longer traced; a destructor cannot report it.
         let _ = self.end();
     }
 }

@@ -169,7 +169,7 @@ impl<'d> UniqueSession<'d> {
 
 impl Drop for UniqueSession<'_> {
     fn drop(&mut self) {
-        // A destructor cannot report a failure, which means that the thread was no longer traced.
+        // A failure means that the thread was no longer traced; a destructor cannot report it.
         let _ = self.end();
     }
 }

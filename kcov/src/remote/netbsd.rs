@@ -22,6 +22,7 @@
 //! Anybody attached to a source may end the collection by disabling, detaching, or closing an
 //! attached device, in this process or another one. So a [`SourceSession`] belongs to no thread,
 //! and its end may report that it [was ended elsewhere](ErrorKind::EndedElsewhere). Another process
+//! may then enable the source in another mode; a session that keeps reading would misread those
 //! records. This crate attaches to a source once per process; it cannot see other processes.
 //!
 //! A forked child inherits the attachment: if it drops that or the session, it ends the parent's

@@ -21,7 +21,7 @@ pub(crate) enum Memory {
 }
 
 impl Mapping {
-    /// Maps `bytes` bytes of the device's buffer between `guard_pages` inaccessible pages each.
+    /// Maps `bytes` bytes of the device's buffer, with `guard_pages` inaccessible pages per side.
     pub(crate) fn new(file: &File, bytes: usize, guard_pages: usize) -> Result<Mapping, i32> {
         let memory = match file {
             File::Kernel(file) => Memory::Kernel(Pages::map(file, bytes, guard_pages)?),
