@@ -1,13 +1,13 @@
 //! Header: `asm-generic/ioctl.h` and `arch/*/include/uapi/asm/ioctl.h` (Linux), `sys/ioccom.h`
 //! (NetBSD).
 //!
-//! The encoders of request numbers. An [`Encoding`] is a value, so that the numbers of a kernel
-//! other than the host's can be computed, by a tracer or by a test for example.
+//! Encodes ioctl request numbers. An [`Encoding`] is a value, so a tracer or a test can compute the
+//! numbers of a kernel other than the host's.
 
 /// How a system packs direction, argument size, group and number into a request.
 ///
-/// Directions are named as the macros name them: *write* means that user space writes and the
-/// kernel reads (`_IOW`), *read* the reverse (`_IOR`).
+/// Directions follow the names of the macros: *write* means that user space writes and the kernel
+/// reads (`_IOW`); *read* is the reverse (`_IOR`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encoding {
     none: u32,
@@ -17,12 +17,12 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    /// Linux on all architectures that have kcov except MIPS and PowerPC: 14 size bits, and no
+    /// Linux on every architecture with kcov except MIPS and PowerPC: 14 size bits, and no
     /// direction bit for `_IO`.
     pub const LINUX_GENERIC: Encoding =
         Encoding { none: 0, read: 2 << 30, write: 1 << 30, size_bits: 14 };
 
-    /// Linux on MIPS and PowerPC: 13 size bits, and a direction bit for `_IO` too.
+    /// Linux on MIPS and PowerPC: 13 size bits, and a direction bit for `_IO` as well.
     pub const LINUX_MIPS_POWERPC: Encoding =
         Encoding { none: 1 << 29, read: 2 << 29, write: 4 << 29, size_bits: 13 };
 
@@ -30,7 +30,7 @@ impl Encoding {
     pub const NETBSD: Encoding =
         Encoding { none: 0x2000_0000, read: 0x4000_0000, write: 0x8000_0000, size_bits: 13 };
 
-    /// The Linux encoding of the architecture that this crate is compiled for.
+    /// The Linux encoding for the architecture this crate is compiled for.
     pub const LINUX_NATIVE: Encoding = if cfg!(any(
         target_arch = "mips",
         target_arch = "mips32r6",
@@ -72,7 +72,7 @@ impl Encoding {
 }
 
 const _: () = {
-    // Requests that other headers of these systems define, not computed from this file.
+    // Requests that other headers define on these systems, as independent test values.
     assert!(Encoding::LINUX_GENERIC.io(b'T', 0x0E) == 0x540e); // TIOCSCTTY
     assert!(Encoding::LINUX_GENERIC.ior(b'f', 1, 8) == 0x8008_6601); // FS_IOC_GETFLAGS, 64-bit
     assert!(Encoding::LINUX_GENERIC.ior(b'f', 1, 4) == 0x8004_6601); // FS_IOC_GETFLAGS, 32-bit

@@ -1,16 +1,16 @@
-//! Raw ABI of the kernel's kcov coverage device, as Linux and NetBSD define it.
+//! Raw ABI of the kernel's kcov coverage device on Linux and NetBSD.
 //!
 //! [`linux`] follows `<linux/kcov.h>` and [`netbsd`] follows `<sys/kcov.h>`, each in the order of
-//! its header. Both compile on every host; nothing here makes a system call. Numbers that only the
-//! drivers know (limits, record layouts) come last in each module and say where they stand.
+//! its header. Both modules compile on every host; nothing here makes a system call. Numbers that
+//! only the drivers define (limits, record layouts) come last in each module, with their source.
 //!
-//! Every size, offset and number is asserted at compile time next to its definition. The tests
+//! Compile-time assertions next to each definition check sizes, offsets and numbers. The tests
 //! compare the Linux module with the machine's own header through a C compiler.
 //!
 //! # What this is not
 //!
-//! The user-space coverage tester named kcov has nothing to do with the kernel facility, and this
-//! crate does not help with it. A safe API over these definitions is the crate `kcov`.
+//! This crate has nothing to do with the user-space coverage tester that is also called kcov. For a
+//! safe API over these definitions, use the crate `kcov`.
 //!
 //! # Kernels
 #![doc = include_str!("../KERNELS")]

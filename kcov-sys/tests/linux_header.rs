@@ -1,6 +1,6 @@
-//! Compares `kcov_sys::linux` with the machine's own `<linux/kcov.h>`, by letting a C compiler
-//! judge one static assertion for each definition, with the generic encoding and with that of MIPS
-//! and PowerPC; on x86, whose compilers have both, for 64-bit and for 32-bit `long`.
+//! Compares `kcov_sys::linux` with the machine's own `<linux/kcov.h>`. A C compiler checks one
+//! static assertion for each definition, in the generic encoding and in that of MIPS and PowerPC.
+//! On x86, whose compilers support both, it checks a 64-bit and a 32-bit `long`.
 #![cfg(target_os = "linux")]
 
 mod c;
@@ -10,22 +10,22 @@ use kcov_sys::linux::*;
 
 const X86: bool = cfg!(any(target_arch = "x86", target_arch = "x86_64"));
 
-/// The sizes of `long` that the compiler knows.
+/// The sizes of `long` that the compiler supports.
 const LONG_BYTES: &[usize] = if X86 { &[8, 4] } else { &[size_of::<usize>()] };
 
-/// What the C compiler says of the assertions: `Err` carries its messages.
+/// Compiles the assertions. `Err` has the compiler's messages.
 fn compile(long_bytes: usize, before: &str, assertions: &[(String, u64)]) -> Result<(), String> {
     // <linux/kcov.h> uses _IO without including its header.
     let mut text = format!("{before}\n#include <linux/ioctl.h>\n#include <linux/kcov.h>\n");
     text.extend(assertions.iter().map(|(expression, value)| c::assertion(expression, *value)));
-    // Where Debian keeps <asm/types.h>; -m32 would look in another directory.
+    // Debian's directory of <asm/types.h>; -m32 would search another one.
     let include = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
     let machine = format!("-m{}", long_bytes * 8);
     let flags: &[&str] = if X86 { &[&include, &machine] } else { &[] };
     c::compile(flags, &text)
 }
 
-/// Everything of the header that has a value, with the value that this crate gives it.
+/// Every definition of the header that has a value, and this crate's value.
 fn definitions(encoding: Encoding, long_bytes: usize) -> Vec<(String, u64)> {
     let requests = Requests::new(encoding, long_bytes);
     let handle = |subsys, inst| kcov_remote_handle(subsys, inst);
@@ -45,7 +45,8 @@ fn definitions(encoding: Encoding, long_bytes: usize) -> Vec<(String, u64)> {
         ("KCOV_SUBSYSTEM_USB", KCOV_SUBSYSTEM_USB),
         ("KCOV_SUBSYSTEM_MASK", KCOV_SUBSYSTEM_MASK),
         ("KCOV_INSTANCE_MASK", KCOV_INSTANCE_MASK),
-        // kcov_remote_handle() is an inline function, no constant expression: its formula.
+        // kcov_remote_handle() is an inline function and no constant expression, so use its
+        // formula.
         ("KCOV_SUBSYSTEM_USB | 3", handle(KCOV_SUBSYSTEM_USB, 3)),
         ("__INT_MAX__ / sizeof(unsigned long)", kcov_init_trace_max(long_bytes as u64)),
     ]
@@ -66,7 +67,7 @@ fn definitions(encoding: Encoding, long_bytes: usize) -> Vec<(String, u64)> {
     all
 }
 
-/// What MIPS and PowerPC define before they include the generic header.
+/// The definitions of MIPS and PowerPC before they include the generic header.
 const MIPS_POWERPC: &str = "#define _IOC_SIZEBITS 13\n#define _IOC_DIRBITS 3\n\
     #define _IOC_NONE 1U\n#define _IOC_READ 2U\n#define _IOC_WRITE 4U";
 

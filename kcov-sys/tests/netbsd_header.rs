@@ -1,10 +1,9 @@
-//! Compares `kcov_sys::netbsd` with NetBSD's own `<sys/kcov.h>`, by letting a C compiler judge one
-//! static assertion for each definition.
+//! Compares `kcov_sys::netbsd` with NetBSD's own `<sys/kcov.h>`. A C compiler checks one static
+//! assertion for each definition.
 //!
-//! No part of a plain `cargo test`: `cargo test -p kcov-sys --test netbsd_header` runs it. On NetBSD
-//! that takes the machine's header. Elsewhere `KCOV_SYS_NETBSD_INCLUDE` says where to look:
-//! `usr/include` of a release's `comp` set, or several directories with colons between them, the
-//! first before the others.
+//! Not part of a plain `cargo test`; run `cargo test -p kcov-sys --test netbsd_header`. On NetBSD
+//! that uses the machine's header. Elsewhere, set `KCOV_SYS_NETBSD_INCLUDE` to `usr/include` of a
+//! release's `comp` set, or to several directories separated by colons, in search order.
 #![cfg(unix)]
 
 mod c;
@@ -14,7 +13,7 @@ use std::mem::offset_of;
 
 const VARIABLE: &str = "KCOV_SYS_NETBSD_INCLUDE";
 
-/// Nothing of this machine's: the header is for 64-bit x86, whatever the host is made of.
+/// No header of this machine: the target is 64-bit x86 on any host.
 const FLAGS: &[&str] = &[
     "-ffreestanding",
     "-nostdinc",
@@ -26,7 +25,7 @@ const FLAGS: &[&str] = &[
     "-D__NetBSD__=1",
 ];
 
-/// What the C compiler says of these lines after the header: `Err` carries its messages.
+/// Compiles the lines after the header. `Err` has the compiler's messages.
 fn compile(lines: &str) -> Result<(), String> {
     let given = std::env::var(VARIABLE).ok().filter(|given| !given.is_empty());
     let default = cfg!(target_os = "netbsd").then(|| "/usr/include".to_owned());
@@ -42,7 +41,7 @@ fn assertions(all: &[(&str, u64)]) -> String {
     all.iter().map(|(expression, value)| c::assertion(expression, *value)).collect()
 }
 
-/// What the headers of all releases define, with the value that this crate gives it.
+/// The definitions in the headers of all releases, and this crate's values.
 fn always() -> Vec<(&'static str, u64)> {
     vec![
         ("KCOV_IOC_SETBUFSIZE", KCOV_IOC_SETBUFSIZE.into()),
@@ -57,7 +56,7 @@ fn always() -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// What those of NetBSD 10 and later define besides.
+/// The additional definitions of NetBSD 10 and later.
 fn remote() -> Vec<(&'static str, u64)> {
     vec![
         ("KCOV_IOC_REMOTE_ATTACH", KCOV_IOC_REMOTE_ATTACH.into()),
@@ -81,7 +80,7 @@ fn remote() -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// The macros that the headers of NetBSD 9 lack. Of another header all are asked for.
+/// The macros that NetBSD 9's header lacks. A newer header must define all of them.
 const REMOTE_MACROS: [&str; 4] =
     ["KCOV_IOC_REMOTE_ATTACH", "KCOV_IOC_REMOTE_DETACH", "KCOV_REMOTE_VHCI", "KCOV_REMOTE_VHCI_ID"];
 

@@ -1,5 +1,5 @@
-//! Every public symbol, by name: removing or renaming one fails to compile here, and adding one
-//! without listing it fails the test.
+//! Every public symbol by name. Removing or renaming one fails to compile here; adding one without
+//! listing it fails the test.
 
 macro_rules! symbols {
     ($module:ident: $($name:ident),* $(,)?) => {

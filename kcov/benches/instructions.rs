@@ -1,5 +1,5 @@
-//! Counts the instructions that reading costs, with callgrind, against the same loop in C as the
-//! machine's compiler makes it with -O2, over a synthetic buffer of 65535 PCs.
+//! Counts the instructions for reading a trace with callgrind, compared with the same loop in C at
+//! -O2, on a synthetic buffer of 65535 PCs.
 //!
 //! `cargo bench -p kcov --bench instructions`; needs valgrind and a C compiler.
 

@@ -1,4 +1,4 @@
-/* What a fuzzer in C does with a trace, for comparison by the benchmark `instructions`. */
+/* Walks a trace like a fuzzer in C, for comparison by the benchmark `instructions`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

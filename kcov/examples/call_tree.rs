@@ -1,11 +1,11 @@
-//! Prints what one openat(2) calls in the kernel, as ftrace's function_graph does. Needs a kernel
-//! with the proposed extended records.
+//! Prints the call tree of one openat(2) in the kernel, like ftrace's function_graph. Needs a
+//! kernel with the proposed extended records.
 use kcov::proposed::{CallTree, Event, Step};
 use kcov::{Device, Modes, Pc};
 use kcov_signal::KernelText;
 use std::{error::Error, fs};
 
-/// The kernel's functions by address, at the addresses that it was linked for.
+/// The kernel's functions by link-time address.
 struct Symbols(Vec<(u64, String)>);
 
 impl Symbols {
@@ -21,7 +21,7 @@ impl Symbols {
             symbols.push((u64::from_str_radix(address, 16)?, name.to_owned()));
         }
         symbols.sort();
-        // The records of Linux are without the offset that KASLR has moved the kernel by.
+        // Linux subtracts the KASLR offset from recorded addresses, so do the same here.
         let moved = KernelText::read()?.kaslr_offset();
         symbols.iter_mut().for_each(|symbol| symbol.0 = symbol.0.wrapping_sub(moved));
         Ok(Symbols(symbols))
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let trace = session.disable()?;
     file?;
 
-    // Blocks within a function are of no interest here.
+    // Skip the blocks within functions.
     let calls = |step: &Step| !matches!(step.event, Event::Within(_));
     let mut steps = CallTree::new(trace).filter(calls).peekable();
     let mut open = Vec::new();

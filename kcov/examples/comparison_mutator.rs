@@ -1,6 +1,7 @@
-//! Finds what the kernel wants to see in an input, by what it compares the input with: a control message
-//! of sendmsg(2) that passes on credentials. The kernel compares its length, level and type, the length
-//! again, and the process id, of 8, 4, 4, 8 and 4 bytes. Nothing here knows where, or with what.
+//! Finds an input that the kernel accepts, guided by its comparisons: a control message of
+//! sendmsg(2) that passes credentials. The kernel compares its length, level and type, the length
+//! again, and the process id, with 8, 4, 4, 8 and 4 bytes. The example knows neither these places
+//! nor the values.
 use kcov::mode::AnyMode;
 use kcov::{AnyRecord, Comparison, Device, Session};
 use nix::libc;
@@ -10,29 +11,29 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::process;
 
-/// Level and type of the message: `SOL_SOCKET` and `SCM_CREDENTIALS` of Linux. Only by these does the
-/// example know that it is done.
+/// Level and type of the message: `SOL_SOCKET` and `SCM_CREDENTIALS` on Linux. The example uses
+/// them only to detect that it is done.
 const GOAL: [u32; 2] = [1, 2];
 
-/// The call, and what it came to.
+/// Makes the system call and returns its result.
 fn send(control: &mut [u8]) -> io::Result<()> {
     let (one, mut other) = UnixStream::pair()?;
     let mut byte = 0_u8;
     let mut data = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-    // SAFETY: all zeros are a message without anything.
+    // SAFETY: an all-zero `msghdr` is valid and empty.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&raw mut data, 1);
     (message.msg_control, message.msg_controllen) =
         (control.as_mut_ptr().cast(), control.len() as _);
-    // SAFETY: the message refers to a byte and to the control data, which outlive the call.
+    // SAFETY: the message refers to `byte` and `control`, which outlive the call.
     if unsafe { libc::sendmsg(one.as_raw_fd(), &raw const message, 0) } < 0 {
         return Err(io::Error::last_os_error());
     }
     other.read_exact(&mut [0])
 }
 
-/// All inputs with one operand replaced by the other one, wherever it stands: at every width in which
-/// both fit, in both byte orders.
+/// All inputs with one operand replaced by the other, at any position, in every width that holds
+/// both, and in both byte orders.
 fn replacements(input: &[u8], comparison: Comparison) -> Vec<Vec<u8>> {
     // Compilers sign-extend the operands of a `switch`.
     let mask = u64::MAX >> (64 - 8 * comparison.operand_size());
@@ -58,7 +59,7 @@ fn replacements(input: &[u8], comparison: Comparison) -> Vec<Vec<u8>> {
     inputs
 }
 
-/// Runs an input; the records, and what the call came to.
+/// Runs an input and returns the records and the result of the call.
 fn run(session: &mut Session<AnyMode>, input: &[u8]) -> (Vec<AnyRecord>, io::Result<()>) {
     let mut control = input.to_vec();
     session.reset();
@@ -66,7 +67,7 @@ fn run(session: &mut Session<AnyMode>, input: &[u8]) -> (Vec<AnyRecord>, io::Res
     (session.trace().iter().collect(), result)
 }
 
-/// A line: the input and what came of it.
+/// Prints a line with the input and its result.
 fn tell(input: &[u8], result: &io::Result<()>) {
     input.iter().for_each(|byte| print!("{byte:02x}"));
     match result {
@@ -77,7 +78,7 @@ fn tell(input: &[u8], result: &io::Result<()>) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut session = Device::open()?.into_session(AnyMode::TracePc)?;
-    // Bytes that differ, so that an operand is found where it came from.
+    // All bytes differ, so that an operand identifies its place in the input.
     let first: Vec<u8> = (0xa0..0xc0).collect();
     let (pcs, result) = run(&mut session, &first);
     tell(&first, &result);

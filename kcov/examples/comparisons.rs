@@ -1,5 +1,5 @@
-//! Prints the comparisons that the kernel makes for one access(2): what a fuzzer would learn about
-//! the values that the kernel looks for.
+//! Prints the comparisons that the kernel makes for one access(2). From these a fuzzer learns which
+//! values the kernel looks for.
 use kcov::{Device, mode::TraceCmp};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

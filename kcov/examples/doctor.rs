@@ -1,5 +1,5 @@
-//! Says what this machine's kcov can do, and what to do about what it cannot. Fails if it cannot
-//! trace program counters.
+//! Reports what this machine's kcov supports, and how to get the rest. Fails if it cannot trace
+//! program counters.
 use kcov::mode::{Mode, TraceCmp, TracePc};
 use kcov::remote::linux::Remote;
 use kcov::{BufferSize, Device, Error, Modes};
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     if modes.contains(TracePc) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// An error says what to do.
+/// Prints a result. An error says what to do.
 fn tell(what: &str, tried: Result<(), Error>) {
     match tried {
         Ok(()) => println!("  {what}: yes"),

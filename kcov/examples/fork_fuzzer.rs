@@ -1,6 +1,6 @@
-//! Fuzzes a few system calls, each case in a child of its own. The fuzzer owns its device and has no
-//! lifetime: it opens the device once, goes on after children that die and after code that closes the
-//! device's descriptor, and looks at comparisons in between.
+//! Fuzzes a few system calls, each case in its own child. The fuzzer is a struct without lifetimes
+//! that owns its device. It opens the device once, survives children that die and code that closes
+//! the device's descriptor, and collects comparisons in between.
 use kcov::mode::{Mode, TraceCmp, TracePc};
 use kcov::{ChildBuffer, Device, Pc};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -14,7 +14,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const PATHS: [&str; 5] = ["/", "/proc/self/status", "/dev/null", "/proc", "/none"];
 
-/// What is fuzzed: two bytes are a call.
+/// The code under test: two bytes of input make one call.
 fn calls(input: &[u8]) {
     for call in input.chunks_exact(2) {
         let path = PATHS[usize::from(call[1]) % PATHS.len()];
@@ -24,7 +24,7 @@ fn calls(input: &[u8]) {
             2 => drop(fs::read_dir(path).map(Iterator::count)),
             3 => drop(UnixStream::pair().and_then(|(mut one, _other)| one.write(call))),
             4 => std::process::abort(),
-            // SAFETY: ends the process, and nothing of it is used any more.
+            // SAFETY: `_exit` ends the process at once, without running other code of it.
             _ => unsafe { nix::libc::_exit(call[1].into()) },
         }
     }
@@ -41,20 +41,20 @@ struct Fuzzer {
 
 impl Fuzzer {
     fn new() -> Result<Fuzzer> {
-        // The descriptor is out of the way of those that the cases open.
+        // A high descriptor number, away from those that the cases open.
         let buffer = Device::builder().min_fd(200).open()?.into_child_buffer(TracePc)?;
         let (seen, constants) = (HashSet::new(), BTreeSet::new());
         Ok(Fuzzer { buffer, seen, corpus: vec![vec![0; 4]], constants, random: 1, killed: 0 })
     }
 
-    /// A number below `limit`.
+    /// Returns a pseudorandom number below `limit`.
     fn random(&mut self, limit: usize) -> usize {
         self.random =
             self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         (self.random >> 33) as usize % limit
     }
 
-    /// An input of the corpus with one byte changed, now and then to a constant of the kernel.
+    /// Changes one byte of a corpus input, sometimes to a constant from the kernel.
     fn mutate(&mut self) -> Vec<u8> {
         let chosen = self.random(self.corpus.len());
         let mut input = self.corpus[chosen].clone();
@@ -64,7 +64,7 @@ impl Fuzzer {
         input
     }
 
-    /// Runs an input and keeps it if it reaches anything new.
+    /// Runs an input, and keeps it if it reaches new PCs.
     fn run(&mut self, input: &[u8]) -> Result<bool> {
         self.killed += usize::from(in_child(&mut self.buffer, input)?);
         let before = self.seen.len();
@@ -76,7 +76,7 @@ impl Fuzzer {
         Ok(new)
     }
 
-    /// Runs an input again to learn which constants the kernel compares with.
+    /// Runs an input again to learn the constants that the kernel compares with.
     fn learn(mut self, input: &[u8]) -> Result<Fuzzer> {
         let mut buffer = self.buffer.into_device().into_child_buffer(TraceCmp)?;
         in_child(&mut buffer, input)?;
@@ -85,23 +85,23 @@ impl Fuzzer {
         Ok(Fuzzer { buffer: buffer.into_device().into_child_buffer(TracePc)?, ..self })
     }
 
-    /// Opens the device again if somebody has closed or unmapped it.
+    /// Opens the device again if its descriptor was closed or its buffer unmapped.
     fn recover(self) -> Result<Fuzzer> {
         let device = self.buffer.into_device().recover()?;
         Ok(Fuzzer { buffer: device.into_child_buffer(TracePc)?, ..self })
     }
 }
 
-/// Runs an input in a child and waits for its end; whether a signal killed it.
+/// Runs an input in a child and waits for it. Returns whether a signal killed it.
 fn in_child<M: Mode>(buffer: &mut ChildBuffer<M>, input: &[u8]) -> Result<bool> {
     buffer.reset()?;
-    // SAFETY: the process has one thread, so the child may do whatever its parent may.
+    // SAFETY: the process has only one thread, so the child may run any code.
     match unsafe { fork() }? {
         ForkResult::Child => {
             if let Ok(_session) = buffer.enable() {
                 calls(input);
             }
-            // SAFETY: ends the process; what the parent has to do at its end is not the child's.
+            // SAFETY: `_exit` ends the child at once, without running the parent's exit handlers.
             unsafe { nix::libc::_exit(0) }
         }
         ForkResult::Parent { child } => {
@@ -119,7 +119,7 @@ fn main() -> Result<()> {
             fuzzer = fuzzer.learn(&input)?;
         }
         if case % 100 == 0 {
-            // What a daemon does when it starts; the device's descriptor is among them.
+            // Daemons close all descriptors when they start. The device's is among them.
             (3..1024).for_each(|fd| _ = close(fd));
             fuzzer = fuzzer.recover()?;
         }

@@ -1,6 +1,6 @@
-//! Records what the kernel goes through for some kinds of work, for the benchmarks of `kcov-signal`.
+//! Records kernel traces of several kinds of work, for the benchmarks of `kcov-signal`.
 //!
-//! In a guest it prints the traces, on the host it stores them:
+//! In a guest it prints the traces; on the host it stores them:
 //!
 //! ```sh
 //! RUSTFLAGS='-C target-feature=+crt-static' cargo build -p kcov --example record \
@@ -18,7 +18,7 @@ use std::{env, error::Error, fmt::Write as _, thread};
 
 mod uring;
 
-/// One step of a kind of work; the number makes each step another one.
+/// One step of a kind of work. The number makes each step different.
 type Work = fn(&Path, u64) -> io::Result<()>;
 
 const KINDS: &[(&str, u64, Work)] = &[
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => record(),
         ["store", directory] => store(Path::new(directory)),
-        // What `processes` starts.
+        // The child process of `processes`.
         ["nothing"] => Ok(()),
         _ => Err("usage: record [store DIRECTORY]".into()),
     }
@@ -61,7 +61,7 @@ fn record() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The differences from PC to PC, zigzag and in LEB128, deflated.
+/// Packs the differences between PCs: zigzag, LEB128, deflate.
 fn pack(trace: &[u64]) -> Vec<u8> {
     let (mut bytes, mut previous) = (Vec::new(), 0);
     for &pc in trace {
@@ -137,7 +137,7 @@ fn sockets(directory: &Path, step: u64) -> io::Result<()> {
         one.send(&buffer[..size as usize * 100])?;
         other.recv(&mut buffer)?;
     }
-    // Whether there is a network depends on the kernel; the refusal is a path as well.
+    // Whether there is a network depends on the kernel; a refusal is also a path.
     if let Ok(socket) = std::net::UdpSocket::bind("127.0.0.1:0") {
         let address = socket.local_addr()?;
         let _ = socket.send_to(&buffer[..step as usize % 700], address);

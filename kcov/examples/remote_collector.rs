@@ -1,7 +1,8 @@
-//! Collects what workers of the kernel go through for each of many cases: operations of an io_uring. The
-//! ring inherits the handle, so it is made after enabling. Linux 7.2 and later.
+//! Collects coverage from kernel workers for each of many cases, which are io_uring operations. The
+//! ring inherits the handle, so it is made after enabling. Needs Linux 7.2 or later.
 //!
-//! The buffer is not reset between cases, as the kernel may be adding to it: each case has a mark.
+//! The buffer is not reset between cases, because the kernel may be adding to it. Each case takes a
+//! mark instead.
 use kcov::remote::linux::{Remote, RemoteSession};
 use kcov::{BufferSize, Completeness, Device, Pc, mode::TracePc};
 use std::collections::BTreeSet;
@@ -12,7 +13,7 @@ use std::time::Duration;
 mod uring;
 use uring::Workers;
 
-/// Without a record for so long, the work for a case has ended.
+/// The work for a case has ended if no record comes for this long.
 const QUIET: Duration = Duration::from_millis(5);
 const LIMIT: Duration = Duration::from_secs(2);
 
@@ -29,12 +30,12 @@ impl Collector {
         Ok(Collector { session, ring: Workers::new()?, restarts: 0 })
     }
 
-    /// The PCs of one case, and none of another one.
+    /// The PCs of exactly one case.
     fn collect(
         &mut self,
         case: impl FnOnce(&mut Workers) -> io::Result<()>,
     ) -> Result<BTreeSet<Pc>, Box<dyn std::error::Error>> {
-        // What is still going on belongs to the case before.
+        // Work that is still running belongs to the case before.
         if !self.session.settle(QUIET, LIMIT) {
             return Err("the kernel does not come to rest".into());
         }
@@ -45,7 +46,7 @@ impl Collector {
         }
         let mark = self.session.mark();
         case(&mut self.ring)?;
-        // Its section ends after its completion.
+        // The section ends after the completion.
         self.session.settle(QUIET, LIMIT);
         let trace = self.session.since(mark);
         match trace.completeness() {
@@ -62,7 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..20 {
         nothing.extend(collector.collect(Workers::nothing)?);
         reading.extend(collector.collect(|ring| ring.read(&file))?);
-        // The first time it is made, then it is there.
+        // The first call makes the directory; later ones find it there.
         making.extend(collector.collect(|ring| ring.make_directory(c"/tmp/made").or(Ok(())))?);
     }
     let all = [("nothing", &nothing), ("read", &reading), ("make a directory", &making)];

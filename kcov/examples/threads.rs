@@ -1,5 +1,5 @@
-//! Traces several threads at once: each has a device of its own, for a device is of one thread at a
-//! time, and nothing of one thread is seen in another's trace.
+//! Traces several threads at once. Each has its own device, because a device traces one thread at a
+//! time. No thread's records appear in another's trace.
 use kcov::{Device, Error, Pc, mode::TracePc};
 use std::collections::BTreeSet;
 use std::{fs, thread};

@@ -1,6 +1,6 @@
-//! Prints what read(2) goes through in the kernel, in the mode of the first argument: 0 program
-//! counters, 1 comparisons; and as proposed by Jiao Joey, each once: 2 program counters, 4 edges,
-//! 6 both, 8 comparisons.
+//! Prints a kernel trace of read(2). The first argument selects the mode: 0 program counters, 1
+//! comparisons; and as proposed by Jiao Joey, each once: 2 program counters, 4 edges, 6 both, 8
+//! comparisons.
 use kcov::mode::{TraceCmp, TracePc};
 use kcov::proposed::EdgeDevice;
 use kcov::{BufferSize, Comparison, Device, Modes, Pc};
@@ -8,7 +8,7 @@ use std::{error::Error, fs::File, io::Read};
 
 const NOT_THERE: &str = "this kernel does not have that mode";
 
-/// The system call to look at.
+/// The system call to trace.
 fn target(file: &mut File) {
     let _ = file.read(&mut []);
 }

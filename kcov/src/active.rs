@@ -1,15 +1,15 @@
-//! The core that all sessions wrap: what was enabled ends once.
+//! The core of every session: ends what was enabled exactly once.
 
 use crate::error::Error;
 use std::mem::ManuallyDrop;
 use std::ptr;
 
-/// How a session ends that `O` is the owner of.
+/// How to end a session with an owner of type `O`.
 pub(crate) trait End<O> {
     fn end(&self, owner: &O) -> Result<(), Error>;
 }
 
-/// What is enabled, until it is finished or dropped.
+/// An enabled session, until it is finished or dropped.
 #[derive(Debug)]
 pub(crate) struct Active<O, E: End<O>> {
     pub(crate) owner: O,
@@ -17,20 +17,21 @@ pub(crate) struct Active<O, E: End<O>> {
 }
 
 impl<O, E: End<O>> Active<O, E> {
-    /// Ends it. The owner comes back in any case.
+    /// Ends the session. Returns the owner even on failure.
     pub(crate) fn finish(self) -> (Result<(), Error>, O) {
         let active = ManuallyDrop::new(self);
         let result = active.how.end(&active.owner);
-        // SAFETY: `active` is neither used nor dropped after this, so each field is moved once.
+        // SAFETY: `ManuallyDrop` prevents a second drop; `active` is not used again, so `how` moves
+        // once.
         drop(unsafe { ptr::read(&raw const active.how) });
-        // SAFETY: as above.
+        // SAFETY: likewise for `owner`.
         (result, unsafe { ptr::read(&raw const active.owner) })
     }
 }
 
 impl<O, E: End<O>> Drop for Active<O, E> {
     fn drop(&mut self) {
-        // Nobody is left to tell of a failure: it had ended otherwise.
+        // A failure means that the session had already ended; a destructor cannot report it.
         let _ = self.how.end(&self.owner);
     }
 }

@@ -1,11 +1,11 @@
-//! The buffer as memory that others write: atomic accesses only, bounds that this process chose.
+//! Access to the buffer, which others may write at any time: only atomic, and within our bounds.
 
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
-/// Size of the kernel's word. NetBSD's is always 64 bits; Linux's is the kernel's `long`.
+/// Width of the kernel's word. NetBSD's is always 64 bits; Linux's is that of the kernel's `long`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
     W64,
@@ -14,7 +14,7 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// Whether a kernel with 32-bit words can run this program. The tests pretend that it can.
+    /// Whether a kernel with 32-bit words can run this program. Tests assume that it can.
     const NARROW: bool = cfg!(any(not(target_pointer_width = "64"), test));
 
     pub(crate) const fn bytes(self) -> usize {
@@ -24,17 +24,16 @@ impl Width {
         }
     }
 
-    /// A constant where only one width is possible.
+    /// The width, as a compile-time constant if only one is possible.
     #[inline]
     const fn possible(self) -> Width {
         if Width::NARROW { self } else { Width::W64 }
     }
 }
 
-/// Words of a buffer, where they lie. The kernel may write to them at any time.
+/// Words of a buffer, in place. The kernel may write to them at any time.
 ///
-/// Words are 64 bits wide, except program counters under a 32-bit kernel, which this can only be if
-/// the program is a 32-bit one.
+/// Words have 64 bits, except program counters under a 32-bit kernel: those have 32 bits.
 #[derive(Clone, Copy, Debug)]
 pub enum Words<'b> {
     /// Words of 64 bits.
@@ -43,7 +42,7 @@ pub enum Words<'b> {
     U32(&'b [AtomicU32]),
 }
 
-/// The same expression for words of either width.
+/// Evaluates one expression for words of either width.
 macro_rules! each {
     ($words:expr, $each:ident => $do:expr) => {
         match $words {
@@ -73,7 +72,7 @@ impl<'b> Words<'b> {
         each!(self, words => Some(words.get(index)?.load(Ordering::Relaxed).into()))
     }
 
-    /// Copies words from the first one on, as many as fit, and returns how many.
+    /// Copies words in order, as many as fit in `to`, and returns their number.
     #[inline]
     #[allow(clippy::useless_conversion, reason = "not for words of 32 bits")]
     pub fn copy_to(self, to: &mut [u64]) -> usize {
@@ -84,7 +83,7 @@ impl<'b> Words<'b> {
         count
     }
 
-    /// The words from `start` on; none if there are fewer.
+    /// The words after the first `start`; none if there are fewer.
     #[inline]
     pub(crate) fn skip(self, start: usize) -> Words<'b> {
         match self {
@@ -105,9 +104,9 @@ impl<'b> Words<'b> {
 
 /// A view of a whole buffer.
 ///
-/// Invariant: `bytes` is a multiple of 8 and at least 8; `start` is aligned to 8 bytes and valid for
-/// atomic loads and stores of `bytes` bytes for as long as `'b`; this process accesses the memory
-/// atomically only. Where the memory is write-protected, a store faults, so none is made.
+/// Invariant: `bytes` is a multiple of 8 and at least 8; `start` is aligned to 8 bytes and valid
+/// for atomic loads and stores of `bytes` bytes during `'b`; this process accesses the memory only
+/// atomically. If the memory is write-protected, nobody stores to it, because that would fault.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer<'b> {
     start: NonNull<u64>,
@@ -116,26 +115,26 @@ pub(crate) struct Buffer<'b> {
     memory: PhantomData<&'b AtomicU64>,
 }
 
-// SAFETY: all accesses through the view are atomic, so it may be used from any thread.
+// SAFETY: every access through the view is atomic, so any thread may use it.
 unsafe impl Send for Buffer<'_> {}
-// SAFETY: as for `Send`.
+// SAFETY: every access through the view is atomic, so threads may share it.
 unsafe impl Sync for Buffer<'_> {}
 
 impl<'b> Buffer<'b> {
     /// # Safety
     ///
-    /// The invariant of the type holds for `bytes` bytes from `start` on.
+    /// The caller must ensure that the type's invariant holds for `bytes` bytes from `start` on.
     pub(crate) unsafe fn new(start: NonNull<u64>, bytes: usize, width: Width) -> Buffer<'b> {
         Buffer { start, bytes, width: width.possible(), memory: PhantomData }
     }
 
-    /// 64-bit words that this process owns. No words are a count of 0.
+    /// A view of 64-bit words that this process owns. An empty slice becomes a buffer with count 0.
     pub(crate) fn from_words(words: &'b [AtomicU64]) -> Buffer<'b> {
         static NONE: [AtomicU64; 1] = [AtomicU64::new(0)];
         let words = if words.is_empty() { &NONE } else { words };
         let start = NonNull::from(words).cast();
-        // SAFETY: a slice of atomics is aligned, valid and atomically accessed for 'b, and this one
-        // is not empty.
+        // SAFETY: a non-empty slice of atomics is aligned, valid and only accessed atomically
+        // during 'b.
         unsafe { Buffer::new(start, size_of_val(words), Width::W64) }
     }
 
@@ -150,34 +149,35 @@ impl<'b> Buffer<'b> {
         self.bytes
     }
 
-    /// All words, the count word included, as words of 64 bits.
+    /// All words, including the count word, as 64-bit words.
     #[inline]
     pub(crate) fn words64(self) -> &'b [AtomicU64] {
-        // SAFETY: aligned, valid and atomically accessed for 'b, by the invariant.
+        // SAFETY: the invariant makes `bytes` bytes aligned, valid and accessed only atomically.
         unsafe { slice::from_raw_parts(self.start.cast().as_ptr(), self.bytes / 8) }
     }
 
-    /// All words, the count word included, at this width.
+    /// All words, including the count word, at this width.
     #[inline]
     pub(crate) fn words(self, width: Width) -> Words<'b> {
         match width.possible() {
             Width::W64 => Words::U64(self.words64()),
-            // SAFETY: aligned, valid and atomically accessed for 'b, by the invariant.
+            // SAFETY: the invariant makes `bytes` bytes aligned, valid and accessed only
+            // atomically.
             Width::W32 => Words::U32(unsafe {
                 slice::from_raw_parts(self.start.cast().as_ptr(), self.bytes / 4)
             }),
         }
     }
 
-    /// Loads the count word, which is `width` wide.
+    /// Loads the count word at this width.
     ///
-    /// The compiler may move this load neither before nor behind a system call: the fence covers
-    /// those that were declared not to write memory. It acquires, so that the records of a remote
-    /// section are there once the count says so.
+    /// The compiler must not move this load across a system call; the compiler fence holds even for
+    /// calls declared not to write memory. The acquire fence makes the records of a remote section
+    /// visible once the count includes them.
     #[inline]
     pub(crate) fn count(self, width: Width) -> u64 {
         compiler_fence(Ordering::SeqCst);
-        // Relaxed, because only such a load may be made from memory that is mapped for reading alone.
+        // Relaxed, because that is the only atomic load allowed on read-only memory.
         let count = match width.possible() {
             Width::W64 => self.head64().load(Ordering::Relaxed),
             Width::W32 => self.head32().load(Ordering::Relaxed).into(),
@@ -186,7 +186,7 @@ impl<'b> Buffer<'b> {
         count
     }
 
-    /// Stores the count word, which is `width` wide.
+    /// Stores the count word at this width.
     #[cfg(feature = "std")]
     #[inline]
     pub(crate) fn set_count(self, width: Width, count: u64) {
@@ -194,26 +194,26 @@ impl<'b> Buffer<'b> {
             Width::W64 => self.head64().store(count, Ordering::Relaxed),
             Width::W32 => self.head32().store(count as u32, Ordering::Relaxed),
         }
-        // The system call to trace comes after the store.
+        // The store must precede the system call to trace.
         compiler_fence(Ordering::SeqCst);
     }
 
     #[inline]
     fn head64(self) -> &'b AtomicU64 {
-        // SAFETY: aligned and at least 8 bytes, atomically accessed for 'b, by the invariant.
+        // SAFETY: the invariant makes 8 bytes aligned, valid and accessed only atomically.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr()) }
     }
 
     #[inline]
     fn head32(self) -> &'b AtomicU32 {
-        // SAFETY: as for `head64`.
+        // SAFETY: the first half of the word of `head64`, under the same invariant.
         unsafe { AtomicU32::from_ptr(self.start.cast().as_ptr()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    //! The layout under a 32-bit kernel, which the public API only shows to 32-bit programs.
+    //! The layout under a 32-bit kernel, which the public API shows only to 32-bit programs.
 
     use super::*;
     use crate::mode::{TraceCmp, TracePc};
@@ -222,11 +222,11 @@ mod tests {
 
     fn narrow(words: &[AtomicU64]) -> Buffer<'_> {
         let start = NonNull::from(words).cast();
-        // SAFETY: the same memory as in `Buffer::from_words`, seen as twice as many words.
+        // SAFETY: the memory of `Buffer::from_words`, viewed as twice as many half-words.
         unsafe { Buffer::new(start, size_of_val(words), Width::W32) }
     }
 
-    /// Two words of 32 bits as one of 64, in the order of memory.
+    /// Two 32-bit words in memory order, as one 64-bit word.
     fn pair(first: u32, second: u32) -> AtomicU64 {
         let mut bytes = [0; 8];
         bytes[..4].copy_from_slice(&first.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! How the device is opened.
+//! Options for opening the device.
 
 use crate::device::{Device, Parts};
 use crate::error::{Error, ErrorKind, Operation};
@@ -6,7 +6,7 @@ use crate::size::BufferSize;
 use crate::sys::{self, File, Mapping};
 use std::path::{Path, PathBuf};
 
-/// How to open a [`Device`].
+/// Options for opening a [`Device`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
@@ -28,7 +28,7 @@ enum Place {
     Fake(crate::fake::Kernel),
 }
 
-/// What keeps the process from writing to the buffer.
+/// How the buffer is protected from stores by this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protection {
     None,
@@ -53,42 +53,42 @@ impl Builder {
         Builder { place: Place::Fake(kernel), ..Builder::new() }
     }
 
-    /// Opens this file instead of the system's usual one.
+    /// Opens this file instead of the system's default device.
     ///
-    /// Before any request, [`open`](Self::open) makes sure that the file is what it should be: a
-    /// regular file of debugfs on Linux, a device with the major number of kcov on NetBSD.
+    /// Before any request, [`open`](Self::open) checks the file: it must be a regular file of
+    /// debugfs on Linux, or a device with kcov's major number on NetBSD.
     pub fn path(mut self, path: impl AsRef<Path>) -> Builder {
         self.place = Place::Path { path: path.as_ref().to_owned(), checked: true };
         self
     }
 
-    /// Opens this file without making sure that it is a kcov device, for systems that have theirs
+    /// Opens this file without making sure that it is a kcov device. For systems with the device
     /// elsewhere, such as gVisor.
     ///
     /// # Safety
     ///
-    /// The file is a kcov device of the interface that this system has. Another driver may take the
-    /// number that a request carries for a pointer.
+    /// The caller must ensure that the file is a kcov device with this system's interface. Another
+    /// driver may treat the integer argument of a request as a pointer.
     pub unsafe fn path_unchecked(mut self, path: impl AsRef<Path>) -> Builder {
         self.place = Place::Path { path: path.as_ref().to_owned(), checked: false };
         self
     }
 
-    /// Asks for a buffer of at least this size.
+    /// Requests a buffer of at least this size.
     pub fn size(mut self, size: BufferSize) -> Builder {
         self.size = size;
         self
     }
 
-    /// Puts this many inaccessible pages before and after the buffer, so that a target that overruns
-    /// its own memory faults instead of forging coverage.
+    /// Puts this many inaccessible pages before and after the buffer. A target that overruns its
+    /// own memory then faults instead of forging coverage.
     pub fn guard_pages(mut self, pages: usize) -> Builder {
         self.guard_pages = pages;
         self
     }
 
-    /// Moves the descriptor to the lowest free number that is at least `min`, out of the way of a
-    /// target that closes or replaces low ones. It is close-on-exec, as always.
+    /// Moves the file descriptor to the lowest free number that is at least `min`, away from
+    /// targets that close or replace low numbers. It is close-on-exec, as always.
     pub fn min_fd(mut self, min: i32) -> Builder {
         self.min_fd = Some(min);
         self
@@ -96,10 +96,9 @@ impl Builder {
 
     /// Write-protects the buffer while no session is enabled, so that a stray store faults.
     ///
-    /// The kernel records all the same. Each session costs two more system calls, one before it is
-    /// enabled and one after it is disabled, so that the trace does not show them; so does
-    /// [`ChildBuffer::reset`](crate::ChildBuffer::reset). The buffers of NetBSD's sources of remote
-    /// coverage stay writable.
+    /// The kernel can still record. Each session costs two more system calls, one before it is
+    /// enabled and one after it is disabled, so the trace shows neither; so does
+    /// [`ChildBuffer::reset`](crate::ChildBuffer::reset). NetBSD's remote buffers stay writable.
     pub fn write_protected(mut self) -> Builder {
         self.protection = Protection::Pages;
         self
@@ -109,14 +108,15 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// - [`Unsupported`](ErrorKind::Unsupported): this crate knows no kcov on this system.
-    /// - [`NotBuiltIn`](ErrorKind::NotBuiltIn), [`DebugfsNotMounted`](ErrorKind::DebugfsNotMounted),
+    /// - [`Unsupported`](ErrorKind::Unsupported): this crate does not support kcov on this system.
+    /// - [`NotBuiltIn`](ErrorKind::NotBuiltIn),
+    ///   [`DebugfsNotMounted`](ErrorKind::DebugfsNotMounted),
     ///   [`PermissionDenied`](ErrorKind::PermissionDenied), [`LockedDown`](ErrorKind::LockedDown):
     ///   there is no device, or not for this process; the message says what to do.
     /// - [`NotKcov`](ErrorKind::NotKcov): the path leads to something else.
     /// - [`SizeOutOfLimits`](ErrorKind::SizeOutOfLimits): the system does not allow a buffer of
     ///   this size.
-    /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the kernel could not allocate or map it.
+    /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the kernel could not allocate or map the buffer.
     /// - [`DescriptorOutOfLimits`](ErrorKind::DescriptorOutOfLimits): the process may have no
     ///   descriptor of at least [`min_fd`](Self::min_fd).
     pub fn open(self) -> Result<Device, Error> {

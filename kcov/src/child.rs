@@ -9,8 +9,8 @@ use std::borrow::{Borrow, BorrowMut};
 
 /// A device whose buffer child processes fill, in one mode, and their parent reads.
 ///
-/// The parent opens the device before the first fork and reads the trace when the child has ended; a
-/// child that ends without disabling is disabled by the kernel. As with [`Session`], `D` is `&mut
+/// The parent opens the device before the first fork and reads the trace when the child has ended;
+/// a child that ends without disabling is disabled by the kernel. As with [`Session`], `D` is `&mut
 /// Device` or [`Device`].
 ///
 /// ```no_run
@@ -31,10 +31,10 @@ use std::borrow::{Borrow, BorrowMut};
 /// # Ok::<(), kcov::Error>(())
 /// ```
 ///
-/// A forked child inherits the device and could enable it in another mode; its parent would then
-/// read records of one mode as those of another. Let children enable through this value only. On
-/// Linux a child also inherits the common handle of its parent's
-/// [remote session](crate::remote::linux): what the child sets up is collected there.
+/// A forked child inherits the device and could enable it in another mode; the parent would then
+/// misread the records. Let children enable only through this value. On Linux a child also inherits
+/// the common handle of its parent's [remote session](crate::remote::linux), which then collects
+/// from objects that the child sets up.
 #[derive(Debug)]
 pub struct ChildBuffer<M: Mode, D: Borrow<Device> = Device> {
     device: D,
@@ -42,18 +42,18 @@ pub struct ChildBuffer<M: Mode, D: Borrow<Device> = Device> {
 }
 
 impl<M: Mode, D: Borrow<Device>> ChildBuffer<M, D> {
-    /// Over a device into which nothing is traced, with an empty buffer.
+    /// Wraps an idle device with an empty buffer.
     pub(crate) fn new(device: D, mode: M) -> ChildBuffer<M, D> {
         ChildBuffer { device, mode }
     }
 
-    /// In the parent: forgets the records, so that a child that dies before it enables leaves an
-    /// empty trace and not that of its predecessor.
+    /// In the parent: forgets the records. Then a child that dies before it enables leaves an empty
+    /// trace, not its predecessor's.
     ///
     /// # Errors
     ///
-    /// None, unless the buffer is [write-protected](crate::Builder::write_protected) and somebody
-    /// has unmapped it.
+    /// Fails only if the buffer is [write-protected](crate::Builder::write_protected) and was
+    /// unmapped.
     #[inline]
     pub fn reset(&mut self) -> Result<(), Error> {
         let device = self.device.borrow();
@@ -78,7 +78,7 @@ impl<M: Mode, D: Borrow<Device>> ChildBuffer<M, D> {
         self.device.borrow()
     }
 
-    /// Gives the device back.
+    /// Returns the device.
     #[must_use]
     pub fn into_device(self) -> D {
         self.device
@@ -88,12 +88,12 @@ impl<M: Mode, D: Borrow<Device>> ChildBuffer<M, D> {
 impl<M: Mode, D: BorrowMut<Device>> ChildBuffer<M, D> {
     /// In the child: starts tracing the calling thread, with an empty trace.
     ///
-    /// Does not allocate, so it may follow a fork of a process that has several threads. As many
-    /// system calls as [`Device::enable`] makes.
+    /// Does not allocate, so it may follow a fork of a multithreaded process. Makes as many system
+    /// calls as [`Device::enable`].
     ///
     /// # Errors
     ///
-    /// As [`Device::enable`].
+    /// Same as [`Device::enable`].
     pub fn enable(&mut self) -> Result<Session<M, &mut Device>, Error> {
         self.device.borrow_mut().enable(self.mode)
     }

@@ -1,4 +1,4 @@
-//! The device: opened, sized and mapped.
+//! The opened, sized and mapped device.
 
 use crate::buffer::{Buffer, Width};
 use crate::builder::Builder;
@@ -12,9 +12,9 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// An open kcov device with its buffer mapped, which one thread at a time can be traced into.
+/// An open kcov device with its buffer mapped. At most one thread at a time is traced into it.
 ///
-/// A device may be moved and shared between threads; what is tied to a thread is the [`Session`].
+/// A device may be moved and shared between threads; only the [`Session`] is tied to a thread.
 ///
 /// ```no_run
 /// use kcov::{BufferSize, Device, mode::TraceCmp};
@@ -29,75 +29,75 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// # Leaked sessions
 ///
-/// Dropping a device whose session was leaked disables it first if the dropping thread is the traced
-/// one. If you must leak a session, drop the device on the same thread: on both systems, a thread
-/// that is traced through a descriptor that is gone stays traced until it ends, and no device can
-/// trace it again.
+/// Dropping a device whose session was leaked disables it first, but only on the traced thread. If
+/// you must leak a session, drop the device on the same thread. On both systems, a thread traced
+/// through a descriptor that is gone stays traced until it ends, and no device can trace it again.
 ///
-/// A thread that ends while it is traced frees the device, on Linux and NetBSD 9 at once. NetBSD 10
-/// may do so only when the process next starts, awaits or ends a thread; until then enabling fails
+/// A thread that ends while it is traced frees the device. Linux and NetBSD 9 do so at once. NetBSD
+/// 10 may wait until the process next starts, awaits or ends a thread; until then enabling fails
 /// with [`AlreadyEnabled`](crate::ErrorKind::AlreadyEnabled).
 ///
 /// # Targets that touch the device
 ///
-/// On Linux, whoever truncates the kcov file makes the next access to every kcov mapping of the
-/// machine a `SIGBUS`. A target that closes or unmaps what is not its own does similar harm.
-/// [`recover`](Self::recover) repairs a device before it is used again; [`Builder`] has methods that
-/// keep it out of the way.
+/// On Linux, whoever truncates the kcov file makes the next access to any kcov mapping on the
+/// machine raise `SIGBUS`. A target that closes descriptors or unmaps memory of others does similar
+/// harm. [`recover`](Self::recover) repairs a device before you use it again; [`Builder`] has
+/// methods that keep the device out of the target's way.
 #[derive(Debug)]
 pub struct Device {
-    /// Valid for as long as the mapping; lent for as long as the device is borrowed.
+    /// Valid as long as the mapping is; lent out only while the device is borrowed.
     buffer: Buffer<'static>,
-    /// A session was enabled and not disabled through this value.
+    /// Whether a session was enabled through this value and not yet disabled.
     pub(crate) enabled: AtomicBool,
-    /// The pages may be written to during sessions only.
+    /// Whether the pages are writable only during sessions.
     pub(crate) write_protected: bool,
     pub(crate) parts: Parts,
 }
 
-/// What a device gives back.
+/// The parts of a dismantled device.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) mapping: Mapping,
     pub(crate) file: File,
-    /// How to open it again, unless somebody else has opened it.
+    /// How to open it again; `None` for adopted devices.
     pub(crate) builder: Option<Builder>,
-    /// What the last word of the buffer was, unless a record has overwritten it.
+    /// The stamp stored in the last word of the buffer. A record may have overwritten it.
     pub(crate) stamp: u64,
-    /// What tells the file from another one that has its number.
+    /// Identifies the file, in case another file takes its descriptor number.
     pub(crate) identity: Option<Identity>,
 }
 
 impl Device {
-    /// Opens the system's device, `/sys/kernel/debug/kcov` on Linux and `/dev/kcov` on NetBSD, with a
-    /// buffer of the default size.
+    /// Opens the system's device, `/sys/kernel/debug/kcov` on Linux and `/dev/kcov` on NetBSD, with
+    /// a buffer of the default size.
     ///
     /// # Errors
     ///
-    /// As [`Builder::open`].
+    /// Same as [`Builder::open`].
     pub fn open() -> Result<Device, Error> {
         Device::builder().open()
     }
 
-    /// The system's device with the default size, either of which may be changed.
+    /// Returns a builder for the system's device with the default size. It can change both.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
     /// Starts tracing the calling thread, with an empty trace. The session borrows the device.
     ///
-    /// Only what the thread itself does in the kernel is recorded: no interrupts, no other threads,
-    /// no child processes. Tracing survives execve(2), into the same buffer.
+    /// The kernel records only what the thread itself executes: no interrupts, no other threads, no
+    /// child processes. Tracing survives execve(2) and continues into the same buffer.
     ///
-    /// One system call, or three with [`write_protected`](Builder::write_protected).
+    /// Makes one system call, or three with [`write_protected`](Builder::write_protected).
     ///
     /// # Errors
     ///
-    /// - [`AlreadyEnabled`](crate::ErrorKind::AlreadyEnabled): some thread has enabled this device,
-    ///   or this thread is traced through another device.
-    /// - [`ModeNotBuiltIn`](crate::ErrorKind::ModeNotBuiltIn): the kernel was built without the mode.
+    /// - [`AlreadyEnabled`](crate::ErrorKind::AlreadyEnabled): a thread has enabled this device, or
+    ///   this thread is traced through another device.
+    /// - [`ModeNotBuiltIn`](crate::ErrorKind::ModeNotBuiltIn): the kernel was built without the
+    ///   mode.
     ///
-    /// The count of the buffer is 0 afterwards in either case.
+    /// Success or failure, the count word is 0 afterwards.
     ///
     /// # Platforms
     ///
@@ -114,7 +114,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// As [`enable`](Self::enable), with the device.
+    /// Same as [`enable`](Self::enable). The error returns the device.
     pub fn into_session<M: Mode>(self, mode: M) -> Result<Session<M>, Refused> {
         Refused::unless(
             self,
@@ -125,12 +125,12 @@ impl Device {
 
     /// Empties the buffer for child processes to fill, in one mode. The result borrows the device.
     ///
-    /// Enables the device for a moment, which proves that nothing else is traced into the buffer and
-    /// that the kernel has the mode.
+    /// Enables the device for a moment, which proves that nothing else is traced into the buffer
+    /// and that the kernel has the mode.
     ///
     /// # Errors
     ///
-    /// As [`enable`](Self::enable); on Linux this thread may be traced through another device.
+    /// Same as [`enable`](Self::enable); on Linux this thread may be traced through another device.
     pub fn child_buffer<M: Mode>(&mut self, mode: M) -> Result<ChildBuffer<M, &mut Device>, Error> {
         self.prove_free(mode)?;
         Ok(ChildBuffer::new(self, mode))
@@ -141,7 +141,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// As [`child_buffer`](Self::child_buffer), with the device.
+    /// Same as [`child_buffer`](Self::child_buffer). The error returns the device.
     pub fn into_child_buffer<M: Mode>(self, mode: M) -> Result<ChildBuffer<M>, Refused> {
         Refused::unless(
             self,
@@ -150,33 +150,33 @@ impl Device {
         )
     }
 
-    /// Size of the buffer in words of the kernel, the count word included.
+    /// Size of the buffer in kernel words, including the count word.
     pub fn words(&self) -> usize {
         self.buffer.bytes() / self.buffer.width().bytes()
     }
 
-    /// Number of records that the buffer can hold in a mode.
+    /// Number of records that the buffer can hold in this mode.
     pub fn capacity<M: Mode>(&self, mode: M) -> usize {
         mode.kind(SEAL).capacity(self.buffer)
     }
 
     pub(crate) fn new(parts: Parts, bytes: usize, width: Width) -> Device {
-        // SAFETY: the mapping has these bytes, aligned, a page of them at least, and this crate
-        // accesses them through `Buffer` only. Every view borrows the device, whose mapping goes last.
+        // SAFETY: the mapping is aligned, at least a page and `bytes` long, and this crate accesses
+        // it only through `Buffer`. Every view borrows the device, which drops its mapping last.
         let buffer = unsafe { Buffer::new(parts.mapping.start(), bytes, width) };
         Device { buffer, enabled: AtomicBool::new(false), write_protected: false, parts }
     }
 
-    /// From now on the buffer may be written to during sessions only.
+    /// Makes the buffer writable only during sessions, from now on.
     pub(crate) fn write_protect(&mut self) -> Result<(), Error> {
         self.write_protected = true;
         self.set_writable(false)
     }
 
-    /// Takes the device apart without any request.
+    /// Takes the device apart without making a request.
     pub(crate) fn into_parts(self) -> Parts {
         let device = ManuallyDrop::new(self);
-        // SAFETY: `device` is neither used nor dropped after this, so its parts are moved once.
+        // SAFETY: `ManuallyDrop` prevents a second drop and `device` is not used again: one move.
         unsafe { ptr::read(&raw const device.parts) }
     }
 
@@ -193,13 +193,13 @@ impl Device {
         self.buffer
     }
 
-    /// Stores the count word, with the right to.
+    /// Stores the count word, with write access if the buffer has a protection key.
     #[inline]
     pub(crate) fn set_count(&self, width: Width, count: u64) {
         self.write(|| self.buffer.set_count(width, count));
     }
 
-    /// Stores to the buffer, with the right to if it has a protection key.
+    /// Runs `store`, with write access if the buffer has a protection key.
     #[inline]
     pub(crate) fn write(&self, store: impl FnOnce()) {
         #[cfg(feature = "pkeys")]
@@ -209,7 +209,7 @@ impl Device {
         store();
     }
 
-    /// Lets the process write to the buffer, or not, if that was asked for.
+    /// Makes the buffer writable or read-only, if write protection was requested.
     pub(crate) fn set_writable(&self, writable: bool) -> Result<(), Error> {
         if !self.write_protected {
             return Ok(());
@@ -224,7 +224,7 @@ impl Device {
         self.begin(Operation::Enable, |file| file.enable(number))
     }
 
-    /// How every session begins.
+    /// Begins a session of any kind.
     pub(crate) fn begin(
         &self,
         operation: Operation,
@@ -234,7 +234,7 @@ impl Device {
         // With a count that somebody else has left, some kernels write in front of the buffer.
         self.set_count(Width::W64, 0);
         if let Err(errno) = request(self.file()) {
-            // There is one failure to tell of.
+            // Report the first failure, not this one.
             let _ = self.set_writable(false);
             return Err(self.file().error(operation)(errno));
         }
@@ -244,7 +244,7 @@ impl Device {
         Ok(())
     }
 
-    /// How every session ends: with that count, for readers in other processes.
+    /// Ends a session and stores `count`, for readers in other processes.
     pub(crate) fn end(&self, width: Width, count: usize) -> Result<(), Error> {
         self.request_disable()?;
         self.set_count(width, count as u64);
@@ -266,7 +266,7 @@ impl Device {
         }
         match self.begin_mode(mode) {
             Ok(()) => self.end(Width::W64, 0),
-            // The driver has looked at the device before the thread.
+            // The driver checks the device before the thread, so the device is free.
             Err(error)
                 if error
                     .raw_os_error()
@@ -282,9 +282,9 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         if *self.enabled.get_mut() {
-            // A session was leaked. If it is another thread's, or this is a forked child, the request
-            // is refused and changes nothing, so the records are kept. For the count see `begin`: the
-            // start of the request is recorded.
+            // A session was leaked. On another thread, or in a forked child, the driver refuses the
+            // request and changes nothing, so keep the records. The start of the request is
+            // recorded: clear a corrupt count first, as `begin` does.
             #[cfg(feature = "pkeys")]
             self.allow_reading();
             if self.buffer.count(Width::W64) > self.words() as u64 {
@@ -319,7 +319,7 @@ mod descriptor {
         }
     }
 
-    /// As `OwnedFd::from`.
+    /// Same as `OwnedFd::from`.
     impl IntoRawFd for Device {
         fn into_raw_fd(self) -> RawFd {
             OwnedFd::from(self).into_raw_fd()

@@ -1,9 +1,9 @@
 //! Safe access to kcov, the kernel's coverage device, on Linux and NetBSD.
 //!
-//! A thread opens the device, sizes and maps its buffer, and enables tracing of itself; from then
-//! on the kernel records which program counters, or which comparisons, the system calls of the thread
-//! go through. The two systems differ in ioctls, modes, limits and errors; this crate hides that at no
-//! cost on the hot path.
+//! A thread opens the device, sizes and maps its buffer, and enables tracing of itself. The kernel
+//! then records the program counters, or the comparisons, that the thread's system calls execute.
+//! The two systems differ in ioctls, modes, limits and errors; this crate hides that at no cost on
+//! the hot path.
 //!
 //! ```no_run
 //! use kcov::{Device, mode::TracePc};
@@ -33,28 +33,28 @@
 //!
 //! # What it does
 //!
-//! - Sizes in words or records, limits of each system, whole pages: [`BufferSize`].
-//! - Modes as types, so that a buffer is not read as what it is not: [`mode`].
-//! - A guard that disables, tied to its thread, which borrows its device or owns it: [`Session`].
-//! - Devices that children fill: [`ChildBuffer`]; coverage of background work: [`remote`].
-//! - A count that is read once, with full and corrupt buffers told apart: [`Trace`].
-//! - Errors that say what to do: [`Error`]; what a machine can do: [`Modes::probe`].
+//! - Takes sizes in words or records, and handles limits and page rounding: [`BufferSize`].
+//! - Makes each mode a type, so you cannot read a buffer in the wrong mode: [`mode`].
+//! - Disables through a guard, tied to its thread, that borrows or owns the device: [`Session`].
+//! - Lets children fill a buffer ([`ChildBuffer`]), and collects from background work ([`remote`]).
+//! - Reads the count once, and tells full buffers from corrupt ones: [`Trace`].
+//! - Reports errors that say what to do ([`Error`]), and probes the machine ([`Modes::probe`]).
 //!
-//! It installs no handlers, starts no threads (except a short one in [`Modes::probe`]), and its only
-//! global state is the list of NetBSD's sources that the process is attached to. It does not turn
-//! addresses into names; [`pc`] has the rules for those who do. It has nothing to do with the
-//! user-space coverage tester that is also called kcov.
+//! It installs no signal handlers and starts no threads, except a short-lived one in
+//! [`Modes::probe`]. Its only global state is the list of NetBSD sources to which the process is
+//! attached. It does not symbolize addresses; [`pc`] has the rules if you do. It has nothing to do
+//! with the user-space coverage tester that is also called kcov.
 //!
 //! # Features
 //!
-//! - `std`, on by default, is what opens devices. Without it the crate is `no_std` and has records and
-//!   traces over words.
-//! - `fake`: a kernel for tests, so that executors are tested without a kernel that has kcov.
-//! - `pkeys`: buffers that are write-protected by a memory protection key of x86.
-//! - `proposed`: modes that have been proposed for Linux. Not covered by the versions of this crate.
+//! - `std` (default): opens devices. Without it the crate is `no_std` and only decodes records and
+//!   traces from words.
+//! - `fake`: a kernel for tests, to test executors without a kernel that has kcov.
+//! - `pkeys`: buffers that a memory protection key of x86 write-protects.
+//! - `proposed`: modes proposed for Linux. Semantic versioning does not cover them.
 //!
-//! The crate compiles for Linux and NetBSD on architectures that have 64-bit atomics, so not for
-//! 32-bit PowerPC and MIPS; and elsewhere, where opening fails.
+//! The crate targets Linux and NetBSD on architectures with 64-bit atomics, so not 32-bit PowerPC
+//! and MIPS. It compiles on other systems too, but opening a device fails there.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]

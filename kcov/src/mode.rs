@@ -1,5 +1,5 @@
-//! What to collect, as types: each mode has its own type of record, so a buffer of one mode cannot
-//! be read as that of another.
+//! Tracing modes as types: each mode has its own record type, so a buffer cannot be read in another
+//! mode than it was filled in.
 
 use crate::buffer::{Buffer, Width, Words};
 use crate::pc::Pc;
@@ -10,16 +10,16 @@ use kcov_sys::linux::KCOV_WORDS_PER_CMP;
 
 /// A tracing mode: [`TracePc`], [`TraceCmp`], or [`AnyMode`], which is chosen at run time.
 ///
-/// Sealed, as the kernels define the modes.
+/// Sealed, because the kernels define the modes.
 pub trait Mode: Copy + fmt::Debug + Send + Sync + 'static {
-    /// What a session in this mode yields.
+    /// The record type of sessions in this mode.
     type Record: Copy + fmt::Debug + PartialEq + Send + Sync + 'static;
 
-    /// Which mode it is.
+    /// Identifies the mode.
     #[doc(hidden)]
     fn kind(self, seal: sealed::Seal) -> sealed::Kind;
 
-    /// Decodes the record that the words begin with. `None` if there are too few.
+    /// Decodes the record at the start of the words. `None` if there are too few.
     #[doc(hidden)]
     fn decode(self, words: Words<'_>, seal: sealed::Seal) -> Option<Self::Record>;
 }
@@ -29,13 +29,13 @@ pub(crate) use sealed::Seal;
 pub(crate) use sealed::{Kind, SEAL};
 
 mod sealed {
-    /// Nobody outside of this crate can name or make one, so nobody can call what takes one.
+    /// Only this crate can name or construct it, so only this crate can call methods that take it.
     #[derive(Clone, Copy, Debug)]
     pub struct Seal(());
 
     pub(crate) const SEAL: Seal = Seal(());
 
-    /// All modes there are.
+    /// All modes.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Kind {
         Pc,
@@ -50,13 +50,13 @@ mod sealed {
 }
 
 impl Kind {
-    /// Words of a record, at least 1.
+    /// Words per record, at least 1.
     #[inline]
     pub(crate) const fn stride(self) -> usize {
         if self.is_wide() { KCOV_WORDS_PER_CMP } else { 1 }
     }
 
-    /// Whether words are 64 bits even under a kernel whose own word is not: those of comparisons.
+    /// Whether words have 64 bits even under a kernel with narrower words. True for comparisons.
     #[inline]
     const fn is_wide(self) -> bool {
         match self {
@@ -69,19 +69,19 @@ impl Kind {
         }
     }
 
-    /// Width of the words that the mode writes.
+    /// Width of the words in this mode.
     #[inline]
     pub(crate) const fn width(self, kernel: Width) -> Width {
         if self.is_wide() { Width::W64 } else { kernel }
     }
 
-    /// Records that fit behind the count word.
+    /// Number of records that fit after the count word.
     #[inline]
     pub(crate) fn capacity(self, buffer: Buffer<'_>) -> usize {
         (buffer.bytes() / self.width(buffer.width()).bytes()).saturating_sub(1) / self.stride()
     }
 
-    /// Bytes that hold `records` records and the count word.
+    /// Bytes for `records` records and the count word.
     #[cfg(feature = "std")]
     pub(crate) const fn bytes(self, kernel: Width, records: u64) -> u64 {
         let words = records.saturating_mul(self.stride() as u64).saturating_add(1);
@@ -89,7 +89,7 @@ impl Kind {
     }
 }
 
-/// Collects the program counter of each basic block: one word a record.
+/// Collects the program counter of each basic block: one word per record.
 ///
 /// # Platforms
 ///
@@ -113,12 +113,12 @@ impl Mode for TracePc {
     }
 }
 
-/// Collects the operands of comparisons and `switch` statements: four words of 64 bits a record.
+/// Collects the operands of comparisons and `switch` statements: four 64-bit words per record.
 ///
 /// # Platforms
 ///
-/// `KCOV_TRACE_CMP` on Linux, where the kernel needs `CONFIG_KCOV_ENABLE_COMPARISONS`;
-/// `KCOV_MODE_TRACE_CMP` on NetBSD.
+/// `KCOV_TRACE_CMP` on Linux, with `CONFIG_KCOV_ENABLE_COMPARISONS=y`; `KCOV_MODE_TRACE_CMP` on
+/// NetBSD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "KCOV_TRACE_CMP")]
 #[doc(alias = "KCOV_MODE_TRACE_CMP")]
@@ -134,7 +134,7 @@ impl Mode for TraceCmp {
 
     #[inline]
     fn decode(self, words: Words<'_>, _: sealed::Seal) -> Option<Comparison> {
-        // Words of this mode are never narrow.
+        // Comparison mode always uses 64-bit words.
         let Words::U64(words) = words else { return None };
         let record = words.first_chunk::<KCOV_WORDS_PER_CMP>()?;
         Some(Comparison::from_words(record.each_ref().map(|word| word.load(Ordering::Relaxed))))
@@ -152,7 +152,7 @@ pub enum AnyMode {
 }
 
 impl AnyMode {
-    /// All modes that this crate knows.
+    /// All modes of released kernels.
     pub const ALL: &[AnyMode] = &[AnyMode::TracePc, AnyMode::TraceCmp];
 }
 

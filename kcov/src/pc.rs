@@ -1,30 +1,30 @@
-//! Program counters, and how to turn them into addresses that tools know.
+//! Program counters, and how to convert them for other tools.
 //!
-//! A record is a *return* address, and on Linux not one of the running kernel. Whoever turns it into
-//! a name or a line has to know both.
+//! A record is a *return* address and, on Linux, a link-time address. To turn it into a name or a
+//! line, you have to account for both.
 //!
 //! ```
 //! use kcov::Pc;
 //! use kcov::pc::{AddressSpace, Arch};
 //!
 //! let pc = Pc::new(0xffff_ffff_8134_5675);
-//! // Ask addr2line(1) for the call, not for the instruction after it.
+//! // Ask addr2line(1) about the call, not about the instruction after it.
 //! assert_eq!(pc.call_site(Arch::X86_64).address(), 0xffff_ffff_8134_5670);
-//! // The address in /proc/kallsyms of a kernel that KASLR moved by 0x1000000.
+//! // The address in /proc/kallsyms, under a KASLR offset of 0x1000000.
 //! let at_run_time = AddressSpace::LinkTime.run_time(pc, 0x100_0000);
 //! assert_eq!(at_run_time.address(), 0xffff_ffff_8234_5675);
 //! ```
 
 use core::fmt;
 
-/// A program counter as kcov records it: the return address of the compiler's coverage hook, so the
-/// instruction *after* the call. [`call_site`](Self::call_site) is the call itself.
+/// A program counter as kcov records it: the return address of the compiler's coverage hook. That
+/// is the instruction *after* the call; [`call_site`](Self::call_site) gives the call itself.
 ///
 /// In Thumb code, on 32-bit Arm, the lowest bit of a return address is set.
 ///
 /// # Platforms
 ///
-/// Linux subtracts the KASLR offset, so the value is a link-time address of `vmlinux`; for a module
+/// Linux subtracts the KASLR offset, so the value is a link-time address of `vmlinux`. For modules
 /// it is the run-time address minus the same offset. NetBSD records the run-time address.
 /// [`AddressSpace`] converts.
 ///
@@ -37,17 +37,17 @@ use core::fmt;
 pub struct Pc(u64);
 
 /// The address of the instruction that called the coverage hook, or of its last byte
-/// ([`Arch::Um64`]). It belongs to the function and the line that were covered. The return address
-/// need not: a call may be the last instruction of a line or a function.
+/// ([`Arch::Um64`]). It lies in the function and line that were covered. The return address may
+/// not: a call may be the last instruction of a line or a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CallSite(u64);
 
-/// The architectures: name, the compiler's names for it, and bytes from the start of a call to its
+/// Defines the architectures: name, compiler targets, and bytes from the start of a call to its
 /// return address.
 macro_rules! architectures {
     ($($(#[doc = $doc:literal])* $name:ident($($target:literal)*) = $length:literal;)*) => {
-        /// An architecture of the kernel: how long its call instructions are.
+        /// A kernel architecture, which determines the length of call instructions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Arch {
@@ -58,11 +58,11 @@ macro_rules! architectures {
             #[cfg(test)]
             const ALL: &[Arch] = &[$(Arch::$name),*];
 
-            /// The architecture that this program was compiled for, if this crate knows it.
+            /// The architecture that this program was compiled for, if supported.
             ///
             /// A program for x86_64 may run under User-Mode Linux, whose addresses are below
-            /// 2<sup>63</sup>: that is [`Um64`](Arch::Um64). A 32-bit program may run under a 64-bit
-            /// kernel; on x86 both have calls of the same length.
+            /// 2<sup>63</sup>; use [`Um64`](Arch::Um64) there. A 32-bit program may run under a
+            /// 64-bit kernel; on x86, calls have the same length in both.
             pub const HOST: Option<Arch> = {
                 let mut host = None;
                 $(if cfg!(any($(target_arch = $target),*)) {
@@ -71,10 +71,10 @@ macro_rules! architectures {
                 host
             };
 
-            /// Bytes from the start of a call to its return address. On MIPS this includes the delay
-            /// slot. 1 where calls have several lengths ([`Um64`](Arch::Um64)): from the last byte of
+            /// Bytes from the start of a call to its return address, including the delay slot on
+            /// MIPS. Where calls vary in length ([`Um64`](Arch::Um64)), 1: from the last byte of
             /// the call.
-                    pub const fn call_length(self) -> u64 {
+            pub const fn call_length(self) -> u64 {
                 match self {
                     $(Arch::$name => $length,)*
                 }
@@ -84,11 +84,11 @@ macro_rules! architectures {
 }
 
 architectures! {
-    /// x86, 32 bits; also of User-Mode Linux.
+    /// x86, 32 bits, including User-Mode Linux.
     X86("x86") = 5;
-    /// x86, 64 bits; not of User-Mode Linux.
+    /// x86, 64 bits, excluding User-Mode Linux.
     X86_64("x86_64") = 5;
-    /// Arm, 32 bits, Arm and Thumb code. Thumb return addresses have their lowest bit set, and
+    /// Arm, 32 bits, Arm and Thumb code. Thumb return addresses have their lowest bit set;
     /// [`Pc::call_site`] clears it.
     Arm("arm") = 4;
     /// Arm, 64 bits.
@@ -105,25 +105,25 @@ architectures! {
     S390x("s390x") = 6;
     /// Xtensa.
     Xtensa("xtensa") = 3;
-    /// User-Mode Linux on x86, 64 bits. It is compiled for the large code model, where calls go
-    /// through a register or memory and have 2 bytes or more.
+    /// User-Mode Linux on x86, 64 bits. It uses the large code model, where calls go through a
+    /// register or memory and have 2 or more bytes.
     Um64() = 1;
 }
 
 impl Pc {
-    /// Takes an address as recorded.
+    /// Wraps a recorded address.
     #[inline]
     pub const fn new(address: u64) -> Pc {
         Pc(address)
     }
 
-    /// The address as recorded.
+    /// The address, as recorded.
     #[inline]
     pub const fn address(self) -> u64 {
         self.0
     }
 
-    /// The call that returns here. Wraps around for an address that no call can return to.
+    /// The call that returns to this address. Wraps around if no call can return to it.
     #[inline]
     pub const fn call_site(self, arch: Arch) -> CallSite {
         let thumb = if matches!(arch, Arch::Arm) { self.0 & 1 } else { 0 };
@@ -139,25 +139,25 @@ impl CallSite {
     }
 }
 
-/// Which addresses a system's kcov records: those of the linked kernel or those of the running one.
+/// The addresses that a system's kcov records: link-time or run-time.
 ///
-/// They differ by the *KASLR offset* in bytes, run time minus link time, which is 0 without KASLR.
+/// They differ by the *KASLR offset*, run time minus link time in bytes, which is 0 without KASLR.
 /// The crate `kcov-signal` reads it from the running kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AddressSpace {
-    /// Link-time addresses: Linux subtracts the offset, from addresses of modules too.
+    /// Link-time addresses, as on Linux. It subtracts the offset from module addresses as well.
     LinkTime,
-    /// Run-time addresses: NetBSD.
+    /// Run-time addresses, as on NetBSD.
     RunTime,
 }
 
 impl AddressSpace {
-    /// What this system records.
+    /// The addresses that this system records.
     #[cfg(feature = "std")]
     pub const HOST: AddressSpace = crate::sys::SYSTEM.addresses;
 
-    /// The address in the kernel's file, of a recorded program counter.
+    /// Converts a recorded program counter to an address in the kernel's file.
     #[inline]
     pub const fn link_time(self, pc: Pc, kaslr_offset: u64) -> Pc {
         match self {
@@ -166,8 +166,8 @@ impl AddressSpace {
         }
     }
 
-    /// The address in the running kernel, as in Linux's `/proc/kallsyms` and `/proc/modules`, of a
-    /// recorded program counter.
+    /// Converts a recorded program counter to an address in the running kernel, as in Linux's
+    /// `/proc/kallsyms` and `/proc/modules`.
     #[inline]
     pub const fn run_time(self, pc: Pc, kaslr_offset: u64) -> Pc {
         match self {
@@ -192,7 +192,7 @@ macro_rules! as_hexadecimal {
             }
         }
 
-        /// Prefixed hexadecimal, as addr2line(1) takes it.
+        /// Hexadecimal with prefix, as addr2line(1) takes it.
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{:#x}", self.0)
@@ -211,7 +211,7 @@ mod tests {
         for &arch in Arch::ALL {
             let pc = Pc::new(0xffff_ffff_8100_0010);
             assert_eq!(pc.address() - pc.call_site(arch).address(), arch.call_length(), "{arch:?}");
-            // No call can return there.
+            // No call can return to 0.
             assert_eq!(Pc::new(0).call_site(arch).address(), arch.call_length().wrapping_neg());
         }
     }
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(AddressSpace::LinkTime.run_time(linked, offset), running);
         assert_eq!(AddressSpace::RunTime.link_time(running, offset), linked);
         assert_eq!(AddressSpace::RunTime.run_time(running, offset), running);
-        // A module lies below the kernel, so that its recorded address may look odd.
+        // A module lies below the kernel, so its recorded address may look odd.
         let module = Pc::new(0xffff_ffff_c000_0010);
         let recorded = AddressSpace::RunTime.link_time(module, 0x3000_0000);
         assert_eq!(AddressSpace::LinkTime.run_time(recorded, 0x3000_0000), module);

@@ -1,4 +1,4 @@
-//! What this machine's kcov can do, found by trying.
+//! Finds out what this machine's kcov supports, by trying it.
 
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::Path;
 use std::thread;
 
-/// What a kernel's kcov can do.
+/// The modes that a kernel's kcov supports.
 ///
 /// ```no_run
 /// use kcov::{Modes, mode::TraceCmp};
@@ -28,31 +28,31 @@ pub struct Modes {
 }
 
 impl Modes {
-    /// Tries the system's device: opens it, enables each mode, and looks whether anything is
-    /// recorded.
+    /// Opens the system's device, enables each mode, and checks that something is recorded.
     ///
-    /// Uses a descriptor and a thread of its own: the caller may be traced, nothing stays enabled.
+    /// Uses a descriptor and a thread of its own: the caller may be traced, and nothing stays
+    /// enabled.
     ///
     /// # Errors
     ///
-    /// - As [`Builder::open`](crate::Builder::open).
+    /// - Same as [`Builder::open`](crate::Builder::open).
     /// - [`NotInstrumented`](ErrorKind::NotInstrumented): the device works and records nothing.
     pub fn probe() -> Result<Modes, Error> {
         Modes::probe_path(sys::DEFAULT_PATH)
     }
 
-    /// Tries the device at a path as [`probe`](Self::probe) does.
+    /// Probes the device at a path, as [`probe`](Self::probe) does.
     ///
     /// # Errors
     ///
-    /// As [`probe`](Self::probe).
+    /// Same as [`probe`](Self::probe).
     pub fn probe_path(path: impl AsRef<Path>) -> Result<Modes, Error> {
         let path = path.as_ref();
         thread::scope(|scope| {
             let thread = thread::Builder::new().name("kcov-probe".into());
             match thread.spawn_scoped(scope, || probe(path)).map(thread::ScopedJoinHandle::join) {
                 Ok(Ok(result)) => result,
-                // No thread, for which the system has no memory.
+                // The system has no memory for a thread.
                 _ => Err(Error::new(Operation::Open, ErrorKind::OutOfMemory)),
             }
         })
@@ -68,14 +68,14 @@ impl Modes {
         }
     }
 
-    /// What the kernel has of what is [proposed](crate::proposed) and in no released kernel.
+    /// Which [proposals](crate::proposed), found in no released kernel, this kernel implements.
     #[cfg(feature = "proposed")]
     pub fn proposals(self) -> crate::proposed::Proposals {
         self.proposals
     }
 }
 
-/// The modes' names, separated by commas.
+/// The names of the modes, separated by commas.
 impl fmt::Display for Modes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = AnyMode::ALL.iter().filter(|mode| self.contains(**mode));
@@ -89,7 +89,7 @@ impl fmt::Display for Modes {
     }
 }
 
-/// Room for a bitmap with a bit for each basic block of a kernel.
+/// Room for a bitmap with one bit per basic block of a kernel.
 const SIZE: BufferSize = BufferSize::words(32 << 10);
 
 fn probe(path: &Path) -> Result<Modes, Error> {

@@ -1,11 +1,11 @@
-//! Decoding of records: from words to values, for any words.
+//! Decoding of records. Accepts any words.
 
 use crate::pc::Pc;
 use core::fmt;
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK};
 
 /// One comparison that the kernel executed, from a session in mode
-/// [`TraceCmp`](crate::mode::TraceCmp). A `switch` statement leaves one for each of its cases.
+/// [`TraceCmp`](crate::mode::TraceCmp). A `switch` statement records one for each case.
 ///
 /// # References
 ///
@@ -21,8 +21,7 @@ pub struct Comparison {
 impl Comparison {
     /// Decodes the four words of a record: type, first operand, second operand, PC.
     ///
-    /// Accepts all words; a kernel newer than this crate may set more bits of
-    /// [`raw_type`](Self::raw_type).
+    /// Accepts all words. A newer kernel may set more bits of [`raw_type`](Self::raw_type).
     #[inline]
     pub const fn from_words([kind, first, second, pc]: [u64; 4]) -> Comparison {
         Comparison { kind, first, second, pc: Pc::new(pc) }
@@ -34,19 +33,20 @@ impl Comparison {
         [self.kind, self.first, self.second, self.pc.address()]
     }
 
-    /// Where the comparison took place.
+    /// The program counter of the comparison.
     #[inline]
     #[doc(alias = "ip")]
     pub const fn pc(self) -> Pc {
         self.pc
     }
 
-    /// The two operands, in the order of the record, zero-extended from
-    /// [`operand_size`](Self::operand_size) bytes.
+    /// The two operands in record order, zero-extended from [`operand_size`](Self::operand_size)
+    /// bytes.
     ///
-    /// If [`is_const`](Self::is_const), the first is the constant. For a `switch` the first is the
-    /// value of the case and the second is the value switched on. Compilers may sign-extend the value
-    /// of a negative case: truncate it to the operand size before you compare it with the second.
+    /// If [`is_const`](Self::is_const), the first operand is the constant. For a `switch`, the
+    /// first is the case value and the second the value under test. Compilers may sign-extend a
+    /// negative case value: truncate it to the operand size before you compare it with the second
+    /// operand.
     #[inline]
     #[doc(alias = "arg1")]
     #[doc(alias = "arg2")]
@@ -68,8 +68,7 @@ impl Comparison {
         self.kind & KCOV_CMP_CONST != 0
     }
 
-    /// The type word as recorded. The kernels that this crate knows set no bits but the constant
-    /// flag and the size.
+    /// The type word, as recorded. Known kernels set only the constant flag and the size.
     #[inline]
     pub const fn raw_type(self) -> u64 {
         self.kind
@@ -87,8 +86,7 @@ impl fmt::Debug for Comparison {
     }
 }
 
-/// A record of a session whose mode was chosen at run time, with
-/// [`AnyMode`](crate::mode::AnyMode).
+/// A record from a session with a run-time mode, [`AnyMode`](crate::mode::AnyMode).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AnyRecord {
@@ -99,7 +97,7 @@ pub enum AnyRecord {
 }
 
 impl AnyRecord {
-    /// Where it happened.
+    /// The program counter of the record.
     #[inline]
     pub const fn pc(self) -> Pc {
         match self {

@@ -1,4 +1,4 @@
-//! Devices that were not opened here, and devices that a target did not leave alone.
+//! Adoption of devices that others opened, and recovery of devices that a target damaged.
 
 use crate::device::{Device, Parts};
 use crate::error::{Error, ErrorKind, Operation};
@@ -9,32 +9,32 @@ use std::sync::atomic::Ordering;
 
 impl Device {
     /// Takes over a descriptor that somebody else opened and sized, for example one that was
-    /// inherited or passed over a socket, and maps its buffer of `words` words of the kernel.
+    /// inherited or passed over a socket, and maps its buffer of `words` kernel words.
     ///
-    /// It stays close-on-exec or not, as it is. If somebody has enabled the device, enabling fails with
-    /// [`AlreadyEnabled`](ErrorKind::AlreadyEnabled).
+    /// It stays close-on-exec or not, as it is. If somebody has enabled the device, enabling fails
+    /// with [`AlreadyEnabled`](ErrorKind::AlreadyEnabled).
     ///
     /// # Errors
     ///
-    /// - [`NotKcov`](ErrorKind::NotKcov): the file knows no request of kcov.
-    /// - [`Other`](ErrorKind::Other), [`OutOfMemory`](ErrorKind::OutOfMemory): the device has another
-    ///   size, or none yet, or the memory cannot be had.
+    /// - [`NotKcov`](ErrorKind::NotKcov): the file supports no kcov request.
+    /// - [`Other`](ErrorKind::Other), [`OutOfMemory`](ErrorKind::OutOfMemory): the device has
+    ///   another size, or none yet, or the kernel could not map the buffer.
     ///
     /// # Safety
     ///
-    /// The descriptor is a kcov device: another driver may take the number that a request carries
-    /// for a pointer. It was sized to `words` words: on NetBSD a smaller size could leave a mapping
-    /// that ends before the buffer.
+    /// The caller must ensure that the descriptor is a kcov device: another driver may treat the
+    /// integer argument of a request as a pointer. The caller must also ensure that it was sized to
+    /// `words` words: on NetBSD, a smaller `words` would map only part of the buffer.
     #[cfg(any(target_os = "linux", target_os = "netbsd"))]
     pub unsafe fn adopt(fd: std::os::fd::OwnedFd, words: usize) -> Result<Device, Error> {
         let file = File::Kernel(fd);
-        // A size of 0 is always refused, and the errno tells whose request it is.
+        // Drivers always refuse a size of 0; the errno tells whether they know the request.
         let is_its = |width: &&crate::buffer::Width| {
             file.set_size(**width, 0) != Err(file.system().wrong_width)
         };
         let refuse = |kind| Error::new(Operation::Map, kind);
         let width = *file.system().widths.iter().find(is_its).ok_or(refuse(ErrorKind::NotKcov))?;
-        // NetBSD 9 maps no bytes without an error.
+        // NetBSD 9 accepts a mapping of 0 bytes.
         let bytes = words.checked_mul(width.bytes()).filter(|bytes| *bytes >= size_of::<u64>());
         let bytes = bytes.ok_or(refuse(ErrorKind::Other))?;
         let mapping = Mapping::new(&file, bytes, 0).map_err(file.error(Operation::Map))?;
@@ -46,31 +46,31 @@ impl Device {
     /// Whether the descriptor and the mapping are still those of the device, and nothing is traced
     /// into the buffer. If so, gives the buffer the protection that was asked for.
     ///
-    /// Costs some ten system calls, empties the buffer, and overwrites the last word of each page. It
-    /// does not fault: the kernel looks at the memory. What is another device's, or what another
-    /// thread is traced into, stays as it is.
+    /// Makes some ten system calls, empties the buffer, and overwrites the last word of each page.
+    /// It does not fault: the kernel looks at the memory. What is another device's, or what another
+    /// thread is traced into, stays unchanged.
     #[must_use]
     pub fn is_intact(&mut self) -> bool {
         self.look().stamp.is_some()
     }
 
-    /// Returns the device if it is [intact](Self::is_intact), and otherwise opens it again as it was
-    /// opened at first, with a new descriptor and a new buffer, mapped anew.
+    /// Returns the device if it is [intact](Self::is_intact), and otherwise opens it again as it
+    /// was first opened, with a new descriptor and a new mapped buffer.
     ///
-    /// For a target that may have closed, replaced, unmapped, remapped or truncated what is not its
-    /// own: call this before you use or drop the device. The records of the last session are lost.
+    /// Call this before you use or drop the device, if a target may have closed, replaced,
+    /// unmapped, remapped or truncated what is not its own. The last session's records are lost.
     ///
-    /// The old descriptor is closed and the old buffer unmapped only if they are certainly still the
-    /// device's. Whatever else has taken their place is left alone, and so are guard pages. A thread
-    /// that is traced through a lost descriptor stays traced until it ends, and enabling fails with
-    /// [`AlreadyEnabled`](ErrorKind::AlreadyEnabled) there: go on in another thread.
+    /// The old descriptor is closed and the old buffer unmapped only if they are certainly still
+    /// the device's. Whatever else has taken their place is left alone, and so are guard pages. A
+    /// thread that is traced through a lost descriptor stays traced until it ends; enabling on it
+    /// fails with [`AlreadyEnabled`](ErrorKind::AlreadyEnabled), so continue on another thread.
     ///
     /// # Errors
     ///
-    /// The device is gone then.
+    /// Every error drops the device.
     /// - [`NotRecoverable`](ErrorKind::NotRecoverable): it is not intact, and it was
     ///   [adopted](Self::adopt).
-    /// - As [`Builder::open`](crate::Builder::open).
+    /// - Same as [`Builder::open`](crate::Builder::open).
     pub fn recover(mut self) -> Result<Device, Error> {
         let found = self.look();
         if found.stamp.is_some() {
@@ -81,7 +81,7 @@ impl Device {
         if found.file_is_ours {
             drop(file);
         } else {
-            // Whoever has the number now is not this device.
+            // This descriptor number now belongs to another file.
             std::mem::forget(file);
         }
         let again =
@@ -98,13 +98,13 @@ impl Device {
         let mut found = self.parts.mapping.look(self.file(), self.parts.stamp, || self.is_free());
         if let Some(stamp) = found.stamp {
             self.parts.stamp = stamp;
-            // A target may have changed the protection as well.
+            // A target may also have changed the protection.
             found.stamp = self.protect_again().is_ok().then_some(stamp);
         }
         found
     }
 
-    /// Gives the pages, which are the device's, the protection that was asked for.
+    /// Restores the requested protection of the device's pages.
     fn protect_again(&self) -> Result<(), i32> {
         let mapping = &self.parts.mapping;
         #[cfg(feature = "pkeys")]
@@ -112,7 +112,7 @@ impl Device {
         mapping.set_writable(!self.write_protected)
     }
 
-    /// Whether nothing is traced into the buffer, without access to the mapping.
+    /// Whether nothing is traced into the buffer. Does not access the mapping.
     fn is_free(&self) -> bool {
         if self.enabled.load(Ordering::Relaxed) {
             // A session was leaked. If it is another thread's, enabling will be refused.
@@ -124,7 +124,7 @@ impl Device {
         }
     }
 
-    /// Stores a number to the last word by which the buffer is told from others later.
+    /// Stores a random number to the last word, to recognize the buffer later.
     pub(crate) fn put_stamp(&mut self) {
         self.parts.stamp = stamp();
         if let Some(last) = self.buffer().words64().last() {

@@ -15,12 +15,12 @@ use std::marker::PhantomData;
 /// A session borrows its device (`D` is `&mut Device`, from [`Device::enable`]) or owns it (`D` is
 /// [`Device`], from [`Device::into_session`]).
 ///
-/// Dropping it disables, on early return and while unwinding too. It stays in its thread: the
-/// kernel traces the thread that enabled, and lets no other one disable. Leaking it is sound: the
-/// thread stays traced until it ends or the device is dropped in it.
+/// Dropping it disables, on early return and while unwinding too. It cannot leave its thread: the
+/// kernel traces the thread that enabled, and only that thread can disable. Leaking it is sound:
+/// the thread stays traced until it ends or the device is dropped in it.
 ///
-/// The start of the disabling system call is traced as well, so the trace ends where `disable` was
-/// called, and the count word is put back to that point, for readers in other processes.
+/// The disabling system call is recorded too, up to where tracing stops, so the count word is then
+/// restored: the trace ends where `disable` was called, for readers in other processes as well.
 ///
 /// ```no_run
 /// use kcov::{Device, Error, Session, mode::TracePc};
@@ -49,7 +49,7 @@ pub struct Session<M: Mode, D: Borrow<Device> = Device> {
     this_thread: PhantomData<*mut ()>,
 }
 
-/// The calling thread is traced in a mode.
+/// Tracing of the calling thread in one mode.
 #[derive(Debug)]
 struct Local<M>(M);
 
@@ -66,12 +66,12 @@ impl<M: Mode, D: Borrow<Device>> End<D> for Local<M> {
 }
 
 impl<M: Mode, D: Borrow<Device>> Session<M, D> {
-    /// A session that has begun.
+    /// Wraps a device that was just enabled on this thread.
     pub(crate) fn enabled(device: D, mode: M) -> Session<M, D> {
         Session { active: Active { owner: device, how: Local(mode) }, this_thread: PhantomData }
     }
 
-    /// The device that this thread is traced through.
+    /// The device through which this thread is traced.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.active.owner.borrow()
@@ -79,15 +79,15 @@ impl<M: Mode, D: Borrow<Device>> Session<M, D> {
 
     /// Forgets the records, so that the next one is the first.
     ///
-    /// One store, no system call. Enabling does the same: the end of its system call is not part of
-    /// the trace.
+    /// One store, no system call. Enabling needs no reset: the end of its system call is not part
+    /// of the trace.
     #[inline]
     pub fn reset(&mut self) {
         let device = self.device();
         device.set_count(self.mode().kind(SEAL).width(device.buffer().width()), 0);
     }
 
-    /// The records since the last reset. One load; the records are read where they are.
+    /// The records since the last reset. Loads one word; the records are read in place.
     #[inline]
     #[must_use]
     pub fn trace(&self) -> Trace<'_, M> {
@@ -113,7 +113,7 @@ impl<'d, M: Mode> Session<M, &'d mut Device> {
         let mode = self.mode();
         let (result, device) = self.active.finish();
         let device: &'d Device = device;
-        // The count is that of before the request.
+        // `end` restored the count from before the request.
         result.map(|()| Trace::freeze(device.buffer(), mode))
     }
 }
@@ -137,7 +137,7 @@ impl<M: Mode> Session<M> {
 
 /// An operation that took a device by value and failed: the [`Error`], and the device, unchanged.
 ///
-/// `?` turns it into the [`Error`] and drops the device.
+/// Converting it with `?` keeps the [`Error`] and drops the device.
 #[derive(Debug)]
 pub struct Refused {
     error: Error,
@@ -149,7 +149,7 @@ impl Refused {
         Refused { error, device: Box::new(device) }
     }
 
-    /// What is made of a device, if what was tried with it went well.
+    /// Makes a result from the device if `tried` succeeds; otherwise the error returns the device.
     pub(crate) fn unless<T, R>(
         device: Device,
         tried: impl FnOnce(&Device) -> Result<T, Error>,
@@ -161,13 +161,13 @@ impl Refused {
         }
     }
 
-    /// What failed.
+    /// The error that caused the refusal.
     #[must_use]
     pub fn error(&self) -> &Error {
         &self.error
     }
 
-    /// Gives the device back.
+    /// Returns the device.
     #[must_use]
     pub fn into_device(self) -> Device {
         *self.device

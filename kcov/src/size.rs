@@ -1,4 +1,4 @@
-//! Sizes of buffers, in whatever unit the caller thinks.
+//! Buffer sizes, in words or records.
 
 use crate::buffer::Width;
 use crate::error::{Error, ErrorKind, Operation};
@@ -7,13 +7,13 @@ use crate::sys;
 use crate::system::System;
 use std::ops::RangeInclusive;
 
-/// How large a buffer to ask for.
+/// The buffer size to request.
 ///
-/// Sizes are rounded up to whole pages, as Linux can map no others. A size beyond the system's
-/// [`limits`](Self::limits) is refused unless it was [clamped](Self::clamped).
+/// Sizes are rounded up to whole pages, because Linux cannot map other sizes. A size over the
+/// system's [`limits`](Self::limits) is refused unless it was [clamped](Self::clamped).
 ///
-/// The default is 262144 words (2 MiB), NetBSD's limit. Programs of several system calls are known to
-/// overflow smaller buffers.
+/// The default is 262144 words (2 MiB), NetBSD's limit. Programs with several system calls are
+/// known to overflow smaller buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct BufferSize {
@@ -28,33 +28,33 @@ enum Amount {
 }
 
 impl BufferSize {
-    /// This many words, the count word included. A word is the kernel's `unsigned long` on Linux
+    /// This many words, including the count word. A word is the kernel's `unsigned long` on Linux
     /// and 64 bits on NetBSD.
     pub const fn words(words: u64) -> BufferSize {
         BufferSize { amount: Amount::Words(words), clamp: false }
     }
 
-    /// Room for this many records of a mode.
+    /// Enough words for this many records in a mode.
     pub fn records<M: Mode>(records: u64, mode: M) -> BufferSize {
         BufferSize { amount: Amount::Records(records, mode.kind(SEAL)), clamp: false }
     }
 
-    /// Takes the largest buffer that the system allows if this size is beyond it.
+    /// Falls back to the system's largest buffer if this size is over the limit.
     pub const fn clamped(self) -> BufferSize {
         BufferSize { clamp: true, ..self }
     }
 
-    /// Sizes in words that this system accepts and that fill whole pages: the least and the greatest.
+    /// The minimum and maximum size in words that this system accepts and that fill whole pages.
     ///
     /// # Platforms
     ///
-    /// Linux takes up to `INT_MAX / sizeof(long)` words, NetBSD 262144. A 32-bit program on Linux
-    /// gets the limits of a 64-bit kernel.
+    /// The maximum is `INT_MAX / sizeof(long)` words on Linux; on NetBSD 262144. A 32-bit program
+    /// on Linux gets the limits of a 64-bit kernel.
     pub fn limits() -> RangeInclusive<u64> {
         page_limits(sys::SYSTEM, sys::SYSTEM.widths[0])
     }
 
-    /// The number of words to ask for, of a kernel whose words have this width.
+    /// The number of words to request from a kernel with words of this width.
     pub(crate) fn words_for(self, system: &System, width: Width) -> Result<u64, Error> {
         let word = width.bytes() as u64;
         let asked = match self.amount {
@@ -97,7 +97,7 @@ mod tests {
         size.words_for(&LINUX, width).unwrap()
     }
 
-    /// Words of 64 bits in a page.
+    /// Number of 64-bit words in a page.
     fn page() -> u64 {
         sys::page_size() as u64 / 8
     }

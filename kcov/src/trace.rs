@@ -1,4 +1,4 @@
-//! What was collected: a count that was read once, and the records that it counts.
+//! Collected records: a count that was read once, and the records that it covers.
 
 use crate::buffer::{Buffer, Words};
 use crate::mode::{Mode, SEAL};
@@ -8,20 +8,20 @@ use core::sync::atomic::AtomicU64;
 
 /// The records that a buffer held at one moment.
 ///
-/// The count word was read once, when this value was made. Nothing that the kernel or another
-/// process writes afterwards changes the number of records, and no word leads to an access outside
-/// of the buffer. A count that the buffer cannot hold gives no records, and
-/// [`completeness`](Self::completeness) says so.
+/// The count word was read once, when this value was made. Later writes by the kernel or another
+/// process do not change the number of records, and no word leads to an access outside of the
+/// buffer. A count that the buffer cannot hold gives no records; see
+/// [`completeness`](Self::completeness).
 ///
-/// The records themselves are read when they are asked for. While a session is enabled, make and
-/// read traces in its own thread: the kernels raise the count before they store the record that it
-/// counts, program counters too, so another thread may see the count run ahead.
+/// The records themselves are read on demand. While a session is enabled, make and read traces on
+/// its own thread. Linux stores the count before the record, and NetBSD stores both without a
+/// memory barrier, so another thread may see a count that includes records not yet written.
 ///
 /// ```
 /// use kcov::{Completeness, Trace, mode::TracePc};
 /// use std::sync::atomic::AtomicU64;
 ///
-/// // What a kernel leaves: the count, the records, and words of no meaning.
+/// // What a kernel leaves: the count, the records, and stale words.
 /// let buffer = [2, 0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020, 0].map(AtomicU64::new);
 /// let trace = Trace::from_words(&buffer, TracePc);
 /// assert_eq!(trace.len(), 2);
@@ -30,26 +30,26 @@ use core::sync::atomic::AtomicU64;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Trace<'b, M: Mode> {
-    /// Of the records alone: a whole number of them.
+    /// The words of the records alone, always whole records.
     words: Words<'b>,
     mode: M,
-    /// The count word as it was read.
+    /// The count word, as read.
     count: u64,
     capacity: usize,
 }
 
-/// Whether a trace has all that was executed.
+/// Whether a trace holds every record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Completeness {
     /// There was room for every record.
     Complete,
-    /// The buffer is full. The kernels drop what does not fit without counting it, so records may be
-    /// missing. A larger buffer, or a reset before each system call, avoids it.
+    /// The buffer is full. The kernels drop further records without counting them, so records may
+    /// be missing. To avoid this, use a larger buffer, or reset before each system call.
     Truncated,
-    /// The count word is more than the buffer can hold, which no driver stores: the target or
-    /// another process wrote to the buffer. There are no records, as none can be told from those of
-    /// an earlier session.
+    /// The count word exceeds the capacity. No driver stores such a count, so the target or another
+    /// process wrote to the buffer. The trace has no records, because none can be told from those
+    /// of an earlier session.
     Corrupt {
         /// The count word, in records.
         count: u64,
@@ -57,7 +57,7 @@ pub enum Completeness {
 }
 
 impl<'b, M: Mode> Trace<'b, M> {
-    /// Reads the count word of a buffer.
+    /// Reads the count word and fixes the number of records.
     #[inline]
     pub(crate) fn freeze(buffer: Buffer<'b>, mode: M) -> Trace<'b, M> {
         let kind = mode.kind(SEAL);
@@ -68,9 +68,9 @@ impl<'b, M: Mode> Trace<'b, M> {
         Trace { words, mode, count, capacity }
     }
 
-    /// Reads a buffer that came by another way than a [`Device`](crate::Device) of this process,
-    /// for example through shared memory or from a file: the first word is the count, the records
-    /// follow. Words are 64 bits.
+    /// Reads a buffer that does not belong to a [`Device`](crate::Device) of this process, for
+    /// example from shared memory or a file. The first word is the count, the records follow. Words
+    /// have 64 bits.
     pub fn from_words(words: &'b [AtomicU64], mode: M) -> Trace<'b, M> {
         Trace::freeze(Buffer::from_words(words), mode)
     }
@@ -87,7 +87,7 @@ impl<'b, M: Mode> Trace<'b, M> {
         self.words.len() / stride(self.mode)
     }
 
-    /// Whether there is no record.
+    /// Whether there are no records.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
@@ -115,8 +115,8 @@ impl<'b, M: Mode> Trace<'b, M> {
         self.completeness() == Completeness::Truncated
     }
 
-    /// The words of the records as they lie in the buffer, without the count word: one word for a
-    /// program counter, four for a comparison. Everything here that reads records reads these.
+    /// The words of the records in place, without the count word: one word for a program counter,
+    /// four for a comparison. All other methods read records from these words.
     #[inline]
     pub fn words(&self) -> Words<'b> {
         self.words
@@ -141,7 +141,7 @@ impl<'b, M: Mode> Trace<'b, M> {
     }
 }
 
-/// Words of a record.
+/// Number of words in a record.
 #[inline]
 fn stride(mode: impl Mode) -> usize {
     mode.kind(SEAL).stride()
@@ -181,7 +181,7 @@ impl<'b, M: Mode> IntoIterator for &Trace<'b, M> {
 /// Iterator over the records of a [`Trace`].
 #[derive(Clone, Debug)]
 pub struct Iter<'b, M: Mode> {
-    /// Of the records that are left: a whole number of them.
+    /// The words of the remaining records, always whole records.
     words: Words<'b>,
     mode: M,
 }

@@ -1,4 +1,4 @@
-//! What may cross threads, decided at compile time.
+//! Compile-time checks of what may cross threads.
 
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
 use kcov::remote::{Mark, linux, netbsd};
@@ -30,7 +30,7 @@ const _: () = {
     send_and_sync::<fake::Section>();
 };
 
-/// Holds for a type only if neither blanket implementation below makes the call ambiguous.
+/// Compiles only if neither blanket implementation below makes the call ambiguous.
 trait NotSend<Marker> {
     const HOLDS: bool = true;
 }
@@ -61,7 +61,7 @@ fn a_session_stays_in_its_thread() {
     };
 }
 
-/// One struct can hold a session with its device, and a buffer for children with its device.
+/// One struct can hold a session with its device, or a buffer for children with its device.
 #[test]
 fn what_owns_its_device_borrows_nothing() {
     const fn is_static<T: 'static>() {}

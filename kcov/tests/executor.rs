@@ -1,5 +1,5 @@
-//! An executor under test without a kernel: that of `examples/tested_executor`, with the fake kernel of
-//! either system. A thread stands for a child.
+//! Tests the executor of `examples/tested_executor` without a kernel, on the fake kernels of both
+//! systems. A thread stands for a child.
 
 #[path = "../examples/tested_executor/executor.rs"]
 mod executor;
@@ -18,11 +18,11 @@ fn executor(kernel: &Kernel) -> Executor {
     Executor::new(kernel.builder().size(BufferSize::words(1))).expect("it opens")
 }
 
-/// How a child ends.
+/// The ways a child ends.
 #[derive(Clone, Copy)]
 enum End {
     Disables,
-    /// As SIGKILL ends it: nothing of it is run any more.
+    /// As after SIGKILL: the child runs no more code.
     IsKilled,
     Panics,
 }
@@ -43,7 +43,7 @@ fn child<'k>(
                     mem::forget(session);
                     Ok(())
                 }
-                // Not by `panic!`, which would print.
+                // Not `panic!`, which would print.
                 End::Panics => panic::resume_unwind(Box::new("as ordered")),
             }
         };
@@ -71,7 +71,7 @@ fn a_full_buffer_is_told() {
     for kernel in kernels() {
         let mut executor = executor(&kernel);
         let many = |trace: &mut Recorder| (0..100_000).for_each(|pc| trace.pc(pc));
-        // A page of words, one of which is the count.
+        // A page of words; one is the count.
         let most = Verdict::Truncated(511);
         assert_eq!(executor.run(child(&kernel, End::Disables, many)), Ok(most));
         let one = |trace: &mut Recorder| trace.pc(1 << 20);
@@ -79,7 +79,7 @@ fn a_full_buffer_is_told() {
     }
 }
 
-/// A child that dies leaves what it had reached, and the next one is traced.
+/// A child that dies leaves its records, and the next child is traced.
 #[test]
 fn a_child_that_dies_leaves_its_trace() {
     for kernel in kernels() {
@@ -105,13 +105,13 @@ fn a_count_that_no_kernel_stores_is_no_coverage() {
             });
             assert_eq!(verdict, Ok(Verdict::Corrupt));
         }
-        // Nothing of those cases was kept, and the count does not stay.
+        // The executor kept no record of those cases, and the count was reset.
         let one = |trace: &mut Recorder| trace.pc(1);
         assert_eq!(executor.run(child(&kernel, End::Disables, one)), Ok(Verdict::New(1)));
     }
 }
 
-/// The errno with which each system says that the device is in use already.
+/// The errno that means "the device is in use" on each system.
 #[test]
 fn a_child_that_cannot_enable_is_told_of() {
     for (kernel, errno) in [(Kernel::linux(), 22), (Kernel::netbsd(), 16)] {

@@ -1,5 +1,5 @@
-//! What safe code must not be able to do, over a kernel made for tests. Each test is of a fault that
-//! an earlier version of this crate had.
+//! Things that safe code must not be able to do, tested on fake kernels. Each test covers a past
+//! fault of this crate.
 
 use kcov::fake::Kernel;
 use kcov::mode::{AnyMode, TraceCmp, TracePc};
@@ -16,8 +16,8 @@ fn open(kernel: &Kernel) -> Device {
     kernel.builder().size(BufferSize::words(1)).open().expect("it opens")
 }
 
-/// A count that somebody left must not reach a request that enables: in comparison mode NetBSD and
-/// Linux 6.1 write in front of the buffer then. The fake kernel panics if they would.
+/// A stale count must not reach a request that enables. With one, NetBSD and Linux 6.1 write in
+/// front of the buffer in comparison mode; the fake kernel panics instead.
 #[test]
 fn a_hostile_count_never_reaches_a_request() {
     for kernel in [Kernel::linux(), Kernel::netbsd()] {
@@ -38,7 +38,7 @@ fn a_hostile_count_never_reaches_a_request() {
     }
 }
 
-/// After a session of program counters, nothing reads them as comparisons.
+/// After a session of program counters, nothing reads its records as comparisons.
 #[test]
 fn a_buffer_for_children_has_nothing_of_another_mode() {
     for kernel in [Kernel::linux(), Kernel::netbsd()] {
@@ -52,7 +52,7 @@ fn a_buffer_for_children_has_nothing_of_another_mode() {
     }
 }
 
-/// A session that was leaked in another thread goes on in its mode, so no other mode may read.
+/// A session that was leaked on another thread stays in its mode, so no other mode may read.
 #[test]
 fn a_buffer_that_is_traced_into_is_not_for_children() {
     for kernel in [Kernel::linux(), Kernel::netbsd()] {
@@ -65,17 +65,17 @@ fn a_buffer_that_is_traced_into_is_not_for_children() {
                 let session = lent.enable(TracePc).expect("enabled");
                 std::mem::forget(session);
                 leaked.send(()).expect("somebody waits");
-                // The borrow is over; the thread stays traced.
+                // The borrow has ended, but the thread is still traced.
                 let _ = end.recv();
             });
             go_on.recv().expect("it has enabled");
-            // The device is still borrowed here, so a second owner stands for whoever would read.
+            // The device is still borrowed here, so a second owner stands for other readers.
             drop(done);
             tracer.join().expect("no panic");
         });
-        // The end of the thread has freed the device.
+        // The end of the thread freed the device.
         assert!(device.child_buffer(TraceCmp).is_ok());
-        // A session that is leaked in this thread is ended.
+        // A session that was leaked on this thread is disabled.
         std::mem::forget(device.enable(TracePc).expect("enabled"));
         let buffer = device.child_buffer(TraceCmp).expect("it is free now");
         kernel.call(|trace| trace.pc(PC));
@@ -99,7 +99,7 @@ fn a_device_that_a_living_thread_is_traced_into_is_refused() {
             let device = receive.recv().expect("the device");
             let refused = device.into_child_buffer(TraceCmp).expect_err("it is traced into");
             assert_eq!(refused.error().kind(), ErrorKind::AlreadyEnabled);
-            // Nor is it taken for an intact one: what is recovered is another one.
+            // Nor does it count as intact: recovery makes another device.
             let mut device = refused.into_device();
             assert!(!device.is_intact());
             let mut device = device.recover().expect("opened again");
@@ -109,7 +109,7 @@ fn a_device_that_a_living_thread_is_traced_into_is_refused() {
     }
 }
 
-/// A count that no driver stores is no coverage, and nothing of an earlier session comes out.
+/// A count that no driver stores gives no records, and no records of an earlier session appear.
 #[test]
 fn corruption_is_no_truncation_and_no_coverage() {
     let kernel = Kernel::linux();
@@ -129,12 +129,12 @@ fn corruption_is_no_truncation_and_no_coverage() {
     kernel.store_counts(capacity);
     assert_eq!(session.trace().completeness(), Completeness::Truncated);
     kernel.store_counts(u64::MAX);
-    // The session ends with a count that can be.
+    // The session ends with a valid count.
     let trace = session.disable().expect("disabled");
     assert_eq!(trace.completeness(), Completeness::Complete);
 }
 
-/// No request is made of a file that is not kcov.
+/// A file that is not kcov receives no request.
 #[cfg(unix)]
 #[test]
 fn other_files_are_refused_by_name() {
@@ -152,7 +152,7 @@ fn other_files_are_refused_by_name() {
     std::fs::remove_file(file).expect("removed");
 }
 
-/// A section that ends late does not reach the next case by way of a reset that was lost.
+/// A late section must not reach the next case through a lost reset.
 #[test]
 fn remote_records_are_read_from_marks() {
     let kernel = Kernel::linux();
@@ -170,7 +170,7 @@ fn remote_records_are_read_from_marks() {
     assert_eq!((pcs(session.trace()), pcs(session.since(first))), (vec![1, 2, 3], vec![2, 3]));
     assert_eq!(pcs(session.wait(first, 2, Duration::from_secs(9))), [2, 3]);
 
-    // What runs while the session is restarted is discarded, with the same handle too.
+    // Sections that run during a restart are discarded, even with the same handle.
     let mut late = kernel.section(handle);
     late.run(|trace| trace.pc(4));
     let old = session.mark();
@@ -196,7 +196,7 @@ fn a_free_handle_is_found_where_others_are_taken() {
             let refused = refused.expect_err("it is taken");
             assert_eq!(refused.error().kind(), ErrorKind::HandleInUse);
             let device = refused.into_device();
-            // The first number that is tried is taken, too.
+            // The first number that it tries is taken as well.
             kernel.fail(Operation::EnableRemote, 17);
             let session = device.into_remote_session(TracePc, &Remote::new().any_common());
             assert_ne!(session.expect("another one").common_handle(), Some(taken));
@@ -204,7 +204,7 @@ fn a_free_handle_is_found_where_others_are_taken() {
     });
 }
 
-/// Two sessions of one source in one process could read each other's records.
+/// Two sessions on one source in one process could read each other's records.
 #[test]
 fn a_source_is_attached_once() {
     let kernel = Kernel::netbsd();
@@ -224,7 +224,7 @@ fn a_source_is_attached_once() {
     assert_eq!(missing.error().kind(), ErrorKind::NoSuchSource);
 }
 
-/// What fails gives the device back, and the device works.
+/// A failed operation returns the device, and the device works.
 #[test]
 fn a_refused_device_comes_back() {
     for (kernel, errno) in [(Kernel::linux(), 22), (Kernel::netbsd(), 16)] {
@@ -236,13 +236,13 @@ fn a_refused_device_comes_back() {
         let refused = session.disable().expect_err("as ordered");
         assert_eq!(refused.error().operation(), Operation::Disable);
         assert_eq!(kernel.open_devices(), 1);
-        // The device ends what is still enabled.
+        // The device disables what is still enabled.
         drop(refused);
         assert_eq!((kernel.open_devices(), kernel.is_traced()), (0, false));
     }
 }
 
-/// Dropping in every order leaves nothing behind.
+/// Dropping in any order leaves nothing enabled.
 #[test]
 fn nothing_is_left_behind() {
     for kernel in [Kernel::linux(), Kernel::netbsd()] {

@@ -1,4 +1,4 @@
-//! Reading of synthetic buffers: what the kernels leave, and what nobody should.
+//! Reading of synthetic buffers: valid ones, and ones that no kernel leaves.
 
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
 use kcov::{AnyRecord, Comparison, Completeness, Pc, Trace, Words};
@@ -50,12 +50,12 @@ fn type_bits_give_size_and_constness() {
 fn a_full_buffer_is_truncated() {
     assert!(Trace::from_words(&words([3, 1, 2, 3]), TracePc).is_truncated());
     assert!(!Trace::from_words(&words([2, 1, 2, 3]), TracePc).is_truncated());
-    // Three words behind the second record are too few for a third.
+    // Three words after the second record are too few for a third.
     let full = words([2].into_iter().chain(0..11));
     assert!(Trace::from_words(&full, TraceCmp).is_truncated());
 }
 
-/// Which of the words are records of an earlier session, nobody can tell.
+/// Nothing tells which words are records of an earlier session.
 #[test]
 fn a_count_beyond_the_buffer_gives_no_record() {
     for count in [4, 5, 1 << 32, 1 << 59, u64::MAX - 1, u64::MAX] {
@@ -102,8 +102,7 @@ fn the_iterator_goes_both_ways() {
     assert_eq!(Trace::from_words(&buffer, TracePc).iter().nth(usize::MAX), None);
 }
 
-/// Another thread stores to all words while this one reads: under Miri's detector of data races
-/// too.
+/// Another thread stores to all words while this one reads, also under Miri's data race detector.
 #[test]
 fn a_buffer_that_is_scribbled_over_is_read_within_bounds() {
     let buffer = words((0..33).map(|word| word * 3));
@@ -139,7 +138,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Any words decode, within bounds, as the formula of each mode says.
+    /// Any words decode within bounds, by the formula of each mode.
     #[test]
     fn any_words_decode(raw in prop::collection::vec(any::<u64>(), 0..40), small in 0u64..50) {
         for count in [raw.first().copied().unwrap_or(0), small] {
@@ -149,7 +148,8 @@ proptest! {
             }
             let buffer = words(raw.iter().copied());
             let body = raw.get(1..).unwrap_or(&[]);
-            // No words are a count of 0; a count that the buffer cannot hold gives no record.
+            // An empty buffer has a count of 0; a count that the buffer cannot hold gives no
+            // records.
             let count = if raw.is_empty() { 0 } else { count };
             let len = |capacity: usize| if count <= capacity as u64 { count as usize } else { 0 };
 
@@ -180,7 +180,7 @@ proptest! {
     }
 }
 
-/// All ways to read a trace agree with each other, and with what the count word says.
+/// All ways to read a trace agree with each other and with the count word.
 fn check_reading<M: Mode>(trace: Trace<'_, M>, count: u64) -> Result<(), TestCaseError>
 where
     M::Record: Raw,
@@ -204,7 +204,7 @@ where
     prop_assert_eq!(trace.is_truncated(), expected == Completeness::Truncated);
     prop_assert_eq!(trace.is_empty(), all.is_empty());
 
-    // The words are the records: all of them, in order, and nothing else.
+    // The words are exactly the records, in order.
     let of_records: Vec<u64> = all.iter().flat_map(Raw::words).collect();
     let Words::U64(in_place) = trace.words() else { panic!("words of 64 bits") };
     let in_place: Vec<u64> = in_place.iter().map(|word| word.load(Ordering::Relaxed)).collect();
@@ -218,7 +218,7 @@ where
         in_place.clone()
     );
 
-    // A copy has as many of them as there is room for, and leaves the rest alone.
+    // A copy has as many words as fit, and leaves the rest of the target unchanged.
     for room in [0, 1, in_place.len() / 2, in_place.len(), in_place.len() + 3] {
         let mut copy = vec![0x5555; room];
         let copied = trace.words().copy_to(&mut copy);
@@ -229,7 +229,7 @@ where
     Ok(())
 }
 
-/// The words that a record was made of, by its public methods.
+/// The words of a record, from its public methods.
 trait Raw {
     fn words(&self) -> Vec<u64>;
 }

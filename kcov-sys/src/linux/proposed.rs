@@ -1,8 +1,8 @@
-//! What has been proposed on the mailing lists and is in no released kernel.
+//! Proposals from the mailing lists that no released kernel has.
 //!
-//! The proposals do not know of one another: mode 2 and the request numbers 103 and 104 mean
-//! different things in different ones. A number that a kernel accepts does not tell whose it is.
-//! Each item names the proposal; what was posted last stands here.
+//! The proposals are independent and conflict: mode 2 and the request numbers 103 and 104 have
+//! different meanings in different proposals. A kernel that accepts a number may implement any of
+//! them. Each item names its proposal; the table lists the last posting of each.
 //!
 //! | Proposal | Author | Last posted |
 //! |---|---|---|
@@ -14,15 +14,15 @@ use crate::ioc::Encoding;
 
 // ---- Extended records ---------------------------------------------------------------------------
 
-/// Mode of `KCOV_ENABLE` and `KCOV_REMOTE_ENABLE`: program counters, one word each, that say
-/// whether a function was entered or left there. Extended records.
+/// Mode of `KCOV_ENABLE` and `KCOV_REMOTE_ENABLE`: program counters, one word each, with a flag for
+/// function entry or exit. Extended records.
 pub const KCOV_TRACE_PC_EXT: u32 = 2;
 
-/// The bits of an extended record that belong to the program counter.
+/// Mask of the program counter bits in an extended record.
 pub const KCOV_RECORD_IP_MASK: u64 = 0x00ff_ffff_ffff_ffff;
-/// The bits of an extended record that say what it is.
+/// Mask of the type bits in an extended record.
 pub const KCOV_RECORDFLAG_TYPEMASK: u64 = 0xf000_0000_0000_0000;
-/// Type of an extended record: neither of the others. The word is the program counter itself.
+/// Type of an extended record: neither entry nor exit. The word is the program counter itself.
 pub const KCOV_RECORDFLAG_TYPE_NORMAL: u64 = 0xf000_0000_0000_0000;
 /// Type of an extended record: a function was entered.
 pub const KCOV_RECORDFLAG_TYPE_ENTRY: u64 = 0x0000_0000_0000_0000;
@@ -39,9 +39,9 @@ pub const KCOV_TRACE_UNIQ_EDGE: u32 = 4;
 /// Mode of `KCOV_ENABLE`: each comparison once. Unique modes.
 pub const KCOV_TRACE_UNIQ_CMP: u32 = 8;
 
-/// The edge that the unique modes record when the block at `pc` follows that at `previous`, on a
-/// kernel with a 64-bit `long`: the address, with its low 12 bits changed by a hash of those of the
-/// previous one. The first edge after enabling has no previous block, which counts as 0.
+/// Returns the edge that the unique modes record when the block at `pc` follows the block at
+/// `previous`, on a kernel with a 64-bit `long`: `pc` with its low 12 bits XORed with a hash of the
+/// low 12 bits of `previous`. For the first edge after enabling, `previous` is 0.
 #[must_use]
 pub const fn kcov_uniq_edge(previous: u64, pc: u64) -> u64 {
     /// `GOLDEN_RATIO_64` of `include/linux/hash.h`.
@@ -51,12 +51,12 @@ pub const fn kcov_uniq_edge(previous: u64, pc: u64) -> u64 {
 
 // ---- Unique enable ------------------------------------------------------------------------------
 
-/// Starts tracing of the calling thread: each program counter once. The argument is the size of the
-/// bitmap in words, passed **by value**; the bitmap is the first part of the buffer, the trace
-/// with its count follows. Unique enable.
+/// Starts tracing the calling thread, each program counter once. The argument is the size of the
+/// bitmap in words, passed **by value**. The bitmap is the first part of the buffer; the trace,
+/// with its count, follows. Unique enable.
 pub const KCOV_UNIQUE_ENABLE: u32 = Requests::new(Encoding::LINUX_NATIVE, 8).unique_enable;
-/// Empties the trace, and the bitmap if there is one, of the calling thread. The argument must be
-/// 0. Unique enable.
+/// Empties the calling thread's trace, and the bitmap if there is one. The argument must be 0.
+/// Unique enable.
 pub const KCOV_RESET_TRACE: u32 = Requests::new(Encoding::LINUX_NATIVE, 8).reset_trace;
 
 /// The request numbers of one kind of kernel.
@@ -69,7 +69,8 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// The numbers of a kernel with that encoding and a `long` of `long_bytes` (4 or 8) bytes.
+    /// Returns the numbers for a kernel with this encoding and a `long` of `long_bytes` (4 or 8)
+    /// bytes.
     #[must_use]
     pub const fn new(encoding: Encoding, long_bytes: usize) -> Requests {
         Requests {

@@ -1,4 +1,4 @@
-//! A C compiler as the judge of what a header defines.
+//! Checks what a header defines, with a C compiler.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ pub fn assertion(expression: impl Display, value: u64) -> String {
     format!("_Static_assert(({expression}) == {value}ull, \"{expression}\");\n")
 }
 
-/// What the C compiler says of a text: `Err` carries its messages.
+/// Compiles a text. `Err` has the compiler's messages.
 pub fn compile(flags: &[&str], text: &str) -> Result<(), String> {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let mut child = Command::new(&compiler)

@@ -1,6 +1,6 @@
-//! Counts the instructions of this program's work and of a C program's, with valgrind's callgrind.
+//! Counts the instructions of this program and of a C program, with valgrind's callgrind.
 //!
-//! Each figure is the slope between two numbers of passes, so that starting the program does not count.
+//! Each figure is the slope between two numbers of passes, which excludes the start of the program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -11,14 +11,14 @@ const MANY: u64 = 12;
 /// A line of the report.
 pub struct Row {
     pub name: &'static str,
-    /// Whether the program in C does it.
+    /// Whether the C program has this row.
     pub in_c: bool,
     pub what: &'static str,
-    /// What the instructions of a pass are divided by.
+    /// Divisor for the instructions of a pass.
     pub units: usize,
 }
 
-/// Prints the rows, or does the work that one of them consists of, in a process under callgrind.
+/// Prints the rows. In a process under callgrind, does the work of one row instead.
 pub fn main(c_source: &Path, rows: &[Row], work: impl FnOnce(&str, u64)) -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     match args.as_slice() {
@@ -45,7 +45,7 @@ fn report(c_source: &Path, rows: &[Row]) -> Result<(), String> {
         let slope = slope(if row.in_c { &c } else { &this }, row.what)?;
         println!("{:<32}{:>12.3}", row.name, slope / row.units as f64);
     }
-    // A program left in the temporary directory is no failure of the measurement.
+    // A leftover file in the temporary directory does not affect the measurement.
     let _ = std::fs::remove_file(c);
     Ok(())
 }

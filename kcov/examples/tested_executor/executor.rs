@@ -1,22 +1,22 @@
-//! An executor that does not know which kernel it has: its device comes from a [`Builder`].
+//! An executor that works with any kernel, real or fake: its device comes from a [`Builder`].
 
 use kcov::{Builder, ChildBuffer, Completeness, Error, Pc, mode::TracePc};
 use std::collections::HashSet;
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It reached so many places that no case had reached before.
+    /// It reached this many places that no earlier case had reached.
     New(usize),
     /// It reached nothing new.
     Known,
-    /// As `New`, and the buffer was too small: there may be more.
+    /// As `New`, but the buffer was full: there may be more.
     Truncated(usize),
-    /// Something wrote to the buffer, so it is not known what the case reached.
+    /// Something wrote to the buffer, so what the case reached is unknown.
     Corrupt,
 }
 
-/// Runs cases in children and keeps what they reach.
+/// Runs cases in children and remembers the PCs that they reach.
 #[derive(Debug)]
 pub struct Executor {
     buffer: ChildBuffer<TracePc>,
@@ -29,8 +29,8 @@ impl Executor {
         Ok(Executor { buffer, seen: HashSet::new() })
     }
 
-    /// Runs a case. `child` enables the buffer in a child and returns when the child has ended, however
-    /// it did; it fails if the child could not enable.
+    /// Runs a case. `child` enables the buffer in a child and returns after the child has ended,
+    /// normally or not. It fails if the child could not enable.
     pub fn run<E: From<Error>>(
         &mut self,
         child: impl FnOnce(&mut ChildBuffer<TracePc>) -> Result<(), E>,

@@ -1,5 +1,5 @@
-//! An executor that is tested without a kernel that has kcov: `kcov/tests/executor.rs` tests the same
-//! file `executor.rs` with a fake kernel. Here it runs on a real one.
+//! An executor that can be tested without kcov in the kernel: `kcov/tests/executor.rs` tests the
+//! same file `executor.rs` with a fake kernel. This program runs it on a real kernel.
 use kcov::{ChildBuffer, Device, mode::TracePc};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
@@ -10,13 +10,13 @@ use executor::Executor;
 
 /// Looks up a path in a child.
 fn look_up(path: &str, buffer: &mut ChildBuffer<TracePc>) -> Result<(), Box<dyn Error>> {
-    // SAFETY: the process has one thread, so the child may do whatever its parent may.
+    // SAFETY: the process has only one thread, so the child may run any code.
     match unsafe { fork() }? {
         ForkResult::Child => {
             let session = buffer.enable();
             let _ = fs::metadata(path);
             let refused = session.and_then(|session| session.disable().map(drop)).is_err();
-            // SAFETY: ends the process; what the parent has to do at its end is not the child's.
+            // SAFETY: `_exit` ends the child at once, without running the parent's exit handlers.
             unsafe { nix::libc::_exit(refused.into()) }
         }
         ForkResult::Parent { child } => match waitpid(child, None)? {

@@ -1,4 +1,4 @@
-//! With an io_uring. Each example takes a part of it.
+//! The io_uring parts. Each example uses some of them.
 #![allow(dead_code)]
 
 use io_uring::{IoUring, opcode, squeue, types};
@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 // ANCHOR: workers
-/// A ring whose operations workers of the kernel do. It takes the common handle of the thread that
+/// A ring whose operations run on kernel workers. It inherits the common handle of the thread that
 /// makes it.
 pub struct Workers(IoUring);
 
@@ -19,7 +19,7 @@ impl Workers {
     }
 
     pub fn nothing(&mut self) -> io::Result<()> {
-        // SAFETY: the operation does nothing, so it refers to nothing that must stay alive.
+        // SAFETY: the operation refers to no memory or file.
         unsafe { self.run(opcode::Nop::new().build()) }
     }
 
@@ -27,24 +27,25 @@ impl Workers {
         let mut buffer = [0; 64];
         let fd = types::Fd(file.as_raw_fd());
         let read = opcode::Read::new(fd, buffer.as_mut_ptr(), buffer.len() as u32);
-        // SAFETY: the buffer and the file outlive the operation, which has ended when this returns.
+        // SAFETY: the buffer and the file outlive the operation, which ends before `run` returns.
         unsafe { self.run(read.build()) }
     }
 
     pub fn make_directory(&mut self, path: &CStr) -> io::Result<()> {
         let make = opcode::MkDirAt::new(types::Fd(nix::libc::AT_FDCWD), path.as_ptr()).mode(0o755);
-        // SAFETY: the path outlives the operation, which has ended when this returns.
+        // SAFETY: the path outlives the operation, which ends before `run` returns.
         unsafe { self.run(make.build()) }
     }
 
-    /// Has a worker do an operation and waits for its end.
+    /// Runs an operation on a worker and waits for its completion.
     ///
     /// # Safety
     ///
-    /// What the operation refers to stays alive until this returns.
+    /// The caller must keep everything that the operation refers to alive until this returns.
     unsafe fn run(&mut self, operation: squeue::Entry) -> io::Result<()> {
         let operation = operation.flags(squeue::Flags::ASYNC);
-        // SAFETY: this returns after the completion, and until then all is alive, as it demands.
+        // SAFETY: the caller keeps the operation's objects alive until this returns, after the
+        // completion.
         unsafe { self.0.submission().push(&operation) }.map_err(io::Error::other)?;
         self.0.submit_and_wait(1)?;
         let result = self.0.completion().next().map_or(0, |done| done.result());
@@ -53,7 +54,7 @@ impl Workers {
 }
 // ANCHOR_END: workers
 
-/// One step of operations on a file and on time.
+/// One step of operations on a file and on timeouts.
 pub fn work(directory: &Path, step: u64) -> io::Result<()> {
     let mut ring = IoUring::new(8)?;
     let file = File::options()
@@ -75,7 +76,7 @@ pub fn work(directory: &Path, step: u64) -> io::Result<()> {
         opcode::AsyncCancel::new(step).build(),
     ];
     for entry in &entries[..1 + step as usize % entries.len()] {
-        // SAFETY: the buffer and the time live until the ring is closed, after all completions.
+        // SAFETY: the buffer and the time outlive the ring, which closes after all completions.
         unsafe { ring.submission().push(entry) }.expect("room for each");
         ring.submit_and_wait(1)?;
         ring.completion().for_each(drop);

@@ -1,4 +1,4 @@
-//! What two examples have done by an io_uring: the one switch between systems.
+//! io_uring operations for two examples. Selects the system.
 
 cfg_if::cfg_if! {
     if #[cfg(target_os = "linux")] {

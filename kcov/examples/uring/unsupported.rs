@@ -1,4 +1,4 @@
-//! Where there is no io_uring.
+//! Systems without io_uring.
 #![allow(dead_code)]
 
 use std::ffi::CStr;

@@ -1,7 +1,7 @@
-//! Any words, as a buffer of any length, read in every mode and in every way.
+//! Reads arbitrary words, as a buffer of any length, in every mode and in every way.
 //!
-//! The first byte of the input says by how many words the buffer is longer or shorter than what
-//! follows, so that counts and geometries disagree in all directions.
+//! The first byte of the input says how many words the buffer is longer or shorter than the rest of
+//! the input, so counts and geometries disagree in all directions.
 #![no_main]
 
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
@@ -21,7 +21,7 @@ fuzz_target!(|input: &[u8]| {
         .collect();
     let length = words.len();
     words.resize((length + usize::from(geometry & 7)).saturating_sub(usize::from(geometry >> 5)), 7);
-    // An allocation of exactly this length, so that a word too far is seen.
+    // Allocated with exactly this length, so that out-of-bounds accesses are detected.
     let buffer: Box<[AtomicU64]> = words.iter().copied().map(AtomicU64::new).collect();
 
     let trace = Trace::from_words(&buffer, TracePc);
@@ -44,7 +44,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// All ways of reading agree with each other.
+/// All ways of reading agree.
 fn read<M: Mode>(trace: Trace<'_, M>) {
     assert!(trace.len() <= trace.capacity());
     assert_eq!(trace.iter().len(), trace.len());
@@ -70,7 +70,7 @@ fn read<M: Mode>(trace: Trace<'_, M>) {
     let mut copy = vec![0; words.len()];
     assert_eq!(words.copy_to(&mut copy), words.len());
     assert!((0..).map_while(|index| words.get(index)).eq(copy.iter().copied()));
-    // What was copied is a trace of the same records.
+    // A copy of the words is a trace of the same records.
     let count = trace.len() as u64;
     let again: Vec<_> = [count].into_iter().chain(copy).map(AtomicU64::new).collect();
     assert!(Trace::from_words(&again, trace.mode()).iter().eq(trace.iter()));

@@ -1,5 +1,5 @@
-//! Saved maps: `cargo +nightly fuzz run map` in `kcov/`. Whatever the bytes, reading ends without a
-//! panic, and what is taken for a map is what this crate would write.
+//! Saved maps: `cargo +nightly fuzz run map` in `kcov/`. With any bytes, loading ends without a
+//! panic; a map that it accepts is what this crate would have written.
 #![no_main]
 
 use kcov_signal::NoveltyMap;

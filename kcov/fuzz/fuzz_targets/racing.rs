@@ -1,7 +1,7 @@
-//! A buffer that changes between any two steps of its reader, as a program says.
+//! A buffer that changes between any two steps of its reader, under control of the input.
 //!
-//! Each eight bytes of the input are a step: a word to store and where, or one more record to read.
-//! One thread does both, so that what goes wrong can be played again.
+//! Each eight bytes of the input are one step: store a word at an index, or read one more record.
+//! One thread does both, so failures are reproducible.
 #![no_main]
 
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
@@ -37,7 +37,7 @@ fn race<M: Mode>(buffer: &[AtomicU64], steps: &[u8], mode: M) {
             6 => store(buffer, 0, u64::from(low)),
             _ => store(buffer, usize::from(place), u64::from(high) << 56 | u64::from(low)),
         }
-        // What was frozen stays so.
+        // A frozen trace does not change.
         assert!(records.len() <= trace.len() && trace.len() <= trace.capacity());
     }
     assert_eq!(records.len(), records.count());

@@ -1,9 +1,9 @@
-//! Counts the instructions that asking a map costs, with callgrind, against the same loop in C as the
-//! machine's compiler makes it with -O2, over a synthetic buffer of 65535 PCs that are all known.
+//! Counts the instructions of a map lookup with callgrind, compared with the same loop in C at -O2,
+//! on a synthetic buffer of 65535 known PCs.
 //!
 //! `cargo bench -p kcov-signal --bench instructions`; needs valgrind and a C compiler.
 
-// The crate beside this one in the workspace measures in the same way.
+// The measurement code of the crate `kcov`, in the same workspace.
 #[path = "../../benches/callgrind/mod.rs"]
 mod callgrind;
 
@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicU64;
 
 const PCS: usize = 65535;
 const TEXT: u64 = 0xffff_ffff_8100_0000;
-/// Bytes from one PC to the next, so that no cell of a large text is crowded.
+/// Bytes between PCs, so that no cell of a large text is crowded.
 const STEP: u64 = 80;
 
 const ROWS: &[Row] = &[
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 fn work(what: &str, passes: u64) {
     let pcs = (0..PCS as u64).map(|index| TEXT + index * STEP);
     let buffer: Vec<AtomicU64> = [PCS as u64].into_iter().chain(pcs).map(AtomicU64::new).collect();
-    // A large text has another kind of map.
+    // Large texts use another form of map.
     let bytes = match what {
         "novelty" => PCS as u64 * STEP,
         "novelty-large" => 176_000_000,

@@ -1,4 +1,4 @@
-/* What a fuzzer in C asks about a trace, for comparison by the benchmark `instructions`. */
+/* Checks a trace like a fuzzer in C, for comparison by the benchmark `instructions`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static const unsigned long TEXT = 0xffffffff81000000UL;
 /* Keeps the buffer and the results observable, so that each pass happens. */
 #define OBSERVE(x) __asm__ volatile("" : : "r"(x) : "memory")
 
-/* Whether a PC is not in a map with a bit for each byte of text. */
+/* Returns whether a PC is missing from a map with one bit per byte of text. */
 static int novelty(const unsigned long *cover, const unsigned long *seen, unsigned long bytes)
 {
 	unsigned long n = __atomic_load_n(&cover[0], __ATOMIC_RELAXED);

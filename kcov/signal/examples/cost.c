@@ -1,6 +1,6 @@
-/* One execution with hand-written ioctls, for comparison by the example `cost`: prints nanoseconds of
- * a system call alone, and of a reset, the same call and the question whether a PC is new. With
- * --resets N it only makes resets. */
+/* One execution with direct ioctls, for comparison by the example `cost`: prints the nanoseconds of a
+ * system call alone, and of a reset, the same call and a check for new PCs. With --resets N it only
+ * makes resets. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static double best(int traced)
 		}
 		clock_gettime(CLOCK_MONOTONIC, &end);
 		double nanos = (end.tv_sec - start.tv_sec) * 1e9 + (end.tv_nsec - start.tv_nsec);
-		/* An interrupt's softirq is not recorded, a rescheduled call may be another one. */
+		/* Softirqs are not recorded; a rescheduled call may take another path. */
 		if (new <= 2 && nanos / PASSES < best)
 			best = nanos / PASSES;
 	}
@@ -88,13 +88,13 @@ int main(int argc, char **argv)
 	if (resets) {
 		for (unsigned long left = strtoul(argv[2], NULL, 10); left; left--) {
 			unsigned long *word = cover;
-			/* The compiler has to take the buffer's address as it finds it. */
+			/* Hides the buffer's address from the optimizer. */
 			__asm__ volatile("" : "+m"(word));
 			__atomic_store_n(word, 0, __ATOMIC_RELAXED);
 		}
 		return 0;
 	}
-	/* Twice, so that nothing is there for the first time. */
+	/* Twice, so that the second call finds everything warm. */
 	call();
 	cover[0] = 0;
 	call();

@@ -1,5 +1,5 @@
-//! What an execution costs in a guest: a reset, one system call and the question whether a PC is new,
-//! against the call alone, and against a program in C with hand-written ioctls.
+//! Measures the cost of an execution in a guest: a reset, one system call and a check for new PCs,
+//! compared with the call alone and with a C program that uses ioctls directly.
 //!
 //! ```sh
 //! cc -O2 -static -o target/cost-c kcov/signal/examples/cost.c
@@ -9,8 +9,8 @@
 //!     target/x86_64-unknown-linux-gnu/guest/examples/cost $PWD/target/cost-c
 //! ```
 //!
-//! With `--resets N` each program only makes that many resets, to count their instructions: those that
-//! two runs with other numbers differ by. Built with `--release`, and the same for the program in C:
+//! With `--resets N` each program makes only N resets. To count the instructions per reset, take
+//! the difference between two runs. Build with `--release`, and the C program likewise:
 //!
 //! ```sh
 //! cost=$PWD/target/x86_64-unknown-linux-gnu/release/examples/cost
@@ -28,21 +28,21 @@ use std::time::Instant;
 const PASSES: u32 = 200;
 const ROUNDS: u32 = 50;
 
-/// Where the C program names it too.
+/// The path that the C program uses as well.
 const PATH: &std::ffi::CStr = c"/proc/self/stat";
 
 fn call() {
     nix::sys::stat::stat(PATH).expect("a file of procfs");
 }
 
-/// Nanoseconds of one pass in the best of the rounds in which no more than two PCs were new.
+/// Nanoseconds of one pass, in the best round with at most two new PCs.
 fn best(mut pass: impl FnMut() -> bool) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let start = Instant::now();
         let new = (0..PASSES).filter(|_| pass()).count();
         let nanos = start.elapsed().as_nanos() as f64 / f64::from(PASSES);
-        // A call during which the thread is rescheduled may be another one.
+        // If the thread is rescheduled, the call may take another path.
         if new <= 2 {
             best = best.min(nanos);
         }
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     let mut device = Device::open()?;
     let mut session = device.enable(TracePc)?;
-    // Twice, so that nothing is there for the first time.
+    // Twice, so that the second call finds everything warm.
     call();
     session.reset();
     call();

@@ -1,11 +1,11 @@
-//! Operands of comparisons, without the noise.
+//! Operands of comparisons, and a filter for them.
 
 use kcov::Comparison;
 
-/// The operands of a comparison, cut to their size.
+/// The operands of a comparison, truncated to their size.
 ///
-/// A [`Comparison`] holds words as the kernel recorded them. A negative constant of a `switch` can
-/// come sign-extended beyond its size. Here both operands have [`size`](Self::size) bytes.
+/// A [`Comparison`] holds the words as recorded. A negative `switch` constant may be sign-extended
+/// beyond its size there. Here both operands have [`size`](Self::size) bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operands {
     first: u64,
@@ -15,7 +15,7 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// Cuts the operands of a record.
+    /// Truncates the operands of a record.
     #[inline]
     #[must_use]
     pub const fn new(comparison: Comparison) -> Operands {
@@ -26,14 +26,14 @@ impl Operands {
         Operands { first, second, size: size as u8, is_const: comparison.is_const() }
     }
 
-    /// The operands, extended with zeros. If one is a constant, it is the first.
+    /// The operands, zero-extended. If one is a constant, it is the first.
     #[inline]
     #[must_use]
     pub const fn unsigned(self) -> (u64, u64) {
         (self.first, self.second)
     }
 
-    /// The operands, extended with their sign.
+    /// The operands, sign-extended.
     #[inline]
     #[must_use]
     pub const fn signed(self) -> (i64, i64) {
@@ -52,7 +52,7 @@ impl Operands {
         self.size as usize
     }
 
-    /// Whether the first operand was known when the kernel was compiled.
+    /// Whether the first operand is a compile-time constant.
     #[inline]
     #[must_use]
     pub const fn is_const(self) -> bool {
@@ -60,7 +60,7 @@ impl Operands {
     }
 }
 
-/// Leaves out comparisons that teach a fuzzer nothing. A new filter leaves out none.
+/// Leaves out comparisons that are useless to a fuzzer. A new filter leaves out none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct CmpFilter {
@@ -76,7 +76,7 @@ impl CmpFilter {
         CmpFilter { equal: false, zero: false, small: 0, variable: false }
     }
 
-    /// Leaves out equal operands: the input already has what the kernel looks for.
+    /// Leaves out equal operands: the input already has the right value.
     pub const fn skip_equal(mut self) -> CmpFilter {
         self.equal = true;
         self
@@ -88,8 +88,7 @@ impl CmpFilter {
         self
     }
 
-    /// Leaves out comparisons with a constant whose magnitude, as a signed number, is at most
-    /// `magnitude`.
+    /// Leaves out comparisons with a constant of at most this magnitude, as a signed number.
     pub const fn skip_small(mut self, magnitude: u64) -> CmpFilter {
         self.small = magnitude;
         self
@@ -113,7 +112,7 @@ impl CmpFilter {
             || self.variable && !operands.is_const())
     }
 
-    /// The operands of the comparisons that the filter admits, in order.
+    /// The operands of the admitted comparisons, in order.
     pub fn of<I>(self, records: I) -> impl Iterator<Item = Operands> + use<I>
     where
         I: IntoIterator<Item = Comparison>,

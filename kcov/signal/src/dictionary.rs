@@ -1,4 +1,4 @@
-//! The numbers that the kernel compares with, as bytes for inputs.
+//! Numbers that the kernel compared with, as bytes for inputs.
 
 use crate::comparisons::Operands;
 use crate::replacements::Token;
@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 /// A bounded set of the numbers that the kernel has compared with.
 ///
-/// Each number has the size of its comparison: 1, 2, 4 or 8 bytes. A mutator that knows which bytes of
-/// the input the kernel saw does better with [`Operands::replacements`].
+/// Each number has the size of its comparison: 1, 2, 4 or 8 bytes. If a mutator knows which bytes
+/// of the input the kernel saw, [`Operands::replacements`] serves it better.
 ///
 /// ```
 /// use kcov::Comparison;
@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Dictionary {
-    /// Sorted; never grows beyond its first capacity.
+    /// Sorted. Never grows beyond its initial capacity.
     numbers: Vec<(u8, u64)>,
     capacity: usize,
     missed: u64,
@@ -37,7 +37,7 @@ impl Dictionary {
     }
 
     /// Adds the constant of a comparison, or both operands if neither is constant. Returns whether
-    /// something was added.
+    /// it added anything.
     pub fn add(&mut self, operands: Operands) -> bool {
         let (first, second) = operands.unsigned();
         let added = self.add_number(operands.size() as u8, first);
@@ -57,8 +57,8 @@ impl Dictionary {
         true
     }
 
-    /// The numbers as bytes, by size and then by number. Each comes with its least significant byte
-    /// first, and then in the other order if that differs.
+    /// The numbers as bytes, ordered by size and then by number. Each comes with the least
+    /// significant byte first, then in the other byte order if that differs.
     pub fn tokens(&self) -> impl Iterator<Item = Token> + '_ {
         self.numbers.iter().flat_map(|&(size, number)| {
             let (little, big) =
@@ -67,7 +67,7 @@ impl Dictionary {
         })
     }
 
-    /// The number of entries: different numbers, or the same in different sizes.
+    /// The number of entries. One number in two sizes counts twice.
     #[must_use]
     pub fn len(&self) -> usize {
         self.numbers.len()
@@ -79,7 +79,7 @@ impl Dictionary {
         self.numbers.is_empty()
     }
 
-    /// How often a number had no room.
+    /// How often a number did not fit.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.missed

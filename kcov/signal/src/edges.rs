@@ -7,19 +7,19 @@ use core::mem;
 use core::ops::ControlFlow;
 use kcov::Pc;
 
-/// The bits of a PC that an edge takes from its predecessor: the address within a page, which does not
-/// depend on where a module is loaded.
+/// The bits of the previous PC that go into an edge: its offset in the page, which does not depend
+/// on where a module is loaded.
 const MASK: u64 = 0xfff;
 
-/// The signal for the step from one PC to the next, as in syzkaller's executor. A hash of the low
-/// twelve bits of `previous` changes the low twelve bits of `pc`.
+/// The signal for the step from one PC to the next, as in syzkaller's executor: the low twelve bits
+/// of `pc` are XORed with a hash of the low twelve bits of `previous`.
 ///
-/// It is `pc ^ (hash(previous & 0xfff) & 0xfff)`, where `hash` is Thomas Wang's 32-bit integer hash:
-/// `a = (a ^ 61) ^ (a >> 16); a += a << 3; a ^= a >> 4; a *= 0x27d4eb2d; a ^= a >> 15`. The first
-/// PC of a trace has 0 before it.
+/// It is `pc ^ (hash(previous & 0xfff) & 0xfff)`, where `hash` is Thomas Wang's 32-bit integer
+/// hash: `a = (a ^ 61) ^ (a >> 16); a += a << 3; a ^= a >> 4; a *= 0x27d4eb2d; a ^= a >> 15`. For
+/// the first PC of a trace, `previous` is 0.
 ///
-/// The result is in the same 4 KiB page as `pc`. So a map whose ranges are whole pages can hold edges
-/// as well as PCs.
+/// The result is in the same 4 KiB page as `pc`. So a map whose ranges are whole pages can hold
+/// edges as well as PCs.
 #[inline]
 #[must_use]
 pub const fn edge(previous: Pc, pc: Pc) -> u64 {
@@ -60,8 +60,7 @@ impl<S: Signals> Edges<'_, S> {
 }
 
 impl<'f, S: Signals> Edges<'f, S> {
-    /// The edges that touch a PC which a filter admits, as in syzkaller's executor. An edge is left
-    /// out if the filter admits neither of its PCs.
+    /// The edges with at least one PC that the filter admits, as in syzkaller's executor.
     pub fn filtered(pcs: S, filter: &'f PcFilter) -> Self {
         Edges { pcs, filter: Some(filter) }
     }
@@ -73,7 +72,8 @@ impl<S: Signals> Signals for Edges<'_, S> {
     where
         F: FnMut(Run<'_>) -> ControlFlow<()>,
     {
-        // The PC before a block stands before it, so that all steps of a block are made alike.
+        // The element before a block holds the previous PC, so that all steps of a block are
+        // computed alike.
         let (mut pcs, mut edges) = ([0; 1 + BLOCK], [0; BLOCK]);
         let mut admitted = true;
         runs(self.pcs, |run| {

@@ -1,21 +1,21 @@
-//! Addresses outside of the ranges: a bounded table that says when it is full.
+//! Addresses outside the ranges: a bounded table that reports when it is full.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What came of an insertion.
+/// Result of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inserted {
     Known,
     New,
-    /// New, and there was no room to remember it.
+    /// New, but there was no room to remember it.
     Full,
 }
 
-/// An exact set of numbers with room for a fixed number of them.
+/// An exact set of a bounded number of numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Fallback {
-    /// A power of two of slots, at most half of them taken; 0 is a free one.
+    /// A power of two of slots, at most half of them used; 0 is a free slot.
     slots: Vec<u64>,
     has_zero: bool,
     len: usize,
@@ -45,7 +45,7 @@ impl Fallback {
         (self.has_zero, self.len) = (false, 0);
     }
 
-    /// The slot that holds the number, or the free one where it would go.
+    /// The slot with the number, or the free slot for it.
     #[inline]
     fn slot(&self, number: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -79,16 +79,16 @@ impl Fallback {
         Inserted::New
     }
 
-    /// The numbers, in no order.
+    /// The numbers, in any order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let zero = self.has_zero.then_some(0);
         zero.into_iter().chain(self.slots.iter().copied().filter(|slot| *slot != 0))
     }
 }
 
-/// Where to look first for a number in a power of two of slots, two at least.
+/// The first slot to probe for a number. `slots` is a power of two and at least 2.
 #[inline]
 pub(crate) fn first_slot(number: u64, slots: usize) -> usize {
-    // Fibonacci hashing: the high bits of a product with 2^64 / phi.
+    // Fibonacci hashing: the high bits of the product with 2^64 / phi.
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - slots.trailing_zeros())) as usize
 }

@@ -1,4 +1,4 @@
-//! Maps in files.
+//! Saving and loading maps.
 
 use crate::format::FormatError;
 use crate::novelty::NoveltyMap;
@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Why a map was not saved or loaded.
+/// Why saving or loading a map failed.
 #[derive(Debug)]
 pub struct FileError {
     operation: &'static str,
@@ -23,13 +23,13 @@ enum Kind {
 }
 
 impl FileError {
-    /// The file or directory that the error is about.
+    /// The file or directory that the operation failed on.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is wrong with the content of the file. `None` if the system refused an operation.
+    /// What is wrong with the file's content. `None` if a system call failed.
     #[must_use]
     pub fn format(&self) -> Option<FormatError> {
         match self.kind {
@@ -52,15 +52,15 @@ impl fmt::Display for FileError {
 impl std::error::Error for FileError {}
 
 impl NoveltyMap {
-    /// Saves the map to a file and replaces what is there.
+    /// Saves the map to a file, replacing any existing one.
     ///
-    /// The map is written to a new file in the same directory, synced to the disk, and renamed. If the
-    /// process or the machine stops at any time, the file is either the old one or the new one.
+    /// Writes the map to a new file in the same directory, syncs it to the disk, and renames it. If
+    /// the process or the machine stops at any point, the file is either the old or the new one.
     ///
     /// # Errors
     ///
-    /// The system's error, with the operation and the path. Unless the operation was the last one, on
-    /// the directory, the file is unchanged.
+    /// Returns the system's error, with the operation and the path. The file is unchanged, unless
+    /// the last operation, on the directory, failed.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
         let path = path.as_ref();
         let beside = beside(path);
@@ -72,7 +72,7 @@ impl NoveltyMap {
             .map_err(at("write the map to", &beside))
             .and_then(|()| fs::rename(&beside, path).map_err(at("replace the map", path)));
         if result.is_err() {
-            // What is left of the attempt is no map of anybody's.
+            // Nobody uses the remains of a failed attempt.
             let _ = fs::remove_file(&beside);
             return result;
         }
@@ -80,17 +80,17 @@ impl NoveltyMap {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        // The new name is on the disk when the directory is.
+        // The new name is on the disk once the directory is.
         File::open(directory)
             .and_then(|directory| directory.sync_all())
-            .map_err(at("bring to the disk the directory", directory))
+            .map_err(at("sync the directory", directory))
     }
 
     /// Loads a map that [`save`](Self::save) wrote.
     ///
     /// # Errors
     ///
-    /// The system's error, or [what is wrong](FileError::format) with the content.
+    /// Returns the system's error, or [what is wrong](FileError::format) with the content.
     pub fn load(path: impl AsRef<Path>) -> Result<NoveltyMap, FileError> {
         let error =
             |kind| FileError { operation: "load the map", path: path.as_ref().to_owned(), kind };
@@ -99,8 +99,8 @@ impl NoveltyMap {
     }
 }
 
-/// A name in the same directory, so that renaming stays within a file system; this process's own,
-/// so that two that save at once do not write to the same file.
+/// A name in the same directory, so that the rename stays within a file system. It has the process
+/// id, so that processes that save at once use different files.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(format!(".{}.new", std::process::id()));

@@ -1,4 +1,4 @@
-//! Which PCs matter.
+//! Filtering of PCs.
 
 use crate::ranges::Ranges;
 use crate::run::Run;

@@ -1,25 +1,25 @@
-//! One bit for each byte of text: exact whatever the addresses are.
+//! An exact map with one bit per byte of text.
 
 use crate::ranges::CELL;
 use crate::run::Run;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// 64-bit words of a cell's bits.
+/// Number of 64-bit words for a cell's bits.
 pub(crate) const CELL_WORDS: usize = CELL as usize / 64;
 
-/// The bits of one cell, one for each byte of its text.
+/// The bits of one cell, one per byte of text.
 pub(crate) type Bits = [u64; CELL_WORDS];
 
-/// Bits for `bytes` bytes of text.
+/// One bit for each of `bytes` bytes of text.
 #[derive(Clone, Debug)]
 pub(crate) struct Flat {
-    /// Invariant: a word for each 64 bytes of text.
+    /// Invariant: one word per 64 bytes of text.
     words: Vec<u64>,
 }
 
 impl Flat {
-    /// Nothing seen, in whole cells of text.
+    /// An empty map. `bytes` is a multiple of the cell size.
     pub(crate) fn new(bytes: u64) -> Flat {
         Flat { words: vec![0; (bytes / 64) as usize] }
     }
@@ -32,7 +32,7 @@ impl Flat {
         self.words.fill(0);
     }
 
-    /// Whether it was new.
+    /// Adds an offset and returns whether it was new.
     #[inline]
     pub(crate) fn insert(&mut self, offset: u32) -> bool {
         let (word, bit) = (&mut self.words[offset as usize / 64], 1 << (offset % 64));
@@ -45,7 +45,7 @@ impl Flat {
         self.words[cell * CELL_WORDS..][..CELL_WORDS].try_into().expect("a cell's words")
     }
 
-    /// Adds a cell's bits; the number of new ones.
+    /// Adds a cell's bits and returns the number of new ones.
     pub(crate) fn merge_cell(&mut self, cell: usize, bits: &Bits) -> usize {
         let mut new = 0;
         for (word, bits) in self.words[cell * CELL_WORDS..][..CELL_WORDS].iter_mut().zip(bits) {

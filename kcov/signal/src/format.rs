@@ -1,4 +1,4 @@
-//! The format of saved maps, which does not depend on how a map lies in memory.
+//! The format of saved maps. It does not depend on a map's layout in memory.
 //!
 //! All numbers are little-endian.
 //!
@@ -26,19 +26,19 @@ const VERSION: u32 = 1;
 const HEAD: usize = 40;
 const CRC: usize = 4;
 
-/// Why bytes are not a saved map.
+/// Why bytes are not a valid saved map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// The bytes do not start as a saved map does.
+    /// The bytes do not start like a saved map.
     NotAMap,
-    /// The bytes are a map in a later version of the format, which is given.
+    /// The map has this later version of the format.
     Version(u32),
     /// The end is missing: there are fewer bytes than the header says.
     Truncated,
     /// The checksum is wrong: the bytes have changed since they were saved.
     Checksum,
-    /// The checksum is right but the content makes no sense. This crate did not write it.
+    /// The checksum is right but the content is invalid. This crate did not write it.
     Malformed,
 }
 
@@ -46,16 +46,16 @@ impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("cannot read the saved map: ")?;
         match self {
-            FormatError::NotAMap => f.write_str("it is something else; check the path"),
+            FormatError::NotAMap => f.write_str("it is not a saved map; check the path"),
             FormatError::Version(version) => {
-                write!(f, "it is of version {version}, this crate reads {VERSION}; update it")
+                write!(f, "it has version {version}, this crate reads {VERSION}; update the crate")
             }
-            FormatError::Truncated => f.write_str("its end is missing; use a backup or start anew"),
+            FormatError::Truncated => f.write_str("its end is missing; use a backup or start over"),
             FormatError::Checksum => {
-                f.write_str("its checksum is wrong; use a backup or start anew")
+                f.write_str("its checksum is wrong; use a backup or start over")
             }
             FormatError::Malformed => {
-                f.write_str("its content makes no sense; what wrote it was not this crate")
+                f.write_str("its content is invalid and not from this crate; check the path")
             }
         }
     }
@@ -64,7 +64,7 @@ impl fmt::Display for FormatError {
 impl core::error::Error for FormatError {}
 
 impl NoveltyMap {
-    /// The map as bytes, for [`from_bytes`](Self::from_bytes). Allocates.
+    /// Serializes the map for [`from_bytes`](Self::from_bytes). Allocates.
     ///
     /// Equal maps give equal bytes. A signal usually takes one or two bytes.
     #[must_use]
@@ -96,7 +96,7 @@ impl NoveltyMap {
     ///
     /// # Errors
     ///
-    /// Refuses anything but a whole saved map. [`FormatError`] says what is wrong.
+    /// Accepts only a whole saved map. [`FormatError`] says what is wrong.
     pub fn from_bytes(bytes: &[u8]) -> Result<NoveltyMap, FormatError> {
         if bytes.len() < MAGIC.len() || bytes[..8] != MAGIC {
             return Err(FormatError::NotAMap);
@@ -126,7 +126,7 @@ impl NoveltyMap {
     }
 }
 
-/// What is between the head and the checksum.
+/// Reads the bytes between the head and the checksum.
 fn read(mut rest: &[u8], ranges: u32, fallback: u64, signals: u64) -> Option<NoveltyMap> {
     let mut given = Vec::with_capacity((ranges as usize).min(rest.len() / 16));
     for _ in 0..ranges {

@@ -1,12 +1,12 @@
-//! Hit counts in a map of bytes, as AFL's descendants read them.
+//! Hit counts in a byte map, as used by AFL and its descendants.
 
 use crate::signals::{Signals, for_each};
 
-/// Counts each signal in a byte of the caller's map. The map can be AFL's shared memory, that of a
-/// map observer of LibAFL, or libFuzzer's extra counters. It can have any size.
+/// Counts each signal in a byte of the caller's map. The map can be AFL's shared memory, the map of
+/// a LibAFL map observer, or libFuzzer's extra counters. It can have any size.
 ///
-/// A hash spreads signals over the map, so several may share a byte. A count stops at 255. New counts
-/// are added to what is there, so clear the map before each execution.
+/// A hash spreads signals over the map, so several may share a byte. A count stops at 255. New
+/// counts are added to existing ones, so clear the map before each execution.
 pub fn count_hits(signals: impl Signals, map: &mut [u8]) {
     if map.is_empty() {
         return;
@@ -17,17 +17,17 @@ pub fn count_hits(signals: impl Signals, map: &mut [u8]) {
     });
 }
 
-/// Where a signal counts in a map of `len` bytes.
+/// The index of a signal's count in a map of `len` bytes.
 #[inline]
 fn place(signal: u64, len: usize) -> usize {
     let hash = signal.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    // The high half of a product with the length is less than the length, and needs no division.
+    // The high half of a product with the length is less than the length. No division needed.
     ((u128::from(hash) * len as u128) >> 64) as usize
 }
 
-/// Replaces each count by its class, as AFL does: 0, 1, 2 and 3 become 0, 1, 2 and 4. Counts from 4 to
-/// 7 become 8, from 8 to 15 become 16, from 16 to 31 become 32, from 32 to 127 become 64, and from 128
-/// on become 128.
+/// Replaces each count by its class, as AFL does: 0, 1, 2 and 3 become 0, 1, 2 and 4. Counts of 4
+/// to 7 become 8, 8 to 15 become 16, 16 to 31 become 32, 32 to 127 become 64, and 128 or more
+/// become 128.
 ///
 /// libFuzzer and LibAFL's hit-count observer do this themselves.
 pub fn classify(map: &mut [u8]) {

@@ -1,4 +1,4 @@
-//! The signals of a map, in order.
+//! The signals of a map, in ascending order.
 
 use crate::flat::{Bits, CELL_WORDS};
 use crate::ranges::{CELL, Index};
@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::iter::FusedIterator;
 use core::iter::Peekable;
 
-/// Where the bits of a cell come from.
+/// Source of the cells' bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cells<'m> {
     Map(&'m Store),
@@ -20,9 +20,9 @@ pub(crate) enum Cells<'m> {
 pub struct MapIter<'m> {
     index: &'m Index,
     cells: Cells<'m>,
-    /// The next cell to look at.
+    /// The next cell.
     cell: usize,
-    /// What is left of the cell before.
+    /// Remaining bits of the current cell.
     bits: Bits,
     in_ranges: Option<u64>,
     outside: Peekable<alloc::vec::IntoIter<u64>>,

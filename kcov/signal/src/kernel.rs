@@ -1,4 +1,4 @@
-//! Where the running kernel's code is.
+//! Location of the running kernel's code.
 
 use crate::{Ranges, RangesError};
 use kcov::Pc;
@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::Range;
 
-/// The text of the running Linux kernel: where it is, and how far KASLR has moved it.
+/// The text of the running Linux kernel: its address range and its KASLR offset.
 ///
 /// ```no_run
 /// use kcov_signal::{KernelText, NoveltyMap};
@@ -24,7 +24,7 @@ pub struct KernelText {
     kaslr_offset: u64,
 }
 
-/// Why the text of the kernel cannot be found.
+/// Why the kernel's text cannot be found.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum KernelTextError {
@@ -32,10 +32,10 @@ pub enum KernelTextError {
     Unreadable(io::Error),
     /// All addresses are shown as 0 to this process.
     Hidden,
-    /// The symbols `_stext` and `_etext` are not there.
+    /// The symbols `_stext` and `_etext` are missing.
     NoText,
-    /// The KASLR offset is known of x86 and User-Mode Linux, and elsewhere read from `/proc/kcore`,
-    /// which cannot be read.
+    /// This crate knows the KASLR offset of x86 and User-Mode Linux. Elsewhere it reads it from
+    /// `/proc/kcore`, which is not readable.
     NoOffset,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for KernelTextError {
                 "all addresses are hidden; give the process CAP_SYSLOG and kernel.kptr_restrict a \
                  value below 2"
             }
-            KernelTextError::NoText => "there is no symbol _stext or _etext; name the range yourself",
+            KernelTextError::NoText => "the symbol _stext or _etext is missing; pass the range",
             KernelTextError::NoOffset => {
                 "the KASLR offset is unknown here; run as root on a kernel with CONFIG_PROC_KCORE=y"
             }
@@ -69,11 +69,11 @@ impl std::error::Error for KernelTextError {
 }
 
 impl KernelText {
-    /// Reads the kernel's symbols: `/proc/kallsyms`, and `/proc/kcore` where it can be read.
+    /// Reads the kernel's symbols from `/proc/kallsyms`, and `/proc/kcore` if it is readable.
     ///
     /// # Errors
     ///
-    /// What cannot be read, with the permission that it takes.
+    /// Says what cannot be read, and which permission it takes.
     pub fn read() -> Result<KernelText, KernelTextError> {
         let symbols = fs::read_to_string("/proc/kallsyms").map_err(KernelTextError::Unreadable)?;
         KernelText::from_symbols(&symbols, offset_of_kcore())
@@ -103,42 +103,42 @@ impl KernelText {
         moved(self.run_time.start).address()..moved(self.run_time.end).address()
     }
 
-    /// The recorded addresses as ranges of a map, without modules.
+    /// The recorded addresses as ranges for a map, without modules.
     ///
     /// # Errors
     ///
-    /// As [`Ranges::single`].
+    /// Same as [`Ranges::single`].
     pub fn ranges(&self) -> Result<Ranges, RangesError> {
         Ranges::single(self.link_time())
     }
 
-    /// Bytes from link-time to run-time addresses; 0 without KASLR.
+    /// Run-time minus link-time addresses, in bytes; 0 without KASLR.
     #[must_use]
     pub fn kaslr_offset(&self) -> u64 {
         self.kaslr_offset
     }
 }
 
-/// The address in a line of `/proc/kallsyms` that is about this symbol of the kernel itself.
+/// The address in a line of `/proc/kallsyms`, if the line is about this symbol of the kernel
+/// itself.
 fn address(line: &str, name: &str) -> Option<u64> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok()?;
     (words.nth(1)? == name && words.next().is_none()).then_some(address)
 }
 
-/// The offset of a kernel whose text starts here, where all kernels are linked alike.
+/// The offset of a kernel whose text starts at `text`, if every kernel has the same link address.
 fn offset_by_rule(text: u64) -> Option<u64> {
     /// `__START_KERNEL` of x86_64, with the usual `CONFIG_PHYSICAL_START`.
     const LINKED: u64 = 0xffff_ffff_8100_0000;
     if !cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
         return None;
     }
-    // User-Mode Linux is a program, which nothing moves.
+    // User-Mode Linux is a program at a fixed address.
     if text >> 63 == 0 { Some(0) } else { text.checked_sub(LINKED) }
 }
 
-/// The offset that the kernel tells crash dumps: a line of `vmcoreinfo`, which is a note near the start
-/// of `/proc/kcore`.
+/// The offset in `vmcoreinfo`, for crash dumps: a line of a note near the start of `/proc/kcore`.
 fn offset_of_kcore() -> Option<u64> {
     let mut head = Vec::new();
     File::open("/proc/kcore").ok()?.take(64 << 10).read_to_end(&mut head).ok()?;

@@ -1,4 +1,4 @@
-//! What a map knows, of whatever kind the map is.
+//! What a map knows, for any kind of map.
 
 use crate::arch::Path;
 use crate::fallback::Fallback;
@@ -8,25 +8,25 @@ use crate::run::Run;
 use crate::shared::Parts;
 use core::sync::atomic::AtomicU64;
 
-/// What signals are looked up in.
+/// A map's data for lookups.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known<'m> {
     pub(crate) path: Path,
     pub(crate) index: &'m Index,
-    /// Invariant: has a word for each 64 bytes of `index`, or for each cell.
+    /// Invariant: has one word per 64 bytes of `index`, or one per cell.
     pub(crate) memory: Memory<'m>,
     pub(crate) outside: Outside<'m>,
 }
 
-/// What was seen within the ranges.
+/// Signals seen within the ranges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Memory<'m> {
-    /// A bit for each byte of text.
+    /// One bit per byte of text.
     Bits(Run<'m>),
     Packed(&'m Packed),
 }
 
-/// What was seen outside the ranges.
+/// Signals seen outside the ranges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outside<'m> {
     Table(&'m Fallback),
@@ -58,18 +58,18 @@ impl Known<'_> {
     }
 }
 
-/// Room for the signals of a piece that may be new.
+/// Scratch space for the signals of a piece that may be new.
 pub(crate) struct Unsure([u64; Unsure::PIECE]);
 
 impl Unsure {
-    /// Signals that are looked up before any of them is handled.
+    /// Maximum number of signals in a piece.
     pub(crate) const PIECE: usize = 1024;
 
     pub(crate) fn new() -> Unsure {
         Unsure([0; Unsure::PIECE])
     }
 
-    /// The signals of a piece that may be new, in order: all that are, and few that are not.
+    /// The signals of a piece that may be new, in order: all new ones, and few known ones.
     pub(crate) fn of(&mut self, known: Known<'_>, piece: Run<'_>) -> &[u64] {
         let piece = piece.first(Unsure::PIECE);
         if known.contains_all(piece) {

@@ -1,8 +1,8 @@
-//! What a fuzzer does with a kcov trace after each execution: is anything new, and what is it?
+//! Analyzes kcov traces for fuzzers: is anything new after an execution, and what is it?
 //!
-//! Everything here takes [`Signals`]: a [`Trace`](kcov::Trace) of PCs in a live session's buffer, or
-//! words that the caller owns. They can be taken as they are, [as edges](Edges), or
-//! [filtered](PcFilter).
+//! Every function takes [`Signals`]: a [`Trace`](kcov::Trace) of PCs in a live session's buffer, or
+//! words that the caller owns. Signals are PCs as recorded, [edges](Edges), or [filtered](PcFilter)
+//! PCs.
 //!
 //! ```
 //! use kcov::{Trace, mode::TracePc};
@@ -31,14 +31,13 @@
 //! | Where is the kernel's text, and how far did KASLR move it? | [`KernelText`] |
 //! | What did the kernel compare the input with? | [`Operands`], [`Dictionary`] |
 //!
-//! Nothing here makes a system call, except for saving and loading maps and [`KernelText`]. No word of a trace is
-//! trusted for more than its value. What allocates says so.
+//! Nothing here makes a system call, except [`KernelText`] and the functions that save and load
+//! maps. A corrupt word in a trace is just another signal. Functions that allocate say so.
 //!
 //! # Features
 //!
-//! `std`, on by default, saves and loads maps, finds the kernel's text, and looks for AVX2 at run
-//! time. Without it the crate
-//! is `no_std` with `alloc`, and uses AVX2 only where it is compiled for it.
+//! `std` (default) saves and loads maps, finds the kernel's text, and detects AVX2 at run time.
+//! Without it the crate is `no_std` with `alloc`, and uses AVX2 only if compiled for it.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]

@@ -1,7 +1,8 @@
-//! Naming and remembering new signals, in whichever map.
+//! Finding and remembering new signals, for any kind of map.
 //!
-//! Vectors find the signals of a piece that may be new; then these few are handled one by one. So a
-//! map is not written while vectors read it, and each signal that is new is looked up once more only.
+//! Vector code finds the signals of a piece that may be new; scalar code then handles these few. So
+//! nothing writes a map while vector code reads it, and each new signal is looked up only once
+//! more.
 
 use crate::fallback::Inserted;
 use crate::known::{Known, Unsure};
@@ -12,10 +13,10 @@ use core::ops::ControlFlow;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Merged {
-    /// Signals that were new and are remembered now. Each counts once.
+    /// Number of signals that were new and are now remembered. Each counts once.
     pub new: usize,
-    /// Signals that were new and could not be remembered, because they are outside the ranges and the
-    /// fallback is full. Each counts as often as it came. They are not part of `new`.
+    /// Number of new signals that could not be remembered: they are outside the ranges and the
+    /// fallback is full. Counts every occurrence. They are not part of `new`.
     pub unrecorded: usize,
 }
 
@@ -29,18 +30,18 @@ impl Merged {
     }
 }
 
-/// A map that can be told of signals.
+/// A map that can remember signals.
 pub(crate) trait Remember {
     fn known(&self) -> Known<'_>;
 
     fn remember(&mut self, signal: u64) -> Inserted;
 }
 
-/// Signals that are asked about at once. Most have nothing new among them, which is faster to find out
-/// than what is new.
+/// Signals per query. Most queries find nothing new, which is faster to detect than the new signals
+/// themselves.
 const ASKED: usize = 8 * Unsure::PIECE;
 
-/// Makes a map remember signals. Calls `what` with each signal that is new.
+/// Remembers signals in a map. Calls `what` with each new signal.
 pub(crate) fn merge(
     map: &mut impl Remember,
     signals: impl Signals,
@@ -68,7 +69,7 @@ pub(crate) fn merge(
     merged
 }
 
-/// Calls `what` with each signal that has not been seen.
+/// Calls `what` with each signal not seen before.
 pub(crate) fn for_each_new(known: Known<'_>, signals: impl Signals, mut what: impl FnMut(u64)) {
     let mut unsure = Unsure::new();
     let _ = runs(signals, |run| {
@@ -82,7 +83,7 @@ pub(crate) fn for_each_new(known: Known<'_>, signals: impl Signals, mut what: im
     });
 }
 
-/// Whether any signal has not been seen.
+/// Whether any signal was not seen before.
 #[inline]
 pub(crate) fn has_new(known: Known<'_>, signals: impl Signals) -> bool {
     let all = runs(signals, |run| match known.contains_all(run) {

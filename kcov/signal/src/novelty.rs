@@ -1,4 +1,4 @@
-//! The set of signals that were ever seen, made for one question: is there a new one here?
+//! The set of all signals ever seen, optimized to detect new ones.
 
 use crate::arch::Path;
 use crate::fallback::{Fallback, Inserted};
@@ -13,20 +13,20 @@ use crate::store::{Store, cells};
 /// Remembers which signals have been seen.
 ///
 /// The map is exact: it misses no new signal and calls no known signal new. Within its [`Ranges`]
-/// there is always room. Outside them it remembers as many signals as its fallback has room for, and
-/// says when the fallback is full.
+/// there is always room. Outside them it remembers signals until its fallback is full, and then
+/// reports that.
 ///
 /// # Memory
 ///
-/// Ranges of up to 24 MiB take one bit for each byte of text. Larger ranges take one 64-bit word for
-/// each 512 bytes: 2.6 MiB for the 176 MB of a kernel built for fuzzing. They take 64 more bytes for
-/// each 512 bytes of text in which more than seven different signals were seen. Only merging such
-/// signals allocates. [`memory`](Self::memory) reports the sizes.
+/// Ranges of up to 24 MiB take one bit for each byte of text. Larger ranges take one 64-bit word
+/// for each 512 bytes: 2.6 MiB for the 176 MB of a kernel built for fuzzing. They take 64 more
+/// bytes for each 512 bytes of text in which more than seven different signals were seen. The map
+/// allocates only when it merges such signals. [`memory`](Self::memory) reports the sizes.
 #[derive(Clone, Debug)]
 pub struct NoveltyMap {
     ranges: Ranges,
     index: Index,
-    /// Invariant: made for the bytes of `index`.
+    /// Invariant: sized for the bytes of `index`.
     store: Store,
     fallback: Fallback,
     in_ranges: usize,
@@ -37,16 +37,16 @@ pub struct NoveltyMap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUse {
-    /// What the ranges take. It never changes.
+    /// Memory for the ranges. Never changes.
     pub ranges: usize,
-    /// What places of large ranges take in which many signals were seen. It grows.
+    /// Memory for crowded cells of large ranges. Grows.
     pub crowded: usize,
-    /// What the fallback takes. It never changes.
+    /// Memory for the fallback. Never changes.
     pub fallback: usize,
 }
 
 impl NoveltyMap {
-    /// Signals outside the ranges that [`new`](Self::new) makes room for.
+    /// The default size of the fallback: signals outside the ranges.
     pub const FALLBACK: usize = 4096;
 
     /// The largest fallback, in signals.
@@ -75,7 +75,7 @@ impl NoveltyMap {
         merge::has_new(self.known(), signals)
     }
 
-    /// Calls `what` with each new signal, as often as it comes, in order. Remembers nothing.
+    /// Calls `what` with each occurrence of a new signal, in order. Remembers nothing.
     pub fn for_each_new(&self, signals: impl Signals, what: impl FnMut(u64)) {
         merge::for_each_new(self.known(), signals, what);
     }
@@ -85,8 +85,8 @@ impl NoveltyMap {
         self.merge_with(signals, |_| {})
     }
 
-    /// Remembers the signals and calls `what` with each new one, in order. A signal comes once, or
-    /// each time if the map has no room for it.
+    /// Remembers the signals and calls `what` with each new one, in order. It gets a signal once,
+    /// or on each occurrence if the map has no room for it.
     pub fn merge_with(&mut self, signals: impl Signals, what: impl FnMut(u64)) -> Merged {
         merge::merge(self, signals, what)
     }
@@ -128,15 +128,15 @@ impl NoveltyMap {
         self.len() == 0
     }
 
-    /// The signals of the map, in ascending order. Allocates to sort the signals that are outside the
-    /// ranges, if there are any.
+    /// The signals of the map, in ascending order. Allocates to sort any signals outside the
+    /// ranges.
     #[must_use]
     pub fn iter(&self) -> MapIter<'_> {
         MapIter::new(&self.index, Cells::Map(&self.store), self.fallback.iter())
     }
 
-    /// The signals of this map that another map has not seen, in ascending order. Allocates as
-    /// [`iter`](Self::iter) does.
+    /// The signals of this map that another map has not seen, in ascending order. Allocates like
+    /// [`iter`](Self::iter).
     pub fn difference<'m>(&'m self, other: &'m NoveltyMap) -> impl Iterator<Item = u64> + 'm {
         self.iter().filter(|signal| !other.known().contains(*signal))
     }
@@ -148,13 +148,13 @@ impl NoveltyMap {
         self.in_ranges = 0;
     }
 
-    /// The ranges within which there is always room.
+    /// The ranges, for which there is always room.
     #[must_use]
     pub fn ranges(&self) -> &Ranges {
         &self.ranges
     }
 
-    /// The number of signals outside the ranges that the map has room for.
+    /// The size of the fallback: how many signals outside the ranges the map can hold.
     #[must_use]
     pub fn fallback_capacity(&self) -> usize {
         self.fallback.capacity()

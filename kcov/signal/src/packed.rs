@@ -1,10 +1,9 @@
-//! A 64-bit word for each 512 bytes of text, exact all the same: for text that is too large for a bit
-//! a byte.
+//! An exact map with one 64-bit word per 512 bytes of text, for text too large for a bit per byte.
 //!
-//! Compilers put an instrumented block into some ninety bytes of a large kernel, so most bits of a
-//! flat map are never set. Here the 512 bytes of a cell have one word, which lists the offsets that
-//! were seen, nine bits each, up to seven. A cell that has more is crowded: its word then has the
-//! number of a line with a bit for each byte.
+//! In a large kernel, compilers emit one instrumented block per ninety bytes or so, so most bits of
+//! a flat map stay clear. Here each cell of 512 bytes has one word, which lists up to seven seen
+//! offsets in fields of nine bits. A cell with more seen offsets is crowded: its word holds the
+//! number of a line, which has one bit per byte.
 
 use crate::flat::Bits;
 use crate::ranges::CELL;
@@ -13,16 +12,16 @@ use crate::run::Run;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Offsets that a word can list.
+/// Number of offsets that a word can list.
 const FIELDS: u32 = 7;
-/// Bits of an offset within a cell.
+/// Number of bits of an offset within a cell.
 pub(crate) const WIDTH: u32 = CELL.trailing_zeros();
 /// The lowest bit of each field.
 pub(crate) const LOW: u64 = spread(1);
 /// The highest bit of each field.
 pub(crate) const HIGH: u64 = LOW << (WIDTH - 1);
-/// Marks a word that lists offsets, in the fields above it. Without it the rest of the word is the
-/// number of a line, 0 for an empty cell.
+/// Marks a word that lists offsets, in the fields above this bit. In other words, these bits are
+/// the number of a line, 0 for an empty cell.
 pub(crate) const LISTS: u64 = 1;
 
 /// The lowest bits of the first four fields.
@@ -31,19 +30,19 @@ pub(crate) const FOUR_FIELDS: u64 =
 
 const _: () = assert!(1 + FIELDS * WIDTH == u64::BITS);
 
-/// A number of nine bits in all fields.
+/// Repeats a nine-bit number in all fields.
 #[inline(always)]
 const fn spread(within: u64) -> u64 {
-    // In two steps, because 32-bit factors are what vector units multiply.
+    // In two steps, because vector units multiply 32-bit factors.
     let four = within * FOUR_FIELDS;
     four | four << (4 * WIDTH)
 }
 
-/// Whether a word does not list an offset, or lists none at all.
+/// Whether a word does not list an offset, or lists nothing.
 #[inline(always)]
 const fn misses(word: u64, within: u64) -> bool {
-    // A listed offset is a field that the exclusive or makes 0; the borrow of the subtraction
-    // shows whether there is such a field, though not always which one it is.
+    // The XOR makes a listed offset's field 0. The borrow of the subtraction shows whether there is
+    // such a field, though not reliably which.
     let fields = word ^ (spread(within) | LISTS);
     let zeros = fields.wrapping_sub(LOW) & !fields & HIGH;
     zeros == 0 || fields & LISTS != 0
@@ -54,19 +53,19 @@ const fn field(word: u64, index: u32) -> u64 {
     word >> (1 + index * WIDTH) & (CELL - 1)
 }
 
-/// The number of the line that a word names which does not list.
+/// The number of the line in a word that does not list.
 #[inline(always)]
 const fn line(word: u64) -> usize {
     (word >> 1) as usize
 }
 
-/// The map of text of whole cells.
+/// The map for text of whole cells.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
-    /// Invariants: a word for each cell; one without [`LISTS`] names one of `lines`. A word
-    /// that lists repeats its first offset in the fields that are free.
+    /// Invariants: one word per cell; a word without [`LISTS`] is the number of one of `lines`. A
+    /// word that lists repeats its first offset in the unused fields.
     words: Vec<u64>,
-    /// The lines of crowded cells. The first one is of all empty cells and stays empty.
+    /// The lines of crowded cells. All empty cells use the first line, which stays empty.
     lines: Vec<Bits>,
 }
 
@@ -75,7 +74,7 @@ impl Packed {
         Packed { words: vec![0; (bytes / CELL) as usize], lines: vec![Bits::default()] }
     }
 
-    /// Bytes of the words, and of the lines of crowded cells.
+    /// Bytes of the words, and bytes of the lines of crowded cells.
     pub(crate) fn bytes(&self) -> (usize, usize) {
         (size_of_val(self.words.as_slice()), size_of_val(self.lines.as_slice()))
     }
@@ -95,7 +94,7 @@ impl Packed {
         line[offset as usize % CELL as usize / 64] >> (offset % 64) & 1 != 0
     }
 
-    /// Whether it was new. Allocates where a cell becomes crowded.
+    /// Adds an offset and returns whether it was new. Allocates if a cell becomes crowded.
     pub(crate) fn insert(&mut self, offset: u32) -> bool {
         let word = &mut self.words[offset as usize / CELL as usize];
         let within = u64::from(offset) % CELL;
@@ -127,7 +126,7 @@ impl Packed {
         if word & LISTS != 0 { listed(word) } else { self.lines[line(word)] }
     }
 
-    /// Adds a cell's bits; the number of new ones.
+    /// Adds a cell's bits and returns the number of new ones.
     pub(crate) fn merge_cell(&mut self, cell: usize, bits: &Bits) -> usize {
         let mut new = 0;
         for (index, bits) in bits.iter().enumerate() {
@@ -141,14 +140,14 @@ impl Packed {
         new
     }
 
-    /// The words, one for each cell.
+    /// The words, one per cell.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     pub(crate) fn words(&self) -> Run<'_> {
         Run::Plain(&self.words)
     }
 
-    /// The words of the lines, eight for each.
+    /// The words of the lines, eight per line.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     pub(crate) fn lines(&self) -> Run<'_> {
@@ -156,7 +155,7 @@ impl Packed {
     }
 }
 
-/// The bits of the offsets that a word lists.
+/// The bits of the offsets listed in a word.
 fn listed(word: u64) -> Bits {
     let mut bits = Bits::default();
     for index in 0..FIELDS {
@@ -165,7 +164,7 @@ fn listed(word: u64) -> Bits {
     bits
 }
 
-/// Sets the bit of an offset within a cell; whether it was not set.
+/// Sets the bit of an offset within a cell and returns whether it was clear.
 fn set(bits: &mut Bits, within: u64) -> bool {
     let (word, bit) = (&mut bits[within as usize / 64], 1 << (within % 64));
     let new = *word & bit == 0;

@@ -1,13 +1,13 @@
-//! Address ranges: kernel text, modules.
+//! Address ranges of the kernel's text and of modules.
 
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-/// Address ranges, sorted and without overlaps.
+/// Sorted address ranges without overlaps.
 ///
-/// For a Linux kernel, give the range from `_stext` to `_etext` of the linked `vmlinux`, and the text of
-/// each module minus the KASLR offset. These are the addresses that a [`Pc`](kcov::Pc) has.
+/// For a Linux kernel, pass the range from `_stext` to `_etext` of the linked `vmlinux`, and the
+/// text of each module minus the KASLR offset. A [`Pc`](kcov::Pc) has these addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges(Vec<Range<u64>>);
 
@@ -17,7 +17,7 @@ pub struct Ranges(Vec<Range<u64>>);
 pub enum RangesError {
     /// A range ends before it starts.
     Reversed(Range<u64>),
-    /// Together the ranges have this many bytes, more than [`Ranges::MAX_BYTES`].
+    /// Together the ranges have this many bytes, which is more than [`Ranges::MAX_BYTES`].
     TooLarge(u64),
 }
 
@@ -32,8 +32,8 @@ impl fmt::Display for RangesError {
             ),
             RangesError::TooLarge(bytes) => write!(
                 f,
-                "cannot use address ranges of {bytes} bytes: {} are the most; name the text of the \
-                 kernel and of its modules, not what is between",
+                "cannot use address ranges of {bytes} bytes: the maximum is {}; pass only the text \
+                 of the kernel and of its modules, not the gaps between them",
                 Ranges::MAX_BYTES
             ),
         }
@@ -43,19 +43,19 @@ impl fmt::Display for RangesError {
 impl core::error::Error for RangesError {}
 
 impl Ranges {
-    /// The most bytes that ranges can have together.
+    /// The maximum total size of ranges, in bytes.
     pub const MAX_BYTES: u64 = 1 << 31;
 
     /// Takes one range. Its end is exclusive. Allocates.
     ///
     /// # Errors
     ///
-    /// The same as [`new`](Self::new).
+    /// Same as [`new`](Self::new).
     pub fn single(range: Range<u64>) -> Result<Ranges, RangesError> {
         Ranges::new(core::iter::once(range))
     }
 
-    /// Sorts ranges and joins those that touch. Their ends are exclusive. Allocates.
+    /// Sorts ranges and joins those that touch. Ends are exclusive. Allocates.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Ranges {
         }
         let bytes =
             joined.iter().fold(0, |sum: u64, range| sum.saturating_add(range.end - range.start));
-        // Widened to whole cells they have to stay within what 32 bits count.
+        // Widened to whole cells, the ranges must still fit in 32 bits.
         let widened = bytes.saturating_add(2 * CELL * joined.len() as u64);
         if bytes > Ranges::MAX_BYTES || widened > u64::from(u32::MAX) {
             return Err(RangesError::TooLarge(bytes));
@@ -110,14 +110,14 @@ impl Ranges {
     }
 }
 
-/// Bytes of text in a cell. Ranges are widened to whole cells.
+/// Bytes of text per cell. Ranges are widened to whole cells.
 pub(crate) const CELL: u64 = 512;
 
-/// Turns addresses into offsets: the ranges, widened to whole cells, lie one after another.
+/// Maps addresses to offsets in the concatenation of the ranges, widened to whole cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     spans: Vec<Span>,
-    /// The largest span, which is looked at first. An empty one if there is none.
+    /// The largest span, which is checked first. Empty if there is none.
     largest: Span,
     bytes: u64,
 }
@@ -135,7 +135,7 @@ impl Index {
         let mut spans: Vec<Span> = Vec::new();
         for range in &ranges.0 {
             let start = range.start / CELL * CELL;
-            // The last cell of the address space has no end, so its addresses are outside.
+            // The last cell of the address space has no exclusive end, so the map leaves it out.
             let end = range.end.checked_next_multiple_of(CELL).unwrap_or(u64::MAX / CELL * CELL);
             if end <= start {
                 continue;
@@ -156,7 +156,8 @@ impl Index {
         Index { spans, largest, bytes }
     }
 
-    /// Bytes of all spans; less than 2^32, as widening adds less than two cells a range.
+    /// Total size of the spans in bytes. Less than 2^32: widening adds less than two cells per
+    /// range.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -166,7 +167,7 @@ impl Index {
         self.largest
     }
 
-    /// The offset of an address, less than [`bytes`](Self::bytes), if it is in a span.
+    /// The offset of an address, if it is in a span. Less than [`bytes`](Self::bytes).
     #[inline]
     pub(crate) fn offset(&self, address: u64) -> Option<u32> {
         let in_largest = address.wrapping_sub(self.largest.start);

@@ -1,15 +1,15 @@
-//! Several runs of the same input: what all of them reach, and what is noise.
+//! Repeated runs of one input: stable signals and noise.
 
 use crate::signals::{Signals, for_each};
 use alloc::vec::Vec;
 
-/// Tells the signals that every run of an input had from those that only some runs had.
+/// Separates the signals that every run of an input had from those that only some runs had.
 ///
-/// Interrupts, other threads and state that earlier inputs left make a kernel take other ways from
-/// run to run. A fuzzer runs an input with new signals a few times more, and keeps those signals that
-/// come each time.
+/// Interrupts, other threads and state left by earlier inputs change a kernel's path from run to
+/// run. A fuzzer reruns an input with new signals a few times and keeps the signals that come each
+/// time.
 ///
-/// The answer is exact. Memory grows with the number of different signals.
+/// The answer is exact. Memory grows with the number of distinct signals.
 ///
 /// ```
 /// # use kcov_signal::Repeats;
@@ -22,14 +22,14 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug, Default)]
 pub struct Repeats {
     runs: usize,
-    /// Ascending signals, and how many runs had each.
+    /// Signals in ascending order, and the number of runs that had each.
     counts: Vec<(u64, usize)>,
-    /// Room for the signals of a run.
+    /// Scratch space for the signals of a run.
     run: Vec<u64>,
 }
 
 impl Repeats {
-    /// Starts without runs.
+    /// Starts with no runs.
     #[must_use]
     pub fn new() -> Repeats {
         Repeats::default()
@@ -54,7 +54,7 @@ impl Repeats {
                 counts.push((signal, 1));
             }
         }
-        // Two ascending sequences, which a stable sort merges.
+        // Two ascending sequences, which the stable sort merges.
         counts.sort();
     }
 

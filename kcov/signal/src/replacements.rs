@@ -1,23 +1,23 @@
-//! What to replace in an input so that a comparison comes out otherwise.
+//! Changes to an input that may flip a comparison.
 
 use crate::comparisons::Operands;
 
-/// Bytes for an input: 1, 2, 4 or 8 of them.
+/// Bytes for an input: 1, 2, 4 or 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// Zeros beyond the size.
+    /// Zeros after `size` bytes.
     bytes: [u8; 8],
     size: u8,
 }
 
 impl Token {
-    /// The low `size` bytes of a number, the least significant byte first.
+    /// The low `size` bytes of a number, least significant byte first.
     pub(crate) const fn little(number: u64, size: usize) -> Token {
         let unused = 64 - 8 * size as u32;
         Token { bytes: (number << unused >> unused).to_le_bytes(), size: size as u8 }
     }
 
-    /// The low `size` bytes of a number, the most significant byte first.
+    /// The low `size` bytes of a number, most significant byte first.
     pub(crate) const fn big(number: u64, size: usize) -> Token {
         Token { bytes: (number << (64 - 8 * size as u32)).to_be_bytes(), size: size as u8 }
     }
@@ -30,7 +30,6 @@ impl Token {
 }
 
 /// A change to an input that may make both operands of a comparison equal.
-///
 /// [`Operands::replacements`] makes it. Both tokens have the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -44,13 +43,13 @@ pub struct Replacement {
 impl Operands {
     /// The changes to an input that may make the operands equal.
     ///
-    /// If the first operand is a constant, the input can only hold the second. Otherwise it can hold
-    /// either, and both directions come. Equal operands give nothing.
+    /// If the first operand is a constant, the input can only hold the second. Otherwise it can
+    /// hold either, so both directions are returned. Equal operands give no changes.
     ///
-    /// The bytes come in both orders, the least significant first. They come in the size of the
+    /// Each change comes in both byte orders, least significant first. It comes in the size of the
     /// comparison and in each smaller size that holds both operands, because the kernel may have
-    /// widened them, with zeros or with their sign, before it compared them. A field of the input that
-    /// is larger than the comparison contains the bytes too.
+    /// zero- or sign-extended them before the comparison. If the field in the input is larger than
+    /// the comparison, it contains these bytes too.
     ///
     /// ```
     /// use kcov::Comparison;
@@ -83,7 +82,7 @@ impl Operands {
         })
     }
 
-    /// Whether both operands can have been widened from as many bytes, in the same way.
+    /// Whether both operands fit in `size` bytes with the same kind of extension.
     fn fit(self, size: usize) -> bool {
         if size >= self.size() {
             return size == self.size();

@@ -1,16 +1,16 @@
-//! Words where they lie, whether others may write them meanwhile or not.
+//! Words in place, shared or exclusive.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Words of a buffer or of the caller, as they lie in memory.
+/// Words of a buffer or of the caller, in place.
 ///
-/// Both kinds are read through the same functions, so that a map is asked in one way. A word of the
-/// first kind can change between two loads; nothing that bounds an access is taken from a word twice.
+/// Both kinds have the same methods, so lookups have one form. A shared word can change between two
+/// loads, so nothing that bounds an access is loaded twice.
 #[derive(Clone, Copy, Debug)]
 pub enum Run<'w> {
-    /// Others may write these.
+    /// Others may write these words.
     Shared(&'w [AtomicU64]),
-    /// Nobody writes these. Plain memory must not be read by atomic operations of the language.
+    /// Nobody writes these words. Rust has no atomic loads from plain words.
     Plain(&'w [u64]),
 }
 
@@ -23,7 +23,7 @@ impl<'w> Run<'w> {
         }
     }
 
-    /// Where the first word lies. For loads of the processor, which no rule of the language covers.
+    /// Address of the first word, for loads by assembly, which Rust's memory model does not cover.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     pub(crate) fn start(self) -> *const u64 {
@@ -37,7 +37,7 @@ impl<'w> Run<'w> {
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If `index` is out of bounds.
     #[inline]
     pub(crate) fn load(self, index: usize) -> u64 {
         match self {
@@ -46,7 +46,7 @@ impl<'w> Run<'w> {
         }
     }
 
-    /// Whether a predicate holds for all words. Stops at the first for which it does not.
+    /// Whether a predicate holds for all words. Stops at the first failure.
     #[inline(always)]
     pub(crate) fn all(self, mut holds: impl FnMut(u64) -> bool) -> bool {
         match self {
@@ -55,7 +55,7 @@ impl<'w> Run<'w> {
         }
     }
 
-    /// Calls `each` for every word, in order.
+    /// Calls `each` with every word, in order.
     #[inline(always)]
     pub(crate) fn for_each(self, mut each: impl FnMut(u64)) {
         self.all(|word| {
@@ -73,7 +73,7 @@ impl<'w> Run<'w> {
         }
     }
 
-    /// The words behind the first `count`, or none if there are not so many.
+    /// The words after the first `count`; none if there are fewer.
     #[inline]
     pub(crate) fn skip(self, count: usize) -> Run<'w> {
         match self {
@@ -82,13 +82,13 @@ impl<'w> Run<'w> {
         }
     }
 
-    /// The words in pieces of `words` words. The last piece has what is left.
+    /// The words in pieces of `words` words. The last piece may be shorter.
     #[inline]
     pub(crate) fn pieces(self, words: usize) -> impl Iterator<Item = Run<'w>> {
         (0..self.len()).step_by(words).map(move |start| self.skip(start).first(words))
     }
 
-    /// Copies as many words as there are and fit. Returns the part of `to` that was written.
+    /// Copies as many words as fit. Returns the written part of `to`.
     #[inline]
     pub(crate) fn copy(self, to: &mut [u64]) -> &[u64] {
         let count = self.len().min(to.len());

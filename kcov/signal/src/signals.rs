@@ -1,4 +1,4 @@
-//! Where signals come from: everything in this crate reads runs of words.
+//! Sources of signals. Everything in this crate reads runs of words.
 
 use crate::run::Run;
 use alloc::vec::Vec;
@@ -7,12 +7,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use kcov::mode::TracePc;
 use kcov::{Pc, Trace, Words};
 
-/// Signals that are copied to the stack at a time, where they cannot be read in place.
+/// Signals copied to the stack at a time, if they cannot be read in place.
 pub(crate) const BLOCK: usize = 128;
 
 mod sealed {
-    /// Only this crate can name or make one, so only this crate can call what takes one, and only this
-    /// crate can implement a trait with such a method.
+    /// Only this crate can name or construct it, so only this crate can call a method that takes
+    /// it, or implement a trait with such a method.
     #[derive(Debug)]
     pub struct Internal(pub(crate) ());
 }
@@ -22,12 +22,13 @@ pub(crate) use sealed::Internal;
 /// A sequence of signals: the numbers that a map remembers.
 ///
 /// The plain signal is the PC: a [`Trace`] of [`TracePc`] in a live buffer, or a slice of words or
-/// [`Pc`]s. [`Edges`](crate::Edges) and [`Filtered`](crate::Filtered) make other signals of these.
+/// [`Pc`]s. [`Edges`](crate::Edges) and [`Filtered`](crate::Filtered) derive other signals from
+/// these.
 ///
-/// Slices of atomics may change while they are read. A word that changes counts as its old value, as
+/// Slices of atomics may change while they are read. A changing word counts as its old value, as
 /// its new value, or not at all.
 ///
-/// This trait is sealed: only this crate implements it.
+/// Sealed: only this crate implements this trait.
 pub trait Signals: Sized {
     #[doc(hidden)]
     fn runs<F>(self, token: Internal, f: F) -> ControlFlow<()>
@@ -35,7 +36,7 @@ pub trait Signals: Sized {
         F: FnMut(Run<'_>) -> ControlFlow<()>;
 }
 
-/// Calls `f` for each run of signals, until it breaks.
+/// Calls `f` for each run of signals until it breaks.
 #[inline]
 pub(crate) fn runs(
     signals: impl Signals,
@@ -53,7 +54,7 @@ pub(crate) fn for_each(signals: impl Signals, mut f: impl FnMut(u64)) {
     });
 }
 
-/// Copies signals to the stack, block by block, and calls `f` for each block.
+/// Copies signals to the stack in blocks and calls `f` for each block.
 #[inline]
 fn blocks<T>(
     items: &[T],
@@ -68,7 +69,7 @@ fn blocks<T>(
     ControlFlow::Continue(())
 }
 
-/// Implements [`Signals`] for a type: the runs of `$this`, for which `$f` is called.
+/// Implements [`Signals`] for a type: an expression that calls `$f` for the runs of `$this`.
 macro_rules! signals {
     ([$($generics:tt)*] $type:ty: |$this:ident, $f:ident| $runs:expr) => {
         impl<$($generics)*> Signals for $type {

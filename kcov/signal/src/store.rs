@@ -1,14 +1,14 @@
-//! Which of the two forms a map has, and what they have in common.
+//! The two forms of a map, and their common operations.
 
 use crate::flat::{Bits, Flat};
 use crate::known::Memory;
 use crate::packed::Packed;
 use crate::ranges::CELL;
 
-/// Bytes of text up to which a map spends a bit on each: 3 MiB of bits.
+/// Maximum size in bytes of text with one bit per byte: 3 MiB of bits.
 pub(crate) const FLAT_BYTES: u64 = 24 << 20;
 
-/// The memory of a map: which offsets have been seen.
+/// The memory of a map: the offsets that were seen.
 #[derive(Clone, Debug)]
 pub(crate) enum Store {
     Flat(Flat),
@@ -16,7 +16,7 @@ pub(crate) enum Store {
 }
 
 impl Store {
-    /// A store for `bytes` bytes of text, whole cells.
+    /// A store for `bytes` bytes of text, a multiple of the cell size.
     pub(crate) fn new(bytes: u64) -> Store {
         if bytes <= FLAT_BYTES {
             Store::Flat(Flat::new(bytes))
@@ -25,7 +25,7 @@ impl Store {
         }
     }
 
-    /// Bytes that it has whatever is seen, and bytes for crowded cells.
+    /// Bytes of constant size, and bytes for crowded cells.
     pub(crate) fn bytes(&self) -> (usize, usize) {
         match self {
             Store::Flat(flat) => (flat.bytes(), 0),
@@ -48,7 +48,7 @@ impl Store {
         }
     }
 
-    /// Whether it was new.
+    /// Adds an offset and returns whether it was new.
     #[inline]
     pub(crate) fn insert(&mut self, offset: u32) -> bool {
         match self {
@@ -57,7 +57,7 @@ impl Store {
         }
     }
 
-    /// The bits of the 512 bytes of text from `cell * 512`.
+    /// The bits for the 512 bytes of text from `cell * 512` on.
     pub(crate) fn cell(&self, cell: usize) -> Bits {
         match self {
             Store::Flat(flat) => flat.cell(cell),
@@ -65,7 +65,7 @@ impl Store {
         }
     }
 
-    /// Adds a cell's bits; the number of new ones.
+    /// Adds a cell's bits and returns the number of new ones.
     pub(crate) fn merge_cell(&mut self, cell: usize, bits: &Bits) -> usize {
         match self {
             Store::Flat(flat) => flat.merge_cell(cell, bits),
@@ -74,7 +74,7 @@ impl Store {
     }
 }
 
-/// Number of cells of `bytes` bytes of text.
+/// Number of cells in `bytes` bytes of text.
 pub(crate) fn cells(bytes: u64) -> usize {
     (bytes / CELL) as usize
 }

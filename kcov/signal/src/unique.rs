@@ -6,9 +6,9 @@ use crate::signals::{Signals, for_each};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The different signals of one execution, in the order in which they first came.
+/// The distinct signals of one execution, in order of first occurrence.
 ///
-/// [`restart`](Self::restart) takes the same time however many signals there were. Only
+/// [`restart`](Self::restart) takes constant time, however many signals there were. Only
 /// [`new`](Self::new) allocates.
 ///
 /// ```
@@ -22,11 +22,11 @@ use alloc::vec::Vec;
 /// ```
 #[derive(Clone, Debug)]
 pub struct UniqueSet {
-    /// A power of two, twice the capacity at least. An entry counts if it has the current stamp.
+    /// A power of two, at least twice the capacity. An entry is valid if it has the current stamp.
     slots: Vec<Slot>,
-    /// The stamp of the slots that count.
+    /// The stamp of valid slots.
     stamp: u64,
-    /// In the order in which they came; never grows beyond its first capacity.
+    /// Signals in order of first occurrence. Never grows beyond its initial capacity.
     order: Vec<u64>,
     capacity: usize,
 }
@@ -53,19 +53,19 @@ impl UniqueSet {
     /// Forgets all signals, for the next execution.
     #[inline]
     pub fn restart(&mut self) {
-        // 64 bits of executions do not come to an end.
+        // 64 bits do not overflow.
         self.stamp += 1;
         self.order.clear();
     }
 
-    /// Adds signals. What has no room is counted as [`unrecorded`](Merged::unrecorded).
+    /// Adds signals. Counts signals that do not fit as [`unrecorded`](Merged::unrecorded).
     pub fn collect(&mut self, signals: impl Signals) -> Merged {
         let mut merged = Merged::default();
         for_each(signals, |signal| merged.add(self.add(signal)));
         merged
     }
 
-    /// The slot that holds a signal, or the free one where it would go; whether it does.
+    /// The slot with the signal, or the free slot for it, and whether the signal was found.
     #[inline]
     fn slot(&self, signal: u64) -> (usize, bool) {
         let mask = self.slots.len() - 1;
@@ -100,7 +100,7 @@ impl UniqueSet {
         self.slot(signal.into()).1
     }
 
-    /// The signals in the order in which they first came, or as [`sort`](Self::sort) left them.
+    /// The signals in order of first occurrence, or as [`sort`](Self::sort) left them.
     #[must_use]
     pub fn as_slice(&self) -> &[u64] {
         &self.order

@@ -1,4 +1,4 @@
-//! Comparisons as mutators want them.
+//! Operands and replacements for mutators.
 
 use kcov::Comparison;
 use kcov_signal::{CmpFilter, Dictionary, Operands, Replacement};
@@ -10,7 +10,7 @@ fn comparison(kind: u64, first: u64, second: u64) -> Comparison {
 
 #[test]
 fn operands_are_cut_and_extended_by_size() {
-    // A case of -2 in a switch over a byte, stored sign-extended.
+    // A case value of -2 in a switch over a byte, recorded sign-extended.
     let operands = Operands::new(comparison(1, u64::MAX - 1, 0x7f));
     assert_eq!((operands.unsigned(), operands.signed()), ((0xfe, 0x7f), (-2, 0x7f)));
     assert_eq!((operands.size(), operands.is_const()), (1, true));
@@ -68,7 +68,7 @@ fn a_dictionary_has_both_orders_of_bytes_and_a_limit() {
     assert_eq!(tokens, expected);
 }
 
-/// What is looked for and what replaces it.
+/// The bytes to find and their replacements.
 fn changes(kind: u64, first: u64, second: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
     let bytes =
         |change: Replacement| (change.find.as_bytes().to_vec(), change.replace.as_bytes().to_vec());
@@ -101,18 +101,18 @@ fn replacements_have_both_orders_and_each_size_that_holds_both_operands() {
             pair(&[0, 0x56], &[0x12, 0x34]),
         ]
     );
-    // The same in both orders comes once.
+    // Equal byte orders give one change.
     assert_eq!(changes(3, 0x1111, 0x2222), [pair(&[0x22, 0x22], &[0x11, 0x11])]);
 }
 
 #[test]
 fn replacements_are_cut_where_the_kernel_has_extended_the_sign() {
-    // -2 and 5 as 16-bit numbers, which may have been bytes.
+    // -2 and 5 as 16-bit numbers, which may have been widened from bytes.
     assert_eq!(
         changes(3, 0xfffe, 5),
         [pair(&[5, 0], &[0xfe, 0xff]), pair(&[0, 5], &[0xff, 0xfe]), pair(&[5], &[0xfe])]
     );
-    // 200 is no signed byte and -2 no unsigned one.
+    // 200 is not a signed byte, and -2 is not an unsigned one.
     assert_eq!(
         changes(3, 0xfffe, 200),
         [pair(&[200, 0], &[0xfe, 0xff]), pair(&[0, 200], &[0xff, 0xfe])]
@@ -124,7 +124,7 @@ fn replacements_are_cut_where_the_kernel_has_extended_the_sign() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// If an input holds one operand in whatever size and order, replacing makes it hold the other.
+    /// If an input holds one operand, in any size and order, a replacement makes it hold the other.
     #[test]
     fn replacing_makes_operands_equal(
         size in 0u32..4,
@@ -134,7 +134,7 @@ proptest! {
         signed in any::<bool>(),
         big in any::<bool>(),
     ) {
-        // A field of the input is widened to the size of the comparison, or is as large.
+        // The input's field was widened to the size of the comparison, or has that size.
         let (field, size) = (1 << field.min(size), 1 << size);
         let widen = |number: u64| {
             let unused = 64 - 8 * field;

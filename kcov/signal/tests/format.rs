@@ -1,4 +1,4 @@
-//! Saved maps: what was saved comes back, and nothing else is taken for a map.
+//! Saved maps: they load unchanged, and nothing else loads as a map.
 
 use kcov_signal::{FormatError, NoveltyMap, Ranges};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn the_format_is_as_documented() {
     for bound in [TEXT, TEXT + 0x10_0000, TEXT + 0x200_0000, TEXT + 0x200_1000] {
         expected.extend(bound.to_le_bytes());
     }
-    // 5, then 1 more, then 0xffff_ffff_8100_007a more in groups of seven bits.
+    // 5, then 1 more, then 0xffff_ffff_8100_007a more, in groups of seven bits.
     expected.extend([5, 1, 0xfa, 0x80, 0x80, 0x88, 0xf8, 0xff, 0xff, 0xff, 0xff, 0x01]);
     assert_eq!(bytes[..bytes.len() - 4], expected);
     assert_eq!(bytes.len(), 88);
@@ -59,7 +59,7 @@ fn each_kind_of_damage_has_its_error() {
     );
 }
 
-/// Replaces the checksum by the right one.
+/// Corrects the checksum.
 fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     let end = bytes.len() - 4;
     let crc = crc32fast::hash(&bytes[..end]);
@@ -76,7 +76,7 @@ fn what_makes_no_sense_is_refused_whatever_its_checksum() {
         (12, 1),        // fewer ranges
         (12, 3),        // more ranges
         (12 + 3, 0xff), // ranges without end
-        (24, 0),        // no room for what is outside
+        (24, 0),        // no room outside the ranges
         (24 + 7, 1),    // room without end
         (32, 2),        // fewer signals
         (32, 4),        // more signals
@@ -102,13 +102,13 @@ fn files_are_replaced_as_a_whole() {
     assert!(same(&NoveltyMap::load(&path).unwrap(), &second));
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing is left beside");
 
-    // What a crash in the middle of saving leaves does not matter to the next.
+    // The remains of a crashed save do not disturb the next one.
     fs::write(directory.join(format!("map.{}.new", std::process::id())), b"kcov-").unwrap();
     assert!(same(&NoveltyMap::load(&path).unwrap(), &second));
     first.save(&path).unwrap();
     assert!(same(&NoveltyMap::load(&path).unwrap(), &first));
 
-    // A save that fails leaves the file as it was.
+    // A failed save leaves the file unchanged.
     let beside = directory.join(format!("map.{}.new", std::process::id()));
     fs::create_dir(&beside).unwrap();
     let error = second.save(&path).unwrap_err();
@@ -147,8 +147,8 @@ proptest! {
         prop_assert_eq!(loaded.to_bytes(), bytes);
     }
 
-    /// Whatever the bytes behind a head that looks right, reading ends, and what is taken for a map
-    /// is what this crate would write.
+    /// With any bytes after a plausible head, loading ends; a map that it accepts is what this
+    /// crate would have written.
     #[test]
     fn any_bytes_are_read_or_refused(
         mut bytes in prop::collection::vec(any::<u8>(), 44..200),

@@ -1,4 +1,4 @@
-//! Sets of signals, against the plainest sets that there are.
+//! Sets of signals, compared with the simplest possible sets.
 
 use kcov::mode::TracePc;
 use kcov::{Pc, Trace};
@@ -21,7 +21,7 @@ fn text(bytes: u64) -> Ranges {
     Ranges::single(TEXT..TEXT + bytes).unwrap()
 }
 
-/// A buffer as the kernel leaves it.
+/// A buffer as a kernel leaves it.
 fn buffer(pcs: &[u64]) -> Vec<AtomicU64> {
     [pcs.len() as u64].iter().chain(pcs).map(|word| AtomicU64::new(*word)).collect()
 }
@@ -47,7 +47,7 @@ fn nothing_is_known_until_it_is_merged() {
 fn addresses_one_byte_apart_are_told_apart() {
     for bytes in [0x1000, 64 << 20] {
         let mut map = NoveltyMap::new(text(bytes));
-        // In one place up to all that fits.
+        // All in one cell, up to its maximum.
         for known in 0..600 {
             assert!(map.has_new(&[TEXT + known]), "{known}");
             assert_eq!(map.merge(&[TEXT + known]).new, 1);
@@ -95,7 +95,7 @@ fn ranges_that_make_no_sense_are_refused() {
     assert_eq!(map.merge(&[u64::MAX, u64::MAX - 1, u64::MAX]).new, 2);
 }
 
-/// The formula in C, compiled apart from this crate, gave these.
+/// Values from the formula in C, compiled separately.
 #[test]
 fn edges_are_syzkallers() {
     for (previous, pc, signal) in [
@@ -120,7 +120,8 @@ fn filters_admit_what_is_allowed_and_not_denied() {
     set.collect(filter.of(&pcs));
     let expected: Vec<u64> = (10..15).chain(17..20).chain(500..600).collect();
     assert_eq!(set.as_slice(), expected);
-    // An edge stays if one of its ends is admitted; the first PC comes from an admitted place.
+    // An edge stays if the filter admits one of its ends. The first PC's predecessor counts as
+    // admitted.
     let filter = PcFilter::new().allow(Ranges::single(0x2000..0x3000).unwrap());
     set.restart();
     set.collect(Edges::filtered(&[0x1000, 0x1001, 0x2000, 0x1002, 0x1003], &filter));
@@ -149,10 +150,10 @@ fn what_some_runs_lack_is_noise() {
     assert!(repeats.stable().eq([3, 9, u64::MAX]) && repeats.noise().count() == 0);
     repeats.add_run(&[0, 9, 3]);
     assert!(repeats.stable().eq([3, 9]) && repeats.noise().eq([0, u64::MAX]));
-    // What comes back later is noise all the same.
+    // A signal that comes back later is still noise.
     repeats.add_run(&[u64::MAX, 9]);
     assert!(repeats.stable().eq([9]) && repeats.noise().eq([0, 3, u64::MAX]));
-    // A run that recorded nothing has nothing in common with others.
+    // An empty run has no signals in common with others.
     repeats.add_run(&[0u64; 0]);
     assert!(repeats.stable().count() == 0 && repeats.noise().eq([0, 3, 9, u64::MAX]));
     repeats.clear();
@@ -160,7 +161,7 @@ fn what_some_runs_lack_is_noise() {
     assert!(repeats.runs() == 1 && repeats.stable().eq([3]));
 }
 
-/// A trace, slices of words and of PCs, and adaptors over each are the same signals.
+/// A trace, slices of words and PCs, and adaptors over each give the same signals.
 #[test]
 fn all_sources_give_the_same_signals() {
     let pcs: Vec<u64> = (0..300).map(|i| 0x1000 + 16 * i).collect();
@@ -200,7 +201,7 @@ fn hits_are_counted_into_any_map() {
         count_hits(&vec![5; 1000], &mut map);
         assert_eq!(map.iter().max(), Some(&255));
     }
-    // Neighbours in a kernel's text do not share bytes more than chance would have it.
+    // Neighbours in the kernel's text share bytes no more often than by chance.
     let pcs: Vec<u64> = (0..1000).map(|i| TEXT + 16 * i).collect();
     let mut map = vec![0; 65536];
     count_hits(&pcs, &mut map);
@@ -225,7 +226,7 @@ fn counts_are_classed_as_afl_does() {
     }
 }
 
-/// Addresses that meet each other, the borders of cells, and what is outside.
+/// Colliding addresses, addresses at cell boundaries, and addresses outside.
 fn signals() -> impl Strategy<Value = Vec<u64>> {
     let near = prop_oneof![
         4 => TEXT..TEXT + 2048,
@@ -247,7 +248,7 @@ fn some_ranges() -> impl Strategy<Value = Vec<Range<u64>>> {
         Just(0),
         Just(u64::MAX - 5000)
     ];
-    // Larger ones take the other form of map.
+    // Larger ranges use the other form of map.
     let bytes = prop_oneof![
         0u64..5000,
         Just(0x18_0000u64),
@@ -265,7 +266,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Whatever the ranges and traces, a map answers as a set does.
+    /// For all ranges and traces, a map agrees with a set.
     #[test]
     fn maps_are_sets(given in some_ranges(), traces in prop::collection::vec(signals(), 1..4)) {
         let mut map = NoveltyMap::new(ranges(given.clone()));
@@ -309,7 +310,7 @@ proptest! {
         }
     }
 
-    /// Every run is a set, and what is stable is in all of them.
+    /// Every run is a set, and stable signals are in all of them.
     #[test]
     fn repeats_are_intersections(runs in prop::collection::vec(signals(), 0..5)) {
         let mut repeats = Repeats::new();
@@ -324,7 +325,7 @@ proptest! {
         prop_assert_eq!(repeats.runs(), runs.len());
     }
 
-    /// Signals are the same from a live buffer and from slices, and edges are edges across blocks.
+    /// A live buffer and slices give the same signals, and edges continue across blocks.
     #[test]
     fn sources_agree(trace in signals()) {
         let mut edges = Vec::new();

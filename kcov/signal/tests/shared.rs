@@ -1,4 +1,4 @@
-//! The map that threads share, under load; and memory that is not one.
+//! The shared map under load, and memory that holds no map.
 
 use kcov_signal::{NoveltyMap, Ranges, SharedError, SharedMap};
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ fn text() -> Ranges {
     Ranges::single(TEXT..TEXT + 0x10_0000).unwrap()
 }
 
-/// A sequence of numbers that look like chance.
+/// A pseudorandom sequence.
 fn scatter(seed: u64) -> impl Iterator<Item = u64> {
     let mut state = seed;
     std::iter::repeat_with(move || {
@@ -42,7 +42,7 @@ fn exactly_one_thread_sees_each_signal_as_new() {
         let traces: Vec<Vec<u64>> = (0..THREADS)
             .map(|thread| {
                 let numbers = scatter(round * THREADS + thread).take(count);
-                // Many meet, and a few are outside.
+                // Many collide, and a few are outside.
                 numbers.map(|n| if n % 16 == 0 { n % 2048 } else { TEXT + n % 0x8000 }).collect()
             })
             .collect();

@@ -1,8 +1,8 @@
-//! What the errors of Linux's driver mean. Numbers are those of the architectures that have kcov, so
-//! that the table can be read, and is tested, on every system.
+//! Linux's errors and their meanings. The numbers are those of the architectures with kcov, not the
+//! host's, so every system can read and test the table.
 //!
-//! Sources name functions of `kernel/kcov.c` of Linux 7.3, or the file that refuses before the driver
-//! is asked.
+//! Sources name functions of `kernel/kcov.c` in Linux 7.3, or the file that refuses before the
+//! driver runs.
 
 use super::{Row, rows};
 pub(crate) use kcov_sys::linux::ENOTSUPP;
@@ -19,24 +19,22 @@ pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOTTY: i32 = 25;
 #[cfg(feature = "pkeys")]
 const ENOSPC: i32 = 28;
-// `include/uapi/asm-generic/errno.h`; MIPS has others, and nothing that these rows are about.
+// `include/uapi/asm-generic/errno.h`. MIPS differs, but these rows do not apply there.
 #[cfg(feature = "pkeys")]
 const ENOSYS: i32 = 38;
 #[cfg(feature = "proposed")]
 const EOPNOTSUPP: i32 = 95;
 
-/// What the driver's errors mean. Lines name functions of `kernel/kcov.c` of Linux 7.3, or the
-/// file that refuses before the driver is asked.
 pub(crate) const ERRORS: &[Row] = &rows![
     Open, ENOENT => NotBuiltIn:
         "build the kernel with CONFIG_KCOV=y and CONFIG_DEBUG_FS=y",
         "no debugfs file without CONFIG_KCOV (kcov_init)";
     Open, EACCES => PermissionDenied:
-        "run as root: debugfs and the file kcov are root's by default; in a container, bind-mount \
-         the file and give access to it",
+        "run as root: by default only root may use debugfs and its kcov file; in a container, \
+         bind-mount the file and grant access to it",
         "debugfs root 0700, file 0600 (fs/debugfs/inode.c, kcov_init)";
     Open, EPERM => LockedDown:
-        "boot without kernel lockdown (see /sys/kernel/security/lockdown): it closes every \
+        "boot without kernel lockdown (see /sys/kernel/security/lockdown): it blocks every \
          debugfs file that has ioctls",
         "LOCKDOWN_DEBUGFS (fs/debugfs/file.c, debugfs_locked_down)";
     Open, ENOMEM => OutOfMemory:
@@ -51,7 +49,7 @@ pub(crate) const ERRORS: &[Row] = &rows![
     SetSize, EBUSY => AlreadySized:
         "open the device again: a descriptor's buffer is sized once",
         "kcov_ioctl, KCOV_INIT_TRACE";
-    // Debugfs has other files.
+    // Another file of debugfs.
     SetSize, ENOTTY => NotKcov:
         "check the path: the file is not a kcov device",
         "VFS; the driver always knows the request";
@@ -73,15 +71,14 @@ pub(crate) const ERRORS: &[Row] = &rows![
     AllocateKey, EINVAL => NoProtectionKeys:
         "run on a processor that has them, or use `Builder::write_protected`, which needs none",
         "arch_set_user_pkey_access (arch/x86/kernel/fpu/xstate.c), reached where mm_pkey_alloc \
-         does not ask whether there are keys, as of 6.1.172";
+         does not check for keys, as of 6.1.172";
     #[cfg(feature = "pkeys")]
     AllocateKey, ENOSPC => ProtectionKeysInUse:
         "drop another device that has one, or use `Builder::write_protected`, which needs none",
-        "mm_pkey_alloc (arch/x86/include/asm/pkeys.h); without keys too, which the processor \
-         tells apart";
+        "mm_pkey_alloc (arch/x86/include/asm/pkeys.h); also without keys, which CPUID tells apart";
     Enable, EINVAL => AlreadyEnabled:
-        "this device is enabled already, by this thread or another one: disable it there first, \
-         or open one device for each thread",
+        "this device is already enabled, by this thread or another: disable it there first, or \
+         open one device per thread",
         "kcov_ioctl_locked, KCOV_ENABLE, mode not KCOV_MODE_INIT";
     Enable, EBUSY => AlreadyEnabled:
         "this thread is traced through another descriptor: disable that one first, or enable this \
@@ -96,7 +93,7 @@ pub(crate) const ERRORS: &[Row] = &rows![
         "kcov_get_mode, KCOV_TRACE_UNIQ_CMP, proposed";
     #[cfg(feature = "proposed")]
     EnableUnique, EINVAL => AlreadyEnabled:
-        "this device is enabled already: disable it first",
+        "this device is already enabled: disable it first",
         "KCOV_UNIQUE_ENABLE, proposed, mode not KCOV_MODE_INIT";
     #[cfg(feature = "proposed")]
     EnableUnique, EBUSY => AlreadyEnabled:
@@ -109,22 +106,22 @@ pub(crate) const ERRORS: &[Row] = &rows![
         "KCOV_UNIQUE_ENABLE, proposed, ENOTSUPP";
     #[cfg(feature = "proposed")]
     EnableUnique, ENOTTY => ModeNotSupported:
-        "use a mode that this kernel has",
+        "use a mode that this kernel supports",
         "kcov_ioctl_locked, request unknown";
     #[cfg(feature = "proposed")]
     ResetTrace, EINVAL => NotEnabled:
-        "reset in the thread that enabled",
+        "reset on the thread that enabled",
         "KCOV_RESET_TRACE, proposed";
     Disable, EINVAL => NotEnabled:
-        "disable in the thread that enabled; a forked child inherits the descriptor but is not \
+        "disable on the thread that enabled; a forked child inherits the descriptor but is not \
          traced",
         "kcov_ioctl_locked, KCOV_DISABLE";
     EnableRemote, EINVAL => AlreadyEnabled:
-        "this device is enabled already: disable it first",
+        "this device is already enabled: disable it first",
         "kcov_ioctl_locked, KCOV_REMOTE_ENABLE, mode not KCOV_MODE_INIT; kcov_check_handle, where \
          a handle explains it";
     EnableRemote, EBUSY => AlreadyEnabled:
-        "this thread has a remote session already, or, before Linux 7.2, any session: enable \
+        "this thread already has a remote session or, before Linux 7.2, any session: enable \
          remote coverage in a helper thread",
         "kcov_ioctl_locked, KCOV_REMOTE_ENABLE, t->kcov_remote";
     EnableRemote, EEXIST => HandleInUse:

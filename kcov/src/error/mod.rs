@@ -1,4 +1,4 @@
-//! What failed, of which kind, with which errno, and what to do about it.
+//! Errors: the operation, the kind, the errno, and what to do.
 
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for fake kernels"))]
 pub(crate) mod linux;
@@ -10,7 +10,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-/// An enum, and the text of each of its values.
+/// Defines an enum with a text for each variant.
 macro_rules! texts {
     (
         $(#[doc = $about:literal])*
@@ -37,7 +37,7 @@ macro_rules! texts {
                 )*}
             }
 
-            /// What to do about it, where that does not depend on an errno.
+            /// What to do about it, unless that depends on the errno.
             #[allow(dead_code, reason = "operations have none")]
             fn help(self) -> Option<&'static str> {
                 match self {$(
@@ -49,7 +49,7 @@ macro_rules! texts {
     };
 }
 
-/// The rows of a table: operation, errno, kind, what to do, and where the error comes from.
+/// Builds the rows of a table: operation, errno, kind, what to do, and the source of the error.
 macro_rules! rows {
     ($(
         $(#[cfg($cfg:meta)])?
@@ -71,7 +71,7 @@ pub(crate) use rows;
 
 /// A failed operation on a kcov device.
 ///
-/// Its text is one line: the operation, what was wrong, and what to do.
+/// Displays as one line: the operation, what was wrong, and what to do.
 ///
 /// ```
 /// let error = kcov::Device::builder().path("/dev/null").open().unwrap_err();
@@ -89,7 +89,7 @@ pub struct Error {
 }
 
 texts! {
-    /// What was asked of the kernel.
+    /// The operation that failed.
     Operation {
         /// open(2)
         Open: "open the kcov device";
@@ -130,9 +130,9 @@ impl fmt::Display for Operation {
 }
 
 texts! {
-    /// What was wrong, the same on all systems.
+    /// What was wrong. The same on all systems.
     ErrorKind {
-        /// This system has no kcov, or not this part of it, as far as this crate knows.
+        /// This crate does not support kcov, or this part of it, on this system.
         Unsupported: "not supported on this system",
             "run on a system that has it";
         /// The kernel has no kcov, or the device's file is missing.
@@ -142,36 +142,36 @@ texts! {
             "run `mount -t debugfs none /sys/kernel/debug` as root, or give the path";
         /// The process may not open the device.
         PermissionDenied: "permission denied";
-        /// Linux: kernel lockdown closes the device.
+        /// Linux: kernel lockdown blocks the device.
         LockedDown: "kernel lockdown forbids it";
-        /// The file is not a kcov device. No request was made of it.
+        /// The file is not a kcov device.
         NotKcov: "not a kcov device",
             "check the path";
         /// The system does not allow a buffer of this size.
         SizeOutOfLimits: "the size is out of limits";
         /// The process may have no descriptor with such a number, or no more descriptors.
-        DescriptorOutOfLimits: "there is no such number for it";
-        /// Somebody else opened the device, so it cannot be opened again.
-        NotRecoverable: "somebody else opened it",
-            "obtain a new descriptor from whoever opened it";
-        /// The processor, the kernel or this crate has no protection keys here.
+        DescriptorOutOfLimits: "the descriptor number is out of limits";
+        /// The crate adopted the device and does not know how to open it again.
+        NotRecoverable: "this device was adopted, not opened",
+            "obtain a new descriptor from whoever opened it, and adopt that";
+        /// This processor, kernel or target has no protection keys that the crate can use.
         #[cfg(feature = "pkeys")]
         NoProtectionKeys: "this machine has no protection keys",
             "use `Builder::write_protected`, which needs none";
-        /// The process has no protection key left.
+        /// The process has used all its protection keys.
         #[cfg(feature = "pkeys")]
         ProtectionKeysInUse: "all protection keys are in use";
-        /// The buffer already has a size.
-        AlreadySized: "it already has a size";
-        /// The buffer has no size yet.
-        NotSized: "its buffer has no size yet";
+        /// The buffer was already sized.
+        AlreadySized: "the buffer already has a size";
+        /// The buffer was not sized yet.
+        NotSized: "the buffer has no size yet";
         /// The system has no such mode.
         #[cfg(feature = "proposed")]
         ModeNotSupported: "this system has no such mode",
             "use a mode that this system has";
         /// The kernel was built without the mode.
         ModeNotBuiltIn: "this kernel was built without the mode";
-        /// The device works and records nothing: no kernel code is instrumented.
+        /// The device works but records nothing: no kernel code is instrumented.
         NotInstrumented: "no kernel code is instrumented",
             "build the kernel with CONFIG_KCOV_INSTRUMENT_ALL=y (Linux) or `makeoptions KCOV=1` (NetBSD)";
         /// The device is already enabled, or the thread is traced through another one.
@@ -180,26 +180,26 @@ texts! {
         HandleInUse: "a handle is in use";
         /// Linux: the kernel does not know the subsystem of a handle.
         UnknownSubsystem: "a handle's subsystem is unknown to this kernel",
-            "use subsystems that this kernel has, such as USB";
-        /// Linux: more handles than a session may have.
+            "use a subsystem that this kernel has, such as USB";
+        /// Linux: the session has more handles than the kernel allows.
         TooManyHandles: "more than 256 handles",
             "spread them over several devices and threads";
         /// NetBSD: the kernel has no such source of remote coverage.
         NoSuchSource: "this kernel has no such source";
         /// NetBSD: another device collects from the source.
         SourceInUse: "the source is in use";
-        /// NetBSD: somebody else who is attached to the source ended the collection.
-        EndedElsewhere: "it was ended elsewhere";
-        /// This thread has not enabled the device.
+        /// NetBSD: another user attached to the source ended the collection.
+        EndedElsewhere: "collection was already ended elsewhere";
+        /// This thread did not enable the device.
         NotEnabled: "not enabled by this thread";
-        /// The kernel could not allocate what is needed.
+        /// The kernel could not allocate memory.
         OutOfMemory: "out of memory";
         /// An errno that the driver is not known to return here.
         Other: "unexpected error";
     }
 }
 
-/// One errno of one operation: what it means and who gives it.
+/// One errno of one operation: its meaning and its source.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) operation: Operation,
@@ -216,7 +216,7 @@ impl Error {
         Error { operation, kind, errno: None, help: kind.help(), path: None, size: None }
     }
 
-    /// Looks the errno up in the system's table.
+    /// Looks up the errno in the system's table.
     pub(crate) fn from_errno(system: &System, operation: Operation, errno: i32) -> Error {
         let row = system.errors.iter().find(|row| row.operation == operation && row.errno == errno);
         let mut error = Error::new(operation, row.map_or(ErrorKind::Other, |row| row.kind));
@@ -243,7 +243,7 @@ impl Error {
         self
     }
 
-    /// What failed.
+    /// The operation that failed.
     pub fn operation(&self) -> Operation {
         self.operation
     }
@@ -253,22 +253,22 @@ impl Error {
         self.kind
     }
 
-    /// The errno that the kernel returned, if a system call failed.
+    /// The errno, if a system call failed.
     pub fn raw_os_error(&self) -> Option<i32> {
         self.errno
     }
 
-    /// One sentence about what to do, where it is known.
+    /// One sentence about what to do, if known.
     pub fn help(&self) -> Option<&str> {
         self.help
     }
 
-    /// The file that could not be opened or is no kcov device.
+    /// The file that could not be opened or is not a kcov device.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The sizes in words that would have been accepted, if a size was refused.
+    /// The accepted sizes in words, if a size was refused.
     pub fn limits(&self) -> Option<RangeInclusive<u64>> {
         self.size.as_ref().map(|(_, limits)| limits.clone())
     }
@@ -304,7 +304,7 @@ mod tests {
     use std::collections::HashSet;
     use std::fmt::Write as _;
 
-    /// Three lines for each row. The pages of the reference are made from the snapshots of it.
+    /// Three lines per row. The reference pages are generated from these snapshots.
     fn as_text(system: &System) -> String {
         let mut text = String::new();
         for row in system.errors {

@@ -1,8 +1,8 @@
-//! What the errors of NetBSD's driver mean. Numbers are NetBSD's, so that the table can be read,
-//! and is tested, on every system.
+//! NetBSD's errors and their meanings. The numbers are NetBSD's, so every system can read and test
+//! the table.
 //!
-//! Lines name functions of `sys/kern/subr_kcov.c` 1.18, or the file that refuses before the driver
-//! is asked.
+//! Sources name functions of `sys/kern/subr_kcov.c` 1.18, or the file that refuses before the
+//! driver runs.
 
 use super::{Row, rows};
 
@@ -26,8 +26,8 @@ pub(crate) const ERRORS: &[Row] = &rows![
          KCOV` and `makeoptions KCOV=1`",
         "file system";
     Open, ENXIO => NotBuiltIn:
-        "boot a kernel with `options KCOV` and `makeoptions KCOV=1`: the node is there, the \
-         driver is not",
+        "boot a kernel with `options KCOV` and `makeoptions KCOV=1`: the node exists, but the \
+         driver does not",
         "no driver of that number (sys/kern/subr_devsw.c, cdev_open)";
     Open, EACCES => PermissionDenied:
         "run as root or change the mode of /dev/kcov",
@@ -43,7 +43,7 @@ pub(crate) const ERRORS: &[Row] = &rows![
         "kcov_setbufsize";
     SetSize, ENOTTY => NotKcov:
         "check the path: the file is not a kcov device",
-        "files and most drivers (sys/kern/sys_generic.c); this driver never gives it";
+        "files and most drivers (sys/kern/sys_generic.c); this driver never returns it";
     SetSize, ENODEV => NotKcov:
         "check the path: the file is not a kcov device",
         "drivers without requests (sys/sys/conf.h, noioctl)";
@@ -63,7 +63,7 @@ pub(crate) const ERRORS: &[Row] = &rows![
         "close descriptors, or raise the limit on open files",
         "fd_dup (sys/kern/kern_descrip.c)";
     Enable, EBUSY => AlreadyEnabled:
-        "this device is enabled already, or this thread is traced through another descriptor: \
+        "this device is already enabled, or this thread is traced through another descriptor: \
          disable that one first; a thread whose descriptor was closed while enabled can never be \
          traced again",
         "kcov_enable";
@@ -71,10 +71,10 @@ pub(crate) const ERRORS: &[Row] = &rows![
         "size the buffer first",
         "kcov_enable";
     Enable, EINVAL => ModeNotBuiltIn:
-        "use a mode that this release knows",
+        "use a mode that this release supports",
         "kcov_enable, kcov_mode_is_valid";
     Disable, ENOENT => NotEnabled:
-        "disable in the thread that enabled; a forked child inherits the descriptor but is not \
+        "disable on the thread that enabled; a forked child inherits the descriptor but is not \
          traced",
         "kcov_disable";
     Attach, ENOENT => NoSuchSource:
@@ -88,14 +88,13 @@ pub(crate) const ERRORS: &[Row] = &rows![
         "run NetBSD 10 or later: earlier releases have no remote coverage",
         "kcov_fops_ioctl of NetBSD 9, an unknown request";
     EnableRemote, EBUSY => SourceInUse:
-        "the source is collected from already: disable that first, through any device that is \
-         attached to it",
+        "another session collects from the source: disable it first, through any attached device",
         "kcov_remote_enable";
     EnableRemote, EINVAL => ModeNotBuiltIn:
-        "use a mode that this release knows",
+        "use a mode that this release supports",
         "kcov_enable, kcov_mode_is_valid";
     DisableRemote, ENOENT => EndedElsewhere:
-        "read the trace before you disable, and keep others from disabling, detaching and closing \
-         what is attached to the source",
+        "read the trace before you disable, and keep others from disabling, detaching or closing \
+         devices attached to the source",
         "kcov_remote_disable";
 ];

@@ -1,5 +1,5 @@
-//! The rules of Linux 7.3, `kernel/kcov.c`. A test of the conformance suite compares them with its
-//! model.
+//! The rules of Linux 7.3, `kernel/kcov.c`. A test of the conformance suite compares them with the
+//! suite's model.
 
 use super::state::{Enabled, Memory, Mode, State, memory, whole_pages};
 use crate::buffer::Width;
@@ -13,7 +13,7 @@ use kcov_sys::linux::{
 use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use std::thread;
 
-/// More words than this are not had: 1 GiB.
+/// Allocating more words than this fails: 1 GiB.
 const MOST: u64 = 1 << 27;
 
 pub(super) fn set_size(state: &mut State, instance: u64, words: u64) -> Result<(), i32> {
@@ -127,7 +127,7 @@ pub(super) fn detach(_: &mut State, _: u64) -> Result<(), i32> {
     Err(ENOTTY)
 }
 
-/// A size that is no whole number of pages can be set, and not be mapped.
+/// The kernel accepts a size of partial pages but cannot map it.
 pub(super) fn map(state: &mut State, instance: u64, bytes: usize) -> Result<Memory, i32> {
     let memory = state.instance(instance).memory.clone().ok_or(EINVAL)?;
     if size_of_val(&*memory) == whole_pages(bytes) { Ok(memory) } else { Err(EINVAL) }

@@ -1,8 +1,8 @@
-//! A kernel for tests: devices without a kernel, that obey the rules of either system.
+//! A kernel for tests: fake devices that follow the rules of Linux or NetBSD.
 //!
-//! Tests of an executor run with it under plain `cargo test`, on any machine and any system. Devices
-//! come from [`Kernel::builder`] and are used like others. What a system call would leave in the
-//! buffer comes from the closure of [`Kernel::call`], which stands for that call:
+//! With it, tests of an executor run under plain `cargo test`, on any machine and system. Open
+//! devices with [`Kernel::builder`] and use them as usual. The closure of [`Kernel::call`] stands
+//! for a system call and decides what it records:
 //!
 //! ```
 //! use kcov::{fake::Kernel, mode::TracePc};
@@ -18,17 +18,17 @@
 //! # Ok::<(), kcov::Error>(())
 //! ```
 //!
-//! [`Kernel::fail`] makes the next request of a kind fail. [`Kernel::section`] is background work, for
-//! remote sessions. [`Kernel::store_counts`] is a target that scribbles over buffers, and
-//! [`Kernel::open_raw`] another program that makes requests of its own.
+//! [`Kernel::fail`] makes the next request of a kind fail. [`Kernel::section`] is background work
+//! for remote sessions. [`Kernel::store_counts`] acts as a target that overwrites buffers, and
+//! [`Kernel::open_raw`] as another program that makes its own requests.
 //!
 //! As in a real kernel, the end of enabling and the start of disabling are recorded, the end of a
-//! thread disables, full buffers drop records, and a count that a target has written is obeyed. A
-//! count with which a real driver writes in front of its buffer is a panic here.
+//! thread disables, full buffers drop records, and the driver trusts a count that a target wrote.
+//! Where a real driver would then write in front of its buffer, the fake panics.
 //!
-//! Threads are those of the program; one has ended when its handle was joined. Processes are not
-//! modelled: a thread can stand for a child, with a [`ChildBuffer`](crate::ChildBuffer) that is lent to
-//! it. Descriptors are of /dev/null.
+//! Threads are the program's threads; one has ended when its handle was joined. Processes are not
+//! modelled: a thread that borrows a [`ChildBuffer`](crate::ChildBuffer) can stand for a child.
+//! Descriptors refer to /dev/null.
 
 mod linux;
 mod netbsd;
@@ -50,14 +50,14 @@ use state::State;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A kernel for tests. Clones are the same kernel.
+/// A kernel for tests. Clones refer to the same kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     rules: Rules,
     state: Arc<Mutex<State>>,
 }
 
-/// Whose driver it is.
+/// The driver whose rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rules {
     Linux,
@@ -65,13 +65,13 @@ enum Rules {
 }
 
 impl Kernel {
-    /// A kernel that obeys the rules of Linux 7.3.
+    /// A kernel with the rules of Linux 7.3.
     #[must_use]
     pub fn linux() -> Kernel {
         Kernel::new(Rules::Linux)
     }
 
-    /// A kernel that obeys the rules of NetBSD 10, with sources for ports 0 to 7 of bus 0.
+    /// A kernel with the rules of NetBSD 10 and with sources for ports 0 to 7 of bus 0.
     #[must_use]
     pub fn netbsd() -> Kernel {
         Kernel::new(Rules::NetBsd)
@@ -81,39 +81,39 @@ impl Kernel {
         Kernel { rules, state: Arc::default() }
     }
 
-    /// The kernel was built without comparison mode: `CONFIG_KCOV_ENABLE_COMPARISONS=n`.
+    /// Removes comparison mode, as with `CONFIG_KCOV_ENABLE_COMPARISONS=n`.
     #[must_use]
     pub fn without_comparisons(self) -> Kernel {
         self.state().lacks_comparisons = true;
         self
     }
 
-    /// Starts to open a device of this kernel. Paths mean nothing.
+    /// Returns a builder for devices of this kernel. Paths are ignored.
     pub fn builder(&self) -> Builder {
         Builder::of_fake(self.clone())
     }
 
-    /// Makes the next request of this kind fail with that errno of the system. Several add up.
+    /// Makes the next request of this kind fail with this errno of the system. Several calls queue
+    /// up.
     pub fn fail(&self, operation: Operation, errno: i32) {
         self.state().orders.push((operation, errno));
     }
 
-    /// A system call of the calling thread: what `body` records goes to the buffer that the thread is
-    /// traced into, if there is one.
+    /// Makes a system call on the calling thread: the records of `body` go to the buffer that the
+    /// thread is traced into, if any.
     pub fn call<R>(&self, body: impl FnOnce(&mut Recorder) -> R) -> R {
-        // Not under the lock, so that the call may do anything.
+        // Not under the lock, so `body` may make other calls.
         let mut recorder = self.state().recorder(self.rules);
         body(&mut recorder)
     }
 
-    /// Starts a section of background work on behalf of a handle (Linux) or a source (NetBSD), in no
-    /// particular thread. It ends when it is dropped.
+    /// Starts a section of background work for a handle (Linux) or a source (NetBSD), on no
+    /// particular thread. Dropping it ends the section.
     pub fn section(&self, work: impl Into<Work>) -> Section {
         Section::start(self.clone(), work.into())
     }
 
-    /// What a target can do that has a buffer in its memory: stores this to the count word of every
-    /// buffer.
+    /// Stores this value to the count word of every buffer, as a misbehaving target could.
     pub fn store_counts(&self, count: u64) {
         self.state().memories().for_each(|memory| memory[0].store(count, Ordering::Relaxed));
     }
@@ -124,7 +124,7 @@ impl Kernel {
         self.state().task().local.is_some()
     }
 
-    /// How many devices are open.
+    /// The number of open devices.
     #[must_use]
     pub fn open_devices(&self) -> usize {
         self.state().instances.values().filter(|instance| !instance.closed).count()
@@ -162,7 +162,7 @@ impl Kernel {
     }
 }
 
-/// A descriptor of a fake kernel.
+/// A file descriptor of a fake kernel.
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     kernel: Kernel,
@@ -171,7 +171,7 @@ pub(crate) struct Descriptor {
     fd: std::os::fd::OwnedFd,
 }
 
-/// Makes a request by the rules of the kernel, unless it is to fail.
+/// Makes a request by the rules of the kernel, unless it was told to fail.
 macro_rules! request {
     ($self:ident, $operation:expr, $name:ident($($argument:expr),*)) => {{
         let mut state = $self.kernel.state();
@@ -220,7 +220,7 @@ impl Descriptor {
     }
 
     pub(crate) fn detach(&self) -> Result<(), i32> {
-        // Nobody orders this to fail.
+        // Not one of the operations that `fail` can name.
         request!(self, Operation::DisableRemote, detach())
     }
 
@@ -256,7 +256,7 @@ mod descriptor {
         }
     }
 
-    /// The instance is closed by then: nothing can be asked of the descriptor.
+    /// Closes the instance, so the descriptor serves no more requests.
     impl From<Descriptor> for OwnedFd {
         fn from(descriptor: Descriptor) -> OwnedFd {
             descriptor.fd.try_clone().expect("a descriptor can be duplicated")

@@ -1,5 +1,5 @@
-//! The rules of NetBSD 10, `sys/kern/subr_kcov.c`. A test of the conformance suite compares them with
-//! its model.
+//! The rules of NetBSD 10, `sys/kern/subr_kcov.c`. A test of the conformance suite compares them
+//! with the suite's model.
 
 use super::state::{Enabled, Memory, Mode, Source, State, memory, whole_pages};
 use crate::buffer::Width;
@@ -13,7 +13,7 @@ use kcov_sys::netbsd::{
 use std::ffi::c_int;
 use std::thread;
 
-/// Ports of the one bus that there is.
+/// Number of ports on the only bus.
 const PORTS: u64 = 8;
 
 pub(super) fn set_size(state: &mut State, instance: u64, words: u64) -> Result<(), i32> {

@@ -1,4 +1,4 @@
-//! Requests as a program makes them that does without this crate.
+//! Requests of a program that does not use this crate.
 
 use super::{Descriptor, Kernel};
 use crate::buffer::Width;
@@ -6,10 +6,10 @@ use crate::error::{Error, Operation};
 use crate::remote::linux::Argument;
 use kcov_sys::netbsd::kcov_ioc_remote_attach;
 
-/// An open file of a fake kernel, with the requests as they are: nothing is checked before the kernel
-/// does, and nothing happens that was not asked for. Dropping it closes the file and does not disable.
+/// An open file of a fake kernel, for direct requests: only the kernel checks them, and nothing
+/// happens implicitly. Dropping it closes the file without disabling.
 ///
-/// This is for tests of the fake kernel itself, and of other programs that share a machine with an
+/// Use it to test the fake kernel itself, or to stand for other programs on the machine of an
 /// executor: they may enable a handle first, or end the collection from a source.
 ///
 /// ```
@@ -22,7 +22,7 @@ use kcov_sys::netbsd::kcov_ioc_remote_attach;
 /// # Ok::<(), kcov::Error>(())
 /// ```
 ///
-/// Each method fails as the kernel refuses the request, with an [`Error`] that carries the errno.
+/// Each method returns the kernel's errno in an [`Error`].
 #[derive(Debug)]
 pub struct RawDevice(Descriptor);
 
@@ -31,7 +31,7 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// Only as ordered by [`fail`](Self::fail).
+    /// Fails only if [`fail`](Self::fail) said so.
     pub fn open_raw(&self) -> Result<RawDevice, Error> {
         self.open_descriptor().map(RawDevice)
     }
@@ -43,29 +43,29 @@ impl RawDevice {
         move |errno| Error::from_errno(system, operation, errno)
     }
 
-    /// `KCOV_INIT_TRACE`, `KCOV_IOC_SETBUFSIZE`, with a size in words.
+    /// `KCOV_INIT_TRACE`, `KCOV_IOC_SETBUFSIZE`: sets the size in words.
     ///
     /// # Errors
     ///
-    /// As the kernel refuses it.
+    /// Fails if the kernel refuses it.
     pub fn set_size(&self, words: u64) -> Result<(), Error> {
         self.0.set_size(Width::W64, words).map_err(self.error(Operation::SetSize))
     }
 
-    /// mmap(2) of so many bytes from the start, which is undone at once.
+    /// mmap(2) of this many bytes from the start, followed by munmap(2).
     ///
     /// # Errors
     ///
-    /// As the kernel refuses it.
+    /// Fails if the kernel refuses it.
     pub fn map(&self, bytes: usize) -> Result<(), Error> {
         self.0.map(bytes).map(drop).map_err(self.error(Operation::Map))
     }
 
-    /// `KCOV_ENABLE`, `KCOV_IOC_ENABLE`, with the number of a mode.
+    /// `KCOV_ENABLE`, `KCOV_IOC_ENABLE`: enables a mode by its number.
     ///
     /// # Errors
     ///
-    /// As the kernel refuses it.
+    /// Fails if the kernel refuses it.
     pub fn enable(&self, mode: u32) -> Result<(), Error> {
         self.0.enable(mode).map_err(self.error(Operation::Enable))
     }
@@ -74,17 +74,17 @@ impl RawDevice {
     ///
     /// # Errors
     ///
-    /// As the kernel refuses it.
+    /// Fails if the kernel refuses it.
     pub fn disable(&self) -> Result<(), Error> {
         self.0.disable().map_err(self.error(Operation::Disable))
     }
 
-    /// `KCOV_REMOTE_ENABLE`, with the number of a mode, the words that a section can fill, handles, and a
-    /// common handle or 0.
+    /// `KCOV_REMOTE_ENABLE`: enables a mode by its number, with the words per section, the handles,
+    /// and a common handle or 0.
     ///
     /// # Errors
     ///
-    /// As the kernel refuses it.
+    /// Fails if the kernel refuses it.
     pub fn enable_remote(
         &self,
         mode: u32,
@@ -108,7 +108,7 @@ impl RawDevice {
     ///
     /// # Errors
     ///
-    /// As the kernel refuses it.
+    /// Fails if the kernel refuses it.
     pub fn attach(&self, subsystem: u64, id: u64) -> Result<(), Error> {
         let source = kcov_ioc_remote_attach { subsystem, id };
         self.0.attach(source).map_err(self.error(Operation::Attach))
@@ -118,7 +118,7 @@ impl RawDevice {
     ///
     /// # Errors
     ///
-    /// As the kernel refuses it.
+    /// Fails if the kernel refuses it.
     pub fn detach(&self) -> Result<(), Error> {
         self.0.detach().map_err(self.error(Operation::DisableRemote))
     }

@@ -1,4 +1,4 @@
-//! What goes to the buffers of a fake kernel.
+//! Records in the buffers of a fake kernel.
 
 use super::state::{Memory, Mode, memory};
 use super::{Kernel, Rules};
@@ -7,7 +7,7 @@ use crate::remote::linux::{CommonHandle, GlobalHandle};
 use crate::remote::netbsd::Source;
 use std::sync::atomic::Ordering;
 
-/// Records what a system call or a section goes through.
+/// Records the execution of a system call or a section.
 #[derive(Debug)]
 pub struct Recorder {
     rules: Rules,
@@ -19,17 +19,17 @@ impl Recorder {
         Recorder { rules, traced }
     }
 
-    /// A basic block: recorded if program counters are.
+    /// Executes a basic block, which is recorded in PC mode.
     ///
     /// # Panics
     ///
-    /// If the driver would write outside of its buffer.
+    /// If the real driver would write outside its buffer.
     pub fn pc(&mut self, address: u64) {
         let Some((memory, Mode::Pc)) = &self.traced else { return };
         let count = memory[0].load(Ordering::Relaxed);
         match self.rules {
             Rules::Linux => {
-                // A count of all ones wraps, and its record overwrites the count.
+                // A count of all ones wraps around, so the record overwrites the count.
                 let position = count.wrapping_add(1);
                 if position < memory.len() as u64 {
                     memory[0].store(position, Ordering::Relaxed);
@@ -45,11 +45,11 @@ impl Recorder {
         }
     }
 
-    /// A comparison: recorded if comparisons are.
+    /// Executes a comparison, which is recorded in comparison mode.
     ///
     /// # Panics
     ///
-    /// If the driver would write outside of its buffer, as it does with counts that only somebody else
+    /// If the real driver would write outside its buffer. That takes a count that only user space
     /// can have stored.
     pub fn comparison(&mut self, comparison: Comparison) {
         let Some((memory, Mode::Cmp)) = &self.traced else { return };
@@ -73,14 +73,14 @@ impl Recorder {
         }
     }
 
-    /// What every request goes through.
+    /// Records what every request executes.
     pub(super) fn request(&mut self) {
         self.pc(0xffff_ffff_8000_0010);
         self.comparison(Comparison::from_words([7, 0x6300, 0x6364, 0xffff_ffff_8000_0010]));
     }
 }
 
-/// What a section works for.
+/// The work that a section does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Work {
@@ -108,12 +108,12 @@ impl From<Source> for Work {
     }
 }
 
-/// Background work. It ends when it is dropped; only then does Linux append its records.
+/// Background work. Dropping it ends it; only then does Linux append its records.
 #[derive(Debug)]
 pub struct Section {
     kernel: Kernel,
     recorder: Recorder,
-    /// The instance that collects, and its sequence.
+    /// The collecting instance and its sequence number.
     collects: Option<(u64, u64)>,
 }
 
@@ -127,7 +127,7 @@ impl Section {
                     let instance = state.instances.get(&number)?;
                     collects = Some((number, instance.sequence));
                     let enabled = instance.enabled.as_ref()?;
-                    // What is more than the buffer holds is dropped at the end in any case.
+                    // The end of the section drops records beyond the buffer's size anyway.
                     let words = instance.memory.as_ref()?.len().min(enabled.area as usize).max(1);
                     Some((memory(words as u64), enabled.mode))
                 }),
@@ -141,7 +141,7 @@ impl Section {
         Section { recorder: Recorder::new(kernel.rules, traced), kernel, collects }
     }
 
-    /// Goes through what `body` records.
+    /// Runs the part of the section that `body` records.
     pub fn run<R>(&mut self, body: impl FnOnce(&mut Recorder) -> R) -> R {
         body(&mut self.recorder)
     }
@@ -159,7 +159,7 @@ impl Drop for Section {
         if instance.sequence != sequence || instance.enabled.is_none() {
             return;
         }
-        // As many whole records as there is room for.
+        // Append as many whole records as fit.
         let stride = if *mode == Mode::Cmp { 4 } else { 1 };
         let capacity = (memory.len() - 1) / stride;
         let there = memory[0].load(Ordering::Relaxed);

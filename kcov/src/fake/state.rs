@@ -1,4 +1,4 @@
-//! What a fake kernel remembers, whatever its rules.
+//! The state of a fake kernel, common to both systems.
 
 use super::Rules;
 use super::record::Recorder;
@@ -19,9 +19,9 @@ pub(super) struct State {
     pub(super) sources: BTreeMap<(u64, u64), Source>,
     tasks: HashMap<ThreadId, Task>,
     opened: u64,
-    /// Comparison mode is not built in.
+    /// Whether comparison mode is missing.
     pub(super) lacks_comparisons: bool,
-    /// What is to fail, with which errno.
+    /// The operations to fail, and the errno for each.
     pub(super) orders: Vec<(Operation, i32)>,
 }
 
@@ -30,10 +30,10 @@ pub(super) struct State {
 pub(super) struct Instance {
     pub(super) memory: Option<Memory>,
     pub(super) enabled: Option<Enabled>,
-    /// How often it was enabled or disabled, by which a late section is told.
+    /// Number of times it was enabled or disabled. Identifies late sections.
     pub(super) sequence: u64,
     pub(super) closed: bool,
-    /// The source that it is attached to.
+    /// The source it is attached to.
     pub(super) source: Option<(u64, u64)>,
 }
 
@@ -41,13 +41,13 @@ pub(super) struct Instance {
 pub(super) struct Enabled {
     pub(super) owner: ThreadId,
     pub(super) mode: Mode,
-    /// The handles of remote coverage; none if the owner itself is traced.
+    /// The handles of remote coverage; `None` if the owner itself is traced.
     pub(super) handles: Option<Vec<u64>>,
-    /// Words that one section can fill.
+    /// Maximum number of words in one section.
     pub(super) area: u32,
 }
 
-/// What is recorded.
+/// The kind of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     None,
@@ -55,17 +55,17 @@ pub(super) enum Mode {
     Cmp,
 }
 
-/// What a kernel has of a thread.
+/// What a kernel stores about a thread.
 #[derive(Debug, Default)]
 pub(super) struct Task {
     pub(super) local: Option<u64>,
     pub(super) remote: Option<u64>,
 }
 
-/// A source of NetBSD.
+/// A remote source of NetBSD.
 #[derive(Debug, Default)]
 pub(super) struct Source {
-    /// Large, and there once somebody needs it.
+    /// Large, so allocated on first use.
     memory: Option<Memory>,
     pub(super) mode: Option<Mode>,
 }
@@ -80,13 +80,13 @@ pub(super) fn memory(words: u64) -> Memory {
     (0..words).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// The bytes that a mapping of this many has.
+/// The size of a mapping of this many bytes.
 pub(super) fn whole_pages(bytes: usize) -> usize {
     bytes.checked_next_multiple_of(crate::sys::page_size()).unwrap_or(usize::MAX)
 }
 
 impl State {
-    /// Fails if that was ordered.
+    /// Fails if the operation was told to fail.
     pub(super) fn obey(&mut self, operation: Operation) -> Result<(), i32> {
         match self.orders.iter().position(|(ordered, _)| *ordered == operation) {
             Some(first) => Err(self.orders.remove(first).1),
@@ -110,12 +110,12 @@ impl State {
         self.instances.entry(instance).or_default()
     }
 
-    /// The calling thread.
+    /// The state of the calling thread.
     pub(super) fn task(&mut self) -> &mut Task {
         self.tasks.entry(thread::current().id()).or_default()
     }
 
-    /// The thread's own tracing of an instance, or its remote coverage, ends.
+    /// Ends the tracing or remote coverage of an instance.
     pub(super) fn reset(&mut self, instance: u64) {
         let state = self.instance(instance);
         state.sequence += 1;
@@ -141,14 +141,14 @@ impl State {
         self.sources.get_mut(&source).is_some_and(|source| source.mode.take().is_some())
     }
 
-    /// Nobody can ask for an instance that is closed and not enabled.
+    /// Removes an instance that is closed and not enabled, because nobody can use it any more.
     fn forget(&mut self, instance: u64) {
         if self.instances.get(&instance).is_some_and(|i| i.closed && i.enabled.is_none()) {
             self.instances.remove(&instance);
         }
     }
 
-    /// What the calling thread is traced into.
+    /// A recorder for the calling thread's trace.
     pub(super) fn recorder(&mut self, rules: Rules) -> Recorder {
         let traced = self.task().local.and_then(|instance| {
             let Instance { memory, enabled, .. } = self.instances.get(&instance)?;
@@ -164,7 +164,7 @@ impl State {
     }
 }
 
-/// Ends what the calling thread has enabled when the thread ends.
+/// Disables everything that the calling thread has enabled when the thread ends.
 pub(super) fn end_with_thread(state: &Arc<Mutex<State>>) {
     struct End(ThreadId, Vec<Weak<Mutex<State>>>);
 

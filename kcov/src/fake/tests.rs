@@ -1,4 +1,4 @@
-//! The kernel for tests, at its edges.
+//! Edge cases of the kernel for tests.
 
 use super::Kernel;
 use crate::mode::{AnyMode, TraceCmp, TracePc};
@@ -60,7 +60,7 @@ fn errors_can_be_ordered() {
     }
 }
 
-/// A section drops what its area has no room for; the next one has an area of its own.
+/// A section drops what its area cannot hold; the next section has its own area.
 #[test]
 fn a_section_fills_its_area_and_no_more() {
     let kernel = Kernel::linux();
@@ -73,7 +73,7 @@ fn a_section_fills_its_area_and_no_more() {
     }
     let pcs: Vec<u64> = session.trace().iter().map(Pc::address).collect();
     assert_eq!(pcs, [0, 1, 2, 0, 1, 2]);
-    // Too little for any record.
+    // Too small for any record.
     drop(session);
     let remote = remote.area_words(2);
     let session = device.enable_remote(TraceCmp, &remote).unwrap();
@@ -83,7 +83,7 @@ fn a_section_fills_its_area_and_no_more() {
     assert!(session.trace().is_empty());
 }
 
-/// What another program does to a handle or a source, one request at a time.
+/// Another program's requests for a handle or a source, one at a time.
 #[test]
 fn another_program_shares_the_kernel() {
     let kernel = Kernel::linux();

@@ -1,4 +1,4 @@
-//! From records of entries and exits to calls within calls.
+//! Nested calls from records of function entries and exits.
 
 use super::{ExtendedPc, RecordKind};
 use crate::pc::Pc;
@@ -6,15 +6,15 @@ use core::iter::FusedIterator;
 
 /// Walks over extended records, keeping count of how deep in calls each one is.
 ///
-/// A trace seldom begins and ends at the same depth: it begins behind the entries of what enabled
-/// or what a reset interrupted, and a full buffer or a function that never returns lacks exits. So
-/// the depth is counted from the shallowest place of the whole trace, which is 0; what left more
-/// than was entered begins deeper, and what is still open at the end is [`open`](Self::open).
+/// A trace rarely begins and ends at the same depth. It begins after the entries of the functions
+/// that enabling or a reset interrupted, and a full buffer or a function that never returns leaves
+/// exits out. So depth 0 is the shallowest point of the whole trace: a trace with extra exits
+/// begins deeper, and what is still open at the end is [`open`](Self::open).
 ///
 /// ```
 /// use kcov::proposed::{CallTree, Event, ExtendedPc};
 ///
-/// // A function that calls another one; the exit before them is of a function entered before.
+/// // A function that calls another. The first exit belongs to a function entered before the trace.
 /// let words = [0x1000_0000_0000_0010, 0x20, 0x30, 0x1000_0000_0000_0038, 0x1000_0000_0000_0028];
 /// let tree = CallTree::new(words.into_iter().map(ExtendedPc::from_word));
 /// let depths: Vec<usize> = tree.map(|step| step.depth).collect();
@@ -23,34 +23,34 @@ use core::iter::FusedIterator;
 #[derive(Clone, Debug)]
 pub struct CallTree<I> {
     records: I,
-    /// How many functions are open, those among them that were entered before the trace.
+    /// Number of open functions, including those entered before the trace.
     depth: usize,
 }
 
 /// One record with its depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// How many calls, of those that can be told apart in the trace, this is in. A function's exit
-    /// is as deep as its entry, and its blocks are one deeper.
+    /// Nesting depth, among the calls visible in the trace. A function's exit is as deep as its
+    /// entry; its blocks are one deeper.
     pub depth: usize,
     /// What happened.
     pub event: Event,
 }
 
-/// What a record means to a call tree.
+/// The meaning of a record for a call tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
     /// A function is entered.
     Enter(Pc),
-    /// The function that was entered last, and not left, is left.
+    /// The innermost open function is left.
     Leave(Pc),
     /// A block within a function, or a record of an unknown kind.
     Within(ExtendedPc),
 }
 
 impl<I: Iterator<Item = ExtendedPc> + Clone> CallTree<I> {
-    /// Begins to walk. Goes over the records once to find the shallowest place.
+    /// Starts a walk. Goes over the records once to find the shallowest point.
     pub fn new(records: impl IntoIterator<Item = ExtendedPc, IntoIter = I>) -> CallTree<I> {
         let records = records.into_iter();
         let (mut open, mut left) = (0_usize, 0);
@@ -67,8 +67,8 @@ impl<I: Iterator<Item = ExtendedPc> + Clone> CallTree<I> {
 }
 
 impl<I> CallTree<I> {
-    /// How many functions are open here. Before the first step, those that the trace leaves
-    /// without having entered them; after the last one, those that it does not leave.
+    /// Number of open functions. Before the first step: functions that the trace leaves but does
+    /// not enter. After the last step: functions that it does not leave.
     #[must_use]
     pub fn open(&self) -> usize {
         self.depth
@@ -87,8 +87,8 @@ impl<I: Iterator<Item = ExtendedPc>> Iterator for CallTree<I> {
                 Step { depth, event: Event::Enter(record.pc()) }
             }
             RecordKind::Exit => {
-                // Not below 0, by what `new` has counted; an iterator whose clone yields something
-                // else is no reason to panic.
+                // By the count in `new`, the depth stays above 0, unless the iterator's clone
+                // yields other items. Do not panic then.
                 self.depth = depth.saturating_sub(1);
                 Step { depth: self.depth, event: Event::Leave(record.pc()) }
             }

@@ -1,4 +1,4 @@
-//! Devices and sessions of unique edges, which have a buffer of their own.
+//! Devices and sessions for unique edges, with a separate buffer.
 
 use super::{EdgeTrace, UniqEdge, UniqPc};
 use crate::buffer::Buffer;
@@ -11,20 +11,20 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use kcov_sys::linux::proposed::{KCOV_TRACE_UNIQ_EDGE, KCOV_TRACE_UNIQ_PC};
 
-/// A device with its second buffer, that of the edges, mapped.
+/// A device with its second buffer, for edges, mapped.
 #[derive(Debug)]
 pub struct EdgeDevice {
-    /// Bears the device's key, so it goes first.
+    /// May use the device's key, so it drops first.
     edges: Mapping,
     device: Device,
 }
 
 impl EdgeDevice {
-    /// Maps the second buffer of a device. It is as large as the first one.
+    /// Maps the second buffer of a device, which is as large as the first.
     ///
     /// # Errors
     ///
-    /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): it cannot be mapped.
+    /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): the kernel could not map it.
     pub fn new(device: Device, _: UniqEdge) -> Result<EdgeDevice, Error> {
         let edges = EdgeDevice::map(&device)?;
         #[cfg(feature = "pkeys")]
@@ -32,23 +32,23 @@ impl EdgeDevice {
         Ok(EdgeDevice { edges, device })
     }
 
-    /// Maps what follows the first buffer.
+    /// Maps the buffer that follows the first one.
     pub(super) fn map(device: &Device) -> Result<Mapping, Error> {
         let bytes = device.buffer().bytes();
         Mapping::at(device.file(), bytes, bytes as u64).map_err(device.file().error(Operation::Map))
     }
 
-    /// Gives the device back.
+    /// Returns the device.
     #[must_use]
     pub fn into_device(self) -> Device {
         self.device
     }
 
-    /// Starts recording the edges of the calling thread, from an empty buffer.
+    /// Starts recording the edges of the calling thread, with an empty buffer.
     ///
     /// # Errors
     ///
-    /// As [`Device::enable`].
+    /// Same as [`Device::enable`].
     pub fn enable(&mut self) -> Result<EdgeSession<'_>, Error> {
         EdgeSession::enable(self, KCOV_TRACE_UNIQ_EDGE)
     }
@@ -58,12 +58,12 @@ impl EdgeDevice {
     ///
     /// # Errors
     ///
-    /// As [`Device::enable`].
+    /// Same as [`Device::enable`].
     pub fn enable_with_pcs(&mut self) -> Result<EdgeSession<'_>, Error> {
         EdgeSession::enable(self, KCOV_TRACE_UNIQ_EDGE | KCOV_TRACE_UNIQ_PC)
     }
 
-    /// Stores the counts of both buffers.
+    /// Stores the counts to both buffers.
     fn set_counts(&self, pcs: usize, edges: usize) {
         self.device.set_count(self.device.buffer().width(), pcs as u64);
         let count = || self.edges().set_count(self.edges().width(), edges as u64);
@@ -72,14 +72,14 @@ impl EdgeDevice {
 
     fn edges(&self) -> Buffer<'_> {
         let (bytes, width) = (self.device.buffer().bytes(), self.device.buffer().width());
-        // SAFETY: the mapping is as large as that of the device, aligned, lives as long as the borrow
-        // of `self`, and this crate accesses it through `Buffer` only.
+        // SAFETY: the aligned mapping is as large as the device's buffer and outlives the borrow of
+        // `self`; this crate accesses it only through `Buffer`.
         unsafe { Buffer::new(self.edges.start(), bytes, width) }
     }
 }
 
 impl Mapping {
-    /// Maps what follows the first `offset` bytes of a device.
+    /// Maps a device from byte `offset` on.
     fn at(file: &File, bytes: usize, offset: u64) -> Result<Mapping, i32> {
         match file {
             File::Kernel(file) => {
@@ -91,8 +91,8 @@ impl Mapping {
     }
 }
 
-/// The calling thread's edges are recorded for as long as this value lives. As for a
-/// [`Session`](crate::Session), it stays in its thread, and dropping it disables.
+/// The calling thread's edges are recorded for as long as this value lives. Like a
+/// [`Session`](crate::Session), it cannot leave its thread, and dropping it disables.
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
 pub struct EdgeSession<'d> {
@@ -103,8 +103,8 @@ pub struct EdgeSession<'d> {
 impl<'d> EdgeSession<'d> {
     fn enable(device: &'d EdgeDevice, mode: u32) -> Result<EdgeSession<'d>, Error> {
         device.device.begin(Operation::Enable, |file| {
-            // What another session has left in the second buffer is not this one's. And the first
-            // store to a buffer may cost a page fault, which would be recorded.
+            // Drop the records of earlier sessions from the second buffer. Also take any page fault
+            // of the first store now, before it would be recorded.
             device.set_counts(0, 0);
             file.enable(mode)
         })?;
@@ -112,7 +112,8 @@ impl<'d> EdgeSession<'d> {
         Ok(EdgeSession { device, this_thread: PhantomData })
     }
 
-    /// Makes room in both buffers. What was recorded through this device is not recorded again.
+    /// Makes room in both buffers. The kernel does not record again what it recorded through this
+    /// device.
     pub fn reset(&mut self) {
         self.device.set_counts(0, 0);
     }
@@ -123,7 +124,7 @@ impl<'d> EdgeSession<'d> {
         EdgeTrace(Trace::freeze(self.device.edges(), TracePc))
     }
 
-    /// The program counters since the last reset; none if they were not asked for.
+    /// The program counters since the last reset; none if they were not requested.
     #[must_use]
     pub fn pcs(&self) -> Trace<'_, UniqPc> {
         Trace::freeze(self.device.device.buffer(), UniqPc(()))
@@ -133,7 +134,7 @@ impl<'d> EdgeSession<'d> {
     ///
     /// # Errors
     ///
-    /// As [`Session::disable`](crate::Session::disable).
+    /// Same as [`Session::disable`](crate::Session::disable).
     pub fn disable(self) -> Result<(Trace<'d, UniqPc>, EdgeTrace<'d>), Error> {
         let session = ManuallyDrop::new(self);
         session.end()?;
@@ -152,7 +153,7 @@ impl<'d> EdgeSession<'d> {
 
 impl Drop for EdgeSession<'_> {
     fn drop(&mut self) {
-        // Nobody is left to tell of a failure: the thread was not traced any more.
+        // A failure means that the thread was no longer traced; a destructor cannot report it.
         let _ = self.end();
     }
 }

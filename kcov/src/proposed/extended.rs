@@ -1,4 +1,4 @@
-//! Records that say what they are.
+//! Records with a type.
 
 use crate::buffer::Words;
 use crate::mode::{Kind, Mode, Seal};
@@ -8,8 +8,8 @@ use kcov_sys::linux::proposed::{
     KCOV_RECORDFLAG_TYPEMASK,
 };
 
-/// Collects the program counter of each basic block, and of each function's exits; each record says
-/// what it is. One word a record.
+/// Collects the program counter of each basic block and of each function's exits. Each record has a
+/// type. One word per record.
 ///
 /// # References
 ///
@@ -32,7 +32,7 @@ impl Mode for TracePcExt {
     }
 }
 
-/// What an extended record tells.
+/// The type of an extended record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RecordKind {
@@ -42,31 +42,31 @@ pub enum RecordKind {
     Entry,
     /// A function is about to return.
     Exit,
-    /// None of these: the four type bits, as a number from 0 to 15.
+    /// Any other type: the four type bits as a number from 0 to 15.
     Unknown(u8),
 }
 
-/// A record of mode [`TracePcExt`]: a program counter, and what happened there.
+/// A record of mode [`TracePcExt`]: a program counter and the type of the event there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct ExtendedPc(u64);
 
 impl ExtendedPc {
-    /// Takes a word as recorded. All words are accepted.
+    /// Wraps a recorded word. Accepts all words.
     #[inline]
     #[must_use]
     pub const fn from_word(word: u64) -> ExtendedPc {
         ExtendedPc(word)
     }
 
-    /// The word as recorded.
+    /// The word, as recorded.
     #[inline]
     #[must_use]
     pub const fn word(self) -> u64 {
         self.0
     }
 
-    /// What happened.
+    /// The type of the event.
     #[inline]
     #[must_use]
     #[doc(alias = "KCOV_RECORDFLAG_TYPEMASK")]
@@ -79,9 +79,9 @@ impl ExtendedPc {
         }
     }
 
-    /// Where: the 56 bits of the address that the record has, with the others like the highest of
-    /// them. That is the kernel's half of the address space where this bit is set, as it is on all
-    /// machines that have two halves, and User-Mode Linux's addresses where it is not.
+    /// The program counter: the record's 56 address bits, sign-extended. The top bit of these is
+    /// set in kernel addresses on machines whose address space has two halves, and clear under
+    /// User-Mode Linux.
     #[inline]
     #[must_use]
     #[doc(alias = "KCOV_RECORD_IP_MASK")]

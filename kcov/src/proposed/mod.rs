@@ -1,7 +1,8 @@
-//! Modes that have been proposed for Linux and that no released kernel has.
+//! Modes that have been proposed for Linux but are in no released kernel.
 //!
-//! **Not covered by this crate's versions:** what is in here follows what was last posted, and goes
-//! when a proposal is merged in another form or given up. Nothing outside of this module needs it.
+//! **Not covered by this crate's versions:** this module follows the last posting of each proposal.
+//! It changes when a proposal is merged in another form or abandoned. Nothing outside this module
+//! needs it.
 //!
 //! | Proposal | Author, last posted | Here |
 //! |---|---|---|
@@ -10,8 +11,8 @@
 //! | "Coverage deduplication for KCOV", `CONFIG_KCOV_UNIQUE` | Alexander Potapenko, v4 of 2025-07-31 | [`UniqueEnable`] |
 //!
 //! The proposals collide: mode 2 is `KCOV_TRACE_PC_EXT` in the first and `KCOV_TRACE_UNIQ_PC` in
-//! the second. So their modes cannot be made out of nothing: they come from [`Proposals`], which
-//! are found by trying, and not by what a kernel accepts but by what it then does.
+//! the second. So these modes have no public constructors: they come from [`Proposals`], found by
+//! trying. The probe tests what the kernel does, not only which numbers it accepts.
 //!
 //! ```no_run
 //! use kcov::{Device, Error, Modes};
@@ -30,7 +31,7 @@
 //!
 //! # Platforms
 //!
-//! Linux with the proposal's patches. Elsewhere probing finds none.
+//! Linux with a proposal's patches. Elsewhere the probe finds none.
 
 mod call_tree;
 mod extended;
@@ -55,20 +56,20 @@ cfg_if::cfg_if! {
 
 use core::fmt;
 
-/// Whether a kernel has a proposal.
+/// Whether a kernel implements a proposal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Presence {
-    /// It does not know it, or does not do what the proposal says.
+    /// The kernel does not know it, or does not behave as proposed.
     #[default]
     Absent,
-    /// It has the code and was configured without it: it refuses with errno 524.
+    /// The kernel has the code but was built without it: it returns errno 524.
     NotBuiltIn,
-    /// It has been seen to do what the proposal says.
+    /// The kernel was seen to behave as proposed.
     Present,
 }
 
-/// Which proposals a kernel has, from [`Modes::proposals`](crate::Modes::proposals).
+/// The proposals that a kernel implements, from [`Modes::proposals`](crate::Modes::proposals).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proposals {
     extended_records: Presence,
@@ -78,15 +79,15 @@ pub struct Proposals {
 }
 
 impl Proposals {
-    /// Records that say whether a function is entered or left (Jann Horn).
+    /// Records with a flag for function entry or exit (Jann Horn).
     #[must_use]
     #[doc(alias = "CONFIG_KCOV_EXT_RECORDS")]
     pub fn extended_records(&self) -> Presence {
         self.extended_records
     }
 
-    /// Modes that record each PC, edge or comparison once (Jiao Joey). There is no option that
-    /// leaves them out.
+    /// Modes that record each PC, edge or comparison once (Jiao Joey). No option leaves them out of
+    /// the kernel.
     #[must_use]
     pub fn unique_modes(&self) -> Presence {
         self.unique_modes
@@ -100,31 +101,31 @@ impl Proposals {
         self.unique_enable
     }
 
-    /// The mode of extended records, if it is there.
+    /// The mode of extended records, if present.
     #[must_use]
     pub fn trace_pc_ext(&self) -> Option<TracePcExt> {
         (self.extended_records == Presence::Present).then_some(TracePcExt(()))
     }
 
-    /// The mode of unique PCs, if it is there.
+    /// The mode of unique PCs, if present.
     #[must_use]
     pub fn uniq_pc(&self) -> Option<UniqPc> {
         (self.unique_modes == Presence::Present).then_some(UniqPc(()))
     }
 
-    /// The mode of unique edges, if it is there.
+    /// The mode of unique edges, if present.
     #[must_use]
     pub fn uniq_edge(&self) -> Option<UniqEdge> {
         (self.unique_modes == Presence::Present).then_some(UniqEdge(()))
     }
 
-    /// The mode of unique comparisons, if it is there and comparisons are built in.
+    /// The mode of unique comparisons, if present and comparisons are built in.
     #[must_use]
     pub fn uniq_cmp(&self) -> Option<UniqCmp> {
         (self.unique_modes == Presence::Present && self.unique_comparisons).then_some(UniqCmp(()))
     }
 
-    /// Whether the kernel has a mode that is proposed.
+    /// Whether the kernel has a mode.
     #[cfg(feature = "std")]
     pub(crate) fn contains(&self, kind: crate::mode::Kind) -> bool {
         use crate::mode::Kind;
@@ -136,7 +137,7 @@ impl Proposals {
         }
     }
 
-    /// The requests of the third proposal, if they are there.
+    /// The requests of the third proposal, if present.
     #[cfg(feature = "std")]
     #[must_use]
     pub fn unique(&self) -> Option<UniqueEnable> {
@@ -144,7 +145,7 @@ impl Proposals {
     }
 }
 
-/// The proposals that are there, or known and not built in. Empty if there are none.
+/// The proposals that are present, or known but not built in. Empty if there are none.
 impl fmt::Display for Proposals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = [

@@ -1,4 +1,4 @@
-//! Which proposals a kernel has: not by what it accepts, but by what it then does.
+//! Finds out which proposals a kernel implements, by what it does, not by what it accepts.
 
 use super::{
     EdgeDevice, ExtendedPc, Presence, Proposals, RecordKind, UniqCmp, UniqEdge, UniqueEnable,
@@ -10,7 +10,7 @@ use crate::sys;
 use crate::trace::Trace;
 use kcov_sys::linux::proposed::KCOV_TRACE_PC_EXT;
 
-/// Tries all proposals, in a thread that is not traced and on a device that is enabled by nobody.
+/// Tries all proposals. The thread must not be traced, and the device must not be enabled.
 pub(crate) fn probe(mut device: Device) -> Result<Proposals, Error> {
     let mut found = Proposals::default();
     if !device.system().has_handles {
@@ -19,7 +19,7 @@ pub(crate) fn probe(mut device: Device) -> Result<Proposals, Error> {
     found.unique_enable = unique_enable(&mut device)?;
     (found.unique_modes, device) = unique_modes(device)?;
     match found.unique_modes {
-        // Their mode 2 is another one.
+        // In this proposal, mode 2 has another meaning.
         Presence::Present => {
             found.unique_comparisons = device.enable(UniqCmp(())).is_ok();
         }
@@ -29,12 +29,13 @@ pub(crate) fn probe(mut device: Device) -> Result<Proposals, Error> {
 }
 
 fn unique_enable(device: &mut Device) -> Result<Presence, Error> {
-    // An empty bitmap is refused by those who know the request, each with another error.
+    // A kernel that knows the request refuses an empty bitmap; each proposal does so with another
+    // error.
     match device.begin(Operation::EnableUnique, |file| file.enable_unique(0)) {
         Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => return Ok(Presence::NotBuiltIn),
-        // The device is neither enabled nor is the thread traced, so this is about the bitmap.
+        // Neither the device nor the thread is enabled, so the kernel refused the bitmap.
         Err(error) if error.kind() == ErrorKind::AlreadyEnabled => {}
-        // Another one's request of that number.
+        // Another proposal's request with this number.
         Ok(()) => {
             device.request_disable()?;
             return Ok(Presence::Absent);
@@ -53,8 +54,7 @@ fn unique_enable(device: &mut Device) -> Result<Presence, Error> {
 }
 
 fn unique_modes(device: Device) -> Result<(Presence, Device), Error> {
-    // Edges are asked for alone: that mode means the same to nobody else, and fills a buffer that
-    // nobody else has.
+    // Enable edges alone: no other proposal uses that mode, or has a second buffer.
     if EdgeDevice::map(&device).is_err() {
         return Ok((Presence::Absent, device));
     }

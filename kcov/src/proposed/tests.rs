@@ -1,4 +1,4 @@
-//! Reading of synthetic buffers, and of any words at all.
+//! Reading synthetic buffers, and arbitrary words.
 
 use super::*;
 use crate::mode::Mode;
@@ -25,7 +25,7 @@ fn a_record_says_what_and_where() {
         (ENTRY, RecordKind::Entry, 0xffff_ffff_8123_4560),
         (EXIT, RecordKind::Exit, 0xffff_ffff_8123_4570),
         (NORMAL, RecordKind::Normal, NORMAL),
-        // All but the type is no matter in the top byte.
+        // Only the type bits of the top byte matter.
         (NORMAL & !(0xf << 56), RecordKind::Normal, NORMAL),
         (ENTRY | 0x0f << 56, RecordKind::Entry, 0xffff_ffff_8123_4560),
         (0x20ff_ffff_8123_4570, RecordKind::Unknown(2), 0xffff_ffff_8123_4570),
@@ -122,7 +122,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Any words make a trace and a tree, and nothing of them is lost.
+    /// Any words make a trace and a tree, and none of them is lost.
     #[test]
     fn any_words_decode(
         raw in prop::collection::vec(any::<u64>(), 1..40),
@@ -166,7 +166,7 @@ proptest! {
     }
 }
 
-/// The words are those of the records, and a count that is too much gives none.
+/// The words are the records' words, and a count that is too large gives none.
 fn check_words<M: Mode>(
     trace: Trace<'_, M>,
     stride: usize,

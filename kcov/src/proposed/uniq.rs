@@ -1,4 +1,4 @@
-//! Each PC, edge or comparison once, for as long as the device is open.
+//! Each PC, edge or comparison once, as long as the device is open.
 
 use crate::buffer::Words;
 use crate::mode::{Kind, Mode, Seal, TraceCmp, TracePc};
@@ -7,10 +7,10 @@ use crate::record::Comparison;
 use crate::trace::{Completeness, Trace};
 use core::fmt;
 
-/// Collects each program counter once: one word a record.
+/// Collects each program counter once: one word per record.
 ///
-/// The kernel remembers what it has recorded until the device is dropped. A reset makes room, and
-/// does not make it forget.
+/// The kernel remembers what it has recorded until the device is dropped. A reset makes room but
+/// does not make the kernel forget.
 ///
 /// # References
 ///
@@ -33,8 +33,8 @@ impl Mode for UniqPc {
     }
 }
 
-/// Collects each comparison once, of one place with the same type and operands: four words of 64
-/// bits a record.
+/// Collects each comparison once: four 64-bit words per record. Comparisons are the same if place,
+/// type and operands are equal.
 ///
 /// # References
 ///
@@ -57,34 +57,34 @@ impl Mode for UniqCmp {
     }
 }
 
-/// That the kernel collects unique edges. Edges have a buffer of their own, so they need an
+/// Shows that the kernel collects unique edges. They have their own buffer, so they need an
 /// [`EdgeDevice`](super::EdgeDevice).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "KCOV_TRACE_UNIQ_EDGE")]
 pub struct UniqEdge(pub(super) ());
 
-/// A pair of basic blocks that were executed one after the other, as one number: the second one's
-/// address, with its low 12 bits changed by a hash of those of the first one's. Different edges can
-/// have the same number.
+/// Two basic blocks that were executed one after the other, as one number: the second block's
+/// address, with its low 12 bits XORed with a hash of the first block's low 12 bits. Different
+/// edges can have the same number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Edge(u64);
 
 impl Edge {
-    /// Takes a word as recorded.
+    /// Wraps a recorded word.
     #[inline]
     #[must_use]
     pub const fn new(word: u64) -> Edge {
         Edge(word)
     }
 
-    /// The edge from one block to the next, as a kernel with words of 64 bits would record it.
+    /// The edge from one block to the next, as a kernel with 64-bit words records it.
     #[must_use]
     pub const fn between(first: Pc, second: Pc) -> Edge {
         Edge(kcov_sys::linux::proposed::kcov_uniq_edge(first.address(), second.address()))
     }
 
-    /// The word as recorded.
+    /// The word, as recorded.
     #[inline]
     #[must_use]
     pub const fn value(self) -> u64 {
@@ -98,15 +98,15 @@ impl fmt::Debug for Edge {
     }
 }
 
-/// Prefixed hexadecimal.
+/// Hexadecimal with prefix.
 impl fmt::Display for Edge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.0)
     }
 }
 
-/// The unique edges that a buffer held at one moment. As for [`Trace`], the count was read once and
-/// clamped.
+/// The unique edges that a buffer held at one moment. As with [`Trace`], the count was read once
+/// and checked against the buffer's size.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeTrace<'b>(pub(super) Trace<'b, TracePc>);
 
@@ -117,7 +117,7 @@ impl<'b> EdgeTrace<'b> {
         self.0.len()
     }
 
-    /// Whether there is no edge.
+    /// Whether there are no edges.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

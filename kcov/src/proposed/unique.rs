@@ -1,4 +1,4 @@
-//! Each PC once, by a bitmap in front of the trace.
+//! Each PC once, with a bitmap in front of the trace.
 
 use crate::buffer::{Buffer, Width, Words};
 use crate::device::Device;
@@ -11,7 +11,7 @@ use core::mem::ManuallyDrop;
 use std::borrow::Borrow;
 use std::sync::atomic::Ordering;
 
-/// That the kernel has the requests `KCOV_UNIQUE_ENABLE` and `KCOV_RESET_TRACE`.
+/// Shows that the kernel has the requests `KCOV_UNIQUE_ENABLE` and `KCOV_RESET_TRACE`.
 ///
 /// # References
 ///
@@ -24,15 +24,15 @@ pub struct UniqueEnable(pub(super) ());
 impl UniqueEnable {
     /// Starts tracing the calling thread, with an empty bitmap and an empty trace.
     ///
-    /// The first `bitmap_words` words of the buffer become the bitmap, which has a bit for each
-    /// basic block of the kernel; the trace gets the rest. A bitmap that is too small for all
-    /// blocks lets some program counters come several times.
+    /// The first `bitmap_words` words of the buffer become the bitmap, with one bit per basic block
+    /// of the kernel; the trace gets the rest. If the bitmap is too small for all blocks, some
+    /// program counters are recorded several times.
     ///
     /// # Errors
     ///
     /// - [`SizeOutOfLimits`](ErrorKind::SizeOutOfLimits): the bitmap is empty, or leaves less than
     ///   two words of the buffer.
-    /// - as [`Device::enable`].
+    /// - Same as [`Device::enable`].
     pub fn enable(
         self,
         device: &mut Device,
@@ -49,8 +49,8 @@ impl UniqueEnable {
             .after(bitmap_words)
             .ok_or_else(|| Error::new(Operation::EnableUnique, ErrorKind::ModeNotSupported))?;
         let enabled = device.begin(Operation::EnableUnique, |file| {
-            // What is there is of another session, maybe with another share of the buffer. No kernel
-            // reads the count of this one before it is enabled.
+            // Clear the remains of another session, which may have split the buffer differently. No
+            // kernel reads this trace's count before it is enabled.
             device.write(|| {
                 clear(device, bitmap_words);
                 trace.set_count(Width::W64, 0);
@@ -63,15 +63,15 @@ impl UniqueEnable {
         Ok(session)
     }
 
-    /// Lets the kernel empty the trace of a session, and its bitmap. The end of this system call is
+    /// Makes the kernel empty the trace and the bitmap of a session. The end of this system call is
     /// recorded, so the trace is not empty afterwards.
     ///
-    /// [`Session::reset`] and [`UniqueSession::reset`] do better here, where buffers are always
-    /// mapped for writing; the request is for those that are not.
+    /// Prefer [`Session::reset`] and [`UniqueSession::reset`]: this crate always maps buffers
+    /// writable. The request exists for programs that do not.
     ///
     /// # Errors
     ///
-    /// - [`NotEnabled`](ErrorKind::NotEnabled): this thread is not the one that is traced.
+    /// - [`NotEnabled`](ErrorKind::NotEnabled): this thread is not the traced one.
     #[doc(alias = "KCOV_RESET_TRACE")]
     pub fn reset_trace<M: Mode, D: Borrow<Device>>(
         self,
@@ -86,8 +86,8 @@ fn request_reset(device: &Device) -> Result<(), Error> {
 }
 
 impl<'b> Buffer<'b> {
-    /// What follows the first `words` words, under a kernel with 64-bit words. `None` under others,
-    /// and if nothing follows.
+    /// The buffer after the first `words` words, under a kernel with 64-bit words. `None` under
+    /// other kernels, or if nothing follows.
     fn after(self, words: usize) -> Option<Buffer<'b>> {
         let part = self.words64().get(words..).filter(|part| !part.is_empty())?;
         (self.width() == Width::W64).then(|| Buffer::from_words(part))
@@ -99,35 +99,35 @@ fn clear(device: &Device, words: usize) {
     device.buffer().words64().iter().take(words).for_each(|word| word.store(0, Ordering::Relaxed));
 }
 
-/// The calling thread is traced for as long as this value lives, each program counter once. As for a
-/// [`Session`], it stays in its thread, and dropping it disables.
+/// The calling thread is traced for as long as this value lives, each program counter once. Like a
+/// [`Session`], it cannot leave its thread, and dropping it disables.
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
 pub struct UniqueSession<'d> {
     device: &'d Device,
-    /// The part of the buffer behind the bitmap.
+    /// The part of the buffer after the bitmap.
     trace: Buffer<'d>,
     bitmap_words: usize,
     this_thread: PhantomData<*mut ()>,
 }
 
 impl<'d> UniqueSession<'d> {
-    /// Forgets the records, and that they were recorded: clears the bitmap and the count.
+    /// Forgets the records and lets them be recorded again: clears the bitmap and the count.
     pub fn reset(&mut self) {
         self.device.write(|| clear(self.device, self.bitmap_words));
         self.reset_count();
     }
 
-    /// The same by a system call, whose end is recorded: see [`UniqueEnable::reset_trace`].
+    /// Resets by a system call, whose end is recorded; see [`UniqueEnable::reset_trace`].
     ///
     /// # Errors
     ///
-    /// - [`NotEnabled`](ErrorKind::NotEnabled): this thread is not the one that is traced.
+    /// - [`NotEnabled`](ErrorKind::NotEnabled): this thread is not the traced one.
     pub fn request_reset(&mut self) -> Result<(), Error> {
         request_reset(self.device)
     }
 
-    /// Makes room for records and does not forget what was recorded: clears the count alone.
+    /// Makes room without forgetting what was recorded: clears only the count.
     pub fn reset_count(&mut self) {
         self.set_count(0);
     }
@@ -138,7 +138,7 @@ impl<'d> UniqueSession<'d> {
         Trace::freeze(self.trace, TracePc)
     }
 
-    /// The words of the bitmap. A bit stands for the same basic block until the machine is booted again.
+    /// The words of the bitmap. Until reboot, a bit always stands for the same basic block.
     #[must_use]
     pub fn bitmap(&self) -> Words<'_> {
         Words::U64(self.device.buffer().words64()).first(self.bitmap_words)
@@ -148,7 +148,7 @@ impl<'d> UniqueSession<'d> {
     ///
     /// # Errors
     ///
-    /// As [`Session::disable`].
+    /// Same as [`Session::disable`].
     pub fn disable(self) -> Result<Trace<'d, TracePc>, Error> {
         let session = ManuallyDrop::new(self);
         session.end()?;
@@ -169,7 +169,7 @@ impl<'d> UniqueSession<'d> {
 
 impl Drop for UniqueSession<'_> {
     fn drop(&mut self) {
-        // Nobody is left to tell of a failure: the thread was not traced any more.
+        // A failure means that the thread was no longer traced; a destructor cannot report it.
         let _ = self.end();
     }
 }

@@ -1,8 +1,8 @@
-//! Coverage from work that other threads of the kernel do.
+//! Coverage from work that the kernel does outside the calling thread.
 //!
-//! A [`Session`](crate::Session) records what its own thread does in the kernel. Work that the kernel
-//! does elsewhere is recorded in *sections*, where the kernel marks its source, and each system lets a
-//! program ask for them in its own way:
+//! A [`Session`](crate::Session) records what its own thread executes in the kernel. Work elsewhere
+//! is recorded in *sections*, where the kernel marks the source of the work. Each system has its
+//! own way to request sections:
 //!
 //! | | [Linux](linux) | [NetBSD](netbsd), 10 and later |
 //! |---|---|---|
@@ -10,19 +10,19 @@
 //! | call | [`Device::enable_remote`] | [`Device::attach`], [`Attachment::enable`] |
 //! | buffer | the device's own | the source's, shared by all who attach |
 //! | records appear | when a section ends | as they are made |
-//! | owner | the thread that enabled | none: whoever is attached may end it |
+//! | owner | the thread that enabled | none: anybody attached may end it |
 //! | together with a session of the same thread | Linux 7.2 and later | always |
 //!
 //! # Marks, not resets
 //!
 //! The kernel adds to the buffer while you read it: it loads the count, stores records, then stores
-//! the new count. A 0 that you store in between is lost, and the next test case begins with the
-//! records of the last one. So a remote session is not reset between cases. Take a [`Mark`] before a
-//! case and read what came since; `settle` waits until nothing more comes. When the buffer fills up,
-//! `restart` empties it, by disabling and enabling again.
+//! the new count. If you store a 0 in between, the kernel overwrites it, and the next test case
+//! begins with the records of the last one. So do not reset a remote session between cases. Take a
+//! [`Mark`] before a case and read the records since; `settle` waits for records to stop. When the
+//! buffer fills up, `restart` empties it by disabling and enabling again.
 //!
-//! A section that ends late, after the next mark, counts for the next case. Only the target knows when
-//! its work is done: wait for that first where it can be known, and let `settle` do the rest.
+//! A section that ends late, after the next mark, counts for the next case. Only the target knows
+//! when its work is done: if possible, wait for that first, and let `settle` do the rest.
 //!
 //! On another system the first call fails with [`Unsupported`](crate::ErrorKind::Unsupported).
 //!
@@ -30,10 +30,10 @@
 //! [`Device::attach`]: crate::Device::attach
 //! [`Attachment::enable`]: netbsd::Attachment::enable
 
-/// How every remote session is read.
+/// The methods that read a remote session.
 macro_rules! reading {
     () => {
-        /// The end of what was collected so far.
+        /// Marks the current end of the records.
         #[inline]
         pub fn mark(&self) -> Mark {
             self.starts.mark(self.trace())
@@ -51,16 +51,15 @@ macro_rules! reading {
             Trace::freeze(self.buffer(), self.mode)
         }
 
-        /// Waits until `records` records have come since the mark or the buffer is full, at most for
-        /// `limit`.
+        /// Waits for `records` records since the mark or a full buffer, for at most `limit`.
         ///
-        /// The kernel tells nobody when records come, so this polls, at growing intervals of up to 10
-        /// ms. A shorter trace means that no more came in time.
+        /// The kernel gives no notice of new records, so this polls, at growing intervals of up to
+        /// 10 ms. A shorter trace means that no more came in time.
         pub fn wait(&self, mark: Mark, records: usize, limit: Duration) -> Trace<'_, M> {
             $crate::remote::wait(|| self.since(mark), records, limit)
         }
 
-        /// Waits until no record has come for `quiet`, at most for `limit`; returns whether it became
+        /// Waits until no record has come for `quiet`, at most `limit`. Returns whether it was
         /// quiet.
         pub fn settle(&self, quiet: Duration, limit: Duration) -> bool {
             $crate::remote::settle(|| self.trace().len(), quiet, limit)
@@ -77,7 +76,7 @@ use crate::trace::{Completeness, Trace};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A place in the buffer of a remote session: its end when the mark was taken.
+/// A position in the buffer of a remote session: the end of the records when the mark was taken.
 ///
 /// A mark that was taken before the session was restarted stands for the start of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,7 +85,7 @@ pub struct Mark {
     restarts: u64,
 }
 
-/// How often a session was restarted, by which the marks of an earlier start are told.
+/// Number of restarts of a session. Identifies marks from before a restart.
 #[derive(Clone, Copy, Debug, Default)]
 struct Starts(u64);
 
@@ -104,7 +103,7 @@ impl Starts {
     }
 }
 
-/// Looks again and again whether something is done, as no kernel tells when a section ends: at growing
+/// Polls until `done` returns true, because no kernel tells when a section ends: at growing
 /// intervals of at most `most`, for at most `limit`.
 fn poll(limit: Duration, most: Duration, mut done: impl FnMut() -> bool) -> bool {
     const LONGEST: Duration = Duration::from_millis(10);
@@ -121,7 +120,7 @@ fn poll(limit: Duration, most: Duration, mut done: impl FnMut() -> bool) -> bool
     true
 }
 
-/// Waits until `look` gives `records` records or a full buffer.
+/// Waits until `look` returns `records` records or a full buffer.
 fn wait<'b, M: Mode>(
     look: impl Fn() -> Trace<'b, M>,
     records: usize,
@@ -135,11 +134,11 @@ fn wait<'b, M: Mode>(
     trace
 }
 
-/// Waits until the number of records has not changed for `quiet`; whether it became quiet.
+/// Waits until the number of records has not changed for `quiet`. Returns whether that happened.
 fn settle(records: impl Fn() -> usize, quiet: Duration, limit: Duration) -> bool {
     let (mut seen, mut since) = (records(), Instant::now());
     poll(limit, quiet, || {
-        // Before the records are looked at, so that what comes meanwhile is not missed.
+        // Measure before counting, so that records that come meanwhile are not missed.
         let waited = since.elapsed();
         let now = records();
         if now != seen {

@@ -1,9 +1,9 @@
 //! Remote coverage on NetBSD: sources.
 //!
-//! Parts of the kernel register *sources*, each with a buffer of 262144 entries. A device is attached
-//! to a source; enabling then collects whatever the kernel does in the marked sections, in whichever
-//! thread, into the buffer of the source. The only sources there are belong to the ports of virtual
-//! USB host controllers, vhci(4): what the kernel does to explore a device that appears at the port.
+//! Parts of the kernel register *sources*, each with a buffer of 262144 entries. A device is
+//! attached to a source; enabling then collects whatever any thread executes in the source's
+//! sections, into the source's buffer. The only existing sources are the ports of virtual USB host
+//! controllers, vhci(4): they cover how the kernel explores a device that appears at the port.
 //!
 //! ```no_run
 //! use kcov::{Device, mode::TracePc, remote::netbsd::Source};
@@ -19,14 +19,14 @@
 //!
 //! # Nobody owns a source
 //!
-//! Whoever is attached to a source may end the collection: by disabling, by detaching, and by closing
-//! an attached device, in this process or another one. So a [`SourceSession`] belongs to no thread,
-//! and its end may say that it [was ended elsewhere](ErrorKind::EndedElsewhere). Somebody else may
-//! then enable the source in another mode; a session that goes on reading would take records of that
-//! mode for its own. This crate attaches a source at most once in a process; it cannot see others.
+//! Anybody attached to a source may end the collection by disabling, detaching, or closing an
+//! attached device, in this process or another one. So a [`SourceSession`] belongs to no thread,
+//! and its end may report that it [was ended elsewhere](ErrorKind::EndedElsewhere). Another process
+//! may then enable the source in another mode; a session that keeps reading would misread those
+//! records. This crate attaches to a source once per process; it cannot see other processes.
 //!
-//! A forked child inherits the attachment: dropping it there, or the session, ends the collection of
-//! the parent. Let such a child end by execve(2) or _exit(2).
+//! A forked child inherits the attachment: if it drops that or the session, it ends the parent's
+//! collection. Such a child must end by execve(2) or _exit(2).
 //!
 //! # Platforms
 //!
@@ -53,10 +53,10 @@ use std::borrow::Borrow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Words of the buffer of a source, the count word included.
+/// Words in a source's buffer, including the count word.
 const WORDS: usize = KCOV_BUF_MAX_ENTRIES as usize;
 
-/// Something in the kernel that coverage can be collected from: a subsystem and an id in it.
+/// A part of the kernel to collect coverage from: a subsystem and an id in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     pub(crate) subsystem: u64,
@@ -64,12 +64,12 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source by the numbers of `KCOV_IOC_REMOTE_ATTACH`.
+    /// A source by its numbers in `KCOV_IOC_REMOTE_ATTACH`.
     pub const fn new(subsystem: u64, id: u64) -> Source {
         Source { subsystem, id }
     }
 
-    /// A port, counted from 0, of a virtual USB host controller, by its bus number.
+    /// A port, counted from 0, of the virtual USB host controller with this bus number.
     #[doc(alias = "KCOV_REMOTE_VHCI")]
     #[doc(alias = "KCOV_REMOTE_VHCI_ID")]
     pub const fn vhci(bus: u32, port: u32) -> Source {
@@ -77,18 +77,17 @@ impl Source {
     }
 }
 
-/// The sources that devices of this process are attached to. In different modes, two of them would
-/// read each other's records.
+/// The sources to which devices of this process are attached. Two attachments in different modes
+/// would read each other's records.
 static ATTACHED: Mutex<Vec<Source>> = Mutex::new(Vec::new());
 
 fn attached() -> MutexGuard<'static, Vec<Source>> {
     ATTACHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A device that is attached to a source, with the buffer of the source mapped.
+/// A device that is attached to a source, with the source's buffer mapped.
 ///
-/// Dropping it detaches and closes the device, which ends the collection from this source, whoever
-/// has begun it.
+/// Dropping it detaches and closes the device, which ends all collection from this source.
 #[derive(Debug)]
 pub struct Attachment {
     active: Active<Device, Attached>,
@@ -102,7 +101,7 @@ struct Attached {
 
 impl End<Device> for Attached {
     fn end(&self, device: &Device) -> Result<(), Error> {
-        // No thread has enabled it, so the kernel has no reason to refuse.
+        // No thread has enabled this device, so the driver has no reason to refuse.
         let detached = device.file().detach().map_err(device.file().error(Operation::Attach));
         attached().retain(|source| *source != self.source);
         detached
@@ -130,7 +129,7 @@ impl Attachment {
     ///
     /// # Errors
     ///
-    /// As [`enable`](Self::enable), with the device, detached.
+    /// Same as [`enable`](Self::enable). The error returns the device, detached.
     pub fn into_session<M: Mode>(self, mode: M) -> Result<SourceSession<M>, Refused> {
         match self.begin(mode) {
             Ok(()) => Ok(SourceSession::new(self, mode)),
@@ -143,15 +142,15 @@ impl Attachment {
         self.active.finish().1
     }
 
-    /// Number of records that the buffer of the source can hold in a mode.
+    /// Number of records that the source's buffer can hold in this mode.
     pub fn capacity<M: Mode>(&self, mode: M) -> usize {
         mode.kind(SEAL).capacity(self.buffer())
     }
 
     fn buffer(&self) -> Buffer<'_> {
         let (start, bytes) = (self.active.how.mapping.start(), WORDS * Width::W64.bytes());
-        // SAFETY: the mapping has these bytes, aligned, lives as long as the borrow of `self`, and
-        // this crate accesses it through `Buffer` only.
+        // SAFETY: the aligned mapping has `bytes` bytes and outlives the borrow of `self`; this
+        // crate accesses it only through `Buffer`.
         unsafe { Buffer::new(start, bytes, Width::W64) }
     }
 
@@ -159,7 +158,7 @@ impl Attachment {
         let file = self.active.owner.file();
         let number = file.system().number(mode.kind(SEAL), true);
         let number = number.map_err(|kind| Error::new(Operation::EnableRemote, kind))?;
-        // With a count that somebody else has left, the kernel writes in front of the buffer.
+        // If somebody else stored a count, the kernel could write in front of the buffer.
         self.buffer().set_count(Width::W64, 0);
         file.enable(number).map_err(file.error(Operation::EnableRemote))?;
         self.buffer().set_count(Width::W64, 0);
@@ -167,10 +166,11 @@ impl Attachment {
     }
 }
 
-/// The source is collected from for as long as this value lives, unless somebody else who is attached
-/// to it ends that. As with [`Session`](crate::Session), `A` is `&mut Attachment` or [`Attachment`].
+/// The device collects from the source for as long as this value lives, unless somebody else
+/// attached to the source ends that. As with [`Session`](crate::Session), `A` is `&mut Attachment`
+/// or [`Attachment`].
 ///
-/// Dropping it disables. Leaking it is sound: it ends with the [`Attachment`].
+/// Dropping it disables. Leaking it is sound: collection ends with the [`Attachment`].
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
 pub struct SourceSession<M: Mode, A: Borrow<Attachment> = Attachment> {
@@ -201,13 +201,13 @@ impl<M: Mode, A: Borrow<Attachment>> SourceSession<M, A> {
         self.active.owner.borrow().buffer()
     }
 
-    /// Empties the buffer, by disabling and enabling again. A section that is running at that time
-    /// may leave the records that it has made so far.
+    /// Empties the buffer, by disabling and enabling again. Records that a running section has
+    /// already made may remain.
     ///
     /// # Errors
     ///
-    /// As [`Attachment::enable`], and [`EndedElsewhere`](ErrorKind::EndedElsewhere). The session then
-    /// collects nothing any more.
+    /// Same as [`Attachment::enable`], and [`EndedElsewhere`](ErrorKind::EndedElsewhere). The
+    /// session then collects no more records.
     pub fn restart(&mut self) -> Result<(), Error> {
         self.active.how.end(&self.active.owner)?;
         self.starts.restart();
@@ -230,8 +230,8 @@ impl<'a, M: Mode> SourceSession<M, &'a mut Attachment> {
 }
 
 impl<M: Mode> SourceSession<M> {
-    /// Ends collection and returns the attachment, and whether somebody else had
-    /// [ended it](ErrorKind::EndedElsewhere). Read the [`trace`](Self::trace) first.
+    /// Ends collection and returns the attachment, and whether somebody else had [ended
+    /// it](ErrorKind::EndedElsewhere). Read the [`trace`](Self::trace) first.
     pub fn disable(self) -> (Attachment, Result<(), Error>) {
         let (result, attachment) = self.active.finish();
         (attachment, result)
@@ -239,17 +239,17 @@ impl<M: Mode> SourceSession<M> {
 }
 
 impl Device {
-    /// Attaches the device to a source of remote coverage and maps the buffer of the source.
+    /// Attaches the device to a source of remote coverage and maps the source's buffer.
     ///
     /// # Errors
     ///
-    /// Each with the device.
+    /// Each error returns the device.
     ///
     /// - [`NoSuchSource`](ErrorKind::NoSuchSource): the kernel has no such source.
     /// - [`SourceInUse`](ErrorKind::SourceInUse): this process has attached a device to it already.
     /// - [`AlreadyEnabled`](ErrorKind::AlreadyEnabled): a thread is traced through this device.
     /// - [`Unsupported`](ErrorKind::Unsupported): not NetBSD, or a release before 10.
-    /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the buffer of the source could not be mapped.
+    /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the source's buffer could not be mapped.
     ///
     /// # Platforms
     ///
@@ -278,7 +278,7 @@ impl Device {
         file.attach(kcov_ioc_remote_attach { subsystem, id })
             .map_err(file.error(Operation::Attach))?;
         let mapping = Mapping::new(file, WORDS * Width::W64.bytes(), 0).map_err(|errno| {
-            // Nobody has enabled it through this device, so nothing refuses.
+            // Nobody has enabled collection through this device, so the driver does not refuse.
             let _ = file.detach();
             file.error(Operation::Map)(errno)
         })?;

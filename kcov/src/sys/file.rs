@@ -1,4 +1,4 @@
-//! An open device: a descriptor of the host, or one of a fake kernel.
+//! An open device: a file descriptor of the host, or one of a fake kernel.
 
 use super::{Identity, host};
 use crate::buffer::Width;
@@ -17,7 +17,7 @@ pub(crate) enum File {
     Fake(fake::Descriptor),
 }
 
-/// One method for each request. A refusal is an errno.
+/// Defines one method per request. It returns the errno on failure.
 macro_rules! requests {
     ($($(#[$meta:meta])* $name:ident($($argument:ident: $type:ty),*);)*) => {
         impl File {$(
@@ -47,7 +47,7 @@ requests! {
 }
 
 impl File {
-    /// Opens a file, and makes sure that it is a kcov device if `checked`.
+    /// Opens a file. If `checked`, also verifies that it is a kcov device.
     pub(crate) fn open(path: &Path, checked: bool) -> Result<File, Error> {
         let refuse = |errno| {
             let error = Error::from_errno(host::SYSTEM, Operation::Open, errno).with_path(path);
@@ -63,7 +63,7 @@ impl File {
         Ok(File::Kernel(file))
     }
 
-    /// The same open file under the lowest free number that is at least `least`.
+    /// Moves the open file to the lowest free descriptor that is at least `least`.
     pub(crate) fn move_up(self, least: i32) -> Result<File, Error> {
         match self {
             File::Kernel(file) => host::move_up(file, least)
@@ -74,7 +74,7 @@ impl File {
         }
     }
 
-    /// The rules that it obeys.
+    /// The system whose rules the file follows.
     pub(crate) fn system(&self) -> &'static System {
         match self {
             File::Kernel(_) => host::SYSTEM,

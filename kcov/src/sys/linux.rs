@@ -1,4 +1,4 @@
-//! Linux: requests by value, and what debugfs and /proc tell.
+//! Linux: requests by value, and information from debugfs and /proc.
 
 use super::unix::{File, raw};
 use crate::buffer::Width;
@@ -31,15 +31,15 @@ fn is_on_debugfs(file: impl AsFd) -> bool {
     fstatfs(file).is_ok_and(|statfs| statfs.f_type as u32 == DEBUGFS_MAGIC)
 }
 
-/// Whether a file may be asked for kcov's requests: a regular file of debugfs. Other files may take
-/// the number that a request carries for a pointer.
+/// Whether a file may receive kcov's requests: a regular file of debugfs. Other files may treat the
+/// integer argument of a request as a pointer.
 pub(crate) fn is_kcov(_: &Path, file: &File) -> bool {
     let is_file =
         |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     is_on_debugfs(file) && fstat(file).is_ok_and(is_file)
 }
 
-/// Whether one mapping of the kcov file fills exactly this range.
+/// Whether a single shared mapping, from offset 0 of a file, fills exactly this range.
 pub(crate) fn is_one_mapping(start: NonNull<c_void>, bytes: usize) -> bool {
     let range = format!("{:08x}-{:08x} ", start.addr(), start.addr().get() + bytes);
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -47,61 +47,61 @@ pub(crate) fn is_one_mapping(start: NonNull<c_void>, bytes: usize) -> bool {
     maps.lines().any(|line| line.starts_with(&range) && shared_from_the_start(line))
 }
 
-/// Issues a request whose argument is passed by value.
+/// Issues a request with an argument by value.
 ///
 /// # Safety
 ///
-/// `REQUEST` takes a number and no pointer, and the file is a kcov device.
+/// The caller must ensure that `REQUEST` takes a number, no pointer, and that the file is kcov.
 unsafe fn request<const REQUEST: Opcode>(file: &File, argument: usize) -> Result<(), i32> {
-    // SAFETY: the request takes a number, as the function demands.
+    // SAFETY: the caller ensures that the request takes a number.
     let request = unsafe { IntegerSetter::<REQUEST>::new_usize(argument) };
-    // SAFETY: the driver touches no memory of this process but the mapped buffer, which this crate
-    // accesses atomically.
+    // SAFETY: the driver touches no memory of this process except the mapped buffer, which this
+    // crate accesses atomically.
     unsafe { ioctl(file, request) }.map_err(raw)
 }
 
 pub(crate) fn set_size(file: &File, width: Width, words: u64) -> Result<(), i32> {
     let words = usize::try_from(words).map_err(|_| EINVAL)?;
     match width {
-        // SAFETY: a number of words; `File::open` and `Device::adopt` see to it that it is kcov's.
+        // SAFETY: takes a number of words; `File::open` checked that the file is kcov, or the
+        // caller of `path_unchecked` or `adopt` ensured it.
         Width::W64 => unsafe { request::<{ KCOV_INIT_TRACE64 as _ }>(file, words) },
-        // SAFETY: as above.
+        // SAFETY: takes a number of words; the file is kcov, see above.
         Width::W32 => unsafe { request::<{ KCOV_INIT_TRACE32 as _ }>(file, words) },
     }
 }
 
 pub(crate) fn enable(file: &File, mode: u32) -> Result<(), i32> {
-    // SAFETY: a mode; for the file see `set_size`.
+    // SAFETY: takes a mode number; the file is kcov, see `set_size`.
     unsafe { request::<{ KCOV_ENABLE as _ }>(file, mode as usize) }
 }
 
 pub(crate) fn disable(file: &File) -> Result<(), i32> {
-    // SAFETY: a number that must be 0; for the file see `set_size`.
+    // SAFETY: takes a number, 0; the file is kcov, see `set_size`.
     unsafe { request::<{ KCOV_DISABLE as _ }>(file, 0) }
 }
 
 pub(crate) fn enable_remote(file: &File, argument: &Argument) -> Result<(), i32> {
-    // SAFETY: the request reads the head of the argument and as many handles as the head says, which
-    // `Remote::argument` keeps within the array.
+    // SAFETY: the request reads the head of the argument and as many handles as the head says;
+    // `Remote::argument` keeps that number within the array.
     let request = unsafe { Setter::<{ KCOV_REMOTE_ENABLE as _ }, Argument>::new(*argument) };
-    // SAFETY: from here on the kernel writes to the mapped buffer, which this crate accesses
-    // atomically.
+    // SAFETY: the kernel then writes to the mapped buffer, which this crate accesses atomically.
     unsafe { ioctl(file, request) }.map_err(raw)
 }
 
 #[cfg(feature = "proposed")]
 pub(crate) fn enable_unique(file: &File, bitmap_words: usize) -> Result<(), i32> {
-    // SAFETY: a number of words; for the file see `set_size`.
+    // SAFETY: takes a number of words; the file is kcov, see `set_size`.
     unsafe { request::<{ KCOV_UNIQUE_ENABLE as _ }>(file, bitmap_words) }
 }
 
 #[cfg(feature = "proposed")]
 pub(crate) fn reset_trace(file: &File) -> Result<(), i32> {
-    // SAFETY: a number that must be 0; for the file see `set_size`.
+    // SAFETY: takes a number, 0; the file is kcov, see `set_size`.
     unsafe { request::<{ KCOV_RESET_TRACE as _ }>(file, 0) }
 }
 
-/// Linux has no sources, so nobody asks.
+/// Never called: Linux has no sources.
 pub(crate) fn attach(_: &File, _: kcov_ioc_remote_attach) -> Result<(), i32> {
     Err(EINVAL)
 }
@@ -110,13 +110,13 @@ pub(crate) fn detach(_: &File) -> Result<(), i32> {
     Err(EINVAL)
 }
 
-/// Why the device at `path` could not be opened, where the errno alone does not tell.
+/// Explains why `path` could not be opened, if the errno alone is ambiguous.
 pub(crate) fn explain_open(path: &Path, errno: i32) -> Option<ErrorKind> {
     if errno != ENOENT {
         return None;
     }
-    // The mount point is there without the mount, so the file system of the directory decides. If it
-    // cannot be asked, the file system is what is missing.
+    // The mount point exists even without the mount, so check the directory's file system. If that
+    // fails, assume that debugfs is missing.
     let directory = path.parent()?;
     let directory = rustix::fs::open(directory, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     let on_debugfs = directory.is_ok_and(is_on_debugfs);

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 #[cfg(feature = "fake")]
 use std::sync::{Arc, atomic::AtomicU64};
 
-/// A shared, writable mapping of a whole buffer, given back when dropped.
+/// A shared, writable mapping of a whole buffer, unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     pub(crate) memory: Memory,
@@ -21,14 +21,14 @@ pub(crate) enum Memory {
 }
 
 impl Mapping {
-    /// Maps `bytes` bytes of the device's buffer between `guard_pages` pages that nobody may access.
+    /// Maps `bytes` bytes of the device's buffer, with `guard_pages` inaccessible pages per side.
     pub(crate) fn new(file: &File, bytes: usize, guard_pages: usize) -> Result<Mapping, i32> {
         let memory = match file {
             File::Kernel(file) => Memory::Kernel(Pages::map(file, bytes, guard_pages)?),
             #[cfg(feature = "fake")]
             File::Fake(file) => {
                 let memory = file.map(bytes)?;
-                // As a kernel does it maps a part of a page as a whole one. Buffers have none.
+                // Like a kernel, this maps parts of pages as whole pages. Buffers have no parts.
                 assert!(bytes <= size_of_val(&*memory), "a buffer of whole pages");
                 Memory::Fake(memory)
             }
@@ -44,7 +44,7 @@ impl Mapping {
         }
     }
 
-    /// Where the buffer starts: aligned to 8 bytes, and valid for as long as `self` lives.
+    /// Start of the buffer, aligned to 8 bytes and valid as long as `self` lives.
     pub(crate) fn start(&self) -> NonNull<u64> {
         match &self.memory {
             Memory::Kernel(pages) => pages.start(),
@@ -53,7 +53,7 @@ impl Mapping {
         }
     }
 
-    /// Lets the process write to the buffer, or only read it.
+    /// Makes the buffer writable or read-only for this process.
     pub(crate) fn set_writable(&self, writable: bool) -> Result<(), i32> {
         match &self.memory {
             Memory::Kernel(pages) => pages.set_writable(writable),
@@ -62,8 +62,8 @@ impl Mapping {
         }
     }
 
-    /// Looks whether this buffer and the file are still those of one device. `is_free` finds out
-    /// whether nothing is traced into the buffer.
+    /// Checks that this buffer and the file still belong to one device. `is_free` tells whether
+    /// nothing is traced into the buffer.
     pub(crate) fn look(&self, file: &File, stamp: u64, is_free: impl FnOnce() -> bool) -> Look {
         match (&self.memory, file) {
             (Memory::Kernel(pages), File::Kernel(file)) => pages.look(file, stamp, is_free),
@@ -72,8 +72,8 @@ impl Mapping {
         }
     }
 
-    /// Unmaps the buffer if it is certainly there, with the stamp in its last word; otherwise leaves
-    /// alone whatever is there.
+    /// Unmaps the buffer if it is certainly still there, with the stamp in its last word. Otherwise
+    /// leaves the range alone.
     pub(crate) fn abandon(self, stamp: u64) {
         match self.memory {
             Memory::Kernel(pages) => pages.abandon(stamp),

@@ -1,7 +1,7 @@
-//! The one switch between systems: the files that it chooses between offer the same names.
+//! Selects the system. All alternatives offer the same names.
 //!
-//! [`File`] and [`Mapping`] are what the rest of the crate uses; with the feature `fake` they may be
-//! those of a fake kernel instead of the host's.
+//! The rest of the crate uses [`File`] and [`Mapping`]. With the feature `fake` they may belong to
+//! a fake kernel instead of the host.
 
 cfg_if::cfg_if! {
     if #[cfg(target_os = "linux")] {
@@ -43,10 +43,10 @@ pub(crate) use mapping::Mapping;
 #[cfg(any(feature = "pkeys", feature = "proposed"))]
 pub(crate) use mapping::Memory;
 
-/// What tells a file from another one that has its number.
+/// Identifies a file, in case another file takes its descriptor number.
 pub(crate) type Identity = host::Identity;
 
 use crate::system::System;
 
-/// The system that this program runs on.
+/// The system this program runs on.
 pub(crate) const SYSTEM: &System = host::SYSTEM;

@@ -22,8 +22,8 @@ pub(crate) use kcov_sys::netbsd::KCOV_PATH as DEFAULT_PATH;
 
 pub(crate) const SYSTEM: &System = &NETBSD;
 
-/// Whether a file may be asked for kcov's requests. The descriptor of a cloned device cannot be asked
-/// what it is, so the node is.
+/// Whether a file may receive kcov's requests. The descriptor of a cloned device does not identify
+/// it, so this checks the node.
 pub(crate) fn is_kcov(path: &Path, _: &File) -> bool {
     stat(path).is_ok_and(|stat| {
         let is_device = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice;
@@ -31,23 +31,22 @@ pub(crate) fn is_kcov(path: &Path, _: &File) -> bool {
     })
 }
 
-/// Nothing tells here without /proc, so what was mapped stays.
+/// Without /proc nothing tells, so stale mappings stay.
 pub(crate) fn is_one_mapping(_: NonNull<c_void>, _: usize) -> bool {
     false
 }
 
 pub(crate) fn set_size(file: &File, _: Width, words: u64) -> Result<(), i32> {
-    // SAFETY: the request reads one `u64`, which the setter points it to.
+    // SAFETY: the request reads one `u64`, to which `Setter` points.
     let request = unsafe { Setter::<{ KCOV_IOC_SETBUFSIZE as _ }, u64>::new(words) };
-    // SAFETY: the request reads nothing else and writes nothing.
+    // SAFETY: the request accesses no other memory.
     unsafe { ioctl(file, request) }.map_err(raw)
 }
 
 pub(crate) fn enable(file: &File, mode: u32) -> Result<(), i32> {
-    // SAFETY: the request reads one `int`, which the setter points it to.
+    // SAFETY: the request reads one `int`, to which `Setter` points.
     let request = unsafe { Setter::<{ KCOV_IOC_ENABLE as _ }, c_int>::new(mode as c_int) };
-    // SAFETY: from here on the kernel writes to the mapped buffer, which this crate accesses
-    // atomically.
+    // SAFETY: the kernel then writes to the mapped buffer, which this crate accesses atomically.
     unsafe { ioctl(file, request) }.map_err(raw)
 }
 
@@ -58,7 +57,7 @@ pub(crate) fn disable(file: &File) -> Result<(), i32> {
     unsafe { ioctl(file, request) }.map_err(raw)
 }
 
-/// NetBSD has no handles, so nobody asks.
+/// Never called: NetBSD has no handles.
 pub(crate) fn enable_remote(_: &File, _: &Argument) -> Result<(), i32> {
     Err(EINVAL)
 }
@@ -74,10 +73,10 @@ pub(crate) fn reset_trace(_: &File) -> Result<(), i32> {
 }
 
 pub(crate) fn attach(file: &File, source: kcov_ioc_remote_attach) -> Result<(), i32> {
-    // SAFETY: the request reads one such structure, which the setter points it to.
+    // SAFETY: the request reads one such structure, to which `Setter` points.
     let request =
         unsafe { Setter::<{ KCOV_IOC_REMOTE_ATTACH as _ }, kcov_ioc_remote_attach>::new(source) };
-    // SAFETY: the request reads nothing else and writes nothing.
+    // SAFETY: the request accesses no other memory.
     unsafe { ioctl(file, request) }.map_err(raw)
 }
 
@@ -88,7 +87,7 @@ pub(crate) fn detach(file: &File) -> Result<(), i32> {
     unsafe { ioctl(file, request) }.map_err(raw)
 }
 
-/// The errno tells all there is.
+/// The errno is unambiguous.
 pub(crate) fn explain_open(_: &Path, _: i32) -> Option<ErrorKind> {
     None
 }

@@ -1,12 +1,12 @@
-//! Systems and processors without memory protection keys that this crate knows.
+//! Systems and processors without supported memory protection keys.
 
 use super::Pages;
 use crate::error::ErrorKind;
 
-/// What [`Key::new`] fails with; no system call is made.
+/// The errno with which [`Key::new`] fails, without a system call.
 const NOT_SUPPORTED: i32 = 0;
 
-/// There is none, so none of its functions can be called.
+/// Uninhabited, so none of its methods can be called.
 #[derive(Debug)]
 pub(crate) enum Key {}
 
@@ -21,7 +21,7 @@ impl Key {
 
     /// # Safety
     ///
-    /// None: it cannot be called.
+    /// Cannot be called.
     #[allow(dead_code, reason = "where there is no kcov, there is no buffer to cover")]
     pub(crate) unsafe fn cover(&self, _: &Pages) -> Result<(), i32> {
         match *self {}

@@ -1,4 +1,4 @@
-//! What Linux and NetBSD have in common: descriptors, open(2) and mmap(2).
+//! Common parts of Linux and NetBSD: descriptors, open(2) and mmap(2).
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -20,12 +20,12 @@ pub(crate) fn open(path: &Path) -> Result<File, i32> {
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(raw)
 }
 
-/// The same open file under the lowest free number that is at least `least`, close-on-exec.
+/// Moves the open file to the lowest free descriptor that is at least `least`, close-on-exec.
 pub(crate) fn move_up(file: File, least: i32) -> Result<File, i32> {
     rustix::io::fcntl_dupfd_cloexec(&file, least).map_err(raw)
 }
 
-/// Device and inode number of an open file, or the errno if it has none.
+/// Device and inode number of an open file, or the errno of fstat(2).
 pub(crate) type Identity = Result<(u64, u64), i32>;
 
 #[allow(clippy::useless_conversion, reason = "the types differ between systems")]
@@ -34,7 +34,7 @@ pub(crate) fn identity(file: &File) -> Identity {
     Ok((stat.st_dev as u64, stat.st_ino as u64))
 }
 
-/// Makes a system call without effect that an instrumented kernel cannot miss, for probing.
+/// Makes a system call without side effects that an instrumented kernel records, for probing.
 pub(crate) fn provoke() {
     let _ = rustix::fs::stat("/");
 }
@@ -44,19 +44,19 @@ pub(crate) fn provoke() {
 pub(crate) struct Pages {
     pub(crate) address: NonNull<c_void>,
     pub(crate) bytes: usize,
-    /// Bytes on each side that nobody may access.
+    /// Inaccessible bytes on each side.
     guard: usize,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread, and this type accesses it atomically
-// or hands out its address.
+// SAFETY: the mapping belongs to the process, not to a thread. This type accesses it only
+// atomically or returns its address.
 unsafe impl Send for Pages {}
-// SAFETY: as for `Send`.
+// SAFETY: this type accesses the mapping only atomically or returns its address.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Maps the first `bytes` bytes of the device, shared: a private mapping of a kcov buffer
-    /// stops showing what the kernel writes once user space has stored to it.
+    /// Maps the first `bytes` bytes of the device, shared. A private mapping of a kcov buffer would
+    /// no longer show the kernel's writes once user space has stored to it.
     pub(crate) fn map(file: &File, bytes: usize, guard_pages: usize) -> Result<Pages, i32> {
         if guard_pages == 0 {
             return Pages::map_at(file, bytes, 0);
@@ -68,17 +68,16 @@ impl Pages {
             unsafe { mmap_anonymous(null_mut(), all, ProtFlags::empty(), MapFlags::PRIVATE) };
         let place = start.map_err(raw)?.wrapping_byte_add(guard);
         let address = NonNull::new(place).expect("mmap never returns null");
-        // From here on, dropping it unmaps everything.
+        // From here on, dropping `pages` unmaps everything.
         let pages = Pages { address, bytes, guard };
         let (prot, flags) =
             (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
-        // SAFETY: `MAP_FIXED` replaces pages in the middle of those just mapped, which nobody else
-        // knows of yet.
+        // SAFETY: `MAP_FIXED` replaces only pages of the new mapping, which nobody else uses yet.
         unsafe { mmap(place, bytes, prot, flags, file, 0) }.map_err(raw)?;
         Ok(pages)
     }
 
-    /// Maps what follows the first `offset` bytes.
+    /// Maps `bytes` bytes at `offset`.
     pub(crate) fn map_at(file: &File, bytes: usize, offset: u64) -> Result<Pages, i32> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
@@ -94,36 +93,35 @@ impl Pages {
     pub(crate) fn set_writable(&self, writable: bool) -> Result<(), i32> {
         let mut flags = MprotectFlags::READ;
         flags.set(MprotectFlags::WRITE, writable);
-        // SAFETY: these pages are the buffer, which is the device's own, and whoever writes to it
-        // here makes it writable first.
+        // SAFETY: these pages are the device's own buffer; this crate stores only while writable.
         unsafe { mprotect(self.address.as_ptr(), self.bytes, flags) }.map_err(raw)
     }
 
-    /// The last words of all pages.
+    /// The addresses of the last word of each page.
     fn page_ends(&self) -> impl Iterator<Item = *mut u64> {
         let (start, page) = (self.address.as_ptr().cast::<u8>(), page_size());
         let ends = (0..self.bytes / page).map(move |index| (index + 1) * page - size_of::<u64>());
         ends.map(move |end| start.wrapping_add(end).cast())
     }
 
-    /// Looks whether these pages and the file are still those of one device. `is_free` finds out
-    /// whether nothing is traced into the buffer.
+    /// Checks that these pages and the file still belong to one device. `is_free` tells whether
+    /// nothing is traced into the buffer.
     pub(crate) fn look(&self, file: &File, was: u64, is_free: impl FnOnce() -> bool) -> Look {
         let mut found = Look { stamp: None, file_is_ours: false };
-        // A second mapping, by which the first one is told.
+        // A second mapping, to compare the first one with.
         let Ok(view) = Pages::map_at(file, self.bytes, 0) else { return found };
-        // SAFETY: the view was just made, has a page at least, is aligned and accessed atomically.
+        // SAFETY: the new view is aligned, at least a page long, and accessed only atomically.
         let word = |word: *mut u64| unsafe { AtomicU64::from_ptr(word) };
         let ends: Vec<_> = view.page_ends().map(|end| word(end).load(Ordering::Relaxed)).collect();
         found.file_is_ours = ends.last() == Some(&was);
-        // Where nothing was mapped any more, the view itself may be. And before anything is stored: it
-        // may be another kcov device that has the number now. A record may have overwritten the stamp;
-        // then both have to show the same.
+        // If nothing was mapped any more, the new view may have taken the old address. Decide
+        // before storing anything: the descriptor number may now belong to another kcov device. If
+        // a record has overwritten the stamp, both mappings must show the same words.
         if view.address == self.address || !(found.file_is_ours || self.holds(&ends)) {
             return found;
         }
-        // With a count that somebody else has left, some kernels write in front of the buffer. One
-        // that can be is kept: if the device is not free, it is that of a thread's records.
+        // If somebody else stored a count, some kernels write in front of the buffer. Keep a valid
+        // count: if the device is not free, it counts a thread's records.
         let count = word(view.start().as_ptr());
         if count.load(Ordering::Relaxed) > (self.bytes / size_of::<u64>()) as u64 {
             count.store(0, Ordering::Relaxed);
@@ -143,10 +141,10 @@ impl Pages {
         found
     }
 
-    /// Whether these marks are at the ends of the pages, where there may be anything by now: the
-    /// kernel reads for us, and refuses where there is nothing to read.
+    /// Whether these marks are in the last words of the pages. The range may hold any mapping, or
+    /// none, so the kernel reads it: it fails safely on unreadable memory.
     fn holds(&self, marks: &[u64]) -> bool {
-        // What fits into a pipe, and into a vector of writev(2).
+        // Fits into a pipe and into one vector of writev(2).
         const MOST: usize = 512;
         let Ok((out, into)) = rustix::pipe::pipe() else { return false };
         let mut found = Vec::with_capacity(marks.len());
@@ -154,8 +152,8 @@ impl Pages {
             let vector = |end: &*mut u64| libc::iovec { iov_base: end.cast(), iov_len: 8 };
             let vectors: Vec<_> = ends.iter().map(vector).collect();
             let (fd, count) = (std::os::fd::AsRawFd::as_raw_fd(&into), vectors.len() as _);
-            // SAFETY: the vectors are there. What they point to need not be: the kernel reads it, and
-            // answers `EFAULT` or a smaller number where it cannot.
+            // SAFETY: the vectors are valid. The memory they point to need not be: if the kernel
+            // cannot read it, writev(2) returns `EFAULT` or a smaller number.
             let written = unsafe { libc::writev(fd, vectors.as_ptr(), count) };
             if usize::try_from(written) != Ok(8 * ends.len()) {
                 return false;
@@ -171,8 +169,8 @@ impl Pages {
         found == marks
     }
 
-    /// Unmaps the buffer if it is certainly there; otherwise leaves alone whatever is there, and the
-    /// guards in either case, as nothing tells them from somebody else's.
+    /// Unmaps the buffer if it is certainly still there; otherwise leaves the range alone. Always
+    /// leaves the guard pages, because nothing tells them from other mappings.
     pub(crate) fn abandon(self, stamp: u64) {
         let pages = std::mem::ManuallyDrop::new(self);
         let last = Pages {
@@ -185,8 +183,8 @@ impl Pages {
         };
         let last = std::mem::ManuallyDrop::new(last);
         if super::host::is_one_mapping(pages.address, pages.bytes) && last.holds(&[stamp]) {
-            // SAFETY: one mapping of kcov fills this range and has the stamp of this buffer, which no
-            // other one has; nobody uses it any more, as `self` was the only way to it.
+            // SAFETY: one shared mapping fills this range and has this buffer's unique stamp. Only
+            // `self` gave access to it, so nobody uses it any more.
             let _ = unsafe { munmap(pages.address.as_ptr(), pages.bytes) };
         }
     }
@@ -196,22 +194,22 @@ impl Drop for Pages {
     fn drop(&mut self) {
         let start = self.address.as_ptr().wrapping_byte_sub(self.guard);
         // SAFETY: `map` mapped exactly this range, nothing else unmaps it, and every view of it
-        // borrows the owner of `self`. The result is ignored: a failure leaves the mapping in
-        // place, which is harmless.
+        // borrows the owner of `self`. A failure is ignored: it leaves the mapping in place, which
+        // is harmless.
         let _ = unsafe { munmap(start, self.bytes + 2 * self.guard) };
     }
 }
 
-/// What is left of a device.
+/// What remains of a device.
 #[derive(Debug)]
 pub(crate) struct Look {
-    /// What is in the last word of the buffer now, if pages and file are those of the device.
+    /// The new last word of the buffer, if pages and file still belong to the device.
     pub(crate) stamp: Option<u64>,
-    /// Whether the file is certainly that of the device.
+    /// Whether the file is certainly the device's.
     pub(crate) file_is_ours: bool,
 }
 
-/// A number that no other buffer has, nor a record.
+/// A random number, to tell this buffer from others and from records.
 pub(crate) fn stamp() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }

@@ -1,4 +1,4 @@
-//! Systems without a kcov that this crate knows: everything compiles, opening fails.
+//! Systems without supported kcov: everything compiles, but opening fails.
 
 use crate::buffer::Width;
 use crate::error::ErrorKind;
@@ -8,14 +8,14 @@ use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use std::path::Path;
 use std::ptr::NonNull;
 
-/// Whose rules are of no matter.
+/// Unused rules.
 pub(crate) const SYSTEM: &System = &NETBSD;
 pub(crate) const DEFAULT_PATH: &str = "/dev/kcov";
 
-/// What everything fails with; no system call was made.
+/// The errno of every failure; no system call was made.
 const NOT_SUPPORTED: i32 = 0;
 
-// Nobody opens one.
+// No value of this type is ever made.
 cfg_if::cfg_if! {
     if #[cfg(unix)] {
         pub(crate) use std::os::fd::OwnedFd as File;
@@ -24,11 +24,11 @@ cfg_if::cfg_if! {
     }
 }
 
-/// Nothing maps them.
+/// Never constructed.
 #[derive(Debug)]
 pub(crate) struct Pages;
 
-/// What is left of a device.
+/// What remains of a device.
 #[derive(Debug)]
 pub(crate) struct Look {
     pub(crate) stamp: Option<u64>,
@@ -37,7 +37,7 @@ pub(crate) struct Look {
 
 pub(crate) type Identity = i32;
 
-/// Requests, which nobody can make.
+/// Requests, which always fail.
 macro_rules! refuse {
     ($($(#[$meta:meta])* $name:ident($($type:ty),*);)*) => {$(
         $(#[$meta])*

@@ -1,4 +1,4 @@
-//! What an input does: two bytes are one system call or a few.
+//! The effects of an input: two bytes make one system call or a few.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use std::path::Path;
 const PATHS: [&str; 6] =
     ["/", "/proc/self/stat", "/proc/version", "/dev/null", "/dev/zero", "/none"];
 
-/// Errors are results like others: what counts is what they go through.
+/// Ignores errors: only the kernel paths matter.
 pub fn run(input: &[u8]) {
     for call in input.chunks(2).take(32) {
         let (what, how) = (call[0], call.get(1).copied().unwrap_or(0));

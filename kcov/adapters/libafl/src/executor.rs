@@ -1,5 +1,5 @@
-//! The adapter: an executor that runs an input under a kcov session and counts its PCs in the map of
-//! an observer. All else is LibAFL's.
+//! The adapter: an executor that runs an input in a kcov session and counts its PCs in an
+//! observer's map. LibAFL does the rest.
 
 use kcov::mode::TracePc;
 use kcov::{Session, Trace};
@@ -12,24 +12,24 @@ use libafl_bolts::tuples::RefIndexable;
 use libafl_bolts::{Error, ToSlice};
 use std::ops::DerefMut;
 
-/// AFL's classes of counts are made from the counts by LibAFL.
+/// LibAFL turns the counts into AFL's classes.
 pub type Observer = HitcountsMapObserver<StdMapObserver<'static, u8, false>>;
 
 /// The name of the observer.
 pub const NAME: &str = "kcov";
 
-/// An observer with a map of that many bytes.
+/// Makes an observer with a map of this many bytes.
 pub fn observer(bytes: usize) -> Observer {
     HitcountsMapObserver::new(StdMapObserver::owned(NAME, vec![0; bytes]))
 }
 
-/// What runs an input and has a trace of it.
+/// Runs an input and has its trace.
 pub trait Target {
-    /// Runs the input and passes the trace on, where it lies.
+    /// Runs the input and passes on its trace, in place.
     fn run(&mut self, input: &[u8], look: impl FnOnce(Trace<'_, TracePc>));
 }
 
-/// System calls of this thread, recorded by the kernel.
+/// System calls of this thread, traced by the kernel.
 pub struct Kernel<F> {
     pub session: Session<TracePc>,
     pub calls: F,
@@ -37,7 +37,7 @@ pub struct Kernel<F> {
 
 impl<F: FnMut(&[u8])> Target for Kernel<F> {
     fn run(&mut self, input: &[u8], look: impl FnOnce(Trace<'_, TracePc>)) {
-        // Between two inputs the session records what LibAFL itself does.
+        // Between two inputs the session records LibAFL's own system calls.
         self.session.reset();
         (self.calls)(input);
         look(self.session.trace());
@@ -69,10 +69,10 @@ where
         _: &mut EM,
         input: &I,
     ) -> Result<ExitKind, Error> {
-        // Executors count, nobody else does.
+        // Counting executions is the executor's job.
         *state.executions_mut() += 1;
         let map = self.observers.0.deref_mut();
-        // The map is all 0: LibAFL clears it before each execution.
+        // LibAFL zeroes the map before each execution.
         self.target.run(input.target_bytes().to_slice(), |trace| count_hits(trace, map));
         Ok(ExitKind::Ok)
     }

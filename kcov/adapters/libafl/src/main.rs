@@ -8,8 +8,8 @@
 //!     kcov/adapters/libafl/target/x86_64-unknown-linux-gnu/release/kcov-libafl 2000
 //! ```
 //!
-//! `kcov-libafl --model [INPUTS]` tries the adapter where there is no kcov: the traces are then made
-//! by a model, not by a kernel.
+//! `kcov-libafl --model [INPUTS]` tries the adapter without kcov: a model makes the traces instead
+//! of a kernel.
 
 mod calls;
 mod executor;
@@ -32,7 +32,7 @@ use libafl_bolts::tuples::tuple_list;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// Bytes of the observer's map: a power of two is not needed.
+/// Size of the observer's map in bytes. It need not be a power of two.
 const MAP: usize = 1 << 16;
 
 fn main() -> ExitCode {
@@ -61,8 +61,8 @@ fn fuzz_kernel(inputs: u64) -> Result<(), Box<dyn Error>> {
     fuzz(Kernel { session, calls: calls::run }, inputs)
 }
 
-/// Runs mutations of one input until that many were tried, and fails if none of them added to what
-/// the first one reached.
+/// Runs mutations of one input, this many in total. Fails if none of them reached more than the
+/// first.
 fn fuzz(target: impl Target, inputs: u64) -> Result<(), Box<dyn Error>> {
     let observer = observer(MAP);
     let mut feedback = MaxMapFeedback::new(&observer);

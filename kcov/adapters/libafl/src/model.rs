@@ -1,5 +1,5 @@
-//! Traces where there is no kernel that makes them: each byte of the input leads through a few
-//! places, and the more of a word is right the further it goes.
+//! Synthetic traces, without a kernel: each byte of the input leads through a few places, and the
+//! more of a word is right, the further it goes.
 
 use crate::executor::Target;
 use kcov::Trace;

@@ -1,6 +1,6 @@
-//! The same ways as benchmarks of divan: `cargo bench -p kcov-signal --bench divan`, with part of a name after
-//! `--`. It runs one way after the other, so on a machine that does other things besides compare what
-//! the table of `--bench signal` says, where they take turns.
+//! The same ways as divan benchmarks: `cargo bench -p kcov-signal --bench divan`, with part of a
+//! name after `--`. Divan runs the ways one after the other. On a busy machine, compare the figures
+//! of `--bench signal` instead, where the ways take turns.
 
 mod peers;
 mod recorded;
@@ -46,7 +46,7 @@ fn trace(bencher: Bencher<'_, '_>, choice: &Choice) {
             new.clear();
             match &mut ways[choice.way].1 {
                 Work::Ask(work) => work(&mut new),
-                // With the copy of what is known, which is not measured by `--bench signal`.
+                // Includes the copy of the known set, which `--bench signal` excludes.
                 Work::Learn(work) => drop(work(&mut new)),
             }
         });

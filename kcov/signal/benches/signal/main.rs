@@ -1,9 +1,8 @@
-//! What it costs to find out whether a trace has something new, in one process with what peers do:
+//! Measures the cost of checking a trace for new PCs, in one process with the methods of peers:
 //! `cargo bench -p kcov-signal --bench signal`, or with part of a trace's name after `--`.
 //!
-//! Each figure is the best of some rounds, in which all ways take turns, divided by the best of the
-//! read floor of the same trace: on a machine that others use too, ratios within a run are what can
-//! be compared.
+//! All ways take turns in several rounds. Each figure is the best round, divided by the best round
+//! of the read floor on the same trace. On a busy machine, only ratios within a run are comparable.
 
 mod peers;
 mod recorded;
@@ -18,7 +17,7 @@ use ways::{Case, Way, Work};
 
 const ROUNDS: usize = 9;
 
-/// The ways that name all new PCs and nothing else. Others have hashes or coarse bits, which miss some.
+/// The ways that name exactly the new PCs. Others use hashes or coarse bits, and miss some.
 const NAMES_ALL: &[&str] = &[
     "kcov: which are new? live",
     "kcov: merge and name, live",
@@ -79,7 +78,7 @@ fn report(case: &Case) {
     });
 }
 
-/// All ways see the same: a wrong one would be fast for nothing.
+/// Checks that all ways agree: a wrong one could be fast.
 fn check(case: &Case, map: &NoveltyMap, new: &BTreeSet<u64>, ways: &mut [Way<'_>]) {
     assert_eq!(map.has_new(&case.trace), !new.is_empty());
     let mut named = Vec::new();
@@ -102,11 +101,11 @@ fn measure(ways: &mut [Way<'_>]) -> Vec<f64> {
     let mut new = Vec::new();
     for round in 0..=ROUNDS {
         for (index, (_, way)) in ways.iter_mut().enumerate() {
-            // What the other ways have left in the caches is not what is measured.
+            // Warms the caches, because the other ways have replaced their content.
             time(way, 1, &mut new);
             loop {
                 let took = time(way, passes[index], &mut new);
-                // The first round only finds out how many passes fill a sample.
+                // The first round only determines how many passes fill a sample.
                 if round > 0 {
                     let nanos = took.as_nanos() as f64 / f64::from(passes[index]);
                     best[index] = best[index].min(nanos);

@@ -1,23 +1,23 @@
-//! What others do with a trace, written from descriptions of it.
+//! How other fuzzers process a trace, reimplemented from descriptions.
 
 use rustc_hash::FxHashSet;
 use std::collections::HashSet;
 
-/// A set of PCs that can be asked about a trace.
+/// A set of PCs for lookups of traces.
 pub trait Peer {
     fn name(&self) -> &'static str;
     /// Remembers PCs.
     fn learn(&mut self, pcs: &[u64]);
-    /// Names the new PCs, each as often as the peer does. Where a peer cannot name them, it says which
-    /// of its places are new.
+    /// Names the new PCs, each as often as the peer does. A peer that cannot name PCs gives its new
+    /// places instead.
     fn name_new(&mut self, trace: &[u64], new: &mut Vec<u64>);
 }
 
-/// syzkaller's executor: signals pass a small table of those that the call had already, which
-/// forgets, and then a bitmap of all signals that were ever seen.
+/// syzkaller's executor: signals pass a small, lossy table of the call's earlier signals, then a
+/// bitmap of all signals ever seen.
 pub struct Syzkaller {
     edges: bool,
-    /// 8192 signals with the call that they are of.
+    /// 8192 signals, each with the number of its call.
     table: Vec<(u64, u8)>,
     call: u8,
     seen: Regions,
@@ -28,7 +28,7 @@ impl Syzkaller {
         Syzkaller { edges, table: vec![(0, 0); 8192], call: 0, seen: Regions::default() }
     }
 
-    /// Four places are looked at; if others have them, one loses it.
+    /// Probes four slots; if others use them all, evicts one.
     fn repeats(&mut self, signal: u64) -> bool {
         let (call, mask) = (self.call, self.table.len() as u64 - 1);
         for probe in 0..4 {
@@ -86,8 +86,8 @@ impl Peer for Syzkaller {
     }
 }
 
-/// A bitmap in three levels: up to eight regions of 1 GiB, of parts of 1 MiB, of parts of 16 KiB,
-/// with a bit for each 8 bytes.
+/// A three-level bitmap: up to eight regions of 1 GiB, in parts of 1 MiB, in parts of 16 KiB with
+/// one bit per 8 bytes.
 #[derive(Default)]
 struct Regions {
     regions: Vec<(u64, Box<[u32; 1024]>)>,
@@ -131,8 +131,8 @@ impl Regions {
     }
 }
 
-/// trinity: a table of the call's PCs, stamped with its number, and a map of 8 MiB of classed hit
-/// counts by a hash of the PC.
+/// trinity: a table of the call's PCs, stamped with the call's number, and an 8 MiB map of classed
+/// hit counts, indexed by a hash of the PC.
 pub struct Trinity {
     table: Vec<(u64, u32, u32)>,
     call: u32,
@@ -156,7 +156,7 @@ impl Trinity {
         pc ^ pc >> 33
     }
 
-    /// Written again, not taken from the crate: peers do not depend on what they are compared with.
+    /// Reimplemented, because peers must not depend on the crate they are compared with.
     fn class(hits: u32) -> u8 {
         match hits {
             1 => 1,
@@ -207,7 +207,7 @@ impl Peer for Trinity {
     }
 }
 
-/// A `HashSet` with the hash of rustc, of all PCs that were ever seen.
+/// A `HashSet` of all PCs ever seen, with rustc's hash.
 #[derive(Default)]
 pub struct FxGlobal(FxHashSet<u64>);
 
@@ -225,7 +225,7 @@ impl Peer for FxGlobal {
     }
 }
 
-/// The same, with another set of the PCs of the execution.
+/// The same, with a second set for the PCs of one execution.
 #[derive(Default)]
 pub struct FxDedup(FxHashSet<u64>, FxHashSet<u64>);
 
@@ -262,7 +262,7 @@ impl Peer for StdGlobal {
     }
 }
 
-/// A sorted copy without repetitions, looked for in a sorted array.
+/// A sorted copy without duplicates, searched in a sorted array.
 #[derive(Default)]
 pub struct SortDedup(Vec<u64>, Vec<u64>);
 
@@ -286,8 +286,7 @@ impl Peer for SortDedup {
     }
 }
 
-/// AFL's descendants: hits counted in 64 KiB of bytes, which are classed and compared with those
-/// that were seen.
+/// AFL's descendants: hit counts in a 64 KiB byte map, classed and compared with the seen ones.
 pub struct ByteMap {
     counts: Vec<u8>,
     seen: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Traces of a real kernel, recorded in a guest by `examples/record.rs`, which says how.
+//! Traces of a real kernel, recorded in a guest. `examples/record.rs` says how.
 
 use super::Case;
 use kcov_signal::Ranges;
@@ -12,13 +12,13 @@ const TRACES: &[(&str, &[u8])] = &[
     ("mixed, long", include_bytes!("../traces/mixed")),
 ];
 
-/// PCs of a trace that are new, in a hundred, in the cases that have new ones.
+/// Percentage of new PCs in a trace, in the cases with new ones.
 const NEW: usize = 5;
 
 pub fn cases() -> Vec<Case> {
     let traces: Vec<(&str, Vec<u64>)> =
         TRACES.iter().map(|(name, bytes)| (*name, unpack(bytes))).collect();
-    // What was seen before, in traces of all kinds.
+    // The PCs seen before, in traces of all kinds.
     let mut all: Vec<u64> = traces.iter().flat_map(|(_, trace)| trace).copied().collect();
     all.sort_unstable();
     all.dedup();
@@ -35,14 +35,14 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// All but some PCs, which make up the share of the trace that is to be new.
+/// All PCs except some that make up the new share of the trace.
 fn without(all: &[u64], trace: &[u64]) -> Vec<u64> {
     let mut times = BTreeMap::new();
     trace.iter().for_each(|pc| *times.entry(*pc).or_insert(0) += 1);
     let mut left = trace.len() * NEW / 100;
     let mut known = all.to_vec();
     let mut pcs: Vec<u64> = times.keys().copied().collect();
-    // An order that has nothing to do with the addresses, and is the same in each run.
+    // A pseudorandom order that is the same in each run.
     pcs.sort_by_key(|pc| pc.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     for pc in pcs {
         if times[&pc] <= left {

@@ -1,5 +1,5 @@
-//! Traces of a kernel that does not exist: 1.9 million places in 176 MB of text, as many as one that
-//! is built for fuzzing has.
+//! Traces of a synthetic kernel: 1.9 million places in 176 MB of text, as in a kernel built for
+//! fuzzing.
 
 use super::Case;
 use kcov_signal::Ranges;
@@ -10,7 +10,7 @@ const BYTES: u64 = 176_000_000;
 const SITES: usize = 1_900_000;
 const KNOWN: usize = 330_000;
 
-/// Numbers that look like chance, the same in each run (xorshift64*).
+/// Pseudorandom numbers, the same in each run (xorshift64*).
 struct Chance(u64);
 
 impl Chance {
@@ -24,7 +24,7 @@ impl Chance {
 
 pub fn cases() -> Vec<Case> {
     let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
-    // Blocks of 5 bytes, a call of the hook and nothing else, to some 180.
+    // Blocks of 5 bytes, for only a call of the hook, to some 180.
     let mut at = TEXT;
     let sites: Vec<u64> = (0..SITES)
         .map(|_| {
@@ -33,7 +33,7 @@ pub fn cases() -> Vec<Case> {
         })
         .collect();
     assert!(at < TEXT + BYTES);
-    // Functions of 1 to 40 of them.
+    // Functions of 1 to 40 blocks.
     let mut functions = Vec::new();
     let mut rest = sites.as_slice();
     while !rest.is_empty() {
@@ -41,7 +41,7 @@ pub fn cases() -> Vec<Case> {
         functions.push(function);
         rest = after;
     }
-    // What was seen: two thirds of the places of some functions.
+    // The known PCs: two thirds of the places of some functions.
     let mut known = BTreeSet::new();
     let mut reached: Vec<Vec<u64>> = Vec::new();
     while known.len() < KNOWN {
@@ -76,13 +76,13 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// A walk through functions, some of them in loops; the longer it is the more functions it meets.
+/// A walk through functions, some of them in loops. Longer walks reach more functions.
 fn trace(chance: &mut Chance, reached: &[Vec<u64>], length: usize) -> Vec<u64> {
     let set: Vec<&Vec<u64>> =
         (0..length / 40).map(|_| &reached[chance.below(reached.len())]).collect();
     let mut trace = Vec::with_capacity(length + 4096);
     while trace.len() < length {
-        // A group of functions that call each other, in a loop that runs once to some ten times.
+        // A group of functions that call each other, in a loop of one to some ten iterations.
         let first = chance.below(set.len());
         let group = &set[first..(first + 1 + chance.below(6)).min(set.len())];
         for _ in 0..1 + chance.below(4) * chance.below(4) {

@@ -1,4 +1,4 @@
-//! The ways to look at a trace, over one case, side by side.
+//! The ways to check a trace, on one case, side by side.
 
 use crate::peers::{ByteMap, FxDedup, FxGlobal, Peer, SortDedup, StdGlobal, Syzkaller, Trinity};
 use kcov::Trace;
@@ -10,7 +10,7 @@ use std::slice;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-/// A trace to look at, and what was seen before it.
+/// A trace, and the PCs seen before it.
 pub struct Case {
     pub name: String,
     pub ranges: Ranges,
@@ -18,20 +18,20 @@ pub struct Case {
     pub trace: Vec<u64>,
 }
 
-/// A way to look at it. Ways that name new PCs put them into a vector, which is empty before.
+/// A way to check it. Ways that name new PCs push them to a vector, which is empty before.
 pub type Way<'c> = (&'static str, Work<'c>);
 
-/// A pass of a way.
+/// One pass of a way.
 pub enum Work<'c> {
-    /// Changes nothing that the next pass sees.
+    /// Changes nothing that the next pass uses.
     Ask(Pass<'c, ()>),
-    /// Changes what is known. Says how long the pass took without what makes it good again.
+    /// Changes what is known. Returns the time of the pass without the restoration.
     Learn(Pass<'c, Duration>),
 }
 
 type Pass<'c, R> = Box<dyn FnMut(&mut Vec<u64>) -> R + 'c>;
 
-/// A pass that learns, which is timed without the copy of what is known that it needs.
+/// A pass that learns. The timing excludes the copy of the known set that it needs.
 fn learn<'c, M: Clone + 'c>(
     known: &'c M,
     mut pass: impl FnMut(&mut M, &mut Vec<u64>) + 'c,
@@ -45,7 +45,7 @@ fn learn<'c, M: Clone + 'c>(
     }))
 }
 
-/// Prepares all ways over a case and lends them, with the map that was taught what is known.
+/// Prepares all ways for a case and passes them on, with a map of the known PCs.
 pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
     let mut map = NoveltyMap::new(case.ranges.clone());
     map.merge(&case.known);
@@ -61,9 +61,10 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
     let buffer: Vec<AtomicU64> =
         [count].into_iter().chain(case.trace.iter().copied().map(AtomicU64::new)).collect();
     let live = || Trace::from_words(black_box(&buffer), TracePc);
-    // All ways read the same memory, so that none finds it in a nearer cache than the others.
+    // All ways read the same memory, so that none has it in a closer cache than the others.
     let words = buffer[1..].as_ptr().cast::<u64>();
-    // SAFETY: the words behind the count, of the same layout, which nobody writes.
+    // SAFETY: these are the words after the count; `u64` has the same layout, and nobody writes
+    // them.
     let words = unsafe { slice::from_raw_parts(words, case.trace.len()) };
     let trace = || black_box(words);
     let mut copy = vec![0; case.trace.len()];
@@ -157,7 +158,7 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
     take(&map, &mut ways);
 }
 
-/// Widened to whole pages, in which an edge stays.
+/// Widened to whole pages, so that edges stay inside.
 fn pages(ranges: &Ranges) -> Ranges {
     let pages = ranges.iter().map(|range| range.start & !0xfff..range.end.next_multiple_of(4096));
     Ranges::new(pages).expect("a page more")

@@ -5,8 +5,8 @@ use crate::ranges::Span;
 use crate::run::Run;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Calls `unsure`, in order, with each signal that may be new. Stops and returns false as soon as
-/// `unsure` does.
+/// Calls `unsure`, in order, with each signal that may be new. Stops and returns false once
+/// `unsure` returns false.
 pub(crate) fn scan(known: Known<'_>, run: Run<'_>, unsure: impl FnMut(u64) -> bool) -> bool {
     let bit = |word: u64, offset: u32| word >> (offset % 64) & 1 != 0;
     match known.memory {
@@ -20,7 +20,8 @@ pub(crate) fn scan(known: Known<'_>, run: Run<'_>, unsure: impl FnMut(u64) -> bo
     }
 }
 
-/// Looks up eight signals at a time, by `seen` which takes offsets. What is left is unsure.
+/// Looks up eight signals at a time with `seen`, which takes an offset. Passes the rest to
+/// `unsure`.
 #[inline(always)]
 fn each(
     known: Known<'_>,
@@ -37,7 +38,8 @@ fn each(
     eights && run.skip(run.len() / 8 * 8).all(unsure)
 }
 
-/// Looks up whole eights. Their loop is unrolled, because it would cost as much as a lookup.
+/// Looks up whole groups of eight. The inner loop is unrolled, because it costs as much as a
+/// lookup.
 #[inline(always)]
 fn eights<W>(
     words: &[W],

@@ -1,7 +1,7 @@
-//! Machine code that looks up signals, chosen at run time.
+//! Code paths that look up signals, chosen at run time.
 //!
-//! [`generic`] runs everywhere. What an architecture has besides is in its own module, behind a type
-//! that exists only where the processor has the instructions.
+//! [`generic`] runs everywhere. Each architecture-specific path has its own module, with a type
+//! that exists only if the processor has the instructions.
 
 mod generic;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -15,7 +15,7 @@ use x86_64::Avx2;
 /// A way to look up signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
-    /// Is sure of nothing, so that each signal is looked up by itself. The reference for the others.
+    /// Rules nothing out, so each signal is looked up by itself. The reference for the others.
     Scalar,
     Generic,
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -23,7 +23,7 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    /// The fastest one that this processor has.
+    /// The fastest path on this processor.
     #[inline]
     pub(crate) fn detect() -> Path {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -33,7 +33,7 @@ impl Path {
         if cfg!(miri) { Path::Scalar } else { Path::Generic }
     }
 
-    /// All that this processor has.
+    /// All paths on this processor.
     #[cfg(test)]
     pub(crate) fn all() -> impl Iterator<Item = Path> {
         let mut all = alloc::vec![Path::Scalar, Path::Generic];
@@ -43,10 +43,10 @@ impl Path {
         all.into_iter()
     }
 
-    /// Calls `unsure`, in order, with each signal that may be new: with all that are, and with few
-    /// that are not. Stops and returns false as soon as `unsure` does.
+    /// Calls `unsure`, in order, with each signal that may be new: all new ones, and few known
+    /// ones. Stops and returns false once `unsure` returns false.
     ///
-    /// `MANY` says that many may be new: then no time is lost to branches that nobody can foretell.
+    /// `MANY` expects many new signals, and avoids branches that the processor would mispredict.
     #[inline]
     pub(crate) fn scan<const MANY: bool>(
         self,

@@ -1,4 +1,4 @@
-//! All paths agree with the scalar one.
+//! All paths agree with the scalar path.
 
 use super::*;
 use crate::known::{Known, Unsure};
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 const SMALL: u64 = 64 << 10;
 const LARGE: u64 = 32 << 20;
 
-/// Mostly among a few cells, sometimes elsewhere.
+/// Mostly in a few cells, sometimes elsewhere.
 fn signals() -> impl Strategy<Value = Vec<u64>> {
     let signal = prop_oneof![
         20 => 0x1000..0x1600u64,
@@ -22,7 +22,7 @@ fn signals() -> impl Strategy<Value = Vec<u64>> {
         1 => Just(0u64),
         1 => any::<u64>(),
     ];
-    // Chunks of several blocks, whole ones and parts.
+    // Several blocks, whole and partial.
     prop::collection::vec(signal, 0..=if cfg!(miri) { BLOCK } else { 4 * BLOCK })
 }
 
@@ -32,7 +32,7 @@ fn ranges(bytes: u64, first: bool) -> Ranges {
     Ranges::new([0x1000..0x1000 + bytes, small]).unwrap()
 }
 
-/// The new signals by one path, asked in both ways.
+/// The new signals found by one path, queried in both ways.
 fn new_by(path: Path, known: Known<'_>, signals: &[u64]) -> Vec<u64> {
     let known = Known { path, ..known };
     let run = Run::Plain(signals);
@@ -44,16 +44,15 @@ fn new_by(path: Path, known: Known<'_>, signals: &[u64]) -> Vec<u64> {
     new
 }
 
-/// One new signal is found wherever it stands, also one that differs from a known one only in
-/// what the words of a map do not tell.
+/// One new signal is found at any position, even if it differs from a known one only in bits that
+/// the map's words do not hold.
 #[test]
 fn one_is_missed_nowhere() {
     for bytes in [SMALL, LARGE] {
         let ranges = ranges(bytes, true);
         let end = 0x1000 + bytes;
         let mut map = NoveltyMap::new(ranges);
-        // The first of the last word and the last ones, too few to crowd their cell; and a
-        // crowded one.
+        // The first and last offsets of the last cell, too few to crowd it, and a crowded cell.
         let few = [end - 512, end - 64].into_iter().chain(end - 5..end);
         let seen: Vec<u64> = few.chain(end - 1024..end - 1014).collect();
         map.merge(&seen);
@@ -101,7 +100,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// All paths say what the scalar one says, of all kinds of maps.
+    /// All paths agree with the scalar path on all kinds of maps.
     #[test]
     fn paths_agree(
         known in prop::collection::vec(signals(), 0..8),
@@ -133,7 +132,7 @@ proptest! {
         };
         for block in &known {
             expect(block)?;
-            // Many new ones among others, then one.
+            // Many new signals among others, then one.
             let many: Vec<u64> = block.iter().map(|signal| signal ^ (extra & signal & 3)).collect();
             expect(&many)?;
             let mut block = block.clone();

@@ -1,4 +1,4 @@
-//! A novelty map that threads or processes share: words of memory, and no locks.
+//! A lock-free novelty map in shared memory.
 
 mod parts;
 
@@ -19,15 +19,15 @@ pub(crate) use parts::Parts;
 
 /// A [`NoveltyMap`](crate::NoveltyMap) in memory that threads or processes share, without locks.
 ///
-/// Words that are all 0 are an empty map, so a fresh mapping of shared memory needs no preparation.
-/// Exactly one caller sees each signal as new. A word is written only to set a bit, so memory that
-/// holds known signals stays in the cache of every processor.
+/// All words 0 is an empty map, so fresh shared memory needs no preparation. Exactly one caller
+/// sees each signal as new. Words are written only to set a bit, so memory with known signals stays
+/// in every processor's cache.
 ///
 /// The map has one bit for each byte of text, however large the ranges are. Pages of shared memory
-/// in which no signal was seen take no memory.
+/// without a seen signal take no memory.
 ///
-/// If a process dies, the map stays usable. A process that writes to the memory in another way than
-/// through this type can make the others see too many or too few signals, and do no other harm.
+/// If a process dies, the map stays usable. A process that writes to the memory without this type
+/// can make others see too many or too few signals, but do no other harm.
 #[derive(Clone, Debug)]
 pub struct SharedMap<'m> {
     index: Index,
@@ -35,15 +35,15 @@ pub struct SharedMap<'m> {
     path: Path,
 }
 
-/// Why memory cannot be used as a shared map.
+/// Why memory cannot hold a shared map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SharedError {
-    /// The memory has fewer words than [`SharedMap::words`] says.
+    /// The memory has fewer words than [`SharedMap::words`] requires.
     TooSmall {
-        /// The words that the map takes.
+        /// The number of words that the map requires.
         needed: usize,
-        /// The words that the memory has.
+        /// The number of words in the memory.
         given: usize,
     },
     /// The memory holds a map with other ranges or another fallback, or no map at all.
@@ -55,11 +55,11 @@ impl fmt::Display for SharedError {
         f.write_str("cannot use the memory as a shared map: ")?;
         match self {
             SharedError::TooSmall { needed, given } => {
-                write!(f, "it has {given} words and {needed} are needed; make it larger")
+                write!(f, "it has {given} words but the map takes {needed}; make it larger")
             }
             SharedError::OtherMap => f.write_str(
-                "it holds a map of other ranges, or something else; give all users the same \
-                 ranges and fallback, and fresh memory",
+                "it holds other data, or a map with other ranges or another fallback; pass the \
+                 same ranges and fallback everywhere, and fresh memory",
             ),
         }
     }
@@ -68,19 +68,19 @@ impl fmt::Display for SharedError {
 impl core::error::Error for SharedError {}
 
 impl<'m> SharedMap<'m> {
-    /// The number of 64-bit words that a map takes.
+    /// The number of 64-bit words that a map requires.
     #[must_use]
     pub fn words(ranges: &Ranges, fallback: usize) -> usize {
         HEAD + (Index::new(ranges).bytes() / 64) as usize + slots(fallback)
     }
 
-    /// Opens the map in `memory`. It has room for `fallback` signals outside the ranges. All users
+    /// Opens the map in `memory`, with room for `fallback` signals outside the ranges. All users
     /// must pass the same ranges and the same fallback.
     ///
     /// # Errors
     ///
-    /// - [`TooSmall`](SharedError::TooSmall): there are not enough words.
-    /// - [`OtherMap`](SharedError::OtherMap): the memory holds something else.
+    /// - [`TooSmall`](SharedError::TooSmall): `memory` has too few words.
+    /// - [`OtherMap`](SharedError::OtherMap): `memory` holds something else.
     pub fn new(
         memory: &'m [AtomicU64],
         ranges: &Ranges,
@@ -109,19 +109,19 @@ impl<'m> SharedMap<'m> {
         merge::has_new(self.known(), signals)
     }
 
-    /// Calls `what` with each new signal, as often as it comes, in order. Remembers nothing.
+    /// Calls `what` with each occurrence of a new signal, in order. Remembers nothing.
     pub fn for_each_new(&self, signals: impl Signals, what: impl FnMut(u64)) {
         merge::for_each_new(self.known(), signals, what);
     }
 
-    /// Remembers the signals. If several callers merge the same new signal at once, one of them counts
-    /// it as new.
+    /// Remembers the signals. If several callers merge the same new signal at once, only one of
+    /// them counts it as new.
     pub fn merge(&self, signals: impl Signals) -> Merged {
         self.merge_with(signals, |_| {})
     }
 
-    /// Remembers the signals and calls `what` with each new one, in order. A signal comes once, or
-    /// each time if the map has no room for it.
+    /// Remembers the signals and calls `what` with each new one, in order. It gets a signal once,
+    /// or on each occurrence if the map has no room for it.
     pub fn merge_with(&self, signals: impl Signals, what: impl FnMut(u64)) -> Merged {
         merge::merge(&mut &*self, signals, what)
     }
@@ -133,8 +133,8 @@ impl<'m> SharedMap<'m> {
         self.known().contains(signal.into())
     }
 
-    /// The signals of the map, in ascending order. A signal that another caller merges meanwhile may
-    /// be missing. Allocates to sort the signals that are outside the ranges, if there are any.
+    /// The signals of the map, in ascending order. It may miss signals that other callers merge
+    /// meanwhile. Allocates to sort any signals outside the ranges.
     #[must_use]
     pub fn iter(&self) -> MapIter<'_> {
         let cells = Cells::Shared(SharedCells(self.parts.bits));

@@ -1,21 +1,21 @@
-//! The parts of a shared map's memory, and the atomic operations on them.
+//! The parts of a shared map's memory, and atomic operations on them.
 
 use crate::fallback::{Inserted, first_slot};
 use crate::ranges::Ranges;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The words before the bits: who the map is for, and what the fallback holds.
+/// Indices of the words before the bits: the map's identity and the state of the fallback.
 pub(super) const IDENTITY: usize = 0;
 pub(super) const LEN: usize = 1;
 pub(super) const HAS_ZERO: usize = 2;
 pub(super) const HEAD: usize = 8;
 
-/// A number of two slots for each signal, so that every search meets a free one.
+/// Two slots per signal, rounded up to a power of two, so that every search meets a free slot.
 pub(super) fn slots(fallback: usize) -> usize {
     fallback.saturating_mul(2).max(2).next_power_of_two()
 }
 
-/// Says which map the memory holds; never 0.
+/// Identifies the map in the memory; never 0.
 pub(super) fn identity(ranges: &Ranges, fallback: usize) -> u64 {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&(fallback as u64).to_le_bytes());
@@ -26,20 +26,20 @@ pub(super) fn identity(ranges: &Ranges, fallback: usize) -> u64 {
     u64::from_be_bytes(*b"kcov\x01\0\0\0") | u64::from(crc.finalize()) & 0x00ff_ffff
 }
 
-/// What of an atomic word is used here; the model checker has its own.
+/// The operations that an atomic word needs. The model checker implements them too.
 pub(crate) trait Word {
     fn load(&self) -> u64;
     fn fetch_or(&self, bits: u64) -> u64;
     fn fetch_add(&self, number: u64) -> u64;
     fn fetch_sub(&self, number: u64) -> u64;
-    /// Stores `new` if the word is 0; what it was.
+    /// Stores `new` if the word is 0. Returns the previous value.
     fn claim(&self, new: u64) -> u64;
 }
 
 macro_rules! impl_word {
     ($atomic:ty) => {
-        /// Relaxed everywhere: each bit and each slot stands for itself, and no other memory is
-        /// published by it. Who is first is decided by the order of modifications of one word.
+        /// Relaxed everywhere: bits and slots are independent and publish no other memory. The
+        /// modification order of a single word decides who is first.
         impl Word for $atomic {
             fn load(&self) -> u64 {
                 <$atomic>::load(self, Ordering::Relaxed)
@@ -79,12 +79,12 @@ impl<W> Clone for Parts<'_, W> {
 
 impl<W> Copy for Parts<'_, W> {}
 
-/// The parts of a shared map's memory. What a bit stands for is the map's business.
+/// The parts of a shared map's memory. The map gives the bits their meaning.
 #[derive(Debug)]
 pub(crate) struct Parts<'m, W> {
     pub(super) head: &'m [W],
     pub(super) bits: &'m [W],
-    /// A power of two; 0 is a free slot, and what is not 0 stays.
+    /// A power of two of slots. 0 is a free slot; a used slot never changes.
     pub(super) slots: &'m [W],
     pub(super) capacity: u64,
 }
@@ -104,8 +104,8 @@ impl<W: Word> Parts<'_, W> {
         }
     }
 
-    /// The slot of a number, or the free one where the search ends, with what was seen there. None
-    /// if there is neither, which takes somebody who writes other than through this type.
+    /// The slot of a number, or the free slot where the search ends, and the value seen there.
+    /// `None` if there is neither, which takes a writer that does not use this type.
     fn find(&self, number: u64, mut at: usize) -> Option<(usize, u64)> {
         for _ in 0..self.slots.len() {
             let found = self.slots[at].load();
@@ -129,8 +129,8 @@ impl<W: Word> Parts<'_, W> {
         if self.contains_outside(number) {
             return Inserted::Known;
         }
-        // A place is taken first and given back if another one was faster, so that there are never
-        // more than the capacity.
+        // Reserve a place first, and give it back if another caller was faster. So there are never
+        // more numbers than the capacity.
         if self.head[LEN].fetch_add(1) >= self.capacity {
             self.head[LEN].fetch_sub(1);
             return Inserted::Full;

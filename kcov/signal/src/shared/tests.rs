@@ -1,4 +1,4 @@
-//! All interleavings of the smallest cases, by the model checker loom.
+//! The model checker loom tries all interleavings of the smallest cases.
 
 use super::parts::{HEAD, LEN, Parts, Word, impl_word, slots};
 use crate::fallback::{Inserted, first_slot};
@@ -30,7 +30,7 @@ impl Memory {
     }
 }
 
-/// Runs both in every order; what they give.
+/// Runs both in every order and returns their results.
 fn both<T: Send + 'static>(
     memory: &Arc<Memory>,
     first: impl FnOnce(Parts<'_, Checked>) -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! What to collect from: handles, and the request that names them.
+//! Handles to collect from, and the argument of the request.
 
 use crate::error::{Error, ErrorKind, Operation};
 use kcov_sys::linux::{
@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 
 const MAX_HANDLES: usize = KCOV_REMOTE_MAX_HANDLES as usize;
 
-/// What the request takes, with room for all handles.
+/// The argument of the request, with room for the maximum number of handles.
 pub(crate) type Argument = kcov_remote_arg<MAX_HANDLES>;
 
 /// Names global background work: an instance of a subsystem of the kernel.
@@ -18,36 +18,36 @@ pub(crate) type Argument = kcov_remote_arg<MAX_HANDLES>;
 pub struct GlobalHandle(u64);
 
 impl GlobalHandle {
-    /// The handle of a USB bus: its hub events and the completion of its requests.
+    /// The handle of a USB bus: hub events and request completions.
     #[doc(alias = "KCOV_SUBSYSTEM_USB")]
     pub const fn usb(bus: u32) -> GlobalHandle {
         GlobalHandle(kcov_remote_handle(KCOV_SUBSYSTEM_USB, bus as u64))
     }
 
-    /// A handle as in `KCOV_REMOTE_ENABLE`, for kernels newer than this crate. The subsystem is in the
-    /// highest byte, the instance in the low 32 bits; kernels refuse what they do not know.
+    /// A raw handle of `KCOV_REMOTE_ENABLE`, for kernels newer than this crate. The highest byte is
+    /// the subsystem, the low 32 bits are the instance; kernels refuse what they do not know.
     pub const fn from_raw(handle: u64) -> GlobalHandle {
         GlobalHandle(handle)
     }
 
-    /// The handle as in `KCOV_REMOTE_ENABLE`.
+    /// The raw handle of `KCOV_REMOTE_ENABLE`.
     pub const fn raw(self) -> u64 {
         self.0
     }
 }
 
-/// Names local background work: a number that nobody else on the machine uses, in whichever
-/// container. [`Remote::any_common`] finds one.
+/// Names local background work: a number that nobody else on the machine uses, in any container.
+/// [`Remote::any_common`] finds one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommonHandle(NonZeroU32);
 
 impl CommonHandle {
-    /// The handle with that number.
+    /// Makes a handle from its number.
     pub const fn new(instance: NonZeroU32) -> CommonHandle {
         CommonHandle(instance)
     }
 
-    /// A number without a meaning.
+    /// Picks a random number.
     pub(super) fn random() -> CommonHandle {
         let number = RandomState::new().hash_one(std::process::id()) as u32;
         CommonHandle(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
@@ -57,13 +57,13 @@ impl CommonHandle {
         NonZeroU32::new(argument.common_handle as u32).map(CommonHandle)
     }
 
-    /// The handle as in `KCOV_REMOTE_ENABLE`.
+    /// The raw handle of `KCOV_REMOTE_ENABLE`.
     pub const fn raw(self) -> u64 {
         kcov_remote_handle(KCOV_SUBSYSTEM_COMMON, self.0.get() as u64)
     }
 }
 
-/// What background work to collect from.
+/// The background work to collect from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Remote {
@@ -81,12 +81,12 @@ enum Common {
 }
 
 impl Remote {
-    /// Nothing yet.
+    /// Collects from nothing yet.
     pub fn new() -> Remote {
         Remote::default()
     }
 
-    /// Adds global work, up to 256 handles.
+    /// Adds a handle of global work, up to 256.
     pub fn global(mut self, handle: GlobalHandle) -> Remote {
         self.global.push(handle);
         self
@@ -101,15 +101,15 @@ impl Remote {
     /// Sets the handle of local work to one that is free on the whole machine. A process id is not:
     /// every container has a process 1.
     ///
-    /// Enabling tries numbers at random until the kernel accepts one, and
-    /// [`RemoteSession::common_handle`](super::RemoteSession::common_handle) tells which.
+    /// Enabling tries random numbers until the kernel accepts one.
+    /// [`RemoteSession::common_handle`](super::RemoteSession::common_handle) returns it.
     pub fn any_common(mut self) -> Remote {
         self.common = Common::Any;
         self
     }
 
-    /// Sets how many words of the kernel one section can collect, at least 2; the rest is dropped.
-    /// The default is the size of the device's buffer.
+    /// Sets how many kernel words a section in a thread can collect, at least 2; the kernel drops
+    /// the rest. The default is the size of the device's buffer.
     pub fn area_words(mut self, words: u32) -> Remote {
         self.area = Some(words);
         self
@@ -122,7 +122,7 @@ impl Remote {
     pub(super) fn argument(&self, mode: u32, buffer_words: usize) -> Result<Argument, Error> {
         let refuse = |kind| Err(Error::new(Operation::EnableRemote, kind));
         let area = match self.area {
-            // A kernel allocates an area of size 0 with a warning, when a section starts.
+            // With an area size of 0, the kernel prints a warning when a section starts.
             Some(words @ (0 | 1)) => {
                 let error = Error::new(Operation::EnableRemote, ErrorKind::SizeOutOfLimits);
                 return Err(error.with_limits(words.into(), 2..=u32::MAX.into()));
@@ -151,7 +151,7 @@ impl Remote {
     }
 }
 
-/// Whether there is a handle of a subsystem that this crate does not know.
+/// Whether the argument has a handle of a subsystem that this crate does not know.
 pub(super) fn has_unknown_subsystem(argument: &Argument) -> bool {
     let handles = argument.handles.iter().take(argument.num_handles as usize);
     handles.copied().any(|handle| handle & KCOV_SUBSYSTEM_MASK != KCOV_SUBSYSTEM_USB)

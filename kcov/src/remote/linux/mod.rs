@@ -1,13 +1,13 @@
 //! Remote coverage on Linux: handles.
 //!
 //! Parts of the kernel mark sections of background work with a *handle*. A thread that enables
-//! remote coverage names the handles whose sections it wants; when a marked section ends, its
-//! records are appended to the device's buffer.
+//! remote coverage names the handles that it wants. When a section with such a handle ends, the
+//! kernel appends its records to the device's buffer.
 //!
-//! - A [`GlobalHandle`] names work of the whole system, for example that of a USB bus.
-//! - A [`CommonHandle`] is a number of the caller's choice. What the thread sets up while it is
-//!   enabled inherits it: io_uring instances (Linux 7.2 and later) and vhost workers, for example. So
-//!   does a child that the thread forks, for what the child sets up.
+//! - A [`GlobalHandle`] names system-wide work, for example of a USB bus.
+//! - A [`CommonHandle`] is a number that the caller chooses. Objects that the thread sets up while
+//!   it is enabled inherit it, for example io_uring instances (Linux 7.2 and later) and vhost
+//!   workers. Forked children of the thread also pass it on to objects that they set up.
 //!
 //! ```no_run
 //! use kcov::{Device, mode::TracePc, remote::linux::Remote};
@@ -27,16 +27,16 @@
 //!
 //! The records of a section appear when it ends. One that ends after the next [mark](super::Mark)
 //! counts for the next case. One that ends after [`disable`](RemoteSession::disable) or
-//! [`restart`](RemoteSession::restart) is discarded by the kernel, even if the same handle is enabled
-//! again by then.
+//! [`restart`](RemoteSession::restart) is discarded by the kernel, even if the same handle is
+//! enabled again by then.
 //!
 //! # Local and remote coverage at once
 //!
 //! Since Linux 7.2 a thread may have a [`Session`](crate::Session) on one device and a
 //! [`RemoteSession`] on another. Before that, the second fails with
-//! [`AlreadyEnabled`](ErrorKind::AlreadyEnabled), and a helper thread has to enable remote coverage. It
-//! does not matter which thread enables global handles; what inherits a common handle, the helper must
-//! set up itself.
+//! [`AlreadyEnabled`](ErrorKind::AlreadyEnabled), and a helper thread has to enable remote
+//! coverage. Any thread can enable global handles, but the helper itself must set up the objects
+//! that inherit a common handle.
 //!
 //! # References
 //!
@@ -63,8 +63,8 @@ use std::time::Duration;
 /// The device collects from background work for as long as this value lives. As with
 /// [`Session`](crate::Session), `D` is `&mut Device` or [`Device`].
 ///
-/// Dropping it disables and releases the handles. It stays in the thread that enabled, as the
-/// kernel lets no other one disable, although the records are of other threads.
+/// Dropping it disables and releases the handles. It cannot leave the thread that enabled, because
+/// only that thread can disable, although the records come from other threads.
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
 pub struct RemoteSession<M: Mode, D: Borrow<Device> = Device> {
@@ -74,7 +74,7 @@ pub struct RemoteSession<M: Mode, D: Borrow<Device> = Device> {
     this_thread: PhantomData<*mut ()>,
 }
 
-/// What was asked for, to ask for it again.
+/// The argument of the request, for restarts.
 #[derive(Debug)]
 struct Handles(Box<Argument>);
 
@@ -92,13 +92,13 @@ impl<M: Mode, D: Borrow<Device>> RemoteSession<M, D> {
         RemoteSession { active, mode, starts: Starts::default(), this_thread: PhantomData }
     }
 
-    /// The device that collects.
+    /// The device that collects the records.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.active.owner.borrow()
     }
 
-    /// The common handle, if there is one: for [`Remote::any_common`] the one that was found.
+    /// The common handle, if any. For [`Remote::any_common`], the one that was found.
     #[must_use]
     pub fn common_handle(&self) -> Option<CommonHandle> {
         CommonHandle::of_argument(&self.active.how.0)
@@ -113,12 +113,12 @@ impl<M: Mode, D: Borrow<Device>> RemoteSession<M, D> {
     /// Empties the buffer and collects from the same handles again. Sections that are running are
     /// discarded.
     ///
-    /// Disables and enables, because the kernel may overwrite a 0 that is stored meanwhile. Instances
-    /// that inherited the common handle keep it.
+    /// Disables and enables, because the kernel could overwrite a 0 stored while it collects.
+    /// Objects that inherited the common handle keep it.
     ///
     /// # Errors
     ///
-    /// As [`Device::enable_remote`]. The session then collects nothing any more.
+    /// Same as [`Device::enable_remote`]. The session then collects no more records.
     pub fn restart(&mut self) -> Result<(), Error> {
         self.device().request_disable()?;
         self.starts.restart();
@@ -161,17 +161,17 @@ impl<M: Mode> RemoteSession<M> {
 impl Device {
     /// Starts collecting from background work, with an empty trace. The session borrows the device.
     ///
-    /// One system call, or more for [`Remote::any_common`].
+    /// Makes one system call, or more for [`Remote::any_common`].
     ///
     /// # Errors
     ///
     /// - [`HandleInUse`](ErrorKind::HandleInUse): another device, of this process or another one,
     ///   collects from a handle, or a handle is in `remote` twice.
-    /// - [`AlreadyEnabled`](ErrorKind::AlreadyEnabled): some thread has enabled this device, or
-    ///   this thread has a remote session already (before Linux 7.2: any session).
-    /// - [`UnknownSubsystem`](ErrorKind::UnknownSubsystem): the kernel does not know a handle.
+    /// - [`AlreadyEnabled`](ErrorKind::AlreadyEnabled): a thread has enabled this device, or this
+    ///   thread has a remote session already (before Linux 7.2: any session).
+    /// - [`UnknownSubsystem`](ErrorKind::UnknownSubsystem): a handle's subsystem is unknown.
     /// - [`TooManyHandles`](ErrorKind::TooManyHandles),
-    ///   [`SizeOutOfLimits`](ErrorKind::SizeOutOfLimits): `remote` is beyond the kernel's limits.
+    ///   [`SizeOutOfLimits`](ErrorKind::SizeOutOfLimits): `remote` exceeds the kernel's limits.
     /// - [`ModeNotBuiltIn`](ErrorKind::ModeNotBuiltIn), [`OutOfMemory`](ErrorKind::OutOfMemory).
     /// - [`Unsupported`](ErrorKind::Unsupported): not Linux.
     ///
@@ -188,11 +188,11 @@ impl Device {
         Ok(RemoteSession::new(self, mode, argument))
     }
 
-    /// Starts collecting as [`enable_remote`](Self::enable_remote) does. The session owns the device.
+    /// Starts collecting as [`enable_remote`](Self::enable_remote). The session owns the device.
     ///
     /// # Errors
     ///
-    /// As [`enable_remote`](Self::enable_remote), with the device.
+    /// Same as [`enable_remote`](Self::enable_remote). The error returns the device.
     pub fn into_remote_session<M: Mode>(
         self,
         mode: M,
@@ -206,7 +206,7 @@ impl Device {
     }
 
     fn begin_remote_mode<M: Mode>(&self, mode: M, remote: &Remote) -> Result<Box<Argument>, Error> {
-        /// Random handles do not collide as often as this.
+        /// Random handles do not collide this often.
         const TRIES: usize = 16;
         let refuse = |kind| Error::new(Operation::EnableRemote, kind);
         if !self.system().has_handles {
@@ -230,7 +230,7 @@ impl Device {
     fn begin_remote(&self, argument: &Argument) -> Result<(), Error> {
         let begun = self.begin(Operation::EnableRemote, |file| file.enable_remote(argument));
         begun.map_err(|error| {
-            // The kernel has one errno for both; a handle that this crate does not know explains it.
+            // One errno covers both errors; a handle that this crate does not know explains it.
             let explained = error.kind() == ErrorKind::AlreadyEnabled
                 && error.raw_os_error() == Some(crate::error::linux::EINVAL)
                 && handle::has_unknown_subsystem(argument);

@@ -1,4 +1,4 @@
-//! Lookups by vectors of x86-64.
+//! Vectorized lookups on x86-64.
 
 mod avx2;
 

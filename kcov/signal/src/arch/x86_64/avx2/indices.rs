@@ -1,4 +1,4 @@
-//! From signals to the words of a map that know of them.
+//! Computes which words of a map to load for signals.
 
 use super::CHUNK;
 use super::load::Loads;
@@ -6,10 +6,10 @@ use crate::ranges::{CELL, Span};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
-/// The indices of the words of a chunk.
+/// The word indices for a chunk.
 pub(super) struct Indices([MaybeUninit<Eight>; CHUNK]);
 
-/// Those of eight signals, two in each 64 bits, in the order that packing two vectors leaves: 0, 1,
+/// Indices for eight signals, two per 64 bits, in the order that packing two vectors leaves: 0, 1,
 /// 4, 5, 2, 3, 6, 7.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
@@ -18,36 +18,38 @@ pub(super) struct Eight([u64; 4]);
 impl From<__m256i> for Eight {
     #[inline]
     fn from(vector: __m256i) -> Eight {
-        // SAFETY: as many bytes, of whatever bits.
+        // SAFETY: both types have 32 bytes, and any bits are valid.
         unsafe { core::mem::transmute(vector) }
     }
 }
 
 impl Eight {
-    /// Loads the words of the first four signals, and of the others.
+    /// Loads the words of the first four signals and of the last four.
     ///
     /// # Safety
     ///
-    /// - The processor has AVX2.
-    /// - The indices are less than the number of words.
+    /// The caller must ensure that:
+    ///
+    /// - the processor has AVX2;
+    /// - the indices are less than the number of words.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn load(&self, words: Loads<'_>) -> [__m256i; 2] {
         let [first, second, third, fourth] = self.0;
-        // SAFETY: this function requires AVX2 and the bound on the indices, and these are all eight.
+        // SAFETY: the caller ensures AVX2 and the bound on all eight indices.
         unsafe { [words.load4_at([first, third]), words.load4_at([second, fourth])] }
     }
 }
 
-/// The low halves of eight numbers of 64 bits, in the order of [`Eight`].
+/// Packs the low halves of eight 64-bit numbers, in the order of [`Eight`].
 ///
 /// # Safety
 ///
-/// The processor has AVX2.
+/// The caller must ensure that the processor has AVX2.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn pack(numbers: [__m256i; 2]) -> __m256i {
-    // SAFETY: this function requires AVX2, and nothing else is needed.
+    // SAFETY: the caller ensures AVX2, the only requirement.
     unsafe {
         let [low, high] = numbers.map(|four| _mm256_castsi256_ps(four));
         _mm256_castps_si256(_mm256_shuffle_ps::<0b10_00_10_00>(low, high))
@@ -60,15 +62,15 @@ impl Indices {
         Indices([MaybeUninit::uninit(); CHUNK])
     }
 
-    /// Fetches the words of an eight into the cache.
+    /// Prefetches the words of an eight.
     ///
     /// # Safety
     ///
-    /// As for [`of`](Self::of).
+    /// Same as [`of`](Self::of), and the caller must ensure that the processor has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn prefetch(&self, eight: usize, words: Loads<'_>) {
-        // SAFETY: this function requires what `of` does.
+        // SAFETY: the caller ensures the requirements of `of`.
         let Eight(pairs) = unsafe { self.of(eight) };
         for pair in pairs {
             words.prefetch((pair & 0xffff_ffff) as usize);
@@ -76,47 +78,49 @@ impl Indices {
         }
     }
 
-    /// Those of an eight of the chunk.
+    /// The indices of an eight in the chunk.
     ///
     /// # Safety
     ///
-    /// The indices of the eight were made.
+    /// The caller must have made the indices of this eight.
     #[inline]
     pub(super) unsafe fn of(&self, eight: usize) -> &Eight {
-        // SAFETY: this function requires that they were made, which only happens within a chunk.
+        // SAFETY: the caller has made them, and `make` only writes within a chunk.
         unsafe { self.0.get_unchecked(eight).assume_init_ref() }
     }
 }
 
-/// What signals of a span have indices.
+/// Limits of a span: signals within have indices.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
-    /// What makes an offset of a signal when it is added.
+    /// Added to a signal, gives its offset.
     to_offset: __m256i,
-    /// The last offset within the span, its sign changed: vectors compare as if there were one.
+    /// The last offset within the span, with its sign bit flipped: vector comparisons are signed.
     last: __m256i,
-    /// The last index, eight times.
+    /// The last index, in all eight lanes.
     last_index: __m256i,
 }
 
-/// The bounds of what indices were made of.
+/// Bounds of the offsets and indices made so far.
 pub(super) struct Bounds {
-    /// All high halves of offsets, by or.
+    /// The OR of the high halves of all offsets.
     high: __m256i,
-    /// The greatest indices.
+    /// The greatest index in each lane.
     greatest: __m256i,
 }
 
 impl Limits {
     /// # Safety
     ///
-    /// - The processor has AVX2.
-    /// - The span is not empty, or the last index would not be one.
+    /// The caller must ensure that:
+    ///
+    /// - the processor has AVX2;
+    /// - the span is not empty, so that it has a last index.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn of<const PACKED: bool>(span: Span) -> Limits {
         let bytes_of_word = if PACKED { CELL } else { 64 };
-        // SAFETY: this function requires AVX2, and nothing else is needed.
+        // SAFETY: the caller ensures AVX2, the only requirement.
         unsafe {
             Limits {
                 to_offset: _mm256_set1_epi64x((span.start as i64).wrapping_neg()),
@@ -126,27 +130,29 @@ impl Limits {
         }
     }
 
-    /// Bounds of nothing.
+    /// Bounds of an empty set.
     ///
     /// # Safety
     ///
-    /// The processor has AVX2.
+    /// The caller must ensure that the processor has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn bounds(&self) -> Bounds {
-        // SAFETY: this function requires AVX2, and nothing else is needed.
+        // SAFETY: the caller ensures AVX2, the only requirement.
         let zero = unsafe { _mm256_setzero_si256() };
         Bounds { high: zero, greatest: zero }
     }
 
-    /// Makes the indices of eight signals. Those of signals which are not in the span are some of
-    /// the span all the same, and the bounds show that there are such.
+    /// Makes the indices of eight signals. A signal outside the span gets an index within the span,
+    /// and the bounds record that it is outside.
     ///
     /// # Safety
     ///
-    /// - The processor has AVX2.
-    /// - `eight + SKIP / 8 % CHUNK` is within a chunk.
-    /// - There are eight signals from `8 * eight + SKIP` on.
+    /// The caller must ensure that:
+    ///
+    /// - the processor has AVX2;
+    /// - `eight + SKIP / 8 % CHUNK` is within a chunk;
+    /// - there are eight signals from `8 * eight + SKIP` on.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn make<const PACKED: bool, const SKIP: usize>(
@@ -156,8 +162,7 @@ impl Limits {
         chunk: Loads<'_>,
         bounds: &mut Bounds,
     ) {
-        // SAFETY: this function requires AVX2, the eight signals, and that the index of the eight is
-        // within a chunk, for which there is room.
+        // SAFETY: the caller ensures AVX2, the eight signals, and that the eight is within a chunk.
         unsafe {
             let numbers = chunk.load8_add::<SKIP>(8 * eight, self.to_offset);
             let [low, high] = numbers.map(|four| _mm256_castsi256_ps(four));
@@ -179,11 +184,11 @@ impl Limits {
     ///
     /// # Safety
     ///
-    /// The processor has AVX2.
+    /// The caller must ensure that the processor has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn all_within(&self, bounds: &Bounds) -> bool {
-        // SAFETY: this function requires AVX2, and nothing else is needed.
+        // SAFETY: the caller ensures AVX2, the only requirement.
         unsafe {
             let greatest = _mm256_max_epu32(bounds.greatest, self.last_index);
             let beyond = _mm256_xor_si256(greatest, self.last_index);
@@ -192,16 +197,18 @@ impl Limits {
         }
     }
 
-    /// A bit for each of eight signals that is not in the span.
+    /// Returns eight bits, set for signals outside the span.
     ///
     /// # Safety
     ///
-    /// - The processor has AVX2.
-    /// - The chunk has the eight.
+    /// The caller must ensure that:
+    ///
+    /// - the processor has AVX2;
+    /// - the chunk has the eight.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn elsewhere(&self, chunk: Loads<'_>, eight: usize) -> u32 {
-        // SAFETY: this function requires AVX2 and the eight signals.
+        // SAFETY: the caller ensures AVX2 and the eight signals.
         unsafe {
             let sign = _mm256_set1_epi64x(i64::MIN);
             let [low, high] = chunk.load8_add::<0>(8 * eight, self.to_offset).map(|offsets| {

@@ -1,17 +1,17 @@
-//! Loads that the processor makes, so that the language sees no access that could race.
+//! Loads in assembly: to the compiler, they are no accesses that could race.
 
 use crate::run::Run;
 use core::arch::asm;
 use core::arch::x86_64::{__m256i, _MM_HINT_T0, _mm_prefetch};
 use core::marker::PhantomData;
 
-/// Words that only instructions of this file load.
+/// Words that only the assembly in this file loads.
 ///
-/// Others may write the words meanwhile. The processor loads each aligned 8 bytes at once, so each
-/// word is one that was there at some time, as after a relaxed load. Any 64 bits are a `u64`, and
-/// nobody relies on a word that others write.
+/// Others may write the words meanwhile. The processor loads each aligned 8 bytes at once, so like
+/// a relaxed load this returns a value that the word had at some time. Any 64 bits are a valid
+/// `u64`, and no bound depends on a word that others write.
 ///
-/// Invariant: `start` is aligned to 8 bytes, and valid for loads of `len` words for as long as `'w`.
+/// Invariant: `start` is aligned to 8 bytes and valid for loads of `len` words during `'w`.
 #[derive(Clone, Copy)]
 pub(super) struct Loads<'w> {
     start: *const u64,
@@ -22,19 +22,21 @@ pub(super) struct Loads<'w> {
 impl<'w> From<Run<'w>> for Loads<'w> {
     #[inline]
     fn from(run: Run<'w>) -> Loads<'w> {
-        // The invariant holds because a run is a reference to as many words.
+        // The invariant holds: a run refers to `len` aligned words.
         Loads { start: run.start(), len: run.len(), memory: PhantomData }
     }
 }
 
-/// A method that loads eight words, by instructions that also do something with each.
+/// Defines a method that loads eight words with instructions that also apply an operation.
 macro_rules! load8 {
     ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
         $(#[$doc])*
         ///
         /// # Safety
         ///
-        /// - The processor has AVX2.
+        /// The caller must ensure that:
+        ///
+        /// - the processor has AVX2;
         /// - `index + SKIP + 8` is at most the number of words.
         #[inline]
         #[target_feature(enable = "avx2")]
@@ -45,8 +47,8 @@ macro_rules! load8 {
         ) -> [__m256i; 2] {
             debug_assert!(index + SKIP + 8 <= self.len);
             let (low, high): (__m256i, __m256i);
-            // SAFETY: the 64 bytes are words of `self`, which this function requires of `index` and
-            // the invariant makes valid. Both instructions take any alignment.
+            // SAFETY: the caller ensures that the 64 bytes are words of `self`, which the invariant
+            // makes valid. Both instructions accept any alignment.
             unsafe {
                 asm!(
                     concat!($instruction, " {low}, {with}, [{start} + 8 * {index} + 8 * {skip}]"),
@@ -66,17 +68,17 @@ macro_rules! load8 {
 }
 
 impl Loads<'_> {
-    /// The number of words before the first one from which on four are aligned.
+    /// The number of words before the first group of four aligned words.
     #[inline]
     pub(super) fn before_aligned(self) -> usize {
         (self.start.addr().wrapping_neg() / size_of::<u64>() % 4).min(self.len)
     }
 
-    /// The words behind the first `count`, or none if there are not so many.
+    /// The words after the first `count`; none if there are fewer.
     #[inline]
     pub(super) fn skip(self, count: usize) -> Self {
         let count = count.min(self.len);
-        // The invariant holds because the words from there on are words of `self`.
+        // The invariant holds: the remaining words are words of `self`.
         Loads { start: self.start.wrapping_add(count), len: self.len - count, ..self }
     }
 
@@ -84,12 +86,12 @@ impl Loads<'_> {
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If `index` is out of bounds.
     #[inline]
     pub(super) fn load(self, index: usize) -> u64 {
         assert!(index < self.len);
         let word;
-        // SAFETY: the word is one of `self`, as was asserted, and the invariant makes it valid.
+        // SAFETY: the assertion keeps the word within `self`, and the invariant makes it valid.
         unsafe {
             asm!(
                 "mov {word}, qword ptr [{start} + 8 * {index}]",
@@ -102,12 +104,11 @@ impl Loads<'_> {
         word
     }
 
-    /// Fetches a word into the cache, if there is such a word.
+    /// Prefetches a word if it exists.
     #[inline]
     pub(super) fn prefetch(self, index: usize) {
         let word = self.start.wrapping_add(index);
-        // SAFETY: SSE is part of x86-64, and a prefetch does nothing that a program sees, wherever it
-        // points.
+        // SAFETY: x86-64 includes SSE, and a prefetch of any address has no visible effect.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast()) };
     }
 
@@ -123,12 +124,14 @@ impl Loads<'_> {
         "vpand"
     );
 
-    /// Loads four words, whose indices lie two by two in 64 bits.
+    /// Loads four words. Each 64-bit argument holds two indices.
     ///
     /// # Safety
     ///
-    /// - The processor has AVX2.
-    /// - The four indices are less than the number of words.
+    /// The caller must ensure that:
+    ///
+    /// - the processor has AVX2;
+    /// - the four indices are less than the number of words.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn load4_at(self, [first, second]: [u64; 2]) -> __m256i {
@@ -136,8 +139,8 @@ impl Loads<'_> {
             ((pair & 0xffff_ffff) as usize) < self.len && ((pair >> 32) as usize) < self.len
         }));
         let four: __m256i;
-        // SAFETY: the four words are words of `self`, which this function requires of the indices and
-        // the invariant makes valid.
+        // SAFETY: the caller ensures that the four words are words of `self`, which the invariant
+        // makes valid.
         unsafe {
             asm!(
                 "mov {low:e}, {first:e}",

@@ -1,4 +1,4 @@
-//! What the words of a map say of signals.
+//! Looks up signals in a map's words.
 
 use super::indices::{Eight, Indices, pack};
 use super::load::Loads;
@@ -9,11 +9,11 @@ use crate::run::Run;
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-/// The words of a span.
+/// The words of a map for a span.
 #[derive(Clone, Copy)]
 pub(super) struct Lookup<'m> {
     words: Loads<'m>,
-    /// The lines of crowded cells, if the words are of cells.
+    /// The lines of crowded cells, for packed maps.
     lines: Loads<'m>,
 }
 
@@ -24,31 +24,33 @@ impl<'m> Lookup<'m> {
             Memory::Bits(bits) => (bits, 64, Run::Plain(&[])),
             Memory::Packed(packed) => (packed.words(), CELL, packed.lines()),
         };
-        // Spans begin where words do.
+        // Spans begin at word boundaries.
         let words = words.skip((span.offset / bytes) as usize);
         Lookup { words: words.into(), lines: lines.into() }
     }
 
-    /// Fetches the words of an eight into the cache.
+    /// Prefetches the words of an eight.
     ///
     /// # Safety
     ///
-    /// - The processor has AVX2.
-    /// - The indices of the eight were made.
+    /// The caller must ensure that the processor has AVX2 and that the indices of the eight were
+    /// made.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn prefetch(self, indices: &Indices, eight: usize) {
-        // SAFETY: this function requires the same.
+        // SAFETY: the caller ensures the same requirements.
         unsafe { indices.prefetch(eight, self.words) };
     }
 
-    /// What the words say of eight signals of a chunk, if these are in the span.
+    /// Looks up eight signals of a chunk. The result is valid for signals in the span.
     ///
     /// # Safety
     ///
-    /// - The processor has AVX2.
-    /// - The chunk has eight signals from `8 * eight + SKIP` on.
-    /// - Their indices were made, with the limits of the span.
+    /// The caller must ensure that:
+    ///
+    /// - the processor has AVX2;
+    /// - the chunk has eight signals from `8 * eight + SKIP` on;
+    /// - their indices were made with the limits of the span.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn find<const PACKED: bool, const SKIP: usize>(
@@ -57,8 +59,8 @@ impl<'m> Lookup<'m> {
         eight: usize,
         chunk: Loads<'_>,
     ) -> Found {
-        // SAFETY: this function requires AVX2, the signals and their indices. Indices are at most the
-        // last one of the span, for which there is a word by the invariant of `Known`.
+        // SAFETY: the caller ensures AVX2, the signals and their indices. No index exceeds the last
+        // one of the span, which has a word by the invariant of `Known`.
         unsafe {
             let [low, high] = indices.of(eight + SKIP / 8).load(self.words);
             let places = _mm256_set1_epi64x(if PACKED { CELL as i64 } else { 64 } - 1);
@@ -71,11 +73,11 @@ impl<'m> Lookup<'m> {
         }
     }
 
-    /// What the lines of crowded cells say of eight signals, as [`find`](Self::find) does.
+    /// Looks up eight signals in the lines of crowded cells, as [`find`](Self::find) does.
     ///
     /// # Safety
     ///
-    /// As for [`find`](Self::find), and the words are of cells.
+    /// Same as [`find`](Self::find), and the caller must ensure that the map is packed.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn find_crowded<const SKIP: usize>(
@@ -84,9 +86,9 @@ impl<'m> Lookup<'m> {
         eight: usize,
         chunk: Loads<'_>,
     ) -> Found {
-        // SAFETY: as in `find`. A word that does not list names a line, by the invariant of `Packed`,
-        // whose words nobody writes meanwhile; those that list take the first line, which is always
-        // there.
+        // SAFETY: as in `find`. By the invariant of `Packed`, a word that does not list is the
+        // number of a line, and nobody writes the words meanwhile. Words that list use the first
+        // line, which always exists.
         unsafe {
             let [low, high] = indices.of(eight + SKIP / 8).load(self.words);
             let in_cell = _mm256_set1_epi64x(CELL as i64 - 1);
@@ -102,21 +104,21 @@ impl<'m> Lookup<'m> {
     }
 }
 
-/// What is known of eight signals: the low bits are set of those that were seen. Others may have been
-/// seen all the same, in crowded cells.
+/// Result of a lookup of eight signals: the low bit is set for those seen. Signals in crowded cells
+/// may have been seen even if it is clear.
 #[derive(Clone, Copy)]
 pub(super) struct Found([__m256i; 2]);
 
 impl Found {
-    /// Whether all of these and of others are known.
+    /// Whether all signals of both results are known.
     ///
     /// # Safety
     ///
-    /// The processor has AVX2.
+    /// The caller must ensure that the processor has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn both(self, other: Found) -> bool {
-        // SAFETY: this function requires AVX2, and nothing else is needed.
+        // SAFETY: the caller ensures AVX2, the only requirement.
         unsafe {
             let low = _mm256_and_si256(self.0[0], other.0[0]);
             let high = _mm256_and_si256(self.0[1], other.0[1]);
@@ -124,15 +126,15 @@ impl Found {
         }
     }
 
-    /// A bit for each of the eight that is not known.
+    /// Returns eight bits, set for signals that are not known.
     ///
     /// # Safety
     ///
-    /// The processor has AVX2.
+    /// The caller must ensure that the processor has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn missing(self) -> u32 {
-        // SAFETY: this function requires AVX2, and nothing else is needed.
+        // SAFETY: the caller ensures AVX2, the only requirement.
         unsafe {
             let [low, high] = self.0.map(|four| {
                 let top = _mm256_slli_epi64::<63>(four);
@@ -143,17 +145,18 @@ impl Found {
     }
 }
 
-/// The bits of four places, in the low bits.
+/// Shifts the bits at four places to the low bits.
 ///
 /// # Safety
 ///
-/// The processor has AVX2.
+/// The caller must ensure that the processor has AVX2.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn set(words: __m256i, places: __m256i) -> __m256i {
     let bits: __m256i;
-    // SAFETY: this function requires AVX2, which has the instruction; it does nothing else.
-    // The intrinsic is made into more where a compiler does not know that places are less than 64.
+    // SAFETY: the caller ensures AVX2, which has the instruction; it has no other effect. Assembly,
+    // because the intrinsic takes more instructions if the compiler cannot prove that places are
+    // below 64.
     unsafe {
         asm!(
             "vpsrlvq {bits}, {words}, {places}",
@@ -166,35 +169,35 @@ unsafe fn set(words: __m256i, places: __m256i) -> __m256i {
     bits
 }
 
-/// The indices of the words of lines that have the bits of four places; words that list have the first
+/// The indices of the line words that hold the bits of four places. Words that list get the first
 /// line.
 ///
 /// # Safety
 ///
-/// The processor has AVX2.
+/// The caller must ensure that the processor has AVX2.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn line_words(words: __m256i, places: __m256i) -> __m256i {
-    // SAFETY: this function requires AVX2, and nothing else is needed.
+    // SAFETY: the caller ensures AVX2, the only requirement.
     unsafe {
         let lists = _mm256_set1_epi64x(LISTS as i64);
         let lists = _mm256_cmpeq_epi64(_mm256_and_si256(words, lists), lists);
-        // The number of the line is behind the lowest bit, and a line has eight words.
+        // The number of the line is above the lowest bit, and a line has eight words.
         let lines = _mm256_slli_epi64::<2>(_mm256_andnot_si256(lists, words));
         _mm256_add_epi64(lines, _mm256_srli_epi64::<6>(places))
     }
 }
 
-/// Low bits for those of four places that the words of their cells list, as
-/// [`Packed`](crate::packed::Packed) does it; none for those of crowded cells.
+/// Low bits for four places, set if the cell's word lists the place as
+/// [`Packed`](crate::packed::Packed) does. Clear for crowded cells.
 ///
 /// # Safety
 ///
-/// The processor has AVX2.
+/// The caller must ensure that the processor has AVX2.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn listed(words: __m256i, places: __m256i) -> __m256i {
-    // SAFETY: this function requires AVX2, and nothing else is needed.
+    // SAFETY: the caller ensures AVX2, the only requirement.
     unsafe {
         let four = _mm256_mul_epu32(places, _mm256_set1_epi64x(FOUR_FIELDS as i64));
         let all = _mm256_or_si256(four, _mm256_slli_epi64::<{ 4 * WIDTH as i32 }>(four));
@@ -203,7 +206,7 @@ unsafe fn listed(words: __m256i, places: __m256i) -> __m256i {
         let high = _mm256_set1_epi64x(HIGH as i64);
         let zeros = _mm256_and_si256(_mm256_andnot_si256(fields, borrow), high);
         let misses = _mm256_cmpeq_epi64(zeros, _mm256_setzero_si256());
-        // The low bit of a word says that it lists.
+        // The low bit of a word says whether it lists.
         _mm256_andnot_si256(misses, words)
     }
 }

@@ -1,10 +1,10 @@
 //! Lookups with AVX2, eight signals at a time and 128 ahead.
 //!
-//! The words of a map are loaded one by one: a gather costs as much where it is fast, several times
-//! as much where microcode has made it slow, and is no atomic load. Their indices take the way
-//! through memory, which costs less than moving them from vectors to where addresses are made. They
-//! are made a chunk before they are used: making them is work for the vector units and loading words
-//! for the load units, and a processor does both at once.
+//! The words of a map are loaded one by one. A gather is no atomic load; it costs the same on fast
+//! processors, and several times as much where microcode has slowed it down. Word indices go
+//! through memory, which costs less than moving them from vector to address registers. They are
+//! made one chunk ahead: making them occupies the vector units and loading words the load units, so
+//! the processor does both at once.
 #![allow(
     clippy::multiple_unsafe_ops_per_block,
     reason = "each intrinsic counts as one, and all require the same: AVX2"
@@ -22,14 +22,14 @@ use indices::{Indices, Limits};
 use load::Loads;
 use lookup::Lookup;
 
-/// Eights in a chunk.
+/// Groups of eight in a chunk.
 const CHUNK: usize = BLOCK / 8;
 
-/// Signals from which on it pays to begin where four words are aligned. The records of a live buffer
-/// never are, because the count lies before them.
+/// Minimum number of signals that justifies starting at an aligned group of four words. The records
+/// of a live buffer are never so aligned, because the count precedes them.
 const LONG: usize = 4 * BLOCK;
 
-/// Shows that the processor has AVX2: there is no other way to one than [`detect`](Self::detect).
+/// Proves that the processor has AVX2: only [`detect`](Self::detect) makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx2(());
 
@@ -46,7 +46,7 @@ impl Avx2 {
         found.then_some(Avx2(()))
     }
 
-    /// As [`Path::scan`](crate::arch::Path::scan).
+    /// See [`Path::scan`](crate::arch::Path::scan).
     #[inline]
     pub(crate) fn scan<const MANY: bool>(
         self,
@@ -60,12 +60,12 @@ impl Avx2 {
         run.first(head).all(&mut unsure)
             && (eights == 0
                 || match known.memory {
-                    // SAFETY: `self` shows that there is AVX2. The body has the eights, of which there
-                    // are some only if the largest span is not empty; the memory is of bits.
+                    // SAFETY: `self` proves AVX2. The body has `eights` eights, not 0, so the
+                    // largest span is not empty. The memory is bits.
                     Memory::Bits(_) => unsafe {
                         scan::<MANY, false>(known, body, eights, &mut unsure)
                     },
-                    // SAFETY: as above; the memory is packed.
+                    // SAFETY: likewise; the memory is packed.
                     Memory::Packed(_) => unsafe {
                         scan::<MANY, true>(known, body, eights, &mut unsure)
                     },
@@ -74,14 +74,16 @@ impl Avx2 {
     }
 }
 
-/// Scans eights.
+/// Scans groups of eight.
 ///
 /// # Safety
 ///
-/// - The processor has AVX2.
-/// - There are `eights` eights in the run, and one at least.
-/// - The largest span is not empty.
-/// - `PACKED` says what the memory is.
+/// The caller must ensure that:
+///
+/// - the processor has AVX2;
+/// - the run has at least `eights` eights, and `eights` is not 0;
+/// - the largest span is not empty;
+/// - `PACKED` says whether the memory is packed.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn scan<const MANY: bool, const PACKED: bool>(
@@ -94,10 +96,10 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
     let indices = &mut Indices::new();
     let (mut left, mut count) = (eights, eights.min(CHUNK));
     let mut chunk = Loads::from(run);
-    // SAFETY: this function requires AVX2, `eights` eights in the run and a span that is not empty.
-    // `eight < count <= left`, and the chunk has what is left, so each eight is in the run; those ahead
-    // are because `ahead` is at most what is left behind the chunk. An eight is looked up after its indices were made, in the words of
-    // the span whose limits they were made with.
+    // SAFETY: the caller ensures AVX2, `eights` eights in the run and a nonempty span. `eight <
+    // count <= left`, and the chunk has `left` eights, so each eight is in the run. Those ahead are
+    // too, because `ahead` is at most the number of eights after the chunk. Each eight is looked up
+    // after its indices were made, in the words of the span whose limits they were made with.
     unsafe {
         let limits = Limits::of::<PACKED>(span);
         let lookup = Lookup::of(known.memory, span);
@@ -106,12 +108,13 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
             limits.make::<PACKED, 0>(indices, eight, chunk, &mut bounds);
         }
         while count > 0 {
-            // If there are any, this chunk is a whole one.
+            // If `ahead` is not 0, this is a whole chunk.
             let ahead = (left - count).min(CHUNK);
             let mut bounds_ahead = limits.bounds();
             let both = if limits.all_within(&bounds) { ahead / 2 * 2 } else { 0 };
             let mut unsure_bits = [0u64; BLOCK / 64];
-            // Two at a time, with one branch at most. The indices ahead take the place of those used up.
+            // Two eights per iteration, with at most one branch. The new indices replace the used
+            // ones.
             for eight in (0..both).step_by(2) {
                 let found = lookup.find::<PACKED, 0>(indices, eight, chunk);
                 let second = lookup.find::<PACKED, 8>(indices, eight, chunk);
@@ -143,7 +146,7 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
                     }
                 }
             }
-            // What is left of the last chunk, or a chunk of which a signal is elsewhere.
+            // The rest of the last chunk, or a chunk with a signal outside the span.
             for eight in both..count {
                 let found = lookup.find::<PACKED, 0>(indices, eight, chunk);
                 let mut missing = found.missing();
@@ -165,14 +168,15 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
     true
 }
 
-/// As [`each`], out of the way of the loop.
+/// Same as [`each`], but outlined from the loop.
 #[cold]
 #[inline(never)]
 fn few(signals: Loads<'_>, start: usize, bits: u32, unsure: &mut impl FnMut(u64) -> bool) -> bool {
     each(signals, start, bits.into(), unsure)
 }
 
-/// Calls `unsure` with those signals from `start` on that have a bit, until it returns false.
+/// Calls `unsure` for each set bit, with the signal at `start` plus the bit's number. Stops and
+/// returns false once `unsure` returns false.
 #[inline(always)]
 fn each(
     signals: Loads<'_>,
