@@ -30,7 +30,7 @@ fn new_thread_is_not_traced(cx: &Context) {
 
 fn forked_child_is_not_traced(cx: &Context) {
     let (_device, map) = enabled(cx);
-    // The parent blocks while it waits for the child's result.
+    // The parent blocks until the child sends its result.
     assert_eq!(child(|| added_after_reset(&map)), 0);
     collects(&map);
 }
