@@ -1,4 +1,4 @@
-//! Comparison operands: promises of Linux alone, and comparisons known only of its calls.
+//! Comparison operands that only Linux promises, or that only its calls are known to compare.
 
 pub(super) mod full;
 

@@ -39,7 +39,7 @@ fn device_state_comes_before_thread(cx: &Context) {
 
 fn internal_number_of_mode_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    // The kernel's internal KCOV_MODE_TRACE_PC and KCOV_MODE_TRACE_CMP, which are not in the uapi.
+    // KCOV_MODE_TRACE_PC and KCOV_MODE_TRACE_CMP, which only the kernel's internal header defines.
     for mode in [2_u32, 3] {
         cx.refused_by(&device, |device| device.enable(mode));
     }

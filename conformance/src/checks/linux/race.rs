@@ -40,7 +40,7 @@ const MANY: u64 = 2 << 20;
 
 type Request<'a> = &'a dyn Fn(&Device) -> Result<()>;
 
-/// Whether the calling thread is not traced, so that it can be.
+/// Whether the calling thread is untraced: only then can it enable `spare`.
 fn is_untraced(spare: &Device) -> bool {
     spare.enable(KCOV_TRACE_PC).is_ok() && spare.disable().is_ok()
 }

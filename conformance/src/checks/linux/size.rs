@@ -27,7 +27,7 @@ fn sets_the_buffer_size(cx: &Context) {
 fn least(cx: &Context) {
     let device = open(cx);
     assert_eq!(device.init_trace(KCOV_INIT_TRACE_MIN), Ok(()));
-    // The device has a size now, and it is not a page.
+    // The device has a size now, but not that of a page.
     assert_eq!(device.init_trace(KCOV_INIT_TRACE_MIN), Err(Errno(libc::EBUSY)));
     assert_eq!(device.map(page_words()).map(drop), Err(Errno(libc::EINVAL)));
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));

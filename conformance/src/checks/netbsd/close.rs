@@ -12,7 +12,7 @@ checks! {
     while_enabled_nobody_can_disable,
 }
 
-/// On NetBSD, close(2) returns the driver's result. Linux ignores it, so only NetBSD can check this.
+/// On NetBSD, close(2) returns the driver's result. Linux ignores it, so Linux has no such check.
 fn succeeds_in_every_state(cx: &Context) {
     assert_eq!(super::open(cx).close(), Ok(()));
     assert_eq!(sized(cx, COVER_SIZE).close(), Ok(()));

@@ -54,7 +54,7 @@ fn changes_nothing<T>(cx: &Context, mode: u32, operation: impl Fn(&Device) -> T)
 
     device.enable(mode).expect("enabled");
     records_outlast(&map, mode, || operation(&device));
-    // The sentinel count leaves no room, so the operation itself is not recorded.
+    // The count that `mark` stores leaves no room, so the operation itself is not recorded.
     mark(&map, SENTINEL);
     unchanged(&map, || operation(&device));
     device.disable().expect("disabled");

@@ -13,7 +13,7 @@ checks! {
     tracing_goes_on_in_a_new_program needs(Comparisons),
 }
 
-/// Counts the records that calls of the current thread add. The count is reset first, since creating
+/// Counts the records that calls of the current thread add. Resets the count first, since creating
 /// the thread or child may have filled the buffer.
 fn added_after_reset(map: &Map) -> u64 {
     let _ = settled(map);

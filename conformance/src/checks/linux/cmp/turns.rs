@@ -25,7 +25,7 @@ fn most(comparisons: &[Comparison]) -> usize {
 }
 
 fn each_turn_is_recorded(cx: &Context) {
-    // An interruption compares no slashes.
+    // Nothing that interrupts the call compares slashes.
     let times = TURNS.map(|turns| most(&collect(cx, || skip_slashes(turns))));
     let more = times.map(|count| count.wrapping_sub(times[0]));
     assert_eq!(more, TURNS.map(|turns| turns - TURNS[0]), "comparisons of slashes: {times:?}");

@@ -1,5 +1,5 @@
-//! Loops in the kernel whose length the caller chooses. A block that has just been recorded is recorded
-//! again.
+//! Loops in the kernel whose length the caller chooses. A block that has just been recorded is
+//! recorded again.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::pc::records;
@@ -14,8 +14,8 @@ checks! {
     each_turn_is_recorded_alike,
 }
 
-/// How often the loops run. The compiler may have peeled off the first or last turn, so checks compare
-/// one length with another. Beyond about 30 descriptors the kernel polls in several parts.
+/// How often the loops run. The compiler may have peeled off the first or last turn, so checks
+/// compare two lengths. Beyond about 30 descriptors the kernel polls in several parts.
 pub(in super::super) const TURNS: [usize; 4] = [5, 20, 21, 29];
 
 /// Looks up a name after this many slashes, which the kernel skips one by one.

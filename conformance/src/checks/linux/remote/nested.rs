@@ -32,7 +32,7 @@ fn soft_interrupt_leaves_the_section(cx: &Context) {
             assert!(grows_beyond(&map, 0), "the interrupt adds nothing");
             !done()
         });
-        // The section's records are complete from its start.
+        // The section has its records from the very start.
         for function in ["io_wq_submit_work", "read_iter_zero"] {
             let read = || symbols.any_in(function, &since(&map, 0));
             assert!(wait_for(LONG, read), "nothing of {function}: {within}");

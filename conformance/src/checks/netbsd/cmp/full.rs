@@ -1,7 +1,7 @@
 //! Comparison mode with buffers of any number of entries, and with counts stored by user space.
 //!
 //! The kernel multiplies the count by four before it compares it with the size, so a count may
-//! wrap. If the product is just below 2^64, it writes in front of the buffer; no check does that.
+//! wrap. If the product is just below 2^64, it writes in front of the buffer: no check tries that.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::full::{enabled_page, nothing_is_written};

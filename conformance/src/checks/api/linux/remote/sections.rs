@@ -25,7 +25,7 @@ checks! {
     owned_session_gives_the_device_back needs(Remote, Vhost),
 }
 
-/// A vhost worker reports that its work is done shortly before the section ends.
+/// A worker reports that its work is done shortly before the section ends.
 const QUIET: Duration = Duration::from_millis(200);
 
 fn vhost() -> Vhost {
