@@ -1,4 +1,4 @@
-//! Refusals, and all that they have to leave alone.
+//! Refused calls, and everything that they must leave unchanged.
 
 use super::shared::{COVER_SIZE, SENTINEL, mark};
 use crate::check::Context;
@@ -7,8 +7,8 @@ use crate::raw::{Device, Map, call, page_words};
 use std::fmt::Debug;
 
 impl Context {
-    /// Asserts that the device refuses with exactly the error that the claim names, and that this
-    /// changes no word of its buffer, nor whether and in which mode this thread is traced.
+    /// Asserts that the device refuses the request with exactly the claim's error. The refusal must
+    /// not change the buffer, nor whether this thread is traced and in which mode.
     #[track_caller]
     pub(crate) fn refused_by<T: Debug>(
         &self,
@@ -37,7 +37,7 @@ impl Context {
     }
 }
 
-/// What a thread is recorded in: in no way, or program counters, or comparisons.
+/// How a thread is traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Traced {
     Not,
@@ -45,9 +45,9 @@ enum Traced {
     Comparisons,
 }
 
-/// How this thread is traced into that buffer.
+/// Determines how this thread is traced into this buffer.
 fn traced(map: &Map) -> Traced {
-    /// Another thread, whose buffer it is, may not have come to rest.
+    /// How often to retry while the buffer's owner, another thread, may not have come to rest.
     const PATIENCE: u32 = 200;
     for _ in 0..PATIENCE {
         map.reset();
@@ -57,6 +57,6 @@ fn traced(map: &Map) -> Traced {
         }
         std::thread::yield_now();
     }
-    // The type of a comparison is a small number, a program counter is not.
+    // A comparison's type is a small number, a program counter is not.
     if map.load(1) < 8 { Traced::Comparisons } else { Traced::Counters }
 }

@@ -1,5 +1,5 @@
-//! The checks: those that both systems share, those of the system that this program is compiled
-//! for, and those of the safe crate.
+//! The checks that both systems share, those of the system that this program is compiled for, and
+//! those of the safe crate.
 
 pub(crate) mod api;
 mod frame;
@@ -14,7 +14,7 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
     device.chain(api).flat_map(|topic| topic.iter())
 }
 
-/// Those that are the same on every system.
+/// The checks that are the same on every system.
 pub fn of_every_system() -> impl Iterator<Item = &'static Check> {
     shared::CHECKS.iter().chain(api::CHECKS).flat_map(|topic| topic.iter())
 }

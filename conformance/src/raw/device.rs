@@ -1,4 +1,4 @@
-//! An open device: what all systems have in common. Its requests are in the system's directory.
+//! An open device, as far as the systems agree. The requests are in the system's directory.
 
 use crate::errno::{Errno, Result};
 use crate::raw::Map;
@@ -38,39 +38,39 @@ impl From<OwnedFd> for Device {
 }
 
 impl Device {
-    /// Opens the file, for reading and writing.
+    /// Opens the file for reading and writing.
     pub fn open(path: &Path) -> Result<Device> {
         Device::open_with(path, OFlag::O_RDWR)
     }
 
-    /// Opens the file with these flags. Programs that this one executes do not inherit it.
+    /// Opens the file with these flags, close-on-exec.
     pub fn open_with(path: &Path, flags: OFlag) -> Result<Device> {
         let fd = nix::fcntl::open(path, flags | OFlag::O_CLOEXEC, Mode::empty())?;
         Ok(Device { fd })
     }
 
-    /// Another descriptor of the same open file.
+    /// Returns another file descriptor of the same open file.
     pub fn duplicate(&self) -> Result<Device> {
         Ok(Device { fd: self.fd.try_clone().map_err(|_| Errno::last())? })
     }
 
-    /// Closes the descriptor, with the result of that.
+    /// Closes the file descriptor and returns the result.
     pub fn close(self) -> Result<()> {
         Ok(nix::unistd::close(self.fd)?)
     }
 
-    /// Maps that many words as the document does: shared, readable and writable, from offset 0.
+    /// Maps this many words the documented way: shared, readable and writable, from offset 0.
     pub fn map(&self, words: u64) -> Result<Map> {
         let bytes = usize::try_from(words).expect("the size fits") * size_of::<u64>();
         self.map_with(bytes, 0, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)
     }
 
-    /// Maps with these very arguments.
+    /// Maps with exactly these arguments.
     pub fn map_with(&self, bytes: usize, offset: i64, prot: c_int, flags: c_int) -> Result<Map> {
         Map::new(&self.fd, bytes, offset, prot, flags)
     }
 
-    /// Sends a descriptor of the same open file to whoever has the other end of the socket.
+    /// Sends a file descriptor of the same open file to the other end of the socket.
     pub fn send(&self, socket: RawFd) {
         let fds = [self.as_raw_fd()];
         let rights = [ControlMessage::ScmRights(&fds)];
@@ -78,7 +78,7 @@ impl Device {
         sendmsg::<()>(socket, &sent, &rights, MsgFlags::empty(), None).expect("sendmsg");
     }
 
-    /// Takes the descriptor that was sent.
+    /// Receives the file descriptor that [`send`](Self::send) sent.
     #[must_use]
     pub fn receive(socket: RawFd) -> Device {
         let mut byte = [0];
@@ -90,12 +90,12 @@ impl Device {
         let Some(ControlMessageOwned::ScmRights(arrived)) = messages.next() else {
             panic!("no descriptor has arrived");
         };
-        // SAFETY: the kernel has just made this descriptor for this process, nobody else owns it.
+        // SAFETY: the kernel has just installed this file descriptor, so nothing else owns it.
         Device::from(unsafe { OwnedFd::from_raw_fd(arrived[0]) })
     }
 }
 
-/// Sends a device through a socket, and returns what arrives.
+/// Sends a device through a socket and returns the one received.
 #[must_use]
 pub fn pass_descriptor(device: &Device) -> Device {
     let (left, right) =
@@ -104,14 +104,14 @@ pub fn pass_descriptor(device: &Device) -> Device {
     Device::receive(right.as_raw_fd())
 }
 
-/// Bytes of a page.
+/// The page size in bytes.
 #[must_use]
 pub fn page_size() -> usize {
     let size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
     usize::try_from(size.expect("sysconf").expect("a page size")).expect("it fits")
 }
 
-/// Words of a page.
+/// The page size in words.
 #[must_use]
 pub fn page_words() -> u64 {
     (page_size() / size_of::<u64>()) as u64

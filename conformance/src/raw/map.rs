@@ -1,4 +1,4 @@
-//! A mapping, of the device's buffer before all.
+//! A mapping, usually of the device's buffer.
 
 use crate::errno::{Errno, Result};
 use std::ffi::c_void;
@@ -6,8 +6,8 @@ use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A mapping, in words of the kernel. Words are loaded and stored atomically: the kernel writes
-/// them whenever it likes.
+/// A mapping of 64-bit kernel words. All accesses are atomic, since the kernel may write at any
+/// time.
 #[derive(Debug)]
 pub struct Map {
     base: NonNull<c_void>,
@@ -15,17 +15,17 @@ pub struct Map {
     writable: bool,
 }
 
-// SAFETY: the mapping belongs to no thread, and its words are accessed atomically only.
+// SAFETY: the mapping belongs to no thread, and its words are only accessed atomically.
 unsafe impl Send for Map {}
 // SAFETY: as above.
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// `mmap` with these very arguments, at an address of the kernel's choice.
+    /// Calls `mmap` with exactly these arguments, at an address that the kernel chooses.
     pub fn new(fd: &impl AsRawFd, bytes: usize, offset: i64, prot: i32, flags: i32) -> Result<Map> {
         let fd = fd.as_raw_fd();
         let offset = libc::off_t::try_from(offset).expect("the offset fits");
-        // SAFETY: without MAP_FIXED the kernel picks an address that nothing else uses.
+        // SAFETY: without MAP_FIXED, the kernel picks an unused address range.
         let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, prot, flags, fd, offset) };
         if base == libc::MAP_FAILED {
             return Err(Errno::last());
@@ -34,44 +34,44 @@ impl Map {
         Ok(Map { base, bytes, writable: prot & libc::PROT_WRITE != 0 })
     }
 
-    /// The same with the rest of its last page, which is mapped too.
+    /// Extends the mapping to the end of its last page, which the kernel maps too.
     #[must_use]
     pub fn with_whole_pages(mut self) -> Map {
         self.bytes = self.bytes.next_multiple_of(crate::raw::page_size());
         self
     }
 
-    /// Whether words can be stored.
+    /// Whether the mapping is writable.
     #[must_use]
     pub fn is_writable(&self) -> bool {
         self.writable
     }
 
-    /// Makes all from that byte on inaccessible.
+    /// Makes everything from this byte on inaccessible.
     pub fn protect_from(&self, byte: usize) -> Result<()> {
         assert!(byte <= self.bytes, "byte {byte} is not mapped");
-        // SAFETY: the offset has just been checked against the mapping.
+        // SAFETY: the assertion above keeps the offset inside the mapping.
         let start = unsafe { self.base.byte_add(byte) };
-        // SAFETY: the range is part of the mapping. An access would end the process, as a claim
-        // about what may be read does not hold then.
+        // SAFETY: the range is part of the mapping. Reading it later ends the process, and so fails
+        // the check.
         let returned =
             unsafe { libc::mprotect(start.as_ptr(), self.bytes - byte, libc::PROT_NONE) };
         Errno::check(returned).map(drop)
     }
 
-    /// Where the mapping starts.
+    /// The start of the mapping.
     #[must_use]
     pub fn address(&self) -> *mut c_void {
         self.base.as_ptr()
     }
 
-    /// Bytes that are mapped.
+    /// The size of the mapping in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Words that are mapped.
+    /// The size of the mapping in words.
     #[must_use]
     pub fn words(&self) -> usize {
         self.bytes / size_of::<u64>()
@@ -79,32 +79,32 @@ impl Map {
 
     fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.words(), "word {index} is not mapped");
-        // SAFETY: the index has just been checked against the mapping, which is page-aligned.
+        // SAFETY: the assertion keeps the index inside the mapping, which is page-aligned.
         let word = unsafe { self.base.cast::<u64>().add(index) };
-        // SAFETY: the word stays mapped as long as `self`, and is accessed atomically only.
+        // SAFETY: the word stays mapped as long as `self`, and is only accessed atomically.
         unsafe { AtomicU64::from_ptr(word.as_ptr()) }
     }
 
-    /// A word as it is now.
+    /// Loads a word.
     #[must_use]
     pub fn load(&self, index: usize) -> u64 {
         self.word(index).load(Ordering::Acquire)
     }
 
-    /// Stores a word. The mapping must be writable, or the process gets a signal.
+    /// Stores a word. The mapping must be writable; otherwise the process gets a signal.
     pub fn store(&self, index: usize, value: u64) {
         self.word(index).store(value, Ordering::Release);
     }
 
     fn half(&self, byte: usize) -> &AtomicU32 {
         assert!(byte % 4 == 0 && byte + 4 <= self.bytes, "byte {byte} is not mapped");
-        // SAFETY: the offset has just been checked against the mapping, which is page-aligned.
+        // SAFETY: the assertion keeps the offset inside the mapping, which is page-aligned.
         let half = unsafe { self.base.cast::<u32>().byte_add(byte) };
         // SAFETY: as in `word`.
         unsafe { AtomicU32::from_ptr(half.as_ptr()) }
     }
 
-    /// The 32 bits at an offset in bytes, for mappings of other files.
+    /// Loads the 32 bits at an offset in bytes, for mappings of other files.
     #[must_use]
     pub fn load32(&self, byte: usize) -> u32 {
         self.half(byte).load(Ordering::Acquire)
@@ -115,13 +115,13 @@ impl Map {
         self.half(byte).store(value, Ordering::Release);
     }
 
-    /// Word 0.
+    /// Loads the count word.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.load(0)
     }
 
-    /// Stores 0 to word 0.
+    /// Stores 0 to the count word.
     pub fn reset(&self) {
         self.store(0, 0);
     }
@@ -133,20 +133,20 @@ impl Map {
         }
     }
 
-    /// Copies that many words from `first` on.
+    /// Copies this many words from `first` on.
     #[must_use]
     pub fn copy(&self, first: usize, words: usize) -> Vec<u64> {
         (first..first + words).map(|index| self.load(index)).collect()
     }
 
-    /// `munmap`, with its result.
+    /// Unmaps the mapping and returns the result.
     pub fn unmap(self) -> Result<()> {
         let map = std::mem::ManuallyDrop::new(self);
         map.release()
     }
 
     fn release(&self) -> Result<()> {
-        // SAFETY: only `unmap` and `drop` come here, each consumes the one owner of the mapping.
+        // SAFETY: only `unmap` and `drop` call this, and each consumes the mapping's sole owner.
         let returned = unsafe { libc::munmap(self.base.as_ptr(), self.bytes) };
         Errno::check(returned).map(drop)
     }
@@ -158,22 +158,22 @@ impl Drop for Map {
     }
 }
 
-/// Whether the byte at an address may be read, and whether it may be written. The kernel is asked, which
-/// refuses instead of sending a signal.
+/// Whether the byte at this address is readable, and whether it is writable. This asks the kernel,
+/// which returns an error instead of sending a signal.
 ///
 /// # Panics
 ///
-/// If there is no pipe.
+/// If no pipe can be created.
 #[must_use]
 pub fn accessible(address: usize) -> (bool, bool) {
     let (out, into) = nix::unistd::pipe().expect("a pipe");
-    // SAFETY: the kernel reads one byte at the address, or refuses to.
+    // SAFETY: the kernel reads one byte at the address, or returns an error.
     let read = unsafe { libc::write(into.as_raw_fd(), address as *const _, 1) } == 1;
     if !read {
         nix::unistd::write(&into, &[0]).expect("room in the pipe");
     }
-    // SAFETY: the kernel writes one byte at the address, the one that it has read there, or refuses
-    // to. Nobody else writes to the memory meanwhile: it is of no session.
+    // SAFETY: the kernel writes back the byte that it read there, or returns an error. The memory
+    // belongs to no session, so nothing else writes to it meanwhile.
     let written = unsafe { libc::read(out.as_raw_fd(), address as *mut _, 1) } == 1;
     (read, written)
 }

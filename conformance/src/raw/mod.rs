@@ -1,6 +1,6 @@
-//! Thin calls: what the checks know of the kernel, and nothing more.
+//! Thin wrappers of system calls: all that the checks know about the kernel.
 //!
-//! Nothing here checks arguments or keeps order: a check must be able to do everything wrong.
+//! Nothing here checks arguments or enforces an order: a check must be able to misuse the device.
 
 mod device;
 mod map;
@@ -16,14 +16,14 @@ pub use task::{Child, Gate, child, thread};
 use crate::errno::Errno;
 use std::time::Duration;
 
-/// The system call that gets traced: it does nothing but fail, and in the kernel's own code.
+/// Makes the traced system call. It only fails, and it does so in the kernel's own code.
 pub fn call() {
     let refused = crate::system_raw::refused_read();
     assert_eq!(refused, Err(Errno(libc::EBADF)), "read(-1) is refused");
 }
 
-/// Whether something is seen at least once: an interrupt may come and leave records on the way, but
-/// not each time. On a busy host one may come often.
+/// Whether `seen` holds at least once in many tries. An interrupt may add records to some calls,
+/// and on a busy host to many of them.
 #[must_use]
 pub fn at_times(seen: impl FnMut() -> bool) -> bool {
     std::iter::repeat_with(seen).take(1000).any(|seen| seen)
@@ -31,7 +31,7 @@ pub fn at_times(seen: impl FnMut() -> bool) -> bool {
 
 /// Waits until nothing has been recorded for a while, and returns the count.
 ///
-/// For the buffers of threads that are about to block.
+/// For buffers of threads that are about to block.
 #[must_use]
 pub fn settled(map: &Map) -> u64 {
     const STEP: Duration = Duration::from_millis(5);
@@ -39,7 +39,7 @@ pub fn settled(map: &Map) -> u64 {
     let mut quiet = 0;
     while quiet < 10 {
         std::thread::sleep(STEP);
-        // On a busy host all of a sleep may pass without the other thread having had its turn.
+        // On a busy host, the other thread may not get to run during a sleep.
         (0..10).for_each(|_| std::thread::yield_now());
         let now = map.count();
         quiet = if now == last { quiet + 1 } else { 0 };
@@ -48,10 +48,10 @@ pub fn settled(map: &Map) -> u64 {
     last
 }
 
-/// How long to wait for what a right kernel does at once: the end of a hang, however busy the host.
+/// How long to wait for something that a correct kernel does at once, however busy the host is.
 pub const LONG: Duration = Duration::from_secs(40);
 
-/// Waits until `done`, for at most that time. Returns whether it is.
+/// Waits for `done` for at most `limit`. Returns whether it became true.
 #[must_use]
 pub fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let end = std::time::Instant::now() + limit;

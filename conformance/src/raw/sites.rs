@@ -1,38 +1,37 @@
-//! Where the kernel calls the hooks of coverage: a list that whoever boots it makes from its file.
+//! Where the kernel calls the coverage hooks: a list that its launcher extracts from its file.
 
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 
-/// The environment variable that names the list.
+/// The environment variable with the path of the list.
 const VARIABLE: &str = "KCOV_VM_CALLS";
 
-/// What the hooks of the compiler begin with.
+/// The prefix of the compiler's hooks.
 const HOOK: &str = "__sanitizer_cov_trace_";
 
-/// Calls of which the kernel's file does not say what they call.
+/// The entry for calls through a pointer, with an unknown callee.
 const POINTERS: &str = "*";
 
-/// The return addresses of calls, by the function that is called: those that the kernel was linked
-/// for.
+/// Maps each called function to the return addresses of its calls, as the kernel was linked.
 #[derive(Debug)]
 pub struct Sites(HashMap<String, HashSet<u64>>);
 
-/// The list, for checks that need it.
+/// Returns the list, for checks that need it.
 ///
 /// # Panics
 ///
-/// If there is none.
+/// If no list was given.
 #[must_use]
 pub fn sites() -> Sites {
     Sites::given().expect("a list of calls")
 }
 
 impl Sites {
-    /// The list, if one was given that names a hook.
+    /// Returns the list if one was given and it names a hook.
     ///
     /// # Panics
     ///
-    /// If it cannot be read.
+    /// If the list cannot be read.
     #[must_use]
     pub fn given() -> Option<Sites> {
         let file = std::env::var_os(VARIABLE)?;
@@ -44,8 +43,8 @@ impl Sites {
         sites.0.keys().any(|name| name.starts_with(HOOK)).then_some(sites)
     }
 
-    /// Where records of program counters may come from. Functions that end with a jump to the hook
-    /// may have been called through a pointer.
+    /// Possible values of program counter records. A function that ends with a jump to the hook may
+    /// have been called through a pointer.
     #[must_use]
     pub fn blocks(&self) -> HashSet<u64> {
         self.of(|name| name.starts_with("pc") && !name.contains('@'))
@@ -54,14 +53,14 @@ impl Sites {
             .collect()
     }
 
-    /// Where records of such comparisons come from: of so many bytes, and with a constant or not.
+    /// Possible sites of comparison records of this size, with or without a constant operand.
     #[must_use]
     pub fn comparisons(&self, bytes: u64, constant: bool) -> HashSet<u64> {
         let cmp = format!("{}cmp{bytes}", if constant { "const_" } else { "" });
         self.of(|name| name == cmp || (constant && name == "switch"))
     }
 
-    /// Where records of program counters may come from in a module's section, as offsets.
+    /// Possible values of program counter records in a module's section, as offsets.
     #[must_use]
     pub fn blocks_of_module(&self, module: &str, section: &str) -> HashSet<u64> {
         self.0.get(&format!("{HOOK}pc@{module}/{section}")).cloned().unwrap_or_default()
@@ -74,7 +73,7 @@ impl Sites {
     }
 }
 
-/// A name, and addresses as distances from one another.
+/// Parses a name and addresses, each given as the distance from the one before.
 fn line(line: &str) -> (String, HashSet<u64>) {
     let mut fields = line.split(' ');
     let name = fields.next().expect("a name").to_owned();

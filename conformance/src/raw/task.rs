@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex};
 
-/// Runs `body` in a new thread and returns when that thread has ended, for the kernel too.
+/// Runs `body` in a new thread and returns when the thread has ended in the kernel too.
 pub fn thread<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(body).join() {
         Ok(value) => value,
@@ -27,24 +27,24 @@ pub fn child<T: Serialize + DeserializeOwned>(body: impl FnOnce() -> T) -> T {
 /// A forked child that runs a closure. If nobody waits for it, it dies with the check.
 #[derive(Debug)]
 pub struct Child<T> {
-    /// Its process.
+    /// The child's process.
     pub pid: Pid,
     result: File,
     of: PhantomData<T>,
 }
 
 impl<T: Serialize + DeserializeOwned> Child<T> {
-    /// Forks. The calling process must have one thread only.
+    /// Forks. The calling process must be single-threaded.
     pub fn start(body: impl FnOnce() -> T) -> Child<T> {
         let (result, sender) = pipe().expect("a pipe");
-        // SAFETY: checks fork while they have one thread, so no lock is held by another one.
+        // SAFETY: checks fork while they are single-threaded, so no other thread holds a lock.
         match unsafe { fork() }.expect("a child") {
             ForkResult::Parent { child } => {
                 Child { pid: child, result: result.into(), of: PhantomData }
             }
             ForkResult::Child => {
                 drop(result);
-                // The parent's stack must not be unwound a second time here.
+                // A panic must not unwind into the parent's part of the stack.
                 let status = match catch_unwind(AssertUnwindSafe(body)) {
                     Ok(value) => {
                         let text = serde_json::to_vec(&value).expect("the result as text");
@@ -53,13 +53,13 @@ impl<T: Serialize + DeserializeOwned> Child<T> {
                     }
                     Err(_) => 101,
                 };
-                // SAFETY: ends the process without the exit handlers, which are the parent's.
+                // SAFETY: `_exit` skips the exit handlers, which belong to the parent.
                 unsafe { libc::_exit(status) }
             }
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the child to end and returns its result.
     ///
     /// # Panics
     ///
@@ -69,7 +69,7 @@ impl<T: Serialize + DeserializeOwned> Child<T> {
         self.outcome().expect("the child ends well")
     }
 
-    /// Waits for its end: the result, or the signal that killed it.
+    /// Waits for the child to end. Returns its result, or the signal that killed it.
     ///
     /// # Panics
     ///
@@ -87,15 +87,15 @@ impl<T: Serialize + DeserializeOwned> Child<T> {
         }
     }
 
-    /// Kills it and waits for its end.
+    /// Kills the child and waits for it.
     pub fn kill(self) {
         kill(self.pid, Signal::SIGKILL).expect("it can be killed");
         waitpid(self.pid, None).expect("the child can be waited for");
     }
 }
 
-/// A gate between two threads: one waits, without a system call more than that, until the other
-/// opens it.
+/// A gate between two threads. One blocks until the other opens it; waiting makes no other system
+/// call.
 #[derive(Debug, Default)]
 pub struct Gate {
     open: Mutex<bool>,
@@ -103,13 +103,13 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Lets the other thread go on.
+    /// Opens the gate.
     pub fn open(&self) {
         *self.open.lock().expect("the gate") = true;
         self.opened.notify_all();
     }
 
-    /// Opens the gate when the returned value goes.
+    /// Returns a guard that opens the gate when dropped.
     #[must_use]
     pub fn open_at_end(&self) -> impl Drop {
         struct AtEnd<'a>(&'a Gate);

@@ -1,4 +1,4 @@
-//! Devices that somebody else has opened.
+//! Devices that someone else has opened.
 
 use super::{addresses, enable, intruder, kind, open, records};
 use crate::check::{Context, checks};
@@ -16,11 +16,11 @@ checks! {
     given_away,
 }
 
-/// A second descriptor of the same open file, adopted.
+/// Adopts a second file descriptor of the same open file.
 fn adopt(fd: &impl AsFd, words: usize) -> Result<Device, Error> {
     let fd = fd.as_fd().try_clone_to_owned().expect("a second descriptor");
-    // SAFETY: checks give this function descriptors of kcov devices; a size that is not theirs is
-    // larger, which each system refuses, or smaller, which Linux refuses.
+    // SAFETY: callers pass file descriptors of kcov devices. If the size is wrong, it is too large,
+    // which every system refuses, or too small, which Linux refuses.
     unsafe { Device::adopt(fd, words) }
 }
 
@@ -51,7 +51,7 @@ fn duplicated(cx: &Context) {
     let map = intruder(&device);
     let stays_open = nix::unistd::dup(&device).expect("a descriptor without flags");
     let number = stays_open.as_raw_fd();
-    // SAFETY: it is a kcov device of that size.
+    // SAFETY: it is a kcov device of this size.
     let mut second = unsafe { Device::adopt(stays_open, device.words()) }.expect("adopted");
     assert_eq!(second.as_raw_fd(), number);
     assert_eq!(fcntl(&second, FcntlArg::F_GETFD), Ok(0), "not close-on-exec, as it was");
@@ -97,7 +97,7 @@ fn given_away(cx: &Context) {
     // SAFETY: as in `adopt`.
     let device = unsafe { Device::adopt(given, words) }.expect("adopted");
     assert_eq!(device.into_raw_fd(), number);
-    // SAFETY: the number was just given away, and nobody else has it.
+    // SAFETY: the number was just given away, so nothing else owns it.
     let given: OwnedFd = unsafe { std::os::fd::FromRawFd::from_raw_fd(number) };
     records(&mut adopt(&given, words).expect("still open"));
 }

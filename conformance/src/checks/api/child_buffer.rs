@@ -52,7 +52,7 @@ fn child_that_never_enables(cx: &Context) {
     drop(enable(&mut device));
     let mut buffer = lend(&mut device);
     for _ in 0..3 {
-        // One child leaves records, which must not count for the next one.
+        // A child leaves records, which must not count for the next one.
         child(|| {
             let session = buffer.enable().expect("enabled in the child");
             call();
@@ -71,7 +71,7 @@ fn many_children(cx: &Context) {
     let mut buffer = lend(&mut device);
     for round in 0..100 {
         buffer.reset().expect("reset");
-        // The page faults of a fresh child are recorded too, so even no call leaves some records.
+        // The page faults of a new child are recorded too, so there are records without any call.
         let length = child(|| {
             let session = buffer.enable().expect("enabled in the child");
             for _ in 0..round % 3 {

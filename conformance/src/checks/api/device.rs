@@ -49,7 +49,7 @@ fn size_over_the_limit_is_refused_or_clamped(cx: &Context) {
     let error = over.expect_err("over the limit");
     assert_eq!((error.operation(), error.kind()), (Operation::SetSize, ErrorKind::SizeOutOfLimits));
     assert!(error.to_string().contains(&limit.to_string()), "{error}");
-    // A guest may not have the memory for the largest buffer; then that is what the error says.
+    // A guest may lack the memory for the largest buffer. The error must say so.
     let clamped = BufferSize::words(u64::MAX).clamped();
     let open = || Device::builder().path(cx.device()).size(clamped).open();
     match with_console_off(open) {

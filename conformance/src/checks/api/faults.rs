@@ -1,5 +1,5 @@
-//! What goes wrong around a session: killed children, signals, no descriptors left, guards that are
-//! forgotten and panics.
+//! Failures around a session: killed children, signals, too few file descriptors, forgotten guards
+//! and panics.
 
 use super::{enable, is_free, lend, open};
 use crate::check::{Context, checks};
@@ -22,7 +22,7 @@ checks! {
     dropped_while_unwinding,
 }
 
-/// Numbers without order, the same each time.
+/// A generator of reproducible pseudo-random numbers.
 struct Noise(u64);
 
 impl Noise {
@@ -32,23 +32,23 @@ impl Noise {
     }
 }
 
-/// How many descriptors the process has.
+/// How many file descriptors the process has open.
 pub(super) fn descriptors() -> usize {
     let is_open = |&fd: &i32| {
-        // SAFETY: the request reads a flag of a descriptor, or is refused.
+        // SAFETY: the request only reads a flag of the file descriptor, or fails.
         unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 }
     };
     (0..1024).filter(is_open).count()
 }
 
-/// A process that does nothing but `body`, until it is killed.
+/// Starts a process that repeats `body` until it is killed.
 fn endless(mut body: impl FnMut()) -> Pid {
-    // SAFETY: the check has one thread, so no lock is held by another one.
+    // SAFETY: the check is single-threaded, so no other thread holds a lock.
     match unsafe { fork() }.expect("a child") {
         ForkResult::Parent { child } => child,
         ForkResult::Child => loop {
             if catch_unwind(AssertUnwindSafe(&mut body)).is_err() {
-                // SAFETY: ends the process without the exit handlers, which are the parent's.
+                // SAFETY: `_exit` skips the exit handlers, which belong to the parent.
                 unsafe { libc::_exit(101) }
             }
         },
@@ -57,7 +57,7 @@ fn endless(mut body: impl FnMut()) -> Pid {
 
 fn end(pid: Pid) {
     kill(pid, Signal::SIGKILL).expect("it can be killed");
-    // Its last signals may arrive only now.
+    // The child's last signals may arrive only now, and interrupt the wait.
     let status = loop {
         match waitpid(pid, None) {
             Err(nix::errno::Errno::EINTR) => {}
@@ -81,11 +81,11 @@ fn killed_children(cx: &Context) {
             assert!(!session.trace().is_empty());
             drop(session);
         });
-        // Anywhere between the fork and the middle of some session: of each two children one has
-        // begun with sessions.
+        // The kill comes anywhere between the fork and the middle of some session. In every second
+        // round it waits for the first session.
         let begun = || !buffer.trace().is_empty();
         assert!(round % 2 == 0 || wait_for(LONG, begun), "the child is traced");
-        // To yield the only processor is to give the child all of its time on it.
+        // On a single processor, yielding gives the child its time slice.
         (0..noise.below(3)).for_each(|_| std::thread::yield_now());
         for step in 0..noise.below(1 << 16) {
             std::hint::black_box(step);
@@ -117,12 +117,12 @@ extern "C" fn count_signal(_: i32) {
 fn signal_storm(cx: &Context) {
     let action =
         SigAction::new(SigHandler::Handler(count_signal), SaFlags::empty(), SigSet::empty());
-    // SAFETY: the handler adds to an atomic number, which may be done at any point.
+    // SAFETY: the handler only adds to an atomic, which is async-signal-safe.
     unsafe { sigaction(Signal::SIGUSR1, &action) }.expect("a handler");
     let parent = getpid();
     let storm = endless(|| kill(parent, Signal::SIGUSR1).expect("a signal"));
     let mut device = open(cx, 1 << 16);
-    // A processor that has both to run gives a signal only when it comes back from the other.
+    // A single processor delivers signals only when it switches back from the sender.
     let (wanted, mut sessions) = (cx.rounds(20), 0);
     while sessions < wanted || SIGNALS.load(Ordering::Relaxed) < wanted {
         let mut session = device.enable(TracePc).expect("a signal does not keep from enabling");
@@ -131,7 +131,7 @@ fn signal_storm(cx: &Context) {
         let trace = session.trace();
         let first: Vec<_> = trace.iter().collect();
         assert!(!first.is_empty());
-        // Records that were there stay, whatever the handler adds.
+        // Existing records stay, whatever the handler adds.
         assert_eq!(trace.iter().collect::<Vec<_>>(), first);
         let all = session.disable().expect("a signal does not keep from disabling");
         assert!(all.len() >= first.len());
@@ -145,7 +145,7 @@ fn signal_storm(cx: &Context) {
 fn no_descriptor_left(cx: &Context) {
     let mut device = open(cx, 1);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the limit");
-    // The lowest number that is free is the first that the limit forbids.
+    // The lowest free number becomes the first one that the limit forbids.
     let lowest = std::fs::File::open("/dev/null").expect("a file");
     let lowest = u64::try_from(std::os::fd::AsRawFd::as_raw_fd(&lowest)).expect("a number");
     setrlimit(Resource::RLIMIT_NOFILE, lowest, hard).expect("a lower limit");
@@ -164,7 +164,7 @@ fn no_descriptor_left(cx: &Context) {
 }
 
 fn forgotten_guards(cx: &Context) {
-    // A thread leaves all that it has: its end frees the thread's place, the device stays open.
+    // The thread leaks everything. Its end frees its tracing, but the device stays open.
     thread(|| {
         let mut device = open(cx, 1);
         std::mem::forget(enable(&mut device));
@@ -178,7 +178,7 @@ fn forgotten_guards(cx: &Context) {
         std::mem::forget(device);
     });
     assert!(is_free(cx));
-    // In a child everything is forgotten at once.
+    // A child leaks everything at once when it ends.
     let mut device = open(cx, 4096);
     let mut buffer = lend(&mut device);
     for _ in 0..3 {
@@ -211,7 +211,7 @@ fn panic_in_a_forked_child(cx: &Context) {
 }
 
 fn dropped_while_unwinding(cx: &Context) {
-    // The device goes with the session, and behind it.
+    // The device is dropped after the session.
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let mut device = open(cx, 1);
         let _session = enable(&mut device);
@@ -219,7 +219,7 @@ fn dropped_while_unwinding(cx: &Context) {
     }));
     assert!(panicked.is_err());
     assert!(is_free(cx));
-    // A leaked session is ended by the device.
+    // The device ends a leaked session.
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let mut device = open(cx, 1);
         std::mem::forget(enable(&mut device));

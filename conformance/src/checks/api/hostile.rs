@@ -1,5 +1,5 @@
-//! Counts that no driver stores: what is read of them, and that no request is made with one. With such
-//! a count some kernels write in front of the buffer.
+//! Counts that no driver stores. The crate must neither trust them nor make a request with one:
+//! with such a count some kernels write in front of the buffer.
 
 use super::{enable, intruder, lend, open};
 use crate::check::{Context, checks};
@@ -18,14 +18,14 @@ checks! {
     buffer_for_children needs(Comparisons),
 }
 
-/// Counts whose records a kernel would put in front of the buffer, in it, or far behind it.
+/// Counts that make some kernel write in front of the buffer, inside it, or far behind it.
 const COUNTS: [u64; 4] = [u64::MAX, 1 << 62, (1 << 62) - 1, 1 << 32];
 
-/// What no record begins with.
+/// A value that no record begins with.
 const NOBODY: u64 = 0x5e47_1e15_5e47_1e15;
 
-/// Goes once through what a session and these checks execute: the page faults of code that runs for the
-/// first time are recorded like system calls.
+/// Runs the code of a session and of these checks once, because the page faults of code that runs
+/// for the first time are recorded like system calls.
 fn warm_up<M: Mode>(device: &mut Device, map: &Map, mode: M) {
     let session = device.enable(mode).expect("enabled");
     call();
@@ -43,7 +43,7 @@ fn count_beyond_the_buffer_is_corrupt(cx: &Context) {
     let mut device = open(cx, 1);
     let map = intruder(&device);
     warm_up(&mut device, &map, TracePc);
-    // Records of an earlier session, which must not come out.
+    // Records of an earlier session, which must not appear.
     map.fill(1, 7);
     for count in [device.words() as u64, 1 << 32, 1 << 63, u64::MAX - 1] {
         let session = enable(&mut device);
@@ -58,7 +58,7 @@ fn count_beyond_the_buffer_is_corrupt(cx: &Context) {
 }
 
 fn count_of_comparisons_beyond_the_buffer_is_corrupt(cx: &Context) {
-    // Stored after the session: some kernels trust the count word while they record comparisons.
+    // The count is stored after the session, since some kernels trust it in comparison mode.
     let mut device = open(cx, 1);
     let map = intruder(&device);
     let buffer = device.child_buffer(TraceCmp).expect("it is free");
@@ -82,7 +82,7 @@ fn full_is_not_corrupt(cx: &Context) {
     assert_eq!(buffer.trace().completeness(), Completeness::Complete);
 }
 
-/// The end of the request is recorded, which shows with which count it was made.
+/// Relies on the end of the request being recorded, which shows the count it was made with.
 fn enables_with_0<M: Mode>(cx: &Context, mode: M) {
     let mut device = open(cx, 1 << 16);
     let map = intruder(&device);
@@ -115,7 +115,7 @@ fn request_that_enables_comparisons(cx: &Context) {
     enables_with_0(cx, TraceCmp);
 }
 
-/// So is the start of the request that disables.
+/// Relies on the start of the disable request being recorded in the same way.
 fn disables_with_0<M: Mode>(cx: &Context, mode: M) {
     let mut device = open(cx, 1 << 16);
     let map = intruder(&device);
@@ -139,7 +139,7 @@ fn disables_with_0<M: Mode>(cx: &Context, mode: M) {
         device = session.disable().expect("disabled");
         assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
 
-        // A session that was leaked ends with its device.
+        // The device ends a leaked session.
         let mut leaked = open(cx, 1 << 16);
         let map = intruder(&leaked);
         std::mem::forget(leaked.enable(mode).expect("enabled"));
@@ -163,7 +163,7 @@ fn buffer_for_children(cx: &Context) {
     let map = intruder(&device);
     warm_up(&mut device, &map, TraceCmp);
     for count in COUNTS {
-        // Before the buffer is lent, and before a child enables.
+        // A hostile count before the buffer is lent, and another before a child enables.
         map.fill(1, NOBODY);
         map.store(0, count);
         let mut buffer = device.child_buffer(TraceCmp).expect("it is free");

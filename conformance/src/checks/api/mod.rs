@@ -1,6 +1,5 @@
-//! Checks of the safe crate `kcov`: what its documentation promises, on a running kernel. Only here
-//! does the suite use it. What only one system has is in its directory; the module stands in the
-//! system's.
+//! Checks of the safe crate `kcov`: whether its documented promises hold on a running kernel. No
+//! other checks use the crate. Checks for one system only are in that system's directory.
 
 mod adopt;
 mod child_buffer;
@@ -34,13 +33,13 @@ pub const CHECKS: &[&[Check]] = &[
     modes::CHECKS,
 ];
 
-/// An open device with a buffer of at least that many words.
+/// Opens the device with a buffer of at least this many words.
 pub(crate) fn open(cx: &Context, words: u64) -> Device {
     let size = BufferSize::words(words);
     Device::builder().path(cx.device()).size(size).open().expect("the device opens")
 }
 
-/// Whether this thread can be traced, so is not traced already.
+/// Whether this thread can be traced, that is, is not traced already.
 pub(crate) fn is_free(cx: &Context) -> bool {
     match open(cx, 1).enable(TracePc) {
         Ok(_) => true,
@@ -57,30 +56,30 @@ pub(crate) fn lend(device: &mut Device) -> ChildBuffer<TracePc, &mut Device> {
     device.child_buffer(TracePc).expect("nothing is traced into it")
 }
 
-/// A second mapping of the buffer, through which a check does what another process could do.
+/// Maps the buffer a second time, to access it as another process could.
 pub(crate) fn intruder(device: &Device) -> Map {
     let prot = libc::PROT_READ | libc::PROT_WRITE;
     let map = Map::new(device, device.words() * 8, 0, prot, libc::MAP_SHARED);
     map.expect("a second mapping")
 }
 
-/// The addresses of the buffer.
+/// The address range of the buffer.
 pub(crate) fn addresses(device: &mut Device) -> Range<usize> {
     let bytes = device.words() * 8;
     let buffer = lend(device);
     let Words::U64(records) = buffer.trace().words() else { panic!("64-bit words") };
-    // The count word lies before the records.
+    // The count word precedes the records.
     let start = records.as_ptr().addr() - 8;
     start..start + bytes
 }
 
-/// That sessions of a device record. Interrupts may leave more records than a small buffer holds, but
-/// not each time.
+/// Asserts that sessions of a device record calls. Interrupts may add more records than a small
+/// buffer holds, but not every time.
 #[track_caller]
 pub(crate) fn records(device: &mut Device) {
     let recorded = at_times(|| {
         let mut session = enable(device);
-        // Pages that were mapped anew are faulted in, which is recorded too.
+        // Faults in newly mapped pages, since those faults are recorded too.
         call();
         session.reset();
         call();
@@ -97,8 +96,8 @@ pub(crate) fn kind<T>(result: Result<T, Error>) -> kcov::ErrorKind {
     }
 }
 
-/// Looks at a device, and a second mapping of its buffer, while another thread, which has leaked its
-/// session, is traced into it.
+/// Passes `look` a device and a second mapping of its buffer, while another thread is traced into
+/// it. That thread has leaked its session.
 pub(crate) fn with_device_of_a_living_thread(cx: &Context, look: impl FnOnce(Device, Map)) {
     let (gate, done) = (Gate::default(), Gate::default());
     let place = Mutex::new(None);
@@ -109,7 +108,7 @@ pub(crate) fn with_device_of_a_living_thread(cx: &Context, look: impl FnOnce(Dev
             let map = intruder(&device);
             std::mem::forget(enable(&mut device));
             call();
-            // From here on what this thread executes would be recorded over these.
+            // Whatever this thread executes from here on would be recorded over these records.
             *place.lock().expect("the place") = Some((device, map));
             gate.open();
             done.wait();

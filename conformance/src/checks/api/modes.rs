@@ -20,7 +20,7 @@ fn available_with_comparisons(cx: &Context) {
 }
 
 fn probing_leaves_nothing_behind(cx: &Context) {
-    // The lowest number that is free: it moves if anything stays open.
+    // The lowest free file descriptor, which changes if anything stays open.
     let next = || std::fs::File::open("/dev/null").expect("a file").as_raw_fd();
     let before = next();
     for _ in 0..10 {

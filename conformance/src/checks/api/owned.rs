@@ -25,11 +25,11 @@ fn owned(cx: &Context) -> Session<TracePc> {
 
 fn thousands_of_cases(cx: &Context) {
     let mut session = owned(cx);
-    // For as long as another file has the number, no request can reach the device.
+    // While another file has this number, no request can reach the device.
     let number = session.device().as_raw_fd();
     let kept = session.device().as_fd().try_clone_to_owned().expect("a second descriptor");
     let other = std::fs::File::open("/dev/null").expect("a file");
-    // SAFETY: the number is the session's, which makes no request until it has its file again.
+    // SAFETY: the number is the session's, which makes no request until it has its file back.
     let taken = unsafe { dup2_raw(&other, number) }.expect("the number is taken").into_raw_fd();
     let (mut first, mut same) = (Vec::new(), 0);
     for case in 0..5000 {
@@ -38,11 +38,11 @@ fn thousands_of_cases(cx: &Context) {
         let trace = session.trace();
         assert!(!trace.is_empty() && !trace.is_truncated(), "case {case}");
         let records: Vec<_> = trace.iter().collect();
-        // In the first cases pages are faulted in, and now and then something else happens.
+        // The first cases fault in pages, and an interrupt may add records to some.
         same += usize::from(records == first);
         first = records;
     }
-    // SAFETY: as above; this is its file.
+    // SAFETY: as above; this restores the session's file.
     let back = unsafe { dup2_raw(&kept, number) }.expect("it is given back").into_raw_fd();
     assert_eq!((taken, back), (number, number));
     assert!(same > 1000, "{same} cases were like the one before");
@@ -79,7 +79,7 @@ fn mode_is_switched(cx: &Context) {
     }
     let session = device.into_session(TraceCmp).expect("enabled");
     call();
-    // The compiler's type bits, which no program counter is.
+    // Only type bits are set, unlike in a program counter.
     assert!(session.trace().iter().all(|comparison| comparison.raw_type() & !7 == 0));
 }
 
@@ -104,10 +104,10 @@ fn dropped_in_every_order(cx: &Context) {
     }));
     assert!(panicked.is_err() && is_free(cx));
     assert_eq!(descriptors(), before);
-    // What is leaked ends with its thread.
+    // The end of the thread ends a leaked session.
     thread(|| std::mem::forget(owned(cx)));
     assert!(is_free(cx));
-    // One lends itself out, the other does not.
+    // `enable` borrows the device, `into_session` consumes it.
     let mut device = open(cx, 1);
     drop(device.enable(TracePc).expect("enabled"));
     drop(device.into_session(TracePc).expect("enabled"));
@@ -141,7 +141,7 @@ fn forked_child_gets_its_device_back(cx: &Context) {
     });
     assert_eq!(refused, "Disable NotEnabled");
     let session = session.expect("the parent's");
-    // Nor has the child's copy emptied the buffer when it was dropped.
+    // Dropping the child's copy has not emptied the buffer either.
     assert_eq!(session.trace().iter().take(3).collect::<Vec<_>>(), first);
     let before = session.trace().len();
     call();

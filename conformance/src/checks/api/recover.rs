@@ -1,4 +1,4 @@
-//! Devices whose descriptor or mapping a target has not left alone.
+//! Devices whose file descriptor or mapping the traced program has tampered with.
 
 use super::{addresses, enable, intruder, open, records, with_device_of_a_living_thread};
 use crate::check::{Context, checks};
@@ -25,39 +25,39 @@ checks! {
     adopted_is_not_recoverable,
 }
 
-/// What a target does that closes numbers that are not its own.
+/// Closes a file descriptor, as a traced program might that does not own it.
 pub(crate) fn close(number: RawFd) {
-    // SAFETY: the number is a device's, which the check tells of it before it is used or dropped.
+    // SAFETY: the number is a device's. The check calls `is_intact` or `recover` before other uses.
     assert_eq!(unsafe { libc::close(number) }, 0);
 }
 
-/// What a target does that duplicates onto a number that is not its own.
+/// Duplicates onto a file descriptor, as a traced program might that does not own it.
 fn take(number: RawFd, file: &impl std::os::fd::AsRawFd) {
     // SAFETY: as for `close`.
     assert_eq!(unsafe { libc::dup2(file.as_raw_fd(), number) }, number);
 }
 
-/// What a target does that maps where something else is.
+/// Maps over existing memory, as a traced program might.
 fn map_over(start: usize, bytes: usize) {
     let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_FIXED);
     let address = start as *mut c_void;
-    // SAFETY: as for `close`, of memory; no session is enabled.
+    // SAFETY: as for `close`, but for memory. No session is enabled.
     let mapped = unsafe { libc::mmap(address, bytes, prot, flags | libc::MAP_ANONYMOUS, -1, 0) };
     assert_eq!(mapped, address);
 }
 
-/// What a target does that changes the protection of what is not its own.
+/// Changes the protection of memory, as a traced program might that does not own it.
 fn protect(start: usize, bytes: usize, prot: i32) {
     // SAFETY: as for `map_over`.
     assert_eq!(unsafe { libc::mprotect(start as *mut c_void, bytes, prot) }, 0);
 }
 
 fn is_open(number: RawFd) -> bool {
-    // SAFETY: nothing closes the number while it is looked at.
+    // SAFETY: nothing closes the file descriptor during this call.
     fcntl(unsafe { BorrowedFd::borrow_raw(number) }, FcntlArg::F_GETFD).is_ok()
 }
 
-/// That a device works, and knows that it does.
+/// Asserts that a device works and reports itself intact.
 fn works(mut device: Device) -> Device {
     assert!(device.is_intact());
     records(&mut device);
@@ -77,14 +77,14 @@ fn intact_comes_back_as_it_is(cx: &Context) {
             assert!(super::lend(&mut device).trace().is_empty(), "its records are lost");
             records(&mut device);
         }
-        // A session that was leaked in this thread is ended.
+        // A session leaked in this thread is ended.
         std::mem::forget(enable(&mut device));
         assert!(device.is_intact());
         records(&mut device);
     }
 }
 
-/// A record has overwritten what the buffer is known by.
+/// A record overwrites the mark that identifies the buffer, which still counts as intact.
 fn full_buffer_is_intact(cx: &Context) {
     let mut device = open(cx, 1);
     let (number, place) = (device.as_raw_fd(), addresses(&mut device));
@@ -119,7 +119,7 @@ fn number_of_another_file(cx: &Context) {
 }
 
 fn number_of_another_device(cx: &Context) {
-    // One that nobody has used yet, one with records, and one that is full.
+    // The other device is unused, has records, or is full.
     for calls in [0, 1, 1000] {
         let (mut device, mut other) = (open(cx, 1), open(cx, 1));
         let number = device.as_raw_fd();
@@ -141,20 +141,20 @@ fn number_of_another_device(cx: &Context) {
 fn unmapped_buffer(cx: &Context) {
     let mut device = open(cx, 4096);
     let place = addresses(&mut device);
-    // SAFETY: the check tells the device of it before it is used or dropped.
+    // SAFETY: the check calls `is_intact` before other uses of the device.
     assert_eq!(unsafe { libc::munmap(place.start as *mut c_void, place.len()) }, 0);
     assert!(!device.is_intact());
     records(&mut device.recover().expect("opened again"));
 }
 
-/// Replaces the buffer from that page on, and looks whether what is there now stays as it is.
+/// Replaces the buffer from this page on, and checks that the replacement stays unchanged.
 fn replaced(cx: &Context, first_page: usize) {
     let mut device = open(cx, 4096);
     let place = addresses(&mut device);
     let (start, bytes) = (place.start + first_page * page_size(), place.len());
     let bytes = bytes - first_page * page_size();
     map_over(start, bytes);
-    // SAFETY: this much was just mapped there, is nobody else's and is accessed atomically.
+    // SAFETY: `map_over` mapped this range, nothing else owns it, and all accesses are atomic.
     let words = unsafe { std::slice::from_raw_parts(start as *const AtomicU64, bytes / 8) };
     words.iter().zip(1..).for_each(|(word, number)| word.store(number, Ordering::Relaxed));
     let is_untouched = |when| {
@@ -201,7 +201,7 @@ fn read_only_buffer(cx: &Context) {
 
 fn traced_by_another_thread(cx: &Context) {
     with_device_of_a_living_thread(cx, |mut device, map| {
-        // The thread is about to block, and records until then.
+        // The thread records until it blocks, which it is about to do.
         let count = usize::try_from(crate::raw::settled(&map)).expect("a count");
         let before = map.copy(0, 1 + count);
         assert!(count > 0 && !device.is_intact());
@@ -215,9 +215,9 @@ fn adopted_is_not_recoverable(cx: &Context) {
     let device = open(cx, 4096);
     let words = device.words();
     let given: OwnedFd = device.as_fd().try_clone_to_owned().expect("a second descriptor");
-    // SAFETY: it is a kcov device of that size.
+    // SAFETY: it is a kcov device of this size.
     let mut adopted = unsafe { Device::adopt(given, words) }.expect("adopted");
-    // Intact it comes back.
+    // An intact device is returned as it is.
     assert!(adopted.is_intact());
     let adopted = adopted.recover().expect("intact");
     close(adopted.as_raw_fd());

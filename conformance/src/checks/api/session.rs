@@ -1,4 +1,4 @@
-//! Enabling, and all ways to end.
+//! Enabling, and every way for a session to end.
 
 use super::{enable, intruder, is_free, kind, open};
 use crate::check::{Context, checks};
@@ -26,14 +26,14 @@ checks! {
 }
 
 fn pcs_of_one_call(cx: &Context) {
-    // Room for the page faults of a first time.
+    // Leaves room for the page faults of the first run.
     let mut device = open(cx, 1 << 16);
     let session = enable(&mut device);
     call();
     let trace = session.disable().expect("disabled");
     assert!(!trace.is_empty() && !trace.is_truncated());
     for pc in trace {
-        // Kernel text lies in the upper half, but for User-Mode Linux, which is a program.
+        // Kernel text is in the upper half, except for User-Mode Linux, which is a program.
         assert!(pc.address() > 0x10000, "{pc}");
     }
     let twice: Vec<_> = trace.iter().collect();
@@ -51,7 +51,7 @@ fn comparisons_of_one_call(cx: &Context) {
         let (first, second) = comparison.operands();
         let bits = 8 * comparison.operand_size() as u32;
         let fits = |operand: u64| operand.checked_shr(bits).unwrap_or(0) == 0;
-        // A negative number of a switch's case is there as the compiler has stored it.
+        // The compiler stores a negative case of a switch sign-extended.
         let case = comparison.is_const() && first >= u64::MAX << (bits - 1);
         assert!((fits(first) || case) && fits(second), "{comparison:?}");
     }
@@ -70,8 +70,8 @@ fn mode_chosen_at_run_time(cx: &Context) {
     }
 }
 
-/// Walks through a whole session once: the page faults of code that runs for the first time are
-/// recorded like system calls.
+/// Runs through a whole session once, because the page faults of code that runs for the first time
+/// are recorded like system calls.
 fn warm_up(device: &mut Device) {
     let mut session = enable(device);
     call();

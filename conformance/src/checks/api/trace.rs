@@ -16,7 +16,7 @@ checks! {
 fn full_buffer_is_truncated(cx: &Context) {
     let mut device = open(cx, 1);
     let mut session = enable(&mut device);
-    // The first time, the pages that it goes through are faulted in, which is recorded too.
+    // The first call also records page faults.
     call();
     session.reset();
     call();

@@ -1,4 +1,4 @@
-//! What closing gives back.
+//! What closing frees.
 
 use super::{mapped_of, open, sized};
 use crate::check::{Context, checks};
@@ -10,11 +10,11 @@ checks! {
 }
 
 fn instance_is_given_back(cx: &Context) {
-    // Each instance is at least half a hundred bytes, so that many make 256 KiB.
+    // Each instance takes more than 50 bytes, so leaking all of them would exceed the limit.
     const TIMES: usize = 4000;
     let lost = kernel_memory_lost(TIMES, 128, || drop(open(cx)));
     assert!(lost < 128, "{lost} KiB more than before");
-    // With an instance that was used its buffer would be lost.
+    // A leaked instance would also leak its buffer.
     let before = areas_of("kcov_ioctl");
     for _ in 0..10 {
         let device = sized(cx, page_words());
@@ -22,21 +22,21 @@ fn instance_is_given_back(cx: &Context) {
         device.enable(KCOV_TRACE_PC).expect("enabled");
         device.disable().expect("disabled");
     }
-    // Fewer if one of before was given back late.
+    // There are fewer if an earlier one was freed late.
     assert!(areas_of("kcov_ioctl") <= before);
 }
 
 fn buffer_is_given_back(cx: &Context) {
     /// 2 MiB.
     const WORDS: u64 = 1 << 18;
-    /// So much others may have taken meanwhile; soon enough for the check to say so itself.
+    /// Others may use this much meanwhile. The check fails long before memory runs out.
     const MOST: u64 = 64 << 20;
     let free = free_memory();
     for round in 0..100 {
         assert!(free_memory() + MOST > free, "round {round}: {free} bytes were free");
         let (device, map) = mapped_of(cx, WORDS);
         map.store(map.words() - 1, round);
-        // Each is held by both, and given up by either first.
+        // The file descriptor and the mapping both hold the buffer. Either may go first.
         if round % 2 == 0 {
             device.close().expect("closed");
             map.unmap().expect("unmapped");

@@ -1,4 +1,4 @@
-//! Comparison operands: what only Linux promises, or what only its calls are known to compare.
+//! Comparison operands that only Linux promises, or that only its calls are known to compare.
 
 pub(super) mod full;
 
@@ -18,14 +18,14 @@ checks! {
     type_of_64_bit_operands needs(Comparisons, Long64),
 }
 
-/// Asserts that the call compares `operand`, of that type, with something, and returns with what.
+/// Asserts that the call compares `operand` as this type. Returns the other operands.
 #[track_caller]
 fn compared(cx: &Context, traced: fn(), kind: u64, operand: u64) -> Vec<u64> {
     let found = collect(cx, traced);
     let other = |c: &Comparison| match (c.first, c.second) {
         _ if c.kind != kind => None,
         (other, second) if second == operand => Some(other),
-        // Of two variables neither comes first.
+        // Two variables may come in either order.
         (first, other) if first == operand && kind & KCOV_CMP_CONST == 0 => Some(other),
         _ => None,
     };
@@ -36,7 +36,7 @@ fn compared(cx: &Context, traced: fn(), kind: u64, operand: u64) -> Vec<u64> {
 
 fn type_is_that_of_the_operands(cx: &Context) {
     let constant = |size| kcov_cmp_size(size) | KCOV_CMP_CONST;
-    // Their highest bits are set, so that extending their signs would show.
+    // Their highest bits are set, so sign extension would show.
     let [byte, half, word] = [0xff, 0xffff, 0xffff_ffff].map(|mask| WIDE & mask);
     compared(cx, calls::compare_byte, constant(0), byte);
     let locks = compared(cx, calls::compare_bytes, kcov_cmp_size(0), libc::F_WRLCK as u64);

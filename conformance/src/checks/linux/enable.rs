@@ -39,7 +39,7 @@ fn device_state_comes_before_thread(cx: &Context) {
 
 fn internal_number_of_mode_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    // KCOV_MODE_TRACE_PC and KCOV_MODE_TRACE_CMP of include/linux/kcov.h, not of its uapi.
+    // KCOV_MODE_TRACE_PC and KCOV_MODE_TRACE_CMP, which only the kernel's internal header defines.
     for mode in [2_u32, 3] {
         cx.refused_by(&device, |device| device.enable(mode));
     }
@@ -53,8 +53,8 @@ fn mode_beyond_32_bits_is_refused(cx: &Context) {
 }
 
 fn device_state_comes_before_mode(cx: &Context) {
-    // Comparison mode is refused with another error where it is not built in, and accepted where
-    // it is: the state of the device must decide in both cases.
+    // Comparison mode is accepted if built in, and otherwise refused with another error. The state
+    // of the device must decide in both cases.
     cx.refused_by(&open(cx), |device| device.enable(KCOV_TRACE_CMP));
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");

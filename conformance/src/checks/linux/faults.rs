@@ -1,4 +1,4 @@
-//! Requests for which there is no memory: each allocation of each request fails once.
+//! Requests without memory: each allocation of each request fails once.
 
 use super::{index, mapped_page, open, sized};
 use crate::check::{Context, checks};
@@ -18,16 +18,15 @@ checks! {
 /// More allocations than any request makes.
 const MOST: u32 = 500;
 
-/// Makes a request again and again, with its first, second, … allocation failing, until one is
-/// made without. `each` gets the number of the allocation and a way to make the request.
+/// Repeats a request with its first, second, … allocation failing, until the request makes no such
+/// allocation. `each` gets the number of the allocation and returns whether it was reached.
 fn each_allocation(mut each: impl FnMut(u32, &mut Faults) -> bool) -> u32 {
     let mut faults = Faults::ready();
     let failed = (1..MOST).take_while(|&nth| each(nth, &mut faults)).count();
     u32::try_from(failed).expect("a number of allocations")
 }
 
-/// Whether the request failed as the claim says; one that did not miss what it did not get has
-/// succeeded.
+/// Whether the request failed as the claim says. It may also succeed without the allocation.
 #[track_caller]
 fn without_memory<T>(cx: &Context, result: &Result<T>) -> bool {
     match result {
@@ -82,7 +81,7 @@ fn map_without_memory(cx: &Context) {
         let device = sized(cx, 4 * page_words());
         let (map, hit) = faults.at(nth, || device.map(4 * page_words()));
         if let Ok(map) = &map {
-            // A page that is not there ends the check.
+            // If a page were missing, this would end the check.
             (0..4).for_each(|page| assert_eq!(map.load(page * index(page_words())), 0));
         }
         if without_memory(cx, &map) {
@@ -104,7 +103,7 @@ fn remote_enable_without_memory(cx: &Context) {
             let (enabled, hit) = faults.at(nth, || device.remote_enable(&remote));
             refused += u32::from(without_memory(cx, &enabled));
             match enabled {
-                // All handles that it had come to are free again, and the thread is.
+                // The handles registered before the failure are free again, and so is the thread.
                 Err(_) => assert_eq!(device.disable().err(), Some(Errno(libc::EINVAL))),
                 Ok(()) => device.disable().expect("disabled"),
             }
@@ -112,8 +111,8 @@ fn remote_enable_without_memory(cx: &Context) {
         });
         (refused, failed)
     };
-    // One for the structure, and one for each handle. The allocator's own allocations, which nobody
-    // misses, lie between them, now here and now there, so half of the sweeps meet fewer.
+    // The structure and each handle need memory. The allocator's own allocations, which may fail
+    // unnoticed, lie between them in varying places, so half of the sweeps see fewer refusals.
     let sweeps: Vec<_> = (0..25).map(|_| sweep()).collect();
     let whole = sweeps.iter().any(|(refused, _)| *refused >= 10);
     assert!(whole, "refusals, of so many failures: {sweeps:?}");

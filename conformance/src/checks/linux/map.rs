@@ -48,7 +48,7 @@ fn negative_offset_is_refused(cx: &Context) {
     let device = sized(cx, page_words());
     let offset = -i64::try_from(page_size()).expect("an offset");
     cx.refused_by(&device, |device| device.map_with(page_size(), offset, READ_WRITE, MAP_SHARED));
-    // Before it is asked how the device was opened.
+    // The offset is checked before the access mode of the file descriptor.
     let device = Device::open_with(cx.device(), OFlag::O_WRONLY).expect("the device opens");
     cx.refused_by(&device, |device| device.map_with(page_size(), offset, READ_WRITE, MAP_SHARED));
 }
@@ -101,7 +101,7 @@ fn discarded_pages_are_gone(cx: &Context) {
     map.store(word, 5);
     assert_eq!((fault(&map, 0), fault(&map, word)), (None, None));
     let address = NonNull::new(map.address()).expect("an address");
-    // SAFETY: the range is that of the mapping, which only children access from here on: they die.
+    // SAFETY: the range is the mapping. From here on only children access it, and die.
     unsafe { madvise(address, map.bytes(), MmapAdvise::MADV_DONTNEED) }.expect("discarded");
     let signal = Some(Signal::SIGBUS);
     assert_eq!((fault(&map, 0), fault(&map, word)), (signal, signal));

@@ -27,7 +27,7 @@ use crate::raw::{Device, Map, call};
 
 pub(crate) use size::GREATEST;
 
-/// The system's word.
+/// The system's name.
 pub const WORD: &str = "linux";
 
 /// The checks, by topic.
@@ -73,10 +73,10 @@ pub const CHECKS: &[&[Check]] = &[
     proposed::unique::CHECKS,
 ];
 
-/// Words of a buffer with room for what executing a program records.
+/// The size in words of a buffer that holds all records of an exec.
 pub(crate) const EXEC_WORDS: u64 = 1 << 20;
 
-/// Enables a device that a thread had enabled which has ended: the kernel frees it at once.
+/// Enables a device whose enabling thread has ended. The kernel has freed the device at once.
 pub(crate) fn enable_freed(device: &Device, mode: u32) -> Result<()> {
     device.enable(mode)
 }
@@ -88,7 +88,7 @@ pub(crate) fn records(map: &Map) -> bool {
     map.count() > 0
 }
 
-/// Runs `held` in another thread, where it comes to wait for something that `meanwhile` gives it.
+/// Runs `held` in another thread, where it blocks on something that `meanwhile` provides.
 pub(crate) fn while_held<T: Send>(held: impl FnOnce() -> T + Send, meanwhile: impl FnOnce()) -> T {
     std::thread::scope(|scope| {
         let other = scope.spawn(held);

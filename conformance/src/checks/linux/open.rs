@@ -1,4 +1,4 @@
-//! Opening the file, and what it offers as a file.
+//! Opening the device file, and its file operations.
 
 use super::{open, sized};
 use crate::check::{Context, checks};
@@ -52,7 +52,7 @@ fn owner_may_read_and_write_only(cx: &Context) {
 
 fn unprivileged_is_refused(cx: &Context) {
     let tried: Result<()> = child(|| {
-        // Through a descriptor of its directory, so that only the file itself is in the way.
+        // Uses a file descriptor of the directory, so only the file's own mode can refuse.
         let directory = cx.device().parent().expect("a directory");
         let inside = nix::fcntl::open(directory, OFlag::O_PATH, nix::sys::stat::Mode::empty())
             .expect("the directory");

@@ -1,4 +1,4 @@
-//! Program counters: what only Linux shows or promises.
+//! Program counters: behavior and promises that only Linux has.
 
 pub(super) mod full;
 pub(super) mod place;

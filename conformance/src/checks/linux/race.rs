@@ -1,7 +1,7 @@
-//! What happens at once: requests of two processes or threads, ends of threads, and closing.
+//! Races: requests of two processes or threads, ends of threads, and closing.
 //!
-//! Each is done many times, at moments that differ a little from one time to the next, and what has
-//! to hold is looked at after each. A kernel with its own checkers says the rest.
+//! Each race runs many times with slightly different timing, and is checked every time. A kernel
+//! with its own checkers finds the rest.
 
 pub(super) mod held;
 pub(super) mod remote;
@@ -35,18 +35,18 @@ checks! {
     unmapped_while_enabled needs(Smp),
 }
 
-/// So many words that the kernel takes long to enable, as it touches each page.
+/// A size in words that takes the kernel long to enable, because it touches each page.
 const MANY: u64 = 2 << 20;
 
 type Request<'a> = &'a dyn Fn(&Device) -> Result<()>;
 
-/// Whether the calling thread is not traced, so that it can be.
+/// Whether the calling thread is untraced: only then can it enable `spare`.
 fn is_untraced(spare: &Device) -> bool {
     spare.enable(KCOV_TRACE_PC).is_ok() && spare.disable().is_ok()
 }
 
 fn two_sizes(cx: &Context) {
-    // A process cannot have very many devices at once. Small ones are made at nearly the same speed.
+    // A process cannot have very many devices at once. Both sizes take about equally long to set.
     const FEW: u64 = 500;
     let sizes = [2 * page_words(), page_words()];
     for first in (0..cx.rounds(2000)).step_by(500) {
@@ -65,7 +65,7 @@ fn two_sizes(cx: &Context) {
     }
 }
 
-/// Panics unless one of two results is good, and the other the refusal that the claim names.
+/// Panics unless one of two results is Ok and the other is the claim's error.
 #[track_caller]
 fn one_only(cx: &Context, number: &u64, own: Result<()>, other: Result<()>) {
     let refused = own.err().or(other.err());
@@ -94,7 +94,7 @@ fn map_while_sized(cx: &Context) {
                         }
                     }
                 });
-                // Each page is there, and is the device's.
+                // Each page is present and belongs to the device.
                 assert!((0..map.words()).step_by(512).all(|word| map.load(word) == 0));
                 side.meet();
                 device.enable(KCOV_TRACE_PC).expect("enabled");
@@ -106,7 +106,7 @@ fn map_while_sized(cx: &Context) {
     }
 }
 
-/// Two processes make requests for one device, of which one is done.
+/// Races two processes' requests for one device. Exactly one must succeed.
 fn one_enables(cx: &Context, enable: [Request<'_>; 2]) {
     let (device, map) = mapped_of(cx, MANY);
     let body = |side: &Side| {
@@ -150,7 +150,7 @@ fn handed_over(cx: &Context) {
     let body = |side: &Side| {
         let spare = sized(cx, page_words());
         for number in 0..cx.rounds(50) {
-            // The two take turns in having it.
+            // The two sides take turns in owning the device.
             let mine = side.number as u64 == number % 2;
             if mine && number == 0 {
                 device.enable(KCOV_TRACE_PC).expect("enabled");
@@ -198,7 +198,7 @@ fn two_disable_one_device(cx: &Context) {
 }
 
 fn thread_ends_while_closed(cx: &Context) {
-    // Of a size that no other check has.
+    // No other check uses this size.
     const PAGES: u64 = 79;
     let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
     assert_eq!(buffers(), 0);
@@ -229,7 +229,7 @@ fn process_is_killed_while_enabling(cx: &Context) {
         let child: Child<()> = Child::start(|| {
             map.store(last, 1);
             loop {
-                // Not up to the last word, which the parent looks at.
+                // This does not reach the last word, which the parent reads.
                 map.reset();
                 device.enable(KCOV_TRACE_PC).expect("enabled");
                 call();
@@ -250,10 +250,10 @@ fn taken_over_from_an_ending_process(cx: &Context) {
     taken_over(cx, &local, || ());
 }
 
-/// Enables a device as soon as a process has ended that had enabled it, and has then done something.
+/// Enables a device as soon as the previous owner's process has ended, which ran `then` last.
 fn taken_over(cx: &Context, enable: Request<'_>, then: impl Fn()) {
     let (device, map) = mapped_of(cx, 64 * page_words());
-    // Where the process says that it is at it: not in the buffer that it fills.
+    // The process reports through this buffer, because it fills the other one.
     let (_other, shared) = mapped_page(cx);
     pin(0);
     for number in 0..cx.rounds(50) {
@@ -277,7 +277,7 @@ fn taken_over(cx: &Context, enable: Request<'_>, then: impl Fn()) {
         device.enable(KCOV_TRACE_PC).expect("enabled");
         assert!(records(&map), "repetition {number}");
         assert_eq!(device.disable(), Ok(()), "repetition {number}");
-        // It ends by itself; what it has executed has no result.
+        // The child ends by itself, but an executed program returns no result.
         child.kill();
     }
 }
@@ -285,7 +285,7 @@ fn taken_over(cx: &Context, enable: Request<'_>, then: impl Fn()) {
 fn taken_over_from_an_executed_program(cx: &Context) {
     let program = this_program().expect("this program");
     let execute = || {
-        // The program reads one byte, and ends.
+        // The program reads one byte and ends.
         let (input, writer) = nix::unistd::pipe().expect("a pipe");
         nix::unistd::write(&writer, b"!").expect("room in the pipe");
         let mut command = Command::new(&program);

@@ -1,4 +1,4 @@
-//! `KCOV_REMOTE_ENABLE`: its argument, and the states it is refused in.
+//! `KCOV_REMOTE_ENABLE`: its argument, and the states in which it is refused.
 
 pub(super) mod child;
 pub(super) mod half_way;
@@ -43,7 +43,7 @@ checks! {
     mode_comes_before_handles needs(Remote),
 }
 
-/// A USB handle that no bus of a guest has.
+/// A USB handle that no bus of a guest uses.
 pub(super) fn usb(instance: u64) -> u64 {
     let handle = kcov_remote_handle(KCOV_SUBSYSTEM_USB, 0x4b00_0000 + instance);
     assert_ne!(handle, 0);
@@ -68,7 +68,7 @@ fn documented_call(cx: &Context) {
 }
 
 fn argument_layout(cx: &Context) {
-    // Written down here byte by byte, to depend on nobody's structure.
+    // Built byte by byte, independently of any definition of the structure.
     let mut bytes = Vec::new();
     bytes.extend(KCOV_TRACE_PC.to_ne_bytes());
     bytes.extend(4096_u32.to_ne_bytes());
@@ -80,7 +80,7 @@ fn argument_layout(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     let address = bytes.as_ptr().expose_provenance();
     assert_eq!(device.remote_enable_at(address), Ok(()));
-    // Each handle is where it was put, for nobody else can have it now.
+    // The kernel has read each handle, since no one else can get it now.
     let taken = |remote: Remote| thread(|| sized(cx, COVER_SIZE).remote_enable(&remote)).is_err();
     assert!(taken(Remote::common(common())) && taken(Remote::of(usb(1))));
     assert!(taken(Remote::of(usb(2))) && !taken(Remote::of(usb(3))));
@@ -136,7 +136,7 @@ fn unreadable_argument_is_refused(cx: &Context) {
     cx.refused_by(&device, |device| device.remote_enable_at(0));
     let (page, hole) = Map::page_before_hole().expect("two pages");
     cx.refused_by(&device, |device| device.remote_enable_at(hole));
-    // The number of handles can be read there, the rest of the structure cannot.
+    // The number of handles is readable there, but the rest of the structure is not.
     cx.refused_by(&device, |device| device.remote_enable_at(hole - 16));
     drop(page);
 }
@@ -171,7 +171,7 @@ fn argument_is_read_before_state(cx: &Context) {
 }
 
 fn number_of_handles_comes_before_state(cx: &Context) {
-    // The thread is busy, which is refused with another error.
+    // The thread is busy, which by itself would give another error.
     let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     first.remote_enable(&Remote::default()).expect("enabled");
     let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES) + 1).map(usb).collect();
@@ -181,8 +181,8 @@ fn number_of_handles_comes_before_state(cx: &Context) {
 fn handles_changed_meanwhile_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     let structure = Absent::pages(2).expect("two pages");
-    // The mode is the last word of the first page, which is absent when the kernel has read the
-    // number of handles on the second, and is about to read all.
+    // The structure starts in the last word of the first page, which is absent. The kernel has read
+    // the number of handles on the second page when it blocks on the first to read all.
     let second = index(page_words());
     let mut first = vec![0; second];
     first[second - 1] = u64::from(KCOV_TRACE_PC) | 4096 << 32;
@@ -261,7 +261,7 @@ fn unknown_mode_is_refused(cx: &Context) {
 
 fn areas_of_any_size_are_accepted(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    // They are allocated when sections begin, and none does.
+    // The kernel allocates areas when sections begin, and none begins here.
     for area in [1, 4096, 1 << 27, 1 << 28, 1 << 30, u32::MAX] {
         let remote = Remote { area, ..Remote::of(usb(1)) };
         assert_eq!(device.remote_enable(&remote), Ok(()), "{area} words");

@@ -1,4 +1,4 @@
-//! Requests that the device does not know, and those of programs with another word width.
+//! Requests that the driver does not know, and those of programs with another word width.
 
 use super::open;
 use crate::check::{Context, checks};
@@ -29,7 +29,7 @@ const UNKNOWN: &[u32] = &[
     u32::MAX,
 ];
 
-/// Asks for each of them, with arguments of several kinds.
+/// Issues each of them with several kinds of arguments.
 #[track_caller]
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     for &number in UNKNOWN {

@@ -13,7 +13,7 @@ checks! {
     far_above_greatest_is_refused needs(Long64),
 }
 
-/// The greatest size in words.
+/// The maximum size in words.
 pub(crate) const GREATEST: u64 = kcov_init_trace_max(8);
 
 fn sets_the_buffer_size(cx: &Context) {
@@ -27,7 +27,7 @@ fn sets_the_buffer_size(cx: &Context) {
 fn least(cx: &Context) {
     let device = open(cx);
     assert_eq!(device.init_trace(KCOV_INIT_TRACE_MIN), Ok(()));
-    // It has a size, and not that of a page.
+    // The device has a size now, but not that of a page.
     assert_eq!(device.init_trace(KCOV_INIT_TRACE_MIN), Err(Errno(libc::EBUSY)));
     assert_eq!(device.map(page_words()).map(drop), Err(Errno(libc::EINVAL)));
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
@@ -36,13 +36,13 @@ fn least(cx: &Context) {
 }
 
 fn greatest(cx: &Context) {
-    // Two gigabytes. A kernel that has not got them complains, as if there were a fault.
+    // 2 GiB. A kernel without that much memory logs a warning that looks like a fault.
     let tried = with_console_off(|| open(cx).init_trace(GREATEST));
     assert!(matches!(tried, Ok(()) | Err(Errno(libc::ENOMEM))), "{tried:?}");
 }
 
 fn far_above_greatest_is_refused(cx: &Context) {
-    // The last one is 512 if only its lower half counts.
+    // The last one becomes 512 if truncated to 32 bits.
     for words in [u64::MAX, 1 << 63, 1 << 61, (1 << 32) + 512] {
         cx.refused_by(&open(cx), |device| device.init_trace(words));
     }

@@ -1,4 +1,4 @@
-//! What a thread's end gives back.
+//! What a thread's end frees.
 
 use super::{COVER_SIZE, sized};
 use crate::check::{Context, checks};
@@ -18,7 +18,7 @@ fn exit_frees_for_next_thread(cx: &Context) {
 }
 
 fn exit_gives_the_buffer_up(cx: &Context) {
-    /// 16 MiB, which is more than anything else that comes and goes meanwhile.
+    /// 16 MiB, which is more than any other change meanwhile.
     const WORDS: u64 = 2 << 20;
     const HALF: u64 = WORDS * 8 / 2;
     let before = vmalloc_used();

@@ -1,5 +1,5 @@
-//! Truncation of the file. All instances share its inode, so it reaches every mapping on the machine:
-//! nothing that reads a buffer may run beside these checks.
+//! Truncation of the file. All instances share its inode, so it affects every mapping on the
+//! machine. Nothing that reads a buffer may run at the same time as these checks.
 
 use super::remote::common;
 use super::{index, mapped, mapped_of, open};
@@ -37,11 +37,11 @@ checks! {
     remote_sections_go_on needs(Remote, Vhost),
 }
 
-/// Pages of a buffer here.
+/// Pages of a buffer in these checks.
 const PAGES: usize = 4;
-/// What accesses to the pages of a whole mapping come to.
+/// The results of accessing the pages of a whole mapping.
 const WHOLE: [Option<Signal>; PAGES] = [None; PAGES];
-/// What they come to when the pages are gone.
+/// The results when the pages are gone.
 const GONE: [Option<Signal>; PAGES] = [Some(Signal::SIGBUS); PAGES];
 
 /// The last word of a page.
@@ -49,7 +49,7 @@ fn last(page: usize) -> usize {
     (page + 1) * index(page_words()) - 1
 }
 
-/// A device with a mapped buffer of several pages, the last word of each of which has its number.
+/// Returns a device with a mapped buffer. The last word of each page is its number plus one.
 fn numbered(cx: &Context) -> (Device, Map) {
     let (device, map) = mapped_of(cx, PAGES as u64 * page_words());
     for page in 0..PAGES {
@@ -58,17 +58,17 @@ fn numbered(cx: &Context) -> (Device, Map) {
     (device, map)
 }
 
-/// The signal that ends a child which loads that word, if one does.
+/// The signal that ends a child which loads this word, if any.
 pub(super) fn fault(map: &Map, word: usize) -> Option<Signal> {
     Child::start(|| map.load(word)).outcome().err()
 }
 
-/// The same of the last word of each page.
+/// The same for the last word of each page.
 fn faults(map: &Map) -> [Option<Signal>; PAGES] {
     std::array::from_fn(|page| fault(map, last(page)))
 }
 
-/// Panics unless a new mapping of the device shows all that was stored, and it can be enabled.
+/// Panics unless a new mapping shows everything that was stored, and the device can be enabled.
 #[track_caller]
 fn is_whole(device: &Device) {
     let map = device.map(PAGES as u64 * page_words()).expect("a new mapping");
@@ -96,7 +96,7 @@ fn takes_the_pages_away(cx: &Context) {
     let accesses: [fn(&Map); 2] = [|map| _ = map.load(last(0)), |map| map.store(last(0), 1)];
     for access in accesses {
         let (device, map) = numbered(cx);
-        // The process that truncates is the one that accesses.
+        // The same process truncates and accesses.
         let ends = |truncates: bool| {
             let process = Child::start(|| {
                 access(&map);
@@ -117,10 +117,10 @@ fn system_calls_are_refused(cx: &Context) {
     let (device, map) = numbered(cx);
     let (from, to) = pipe().expect("a pipe");
     let word = size_of::<u64>();
-    // SAFETY: the kernel reads one word of the mapping, or refuses to.
+    // SAFETY: the kernel reads one word of the mapping, or returns an error.
     let reads = || Errno::check(unsafe { libc::write(to.as_raw_fd(), map.address(), word) });
-    // SAFETY: the kernel writes one word of the mapping, which nothing else accesses meanwhile, or
-    // refuses to.
+    // SAFETY: the kernel writes one word of the mapping, or returns an error. Nothing else accesses
+    // the word meanwhile.
     let writes = || Errno::check(unsafe { libc::read(from.as_raw_fd(), map.address(), word) });
     assert_eq!((reads(), writes()), (Ok(8), Ok(8)));
     device.truncate(0).expect("truncated");
@@ -152,8 +152,8 @@ fn reaches_other_processes(cx: &Context) {
     is_whole(&device);
 }
 
-/// What becomes of a child that loads a word of its mapping before `meanwhile`, which is done here,
-/// and after it.
+/// Starts a child that loads a word of its mapping before and after `meanwhile`, which runs here.
+/// Returns what becomes of the child.
 fn loads_around<M: Borrow<Map>>(
     own: impl FnOnce() -> M,
     meanwhile: impl FnOnce(),
@@ -167,7 +167,7 @@ fn loads_around<M: Borrow<Map>>(
         assert_eq!(read(&go, &mut [0]), Ok(1));
         _ = map.load(last(0));
     });
-    // Or the end of a child that has come to nothing would be waited for.
+    // Otherwise the read below would never end if the child failed.
     drop(is_ready);
     assert_eq!(read(&ready, &mut [0]), Ok(1), "the child has loaded it once");
     meanwhile();
@@ -324,7 +324,7 @@ fn mapping_anew_shows_the_records(cx: &Context) {
 
 fn recording_goes_on(cx: &Context) {
     const CALLS: usize = 50;
-    /// How often each record is there.
+    /// How often each record occurs.
     fn records(map: &Map) -> BTreeMap<u64, usize> {
         let mut often = BTreeMap::new();
         for record in map.copy(1, index(map.count())) {
@@ -344,7 +344,7 @@ fn recording_goes_on(cx: &Context) {
     assert_eq!(fault(&map, 0), Some(Signal::SIGBUS));
     assert_eq!(device.disable(), Ok(()), "it is enabled");
     let again = device.map(map.words() as u64).expect("a new mapping");
-    // Truncating is recorded too: what counts are the records of the calls.
+    // Truncating is recorded too, but only the records of the calls count.
     let all = records(&again);
     for (record, often) in each_time {
         let now = all.get(&record).copied().unwrap_or_default();

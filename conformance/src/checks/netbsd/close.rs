@@ -12,7 +12,7 @@ checks! {
     while_enabled_nobody_can_disable,
 }
 
-/// On NetBSD, close(2) returns the driver's result. Linux ignores it, so only NetBSD can check this.
+/// On NetBSD, close(2) returns the driver's result. Linux ignores it, so Linux has no such check.
 fn succeeds_in_every_state(cx: &Context) {
     assert_eq!(super::open(cx).close(), Ok(()));
     assert_eq!(sized(cx, COVER_SIZE).close(), Ok(()));
@@ -23,7 +23,7 @@ fn succeeds_in_every_state(cx: &Context) {
     assert_eq!(device.close(), Ok(()));
 }
 
-/// The last descriptor is closed by a thread that does not own the device, and the owner goes on.
+/// A thread that does not own the device closes the last file descriptor. The owner stays traced.
 fn while_enabled_by_other_thread(cx: &Context) {
     let (device, map) = mapped(cx);
     let last = Mutex::new(Some(device));

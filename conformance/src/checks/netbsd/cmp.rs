@@ -1,4 +1,4 @@
-//! Comparison operands: what only NetBSD promises.
+//! Comparison operands: promises that only NetBSD makes.
 
 pub(super) mod full;
 
@@ -13,7 +13,7 @@ checks! {
     switch_case_comes_first needs(Comparisons),
 }
 
-/// Type, first and second operand of what compares with the number, which a switch does.
+/// The type and both operands of each comparison with the number. A switch makes several.
 fn cases(cx: &Context) -> Vec<(u64, u64, u64)> {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_CMP).expect("enabled");

@@ -1,4 +1,4 @@
-//! `KCOV_IOC_ENABLE`: the order of refusals, and the mode that records nothing.
+//! `KCOV_IOC_ENABLE`: the order of its checks, and the mode that records nothing.
 
 use super::{COVER_SIZE, mapped, open, sized};
 use crate::check::{Context, checks};
@@ -20,7 +20,7 @@ checks! {
     thread_comes_before_mode,
 }
 
-/// No mode.
+/// An unknown mode.
 const UNKNOWN: u32 = 3;
 
 fn mode_is_read_through_a_pointer(cx: &Context) {
@@ -36,7 +36,7 @@ fn mode_is_read_through_a_pointer(cx: &Context) {
 fn unreadable_argument_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     cx.refused_by(&device, |device| device.request(KCOV_IOC_ENABLE, 0));
-    // Before anything else is looked at, and the mode itself is no address.
+    // The argument is read first, and it is a pointer to the mode, not the mode.
     cx.refused_by(&open(cx), |device| device.request(KCOV_IOC_ENABLE, 1));
     device.enable(KCOV_TRACE_PC).expect("it is not enabled");
 }
@@ -75,7 +75,7 @@ fn none_binds_the_device(cx: &Context) {
     cx.refused_by(&device, |device| child(|| device.enable(KCOV_MODE_NONE)));
 }
 
-/// An enabled device and another one, so that this thread is busy.
+/// Returns an enabled device and another one. The former makes this thread busy.
 fn busy(cx: &Context) -> (Device, Device) {
     let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     first.enable(KCOV_TRACE_PC).expect("enabled");

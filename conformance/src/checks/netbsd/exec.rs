@@ -1,4 +1,4 @@
-//! Executing another program, which inherits the descriptor. That program is this one, see
+//! Executing another program that inherits the file descriptor. That program is this one; see
 //! [`crate::helper`].
 
 use super::{EXEC_WORDS, mapped_of};

@@ -95,7 +95,7 @@ fn negative_offset_is_refused(cx: &Context) {
     });
 }
 
-/// Bytes of the greatest buffer.
+/// The maximum buffer size in bytes.
 fn greatest() -> usize {
     index(super::GREATEST) * 8
 }
@@ -103,7 +103,7 @@ fn greatest() -> usize {
 fn above_greatest_length_is_refused(cx: &Context) {
     let device = sized(cx, super::GREATEST);
     cx.refused_by(&device, |device| device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED));
-    // Before the size of the buffer is looked at.
+    // The length is checked before the size of the buffer.
     let unsized_device = super::open(cx);
     cx.refused_by(&unsized_device, |unsized_device| {
         unsized_device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED)
@@ -132,7 +132,7 @@ fn zero_length_is_accepted(cx: &Context) {
 }
 
 fn nothing(device: &Device) -> Result<()> {
-    // There is nothing to unmap, and the kernel may refuse to.
+    // An empty mapping cannot be unmapped: the kernel may refuse.
     device.map_with(0, 0, READ_WRITE, MAP_SHARED).map(std::mem::forget)
 }
 

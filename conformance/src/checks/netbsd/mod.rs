@@ -21,7 +21,7 @@ use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, o
 use crate::errno::Result;
 use crate::raw::{Device, LONG, Map, page_words, thread, wait_for};
 
-/// The system's word.
+/// The system's name.
 pub const WORD: &str = "netbsd";
 
 /// The checks, by topic.
@@ -45,13 +45,13 @@ pub const CHECKS: &[&[Check]] = &[
     remote::section::CHECKS,
 ];
 
-/// The greatest size in entries.
+/// The maximum size in entries.
 pub(crate) const GREATEST: u64 = kcov_sys::netbsd::KCOV_BUF_MAX_ENTRIES;
 
-/// Words of a buffer with room for what executing a program records.
+/// The size in words of a buffer that holds all records of an exec.
 pub(crate) const EXEC_WORDS: u64 = GREATEST;
 
-/// A device with a buffer of exactly that many entries, and the whole pages of it mapped.
+/// Returns a device with a buffer of exactly this many entries, and a mapping of its whole pages.
 fn mapped_pages_of(cx: &Context, entries: u64) -> (Device, Map) {
     let device = sized(cx, entries);
     let map = device.map(entries).expect("the buffer is mapped");
@@ -61,7 +61,7 @@ fn mapped_pages_of(cx: &Context, entries: u64) -> (Device, Map) {
     (device, whole)
 }
 
-/// Enables a device that a thread had enabled which has ended: the kernel may free it only when
+/// Enables a device whose enabling thread has ended. The kernel may free the device only when other
 /// threads have come and gone.
 pub(crate) fn enable_freed(device: &Device, mode: u32) -> Result<()> {
     let mut enabled = Ok(());

@@ -1,4 +1,4 @@
-//! Opening the device node, and what it offers as a file.
+//! Opening the device node, and its file operations.
 
 use super::{open, sized};
 use crate::check::{Context, checks};
@@ -58,7 +58,7 @@ fn sync_is_refused(cx: &Context) {
 }
 
 fn truncate(device: &Device) -> Result<()> {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer.
     let returned = unsafe { libc::ftruncate(device.as_raw_fd(), 0) };
     Errno::check(returned).map(drop)
 }

@@ -1,4 +1,4 @@
-//! Program counters: what only NetBSD shows or promises.
+//! Program counters: behavior and promises that only NetBSD has.
 
 pub(super) mod full;
 
@@ -32,7 +32,7 @@ fn count_is_read_before_disabling(cx: &Context) {
     assert!(map.count() > count, "the loop of the document's program goes beyond {count}");
 }
 
-/// The document's program, but for its private mapping.
+/// The documented program, except for its private mapping.
 fn documented_program(cx: &Context) {
     const SIZE: u64 = 1024 * 100;
     let device = super::open(cx);

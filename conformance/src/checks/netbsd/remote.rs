@@ -1,4 +1,4 @@
-//! Remote coverage: sources, to which devices are attached.
+//! Remote coverage: attaching devices to sources.
 
 pub(super) mod attach;
 pub(super) mod release;

@@ -1,4 +1,4 @@
-//! Requests that the device does not know, and those that older ones do not.
+//! Requests that the driver does not know, and requests that older drivers do not know.
 
 use super::open;
 use crate::check::{Context, checks};
@@ -13,8 +13,8 @@ checks! {
 
 const NETBSD: Encoding = Encoding::NETBSD;
 
-/// Neighbours of the known numbers, the known ones with other arguments, and requests of others:
-/// none that the kernel answers before the driver is asked.
+/// Neighbours of the known numbers, known numbers with other arguments, and requests of other
+/// devices. The kernel passes all of them to the driver.
 const UNKNOWN: &[u32] = &[
     NETBSD.io(b'K', 0),
     NETBSD.io(b'K', 1),
@@ -31,7 +31,7 @@ const UNKNOWN: &[u32] = &[
     0,
 ];
 
-/// Asks for each of them, with memory for any argument.
+/// Issues each of them with an argument that points to memory.
 #[track_caller]
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     let words = [1_u64; 4];

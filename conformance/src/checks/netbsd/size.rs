@@ -47,7 +47,7 @@ fn greatest(cx: &Context) {
 }
 
 fn far_above_greatest_is_refused(cx: &Context) {
-    // The last ones are small numbers if only their lower half counts, or the bytes.
+    // The last two come out small if truncated to 32 bits or multiplied into bytes.
     for entries in [u64::MAX, 1 << 63, (1 << 32) + 512, (1 << 61) + 512] {
         cx.refused_by(&open(cx), |device| device.init_trace(entries));
     }

@@ -1,4 +1,4 @@
-//! What a thread's end gives back, and what is nobody's.
+//! What a thread's end frees, and what belongs to no thread.
 
 use super::{COVER_SIZE, enable_freed, mapped, sized};
 use crate::check::{Context, checks};

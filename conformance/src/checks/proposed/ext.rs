@@ -21,7 +21,7 @@ checks! {
     not_built_is_refused needs(TracePcExtNotBuilt),
 }
 
-/// The records of the calls.
+/// The records of the calls in extended mode.
 fn extended(cx: &Context) -> Vec<u64> {
     in_mode(cx, KCOV_TRACE_PC_EXT)
 }
@@ -30,7 +30,7 @@ fn kind(record: u64) -> u64 {
     record & KCOV_RECORDFLAG_TYPEMASK
 }
 
-/// The address, of which the top byte is gone: it is as the bit below it.
+/// The record's address. Its top byte is lost, and is restored by sign extension.
 fn address(record: u64) -> u64 {
     let address = record & KCOV_RECORD_IP_MASK;
     if address >> 55 == 0 { address } else { address | !KCOV_RECORD_IP_MASK }
@@ -66,14 +66,14 @@ fn plain_mode_has_no_types(cx: &Context) {
     }
 }
 
-/// Half of some traces at least must pass: a thread may be interrupted on its way.
+/// Requires that at least half of the traces pass, since an interrupt may add records to some.
 fn usually(cx: &Context, passes: impl Fn(&[u64]) -> Result<(), String>) {
     const RUNS: usize = 20;
     let failed: Vec<_> = (0..RUNS).filter_map(|_| passes(&extended(cx)).err()).collect();
     assert!(failed.len() <= RUNS / 2, "in {} of {RUNS} runs: {}", failed.len(), failed[0]);
 }
 
-/// Calls `matched` with each entry and its exit. Says what has no counterpart.
+/// Calls `matched` with each entry and its exit. Fails on a record without a counterpart.
 fn walk(records: &[u64], mut matched: impl FnMut(u64, u64)) -> Result<(), String> {
     let mut open = Vec::new();
     for &record in records {

@@ -1,4 +1,4 @@
-//! What has been proposed for Linux and is in no released kernel: one file per proposal.
+//! Proposals for Linux that are in no released kernel, one file each.
 
 pub(super) mod ext;
 pub(super) mod uniq;
@@ -10,19 +10,19 @@ use crate::system::calls::{compare_argument, seek_nowhere, switch_over_argument}
 use crate::system::{COVER_SIZE, mapped, mapped_of, sized};
 use std::collections::BTreeSet;
 
-/// The records that the map holds.
+/// The records in the mapping.
 fn records_of(map: &Map) -> Vec<u64> {
     let count = crate::checks::shared::index(map.count());
     assert!(count < map.words(), "the buffer has room");
     map.copy(1, count)
 }
 
-/// What some runs of the same thing have given: now and then something else happens on the way.
+/// The values from several runs of the same calls. An interrupt may add values to some runs.
 #[derive(Debug, Default)]
 struct Seen {
-    /// In each run.
+    /// The values seen in every run.
     always: BTreeSet<u64>,
-    /// In any run.
+    /// The values seen in any run.
     ever: BTreeSet<u64>,
 }
 
@@ -39,7 +39,7 @@ impl Seen {
         seen
     }
 
-    /// Panics unless both are of the same thing.
+    /// Panics unless both are runs of the same calls.
     #[track_caller]
     fn assert_same(&self, other: &Seen) {
         assert!(self.always.len() > 10, "{} values are too few to tell", self.always.len());
@@ -50,7 +50,7 @@ impl Seen {
     }
 }
 
-/// Panics unless each of the values is there once.
+/// Panics unless each value occurs exactly once.
 #[track_caller]
 fn assert_once<T: Ord + std::fmt::Debug>(values: &[T]) {
     let mut seen = BTreeSet::new();
@@ -59,7 +59,7 @@ fn assert_once<T: Ord + std::fmt::Debug>(values: &[T]) {
     assert!(twice.is_empty(), "recorded again: {twice:x?}");
 }
 
-/// Calls that go different ways, and the same ones each time.
+/// Calls that take different paths, but the same ones each time.
 fn calls() {
     call();
     seek_nowhere();
@@ -67,7 +67,7 @@ fn calls() {
     switch_over_argument();
 }
 
-/// The same two calls, again and again.
+/// Repeats the same two calls.
 fn call_repeatedly(times: usize) {
     for _ in 0..times {
         call();
@@ -80,7 +80,7 @@ fn plain(cx: &Context) -> Vec<u64> {
     in_mode(cx, KCOV_TRACE_PC)
 }
 
-/// The records of the calls, of one word each.
+/// The records of the calls in a mode with one word per record.
 fn in_mode(cx: &Context, mode: u32) -> Vec<u64> {
     let (device, map) = mapped(cx);
     device.enable(mode).expect("enabled");

@@ -35,22 +35,22 @@ checks! {
 
 const BOTH: u32 = KCOV_TRACE_UNIQ_PC | KCOV_TRACE_UNIQ_EDGE;
 
-/// The area of edges of a device of that size.
+/// Maps the edge area of a device of this size.
 fn second_map(device: &Device, words: u64) -> Result<Map> {
     let bytes = usize::try_from(words).expect("the size fits") * 8;
     let offset = i64::try_from(bytes).expect("the offset fits");
     device.map_with(bytes, offset, PROT_READ | PROT_WRITE, MAP_SHARED)
 }
 
-/// A device with both of its areas.
+/// Returns a device with mappings of both areas.
 fn areas(cx: &Context) -> (Device, Map, Map) {
     let (device, pcs) = mapped(cx);
     let edges = second_map(&device, COVER_SIZE).expect("a second area");
     (device, pcs, edges)
 }
 
-/// What the calls leave in the two areas in that mode, with what enabling itself has recorded: that
-/// is not recorded again, so nothing is reset.
+/// The records of the calls in both areas, including those of the enabling request. The kernel
+/// would not repeat the latter, so this resets nothing.
 fn recorded(cx: &Context, mode: u32) -> (Vec<u64>, Vec<u64>) {
     let (device, pcs, edges) = areas(cx);
     device.enable(mode).expect("enabled");
@@ -212,7 +212,7 @@ fn other_offset_is_refused(cx: &Context) {
 fn full_area_stays_full(cx: &Context) {
     let (device, map) = mapped_of(cx, page_words());
     device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
-    // Fills the area with what has not been recorded before.
+    // Fills the area with program counters that are new to it.
     map.store(0, page_words() - 2);
     let _ = std::fs::read_to_string("/proc/self/maps").expect("a file");
     assert_eq!(map.count(), page_words() - 1);

@@ -35,17 +35,17 @@ checks! {
     reset_by_other_thread_is_refused needs(ResetTrace),
 }
 
-/// Words of the bitmap: a bit for each block of any kernel that is tested.
+/// Words of the bitmap: one bit for each block of any tested kernel.
 const BITMAP: u64 = COVER_SIZE / 2;
 
-/// A device that is enabled with a bitmap of that many words.
+/// Returns a device enabled with a bitmap of this many words.
 fn enabled(cx: &Context, bitmap: u64) -> (Device, Map) {
     let (device, map) = mapped(cx);
     device.unique_enable(bitmap).expect("enabled");
     (device, map)
 }
 
-/// The records behind a bitmap of that many words.
+/// The records that follow a bitmap of this many words.
 fn trace(map: &Map, bitmap: u64) -> Vec<u64> {
     let count = index(map.load(index(bitmap)));
     assert!(index(bitmap) + count < map.words(), "the trace has room");
@@ -118,7 +118,7 @@ fn bit_stands_for_the_same_pc(cx: &Context) {
         let bits = (0..64 * BITMAP).filter(|bit| map.load(index(bit / 64)) >> (bit % 64) & 1 == 1);
         bits.collect::<Vec<_>>()
     };
-    // A process of several threads goes through other blocks than one of a single thread.
+    // A multi-threaded process runs through other blocks than a single-threaded one.
     let end = Gate::default();
     let (seen, other) = std::thread::scope(|scope| {
         let _open = end.open_at_end();
@@ -131,7 +131,7 @@ fn bit_stands_for_the_same_pc(cx: &Context) {
 }
 
 fn small_bitmap_lets_duplicates_through(cx: &Context) {
-    // Numbers are given out as blocks run, so few of those of these calls are below 64.
+    // Blocks are numbered as they first run, so few blocks of these calls have a number below 64.
     let (_device, map) = enabled(cx, 1);
     call_repeatedly(10);
     let mut records = trace(&map, 1);
@@ -148,7 +148,7 @@ fn clearing_starts_over(cx: &Context) {
         call();
         let first = trace(&map, BITMAP);
         assert_once(&first);
-        // Without the bitmap it is not forgotten.
+        // Resetting only the count does not clear the bitmap.
         let nothing = || {
             map.store(index(BITMAP), 0);
             call();
@@ -202,7 +202,7 @@ fn busy_if_thread_already_enabled(cx: &Context) {
     let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     first.enable(KCOV_TRACE_PC).expect("enabled");
     cx.refused(second.unique_enable(1));
-    // The thread comes before the argument.
+    // The thread is checked before the argument.
     cx.refused(second.unique_enable(0));
     first.disable().expect("disabled");
     first.unique_enable(1).expect("enabled");
@@ -210,7 +210,7 @@ fn busy_if_thread_already_enabled(cx: &Context) {
 }
 
 fn not_built_is_refused(cx: &Context) {
-    // Before anything else is looked at.
+    // This is refused before anything else is checked.
     cx.refused(open(cx).unique_enable(0));
     let device = sized(cx, COVER_SIZE);
     cx.refused(device.unique_enable(1));
@@ -231,7 +231,7 @@ fn reset_empties_trace_and_bitmap(cx: &Context) {
     assert!(fresh.len() > 5, "{} records of what was recorded before", fresh.len());
 }
 
-/// Resets a trace of many calls. What the request itself records is far less.
+/// Resets a trace of many calls. The request itself records far less.
 #[track_caller]
 fn reset_empties(device: &Device, map: &Map) {
     for _ in 0..100 {
@@ -297,6 +297,6 @@ fn reset_by_other_thread_is_refused(cx: &Context) {
     call();
     cx.refused(thread(|| device.reset_trace()));
     assert!(map.count() > 0);
-    // Nor through another device of the same thread.
+    // The thread cannot reset its trace through another device either.
     cx.refused(sized(cx, COVER_SIZE).reset_trace());
 }

@@ -1,4 +1,4 @@
-//! Descriptors: closing, duplicating and passing them on.
+//! Closing, duplicating and passing on file descriptors.
 
 use super::{COVER_SIZE, mapped, other_stays_traced, sized};
 use crate::check::{Context, checks};
@@ -92,7 +92,7 @@ fn other_number_of_a_descriptor(cx: &Context) {
 }
 
 fn process_may_end_in_every_state(cx: &Context) {
-    // What the child leaves open, mapped and enabled its end must clear away.
+    // The end of the child must clean up what the child leaves open, mapped or enabled.
     child(|| std::mem::forget(super::open(cx)));
     child(|| std::mem::forget(sized(cx, COVER_SIZE)));
     child(|| std::mem::forget(mapped(cx)));

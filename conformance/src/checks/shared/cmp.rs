@@ -57,7 +57,7 @@ fn comparisons(map: &Map, traced: impl Fn()) -> Vec<Comparison> {
     words.chunks_exact(KCOV_WORDS_PER_CMP).map(record).collect()
 }
 
-/// The buffer after one call, all other words still all ones, which is no type.
+/// The buffer after one call. All other words are still all ones, which is no valid type.
 fn marked(cx: &Context) -> Map {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_CMP).expect("enabled");
@@ -122,7 +122,7 @@ fn operands_are_zero_extended(cx: &Context) {
     for comparison in found {
         let bits = 8 << (comparison.size_bits() >> 1);
         let fits = |operand: u64| bits == 64 || operand >> bits == 0;
-        // A negative number of a switch's case is there as the compiler has stored it.
+        // The compiler stores a negative case of a switch sign-extended.
         let case = comparison.is_const() && bits < 64 && comparison.first >= u64::MAX << (bits - 1);
         assert!(fits(comparison.second), "{comparison:#x?}");
         assert!(fits(comparison.first) || case, "{comparison:#x?}");
@@ -169,7 +169,7 @@ fn switch_gives_one_record_per_case(cx: &Context) {
         .filter(|c| c.second == u64::from(MAGIC) && c.size_bits() == kcov_cmp_size(2))
         .collect();
     assert!(cases.iter().all(|c| c.is_const()), "{cases:#x?}");
-    // The place with the most records is the switch.
+    // The switch is the site with the most records.
     let at = |address: u64| cases.iter().filter(|c| c.address == address).collect::<Vec<_>>();
     let switch = cases.iter().map(|c| at(c.address)).max_by_key(Vec::len).expect("a record");
     let values: BTreeSet<_> = switch.iter().map(|c| c.first).collect();

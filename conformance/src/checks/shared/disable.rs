@@ -84,7 +84,7 @@ fn other_thread_is_refused(cx: &Context) {
 fn device_of_other_traced_thread_is_refused(cx: &Context) {
     let (device, mine) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
     while_other_is_enabled(&device, || {
-        // Being traced itself gives this thread no right over the other's device.
+        // Being traced gives this thread no right over another thread's device.
         mine.enable(KCOV_TRACE_PC).expect("this thread has a device of its own");
         cx.refused_by(&device, Device::disable);
     });

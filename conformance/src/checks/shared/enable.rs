@@ -62,7 +62,7 @@ fn other_mode_after_disable(cx: &Context) {
         call();
         let count = map.count();
         assert!(count > 0, "mode {mode}");
-        // The type of a comparison is a small number, a program counter is not.
+        // A comparison's type is a small number, a program counter is not.
         shapes.push(map.load(1) < 8);
         device.disable().expect("disabled");
     }

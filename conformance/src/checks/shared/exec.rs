@@ -1,4 +1,4 @@
-//! Executing another program. That program is this one, see [`crate::helper`].
+//! Executing another program. That program is this one; see [`crate::helper`].
 
 use super::mapped_of;
 use crate::check::{Context, checks};
@@ -16,8 +16,8 @@ checks! {
     enabled_by_new_program_is_refused,
 }
 
-/// The helper, to be executed by a child that has enabled the device before. Neither the descriptor
-/// by which it has nor a mapping survives the execution.
+/// Returns the helper as a command whose child enables the device before it executes. Neither the
+/// child's file descriptor nor any mapping survives the exec.
 pub(crate) fn traced_helper(device: &Device, mode: u32) -> Command {
     let device = device.duplicate().expect("a duplicate");
     let mut command = Command::new(this_program().expect("this program"));
@@ -31,7 +31,7 @@ pub(crate) fn traced_helper(device: &Device, mode: u32) -> Command {
     command
 }
 
-/// A child that executes the helper, which then waits for a byte.
+/// Starts a child that executes the helper, which then waits for a byte.
 pub(crate) fn traced_program(device: &Device, mode: u32) -> Child {
     let mut command = traced_helper(device, mode);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -46,7 +46,7 @@ fn go_on(mut child: Child) {
     assert!(child.wait().expect("its end").success());
 }
 
-/// Panics if the buffer is full of records of that many words.
+/// Panics if the buffer is full of records of this many words.
 fn room_is_left(map: &Map, words: u64) {
     assert!(map.count() < (EXEC_WORDS - 1) / words, "the buffer is full, so it shows nothing");
 }
@@ -55,7 +55,7 @@ fn tracing_goes_on(cx: &Context) {
     goes_on_in_a_new_program(cx, KCOV_TRACE_PC, 1);
 }
 
-/// A record has that many words.
+/// Checks that tracing continues in a new program. A record has this many words.
 pub(crate) fn goes_on_in_a_new_program(cx: &Context, mode: u32, words: u64) {
     let (device, map) = mapped_of(cx, EXEC_WORDS);
     let child = traced_program(&device, mode);
@@ -69,7 +69,7 @@ fn other_process_sees_the_records(cx: &Context) {
     let (device, map) = mapped_of(cx, EXEC_WORDS);
     let child = traced_program(&device, KCOV_TRACE_PC);
     room_is_left(&map, 1);
-    // The program is blocked and its own mapping is gone; the words are what they were.
+    // The program is blocked and has no mapping of its own, but the words are still there.
     let count = settled(&map);
     map.reset();
     go_on(child);

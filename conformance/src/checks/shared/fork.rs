@@ -22,7 +22,7 @@ checks! {
 fn child_is_not_traced(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    // The parent blocks while it waits for the child's result.
+    // The parent blocks until the child sends its result.
     assert_eq!(child(|| added_by_calls(&map)), 0);
     assert!(map.count() > 0, "the parent is traced");
 }

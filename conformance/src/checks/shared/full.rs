@@ -1,17 +1,17 @@
-//! A buffer of one page, its end, and counts that user space stores: the same in both modes.
+//! A one-page buffer, its end, and counts stored by user space. The same for both modes.
 
 use super::{SENTINEL, index, mapped_page, mark};
 use crate::check::Context;
 use crate::raw::{Device, Map, call};
 
-/// A mapped buffer of one page, enabled in that mode.
+/// Returns a device with a mapped one-page buffer, enabled in this mode.
 pub(crate) fn enabled_page(cx: &Context, mode: u32) -> (Device, Map) {
     let (device, map) = mapped_page(cx);
     device.enable(mode).expect("enabled");
     (device, map)
 }
 
-/// Makes calls until the count does not grow any more.
+/// Makes calls until the count stops growing.
 pub(crate) fn fill_up(map: &Map) {
     let mut last = u64::MAX;
     for _ in 0..map.words() * 2 {
@@ -24,7 +24,7 @@ pub(crate) fn fill_up(map: &Map) {
     panic!("the count grows for ever: {last}");
 }
 
-/// A full buffer stays as it is, to the word.
+/// Asserts that a full buffer keeps every word.
 pub(crate) fn keeps_its_records(map: &Map) {
     fill_up(map);
     let full = map.copy(0, map.words());
@@ -34,7 +34,7 @@ pub(crate) fn keeps_its_records(map: &Map) {
     assert_eq!(map.copy(0, map.words()), full);
 }
 
-/// Behind as many records, of so many words each, as a stored count says comes the next one.
+/// Asserts that the next record follows `stored` records of this many words each.
 #[track_caller]
 pub(crate) fn next_follows_stored_count(map: &Map, stored: u64, words: u64) {
     mark(map, SENTINEL);
@@ -47,7 +47,7 @@ pub(crate) fn next_follows_stored_count(map: &Map, stored: u64, words: u64) {
     assert!(!map.copy(1 + before, new).contains(&SENTINEL), "from it on");
 }
 
-/// With that count a call leaves everything as it was.
+/// Asserts that a call changes nothing if this is the count.
 pub(crate) fn nothing_is_written(map: &Map, count: u64) {
     mark(map, SENTINEL);
     map.store(0, count);

@@ -1,11 +1,10 @@
-//! Operations that change no word of a buffer, the count included. The checks are the same in both
-//! modes.
+//! Operations that change no word of a buffer, including the count. The same for both modes.
 
 use super::{COVER_SIZE, SENTINEL, beside_other, mapped_page, mark, sized};
 use crate::check::Context;
 use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, page_words, settled, thread};
 
-/// The checks of one mode.
+/// Defines the checks of one mode.
 macro_rules! of_mode {
     ($mode:expr, $($name:ident)*) => {$(
         fn $name(cx: &crate::check::Context) {
@@ -15,7 +14,7 @@ macro_rules! of_mode {
 }
 pub(crate) use of_mode;
 
-/// Panics if the operation changes a word of the buffer, whether it succeeds or not.
+/// Panics if the operation changes a word of the buffer, whether it succeeds or fails.
 #[track_caller]
 pub(crate) fn unchanged<T>(map: &Map, operation: impl FnOnce() -> T) -> T {
     let before = map.copy(0, map.words());
@@ -28,8 +27,8 @@ pub(crate) fn unchanged<T>(map: &Map, operation: impl FnOnce() -> T) -> T {
     value
 }
 
-/// Panics if the operation removes or changes the records of a call made before it. It may add its own
-/// behind them.
+/// Panics if the operation removes or changes the records of an earlier call. It may add records of
+/// its own after them.
 #[track_caller]
 fn records_outlast<T>(map: &Map, mode: u32, operation: impl FnOnce() -> T) -> T {
     map.reset();
@@ -44,8 +43,8 @@ fn records_outlast<T>(map: &Map, mode: u32, operation: impl FnOnce() -> T) -> T 
     value
 }
 
-/// Panics if the operation changes a word of the buffer: of a device that is disabled, enabled by this
-/// thread, or enabled by another.
+/// Panics if the operation changes a word of the buffer. Tries it on a device that is disabled,
+/// enabled by this thread, and enabled by another thread.
 #[track_caller]
 fn changes_nothing<T>(cx: &Context, mode: u32, operation: impl Fn(&Device) -> T) {
     let (device, map) = mapped_page(cx);
@@ -55,7 +54,7 @@ fn changes_nothing<T>(cx: &Context, mode: u32, operation: impl Fn(&Device) -> T)
 
     device.enable(mode).expect("enabled");
     records_outlast(&map, mode, || operation(&device));
-    // The sentinel count leaves no room, so the operation itself is not recorded.
+    // The count that `mark` stores leaves no room, so the operation itself is not recorded.
     mark(&map, SENTINEL);
     unchanged(&map, || operation(&device));
     device.disable().expect("disabled");

@@ -96,7 +96,7 @@ fn outlives_the_descriptor(cx: &Context) {
     let (device, map) = mapped(cx);
     map.fill(0, SENTINEL);
     device.close().expect("closed");
-    // Pages that were given back would be zeroed for these, and what is stored would be shared.
+    // If the kernel had freed the pages, these devices would get them, zeroed, and share stores.
     let others: Vec<_> = (0..16).map(|_| mapped(cx)).collect();
     assert!(map.copy(0, map.words()).iter().all(|&word| word == SENTINEL), "others have its pages");
     map.fill(0, !SENTINEL);
@@ -147,7 +147,7 @@ fn by_any_thread(cx: &Context) {
     while_other_is_enabled(&device, || {
         assert!(settled(&map) > 0, "the other thread is traced");
         shows_the_same();
-        // Nor does it matter that a device of its own is enabled.
+        // It makes no difference if this thread has enabled a device of its own.
         mine.enable(KCOV_TRACE_PC).expect("enabled");
         shows_the_same();
         mine.map(COVER_SIZE).expect("its own");
@@ -159,6 +159,6 @@ fn by_any_thread(cx: &Context) {
         shows_the_same();
     };
     other_stays_traced(&map, || device.enable(KCOV_TRACE_PC), mapped_meanwhile);
-    // The type of a comparison is a small number.
+    // A comparison's type is a small number.
     assert!(map.load(1) >= 8, "and in the same mode: {:#x}", map.load(1));
 }

@@ -1,5 +1,5 @@
-//! Checks of what both systems promise, with the same id in both registries of claims. The errors
-//! that refusals give, which differ, stand in the claims.
+//! Checks of promises that both systems make, with the same id in both registries of claims. The
+//! errors of refused calls differ, so the claims state them.
 
 mod close;
 pub(crate) mod cmp;
@@ -42,30 +42,30 @@ pub const CHECKS: &[&[Check]] = &[
     exec::CHECKS,
 ];
 
-/// Words of the buffer in the document's programs.
+/// The buffer size of the documented programs, in words.
 pub(crate) const COVER_SIZE: u64 = 64 << 10;
 
-/// What the kernel does not write of itself.
+/// A value that the kernel never writes by itself.
 pub(crate) const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
 
-/// An open device.
+/// Opens the device.
 pub(crate) fn open(cx: &Context) -> Device {
     Device::open(cx.device()).expect("the device opens")
 }
 
-/// An open device with a buffer of that many words.
+/// Opens the device and sets a buffer size of this many words.
 pub(crate) fn sized(cx: &Context, words: u64) -> Device {
     let device = open(cx);
     device.init_trace(words).expect("the size is accepted");
     device
 }
 
-/// An open device with a buffer of the document's size, mapped.
+/// Opens the device and maps a buffer of the documented size.
 pub(crate) fn mapped(cx: &Context) -> (Device, Map) {
     mapped_of(cx, COVER_SIZE)
 }
 
-/// An open device with a buffer of one page, mapped.
+/// Opens the device and maps a one-page buffer.
 pub(crate) fn mapped_page(cx: &Context) -> (Device, Map) {
     mapped_of(cx, page_words())
 }
@@ -76,14 +76,14 @@ pub(crate) fn mapped_of(cx: &Context, words: u64) -> (Device, Map) {
     (device, map)
 }
 
-/// Stores `value` to all words behind the count, and a count that keeps the kernel from recording
-/// meanwhile: a thread is also made to record by what its own interruptions bring.
+/// Stores `value` in all words after the count, and a count that leaves no room. Otherwise an
+/// interruption of the thread could add records meanwhile.
 pub(crate) fn mark(map: &Map, value: u64) {
     map.store(0, map.words() as u64);
     map.fill(1, value);
 }
 
-/// The words of a map, as an index.
+/// Converts a number of words to an index.
 pub(crate) fn index(words: u64) -> usize {
     usize::try_from(words).expect("an index")
 }
@@ -93,7 +93,7 @@ pub(crate) fn while_other_is_enabled<T>(device: &Device, body: impl FnOnce() -> 
     beside_other(|| device.enable(KCOV_TRACE_PC), body, || ()).0
 }
 
-/// Panics unless a thread that has enabled is still traced into `map` after `body` has run here.
+/// Panics unless a thread that ran `enable` is still traced into `map` after `body` has run here.
 #[track_caller]
 pub(crate) fn other_stays_traced(
     map: &Map,
@@ -109,7 +109,7 @@ pub(crate) fn other_stays_traced(
     assert!(count > 0, "the other thread is still traced");
 }
 
-/// Enables in a thread that then blocks, runs `body` meanwhile, and `after` in that thread.
+/// Runs `enable` in a thread that then blocks, `body` meanwhile, and `after` in that thread.
 fn beside_other<T, U: Send>(
     enable: impl FnOnce() -> Result<()> + Send,
     body: impl FnOnce() -> T,
@@ -124,7 +124,7 @@ fn beside_other<T, U: Send>(
             done.wait();
             after()
         });
-        // Opened also when `body` panics, or the scope would wait for ever.
+        // Opens the gate even if `body` panics; otherwise the scope would wait forever.
         let at_end = done.open_at_end();
         tried.wait();
         let value = body();

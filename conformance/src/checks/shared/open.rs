@@ -1,4 +1,4 @@
-//! Opening the file, and what it offers as a file.
+//! Opening the device file, and its file operations.
 
 use super::{open, sized};
 use crate::check::{Context, checks};

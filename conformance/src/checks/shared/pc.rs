@@ -33,7 +33,7 @@ pub(crate) fn records(map: &Map, traced: impl Fn()) -> Vec<u64> {
     map.copy(1, count)
 }
 
-/// The buffer after one call and the disabling request, all other words still the sentinel.
+/// The buffer after one call and the disable request. All other words still have the sentinel.
 fn marked(cx: &Context) -> Map {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
@@ -88,7 +88,7 @@ fn count_is_word_zero(cx: &Context) {
 fn records_follow_the_count(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    // Each record is an address of the kernel: none is null, and all are near one another.
+    // Each record is a kernel address: none is null, and all are close together.
     let records = records(&map, call);
     let least = *records.iter().min().expect("a record");
     let greatest = *records.iter().max().expect("a record");
@@ -126,7 +126,7 @@ fn same_call_same_records(cx: &Context) {
     for _ in 0..ROUNDS {
         *seen.entry(records(&map, call)).or_default() += 1;
     }
-    // "More or less": now and then something else happens on the way.
+    // "More or less": an interrupt may add records to some rounds.
     let (usual, times) = seen.iter().max_by_key(|(_, times)| **times).expect("rounds");
     assert!(
         *times >= ROUNDS / 2,
@@ -150,9 +150,9 @@ fn nothing_while_blocked(cx: &Context) {
     let asleep = || {
         let before = settled(&map);
         assert!(before > 0, "it was traced before it blocked");
-        // A full buffer would hide what others add.
+        // If the buffer were full, it would hide records that others add.
         assert!(super::index(before) < map.words() - 1, "others have filled its buffer");
-        // Others begin, work in the kernel and end meanwhile.
+        // Other threads start, make a call and end meanwhile.
         (0..1000).for_each(|_| thread(call));
         assert_eq!(map.count(), before, "a thread that sleeps has added something");
     };

@@ -1,4 +1,4 @@
-//! Requests that the device does not know. Which ones those are, the system says.
+//! Requests that the driver does not know. Each system has its own list of them.
 
 use super::{COVER_SIZE, open, sized};
 use crate::check::{Context, checks};

@@ -1,4 +1,4 @@
-//! Threads: who is traced, and what a thread's end does.
+//! Threads: which one is traced, and what a thread's end does.
 
 use super::{SENTINEL, index, mapped, mark, while_other_is_enabled};
 use crate::check::{Context, checks};
@@ -16,15 +16,15 @@ checks! {
     mode_changes_from_one_to_the_next needs(Comparisons),
 }
 
-/// What many calls of this thread add to a map whose owner is blocked.
+/// Counts the records that many calls of this thread add to a mapping whose owner is blocked.
 pub(super) fn added_by_calls(map: &Map) -> u64 {
     added_records(map, 1)
 }
 
-/// The same with records of so many words each.
+/// The same with records of this many words.
 pub(crate) fn added_records(map: &Map, words: usize) -> u64 {
     let before = settled(map);
-    // Full, it would not grow whoever were traced.
+    // A full buffer would not grow, whichever thread were traced.
     assert!(index(before) < (map.words() - 1) / words, "the buffer has room");
     for _ in 0..1000 {
         call();
@@ -41,7 +41,7 @@ fn only_the_enabling_one_is_traced(cx: &Context) {
 fn new_one_is_not_traced(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    // The enabled thread blocks in the join.
+    // The enabled thread blocks in join.
     assert_eq!(thread(|| added_by_calls(&map)), 0);
     map.reset();
     call();
@@ -55,7 +55,7 @@ fn one_device_for_each(cx: &Context) {
         let one = |(device, map): &(Device, Map)| {
             device.enable(KCOV_TRACE_PC).expect("enabled");
             barrier.wait();
-            // Once for the pages that it goes through: a fork has to fault them in anew.
+            // The first call faults in pages, which a forked process has to do anew.
             call();
             map.reset();
             call();
@@ -68,7 +68,7 @@ fn one_device_for_each(cx: &Context) {
             let threads: Vec<_> = buffers.iter().map(|own| scope.spawn(|| one(own))).collect();
             threads.into_iter().map(|thread| thread.join().expect("a thread")).collect()
         });
-        // All made one call; had they shared a buffer, counts would add up.
+        // Each thread made one call. In a shared buffer the counts would add up.
         counts.sort_unstable();
         assert!(counts[0] > 0, "{counts:?}");
         assert!(counts[threads / 2] < 2 * counts[0], "{counts:?}");
@@ -115,7 +115,7 @@ fn mode_changes_from_one_to_the_next(cx: &Context) {
             map.copy(1, stride * index(map.count()))
         });
         assert!(!records.is_empty() && !records.contains(&SENTINEL), "round {round}");
-        // An address, or the type of a comparison and an address.
+        // A record ends with an address; in comparison mode it starts with a type.
         let ips = records.chunks_exact(stride).map(|record| record[stride - 1]);
         assert!(ips.clone().all(|ip| ip >= 4096), "round {round}: {records:#x?}");
         assert_eq!(records[0] < 8, mode == KCOV_TRACE_CMP, "round {round}: {records:#x?}");

@@ -5,7 +5,7 @@ use nix::unistd::{getcwd, pipe, read, write};
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
-/// Each records less than a buffer of the document's size takes.
+/// Calls that each leave fewer records than a buffer of the documented size holds.
 pub(crate) const WORKLOAD: &[fn()] = &[call, files, directories, pipes, sockets, memory];
 
 fn files() {

@@ -1,7 +1,7 @@
 //! A Bluetooth controller played by this program.
 //!
-//! The kernel starts the controller with commands, and treats each answer in a section that is
-//! marked with the handle of the thread that wrote it.
+//! The kernel starts the controller with commands. It processes each answer in a remote section
+//! with the handle of the thread that wrote the answer.
 
 use crate::errno::{Errno, Result};
 use std::fs::File;
@@ -10,21 +10,21 @@ use std::io::{Read as _, Write as _};
 const COMMAND: u8 = 1;
 const EVENT: u8 = 4;
 const VENDOR: u8 = 0xff;
-/// The event that a command is done.
+/// The event that completes a command.
 const COMMAND_COMPLETE: u8 = 0x0e;
 
-/// A controller, which goes when it is dropped.
+/// A controller, which disappears when dropped.
 #[derive(Debug)]
 pub struct Bluetooth(File);
 
 impl Bluetooth {
-    /// Opens the interface. There is no controller yet.
+    /// Opens the interface without creating a controller.
     pub fn open() -> Result<File> {
         let opened = File::options().read(true).write(true).open("/dev/vhci");
         opened.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))
     }
 
-    /// Makes a controller.
+    /// Creates a controller.
     pub fn new() -> Result<Bluetooth> {
         let mut file = Bluetooth::open()?;
         let written = file.write(&[VENDOR, 0]);
@@ -32,11 +32,11 @@ impl Bluetooth {
         Ok(Bluetooth(file))
     }
 
-    /// Waits for the next command, and says that it is done.
+    /// Waits for the next command and completes it.
     ///
     /// # Panics
     ///
-    /// If the kernel does not take the answer.
+    /// If the kernel rejects the answer.
     pub fn answer(&mut self) {
         let mut packet = [0; 512];
         loop {
@@ -45,7 +45,7 @@ impl Bluetooth {
                 break;
             }
         }
-        // One more command is welcome; this one was carried out.
+        // The 1 allows one more command; the 0 is success.
         let [_, low, high, ..] = packet;
         let event = [EVENT, COMMAND_COMPLETE, 4, 1, low, high, 0];
         self.0.write_all(&event).expect("the kernel takes the answer");

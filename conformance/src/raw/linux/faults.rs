@@ -1,4 +1,4 @@
-//! Allocations that fail on request, in the calling thread only.
+//! Fault injection: allocations that fail on request, in the calling thread only.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt as _;
@@ -8,25 +8,25 @@ const SLAB: &str = "/sys/kernel/debug/failslab";
 const PAGES: &str = "/sys/kernel/debug/fail_page_alloc";
 const LOST: &str = "/sys/kernel/debug/kmemleak";
 
-/// The calling thread's switch.
+/// The calling thread's `fail-nth` file.
 #[derive(Debug)]
 pub struct Faults {
     nth: File,
 }
 
 impl Faults {
-    /// Whether the kernel has all that is needed.
+    /// Whether the kernel has all the files that this needs.
     #[must_use]
     pub fn present() -> bool {
         let nth = "/proc/thread-self/fail-nth";
         [nth, SLAB, PAGES, LOST].iter().all(|file| Path::new(file).exists())
     }
 
-    /// Readies the kernel: allocations that may sleep fail too, and nothing is logged about it.
+    /// Configures fault injection: allocations that may sleep fail too, and nothing is logged.
     ///
     /// # Panics
     ///
-    /// If the kernel has no such settings.
+    /// If the kernel lacks one of the settings.
     #[must_use]
     pub fn ready() -> Faults {
         for directory in [SLAB, PAGES] {
@@ -41,12 +41,12 @@ impl Faults {
         Faults { nth: nth.expect("the thread's switch") }
     }
 
-    /// Calls `body` with its allocation number `nth`, from 1, failing. Returns what it returned,
-    /// and whether it came to that allocation.
+    /// Calls `body` with its allocation number `nth`, counted from 1, failing. Returns the result
+    /// of `body` and whether it reached that allocation.
     ///
     /// # Panics
     ///
-    /// If the kernel does not take the number.
+    /// If the kernel rejects the number.
     pub fn at<T>(&mut self, nth: u32, body: impl FnOnce() -> T) -> (T, bool) {
         self.set(nth);
         let result = body();
@@ -60,12 +60,12 @@ impl Faults {
         self.nth.write_all_at(nth.to_string().as_bytes(), 0).expect("the number is taken");
     }
 
-    /// What the kernel has lost since [`forget_lost`](Self::forget_lost), in its own words. An
-    /// allocation has to be five seconds old to be looked for.
+    /// Returns kmemleak's report of leaks since [`forget_lost`](Self::forget_lost). kmemleak only
+    /// reports allocations that are at least five seconds old.
     ///
     /// # Panics
     ///
-    /// If the kernel cannot say.
+    /// If kmemleak cannot be used.
     #[must_use]
     pub fn lost() -> String {
         for _ in 0..2 {
@@ -74,11 +74,11 @@ impl Faults {
         fs::read_to_string(LOST).expect("what was found")
     }
 
-    /// Forgets what was lost until now.
+    /// Clears the leaks found so far.
     ///
     /// # Panics
     ///
-    /// If the kernel does not take the word.
+    /// If kmemleak rejects the command.
     pub fn forget_lost() {
         let _ = Faults::lost();
         fs::write(LOST, "clear").expect("forgotten");

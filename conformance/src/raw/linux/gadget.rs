@@ -1,8 +1,8 @@
-//! A USB device played by this program, on the bus of a host controller that is a driver only.
+//! A USB device played by this program, on the bus of the dummy host controller driver.
 //!
-//! The kernel's hub driver works for that bus in a section that is marked for remote collection,
-//! from the connection until the device is set up or has failed. Each answer of the device
-//! reaches it through a soft interrupt, which is marked too.
+//! The kernel's hub driver handles the connection in a remote section, until the device is set up
+//! or has failed. Each answer of the device arrives through a softirq, which is a remote section
+//! too.
 
 use crate::errno::{Errno, Result};
 use nix::fcntl::OFlag;
@@ -18,7 +18,7 @@ struct Init {
     speed: u8,
 }
 
-/// `struct usb_raw_event` with room for what a control request consists of.
+/// `struct usb_raw_event` with room for a control request.
 #[repr(C)]
 struct Event {
     kind: u32,
@@ -38,33 +38,33 @@ struct Transfer {
 const LETTER: u32 = b'U' as u32;
 const USB_RAW_IOCTL_INIT: libc::Ioctl = libc::_IOW::<Init>(LETTER, 0);
 const USB_RAW_IOCTL_RUN: libc::Ioctl = libc::_IO(LETTER, 1);
-// The numbers are made with the sizes of the structures without their data.
+// The request numbers encode the sizes of the structures without their data.
 const USB_RAW_IOCTL_EVENT_FETCH: libc::Ioctl = libc::_IOR::<[u32; 2]>(LETTER, 2);
 const USB_RAW_IOCTL_EP0_WRITE: libc::Ioctl = libc::_IOW::<[u32; 2]>(LETTER, 3);
 const USB_RAW_EVENT_CONTROL: u32 = 2;
 const USB_SPEED_HIGH: u8 = 3;
 
-/// A device of no class in its own right, with packets of 64 bytes and one configuration.
+/// A device without a class of its own, with 64-byte packets and one configuration.
 const DESCRIPTOR: [u8; 18] = [18, 1, 0, 2, 0, 0, 0, 64, 0x4b, 0x63, 1, 0, 0, 1, 0, 0, 0, 1];
 
-/// A connected device. It is unplugged when it is dropped.
+/// A connected device. Dropping it unplugs it.
 #[derive(Debug)]
 pub struct Gadget {
     fd: OwnedFd,
 }
 
 impl Gadget {
-    /// Opens the interface. Nothing is connected.
+    /// Opens the interface without connecting a device.
     pub fn open() -> Result<OwnedFd> {
         let flags = OFlag::O_RDWR | OFlag::O_CLOEXEC;
         Ok(nix::fcntl::open("/dev/raw-gadget", flags, Mode::empty())?)
     }
 
-    /// The number of the bus.
+    /// Returns the number of the bus.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If there is no bus.
     #[must_use]
     pub fn bus() -> u64 {
         let hub = root_hub();
@@ -72,9 +72,9 @@ impl Gadget {
         name.trim_start_matches("usb").parse().expect("the bus has a number")
     }
 
-    /// Connects the device, when the hub driver has done with an earlier one.
+    /// Connects the device once the hub driver has finished with the previous one.
     pub fn connect() -> Result<Gadget> {
-        // Whoever asks for this has to wait until the driver is not busy with the hub.
+        // Reading this attribute waits until the driver is done with the hub.
         let idle = std::fs::read_to_string(root_hub().join("bConfigurationValue"));
         idle.expect("the hub has a configuration");
         let gadget = Gadget { fd: Gadget::open()? };
@@ -86,11 +86,11 @@ impl Gadget {
         Ok(gadget)
     }
 
-    /// Waits until the host asks for a descriptor, and returns how long it may be.
+    /// Waits until the host requests a descriptor, and returns the length it allows.
     ///
     /// # Panics
     ///
-    /// If the host asks for something else.
+    /// If the host requests something else.
     pub fn asked(&self) -> u16 {
         loop {
             let mut event = Event { kind: 0, length: 8, data: [0; 8] };
@@ -103,7 +103,7 @@ impl Gadget {
         }
     }
 
-    /// Gives the host the descriptor, or the part of it that it has asked for.
+    /// Sends the host the descriptor, cut to the requested length.
     pub fn answer(&self, asked: u16) {
         let length = DESCRIPTOR.len().min(asked.into());
         let length = u32::try_from(length).expect("a length");
@@ -112,13 +112,13 @@ impl Gadget {
     }
 
     fn request<T>(&self, number: libc::Ioctl, argument: *mut T) -> Result<()> {
-        // SAFETY: the argument is what the request reads and writes, or null where there is none.
+        // SAFETY: the argument is the structure that the request uses, or null if it uses none.
         let returned = unsafe { libc::ioctl(self.fd.as_raw_fd(), number, argument) };
         Errno::check(returned).map(drop)
     }
 }
 
-/// The directory of the bus's root hub.
+/// Returns the directory of the bus's root hub.
 fn root_hub() -> PathBuf {
     let controller = std::fs::read_dir("/sys/devices/platform/dummy_hcd.0").expect("a controller");
     let named = |path: &PathBuf| {

@@ -1,20 +1,20 @@
-//! Datagrams to oneself. The kernel delivers each in a soft interrupt, which comes while the thread
-//! that sends it is on its way through the kernel.
+//! Datagrams to oneself. The kernel delivers each one in a softirq while the sending thread is in
+//! the kernel.
 
 use crate::errno::{Errno, Result};
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd as _;
 
-/// A socket that is connected to itself.
+/// A socket connected to itself.
 #[derive(Debug)]
 pub struct Loopback(UdpSocket);
 
 impl Loopback {
-    /// Makes the socket, and sets the interface up, as which it stays.
+    /// Creates the socket and brings the interface up. The interface stays up.
     ///
     /// # Panics
     ///
-    /// If there is no such interface.
+    /// If there is no loopback interface.
     #[must_use]
     pub fn up() -> Loopback {
         let unbound = UdpSocket::bind("0.0.0.0:0").expect("a socket");
@@ -24,11 +24,11 @@ impl Loopback {
         Loopback(socket)
     }
 
-    /// Sends a datagram, and waits until it has come back.
+    /// Sends a datagram and waits for it to come back.
     ///
     /// # Panics
     ///
-    /// If it is another one that comes.
+    /// If a different datagram arrives.
     pub fn turn(&self) {
         assert_eq!(self.0.send(b"there").expect("sent"), 5);
         let mut back = [0; 8];
@@ -38,13 +38,13 @@ impl Loopback {
 }
 
 fn set_up(socket: &UdpSocket) -> Result<()> {
-    // SAFETY: all zeroes are an empty name and no flags.
+    // SAFETY: all-zero bytes are a valid `ifreq`: an empty name and no flags.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, &letter) in request.ifr_name.iter_mut().zip(b"lo") {
         *place = letter as libc::c_char;
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-    // SAFETY: the kernel reads the structure, which has the size that it expects.
+    // SAFETY: the kernel only reads the structure, which has the expected size.
     let returned =
         unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
     Errno::check(returned).map(drop)

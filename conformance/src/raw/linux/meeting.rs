@@ -1,7 +1,7 @@
-//! Two processes that do things at once, each on a processor of its own.
+//! Two processes that do things at the same time, each on its own processor.
 //!
-//! Not two threads: User-Mode Linux never executes two threads of one process outside of the kernel
-//! at once, so that one of them would always come first.
+//! Threads would not do: User-Mode Linux never runs two threads of one process in user space at
+//! once, so one of them would always come first.
 
 use crate::errno::{Errno, Result};
 use crate::raw::{Child, LONG, Map, page_size};
@@ -12,11 +12,11 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Runs `left` here and `right` in a child.
+/// Runs `left` in this process and `right` in a child.
 ///
 /// # Panics
 ///
-/// If one of them does.
+/// If one of them panics.
 pub fn race(left: impl FnOnce(&Side), right: impl FnOnce(&Side)) {
     let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
     let map = Map::new(&-1, page_size(), 0, prot, flags).expect("a page for both");
@@ -25,7 +25,7 @@ pub fn race(left: impl FnOnce(&Side), right: impl FnOnce(&Side)) {
     other.end();
 }
 
-/// Keeps this thread, and what it starts, on one processor.
+/// Pins this thread, and whatever it starts, to one processor.
 ///
 /// # Panics
 ///
@@ -36,7 +36,7 @@ pub fn pin(processor: usize) {
     sched_setaffinity(Pid::from_raw(0), &set).expect("the thread is moved");
 }
 
-/// Passes some time without a system call: how much follows from the two numbers, mostly little.
+/// Spins for a pseudo-random time that both numbers determine, usually a short one.
 pub fn delay(repetition: u64, side: u64) {
     let mut random = fastrand::Rng::with_seed(repetition * 2 + side);
     let most = 1 << random.u32(0..15);
@@ -45,7 +45,7 @@ pub fn delay(repetition: u64, side: u64) {
     }
 }
 
-/// One of the two.
+/// One of the two processes.
 #[derive(Debug)]
 pub struct Side<'a> {
     map: &'a Map,
@@ -60,18 +60,18 @@ impl Side<'_> {
         Side { map, number, met: Cell::new(0) }
     }
 
-    /// Waits until the other one is there as often.
+    /// Waits until the other side has come to as many meetings.
     ///
     /// # Panics
     ///
-    /// If that takes it very long.
+    /// If the other side takes very long.
     pub fn meet(&self) {
         self.met.set(self.met.get() + 1);
         self.map.store(self.number, self.met.get());
         let start = Instant::now();
         let mut turns = 0_u32;
         while self.map.load(1 - self.number) < self.met.get() {
-            // A system call takes longer than much of what is to be done at once.
+            // Mostly spins: a system call takes longer than many of the raced operations.
             turns = turns.wrapping_add(1);
             if turns % 1024 == 0 {
                 assert!(start.elapsed() < LONG, "the other side does not come");
@@ -81,16 +81,16 @@ impl Side<'_> {
         }
     }
 
-    /// Does something when the other one does, give or take some time that follows from the number.
+    /// Runs `body` at the same time as the other side, after a delay derived from `repetition`.
     pub fn at_once<T>(&self, repetition: u64, body: impl FnOnce() -> T) -> T {
         self.meet();
         delay(repetition, self.number as u64);
         body()
     }
 
-    /// Tells the other one a result, and returns the other's.
+    /// Tells the other side a result, and returns the other side's.
     pub fn exchange(&self, own: Result<()>) -> Result<()> {
-        // Not where the last one was, which may not have been read yet.
+        // Alternates between two places, since the other side may not have read the last result.
         let place = |number| 2 + 2 * usize::from(self.met.get() % 2 == 1) + number;
         let (mine, other) = (place(self.number), place(1 - self.number));
         self.map.store(mine, own.err().map_or(0, |errno| errno.0.unsigned_abs().into()));

@@ -1,7 +1,6 @@
 //! The Linux device.
 //!
-//! Words are those of a 64-bit kernel, and so are the request numbers, whatever this program is
-//! compiled for.
+//! Words and request numbers are those of a 64-bit kernel, whatever this program is compiled for.
 
 mod bluetooth;
 mod faults;
@@ -53,12 +52,12 @@ use std::ptr::null_mut;
 
 pub use sys::{KCOV_TRACE_CMP, KCOV_TRACE_PC};
 
-/// Where the device is if nobody says otherwise.
+/// The default path of the device.
 pub const DEVICE: &str = sys::KCOV_PATH;
 
-/// The system call that gets traced, by its number: the C library may do more than the call.
+/// Makes the traced system call by number, since the C library's wrapper may do more.
 pub(crate) fn refused_read() -> Result<()> {
-    // SAFETY: the kernel refuses the descriptor before it looks at the buffer.
+    // SAFETY: the kernel rejects the file descriptor before it looks at the buffer.
     let returned = unsafe { libc::syscall(libc::SYS_read, -1, null_mut::<u8>(), 0) };
     Errno::check(returned).map(drop)
 }
@@ -68,22 +67,22 @@ impl Device {
     ///
     /// # Panics
     ///
-    /// If it succeeds with anything but 0.
+    /// If the request succeeds with a value other than 0.
     pub fn request(&self, number: u32, argument: c_ulong) -> Result<()> {
         let fd = self.as_raw_fd();
-        // SAFETY: the driver writes nothing through an argument, at most it reads a structure,
-        // and refuses an address that it cannot read.
+        // SAFETY: the driver never writes through the argument. At most it reads a structure, and
+        // it returns EFAULT for an address that it cannot read.
         let returned = unsafe { libc::ioctl(fd, number as _, argument) };
-        // What is done returns 0 and nothing else.
+        // A successful request always returns 0.
         Errno::check(returned).map(|returned| assert_eq!(returned, 0, "request {number:#x}"))
     }
 
-    /// `KCOV_INIT_TRACE` with that size in words.
+    /// `KCOV_INIT_TRACE` with this size in words.
     pub fn init_trace(&self, words: u64) -> Result<()> {
         self.request(sys::KCOV_INIT_TRACE64, argument(words))
     }
 
-    /// `KCOV_ENABLE` with that mode.
+    /// `KCOV_ENABLE` with this mode.
     pub fn enable(&self, mode: impl Into<u64>) -> Result<()> {
         self.request(sys::KCOV_ENABLE, argument(mode.into()))
     }
@@ -105,12 +104,12 @@ impl Device {
         self.remote_enable_at(address)
     }
 
-    /// `KCOV_UNIQUE_ENABLE`, which is proposed, with that size of the bitmap in words.
+    /// `KCOV_UNIQUE_ENABLE`, a proposed request, with this size of the bitmap in words.
     pub fn unique_enable(&self, words: u64) -> Result<()> {
         self.request(sys::proposed::KCOV_UNIQUE_ENABLE, argument(words))
     }
 
-    /// `KCOV_RESET_TRACE`, which is proposed.
+    /// `KCOV_RESET_TRACE`, a proposed request.
     pub fn reset_trace(&self) -> Result<()> {
         self.request(sys::proposed::KCOV_RESET_TRACE, 0)
     }
@@ -120,30 +119,30 @@ impl Device {
         self.request(sys::proposed::KCOV_RESET_TRACE, argument(unused))
     }
 
-    /// `ftruncate` to that many bytes.
+    /// Calls `ftruncate` with this size in bytes.
     pub fn truncate(&self, bytes: usize) -> Result<()> {
         let bytes = i64::try_from(bytes).expect("a size");
         Ok(nix::unistd::ftruncate(self, bytes)?)
     }
 
-    /// `KCOV_REMOTE_ENABLE` with the structure at that address.
+    /// `KCOV_REMOTE_ENABLE` with the structure at this address.
     pub fn remote_enable_at(&self, address: usize) -> Result<()> {
         self.request(sys::KCOV_REMOTE_ENABLE, address as c_ulong)
     }
 }
 
 impl Map {
-    /// `mremap` with these very arguments.
+    /// Calls `mremap` with exactly these arguments.
     pub fn remap(&self, bytes: usize, flags: i32) -> Result<()> {
-        // SAFETY: the range is that of the mapping, which is accessed through `self` only. Were it
-        // moved, which every kernel refuses, or accessed behind a new end, the process would end.
+        // SAFETY: only `self` uses the mapping. If the kernel moved or shrank it, which no kernel
+        // does, the next access would end the process.
         let place = unsafe { libc::mremap(self.address(), self.bytes(), bytes, flags) };
         if place == libc::MAP_FAILED { Err(Errno::last()) } else { Ok(()) }
     }
 
-    /// A page of zeroes, the address behind it, where nothing can be read, and what holds both.
+    /// Maps a page of zeroes before an inaccessible one. Returns both and the latter's address.
     ///
-    /// What is behind was never accessible: User-Mode Linux would read on what was once there.
+    /// It was never accessible: User-Mode Linux could still read its old contents.
     pub fn page_before_hole() -> Result<(Map, usize)> {
         let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
         let pages = Map::new(&-1, 2 * page_size(), 0, prot, flags)?;
@@ -153,7 +152,7 @@ impl Map {
     }
 }
 
-/// A request's argument. A 32-bit program cannot pass all values.
+/// Converts a request's argument. A 32-bit program cannot pass every value.
 fn argument(value: u64) -> c_ulong {
     c_ulong::try_from(value).expect("the argument fits this program's long")
 }

@@ -1,4 +1,4 @@
-//! A module of the kernel: autofs, which has a device.
+//! A kernel module with a device: autofs.
 
 use super::symbols;
 use crate::errno::{Errno, Result};
@@ -7,7 +7,7 @@ use std::fs::{File, read_to_string};
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
-/// Where whoever boots the kernel puts it.
+/// The path at which the launcher puts the module.
 const FILE: &str = "/lib/modules/autofs4.ko";
 /// `AUTOFS_DEV_IOCTL_VERSION` of `<linux/auto_dev-ioctl.h>`: `_IOWR(0x93, 0x71, ...)`, 24 bytes.
 const VERSION: u64 = 0xc018_9371;
@@ -17,12 +17,12 @@ const VERSION: u64 = 0xc018_9371;
 pub struct Module(File);
 
 impl Module {
-    /// Whether the file is there.
+    /// Whether the module's file exists.
     pub fn is_there() -> bool {
         Path::new(FILE).exists()
     }
 
-    /// Loads the module unless it is loaded already, and opens its device.
+    /// Loads the module unless it is already loaded, and opens its device.
     pub fn load() -> Result<Module> {
         let open =
             |path| File::open(path).map_err(|error| Errno(error.raw_os_error().unwrap_or(0)));
@@ -32,10 +32,10 @@ impl Module {
         }
     }
 
-    /// The name in the list of calls.
+    /// The module's name in the list of calls.
     pub const NAME: &str = "autofs4";
 
-    /// Where its code begins, moved as far as a record is.
+    /// The start of the module's code, adjusted like a record for where the kernel was loaded.
     pub fn text(&self) -> u64 {
         let text = read_to_string("/sys/module/autofs4/sections/.text").expect("its section");
         let text = text.trim().trim_start_matches("0x");
@@ -43,11 +43,11 @@ impl Module {
         text.wrapping_sub(symbols().moved())
     }
 
-    /// Has the module execute its code: it is asked for its version.
+    /// Runs code of the module by asking it for its version.
     pub fn call(&self) {
-        // The version asked for, the size, a descriptor and room for the answer.
+        // The requested version, the size, a file descriptor, and room for the answer.
         let mut asked = [1_u32, 1, 24, u32::MAX, 0, 0];
-        // SAFETY: the request reads and writes the 24 bytes that it is told of.
+        // SAFETY: the request reads and writes exactly the 24 bytes that the size states.
         let returned = unsafe { libc::ioctl(self.0.as_raw_fd(), VERSION as _, asked.as_mut_ptr()) };
         assert_eq!(Errno::check(returned), Ok(0));
     }

@@ -11,7 +11,7 @@ const GENL_ID_CTRL: u16 = 16;
 const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
-/// `struct nlmsghdr`, and `struct genlmsghdr` behind it.
+/// `struct nlmsghdr`, which `struct genlmsghdr` follows.
 const HEADER: usize = 16;
 const BOTH: usize = HEADER + 4;
 
@@ -23,7 +23,7 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// Asks for the family of that name.
+    /// Looks up the family with this name.
     pub fn open(name: &str) -> Result<Netlink> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let protocol = SockProtocol::NetlinkGeneric;
@@ -37,8 +37,8 @@ impl Netlink {
         Ok(Netlink { family: u16::from_ne_bytes([number[0], number[1]]), ..control })
     }
 
-    /// Makes a request and waits until the kernel has carried it out. Returns the attributes of
-    /// the reply, if there is one.
+    /// Sends a request and waits until the kernel has carried it out. Returns the attributes of the
+    /// reply, if any.
     pub fn request(&self, command: u8, attributes: &[(u16, &[u8])]) -> Result<Vec<u8>> {
         let mut message = vec![0; HEADER];
         message.extend([command, 1, 0, 0]);
@@ -80,7 +80,7 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// The kinds and values of attributes.
+/// Splits attributes into kinds and values.
 fn attributes(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
     let mut all = Vec::new();
     while bytes.len() >= 4 {

@@ -1,7 +1,7 @@
-//! An NFC controller played by this program, and what a card reader does with it.
+//! An NFC controller played by this program, and the requests of a card reader.
 //!
-//! The kernel sends commands and data, and treats answers, in sections that are marked with the
-//! handle of the thread that each packet began with.
+//! The kernel sends packets and processes answers in remote sections. Their handle is that of the
+//! thread that started the exchange.
 
 use super::Netlink;
 use crate::errno::{Errno, Result};
@@ -18,32 +18,32 @@ const NFC_ATTR_DEVICE_INDEX: u16 = 1;
 const NFC_ATTR_PROTOCOLS: u16 = 3;
 const NFC_PROTO_ISO14443: u32 = 4;
 
-/// The first byte of a packet: what it is, and which group it belongs to.
+/// The first byte of a packet: its type, combined with its group.
 const COMMAND: u8 = 1 << 5;
 const RESPONSE: u8 = 2 << 5;
-/// The core is reset; its version is 1.0, and its configuration was kept.
+/// The answer to a reset: version 1.0, with the configuration kept.
 const RESET: &[u8] = &[0, 0x10, 0];
-/// The core is ready: no features, one interface to cards, which takes frames, and limits.
+/// The answer to initialization: no features, one frame interface to cards, and limits.
 const READY: &[u8] = &[0, 0, 0, 0, 0, 1, 1, 1, 0, 1, 255, 0, 1, 0, 0, 0, 0, 0];
-/// A card is there and active: the first, with frames, of that protocol, found passively; packets
-/// of 255 bytes, without a limit to their number; its answer, number and kind; the speeds.
+/// The notification of an active card: identifier, frame interface, protocol, passive technology,
+/// 255-byte packets in any number, the card's answer, number and kind, and speeds.
 const FOUND: &[u8] =
     &[0x61, 5, 20, 1, 1, 4, 0, 255, 255, 9, 4, 3, 4, 1, 2, 3, 4, 1, 0x20, 0, 0, 0, 0];
 
-/// The command to let a card go, and what is told when it has gone: to idle, as asked.
+/// The command to release a card, and the notification that follows it: idle, as requested.
 const LET_GO: [u8; 2] = [COMMAND | 1, 6];
 const GONE: &[u8] = &[0x61, 6, 2, 0, 0];
 
-/// A controller, which goes when it is dropped.
+/// A controller, which disappears when dropped.
 #[derive(Debug)]
 pub struct Nfc {
     file: File,
-    /// Open as long as the controller: the kernel stops to look for cards when it is closed.
+    /// Stays open as long as the controller: closing it makes the kernel stop polling for cards.
     family: Netlink,
 }
 
 impl Nfc {
-    /// Makes a controller, which is off.
+    /// Creates a controller, which is off.
     pub fn new() -> Result<Nfc> {
         let opened = File::options().read(true).write(true).open("/dev/virtual_nci");
         let file = opened.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
@@ -52,7 +52,7 @@ impl Nfc {
 
     fn number(&self) -> u32 {
         let mut number = 0_u32;
-        // SAFETY: the request writes the number.
+        // SAFETY: the request only writes the number.
         let returned =
             unsafe { libc::ioctl(self.file.as_raw_fd(), IOCTL_GET_NCIDEV_IDX, &raw mut number) };
         Errno::check(returned).expect("the controller has a number");
@@ -63,7 +63,7 @@ impl Nfc {
     ///
     /// # Panics
     ///
-    /// If the kernel is not understood.
+    /// If the packet is too short, or the kernel rejects the answer.
     pub fn answer(&self) {
         let mut packet = [0; 512];
         let length = (&self.file).read(&mut packet).expect("a packet");
@@ -72,7 +72,7 @@ impl Nfc {
             [COMMAND, 0, ..] => response(&packet, RESET),
             [COMMAND, 1, ..] => response(&packet, READY),
             [first, ..] if first & 0xe0 == COMMAND => response(&packet, &[0]),
-            // A card that says the same.
+            // Data for the card, which echoes it.
             _ => packet[..length].to_vec(),
         };
         (&self.file).write_all(&answer).expect("the answer is taken");
@@ -81,32 +81,32 @@ impl Nfc {
         }
     }
 
-    /// Turns the controller on, which somebody has to answer for.
+    /// Turns the controller on. Someone must call [`answer`](Self::answer) meanwhile.
     pub fn up(&self) -> Result<()> {
         self.request(NFC_CMD_DEV_UP, &[]).map(drop)
     }
 
-    /// Turns it off, which somebody has to answer for too.
+    /// Turns it off. Someone must call [`answer`](Self::answer) meanwhile.
     pub fn down(&self) -> Result<()> {
         self.request(NFC_CMD_DEV_DOWN, &[]).map(drop)
     }
 
-    /// Has it look for cards.
+    /// Starts polling for cards.
     pub fn poll(&self) -> Result<()> {
         let protocols = (1_u32 << NFC_PROTO_ISO14443).to_ne_bytes();
         self.request(NFC_CMD_START_POLL, &[(NFC_ATTR_PROTOCOLS, &protocols)]).map(drop)
     }
 
-    /// Finds a card.
+    /// Reports a card.
     ///
     /// # Panics
     ///
-    /// If the kernel does not take it.
+    /// If the kernel rejects the report.
     pub fn find(&self) {
         (&self.file).write_all(FOUND).expect("the card is taken");
     }
 
-    /// Connects a socket to the card, which may not be known yet.
+    /// Connects a socket to the card, which the kernel may not know yet.
     pub fn connect(&self) -> Result<Card> {
         /// `struct sockaddr_nfc`.
         #[repr(C)]
@@ -116,16 +116,16 @@ impl Nfc {
             target: u32,
             protocol: u32,
         }
-        // SAFETY: no memory is passed.
+        // SAFETY: the call takes no pointer.
         let fd = unsafe { libc::socket(libc::AF_NFC, libc::SOCK_SEQPACKET, 0) };
-        // SAFETY: the descriptor is new, and nobody else's.
+        // SAFETY: the kernel has just installed this file descriptor, so nothing else owns it.
         let socket = unsafe { OwnedFd::from_raw_fd(Errno::check(fd)?) };
         let family = u32::try_from(libc::AF_NFC).expect("a family");
         let protocol = NFC_PROTO_ISO14443;
         let address = Address { family, device: self.number(), target: 0, protocol };
         let (place, size) = ((&raw const address).cast(), size_of::<Address>());
         let size = libc::socklen_t::try_from(size).expect("a size");
-        // SAFETY: the address is as long as it is said to be.
+        // SAFETY: the address has the size that is passed.
         Errno::check(unsafe { libc::connect(socket.as_raw_fd(), place, size) })?;
         Ok(Card(socket))
     }
@@ -143,11 +143,11 @@ impl Nfc {
 pub struct Card(OwnedFd);
 
 impl Card {
-    /// Sends it something.
+    /// Sends data to the card.
     ///
     /// # Panics
     ///
-    /// If that is refused.
+    /// If the kernel rejects the data.
     pub fn send(&self) {
         send(self.0.as_raw_fd(), b"kcov", MsgFlags::empty()).expect("sent");
     }
@@ -156,7 +156,7 @@ impl Card {
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If there is no answer.
     pub fn receive(&self) {
         let received = nix::sys::socket::recv(self.0.as_raw_fd(), &mut [0; 64], MsgFlags::empty());
         assert!(received.expect("an answer") > 0);

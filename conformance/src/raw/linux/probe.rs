@@ -1,4 +1,4 @@
-//! Asks the kernel for features. Each probe has a process to itself.
+//! Probes the kernel for features. Each probe runs in its own process.
 
 use super::{
     Absent, Bluetooth, Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Module, Nfc, Radio, Remote,
@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Whether the kernel has the feature.
 ///
-/// An error other than the one that means "no" is not an answer, and passed on.
+/// Passes on any error other than those that mean "no".
 pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
     match feature {
         Feature::Long64 => return Ok(size_of::<std::ffi::c_long>() == 8),
@@ -31,8 +31,8 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
             return Ok(Symbols::read()?.is_some_and(|symbols| symbols.has("kasan_quarantine_put")));
         }
         Feature::ProtectionKeys => {
-            // What the kernel refuses with depends on what is missing: the call, the processor's
-            // feature, or keys.
+            // The errno depends on what is missing: the system call, the processor's feature, or a
+            // free key.
             return present(take_key(), &[libc::ENOSYS, libc::EINVAL, libc::ENOSPC]);
         }
         Feature::Smp => {
@@ -64,7 +64,7 @@ fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
             Ok(()) => bounds_count(device, words),
             refused => present(refused, &[ENOTSUPP]),
         },
-        // The address of no structure: a kernel that knows the request tries to read it.
+        // An invalid address: a kernel that knows the request tries to read it.
         Feature::Remote => match device.remote_enable_at(0) {
             Err(Errno(libc::EFAULT)) => Ok(true),
             other => present(other, &[libc::ENOTTY]),
@@ -87,14 +87,14 @@ fn probe_device(feature: Feature, device: &Device, words: u64) -> Result<bool> {
     }
 }
 
-/// Earlier kernels have threads for rings, and do not mark their work for collection.
+/// Whether ring work is a remote section. Earlier kernels do not annotate their ring threads.
 fn rings_are_marked(device: &Device, words: u64) -> Result<bool> {
     let map = device.map(words)?;
     let remote = Remote::common(std::process::id().into());
     if !present(device.remote_enable(&remote), &[libc::ENOTTY])? {
         return Ok(false);
     }
-    // The ring's thread inherits the handle, and ends with its process: so have its sections.
+    // The ring's thread inherits the handle. It ends with the child, and so have its sections.
     child(|| Ring::new().expect("a ring").work());
     Ok(map.count() > 0)
 }
@@ -113,14 +113,14 @@ fn records(device: &Device, words: u64) -> Result<bool> {
     Ok(map.count() > 0)
 }
 
-/// A second instance, of the same file.
+/// Opens a second instance of the same device.
 fn device_like(device: &Device) -> Result<Device> {
     let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(device));
     Device::open(Path::new(&path))
 }
 
-/// Stores a count that is out of bounds, but whose offset wraps to the start of the buffer:
-/// a kernel without the bound then records inside the buffer, and no harm is done.
+/// Stores a count beyond the end that makes the offset wrap to the start of the buffer. A kernel
+/// without the bound check then records inside the buffer and does no harm.
 fn bounds_count(device: &Device, words: u64) -> Result<bool> {
     let map = device.map(words)?;
     map.fill(1, 0);

@@ -1,5 +1,5 @@
-//! Asks the kernel for what is proposed. A number that it accepts may be another proposal's, so it
-//! is made to show what it does.
+//! Probes the kernel for proposed features. Another proposal may use the same number for something
+//! else, so the probes check what the kernel does.
 
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
@@ -9,7 +9,7 @@ use kcov_sys::linux::proposed::{
     KCOV_RECORDFLAG_TYPE_EXIT, KCOV_RECORDFLAG_TYPEMASK, KCOV_TRACE_PC_EXT, KCOV_TRACE_UNIQ_EDGE,
 };
 
-/// Whether the kernel has the feature. The device has a buffer of that many words.
+/// Whether the kernel has the feature. The device has a buffer of this many words.
 pub(super) fn probe(feature: Feature, device: &Device, words: u64) -> Result<bool> {
     let not_built = Err(Errno(ENOTSUPP));
     match feature {
@@ -50,7 +50,7 @@ pub(super) fn probe(feature: Feature, device: &Device, words: u64) -> Result<boo
     }
 }
 
-/// The count after a call.
+/// Makes a call and returns the count.
 fn recorded(map: &Map) -> usize {
     call();
     usize::try_from(map.count()).expect("a count").min(map.words() - 1)

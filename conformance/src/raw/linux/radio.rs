@@ -1,7 +1,7 @@
-//! Two simulated radios: one is in a network of its own, the other sends it frames.
+//! Two simulated radios: one joins a network of its own, the other sends it frames.
 //!
-//! A frame is received in a soft interrupt, and later treated by a worker, each in a section that
-//! is marked with the handle of the thread that sent it.
+//! The kernel receives a frame in a softirq, and a worker processes it later. Both are remote
+//! sections with the handle of the sending thread.
 
 use super::Netlink;
 use crate::errno::{Errno, Result};
@@ -25,7 +25,7 @@ const NETWORK: [u8; 6] = [2, 0x4b, 0x63, 0x6f, 0x76, 1];
 const RECEIVER: &str = "wlan0";
 const SENDER: &str = "wlan1";
 
-/// The radio that sends.
+/// The sending radio.
 #[derive(Debug)]
 pub struct Radio {
     socket: OwnedFd,
@@ -39,13 +39,13 @@ impl Radio {
         [RECEIVER, SENDER].into_iter().all(|name| there(name).is_ok_and(|there| there))
     }
 
-    /// Sets both radios up. They are the guest's, and stay so.
+    /// Sets both radios up. They belong to the guest and stay that way.
     pub fn new() -> Result<Radio> {
         let family = Netlink::open("nl80211")?;
         let frequency = MEGAHERTZ.to_ne_bytes();
         for (name, kind) in [(RECEIVER, NL80211_IFTYPE_ADHOC), (SENDER, NL80211_IFTYPE_MONITOR)] {
             let index = if_nametoindex(name)?.to_ne_bytes();
-            // What another check has left.
+            // Another check may have left the interface up.
             set(name, false)?;
             let kind = kind.to_ne_bytes();
             let attributes: [(u16, &[u8]); 2] =
@@ -70,29 +70,29 @@ impl Radio {
         Ok(Radio { socket: packets(SENDER)? })
     }
 
-    /// Sends a frame that asks the other radio to let a station in.
+    /// Sends a frame that asks the other radio to authenticate a station.
     ///
     /// # Panics
     ///
-    /// If it cannot be sent.
+    /// If the frame cannot be sent.
     pub fn send(&self) {
-        // How to send it: as usual.
+        // An empty radiotap header: default transmission.
         let mut frame = vec![0, 0, 8, 0, 0, 0, 0, 0];
-        // Management, of the subtype of authentication; to everybody, from nobody.
+        // A management frame of the authentication subtype, broadcast from a made-up station.
         frame.extend([0xb0, 0, 0, 0]);
         frame.extend([0xff; 6]);
         frame.extend([2, 0, 0, 0, 0, 9]);
         frame.extend(NETWORK);
-        // The first step of the open kind.
+        // The first step of open authentication.
         frame.extend([0, 0, 0, 0, 1, 0, 0, 0]);
         let sent = nix::unistd::write(&self.socket, &frame);
         assert_eq!(sent, Ok(frame.len()), "the frame is sent");
     }
 }
 
-/// Has an interface up or down.
+/// Brings an interface up or down.
 fn set(name: &str, up: bool) -> Result<()> {
-    // SAFETY: all of the structure may be zeroes.
+    // SAFETY: all-zero bytes are a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *place = byte as libc::c_char;
@@ -100,25 +100,25 @@ fn set(name: &str, up: bool) -> Result<()> {
     request.ifr_ifru.ifru_flags =
         if up { libc::c_short::try_from(libc::IFF_UP).expect("a flag") } else { 0 };
     let any = std::net::UdpSocket::bind("0.0.0.0:0").expect("a socket");
-    // SAFETY: the request reads the structure.
+    // SAFETY: the request only reads the structure.
     let returned =
         unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
     Errno::check(returned).map(drop)
 }
 
-/// A socket for whole frames of that interface.
+/// Returns a socket for raw frames of this interface.
 fn packets(name: &str) -> Result<OwnedFd> {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer.
     let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-    // SAFETY: the descriptor is new, and nobody else's.
+    // SAFETY: the kernel has just installed this file descriptor, so nothing else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(Errno::check(fd)?) };
-    // SAFETY: all of the structure may be zeroes.
+    // SAFETY: all-zero bytes are a valid `sockaddr_ll`.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = u16::try_from(libc::AF_PACKET).expect("a family");
     address.sll_ifindex = i32::try_from(if_nametoindex(name)?).expect("a number");
     let (place, size) = ((&raw const address).cast(), size_of::<libc::sockaddr_ll>());
     let size = libc::socklen_t::try_from(size).expect("a size");
-    // SAFETY: the address is as long as it is said to be.
+    // SAFETY: the address has the size that is passed.
     Errno::check(unsafe { libc::bind(socket.as_raw_fd(), place, size) })?;
     Ok(socket)
 }

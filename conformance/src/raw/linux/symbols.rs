@@ -3,23 +3,23 @@
 use crate::errno::{Errno, Result};
 use std::ops::Range;
 
-/// Code symbols of the kernel, in order of address, at the addresses that it was linked for.
+/// The kernel's code symbols, sorted by the addresses it was linked at.
 #[derive(Debug)]
 pub struct Symbols(Vec<(u64, String)>, u64);
 
-/// The symbols of a kernel that shows them.
+/// Returns the kernel's symbols.
 ///
 /// # Panics
 ///
-/// If it does not.
+/// If the kernel does not show them.
 #[must_use]
 pub fn symbols() -> Symbols {
     Symbols::read().expect("/proc/kallsyms").expect("the kernel shows where it was linked")
 }
 
 impl Symbols {
-    /// Reads `/proc/kallsyms`. `None` if that shows no addresses, or if it cannot be said how far
-    /// from its place the kernel was loaded.
+    /// Reads `/proc/kallsyms`. Returns `None` if it shows no addresses, or if the offset between
+    /// the load address and the link address is unknown.
     pub fn read() -> Result<Option<Symbols>> {
         let text = match std::fs::read_to_string("/proc/kallsyms") {
             Ok(text) => text,
@@ -40,16 +40,16 @@ impl Symbols {
     }
 }
 
-/// How far a kernel that starts there is from where it was linked, if that can be known.
+/// How far the kernel was moved from its link address, if known. `start` is its load address.
 fn moved(start: u64, machine: &str) -> Option<u64> {
-    /// Where every kernel for x86_64 is linked, and the least address that it is moved to.
+    /// The link address of every x86_64 kernel, and the lowest address it can be loaded at.
     const X86_64: u64 = 0xffff_ffff_8100_0000;
     match start {
-        // What is hidden is shown as zero.
+        // Hidden addresses read as zero.
         0 => None,
-        // A program of another kernel: nothing moves it.
+        // User-Mode Linux is a program of another kernel, and is not moved.
         _ if start >> 63 == 0 => Some(0),
-        // A 32-bit program may be told of another machine.
+        // A 32-bit program may see a different machine name.
         X86_64.. if matches!(machine, "x86_64" | "i686") => Some(start - X86_64),
         _ => None,
     }
@@ -64,36 +64,36 @@ fn code_symbol(line: &str) -> Option<(u64, String)> {
 }
 
 impl Symbols {
-    /// The kernel's code.
+    /// The address range of the kernel's code.
     #[must_use]
     pub fn text(&self) -> Range<u64> {
         self.address("_stext")..self.address("_etext")
     }
 
-    /// How far the kernel was loaded from where it was linked, in bytes.
+    /// The distance in bytes from the link address to the load address.
     #[must_use]
     pub fn moved(&self) -> u64 {
         self.1
     }
 
-    /// Whether a symbol of that name exists.
+    /// Whether a symbol with this name exists.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|symbol| symbol.1 == name)
     }
 
-    /// Whether one of the records is in the function of that name, which must exist.
+    /// Whether one of the records is in the function with this name.
     ///
     /// # Panics
     ///
-    /// If it does not.
+    /// If there is no such symbol.
     #[must_use]
     pub fn any_in(&self, name: &str, records: &[u64]) -> bool {
         assert!(self.has(name), "no symbol {name}");
         records.iter().any(|&record| self.names(record).contains(&name))
     }
 
-    /// The names of the code that a return address belongs to: those of the last symbol at or
+    /// The names of the function that a return address belongs to: those of the last symbol at or
     /// below the call.
     #[must_use]
     pub fn names(&self, address: u64) -> Vec<&str> {

@@ -1,15 +1,14 @@
-//! Rings of io_uring, whose kernel threads work on behalf of the process that made them.
+//! Rings of io_uring. Their kernel threads work on behalf of the process that created them.
 //!
-//! A thread that polls for submissions runs one section that is marked for remote collection per
-//! turn. It is given the operation that does nothing: that is all zeroes, as is fresh memory of a
-//! ring, so submitting it is advancing the tail. A worker, which takes operations that may block,
-//! runs one section per operation.
+//! A thread that polls for submissions runs one remote section per turn. It gets no-op operations:
+//! a no-op entry is all zeroes, like fresh ring memory, so advancing the tail submits one. A
+//! worker, which handles operations that may block, runs one remote section per operation.
 
 use crate::errno::{Errno, Result};
 use crate::raw::{LONG, Map, wait_for};
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 
-/// `struct io_sqring_offsets` and `struct io_cqring_offsets`, as far as they are alike.
+/// The common part of `struct io_sqring_offsets` and `struct io_cqring_offsets`.
 #[repr(C)]
 #[derive(Default)]
 struct Offsets {
@@ -39,27 +38,26 @@ const _: () = assert!(size_of::<Params>() == 120);
 const IORING_SETUP_SQPOLL: u32 = 1 << 1;
 const IORING_ENTER_SQ_WAKEUP: u32 = 1 << 1;
 const IORING_OFF_SQES: i64 = 0x1000_0000;
-/// Copies from one pipe to another. Always left to a worker.
+/// Copies between two pipes. The kernel always leaves this to a worker.
 const IORING_OP_TEE: u8 = 33;
-/// Reads into several places.
+/// Reads into several buffers.
 const IORING_OP_READV: u8 = 1;
-/// Leaves an operation to a worker that need not be.
+/// Forces an operation onto a worker.
 const IOSQE_ASYNC: u8 = 1 << 4;
 
-/// Where `struct io_uring_sqe` has what these operations need: number and flags, and as the
-/// descriptor the pipe that is written, or the file that is read; where to; the length; the pipe
-/// that is read.
+/// Offsets in `struct io_uring_sqe`: the operation and its flags, the file descriptor (the pipe
+/// written to, or the file read), the address, the length, and the pipe read from.
 const OPCODE: usize = 0;
 const FD: usize = 4;
 const ADDR: usize = 16;
 const LEN: usize = 24;
 const SPLICE_FD_IN: usize = 44;
 
-/// A ring of one entry; its thread ends with it.
+/// A ring with one entry. Its thread ends with it.
 #[derive(Debug)]
 pub struct Ring {
     fd: OwnedFd,
-    /// The page that holds the heads and tails of both queues.
+    /// The page with the heads and tails of both queues.
     map: Map,
     sq_tail: usize,
     cq_head: usize,
@@ -67,24 +65,23 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Makes a ring with a thread of its own, which sleeps when there has been nothing to do for
-    /// a millisecond.
+    /// Creates a ring with its own thread, which sleeps after one idle millisecond.
     pub fn new() -> Result<Ring> {
         Ring::with(Params { flags: IORING_SETUP_SQPOLL, sq_thread_idle: 1, ..Params::default() })
     }
 
-    /// Makes a ring that has no thread before a worker is needed.
+    /// Creates a ring without threads. The kernel starts a worker when it needs one.
     pub fn without_thread() -> Result<Ring> {
         Ring::with(Params::default())
     }
 
     fn with(mut params: Params) -> Result<Ring> {
         let address = std::ptr::from_mut(&mut params);
-        // SAFETY: the structure has the size that the kernel reads and writes, and outlives
-        // the call.
+        // SAFETY: the structure has the size that the kernel reads and writes, and outlives the
+        // call.
         let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, address) };
         let fd = i32::try_from(Errno::check(fd)?).expect("a descriptor");
-        // SAFETY: the kernel has just made this descriptor for this process.
+        // SAFETY: the kernel has just installed this file descriptor, so nothing else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let map = Map::new(&fd, crate::raw::page_size(), 0, prot, libc::MAP_SHARED)?;
@@ -98,20 +95,19 @@ impl Ring {
         })
     }
 
-    /// Has the thread do nothing once, and waits until it has.
+    /// Submits a no-op to the thread and waits until it is done.
     ///
     /// # Panics
     ///
-    /// If that takes it very long.
+    /// If that takes very long.
     pub fn work(&self) {
         self.submit(0, IORING_ENTER_SQ_WAKEUP);
         self.complete();
     }
 
-    /// Has a worker copy a byte from one pipe to another, for which it waits if there is none.
+    /// Makes a worker copy a byte from one pipe to another. The worker blocks while there is none.
     ///
-    /// Returns as soon as that is submitted; [`Ring::complete`] is to be called once it can be
-    /// done.
+    /// Returns once the operation is submitted. Call [`Ring::complete`] when it can finish.
     pub fn copy_byte(&self, from: &impl AsFd, to: &impl AsFd) {
         let entry = self.entry();
         entry.store32(OPCODE, u32::from_ne_bytes([IORING_OP_TEE, 0, 0, 0]));
@@ -121,8 +117,8 @@ impl Ring {
         self.submit(1, 0);
     }
 
-    /// Has a worker read from a file into all of `memory`, so many times over, and runs `meanwhile`,
-    /// which may ask whether that is done. Returns when it is.
+    /// Makes a worker read from a file into all of `memory`, this many times over. Runs
+    /// `meanwhile`, which may ask whether the reading is done. Returns when it is.
     pub fn fill<T>(
         &self,
         from: &impl AsFd,
@@ -144,7 +140,7 @@ impl Ring {
         value
     }
 
-    /// The one entry.
+    /// Maps the only entry.
     fn entry(&self) -> Map {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let bytes = crate::raw::page_size();
@@ -152,19 +148,19 @@ impl Ring {
         entries.expect("the entries are mapped")
     }
 
-    /// Submits the one entry.
+    /// Submits the only entry.
     fn submit(&self, number: u32, flags: u32) {
         let submitted = self.map.load32(self.sq_tail);
         self.map.store32(self.sq_tail, submitted.wrapping_add(1));
         let fd = self.fd.as_raw_fd();
         let nothing = std::ptr::null::<libc::sigset_t>();
-        // SAFETY: without a signal mask no memory is passed.
+        // SAFETY: without a signal mask the call takes no memory.
         let returned =
             unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, number, 0, flags, nothing, 0) };
         Errno::check(returned).expect("the entry is submitted");
     }
 
-    /// Waits until what was submitted is done.
+    /// Waits until the submitted operation is done.
     ///
     /// # Panics
     ///

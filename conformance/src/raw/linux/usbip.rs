@@ -1,7 +1,7 @@
-//! A USB device at the other end of a socket, which this program plays.
+//! A USB device at the other end of a socket. This program plays the device.
 //!
-//! A kernel thread for each device waits for its answers. Each is received in a section that is
-//! marked with the handle of the thread that attached the device.
+//! The kernel has a thread per device that waits for answers. It receives each answer in a remote
+//! section with the handle of the thread that attached the device.
 
 use crate::errno::Result;
 use std::fs;
@@ -13,12 +13,12 @@ const CONTROLLER: &str = "/sys/devices/platform/vhci_hcd.0";
 const USB_SPEED_HIGH: u8 = 3;
 const USBIP_CMD_SUBMIT: u32 = 1;
 const USBIP_RET_SUBMIT: u32 = 3;
-/// All messages begin with a header of this size, in the network's order.
+/// The size of the header of every message, which is in network byte order.
 const HEADER: usize = 48;
-/// The number of a broken pipe, by which a device says that it does not know a request.
+/// `-EPIPE`, with which a device rejects an unknown request.
 const STALL: i32 = -32;
 
-/// A device, which is detached when it is dropped.
+/// A device, which is detached when dropped.
 #[derive(Debug)]
 pub struct Usbip {
     port: u32,
@@ -32,11 +32,11 @@ impl Usbip {
         fs::exists(CONTROLLER).is_ok_and(|there| there)
     }
 
-    /// Attaches a device to that port of the controller.
+    /// Attaches a device to this port of the controller.
     ///
     /// # Panics
     ///
-    /// If the controller does not take it.
+    /// If the controller rejects the device.
     pub fn attach(port: u32) -> Result<Usbip> {
         let (ours, theirs) = UnixStream::pair().expect("two sockets");
         let what = format!("{port} {} 1 {USB_SPEED_HIGH}", theirs.as_raw_fd());
@@ -44,11 +44,11 @@ impl Usbip {
         Ok(Usbip { port, socket: ours })
     }
 
-    /// Waits until the host asks for something, and refuses it.
+    /// Waits for the host's next request and rejects it.
     ///
     /// # Panics
     ///
-    /// If the host says anything else.
+    /// If the host sends something else.
     pub fn refuse(&mut self) {
         let mut message = [0; HEADER];
         self.socket.read_exact(&mut message).expect("a request");
@@ -63,7 +63,7 @@ impl Usbip {
 
 impl Drop for Usbip {
     fn drop(&mut self) {
-        // The controller may have given it up already.
+        // The controller may already have given up on the device.
         let _ = fs::write(format!("{CONTROLLER}/detach"), self.port.to_string());
     }
 }

@@ -1,4 +1,4 @@
-//! Memory that whoever touches it waits for, in the kernel too, until this program provides it.
+//! Memory that blocks whoever touches it, the kernel too, until this program provides it.
 
 use crate::errno::{Errno, Result};
 use crate::raw::{Map, page_size};
@@ -8,11 +8,11 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 
-/// `struct uffdio_api`: the version; the features; the requests that there are.
+/// `struct uffdio_api`: version, features, available requests.
 type Api = [u64; 3];
-/// `struct uffdio_register`: start, length, mode; the requests that there are.
+/// `struct uffdio_register`: start, length, mode, available requests.
 type Register = [u64; 4];
-/// `struct uffdio_copy`: destination, source, length, mode; how much was copied.
+/// `struct uffdio_copy`: destination, source, length, mode, bytes copied.
 type Copy = [u64; 5];
 
 const UFFD_API: u64 = 0xaa;
@@ -22,26 +22,26 @@ const UFFDIO_COPY: libc::Ioctl = libc::_IOWR::<Copy>(0xaa, 0x03);
 const UFFDIO_REGISTER_MODE_MISSING: u64 = 1;
 const UFFD_EVENT_PAGEFAULT: u8 = 0x12;
 
-/// The longest that a thread that will touch the memory may take to do so, in milliseconds.
+/// How many milliseconds a thread may take at most to touch the memory.
 const LONG: u16 = 20_000;
 
 /// Pages that are absent until they are provided.
 #[derive(Debug)]
 pub struct Absent {
-    /// First, so that nobody waits any more when the memory goes.
+    /// The first field, so that dropping releases all waiters before it unmaps the memory.
     fd: OwnedFd,
     /// The memory.
     pub map: Map,
 }
 
 impl Absent {
-    /// That many pages, all absent.
+    /// Maps this many pages, all absent.
     pub fn pages(number: usize) -> Result<Absent> {
         // SAFETY: the call takes no pointer.
         let fd =
             unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | libc::O_NONBLOCK) };
         let fd = i32::try_from(Errno::check(fd)?).expect("a descriptor");
-        // SAFETY: the kernel has just made this descriptor for this process.
+        // SAFETY: the kernel has just installed this file descriptor, so nothing else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
         let absent = Absent { fd, map: Map::new(&-1, number * page_size(), 0, prot, flags)? };
@@ -52,11 +52,11 @@ impl Absent {
         Ok(absent)
     }
 
-    /// Waits until somebody waits for a page.
+    /// Waits until someone blocks on a page.
     ///
     /// # Panics
     ///
-    /// If nobody does for very long.
+    /// If nobody does for a very long time.
     pub fn wait(&self) {
         let mut polled = [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
         let ready = poll(&mut polled, PollTimeout::from(LONG)).expect("poll");
@@ -67,11 +67,11 @@ impl Absent {
         assert_eq!(message[0], UFFD_EVENT_PAGEFAULT, "it is about a page");
     }
 
-    /// Provides a page with these words at its start, and zeroes behind them. Who waits goes on.
+    /// Provides a page that starts with these words, followed by zeroes. Releases its waiters.
     ///
     /// # Panics
     ///
-    /// If the page is there.
+    /// If the page is already present.
     pub fn provide(&self, page: usize, start: &[u64]) {
         let mut words = vec![0_u64; page_size() / size_of::<u64>()];
         words[..start.len()].copy_from_slice(start);
@@ -84,20 +84,20 @@ impl Absent {
     ///
     /// # Panics
     ///
-    /// If the kernel refuses that.
+    /// If the kernel refuses.
     pub fn take_away(&self) {
         self.take_away_from(0);
     }
 
-    /// Makes that page and those behind it absent again.
+    /// Makes this page and all later ones absent again.
     ///
     /// # Panics
     ///
-    /// If the kernel refuses that.
+    /// If the kernel refuses.
     pub fn take_away_from(&self, page: usize) {
         let bytes = self.map.bytes() - page * page_size();
         let start = std::ptr::with_exposed_provenance_mut(self.address(page));
-        // SAFETY: the range is the end of the mapping, whose contents nobody relies on.
+        // SAFETY: the range is the tail of the mapping, and nothing relies on its contents.
         let returned = unsafe { libc::madvise(start, bytes, libc::MADV_DONTNEED) };
         Errno::check(returned).map(drop).expect("the pages are taken away");
     }
@@ -109,8 +109,8 @@ impl Absent {
     }
 
     fn request<const N: usize>(&self, number: libc::Ioctl, argument: &mut [u64; N]) -> Result<()> {
-        // SAFETY: the argument has the size that the request reads and writes. What is written to
-        // is the mapping, which is accessed atomically only, and pages of it that are absent.
+        // SAFETY: the argument has the size that the request reads and writes. The request only
+        // writes to absent pages of the mapping, which is only accessed atomically.
         let returned = unsafe { libc::ioctl(self.fd.as_raw_fd(), number, argument.as_mut_ptr()) };
         Errno::check(returned).map(drop)
     }

@@ -1,8 +1,7 @@
-//! A vhost device, whose worker is a kernel thread that serves one owner.
+//! A vhost device. Its worker is a kernel thread that serves one owner.
 //!
-//! The worker runs one section that is marked for remote collection per piece of work. A kick of
-//! a queue is such work, also if the queue has neither memory nor a backend: its handler finds
-//! that out, in code that is recorded.
+//! The worker runs one remote section per work item. Kicking a queue queues such an item, even if
+//! the queue has neither memory nor a backend: the handler finds that out in recorded code.
 
 use crate::errno::{Errno, Result};
 use nix::fcntl::OFlag;
@@ -22,12 +21,12 @@ const LETTER: u32 = 0xaf;
 const VHOST_SET_OWNER: libc::Ioctl = libc::_IO(LETTER, 0x01);
 const VHOST_SET_LOG_FD: libc::Ioctl = libc::_IOW::<i32>(LETTER, 0x07);
 const VHOST_SET_VRING_KICK: libc::Ioctl = libc::_IOW::<VringFile>(LETTER, 0x20);
-/// The queue that the guest receives with.
+/// The guest's receive queue.
 const RECEIVE: u32 = 0;
-/// The queue that the guest sends with.
+/// The guest's transmit queue.
 pub(super) const TRANSMIT: u32 = 1;
 
-/// A network device that this process owns; its worker ends with it.
+/// A network device owned by this process. Its worker ends with it.
 #[derive(Debug)]
 pub struct Vhost {
     fd: OwnedFd,
@@ -35,7 +34,7 @@ pub struct Vhost {
 }
 
 impl Vhost {
-    /// Opens the device. It has no owner, so no worker.
+    /// Opens the device. Without an owner it has no worker.
     pub fn open() -> Result<OwnedFd> {
         let flags = OFlag::O_RDWR | OFlag::O_CLOEXEC;
         Ok(nix::fcntl::open("/dev/vhost-net", flags, Mode::empty())?)
@@ -46,7 +45,7 @@ impl Vhost {
         Vhost::kicked_by(Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC)?), &[TRANSMIT])
     }
 
-    /// Another device. Who kicks the one kicks both queues of the other.
+    /// Creates another device. One kick of the first kicks both queues of the second too.
     pub fn beside(&self) -> Result<Vhost> {
         Vhost::kicked_by(Arc::clone(&self.kick), &[RECEIVE, TRANSMIT])
     }
@@ -61,7 +60,7 @@ impl Vhost {
         Ok(vhost)
     }
 
-    /// Kicks the queue, and waits until the section of that work has ended.
+    /// Kicks the queue and waits until the resulting section has ended.
     pub fn work(&self) {
         self.kick();
         self.flush();
@@ -76,19 +75,19 @@ impl Vhost {
         self.kick.write(1).expect("the queue is kicked");
     }
 
-    /// Waits until the sections of all that was queued have ended, its own too.
+    /// Waits until the sections of all queued work have ended, including that of the flush itself.
     ///
     /// # Panics
     ///
     /// If that fails.
     pub fn flush(&self) {
-        // Any request about the whole device waits until its worker has done what was queued.
+        // Every request about the whole device waits for the worker to finish the queued work.
         let none: RawFd = -1;
         self.request(VHOST_SET_LOG_FD, &raw const none).expect("the log is taken away");
     }
 
     pub(super) fn request<T>(&self, number: libc::Ioctl, argument: *const T) -> Result<()> {
-        // SAFETY: the argument is what the request reads, or null where it reads nothing.
+        // SAFETY: the argument is the structure that the request reads, or null if it reads none.
         let returned = unsafe { libc::ioctl(self.fd.as_raw_fd(), number, argument) };
         Errno::check(returned).map(drop)
     }

@@ -1,4 +1,4 @@
-//! A queue of a vhost device that has memory and a backend, so that its worker reads the memory.
+//! A queue of a vhost device with memory and a backend, so the worker reads that memory.
 
 use super::vhost::{TRANSMIT, VringFile};
 use super::{Absent, Vhost};
@@ -20,7 +20,7 @@ struct VringAddr {
     log: u64,
 }
 
-/// `struct ifreq`, as far as it is used here.
+/// The part of `struct ifreq` that is used here.
 #[repr(C)]
 struct Ifreq {
     name: [u8; 16],
@@ -36,23 +36,23 @@ const VHOST_NET_SET_BACKEND: libc::Ioctl = libc::_IOW::<VringFile>(LETTER, 0x30)
 const TUNSETIFF: libc::Ioctl = libc::_IOW::<i32>(b'T' as u32, 202);
 const IFF_TAP_NO_PI: libc::c_short = 0x1002;
 
-/// Descriptors of the queue.
+/// The number of descriptors in the queue.
 const NUMBER: u32 = 1024;
-/// The most that a queue can have.
+/// The maximum size of a queue.
 const MOST: u32 = 1 << 15;
-/// Bytes of a descriptor.
+/// The size of a descriptor in bytes.
 const DESCRIPTOR: usize = 16;
-/// What the page says of what is available: nothing, and the first descriptor.
+/// First words of the available ring: one for an empty queue, one for the first descriptor.
 const NOTHING: u64 = 0;
 const FIRST: u64 = 1 << 16;
 /// `VRING_DESC_F_NEXT`, in the second word of a descriptor.
 const NEXT: u64 = 1 << 32;
 
-/// Where the number of the next descriptor stands in the second word of one.
+/// The position of the next descriptor's number in a descriptor's second word.
 const NEXT_NUMBER: u32 = 48;
 
-/// Descriptors, each of which names the next one. The last names one that no queue has, so that who
-/// follows them gives up, and is on a page of its own that can be absent.
+/// A chain of descriptors. The last one has a page of its own, which can be absent. Its next number
+/// is out of range, so the worker gives up there.
 #[derive(Debug)]
 pub struct Chain {
     table: Absent,
@@ -60,7 +60,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// So many pages of descriptors, and one for the last.
+    /// Creates this many pages of descriptors, and one more for the last descriptor.
     pub fn of(pages: usize) -> Result<Chain> {
         let each = page_size() / DESCRIPTOR;
         let table = Absent::pages(pages + 1)?;
@@ -72,13 +72,13 @@ impl Chain {
         Ok(Chain { table, pages })
     }
 
-    /// Lets all workers go on that wait for the last descriptor.
+    /// Releases all workers that wait for the last descriptor.
     pub fn provide_last(&self) {
         self.table.provide(self.pages, &[0, NEXT | u64::from(u16::MAX) << NEXT_NUMBER]);
     }
 }
 
-/// A device with such a queue. Its worker reads what is available, on a page that can be absent.
+/// A device with such a queue. Its worker reads the available ring from a page that can be absent.
 #[derive(Debug)]
 pub struct Vring {
     vhost: Vhost,
@@ -89,18 +89,18 @@ pub struct Vring {
 }
 
 impl Vring {
-    /// Makes a device that this process owns. The queue is empty.
+    /// Creates a device owned by this process, with an empty queue.
     pub fn new() -> Result<Vring> {
-        // A descriptor that comes after itself: who follows it goes on until there have been as
-        // many as the queue has.
+        // The descriptor points to itself, so the worker follows it as many times as the queue has
+        // descriptors.
         let descriptors = memory(NUMBER as usize * DESCRIPTOR)?;
         descriptors.store(1, NEXT);
         let vring = Vring::with(descriptors.address().expose_provenance(), NUMBER)?;
         Ok(Vring { _descriptors: Some(descriptors), ..vring })
     }
 
-    /// Makes a device with a queue of these descriptors. After a kick its worker follows them, and
-    /// waits for the last one.
+    /// Creates a device with a queue of these descriptors. After a kick, the worker follows them
+    /// and waits for the last one.
     pub fn on(chain: &Chain) -> Result<Vring> {
         let vring = Vring::with(chain.table.address(0), MOST)?;
         vring.make_long();
@@ -130,27 +130,27 @@ impl Vring {
         Ok(Vring { vhost, available, _used: used, _descriptors: None, _tap: tap })
     }
 
-    /// Kicks the queue. Returns when the worker is in the section of that, where it waits for what
-    /// is available until [`end`](Self::end).
+    /// Kicks the queue. Returns when the worker is in the resulting section, where it blocks on the
+    /// available ring until [`end`](Self::end).
     pub fn begin(&self) {
         self.available.take_away();
         self.vhost.kick();
         self.available.wait();
     }
 
-    /// Lets the worker go on, and waits until its section has ended.
+    /// Releases the worker and waits until its section has ended.
     pub fn end(&self) {
         self.available.provide(0, &[NOTHING]);
         self.vhost.flush();
     }
 
-    /// Kicks the queue, and waits until the section of that has ended.
+    /// Kicks the queue and waits until the resulting section has ended.
     pub fn work(&self) {
         self.vhost.work();
     }
 
-    /// From now on each kick makes a section of thousands of records: the one descriptor is made
-    /// available, and the worker gives it up only after as many steps as the queue has.
+    /// Makes each later kick run a section with thousands of records. The one descriptor becomes
+    /// available, and the worker only gives up after as many steps as the queue has descriptors.
     pub fn make_long(&self) {
         self.available.map.store(0, FIRST);
     }
@@ -160,15 +160,15 @@ impl Vring {
         self.vhost.kick();
     }
 
-    /// Kicks queues that have these descriptors. Returns when the worker of each is in the section of
-    /// that, where it waits for the last descriptor.
+    /// Kicks queues with these descriptors. Returns when each worker is in the resulting section,
+    /// where it waits for the last descriptor.
     pub fn begin_all(vrings: &[Vring], chain: &Chain) {
         chain.table.take_away_from(chain.pages);
         vrings.iter().for_each(Vring::kick);
         vrings.iter().for_each(|_| chain.table.wait());
     }
 
-    /// Waits until the sections of all that was queued have ended, its own too.
+    /// Waits until the sections of all queued work have ended, including that of the flush itself.
     pub fn flush(&self) {
         self.vhost.flush();
     }
@@ -178,11 +178,11 @@ fn memory(bytes: usize) -> Result<Map> {
     Map::new(&-1, bytes, 0, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS)
 }
 
-/// A network device that is a descriptor of this process's.
+/// Creates a network device that belongs to the returned file descriptor.
 fn tap() -> Result<OwnedFd> {
     let flags = OFlag::O_RDWR | OFlag::O_CLOEXEC;
     let tap = nix::fcntl::open("/dev/net/tun", flags, Mode::empty())?;
-    // Without a name the kernel chooses one, which it writes there.
+    // The name is empty, so the kernel chooses one and writes it back.
     let mut request = Ifreq { name: [0; 16], flags: IFF_TAP_NO_PI, rest: [0; 22] };
     // SAFETY: the argument has the size that the request reads and writes.
     let returned = unsafe { libc::ioctl(tap.as_raw_fd(), TUNSETIFF, &raw mut request) };

@@ -1,4 +1,4 @@
-//! The NetBSD device: requests by pointer.
+//! The NetBSD device. Its requests take pointers.
 
 mod probe;
 mod vhci;
@@ -15,36 +15,36 @@ use std::ptr::{from_ref, null_mut};
 
 /// The mode that records nothing.
 pub const KCOV_MODE_NONE: u32 = sys::KCOV_MODE_NONE as u32;
-/// The mode of program counters, under its Linux name.
+/// The mode for program counters, under its Linux name.
 pub const KCOV_TRACE_PC: u32 = sys::KCOV_MODE_TRACE_PC as u32;
-/// The mode of comparisons, under its Linux name.
+/// The mode for comparisons, under its Linux name.
 pub const KCOV_TRACE_CMP: u32 = sys::KCOV_MODE_TRACE_CMP as u32;
 
-/// Where the device is if nobody says otherwise.
+/// The default path of the device.
 pub const DEVICE: &str = sys::KCOV_PATH;
 
 unsafe extern "C" {
-    /// The `libc` crate does not declare it for this system.
+    /// The `libc` crate does not declare this function for NetBSD.
     fn syscall(number: c_int, ...) -> c_int;
 }
 
 /// `SYS_read` (`sys/sys/syscall.h`).
 const READ: c_int = 3;
 
-/// The system call that gets traced, by its number: the C library may do more than the call.
+/// Makes the traced system call by number, since the C library's wrapper may do more.
 pub(crate) fn refused_read() -> Result<()> {
     let (fd, count): (c_long, c_long) = (-1, 0);
-    // SAFETY: the kernel refuses the descriptor before it looks at the buffer.
+    // SAFETY: the kernel rejects the file descriptor before it looks at the buffer.
     let returned = unsafe { syscall(READ, fd, null_mut::<u8>(), count) };
     Errno::check(returned).map(drop)
 }
 
-/// Runs `body`: this kernel has nothing to say that would have to be kept from the console.
+/// Runs `body`. This kernel prints no messages that would have to be kept off the console.
 pub fn with_console_off<T>(body: impl FnOnce() -> T) -> T {
     body()
 }
 
-/// What to attach a device to.
+/// A source of remote coverage, for attaching a device to.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
     /// The subsystem.
@@ -62,17 +62,17 @@ impl Source {
 }
 
 impl Device {
-    /// Issues any request. The address is that of what the request reads.
+    /// Issues any request. `address` is the address of its argument.
     ///
     /// # Panics
     ///
-    /// If it succeeds with anything but 0.
+    /// If the request succeeds with a value other than 0.
     pub fn request(&self, number: u32, address: usize) -> Result<()> {
         let fd = self.as_raw_fd();
-        // SAFETY: no request of the driver writes through its argument, and the kernel refuses an
-        // address that it cannot read.
+        // SAFETY: no request of the driver writes through its argument, and the kernel returns
+        // EFAULT for an address that it cannot read.
         let returned = unsafe { libc::ioctl(fd, number.into(), address) };
-        // What is done returns 0 and nothing else.
+        // A successful request always returns 0.
         Errno::check(returned).map(|returned| assert_eq!(returned, 0, "request {number:#x}"))
     }
 
@@ -80,12 +80,12 @@ impl Device {
         self.request(number, from_ref(argument).expose_provenance())
     }
 
-    /// `KCOV_IOC_SETBUFSIZE` with that size in entries; the name is that of the request on Linux.
+    /// `KCOV_IOC_SETBUFSIZE` with this size in entries. The name is that of the Linux request.
     pub fn init_trace(&self, entries: u64) -> Result<()> {
         self.request_with(sys::KCOV_IOC_SETBUFSIZE, &entries)
     }
 
-    /// `KCOV_IOC_ENABLE` with that mode.
+    /// `KCOV_IOC_ENABLE` with this mode.
     pub fn enable(&self, mode: u32) -> Result<()> {
         self.request_with(sys::KCOV_IOC_ENABLE, &mode)
     }

@@ -1,4 +1,4 @@
-//! Asks the kernel for features. Each probe has a process to itself.
+//! Probes the kernel for features. Each probe runs in its own process.
 
 use super::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Source};
 use crate::declare::Feature;
@@ -8,11 +8,11 @@ use std::path::Path;
 
 /// Whether the kernel has the feature.
 ///
-/// An error other than the one that means "no" is not an answer, and passed on.
+/// Passes on any error other than those that mean "no".
 pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
     let device = match Device::open(device) {
         Ok(device) => device,
-        // No node, or a node without a driver.
+        // No device node, or no driver behind it.
         Err(Errno(libc::ENOENT | libc::ENXIO)) => return Ok(false),
         Err(errno) => return Err(errno),
     };
@@ -28,12 +28,12 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
             Err(Errno(libc::ENOENT | libc::EINVAL)) => Ok(false),
             Err(errno) => Err(errno),
         },
-        // Those of Linux.
+        // Features of Linux.
         _ => Ok(false),
     }
 }
 
-/// Both modes are always accepted; whether code is instrumented shows only in the buffer.
+/// Whether this mode records. The driver always accepts both modes, so only the buffer can tell.
 fn records(device: &Device, mode: u32) -> Result<bool> {
     device.init_trace(page_words())?;
     let map = device.map(page_words())?;
@@ -43,13 +43,13 @@ fn records(device: &Device, mode: u32) -> Result<bool> {
     Ok(map.count() > 0)
 }
 
-/// Attaching to what cannot exist: an unknown request on NetBSD 9, an unknown source later.
+/// Attaches to an impossible source. NetBSD 9 lacks the request, later releases the source.
 fn knows_sources(device: &Device) -> Result<bool> {
     match device.attach(Source { subsystem: u64::MAX, id: u64::MAX }) {
         Err(Errno(libc::EINVAL)) => Ok(false),
         Err(Errno(libc::ENOENT)) => Ok(true),
         Err(errno) => Err(errno),
-        // No kernel has it, so this one is of neither kind.
+        // No known kernel accepts it.
         Ok(()) => Err(Errno(libc::ENOTSUP)),
     }
 }

@@ -1,4 +1,4 @@
-//! A virtual USB host controller, vhci(4), whose ports are sources of remote coverage.
+//! A virtual USB host controller, vhci(4). Its ports are sources of remote coverage.
 
 use crate::errno::{Errno, Result};
 use kcov_sys::ioc::Encoding;
@@ -7,17 +7,17 @@ use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::ptr::from_ref;
 
-/// `VHCI_IOC_SET_PORT` (`sys/dev/usb/vhci.c`): which port the descriptor is about.
+/// `VHCI_IOC_SET_PORT` (`sys/dev/usb/vhci.c`): selects the port that the file descriptor refers to.
 const SET_PORT: u32 = Encoding::NETBSD.iow(b'V', 1, size_of::<c_uint>());
-/// `VHCI_IOC_USB_ATTACH`: a device appears at the port.
+/// `VHCI_IOC_USB_ATTACH`: makes a device appear at the port.
 const USB_ATTACH: u32 = Encoding::NETBSD.io(b'V', 10);
 
-/// A controller, through a descriptor for one of its ports.
+/// A controller, through a file descriptor for one of its ports.
 #[derive(Debug)]
 pub struct Controller(File);
 
 impl Controller {
-    /// Opens the first controller for one of its ports.
+    /// Opens the first controller for this port.
     pub fn open(port: u32) -> Result<Controller> {
         let opened = File::options().read(true).write(true).open("/dev/vhci");
         let controller =
@@ -26,7 +26,7 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Has a device appear at the port. It answers nothing, so the kernel gives it up in time.
+    /// Makes a device appear at the port. It never answers, so the kernel gives up in the end.
     pub fn plug_in(&self) -> Result<()> {
         self.request(USB_ATTACH, 0)
     }

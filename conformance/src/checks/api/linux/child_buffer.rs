@@ -1,4 +1,4 @@
-//! Buffers for children on Linux: what the kernel refuses when one is made.
+//! Child buffers on Linux: refusals when one is made.
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, lend, open, with_device_of_a_living_thread};
@@ -22,7 +22,7 @@ fn made_while_this_thread_is_traced(cx: &Context) {
     let session = enable(&mut traced);
     let mut buffer = lend(&mut device);
     assert!(buffer.trace().is_empty());
-    // The child's own tracing is not inherited, so it may enable.
+    // The child does not inherit the tracing, so it may enable.
     let seen = child(|| {
         let session = buffer.enable().expect("enabled in the child");
         call();
@@ -32,7 +32,7 @@ fn made_while_this_thread_is_traced(cx: &Context) {
     call();
     assert!(!session.disable().expect("this thread was traced all the time").is_empty());
 
-    // A device that another thread is traced into is refused all the same.
+    // A device that another thread is traced into is still refused.
     with_device_of_a_living_thread(cx, |device, _| {
         let session = enable(&mut traced);
         let refused = device.into_child_buffer(TracePc).expect_err("it is traced into");

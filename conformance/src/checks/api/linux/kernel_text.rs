@@ -1,4 +1,4 @@
-//! Where the kernel's code is.
+//! The location of the kernel's code.
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, open};
@@ -38,7 +38,7 @@ fn hidden_from_other_users(_: &Context) {
     assert_eq!(said, KernelTextError::Hidden.to_string());
 }
 
-/// Puts the setting back, also if the check fails.
+/// Restores the setting when dropped, even if the check fails.
 struct Setting(String);
 
 const RESTRICT: &str = "/proc/sys/kernel/kptr_restrict";

@@ -1,4 +1,4 @@
-//! Checks of the safe crate that only say something on Linux.
+//! Checks of the safe crate that only apply to Linux.
 
 mod child_buffer;
 mod kernel_text;

@@ -1,4 +1,4 @@
-//! Probing on Linux: what is not built in, and what debugfs adds.
+//! Probing on Linux: modes that are not built in, and the effects of debugfs.
 
 use crate::check::{Context, checks};
 use crate::checks::api::kind;

@@ -1,4 +1,4 @@
-//! What is made sure of before a file is asked anything.
+//! What the crate verifies before it makes a request on a file.
 
 use crate::check::{Context, checks};
 use crate::checks::api::{open, records};
@@ -27,7 +27,7 @@ fn other_files_are_not_asked(cx: &Context) {
         // A request would have left its errno.
         assert_eq!((error.operation(), error.raw_os_error()), (Operation::Open, None), "{path}");
     }
-    // Another name of the device is the device.
+    // The device opens under another name too.
     let device = open(cx, 1);
     let name = format!("/proc/self/fd/{}", device.as_raw_fd());
     let another = Device::builder().path(name).size(BufferSize::words(4096)).open();
@@ -35,7 +35,7 @@ fn other_files_are_not_asked(cx: &Context) {
 }
 
 fn other_files_of_debugfs_refuse(cx: &Context) {
-    // A file of the kernel's core, which knows no requests.
+    // A file of the kernel's core, which has no ioctls.
     let file = cx.device().with_file_name("clear_warn_once");
     let error = refused(&file);
     let expected = (Operation::SetSize, Some(libc::ENOTTY));
@@ -43,7 +43,7 @@ fn other_files_of_debugfs_refuse(cx: &Context) {
 }
 
 fn unchecked_path(cx: &Context) {
-    // SAFETY: it is the kcov device.
+    // SAFETY: the path is that of the kcov device.
     let builder = unsafe { Device::builder().path_unchecked(cx.device()) };
     records(&mut builder.size(BufferSize::words(4096)).open().expect("it opens"));
 }

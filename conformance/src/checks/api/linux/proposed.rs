@@ -1,4 +1,4 @@
-//! What is proposed for Linux, through the safe crate.
+//! The proposals for Linux, through the safe crate.
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, kind, open};
@@ -32,7 +32,7 @@ pub(super) fn proposals(cx: &Context) -> Proposals {
 }
 
 fn probing_finds_what_the_kernel_has(cx: &Context) {
-    // What the raw calls have found, each in a thread of its own that takes its tracing with it.
+    // The raw probes' answers. Each probe runs in its own thread, whose end also ends its tracing.
     let has = |feature| crate::raw::thread(|| probe(feature, cx.device())).expect("an answer");
     let presence = |there, not_built: Option<Feature>| {
         if has(there) {
@@ -85,7 +85,7 @@ fn extended_session(cx: &Context) {
         let begins_at_top = tree.open() == 0;
         let first = tree.by_ref().next().map(|step| step.event);
         let deepest = tree.by_ref().map(|step| step.depth).max();
-        // The head of what disables is not part of the trace, so all that was entered was left.
+        // The trace ends before the disable request, so every function entered was also left.
         begins_at_top
             && matches!(first, Some(Event::Enter(_)))
             && deepest > Some(1)
@@ -99,7 +99,7 @@ fn extended_is_truncated(cx: &Context) {
     let mode = proposals(cx).trace_pc_ext().expect("the mode");
     let mut device = open(cx, 1);
     let session = device.enable(mode).expect("enabled");
-    // Goes deeper than to where the buffer is full, whatever that is.
+    // Nests deeper than the point where the buffer becomes full, wherever that is.
     let _ = std::fs::read_to_string("/proc/self/status").expect("a file");
     let trace = session.disable().expect("disabled");
     assert!(trace.is_truncated());
@@ -154,8 +154,8 @@ fn edge_session(cx: &Context) {
     call();
     let (pcs, edges) = session.disable().expect("disabled");
     assert!(!pcs.is_empty() && !edges.is_empty());
-    // An edge is its second block but for the last 12 bits. What was recorded before the session
-    // was reset is not recorded again, so not each edge has its block here.
+    // An edge equals its second block except for the lowest 12 bits. Blocks recorded before the
+    // session was reset are not recorded again, so some edges lack their block here.
     let pages: BTreeSet<u64> = pcs.iter().map(|pc| pc.address() >> 12).collect();
     let known = edges.iter().filter(|edge| pages.contains(&(edge.value() >> 12))).count();
     assert!(known > edges.len() / 2, "{known} of {}", edges.len());
@@ -179,7 +179,7 @@ fn edge_session_keeps_the_thread_rules(cx: &Context) {
     assert!(is_free(cx), "a leaked session ends with its device");
 }
 
-/// How many bits of a bitmap are set.
+/// The number of bits set in a bitmap.
 fn bits(bitmap: Words<'_>) -> u32 {
     let words = (0..bitmap.len()).filter_map(|index| bitmap.get(index));
     words.map(u64::count_ones).sum()

@@ -1,4 +1,4 @@
-//! What keeps a target from breaking its instrument.
+//! Protection of the buffer from the traced program.
 
 pub(super) mod key;
 
@@ -22,14 +22,14 @@ checks! {
 }
 
 const PAGE: usize = 4096;
-/// Room for what a kernel with all its checkers records of a call.
+/// Room for the records of a call, even with all of the kernel's checkers enabled.
 const WORDS: usize = 1 << 16;
 
 pub(super) fn builder(cx: &Context) -> kcov::Builder {
     Device::builder().path(cx.device()).size(BufferSize::words(WORDS as u64))
 }
 
-/// Where the process has a buffer of kcov mapped; there is one.
+/// The address range of the process's only kcov buffer.
 pub(super) fn buffer() -> (usize, usize) {
     let maps = fs::read_to_string("/proc/self/maps").expect("the process's mappings");
     let mut of_kcov = maps.lines().filter(|line| line.ends_with("/kcov"));
@@ -87,7 +87,7 @@ fn write_protected_between_sessions(cx: &Context) {
     is_read_only();
     for _ in 0..2 {
         let mut session = enable(&mut device);
-        // The first time, the pages that it goes through are faulted in, which is recorded too.
+        // The first call also records page faults.
         call();
         session.reset();
         call();

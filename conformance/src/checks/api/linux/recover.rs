@@ -1,4 +1,4 @@
-//! Recovery on Linux: a file that was truncated, and what recoveries leave behind.
+//! Recovery on Linux: truncated files, and leaks of recoveries.
 
 use crate::check::{Context, checks};
 use crate::checks::api::recover::close;
@@ -16,7 +16,7 @@ fn truncated_file(cx: &Context) {
     let mut device = open(cx, 4096);
     let place = addresses(&mut device);
     nix::unistd::ftruncate(&device, 0).expect("root truncates");
-    // An access would be a signal now; the kernel answers with an error.
+    // A direct access would now raise a signal. A system call returns an error instead.
     assert_eq!(crate::raw::accessible(place.start), (false, false));
     assert!(!device.is_intact());
     let mut device = device.recover().expect("opened again");
@@ -24,7 +24,7 @@ fn truncated_file(cx: &Context) {
     records(&mut device);
 }
 
-/// How many descriptors and mappings of kcov the process has.
+/// How many file descriptors and kcov mappings the process has.
 fn left() -> (usize, usize) {
     let descriptors = fs::read_dir("/proc/self/fd").expect("the descriptors");
     let maps = fs::read_to_string("/proc/self/maps").expect("the mappings");
@@ -52,7 +52,7 @@ fn nothing_is_left_behind(cx: &Context) {
 fn smaller_size_is_not_adopted(cx: &Context) {
     let device = open(cx, 4096);
     let given = std::os::fd::OwnedFd::from(device);
-    // SAFETY: Linux maps a whole buffer only, so it refuses.
+    // SAFETY: Linux only maps a whole buffer, so it refuses this size.
     let refused = unsafe { kcov::Device::adopt(given, 2048) };
     assert_eq!(refused.expect_err("another size").operation(), kcov::Operation::Map);
 }

@@ -1,4 +1,4 @@
-//! Coverage of background work, on Linux.
+//! Coverage of background work on Linux.
 
 pub(super) mod late;
 pub(super) mod sections;
@@ -28,12 +28,12 @@ fn number(instance: u32) -> Remote {
     Remote::new().common(CommonHandle::new(NonZeroU32::new(instance).expect("not 0")))
 }
 
-/// Has a worker do what is collected from this thread's common handle.
+/// Makes a worker run sections for this thread's common handle.
 fn work() {
     Vhost::new().expect("a device that this process owns").work();
 }
 
-/// That a session collects what a worker does for this thread.
+/// Asserts that the session collects a worker's sections for this thread.
 #[track_caller]
 fn collects(session: &RemoteSession<TracePc, &mut Device>) {
     let mark = session.mark();
@@ -126,7 +126,7 @@ fn helper_thread(cx: &Context) {
         let helper = scope.spawn(move || {
             let session = remote.enable_remote(TracePc, &number(7)).expect("enabled");
             enabled.send(()).expect("the first thread listens");
-            // Ends when the other side is dropped, also by a panic.
+            // Ends when the other side is dropped, including by a panic.
             let _ = stop.recv();
             let before = session.trace().len();
             collects(&session);
@@ -152,12 +152,12 @@ fn waiting_has_a_limit(cx: &Context) {
     assert!(session.wait(mark, 1, limit).is_empty());
     assert!(start.elapsed() >= limit);
     assert!(session.wait(mark, 1, Duration::ZERO).is_empty());
-    // What is there already is not waited for.
+    // Records that are already there cause no wait.
     assert!(session.wait(mark, 0, Duration::MAX).is_empty());
     collects(&session);
     assert!(!session.wait(mark, 1, Duration::ZERO).is_empty());
     assert!(!session.wait(mark, 1, Duration::MAX).is_empty());
-    // With more than comes, it ends at the limit with what has come.
+    // If fewer records come than requested, the wait ends at the limit and returns those.
     let start = Instant::now();
     assert!(!session.wait(mark, usize::MAX, limit).is_empty());
     assert!(start.elapsed() >= limit);

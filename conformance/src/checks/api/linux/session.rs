@@ -1,4 +1,4 @@
-//! Enabling on Linux: modes that are not there, and the end of a thread.
+//! Enabling on Linux: missing modes, and the end of a thread.
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, open};
@@ -30,7 +30,7 @@ fn leaked_in_ended_thread(cx: &Context) {
     assert!(!session.disable().expect("disabled").is_empty());
 }
 
-/// A local and a remote session and their devices: whatever goes first, what is left works.
+/// Drops a local and a remote session and their devices in either order. The rest keeps working.
 fn dropped_in_every_order(cx: &Context) {
     let remote = Remote::new().common(CommonHandle::new(NonZeroU32::MIN));
     for local_first in [true, false] {
@@ -52,7 +52,7 @@ fn dropped_in_every_order(cx: &Context) {
         assert!(is_free(cx));
         drop(open(cx, 1).enable_remote(TracePc, &remote).expect("the handle is free"));
     }
-    // The same with both leaked, so that dropping the devices has to disable.
+    // If both sessions are leaked, dropping the devices has to disable.
     for local_first in [true, false] {
         let (mut one, mut other) = (open(cx, 1), open(cx, 1));
         std::mem::forget(enable(&mut one));

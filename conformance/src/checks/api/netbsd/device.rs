@@ -1,4 +1,4 @@
-//! Limits.
+//! Size limits.
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, open};

@@ -1,4 +1,4 @@
-//! Where the kernel's code is, which this crate does not find out on NetBSD.
+//! The location of the kernel's code, which `kcov_signal` does not read on NetBSD.
 
 use crate::check::{Context, checks};
 use kcov_signal::{KernelText, KernelTextError};

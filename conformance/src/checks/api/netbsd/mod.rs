@@ -1,4 +1,4 @@
-//! Checks of the safe crate that only say something on NetBSD.
+//! Checks of the safe crate that only apply to NetBSD.
 
 mod device;
 mod kernel_text;

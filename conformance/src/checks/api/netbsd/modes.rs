@@ -1,4 +1,4 @@
-//! Probing on NetBSD: nodes in the file system.
+//! Probing on NetBSD: device nodes and other files.
 
 use crate::check::{Context, checks};
 use crate::checks::api::kind;
@@ -15,10 +15,10 @@ checks! {
     no_permission,
 }
 
-/// A path that nothing stands at.
+/// Returns an unused path.
 fn path(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("kcov-{name}-{}", std::process::id()));
-    // What an earlier run left there, if it did.
+    // An earlier run may have left a file there.
     let _ = std::fs::remove_file(&path);
     path
 }

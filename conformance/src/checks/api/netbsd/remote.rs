@@ -1,4 +1,4 @@
-//! Coverage from sources, on NetBSD.
+//! Coverage from sources on NetBSD.
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, kind, open, records};
@@ -24,9 +24,9 @@ checks! {
     new_device_is_collected needs(Vhci) seconds(60),
 }
 
-/// A port at which no check has a device appear. After one did, the hub driver goes on for a while.
+/// A port that stays empty in all checks. At a used one, the hub driver keeps working for a while.
 const PORT: Source = Source::vhci(0, 2);
-/// The port at which this file's check has one appear, and where no silence is expected.
+/// The port at which this file's check plugs a device in. No check expects silence there.
 const BUSY: u32 = 1;
 
 fn attach(cx: &Context) -> Attachment {
@@ -62,7 +62,7 @@ fn source_is_attached_once(cx: &Context) {
     let attachment = attach(cx);
     let refused = open(cx, 4096).attach(PORT).expect_err("attached already");
     let error = refused.error();
-    // The kernel would allow it, so it was not asked.
+    // The kernel would allow this, so it was not asked.
     assert_eq!((error.kind(), error.raw_os_error()), (ErrorKind::SourceInUse, None));
     let mut device = refused.into_device();
     records(&mut device);
@@ -72,8 +72,8 @@ fn source_is_attached_once(cx: &Context) {
     drop(attachment.detach().attach(PORT).expect("and again"));
 }
 
-/// A process that attaches to the source when it gets a byte, and does something then. It is forked before
-/// this one attaches.
+/// Forks a process that attaches to the source and runs `act` once it gets a byte. It must be
+/// forked before this process attaches.
 fn another_process(cx: &Context, act: fn(Attachment) -> String) -> (Child<String>, OwnedFd) {
     let (go_on, tell) = nix::unistd::pipe().expect("a pipe");
     let child = Child::start(|| {
@@ -86,7 +86,7 @@ fn another_process(cx: &Context, act: fn(Attachment) -> String) -> (Child<String
 fn source_is_in_use_elsewhere(cx: &Context) {
     let (other, tell) = another_process(cx, |mut attachment| {
         let said = format!("{:?}", kind(attachment.enable(TracePc)));
-        // Its end would end the collection.
+        // Dropping it would end the collection.
         std::mem::forget(attachment);
         said
     });

@@ -15,7 +15,7 @@ fn leaked_in_ended_thread(cx: &Context) {
     thread(|| std::mem::forget(enable(&mut device)));
     let device = std::cell::RefCell::new(device);
     let enabled = wait_for(LONG, || {
-        // The kernel may free what the ended thread had when the next one comes or goes.
+        // The kernel may only free the ended thread's data when another thread starts or ends.
         thread(|| ());
         match device.borrow_mut().enable(kcov::mode::TracePc) {
             Ok(_) => true,

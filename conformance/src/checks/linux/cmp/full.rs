@@ -1,4 +1,4 @@
-//! The buffer's end in comparison mode, and counts that user space stores.
+//! The end of the buffer in comparison mode, and counts stored by user space.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::full::{enabled_page, nothing_is_written};
@@ -10,7 +10,7 @@ checks! {
 
 fn stored_count_beyond_capacity(cx: &Context) {
     let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
-    // Four times the last three, or 32 times, wrap to small numbers.
+    // After each of the last three counts, the next record's end wraps to a small offset.
     for count in [page_words(), 1 << 32, 1 << 62, (1 << 59) - 1, u64::MAX] {
         nothing_is_written(&map, count);
     }

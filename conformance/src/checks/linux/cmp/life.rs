@@ -13,7 +13,7 @@ checks! {
     tracing_goes_on_in_a_new_program needs(Comparisons),
 }
 
-/// Counts the records that calls of the current thread add. The count is reset first, since creating
+/// Counts the records that calls of the current thread add. Resets the count first, since creating
 /// the thread or child may have filled the buffer.
 fn added_after_reset(map: &Map) -> u64 {
     let _ = settled(map);
@@ -30,7 +30,7 @@ fn new_thread_is_not_traced(cx: &Context) {
 
 fn forked_child_is_not_traced(cx: &Context) {
     let (_device, map) = enabled(cx);
-    // The parent blocks while it waits for the child's result.
+    // The parent blocks until the child sends its result.
     assert_eq!(child(|| added_after_reset(&map)), 0);
     collects(&map);
 }

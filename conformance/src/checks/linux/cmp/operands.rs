@@ -1,6 +1,5 @@
-//! Comparisons of each size, of values that the program chooses. Which system call compares what
-//! is the kernel's business, and has stayed so for long; the order of two variables is that of the
-//! compiler.
+//! Comparisons of each size, with values that the program chooses. What a system call compares is
+//! up to the kernel, but has long been stable. The compiler determines the order of two variables.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::cmp::{Comparison, collect};
@@ -30,7 +29,7 @@ checks! {
     switch_over_long needs(Comparisons, Long64),
 }
 
-/// Asserts that the call compares, in this size, the first with the second.
+/// Asserts that the call makes each of these comparisons, as this type.
 #[track_caller]
 fn shows(cx: &Context, kind: u64, wanted: &[(u64, u64)], traced: impl Fn()) {
     let found = collect(cx, traced);
@@ -40,8 +39,8 @@ fn shows(cx: &Context, kind: u64, wanted: &[(u64, u64)], traced: impl Fn()) {
     }
 }
 
-/// The same of operands that the call compares once, and the kernel nowhere else: there is neither a
-/// record of them in the other order nor one that says otherwise whether there is a constant.
+/// The same for operands that the kernel compares nowhere else. No record may have them in the
+/// other order or as another type.
 #[track_caller]
 fn shows_only(cx: &Context, kind: u64, (first, second): (u64, u64), traced: impl Fn()) {
     let of = |c: &Comparison| [c.first, c.second] == [first, second];
@@ -52,7 +51,8 @@ fn shows_only(cx: &Context, kind: u64, (first, second): (u64, u64), traced: impl
     assert!(found.iter().all(|c| *c == (kind, first, second)), "not only {kind}: {found:#x?}");
 }
 
-/// A terminal of this process's own, which must not lead a group, with its special characters far from all others.
+/// The controlling terminal of this process, which must not lead a process group. The terminal's
+/// special characters are unlike all others.
 struct Terminal {
     /// Stays open: closing it hangs up on this process.
     _master: ManuallyDrop<PtyMaster>,
@@ -71,7 +71,7 @@ impl Terminal {
         unlockpt(&master).expect("unlocked");
         let name = ptsname_r(&master).expect("its name");
         setsid().expect("a session without a terminal");
-        // The first terminal that the session opens is its own.
+        // The first terminal that a session opens becomes its controlling terminal.
         let slave = OpenOptions::new().read(true).write(true).open(name).expect("its other end");
         let mut settings = tcgetattr(&slave).expect("its settings");
         settings.input_flags |= InputFlags::IXON;
@@ -88,7 +88,7 @@ impl Terminal {
         Terminal { _master: ManuallyDrop::new(master), slave }
     }
 
-    /// Lets the character arrive as if somebody had typed it.
+    /// Makes the character arrive as if typed.
     fn types(&self, character: u8) {
         // SAFETY: the request reads one byte, `character`.
         let returned = unsafe { libc::ioctl(self.slave.as_raw_fd(), libc::TIOCSTI, &character) };
@@ -102,7 +102,7 @@ fn datagram() -> OwnedFd {
 }
 
 fn bytes(cx: &Context) {
-    // A special character is compared with others first.
+    // The terminal first compares a special character with the other ones.
     child(|| {
         let terminal = Terminal::new();
         for other in [START, STOP] {
@@ -113,8 +113,8 @@ fn bytes(cx: &Context) {
 }
 
 fn shorts(cx: &Context) {
-    // A port is compared with those in the same bucket; buckets are fewer than 16384. The highest
-    // bit is set, so that extending the sign shows.
+    // The kernel compares a port with others in its hash bucket. There are fewer than 16384
+    // buckets. The highest bit is set, so sign extension would show.
     const FIRST: u16 = 0x9234;
     const SECOND: u16 = 0xd234;
     let (first, second) = (datagram(), datagram());
@@ -126,13 +126,13 @@ fn shorts(cx: &Context) {
 }
 
 fn ints(cx: &Context) {
-    // Two numbers of descriptors must not be the same. The first is no descriptor's. The highest
-    // bit is set, so that extending the sign shows.
+    // dup3 compares its two arguments. The first is not a file descriptor. The highest bit is set,
+    // so sign extension would show.
     const FIRST: u32 = 0x9234_5678;
     const SECOND: u32 = 0x9234_5670;
     for second in [SECOND, FIRST] {
         shows_only(cx, kcov_cmp_size(2), (FIRST.into(), second.into()), || {
-            // SAFETY: no memory is passed.
+            // SAFETY: the call takes no pointer.
             let returned = unsafe { libc::syscall(libc::SYS_dup3, FIRST, second, 0) };
             assert_eq!(returned, -1, "these are no descriptors");
         });
@@ -140,13 +140,13 @@ fn ints(cx: &Context) {
 }
 
 fn longs(cx: &Context) {
-    // A limit must not be above its maximum.
+    // The kernel compares a limit with its maximum.
     const LIMIT: u64 = 0x1122_3344_5566_7788;
     const MAXIMUM: u64 = 0x1122_3344_5566_7780;
     let limits = [LIMIT, MAXIMUM];
     shows_only(cx, kcov_cmp_size(3), (LIMIT, MAXIMUM), || {
         let none = std::ptr::null_mut::<u64>();
-        // SAFETY: the call reads the two words of `limits`, and writes nothing to null.
+        // SAFETY: the call reads two words, which `limits` has, and writes nothing to null.
         let returned =
             unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, &limits, none) };
         assert_eq!(returned, -1, "the limit is above its maximum");
@@ -165,25 +165,25 @@ fn constant_byte(cx: &Context) {
 }
 
 fn constant_short(cx: &Context) {
-    // The family of an address is compared with that of the socket. Its highest bit is set, so that
-    // extending the sign shows.
+    // The kernel compares the family of an address with that of the socket. The highest bit is set,
+    // so sign extension would show.
     const FAMILY: u16 = 0x9234;
     let socket = datagram();
     let mut address = [0_u8; 16];
     address[..2].copy_from_slice(&FAMILY.to_ne_bytes());
     let operands = (libc::AF_INET as u64, FAMILY.into());
     shows_only(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, operands, || {
-        // SAFETY: the call reads 16 bytes, all that `address` has.
+        // SAFETY: the call reads 16 bytes, which `address` has.
         let returned = unsafe { libc::bind(socket.as_raw_fd(), address.as_ptr().cast(), 16) };
         assert_eq!(returned, -1, "the socket is of another family");
     });
 }
 
 fn constant_int(cx: &Context) {
-    // A family is compared with the greatest that there is, and with nothing else.
+    // The kernel compares a family with the maximum, and with nothing else.
     const FAMILY: u32 = 0x9234_5678;
     let found = collect(cx, || {
-        // SAFETY: no memory is passed.
+        // SAFETY: the call takes no pointer.
         let returned = unsafe { libc::socket(FAMILY as i32, libc::SOCK_STREAM, 0) };
         assert_eq!(returned, -1, "there is no such family");
     });
@@ -195,12 +195,12 @@ fn constant_int(cx: &Context) {
 }
 
 fn constant_long(cx: &Context) {
-    // Nanoseconds have to be less than a second, or no more than one less.
+    // The kernel compares nanoseconds with those of a second, or with one less.
     const NANOSECONDS: i64 = 0x1234_5678_1234_5678;
     let time = [0_i64, NANOSECONDS];
     let found = collect(cx, || {
         let none = std::ptr::null_mut::<i64>();
-        // SAFETY: the call reads the two words of `time`, and writes nothing to null.
+        // SAFETY: the call reads two words, which `time` has, and writes nothing to null.
         let returned = unsafe { libc::syscall(libc::SYS_nanosleep, &time, none) };
         assert_eq!(returned, -1, "there are no such nanoseconds");
     });
@@ -213,14 +213,14 @@ fn constant_long(cx: &Context) {
 }
 
 fn switch_over_byte(cx: &Context) {
-    // The first byte of an option of IP says which one it is.
+    // The kernel switches over the first byte of an IP option, which is its type.
     const OPTION: u8 = 0x5a;
     let socket = datagram();
     let options = [OPTION, 3, 4, 0];
-    // All that are handled, so that the cases in the middle are among them.
+    // These are all cases of the switch, including those in the middle.
     let known = [7, 0x44, 0x83, 0x86, 0x89, 0x94].map(|option| (option, u64::from(OPTION)));
     shows(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &known, || {
-        // SAFETY: the call reads four bytes, all that `options` has.
+        // SAFETY: the call reads four bytes, which `options` has.
         unsafe {
             libc::setsockopt(
                 socket.as_raw_fd(),
@@ -234,7 +234,7 @@ fn switch_over_byte(cx: &Context) {
 }
 
 fn switch_over_short(cx: &Context) {
-    // The type of a socket says which of its family it is.
+    // The kernel switches over the type of a socket.
     let kind = libc::SOCK_DGRAM as u64;
     let known = [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_SEQPACKET];
     let known = known.map(|of| (of as u64, kind));
@@ -245,7 +245,7 @@ fn switch_over_short(cx: &Context) {
 }
 
 fn switch_over_long(cx: &Context) {
-    // Requests of a tracer are long, and its own thread looks them up.
+    // A ptrace request is a long, and the calling thread itself looks it up.
     const REQUEST: i64 = 0x1234_5678_1234_5678;
     let traced = Child::start(|| {
         // SAFETY: the request takes no argument.
@@ -258,7 +258,7 @@ fn switch_over_long(cx: &Context) {
     let known = [libc::PTRACE_SETOPTIONS, libc::PTRACE_GETSIGINFO];
     let known = known.map(|request| (request as u64, REQUEST as u64));
     shows(cx, kcov_cmp_size(3) | KCOV_CMP_CONST, &known, || {
-        // SAFETY: there is no such request, so no argument is used.
+        // SAFETY: there is no such request, so the kernel uses no argument.
         let returned = unsafe { libc::syscall(libc::SYS_ptrace, REQUEST, pid.as_raw(), 0, 0) };
         assert_eq!(returned, -1, "there is no such request");
     });

@@ -1,5 +1,5 @@
-//! A loop of the kernel of which the program decides how often it runs: no comparison is left out
-//! because it was recorded just before.
+//! A kernel loop whose length the caller chooses. A comparison that has just been recorded is
+//! recorded again.
 
 use super::super::pc::turns::{TURNS, skip_slashes};
 use crate::check::{Context, checks};
@@ -11,7 +11,7 @@ checks! {
     each_turn_is_recorded needs(Comparisons),
 }
 
-/// The most comparisons of a slash with a slash at one place.
+/// The maximum number of comparisons of two slashes at one address.
 fn most(comparisons: &[Comparison]) -> usize {
     const SLASH: u64 = b'/' as u64;
     let kind = kcov_cmp_size(0) | KCOV_CMP_CONST;
@@ -25,7 +25,7 @@ fn most(comparisons: &[Comparison]) -> usize {
 }
 
 fn each_turn_is_recorded(cx: &Context) {
-    // Nothing that comes in between compares slashes.
+    // Nothing that interrupts the call compares slashes.
     let times = TURNS.map(|turns| most(&collect(cx, || skip_slashes(turns))));
     let more = times.map(|count| count.wrapping_sub(times[0]));
     assert_eq!(more, TURNS.map(|turns| turns - TURNS[0]), "comparisons of slashes: {times:?}");

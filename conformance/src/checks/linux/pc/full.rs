@@ -1,4 +1,4 @@
-//! The buffer's end, and counts that user space stores.
+//! The end of the buffer, and counts stored by user space.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::full::enabled_page;

@@ -1,5 +1,5 @@
-//! Which code the records name. Compared with the kernel's own symbols, at the addresses that it
-//! was linked for: that is what records are, also if the kernel was loaded elsewhere.
+//! The code that records point to. Records have the addresses that the kernel was linked at, even
+//! if it was loaded elsewhere, so the checks use the kernel's symbols at those addresses.
 
 use super::super::calls::seek_nowhere;
 use crate::check::{Context, checks};
@@ -66,8 +66,8 @@ fn self_test_passes(_: &Context) {
     assert!(after.contains("kcov: done running self test"), "the test has not ended");
 }
 
-/// What the timer's interrupt runs through, on one architecture or another. That the thread goes
-/// on afterwards is its own doing, and may be recorded.
+/// Functions of the timer interrupt on various architectures. What the thread does afterwards is
+/// its own work, and may be recorded.
 const TICK: &[&str] = &[
     "update_process_times",
     "hrtimer_interrupt",
@@ -79,7 +79,7 @@ const TICK: &[&str] = &[
     "update_wall_time",
 ];
 
-/// Panics if a record of the timer's interrupt is collected while there are twenty.
+/// Collects during twenty interrupts. Panics if the timer interrupt leaves a record.
 #[track_caller]
 pub(in super::super) fn in_no_tick(mut collect: impl FnMut() -> Vec<u64>) {
     let end = interrupts() + 20;
@@ -88,8 +88,8 @@ pub(in super::super) fn in_no_tick(mut collect: impl FnMut() -> Vec<u64>) {
     }
 }
 
-/// Panics if one of the records is in one of these functions, the first of which the kernel must
-/// have.
+/// Panics if one of the records is in one of these functions. The kernel must have the first of
+/// them.
 #[track_caller]
 pub(in super::super) fn in_none_of(silent: &[&str], records: &[u64]) {
     let symbols = symbols();
@@ -100,7 +100,7 @@ pub(in super::super) fn in_none_of(silent: &[&str], records: &[u64]) {
     }
 }
 
-/// How many interrupts the kernel has had; on a quiet machine all are the timer's.
+/// The kernel's interrupt count. On a quiet machine all are timer interrupts.
 fn interrupts() -> u64 {
     let text = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
     let line = text.lines().find_map(|line| line.strip_prefix("intr "));
@@ -108,8 +108,8 @@ fn interrupts() -> u64 {
     number.expect("their number").parse().expect("a number")
 }
 
-/// Keeps the processor busy without system calls, for longer than all that is done between two
-/// rounds, so that ticks meet it.
+/// Keeps the processor busy without system calls. Takes longer than the work between two rounds, so
+/// that ticks hit it.
 pub(in super::super) fn spin() {
     for step in 0..50_000_000_u32 {
         std::hint::black_box(step);
@@ -117,7 +117,7 @@ pub(in super::super) fn spin() {
 }
 
 fn scheduler_and_locks_add_nothing(cx: &Context) {
-    // Functions of the kernel's scheduler and locks that yielding runs through.
+    // Functions of the scheduler and locks that yielding runs through.
     const SILENT: &[&str] = &["__schedule", "schedule", "do_sched_yield", "_raw_spin_lock"];
     let symbols = symbols();
     assert!(symbols.has("__schedule"), "the kernel has the function that is looked for");
@@ -127,7 +127,7 @@ fn scheduler_and_locks_add_nothing(cx: &Context) {
         for _ in 0..100 {
             nix::sched::sched_yield().expect("sched_yield");
         }
-        // Yielding itself is the scheduler's: some kernels record nothing at all of it.
+        // Some kernels record nothing of yielding, since it is the scheduler's code.
         call();
     });
     assert!(!yielded.is_empty(), "what follows is recorded");

@@ -1,4 +1,4 @@
-//! Soft interrupts in the middle of a traced call.
+//! Softirqs in the middle of a traced call.
 
 use super::place::in_none_of;
 use crate::check::{Context, checks};
@@ -10,7 +10,7 @@ checks! {
     interrupts_add_nothing needs(TextAddresses),
 }
 
-/// What delivers a datagram.
+/// Functions that deliver a datagram.
 pub(in super::super) const DELIVERY: &[&str] = &["ip_rcv", "process_backlog", "udp_rcv"];
 
 fn interrupts_add_nothing(cx: &Context) {

@@ -1,5 +1,5 @@
-//! Loops in the kernel whose length the caller chooses. A block that has just been recorded is recorded
-//! again.
+//! Loops in the kernel whose length the caller chooses. A block that has just been recorded is
+//! recorded again.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::pc::records;
@@ -14,11 +14,11 @@ checks! {
     each_turn_is_recorded_alike,
 }
 
-/// How often the loops run. The compiler may have peeled off the first or last turn, so checks compare
-/// one length with another. Beyond about 30 descriptors the kernel polls in several parts.
+/// How often the loops run. The compiler may have peeled off the first or last turn, so checks
+/// compare two lengths. Beyond about 30 descriptors the kernel polls in several parts.
 pub(in super::super) const TURNS: [usize; 4] = [5, 20, 21, 29];
 
-/// Looks up a name behind that many slashes, which the kernel skips one by one.
+/// Looks up a name after this many slashes, which the kernel skips one by one.
 pub(in super::super) fn skip_slashes(turns: usize) {
     let path = format!("{}no-such-file", "/".repeat(turns));
     let path = CString::new(path).expect("a path");
@@ -27,10 +27,10 @@ pub(in super::super) fn skip_slashes(turns: usize) {
     assert_eq!(returned, -1, "there is no such file");
 }
 
-/// Polls that many entries whose descriptor is -1, which the kernel skips.
+/// Polls this many entries whose descriptor is -1, which the kernel skips.
 fn poll_nothing(turns: usize) {
     let mut none = vec![libc::pollfd { fd: -1, events: 0, revents: 0 }; turns];
-    // SAFETY: the call is told how many there are, and does not wait.
+    // SAFETY: the call gets the number of entries, and does not block.
     let returned = unsafe { libc::syscall(libc::SYS_poll, none.as_mut_ptr(), turns, 0) };
     assert_eq!(returned, 0, "nothing is ready");
 }
@@ -72,7 +72,7 @@ fn blocks_that_take_turns(cx: &Context) {
     assert_eq!(more, TURNS.map(|turns| 2 * (turns - TURNS[0])), "records in turns: {in_turns:?}");
 }
 
-/// How often each address stands in the records.
+/// How often each address occurs in the records.
 fn times(records: &[u64]) -> HashMap<u64, usize> {
     let mut times = HashMap::new();
     for record in records {
@@ -84,7 +84,7 @@ fn times(records: &[u64]) -> HashMap<u64, usize> {
 fn each_turn_is_recorded_alike(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    // The kernel may copy a path by words of eight bytes.
+    // The kernel may copy a path in words of eight bytes.
     for (call, step) in [(skip_slashes as fn(usize), 8), (poll_nothing, 1)] {
         let [few, more, most] =
             [0, 1, 8].map(|steps| times(&usual(&map, || call(16 + steps * step))));

@@ -1,5 +1,5 @@
-//! What is done to a device while a request of another thread has been begun: the kernel is kept from
-//! reading the request's argument.
+//! Operations on a device during another thread's request, while the kernel is kept from reading
+//! the request's argument.
 
 use crate::check::{Context, checks};
 use crate::errno::Result;
@@ -21,8 +21,8 @@ checks! {
     two_at_once needs(Remote, Userfaultfd),
 }
 
-/// Has another thread ask for remote collection, and does something when the kernel is about to read
-/// what it asks for. Returns what became of the request, and of `then`, which the thread does next.
+/// Makes another thread request remote collection, and runs `meanwhile` when the kernel is about to
+/// read the argument. Returns the results of the request and of `then`, which the thread runs next.
 fn asked<T: Send>(
     device: &Device,
     meanwhile: impl FnOnce(),
@@ -39,12 +39,12 @@ fn asked<T: Send>(
     )
 }
 
-/// The mode and an area's size; one handle; no common handle; the handle.
+/// The words of the argument: mode and area size, number of handles, common handle, and one handle.
 fn request() -> [u64; 4] {
     [u64::from(KCOV_TRACE_PC) | 4096 << 32, 1, 0, usb(1)]
 }
 
-/// Whether the handle can be had, asked by a thread of its own.
+/// Whether the handle is free. Asks from a separate thread.
 fn is_free(cx: &Context) -> bool {
     thread(|| sized(cx, COVER_SIZE).remote_enable(&Remote::of(usb(1)))).is_ok()
 }
@@ -77,13 +77,13 @@ fn sized_meanwhile(cx: &Context) {
 }
 
 fn closed_meanwhile(cx: &Context) {
-    // Of a size that no other check has.
+    // No other check uses this size.
     const PAGES: u64 = 83;
     let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
     let device = sized(cx, PAGES * page_words());
     let meanwhile = || nix::unistd::close(device.as_raw_fd()).expect("closed");
     let (result, (free, kept)) = asked(&device, meanwhile, || (is_free(cx), buffers()));
-    // Its descriptor is gone already.
+    // The file descriptor is already closed.
     std::mem::forget(device);
     assert_eq!(result, Ok(()), "the request has the open file");
     assert!(!free && kept == 1, "the device lives as long as it is enabled");
@@ -106,7 +106,7 @@ fn two_at_once(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     let mut second = None;
     let nested = || second = Some(asked(&device, || (), || ()).0);
-    // The inner request is done while the outer one waits, and its thread ends before that.
+    // The inner request finishes while the outer one waits, and its thread ends before that one.
     let (first, free) = asked(&device, nested, || is_free(cx));
     assert_eq!((first, second), (Ok(()), Some(Ok(()))), "one after the other");
     assert!(!free, "the handle is registered");

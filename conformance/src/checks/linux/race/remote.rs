@@ -1,4 +1,4 @@
-//! Handles that several processes take and give up at once.
+//! Handles that several processes take and release at the same time.
 
 use super::{one_only, taken_over};
 use crate::check::{Context, checks};
@@ -13,7 +13,7 @@ checks! {
     taken_over_from_an_ending_process needs(Smp, Remote),
 }
 
-/// As many handles as the kernel takes are registered slowly.
+/// The maximum number of handles, which takes long to register.
 fn all(from: u64) -> Remote {
     Remote { handles: (from..from + 256).map(usb).collect(), ..Remote::default() }
 }
@@ -26,7 +26,7 @@ fn two_take_the_same_handles(cx: &Context) {
             let other = side.exchange(own);
             one_only(cx, &number, own, other);
             if own.is_err() {
-                // Of what it had registered before it came to the other's, nothing is left.
+                // None of the handles registered before the conflict is left.
                 let disjoint = device.remote_enable(&all(1000));
                 assert_eq!(disjoint, Ok(()), "repetition {number}");
             }
@@ -79,7 +79,7 @@ fn handles_of_an_ending_process(cx: &Context) {
     }
 }
 
-/// Takes the handles as soon as they are free, and gives them up.
+/// Takes the handles as soon as they are free, and releases them.
 fn take(cx: &Context, map: &Map, number: u64, remote: &Remote) {
     let device = sized(cx, page_words());
     while map.load(1) != number + 1 {

@@ -1,5 +1,5 @@
-//! Sections that end while other things are done to their device. They are so long that each fills its
-//! area, so that their number follows from that of their records.
+//! Sections that end during operations on their device. They are so long that each one fills its
+//! area, so the number of records gives the number of sections.
 
 use crate::check::{Context, checks};
 use crate::linux::remote::common;
@@ -18,21 +18,21 @@ checks! {
     records_come_before_the_count needs(Smp, Remote, Vhost, Userfaultfd),
 }
 
-/// Words of a section's area, of which one is the count.
+/// The size of a section's area in words. One of them is the count.
 const AREA: u32 = 1 << 12;
-/// Records of a section.
+/// The number of records of a section.
 const FULL: u64 = AREA as u64 - 1;
-/// The same of an area so large that the kernel takes long to move it.
+/// The same for an area so large that moving it takes the kernel long.
 const LARGE: u32 = 1 << 16;
 const LARGE_FULL: u64 = LARGE as u64 - 1;
-/// Pages of descriptors that a worker takes more than so many records to follow.
+/// Pages of descriptors. Following them leaves more records than any area here holds.
 const PAGES: usize = 64;
 
 pub(super) fn of(area: u32) -> Remote {
     Remote { area, ..Remote::common(common()) }
 }
 
-/// A worker on that processor, whose sections are long.
+/// Returns a worker on this processor that runs long sections.
 fn long(processor: usize) -> Vring {
     pin(processor);
     let vring = Vring::new().expect("a device that this process owns");
@@ -46,14 +46,14 @@ fn enabled(cx: &Context, area: u32) -> (Device, Map) {
     (device, map)
 }
 
-/// Workers whose sections wait just before their ends, with full areas.
+/// Workers that block shortly before the ends of their sections, with full areas.
 struct Waiting {
     vrings: Vec<Vring>,
     chain: Chain,
 }
 
 impl Waiting {
-    /// One on each of these processors.
+    /// Creates one worker on each of these processors.
     fn on(processors: &[usize]) -> Waiting {
         let chain = Chain::of(PAGES).expect("descriptors");
         let on = |&processor: &usize| {
@@ -67,17 +67,17 @@ impl Waiting {
         waiting
     }
 
-    /// Begins a section of each.
+    /// Begins a section of each worker.
     fn begin(&self) {
         Vring::begin_all(&self.vrings, &self.chain);
     }
 
-    /// Lets them end, all at once.
+    /// Lets all sections end at once.
     fn let_end(&self) {
         self.chain.provide_last();
     }
 
-    /// Waits until they have ended.
+    /// Waits until all sections have ended.
     fn flush(&self) {
         self.vrings.iter().for_each(Vring::flush);
     }
@@ -91,10 +91,10 @@ fn two_end_at_once(cx: &Context) {
         map.reset();
         both.begin();
         both.let_end();
-        // Not by flushing, which is a section too, and may come before the second one.
+        // Does not flush: a flush is a section too, and may come before the second one.
         let done = wait_for(LONG, || map.count() == 2 * LARGE_FULL);
         assert!(done, "repetition {number}: {} records", map.count());
-        // One behind the other, and none in the other's area.
+        // The sections follow each other, and neither is in the other's place.
         let starts = [map.load(1), map.load(1 + index(LARGE_FULL))];
         let first = *first.get_or_insert(starts[0]);
         assert_eq!(starts, [first; 2], "repetition {number}");
@@ -116,7 +116,7 @@ fn ends_while_disabled(cx: &Context) {
     }
 }
 
-/// Panics unless one section has been moved as a whole or not at all, and not later.
+/// Panics unless the section is moved completely or not at all, and not later.
 fn all_or_nothing(map: &Map, waiting: &Waiting, number: u64) {
     let count = map.count();
     assert!([0, LARGE_FULL].contains(&count), "repetition {number}: {count} records");
@@ -153,7 +153,7 @@ fn ends_while_enlarged(cx: &Context) {
         let area = AREA >> (number % 2);
         device.remote_enable(&of(area)).expect("enabled");
         vring.flush();
-        // A section of after that, if the kick came late, and that of waiting.
+        // The section of the flush, and that of the kick if it was late.
         let before = map.count();
         vring.kick();
         let full = u64::from(area) - 1;
@@ -164,7 +164,7 @@ fn ends_while_enlarged(cx: &Context) {
 }
 
 fn ends_while_closed(cx: &Context) {
-    // Of a size that no other check has.
+    // No other check uses this size.
     const SIZE: u64 = 89;
     let buffers = || areas_of_size("kcov_ioctl", SIZE * page_size() as u64);
     for number in 0..cx.rounds(50) {
@@ -195,7 +195,7 @@ fn records_come_before_the_count(cx: &Context) {
         vring.kick();
         let mut turns = 0_u64;
         while map.count() == 0 {
-            // Not a system call each time: what is looked for lasts a moment.
+            // Mostly spins: the state it looks for lasts only a moment.
             turns += 1;
             if turns % (1 << 20) == 0 {
                 std::thread::yield_now();

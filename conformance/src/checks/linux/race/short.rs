@@ -1,4 +1,4 @@
-//! Sections so short that very many of them begin and end while something else is done again and again.
+//! Very short sections. Many begin and end during another operation that is repeated.
 
 use super::section::of;
 use crate::check::{Context, checks};
@@ -11,16 +11,16 @@ checks! {
     while_disabled_and_enabled needs(Smp, Remote, Vhost),
 }
 
-/// Words of a section's area, of which there may be others.
+/// The size of a section's area in words.
 const AREA: u32 = 1 << 9;
-/// What is done in each repetition, so many times.
+/// How many times each repetition does its operation.
 const TURNS: u32 = 100;
 
-/// Workers that one kick sets to work.
+/// Workers that one kick starts.
 struct Group(Vec<Vhost>);
 
 impl Group {
-    /// Some on each of these processors.
+    /// Creates several workers on each of these processors.
     fn on(processors: &[usize]) -> Group {
         let first = Vhost::new().expect("a device that this process owns");
         let mut all = Vec::new();
@@ -32,11 +32,11 @@ impl Group {
         Group(all)
     }
 
-    /// Kicks them many times.
+    /// Kicks the workers many times.
     fn work(&self) {
         for _ in 0..TURNS {
             self.0[0].kick();
-            // The workers of this processor have to have their turn.
+            // The workers on this processor need their turn.
             std::thread::yield_now();
         }
     }
@@ -60,14 +60,14 @@ fn many_at_once(cx: &Context) {
 }
 
 fn while_disabled_and_enabled(cx: &Context) {
-    // Many handles are given up slowly.
+    // Releasing many handles takes long.
     let handles: Vec<u64> = (0..64).map(usb).collect();
     let (device, map) = mapped_page(cx);
     let remote = Remote { handles, ..of(AREA) };
     device.remote_enable(&remote).expect("enabled");
     assert_eq!(remote.common, common(), "the child has it too");
     let enables = |side: &Side| {
-        // Not before the worker is there.
+        // Waits until the worker exists.
         side.meet();
         device.disable().expect("disabled");
         for number in 0..cx.rounds(50) {

@@ -1,5 +1,5 @@
-//! Threads and processes that are started by one that collects remotely: what they set going is
-//! collected, what they do themselves is not.
+//! Threads and processes started by a thread that collects remotely. The work that they cause is
+//! collected, their own calls are not.
 
 use super::common;
 use crate::check::{Context, checks};
@@ -57,7 +57,7 @@ fn grandchild_inherits_common_handle(cx: &Context) {
     assert!(map.count() > 0);
 }
 
-/// A child that works when it is told to.
+/// Starts a child that works once told to.
 fn waits(go: &std::os::fd::OwnedFd) -> Child<()> {
     Child::start(|| {
         assert_eq!(read(go, &mut [0]), Ok(1));

@@ -1,4 +1,4 @@
-//! Requests that are refused when some of their handles are taken already.
+//! Requests that are refused after some of their handles have been registered.
 
 use super::{common, usb};
 use crate::check::{Context, checks};
@@ -15,36 +15,36 @@ checks! {
     keeps_no_reference needs(Remote),
 }
 
-/// What one who holds it keeps others from.
+/// The handles that another device holds.
 fn held() -> Remote {
     Remote { handles: vec![usb(9)], ..Remote::common(common() + (1 << 30)) }
 }
 
-/// Requests that take handles before they are refused, while another holds [`held`].
+/// Requests that register handles before they are refused, while another device holds [`held`].
 fn refused() -> Vec<Remote> {
     let array = |handles: &[u64]| Remote { handles: handles.to_vec(), ..Remote::common(common()) };
     vec![
-        // A handle twice, in the middle and at the end.
+        // A duplicate handle, in the middle and at the end.
         array(&[usb(1), usb(2), usb(1), usb(3)]),
         array(&[usb(1), usb(2), usb(3), usb(3)]),
-        // One of another, in the middle and at the end.
+        // Another device's handle, in the middle and at the end.
         array(&[usb(1), usb(9), usb(2)]),
         array(&[usb(1), usb(2), usb(9)]),
-        // A bad one, in the middle and at the end.
+        // A bad handle, in the middle and at the end.
         array(&[usb(1), 0, usb(2)]),
         array(&[usb(1), usb(2), usb(3) | 1 << 32]),
-        // A common handle of another, and a bad one.
+        // Another device's common handle, and a bad one.
         Remote { common: held().common, ..array(&[usb(1), usb(2)]) },
         Remote { common: usb(3), ..array(&[usb(1), usb(2)]) },
     ]
 }
 
-/// Has each of those requests refused, and runs `after` behind each.
+/// Makes each of these requests, all of which are refused, and runs `after` after each.
 fn each(cx: &Context, device: &Device, after: impl Fn(&Remote) + Sync) {
     let holder = sized(cx, COVER_SIZE);
     thread(|| {
         holder.remote_enable(&held()).expect("the other holds its handles");
-        // In a thread of its own: the holder's would be busy.
+        // In a separate thread, since the holder's is busy.
         thread(|| {
             for remote in refused() {
                 assert!(device.remote_enable(&remote).is_err(), "{remote:x?}");
@@ -54,7 +54,7 @@ fn each(cx: &Context, device: &Device, after: impl Fn(&Remote) + Sync) {
     });
 }
 
-/// Whether another device can have it, in a thread that is not busy.
+/// Whether another device can get these handles, in a thread that is not busy.
 fn is_free(cx: &Context, remote: &Remote) -> bool {
     thread(|| sized(cx, COVER_SIZE).remote_enable(remote)).is_ok()
 }
@@ -79,7 +79,7 @@ fn leaves_device(cx: &Context) {
     let (device, map) = mapped(cx);
     each(cx, &device, |refused| {
         assert_eq!(thread(|| device.enable(KCOV_TRACE_PC)), Ok(()), "{refused:x?}");
-        // Its mode is the one it is enabled in now, and this thread its owner.
+        // The device takes its current mode, and this thread as its owner.
         device.enable(KCOV_TRACE_PC).expect("enabled");
         map.reset();
         call();
@@ -110,6 +110,6 @@ fn keeps_no_reference(cx: &Context) {
         let device = sized(cx, COVER_SIZE);
         each(cx, &device, |_| ());
     }
-    // Fewer if one of before was given back late.
+    // There are fewer if an earlier one was freed late.
     assert!(areas_of("kcov_ioctl") <= before, "buffers of devices that are closed");
 }

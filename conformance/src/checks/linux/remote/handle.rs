@@ -1,4 +1,4 @@
-//! Which handles are accepted.
+//! Accepted and refused handles.
 
 use super::{common, usb};
 use crate::check::{Context, checks};
@@ -27,12 +27,12 @@ checks! {
     first_bad_one_decides needs(Remote),
 }
 
-/// The answer to an otherwise good request.
+/// The result of an otherwise good request.
 fn tried(cx: &Context, remote: &Remote) -> Result<()> {
     sized(cx, COVER_SIZE).remote_enable(remote)
 }
 
-/// One bit in each byte from the fourth to the sixth, counted from zero.
+/// One reserved bit in each of bytes 4 to 6, counted from 0, and all reserved bits.
 const RESERVED: [u64; 4] = [1 << 32, 1 << 40, 1 << 55, 0x00ff_ffff << 32];
 
 fn usb_instances(cx: &Context) {
@@ -72,7 +72,7 @@ fn reserved_bytes_are_refused(cx: &Context) {
 fn reserved_bytes_of_common_are_refused(cx: &Context) {
     for bits in RESERVED {
         cx.refused(tried(cx, &Remote::common(common() | bits)));
-        // With a zero instance too: it is not the absent handle.
+        // Reserved bits without an instance are not the absent handle.
         cx.refused(tried(cx, &Remote::common(bits)));
     }
 }
@@ -112,9 +112,9 @@ fn registered_by_other_thread_is_refused(cx: &Context) {
     cx.refused(thread(|| tried(cx, &Remote::of(usb(1)))));
 }
 
-/// Tries `remote` while a child has it registered.
+/// Tries `remote` while a child has its handles registered.
 fn while_child_holds(cx: &Context, remote: &Remote) -> Result<()> {
-    // Through its buffer the child says that it holds the handles.
+    // The child reports through its buffer that it holds the handles.
     let (device, map) = mapped(cx);
     let holder: Child<()> = Child::start(|| {
         device.remote_enable(remote).expect("enabled");
@@ -138,13 +138,13 @@ fn common_registered_by_other_process_is_refused(cx: &Context) {
 }
 
 fn array_comes_before_common(cx: &Context) {
-    // A bad common handle would be refused with another error.
+    // A bad common handle would give another error.
     let handles = vec![usb(1), usb(1)];
     cx.refused(tried(cx, &Remote { handles, ..Remote::common(usb(2)) }));
 }
 
 fn first_bad_one_decides(cx: &Context) {
-    // The last handle is registered twice, which would be refused with another error.
+    // The duplicate at the end would give another error.
     let handles = vec![usb(1), 0, usb(1)];
     cx.refused(tried(cx, &Remote { handles, ..Remote::default() }));
 }

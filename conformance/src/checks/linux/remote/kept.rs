@@ -1,4 +1,4 @@
-//! What remote enabling and disabling leave alone: the count and all words behind it.
+//! Remote enabling and disabling change neither the count nor any word after it.
 
 use super::{common, usb};
 use crate::check::{Context, checks};
@@ -44,7 +44,7 @@ fn by_the_end_of_the_thread(cx: &Context) {
     unchanged(&map, || thread(|| device.remote_enable(&remote(KCOV_TRACE_PC)).expect("enabled")));
 }
 
-/// What is done to a device that is enabled remotely, by its thread and by another.
+/// Uses a device that is enabled remotely, from its own thread and from another.
 fn meanwhile(cx: &Context, mode: u32) {
     let (device, map) = mapped_page(cx);
     mark(&map, SENTINEL);

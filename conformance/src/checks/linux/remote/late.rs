@@ -1,4 +1,4 @@
-//! Sections that end late: the worker of a vhost device is in one until it gets a page that it reads.
+//! Sections that end late. A vhost worker stays in one until it gets a page that it reads.
 
 use super::{common, usb};
 use crate::check::{Context, checks};
@@ -30,7 +30,7 @@ fn enable(device: &Device) {
     device.remote_enable(&Remote::common(common())).expect("enabled");
 }
 
-/// An enabled device, and a worker whose first sections have ended.
+/// Returns an enabled device, and a worker whose first sections have ended.
 fn enabled(cx: &Context) -> (Device, Map, Vring) {
     let (device, map) = mapped(cx);
     enable(&device);
@@ -41,13 +41,13 @@ fn enabled(cx: &Context) -> (Device, Map, Vring) {
     (device, map, vring)
 }
 
-/// Whether a section is among the records that the worker has begun because of a kick. One that
-/// is queued to wait for its end is another.
+/// Whether the records include a section that the worker began because of a kick. The flush that
+/// waits for it is another section.
 fn has_kick(map: &Map) -> bool {
     symbols().any_in("handle_tx_kick", &map.copy(1, index(map.count())))
 }
 
-/// Panics unless nothing is added when the section ends, and the next one adds something.
+/// Panics unless the section adds nothing when it ends, and the next one adds something.
 #[track_caller]
 fn is_discarded(map: &Map, vring: &Vring) {
     map.reset();
@@ -152,7 +152,7 @@ fn killed_owner_frees_the_device(cx: &Context) {
 
 fn area_keeps_its_size(cx: &Context) {
     let (device, _map) = mapped(cx);
-    // Sizes that no other check has.
+    // No other check uses these sizes.
     let of = |area| Remote { area, ..Remote::common(common()) };
     let (small, great) = (of(7 * 4096 + 512), of(9 * 4096 + 512));
     let areas = || areas_of("kcov_remote_start");
@@ -174,7 +174,7 @@ fn area_keeps_its_size(cx: &Context) {
 }
 
 fn keeps_the_buffer(cx: &Context) {
-    // Of a size that no other check has.
+    // No other check uses this size.
     const PAGES: u64 = 77;
     let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
     assert_eq!(buffers(), 0);
@@ -185,7 +185,7 @@ fn keeps_the_buffer(cx: &Context) {
         vring.begin();
         vring
     });
-    // Its descriptor is closed, and the thread that had enabled it has ended.
+    // The device's file descriptor is closed, and its enabling thread has ended.
     assert_eq!(buffers(), 1, "the section keeps it");
     vring.end();
     assert!(wait_for(LONG, || buffers() == 0), "nobody keeps it any more");

@@ -1,4 +1,4 @@
-//! A section within a section: a soft interrupt's, which comes in the middle of a task's.
+//! Nested sections: a softirq's in the middle of a task's.
 
 use super::common;
 use super::section::{bus, grows_beyond, since};
@@ -21,18 +21,18 @@ fn soft_interrupt_leaves_the_section(cx: &Context) {
     let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
     let memory = Map::new(&-1, 1 << 20, 0, prot, flags).expect("memory");
     let symbols = symbols();
-    // A reading that takes longer if the one before was done when the interrupt came.
+    // Repeats with a longer read if the read was already over when the softirq came.
     let within = [64, 256, 1024].into_iter().any(|times| {
         let gadget = Gadget::connect().expect("a device is connected");
         let asked = gadget.asked();
         map.reset();
         let within = ring.fill(&zero, &memory, times, |done| {
-            // This thread sleeps until the interrupt has come: into the worker's reading.
+            // This thread sleeps until the softirq has come, in the middle of the worker's read.
             gadget.answer(asked);
             assert!(grows_beyond(&map, 0), "the interrupt adds nothing");
             !done()
         });
-        // All that the section has collected, from where it began.
+        // The section has its records from the very start.
         for function in ["io_wq_submit_work", "read_iter_zero"] {
             let read = || symbols.any_in(function, &since(&map, 0));
             assert!(wait_for(LONG, read), "nothing of {function}: {within}");

@@ -9,7 +9,7 @@ use crate::raw::{
 use crate::system::mapped;
 use nix::unistd::{pipe, read, write};
 
-// With another processor at work, one kick may be several sections.
+// On several processors, one kick may run several sections.
 checks! {
     first_records_come_over needs(Remote, Vhost) without(Smp),
     first_comparisons_come_over needs(Remote, IoUring, Comparisons),
@@ -17,7 +17,7 @@ checks! {
     no_comparison_comes_to_a_full_buffer needs(Remote, IoUring, Comparisons),
 }
 
-/// A buffer into which a kernel thread collects, in one mode.
+/// A buffer into which a kernel thread's sections are collected in one mode.
 struct Collects {
     mode: u32,
     map: Map,
@@ -29,7 +29,7 @@ impl Collects {
         let (device, map) = mapped(cx);
         device.remote_enable(&Remote { mode, ..Remote::common(common()) }).expect("enabled");
         let work = if mode == KCOV_TRACE_CMP { copying() } else { kicking() };
-        // Enabled it stays without a descriptor, as long as this thread lives.
+        // The device stays enabled without a file descriptor, as long as this thread lives.
         device.close().expect("closed");
         Collects { mode, map, work }
     }
@@ -42,14 +42,14 @@ impl Collects {
         (self.map.words() - 1) / self.words_of_record()
     }
 
-    /// The words of that many records from the one of that number on.
+    /// The words of `number` records, starting with record `first`.
     fn records(&self, first: usize, number: usize) -> Vec<u64> {
         let words = self.words_of_record();
         self.map.copy(1 + first * words, number * words)
     }
 
-    /// What the worker adds behind as many records as the count is made to say, all other words
-    /// being marked: the count that is there then.
+    /// Stores a count, marks all other words, and makes the worker run. Returns the resulting
+    /// count.
     fn work_behind(&self, count: usize) -> usize {
         mark(&self.map, SENTINEL);
         self.map.store(0, count as u64);
@@ -61,8 +61,8 @@ impl Collects {
         index(settled(&self.map))
     }
 
-    /// The number of records that each section begins with, found out with room for more, and the
-    /// words of one of them.
+    /// The number of records that two complete sections begin with alike, and the words of one
+    /// section.
     fn beginning(&self) -> (usize, Vec<u64>) {
         let whole = || {
             let count = self.work_behind(0);
@@ -86,7 +86,7 @@ fn kicking() -> Box<dyn Fn()> {
 fn copying() -> Box<dyn Fn()> {
     let ring = Ring::without_thread().expect("a ring");
     let ((from, source), (sink, to)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
-    // It stays there however often it is copied.
+    // The byte stays in the pipe, however often it is copied.
     assert_eq!(write(&source, b"x"), Ok(1));
     Box::new(move || {
         ring.copy_byte(&from, &to);
@@ -98,7 +98,7 @@ fn copying() -> Box<dyn Fn()> {
 fn first_come_over(cx: &Context, mode: u32) {
     let collects = Collects::begin(cx, mode);
     let (same, words) = collects.beginning();
-    // With one less than are the same it is cut within them.
+    // With room for fewer records than are alike, the cut is among those.
     assert!(same > 2, "{same} records are the same in each section: {words:x?}");
     for room in 1..same.min(8) {
         let before = collects.capacity() - room;
@@ -124,7 +124,7 @@ fn full_stays(cx: &Context, mode: u32) {
     for _ in 0..3 {
         let full = collects.capacity();
         assert_eq!(collects.work_behind(full), full);
-        // The words behind the last whole record are nobody's.
+        // Words after the last whole record belong to no record.
         assert!(collects.records(0, full).iter().all(|&word| word == SENTINEL));
     }
     assert!(collects.work_behind(0) > 0, "a buffer with room is added to");

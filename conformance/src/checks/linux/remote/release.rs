@@ -1,4 +1,4 @@
-//! When handles are free again, and that a refusal leaves nothing behind.
+//! When handles become free again, and whether a refusal leaves anything behind.
 
 use super::{common, usb};
 use crate::check::{Context, checks};
@@ -32,7 +32,7 @@ fn enabled(cx: &Context) -> Device {
     device
 }
 
-/// Whether the handles can be had, asked by a thread of its own.
+/// Whether the handles are free. Asks from a separate thread.
 fn are_free(cx: &Context) -> bool {
     thread(|| sized(cx, COVER_SIZE).remote_enable(&both())).is_ok()
 }
@@ -115,7 +115,7 @@ fn disable_by_forked_child_is_refused(cx: &Context) {
 
 fn memory_is_given_back(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    // Each time 64 handles, and the structure that they come in, of half a KiB.
+    // Each round has 64 handles, and a structure of half a KiB that contains them.
     const TIMES: usize = 3000;
     let all = Remote { handles: (0..64).map(usb).collect(), ..Remote::default() };
     let twice = Remote { handles: vec![usb(1), usb(1)], ..Remote::default() };
@@ -124,7 +124,7 @@ fn memory_is_given_back(cx: &Context) {
         device.disable().expect("disabled");
     });
     assert!(enabled < 400, "{enabled} KiB more after enabling");
-    // A refusal is paid for by the first handle and the structure.
+    // A refused request allocates its first handle and the structure.
     let refused = kernel_memory_lost(TIMES, 100, || {
         assert!(device.remote_enable(&twice).is_err(), "a handle twice");
     });
@@ -136,6 +136,6 @@ fn buffer_of_an_ended_thread_is_given_back(cx: &Context) {
     for _ in 0..10 {
         thread(|| drop(enabled(cx)));
     }
-    // Fewer if one of before was given back late.
+    // There are fewer if an earlier one was freed late.
     assert!(areas_of("kcov_ioctl") <= before);
 }

@@ -1,5 +1,5 @@
-//! What background work adds. The examples are the worker of a vhost device, the kernel threads of
-//! io_uring rings, and the hub driver of a USB bus.
+//! Records of background work: that of a vhost device's worker, the kernel threads of io_uring
+//! rings, and the hub driver of a USB bus.
 
 use super::{common, usb};
 use crate::check::{Context, checks};
@@ -50,23 +50,23 @@ fn vhost() -> Vhost {
     Vhost::new().expect("a device that this process owns")
 }
 
-/// The handle of the bus that a gadget is on.
+/// The handle of a gadget's bus.
 pub(super) fn bus() -> u64 {
     kcov_remote_handle(KCOV_SUBSYSTEM_USB, Gadget::bus())
 }
 
-/// Waits until there is more than that many records: what a section has collected is seen when
-/// it ends, which may be after its work is done.
+/// Waits until there are more than `count` records. A section's records appear when it ends, which
+/// may be after its work is done.
 pub(super) fn grows_beyond(map: &Map, count: u64) -> bool {
     wait_for(LONG, || map.count() > count)
 }
 
-/// The records behind the first `before`.
+/// The records after the first `before`.
 pub(super) fn since(map: &Map, before: u64) -> Vec<u64> {
     map.copy(1 + index(before), index(map.count() - before))
 }
 
-/// Waits until a section of the hub driver has ended, which its own function is the start of.
+/// Waits until a section of the hub driver has ended. Each starts in hub_event.
 fn hub_is_recorded(map: &Map) -> bool {
     let symbols = symbols();
     wait_for(LONG, || symbols.any_in("hub_event", &since(map, 0)))
@@ -87,8 +87,8 @@ fn soft_interrupt_is_collected(cx: &Context) {
     device.remote_enable(&Remote::of(bus())).expect("enabled");
     let gadget = Gadget::connect().expect("a device is connected");
     let asked = gadget.asked();
-    // Until the driver asks again it is in one and the same section, which is not seen before it
-    // ends: what is added meanwhile is what the answer's interrupts have done.
+    // Until it asks again, the driver is in one section. Its records appear when it ends, so those
+    // that appear meanwhile are from the softirqs of the answer.
     let before = settled(&map);
     gadget.answer(asked);
     assert!(grows_beyond(&map, before), "the answer adds nothing");
@@ -97,13 +97,13 @@ fn soft_interrupt_is_collected(cx: &Context) {
     assert!(!symbols.any_in("hub_event", &added), "the driver's section has not ended");
     assert!(symbols.any_in("usb_api_blocking_completion", &added), "{added:x?}");
     drop(gadget);
-    // Or the next check finds the driver at work.
+    // Otherwise the next check would find the driver at work.
     assert!(hub_is_recorded(&map));
 }
 
 fn soft_interrupt_leaves_local_tracing(cx: &Context) {
     let (device, map) = mapped(cx);
-    // Keeps the processor busy, so that interrupts come in the middle of it: traced, then not.
+    // The child keeps the processor busy, first traced and then not, so that softirqs interrupt it.
     let (busy, own) = mapped(cx);
     let phase = own.words() - 1;
     let child: Child<()> = Child::start(|| {
@@ -136,7 +136,7 @@ fn soft_interrupt_leaves_local_tracing(cx: &Context) {
         gadget.answer(asked);
         assert!(grows_beyond(&map, before), "the answer adds nothing");
     };
-    // Without somebody who collects, and with him.
+    // First without remote collection, then with it.
     let gadget = Gadget::connect().expect("a device is connected");
     gadget.answer(gadget.asked());
     device.remote_enable(&Remote::of(bus())).expect("enabled");
@@ -203,11 +203,11 @@ fn records_are_those_of_the_mode(cx: &Context) {
     let (device, map) = mapped_of(cx, 1 << 20);
     let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::common(common()) };
     device.remote_enable(&remote).expect("enabled");
-    // Not a ring's thread: kept from sleeping it polls, and what that compares fills any buffer.
+    // Not a ring's thread: while kept awake, it polls, and its comparisons fill any buffer.
     let ring = Ring::without_thread().expect("a ring");
     let pipe = || nix::unistd::pipe().expect("a pipe");
     let ((from, source), (_sink, to)) = (pipe(), pipe());
-    // It stays there however often it is copied.
+    // The byte stays in the pipe, however often it is copied.
     std::fs::File::from(source).write_all(b"x").expect("the byte");
     let work = || {
         ring.copy_byte(&from, &to);
@@ -247,7 +247,7 @@ fn disable_stops_it(cx: &Context) {
 }
 
 fn disable_forgets_common_handle(cx: &Context) {
-    // The least handle that there is, so that nothing like it is left behind either.
+    // The smallest handle, so that a small value left behind would match.
     const HANDLE: u64 = 1;
     let (device, map) = mapped(cx);
     device.remote_enable(&Remote::common(HANDLE)).expect("enabled");
@@ -268,7 +268,7 @@ fn running_while_disabled_is_discarded(cx: &Context) {
     let pipe = || nix::unistd::pipe().expect("a pipe");
     let ((from, source), (_sink, to)) = (pipe(), pipe());
     ring.copy_byte(&from, &to);
-    // A worker that has just been made has work, and nothing to sleep for but the byte.
+    // A new worker has work, so it can only sleep to wait for the byte.
     let blocked = || sleeping_thread("iou-wrk-");
     assert!(wait_for(LONG, blocked), "a worker waits for the byte");
     assert_eq!(settled(&map), 0, "its section has not ended");
@@ -278,7 +278,7 @@ fn running_while_disabled_is_discarded(cx: &Context) {
     std::fs::File::from(source).write_all(b"x").expect("the byte");
     ring.complete();
     assert_eq!(settled(&map), 0, "of the section that was running then");
-    // The byte is still there.
+    // The byte is still in the pipe.
     ring.copy_byte(&from, &to);
     ring.complete();
     assert!(grows_beyond(&map, 0), "of a section that began afterwards");
@@ -286,7 +286,7 @@ fn running_while_disabled_is_discarded(cx: &Context) {
 
 fn global_task_running_while_disabled_is_discarded(cx: &Context) {
     let symbols = symbols();
-    // The driver calls this where it finds a device, and not where it finds that one has gone.
+    // The driver calls this when it finds a device, but not when it finds that one has gone.
     let found = |map: &Map| symbols.any_in("usb_alloc_dev", &since(map, 0));
     for again in [false, true] {
         let (device, map) = mapped(cx);
@@ -310,7 +310,7 @@ fn global_task_running_while_disabled_is_discarded(cx: &Context) {
 
 fn other_processes_work_is_not_collected(cx: &Context) {
     let (device, map) = mapped(cx);
-    // Forked before the handle is set, which it would inherit.
+    // Forked before the handle is set, because the child would inherit it.
     let other: Child<()> = Child::start(|| {
         assert!(wait_for(LONG, || map.load(1) == 1), "the parent is enabled");
         vhost().work();
@@ -366,7 +366,7 @@ fn stored_count_beyond_capacity(cx: &Context) {
 fn areas_are_used_again(cx: &Context) {
     let instances = areas_of("kcov_ioctl");
     let (device, map) = mapped(cx);
-    // A size of its own, so that no area of another check fits.
+    // No other check uses this size, so no other area fits.
     let remote = Remote { area: 3 * 4096 + 512, ..Remote::common(common()) };
     device.remote_enable(&remote).expect("enabled");
     let vhost = vhost();
@@ -381,7 +381,7 @@ fn areas_are_used_again(cx: &Context) {
     assert_eq!(areas_of("kcov_remote_start"), before);
     device.disable().expect("disabled");
     drop((device, map));
-    // Fewer if one of before was given back late.
+    // There are fewer if an earlier one was freed late.
     assert!(areas_of("kcov_ioctl") <= instances, "a section keeps no device");
 }
 
@@ -399,7 +399,7 @@ fn areas_of_sections_at_once_are_used_again(cx: &Context) {
             ring.copy_byte(&from, &to);
             (ring, source, (from, sink, to))
         });
-        // Both wait for their bytes. If one has not begun yet, this time tells less.
+        // Lets both wait for their bytes. If one has not begun yet, this round shows less.
         std::thread::sleep(Duration::from_millis(20));
         for (ring, source, _others) in sections {
             std::fs::File::from(source).write_all(b"x").expect("the byte");

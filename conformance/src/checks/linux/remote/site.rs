@@ -1,5 +1,5 @@
-//! The places that begin sections in the name of whoever sent a packet or attached a device, each
-//! with a virtual device. A place is known by what its function does, and calls, in the section.
+//! Places in the kernel that run sections for the sender of a packet or the owner of a device. Each
+//! is used through a virtual device, and recognized by its function and the functions it calls.
 
 use super::common;
 use crate::check::{Context, checks};
@@ -20,7 +20,7 @@ checks! {
     usbip_answers needs(Remote, Usbip, TextAddresses) seconds(60),
 }
 
-/// A buffer into which a common handle of this process collects.
+/// A buffer into which this process's common handle collects.
 struct Collected {
     map: Map,
     symbols: Symbols,
@@ -47,12 +47,12 @@ impl Collected {
     }
 }
 
-/// Has `stranger` act in a process that does not have the handle, and asserts that nothing is
-/// collected; then runs `body`, which does.
+/// Runs `stranger` in a process without the handle, and asserts that nothing is collected. Then
+/// runs `body`, which has the handle.
 fn with_handle(cx: &Context, stranger: impl FnOnce(), body: impl FnOnce(&Collected)) {
     let (device, map) = mapped(cx);
     let go_on = map.words() - 1;
-    // Forked before the handle is set, which it would inherit.
+    // Forked before the handle is set, because the child would inherit it.
     let other: Child<()> = Child::start(|| {
         assert!(wait_for(Duration::from_secs(10), || map.load(go_on) == 1), "it is enabled");
         stranger();
@@ -77,7 +77,7 @@ fn bluetooth_packets(cx: &Context) {
     });
 }
 
-/// A controller, and a process that answers for it without the handle.
+/// Returns a controller, and a process without the handle that answers for it.
 fn answered() -> (Nfc, Child<()>) {
     let nfc = Nfc::new().expect("a controller");
     let answers = Child::start(|| {
@@ -110,8 +110,8 @@ fn nfc_answers(cx: &Context) {
     let (stranger, _answers) = answered();
     let nfc = Nfc::new().expect("a controller");
     let (wait, go_on) = nix::unistd::pipe().expect("a pipe");
-    // Its commands are made without the handle, and answered with it: one to reset the
-    // controller and one to start it, and the first again at the end.
+    // This child's commands come without the handle, but are answered with it. They are a reset and
+    // an initialization, and a reset at the end.
     let commands: Child<()> = Child::start(|| {
         assert_eq!(nix::unistd::read(&wait, &mut [0]), Ok(1));
         turn_on_and_off(&nfc);
@@ -129,7 +129,7 @@ fn nfc_answers(cx: &Context) {
     );
 }
 
-/// Sends to a card, once without the handle and once with it.
+/// Sends to a card, first without the handle and then with it.
 fn card(cx: &Context, functions: &[&str]) {
     let (nfc, _answers) = answered();
     nfc.up().expect("it is on");
@@ -152,7 +152,7 @@ fn card(cx: &Context, functions: &[&str]) {
         collected.has(functions);
         collected.lacks("nci_rx_work");
     });
-    // It cannot be turned off while there is a connection.
+    // The controller cannot be turned off while there is a connection.
     drop(card);
     nfc.down().expect("it is off");
 }

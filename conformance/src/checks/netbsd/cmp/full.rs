@@ -1,7 +1,7 @@
-//! Buffers of any number of entries in comparison mode, and counts that user space stores.
+//! Comparison mode with buffers of any number of entries, and with counts stored by user space.
 //!
-//! The kernel multiplies the count before it compares it with the size, so a count may wrap. With
-//! those whose fourfold is just below 2^64 it writes in front of the buffer; no check stores one.
+//! The kernel multiplies the count by four before it compares it with the size, so a count may
+//! wrap. If the product is just below 2^64, it writes in front of the buffer: no check tries that.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::full::{enabled_page, nothing_is_written};
@@ -45,7 +45,7 @@ fn small_buffers_hold_none(cx: &Context) {
 
 fn stored_count_beyond_capacity(cx: &Context) {
     let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
-    // None of them wraps to a small number, the last two not quite.
+    // None of them wraps to a small number, though the last two nearly do.
     for count in [page_words(), 1 << 32, 1 << 61, (1 << 62) - 2, u64::MAX - 1] {
         nothing_is_written(&map, count);
     }

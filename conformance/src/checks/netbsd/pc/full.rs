@@ -1,4 +1,4 @@
-//! Buffers of any number of entries, and the greatest count.
+//! Buffers of any number of entries, and the maximum count.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::full::{enabled_page, nothing_is_written};

@@ -1,4 +1,4 @@
-//! A source has no owner: what ends the collection from it, and what does not.
+//! A source has no owner: what ends collection from it, and what does not.
 
 use super::attached;
 use crate::check::{Context, checks};
@@ -15,7 +15,7 @@ checks! {
     thread_exit_disables_not needs(Vhci),
 }
 
-/// A device that collects from the source.
+/// Returns a device that collects from the source.
 fn enabled(cx: &Context) -> Device {
     let device = attached(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");

@@ -1,4 +1,4 @@
-//! What the kernel does about a device that appears at a port.
+//! The kernel's work for a device that appears at a port.
 
 use super::{attached, source_map};
 use crate::check::{Context, checks};
@@ -14,8 +14,8 @@ checks! {
 /// The port of [`super::PORT`].
 const PORT: u32 = 1;
 
-/// Has a device appear. The kernel notices it in its own time, and gives it up as it answers
-/// nothing.
+/// Makes a device appear. The kernel notices it after a while, and gives up because the device
+/// never answers.
 fn plug_in() -> Controller {
     let controller = Controller::open(PORT).expect("the controller opens");
     controller.plug_in().expect("a device appears");

@@ -1,4 +1,4 @@
-//! The buffer's end in comparison mode, and counts that user space stores.
+//! The end of the buffer in comparison mode, and counts stored by user space.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::full::{

@@ -1,4 +1,4 @@
-//! Operations that change no word of a buffer of comparisons.
+//! Operations that change no word of a comparison buffer.
 
 use crate::check::checks;
 use crate::checks::shared::kept;

@@ -1,4 +1,4 @@
-//! Descriptors, threads, processes and programs in comparison mode.
+//! File descriptors, threads, processes and programs in comparison mode.
 
 use crate::check::{Context, checks};
 use crate::checks::shared::thread::added_records;
@@ -21,13 +21,13 @@ pub(crate) fn enabled(cx: &Context) -> (Device, Map) {
     (device, map)
 }
 
-/// Panics unless this thread's calls are recorded.
+/// Panics unless this thread's calls are recorded as comparisons.
 #[track_caller]
 pub(crate) fn collects(map: &Map) {
     map.reset();
     call();
     assert!(map.count() > 0, "this thread is traced");
-    // The type of the first record.
+    // The first word is the type of the first record.
     assert!(map.load(1) < 8, "{:#x}", map.load(1));
 }
 
@@ -94,7 +94,7 @@ fn process_may_end_while_enabled(cx: &Context) {
         device.enable(KCOV_TRACE_CMP).expect("enabled");
         collects(&map);
     });
-    // The descriptors of what the child has made itself are closed by its end, or before it.
+    // The child's own file descriptors are closed when it ends, or before.
     child(|| std::mem::forget(enabled(cx)));
     child(|| {
         let (device, map) = enabled(cx);

@@ -1,4 +1,4 @@
-//! Operations that change no word of a buffer of program counters.
+//! Operations that change no word of a program counter buffer.
 
 use crate::check::checks;
 use crate::checks::shared::kept;

@@ -1,5 +1,5 @@
-//! Buffers that bear a memory protection key. The kernel refuses to access for a thread what the thread
-//! may not access itself, so asking it shows the thread's rights.
+//! Buffers with a memory protection key. The kernel refuses an access on behalf of a thread that
+//! lacks the right itself, so a system call shows the thread's rights.
 
 use super::{buffer, builder};
 use crate::check::{Context, checks};
@@ -28,10 +28,10 @@ checks! {
 const READ_ONLY: (bool, bool) = (true, false);
 const NOTHING: (bool, bool) = (false, false);
 
-/// A buffer that bears a key.
+/// A builder of a buffer with a key.
 fn keyed(builder: Builder) -> Builder {
-    // SAFETY: checks read traces in threads that enabled or lent, or that were started later; the
-    // one thread and the one signal handler that are neither ask for the right first.
+    // SAFETY: checks read traces in threads that enabled or lent the device, or that started later.
+    // The only other reader thread and the only signal handler first ask for the right.
     unsafe { builder.write_protected_by_key() }
 }
 
@@ -39,9 +39,9 @@ fn open(cx: &Context) -> Device {
     keyed(builder(cx)).open().expect("it opens")
 }
 
-/// Whether a process that does `body` dies of an access that it may not make.
+/// Whether a process that runs `body` dies of a forbidden access.
 fn dies(body: impl FnOnce()) -> bool {
-    // SAFETY: the check has one thread, so no lock is held by another one.
+    // SAFETY: the check is single-threaded, so no other thread holds a lock.
     match unsafe { fork() }.expect("a child") {
         ForkResult::Parent { child } => match waitpid(child, None).expect("its end") {
             WaitStatus::Signaled(_, Signal::SIGSEGV, _) => true,
@@ -50,15 +50,15 @@ fn dies(body: impl FnOnce()) -> bool {
         },
         ForkResult::Child => {
             body();
-            // SAFETY: ends the process without the exit handlers, which are the parent's.
+            // SAFETY: `_exit` skips the exit handlers, which belong to the parent.
             unsafe { libc::_exit(0) }
         }
     }
 }
 
-/// What a target does that does not know whose memory it is.
+/// A stray store, as by a traced program that does not know whose memory this is.
 fn store(address: usize) {
-    // SAFETY: a word of the buffer, which nobody accesses but by atomics.
+    // SAFETY: this is a word of the buffer, which is only accessed atomically.
     unsafe { AtomicU64::from_ptr(address as *mut u64) }.store(0, Ordering::Relaxed);
 }
 
@@ -104,13 +104,13 @@ fn records_are_those_of_any_device(cx: &Context) {
     let mut keyed = open(cx);
     let one = |device: &mut Device| -> Vec<u64> {
         let mut session = enable(device);
-        // The pages that it goes through are faulted in.
+        // Faults in the pages that this code uses.
         call();
         session.reset();
         call();
         session.disable().expect("disabled").iter().map(u64::from).collect()
     };
-    // Now and then something else happens on the way.
+    // An interrupt may change the records of some rounds.
     let same = (0..ROUNDS).filter(|_| one(&mut plain) == one(&mut keyed)).count();
     assert!(same >= ROUNDS / 4, "{same} of {ROUNDS} rounds");
 }
@@ -159,7 +159,7 @@ fn threads_of_before(cx: &Context) {
             })
         };
         let threads: Vec<_> = jobs.into_iter().zip(&gates).map(start).collect();
-        // If the check fails, nobody waits for its end.
+        // Releases the threads even if the check fails.
         let _open: Vec<_> = gates.iter().map(Gate::open_at_end).collect();
         let device = keyed(builder(cx)).open();
         *place.lock().expect("the place") = Some(device.expect("it opens"));
@@ -187,8 +187,8 @@ fn signal_handlers(cx: &Context) {
     let mut device = open(cx);
     let (start, _) = buffer();
     let action = SigAction::new(SigHandler::Handler(ask), SaFlags::empty(), SigSet::empty());
-    // SAFETY: this thread sends the signal itself, between two statements, so the handler may do
-    // whatever a function may.
+    // SAFETY: this thread raises the signal itself, between two statements, so the handler may do
+    // anything that a function may.
     unsafe { sigaction(Signal::SIGUSR1, &action) }.expect("a handler");
     DEVICE.store(&raw mut device, Ordering::Relaxed);
     raise(Signal::SIGUSR1).expect("a signal");
@@ -203,8 +203,8 @@ fn recovers_with_its_key(cx: &Context) {
     let (address, bytes) = (start as *mut libc::c_void, end - start);
     let (prot, key) = (libc::c_long::from(libc::PROT_READ | libc::PROT_WRITE), 0 as libc::c_long);
     assert!(device.is_intact() && accessible(start) == READ_ONLY);
-    // SAFETY: this is what a target does that does not know whose memory it is; no session is
-    // enabled, and the check tells the device of it.
+    // SAFETY: this imitates a stray call of a traced program. No session is enabled, and the check
+    // recovers the device afterwards.
     let done = unsafe { libc::syscall(libc::SYS_pkey_mprotect, address, bytes, prot, key) };
     assert_eq!((done, accessible(start)), (0, (true, true)), "the key of all other memory");
     let mut device = device.recover().expect("recovered");
@@ -225,7 +225,7 @@ fn given_back_with_the_device(cx: &Context) {
     for _ in 0..100 {
         drop(open(cx));
     }
-    // The process has 15 besides the key of all other memory.
+    // A process has 15 keys besides the default key.
     let devices: Vec<_> = (0..15).map(|_| open(cx)).collect();
     let error = keyed(builder(cx)).open().expect_err("no key is left");
     let expected = (Operation::AllocateKey, ErrorKind::ProtectionKeysInUse);

@@ -1,5 +1,5 @@
-//! Sections that end late, as the cursors of a session see them: a vhost worker is in one until it gets
-//! a page that it reads.
+//! Sections that end late, as a session's cursors see them. A vhost worker stays in a section until
+//! it gets a page that it reads.
 
 use super::number;
 use crate::check::{Context, checks};
@@ -27,7 +27,7 @@ fn begin(device: Device) -> RemoteSession<TracePc> {
     device.into_remote_session(TracePc, &number(INSTANCE)).expect("enabled")
 }
 
-/// A session, and a worker whose first sections have ended.
+/// Returns a session, and a worker whose first sections have ended.
 fn session(cx: &Context) -> (RemoteSession<TracePc>, Vring) {
     let session = begin(open(cx, 1 << 16));
     let vring = Vring::new().expect("a device that this process owns");
@@ -40,7 +40,7 @@ fn all(session: &RemoteSession<TracePc>) -> Vec<Pc> {
     session.trace().iter().collect()
 }
 
-/// Whether a section is in the buffer that the worker has begun because of a kick.
+/// Whether the buffer has a section that the worker began because of a kick.
 fn has_kick(map: &Map) -> bool {
     symbols().any_in("handle_tx_kick", &map.copy(1, index(map.count())))
 }
@@ -99,7 +99,7 @@ fn mark_of_before_a_restart_does_not_bring_it_back(cx: &Context) {
     let held = session.mark();
     session.restart().expect("enabled again");
     vring.end();
-    // What is queued to wait for the end of the section is a section too.
+    // The flush is a section too.
     let count = session.trace().len();
     for mark in [old, held] {
         assert_eq!(session.since(mark).len(), count, "the mark is the start");
@@ -153,7 +153,7 @@ fn dropped_device_lives_until_it_ends(cx: &Context) {
     let (session, vring) = session(cx);
     vring.begin();
     drop(session);
-    // The handle is free, and what the worker does from now on is the new session's.
+    // The handle is free, and later sections of the worker belong to the new session.
     let next = begin(open(cx, 1 << 16));
     let mark = next.mark();
     vring.end();

@@ -1,5 +1,5 @@
-//! The records of sections: which case each one counts for. The work is that of vhost workers and of
-//! io_uring's, which end their sections when the checks say so.
+//! Which case the records of a section count for. The sections are those of vhost and io_uring
+//! workers, and end when a check says so.
 
 use super::number;
 use crate::check::{Context, checks};
@@ -25,7 +25,7 @@ checks! {
     owned_session_gives_the_device_back needs(Remote, Vhost),
 }
 
-/// A worker says that its work is done shortly before the section of that ends.
+/// A worker reports that its work is done shortly before the section ends.
 const QUIET: Duration = Duration::from_millis(200);
 
 fn vhost() -> Vhost {
@@ -37,7 +37,7 @@ fn session(cx: &Context) -> RemoteSession<TracePc> {
     session.expect("enabled")
 }
 
-/// Has the worker work, and waits until all of its sections have ended.
+/// Makes the worker work, and waits until all of its sections have ended.
 fn works(vhost: &Vhost, session: &RemoteSession<TracePc>) {
     let mark = session.mark();
     vhost.work();
@@ -47,7 +47,7 @@ fn works(vhost: &Vhost, session: &RemoteSession<TracePc>) {
 fn marks_tell_cases_apart(cx: &Context) {
     let session = session(cx);
     let vhost = vhost();
-    // The worker's first sections are those of its start.
+    // The worker's first sections belong to its start.
     works(&vhost, &session);
     let mut before: Vec<Pc> = session.trace().iter().collect();
     for case in 0..5 {
@@ -56,7 +56,7 @@ fn marks_tell_cases_apart(cx: &Context) {
         works(&vhost, &session);
         let trace = session.since(mark);
         assert!(!trace.is_empty() && trace.completeness() == Completeness::Complete);
-        // What came before is still there, and does not come again.
+        // Earlier records are still there, and do not appear again.
         let all: Vec<Pc> = session.trace().iter().collect();
         assert_eq!(all[..before.len()], before);
         assert_eq!(all[before.len()..], trace.iter().collect::<Vec<_>>());
@@ -76,7 +76,7 @@ fn old_mark_is_the_start(cx: &Context) {
     assert!(since_first > 0 && session.since(second).is_empty());
     assert_eq!(session.wait(first, since_first, LONG).len(), since_first);
     session.restart().expect("enabled again");
-    // The vhost worker has inherited the handle, which is enabled again.
+    // The vhost worker inherited the handle, which is enabled again.
     works(&vhost, &session);
     let all = session.trace().len();
     assert!(all > 0);
@@ -85,7 +85,7 @@ fn old_mark_is_the_start(cx: &Context) {
     }
 }
 
-/// A section that a worker is in until it gets its byte.
+/// A section that a worker stays in until it gets its byte.
 struct Late {
     ring: Ring,
     source: Option<File>,
@@ -98,7 +98,7 @@ impl Late {
         let pipe = || nix::unistd::pipe().expect("a pipe");
         let ((from, source), (sink, to)) = (pipe(), pipe());
         ring.copy_byte(&from, &to);
-        // A worker that has just been made has work, and nothing to sleep for but the byte.
+        // A new worker has work, so it can only sleep to wait for the byte.
         assert!(wait_for(LONG, || sleeping_thread("iou-wrk-")), "a worker waits for the byte");
         Late { ring, source: Some(source.into()), pipes: (from, to, sink) }
     }
@@ -108,7 +108,7 @@ impl Late {
         self.ring.complete();
     }
 
-    /// The byte is still there, so this does not wait for it.
+    /// Copies the byte again. It is still in the pipe, so the worker does not block.
     fn again(&self) {
         self.ring.copy_byte(&self.pipes.0, &self.pipes.1);
         self.ring.complete();
@@ -156,7 +156,7 @@ fn restart_after_a_full_buffer(cx: &Context) {
     assert_eq!((session.trace().len(), map.count()), (0, 0));
     vhost.work();
     assert!(!session.since(mark).is_empty());
-    // With a count that nobody can have stored it goes on as well.
+    // A count that no driver stores does not prevent a restart either.
     map.store(0, u64::MAX);
     assert!(matches!(session.trace().completeness(), Completeness::Corrupt { .. }));
     session.restart().expect("enabled again");
@@ -175,13 +175,13 @@ fn settles_when_all_is_quiet(cx: &Context) {
     assert!(session.since(mark).is_empty());
     vhost.work();
     assert!(session.settle(QUIET, LONG) && session.trace().len() > seen);
-    // The limit ends it, whatever is asked for.
+    // The time limit ends the wait, however long a silence it waits for.
     assert!(!session.settle(Duration::MAX, Duration::from_millis(1)));
 }
 
 fn any_common_is_free_everywhere(cx: &Context) {
     const OTHERS: usize = 8;
-    // In threads and processes at once, none of which knows of the others.
+    // Threads and processes pick handles at the same time without knowing of each other.
     let mine = session(cx);
     let handle = mine.common_handle().expect("one was found").raw();
     let (gate_out, gate_in) = nix::unistd::pipe().expect("a pipe");
@@ -192,7 +192,7 @@ fn any_common_is_free_everywhere(cx: &Context) {
                 let handle = session.common_handle().expect("one was found").raw();
                 vhost().work();
                 assert!(!session.trace().is_empty(), "its own work");
-                // It keeps the handle until all have one.
+                // The child keeps its handle until all others have one.
                 let _ = nix::unistd::read(&gate_out, &mut [0]);
                 handle
             })
