@@ -83,8 +83,8 @@ pub fn pieces(page: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Normalizes text for comparison. It drops hyphens, because a hyphen at the end of a line is
-/// ambiguous.
+/// Normalizes text for comparison. It drops hyphens inside words, because at the end of a line they
+/// are ambiguous.
 #[must_use]
 pub fn normal(text: &str) -> String {
     let collapsed = collapse(text);

@@ -204,7 +204,7 @@ impl Frame {
             }
             return own.into_iter().try_for_each(|buffer| buffer.compare(&(1..buffer.words.len())));
         }
-        changed(format!("{thread:?} stores counts behind the end of its buffer"))
+        changed(format!("{thread:?} stores counts beyond the end of its buffer"))
     }
 
     /// A mapping of the thread, and the words that it shows.

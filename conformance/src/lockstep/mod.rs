@@ -104,7 +104,7 @@ impl Lockstep {
             runs += 1;
             all.hash(&mut digest);
             if let Some(divergence) = divergence {
-                note(&format!("seed {seed}: model and kernel part after {done} operations"))?;
+                note(&format!("seed {seed}: model and kernel diverge after {done} operations"))?;
                 let length = divergence.operations.len();
                 let shortest = shrink::shrink(self, divergence);
                 note(&format!("shortened from {length} to {}:", shortest.operations.len()))?;

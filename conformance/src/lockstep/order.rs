@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// An order to a thread.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Execute the operation. A trace that records something is repeated up to `tries` times.
+    /// Execute the operation. A trace is repeated until it records nothing, at most `tries` times.
     Do { operation: Operation, tries: u32 },
     /// Receive a descriptor from the socket.
     Receive { new: D },

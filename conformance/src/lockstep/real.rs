@@ -127,7 +127,7 @@ impl Real<'_> {
     pub(super) fn asked(&mut self, thread: T, order: &Order) -> Result<Outcome, Outcome> {
         match self.tell(thread, order) {
             seen @ (Outcome::Done | Outcome::Word(_)) => Ok(seen),
-            other => Err(Outcome::Changed(format!("{order:?} of {thread:?} comes to {other:?}"))),
+            other => Err(Outcome::Changed(format!("{order:?} of {thread:?} results in {other:?}"))),
         }
     }
 

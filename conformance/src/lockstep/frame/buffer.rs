@@ -67,7 +67,7 @@ impl Buffer {
 pub fn records(recording: Recording, from: u64, to: u64) -> Range<usize> {
     let each = if recording.mode == Mode::Cmp { 4 } else { 1 };
     if to > recording.mode.capacity(recording.words) || from > to {
-        // The count wraps and restarts.
+        // The count overflowed and restarted, so every record may have changed.
         return 1..recording.words as usize;
     }
     let place = |count| (1 + count * each) as usize;

@@ -109,7 +109,7 @@ fn follow<R: Driver>(world: &World<R>, operations: &[Operation]) -> (Vec<Vec<Out
         let steps = world.clone().step(operation);
         outcomes.push(steps.iter().map(|(outcome, _)| outcome.clone()).collect());
         let done = steps.iter().position(|(outcome, _)| *outcome == Outcome::Done);
-        world = steps.into_iter().nth(done.unwrap_or(0)).expect("it comes to something").1;
+        world = steps.into_iter().nth(done.unwrap_or(0)).expect("it has an outcome").1;
     }
     (outcomes, world)
 }
