@@ -30,7 +30,7 @@ Usage: kcov-conformance <command>
       --declare WORDS    the features of the target's kernel, comma-separated
       --unproved         trusts --declare: for kernels that were altered
       --device PATH      the device
-      --format ktap|json the format of the report, ktap by default
+      --format WORD      ktap (default) or json
       --time-limit S     the time limit of a check in seconds, 60 by default
       --first IDS        runs these checks first, comma-separated
       --fail-fast        skips the other checks after the first failure
