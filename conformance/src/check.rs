@@ -1,4 +1,4 @@
-//! What a check is, and what its body is given.
+//! Checks, and the context that their bodies get.
 
 use crate::claims::{Claim, Claims};
 use crate::declare::Feature;
@@ -7,26 +7,26 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The time after which a check hangs, unless the command line says another. A right kernel on a
-/// host that has much else to do stays far below it.
+/// The time limit of a check, unless the command line sets another. A correct kernel on a busy host
+/// stays far below it.
 pub const USUAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// One check. Declared by `checks!` only, which takes its id from where the function stands.
+/// One check. Only `checks!` declares one; the id comes from the function's path.
 #[derive(Debug)]
 pub struct Check {
     pub(crate) module: &'static str,
     pub(crate) name: &'static str,
-    /// Features without which the check says nothing, besides those that nearly all need.
+    /// Features that the check needs, in addition to those that nearly all checks need.
     pub needs: &'static [Feature],
-    /// Features with which the check says nothing.
+    /// Features that must be absent for the check.
     pub without: &'static [Feature],
     pub(crate) seconds: &'static [u64],
     pub(crate) body: fn(&Context),
 }
 
 impl Check {
-    /// The id of the check and of its claim: the module's path below the directory of the system,
-    /// or of what systems share, and the function's name.
+    /// The id of the check and its claim: the module's path below the directory of the system or of
+    /// `shared`, and the function's name.
     #[must_use]
     pub fn id(&self) -> String {
         let mut id = String::new();
@@ -38,9 +38,9 @@ impl Check {
         id.replace('_', "-")
     }
 
-    /// All features without which the check says nothing.
+    /// All features that the check needs.
     ///
-    /// Unless it is about their absence, a check needs the device, and code that is recorded.
+    /// A check needs the device and instrumented code, unless it tests their absence.
     pub fn needed(&self) -> impl Iterator<Item = Feature> {
         let lacks = |feature| self.without.contains(&feature);
         let device = !lacks(Feature::Kcov);
@@ -50,14 +50,13 @@ impl Check {
         implied.chain(self.needs.iter().copied())
     }
 
-    /// The time after which this check hangs: `usual`, unless it needs more.
+    /// The time limit of this check: `usual`, unless it needs more.
     #[must_use]
     pub fn time_limit(&self, usual: Duration) -> Duration {
         self.seconds.iter().fold(usual, |limit, &seconds| limit.max(Duration::from_secs(seconds)))
     }
 
-    /// Runs the check in this process. Returns if the kernel does what the claim says, panics
-    /// if it does not.
+    /// Runs the check in this process. Returns if the kernel keeps the claim, and panics if not.
     pub fn run(&self, claims: &Claims, device: &Path, limit: Duration) {
         let claim = claims.get(&self.id()).expect("every check has its claim").clone();
         (self.body)(&Context { claim, device: device.to_owned(), limit });
@@ -95,7 +94,7 @@ macro_rules! checks {
 }
 pub(crate) use checks;
 
-/// What a check's body knows: its claim, and where the device is.
+/// The context of a check: its claim and the path of the device.
 #[derive(Debug)]
 pub struct Context {
     claim: Claim,
@@ -104,8 +103,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// How many rounds a check makes that repeats something: so many with the usual time limit,
-    /// and with a longer one in proportion. How long they take is no part of the verdict.
+    /// The number of rounds of a repeating check: `usual` at the usual time limit, and
+    /// proportionally more with a longer one. The time that they take does not affect the verdict.
     #[must_use]
     pub fn rounds(&self, usual: u64) -> u64 {
         usual * (self.limit.as_secs() / USUAL_LIMIT.as_secs()).max(1)
@@ -117,17 +116,17 @@ impl Context {
         &self.device
     }
 
-    /// The error that the claim names.
+    /// The errno in the claim.
     ///
     /// # Panics
     ///
-    /// If it names none.
+    /// If the claim has none.
     #[must_use]
     pub fn errno(&self) -> Errno {
         self.claim.errno.expect("the claim of this check names an errno")
     }
 
-    /// Asserts that the call was refused with exactly the error that the claim names.
+    /// Asserts that the call failed with exactly the errno in the claim.
     #[track_caller]
     pub fn refused<T: Debug>(&self, result: Result<T>) {
         let expected = self.errno();
@@ -175,7 +174,7 @@ mod tests {
     #[test]
     fn the_id_is_where_the_function_stands() {
         let check = &topic::CHECKS[0];
-        // The module of these tests stands one level deeper than a system's topics.
+        // The module of these tests is one level deeper than a system's topics.
         assert_eq!(check.id(), "tests.topic.second-time-on-one-thread");
         assert_eq!(check.time_limit(std::time::Duration::ZERO).as_secs(), 30);
     }

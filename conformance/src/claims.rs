@@ -1,56 +1,56 @@
-//! The registry of claims: what documents and drivers promise, in our words.
+//! The registry of claims: promises of documents and drivers, in our words.
 
 use crate::errno::Errno;
 use crate::kernel::Version;
 use serde::{Deserialize, Deserializer};
 
-/// Who makes a claim.
+/// The source of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Authority {
     /// The kernel's documentation or manual.
     Document,
-    /// A header of the interface.
+    /// A header of the driver.
     Header,
-    /// The code of the driver or of what lies around it.
+    /// The driver or the code around it.
     Driver,
-    /// A message that proposes what no released kernel has.
+    /// A message that proposes a change to the kernel.
     Message,
     /// The documentation of the safe crate.
     Crate,
 }
 
-/// What becomes of a claim.
+/// The status of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// A check of the same id proves it.
+    /// A check with the same id proves it.
     Checked,
-    /// A check could prove it and does not exist yet.
+    /// A check is possible but missing.
     Unchecked,
     /// It promises nothing that a program could observe.
     Informative,
-    /// It promises something that no program can observe reliably.
+    /// No program can observe it reliably.
     Untestable,
 }
 
-/// What it would take to check a claim that is untestable.
+/// The reason why a claim is untestable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Missing {
-    /// A machine that no guest is.
+    /// It needs hardware that no guest has.
     Hardware,
-    /// A guest of its own, or a kernel that no target builds.
+    /// It needs a separate guest, or a kernel that no target builds.
     Guest,
-    /// An argument that the interface has no room for.
+    /// It needs an argument that does not fit the interface.
     Argument,
-    /// Something that happens at one moment, which nothing can choose.
+    /// It needs an event at a moment that nothing can choose.
     Timing,
-    /// A state of the device that nothing leads to while a program runs.
+    /// It needs a state of the device that does not occur while a program runs.
     State,
-    /// A way to see the effect from a program.
+    /// A program cannot see the effect.
     View,
-    /// A kernel that survives it without a complaint.
+    /// No kernel survives it without a complaint.
     Survivor,
 }
 
@@ -58,41 +58,40 @@ pub enum Missing {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Lower case, dots from the general to the specific, the system left out.
+    /// Lower case, with dots from the general to the specific, without the system's name.
     pub id: String,
-    /// The claim in our words.
+    /// The claim: one sentence in our words.
     pub text: String,
-    /// Who makes it.
+    /// The kind of source.
     pub authority: Authority,
-    /// The file, in the system's source tree; for a message its subject.
+    /// The file in the system's source tree, or the subject of a message.
     pub source: String,
-    /// Heading of the document, or function of the driver.
+    /// The heading in the document, or the function of the driver.
     pub section: String,
-    /// Words that stand in that file, by which the place is found again.
+    /// A short quote from that file that finds the place again.
     pub locator: String,
-    /// Words that stand in its stead in other releases.
+    /// The quotes in other releases.
     #[serde(default)]
     pub formerly: Vec<String>,
-    /// The error that a refusal gives.
+    /// The errno of the refusal.
     #[serde(default, deserialize_with = "errno_by_name")]
     pub errno: Option<Errno>,
-    /// First kernel that the claim is made for.
+    /// The first kernel with the claimed behaviour.
     pub since: Option<Version>,
-    /// First kernel that the claim is not made for any more.
+    /// The first kernel without it.
     pub until: Option<Version>,
-    /// What the kernel does instead, where the source and the kernel disagree.
+    /// The kernel's behaviour, if it differs from the source.
     pub disagrees: Option<String>,
-    /// What becomes of it.
+    /// Whether there is a check.
     pub status: Status,
     /// Why there is no check.
     pub reason: Option<String>,
-    /// What an untestable claim lacks.
+    /// The obstacle to a check, for an untestable claim.
     pub missing: Option<Missing>,
 }
 
 impl Claim {
-    /// Why nothing can be said about this claim on a kernel with the interface of that version,
-    /// if so.
+    /// Why the claim does not apply to a kernel with this version of the interface, if it does not.
     #[must_use]
     pub fn excludes(&self, running: Version) -> Option<String> {
         if let Some(since) = self.since.filter(|&since| running < since) {
@@ -102,12 +101,12 @@ impl Claim {
         Some(format!("claimed before {until} only, the interface is that of {running}"))
     }
 
-    /// The words of all releases by which the place is found.
+    /// The locators of all releases.
     pub fn locators(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.locator).chain(&self.formerly).map(String::as_str)
     }
 
-    /// File and section, as one phrase.
+    /// The file and section.
     #[must_use]
     pub fn place(&self) -> String {
         format!("{} ({})", self.source, self.section)
@@ -122,7 +121,8 @@ fn errno_by_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Errno>, D:
     }
 }
 
-/// The registries of all systems, by file name. Those of one system have its word in their names.
+/// The registries of all systems, by file name. The name of a file about one system contains its
+/// word.
 pub const FILES: &[(&str, &str)] = &[
     ("linux-document.toml", include_str!("../claims/linux-document.toml")),
     ("linux-driver.toml", include_str!("../claims/linux-driver.toml")),
@@ -142,7 +142,7 @@ pub const FILES: &[(&str, &str)] = &[
 pub struct Claims(Vec<Claim>);
 
 impl Claims {
-    /// The claims about the system that this program is compiled for.
+    /// The claims about the system for which this program is compiled.
     ///
     /// # Panics
     ///
@@ -152,8 +152,8 @@ impl Claims {
         Claims::of(crate::system::WORD)
     }
 
-    /// The claims about the system of that word, which need not be this one. The numbers of their
-    /// errors are this system's: go by the names.
+    /// The claims about any system. Their errno numbers are those of the running system, so use the
+    /// names.
     ///
     /// # Panics
     ///
@@ -164,13 +164,13 @@ impl Claims {
         Claims(files.flat_map(|(file, text)| parse(file, text)).collect())
     }
 
-    /// The claim of that id.
+    /// The claim with this id.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&Claim> {
         self.0.iter().find(|claim| claim.id == id)
     }
 
-    /// In the order of the files.
+    /// All claims, in the order of the files.
     pub fn iter(&self) -> impl Iterator<Item = &Claim> {
         self.0.iter()
     }

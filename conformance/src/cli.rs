@@ -16,42 +16,42 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-Proves on the running kernel what is promised about its coverage device.
+Proves claims about the kernel coverage device on the running kernel.
 
 Usage: kcov-conformance <command>
 
-  list               the checks: id, source, claim
-      --system WORD      those for another system, linux or netbsd
-  claims             the registry: id, status, source, claim
-  plan               which checks a run comes to, and why it skips the others
-      --declare WORDS    what the target's kernel has, comma-separated
-      --release R        what the kernel says to be, such as 7.3.4
-  run [ID...]        runs all checks, or these; ID may be a topic such as `enable`
-      --declare WORDS    what the target's kernel has, comma-separated
-      --unproved         does not prove that: for kernels that were altered
-      --device PATH      where the device is
-      --format ktap|json
-      --time-limit S     seconds that a check may take, 60 unless said
-      --first IDS        these checks before the others, comma-separated
-      --fail-fast        after the first red check the others are skipped
-  lockstep           does random operations, and compares the kernel with the model
-      --operations N     how many for each seed
-      --seed S           may be repeated
+  list               lists the checks: id, source, claim
+      --system WORD      of another system: linux or netbsd
+  claims             lists the registry: id, status, source, claim
+  plan               lists the checks of a run, with the reasons for skips
+      --declare WORDS    the features of the target's kernel, comma-separated
+      --release R        the kernel's release, such as 7.3.4
+  run [ID...]        runs these checks, or all; ID can be a topic like `enable`
+      --declare WORDS    the features of the target's kernel, comma-separated
+      --unproved         trusts --declare: for kernels that were altered
+      --device PATH      the device
+      --format WORD      ktap (default) or json
+      --time-limit S     the time limit of a check in seconds, 60 by default
+      --first IDS        runs these checks first, comma-separated
+      --fail-fast        skips the other checks after the first failure
+  lockstep           compares the kernel with the model on random operations
+      --operations N     the number for each seed, 10000 by default
+      --seed S           can be repeated
       --declare, --device   as above
-  drift              compares the registry with what it was read from
-      --source DIR       a source tree of Linux or of NetBSD
-      --manual FILE      a copy of kcov(4), as mdoc or as `man` prints it
-  reference DIR      writes the generated pages and pictures there
-  help               this text
+  drift              compares the registry with its sources
+      --source DIR       a source tree of Linux or NetBSD
+      --manual FILE      a copy of kcov(4), as mdoc or as formatted by `man`
+  reference DIR      writes the generated pages and pictures to DIR
+  help               prints this text
 
 Exit status: 0 all passed, 1 some failed, 2 wrong command line, 69 no verdict.";
 
-/// The command line is wrong.
+/// The exit status for a wrong command line.
 pub const EXIT_USAGE: u8 = 2;
-/// The machinery could give no verdict.
+/// The exit status if there is no verdict because of the infrastructure.
 pub const EXIT_UNAVAILABLE: u8 = 69;
 
-/// Runs the command that the process was started with.
+/// Runs the command on the process's command line.
 pub fn main() -> ExitCode {
     match command(&mut Parser::from_env()) {
         Ok(code) => code,
@@ -66,7 +66,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Why a command did not come to its end.
+/// The reason why a command stopped.
 enum Stop {
     Usage(lexopt::Error),
     Output(io::Error),
@@ -112,7 +112,7 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
             nothing_more(parser, || reference::write(directory.as_ref()))
         }
         "help" => nothing_more(parser, || writeln!(io::stdout(), "{USAGE}")),
-        // What the suite says to itself.
+        // Internal commands.
         "probe" => {
             let (word, device) = operand_and_device(parser)?;
             let feature = Feature::ALL.iter().find(|feature| feature.word() == word);
@@ -218,7 +218,7 @@ fn default_device() -> PathBuf {
 fn list(system: &str) -> io::Result<()> {
     let claims = Claims::of(system);
     let mut out = io::stdout().lock();
-    // A test sees to it that the checks are just those of the checked claims.
+    // A test ensures that the checks are exactly those of the checked claims.
     for claim in claims.iter().filter(|claim| claim.status == Status::Checked) {
         writeln!(out, "{}\t{}\t{}", claim.id, claim.place(), claim.text)?;
     }

@@ -1,4 +1,4 @@
-//! What a target declares its kernel to have, and the proof that it does.
+//! The features that a target declares for its kernel, and the probes that prove them.
 
 use crate::kernel::{Version, this_program};
 use std::fmt;
@@ -7,23 +7,23 @@ use std::process::{Command, Stdio};
 
 macro_rules! features {
     ($($(#[doc = $doc:literal])+ $variant:ident = $word:literal;)+) => {
-        /// Something that a kernel may have or lack without breaking a promise.
+        /// A feature that a kernel may lack without breaking a promise.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Feature {
             $($(#[doc = $doc])+ $variant,)+
         }
 
         impl Feature {
-            /// All of them, in the order in which they are probed.
+            /// All features, in the order of the probes.
             pub const ALL: &'static [Feature] = &[$(Feature::$variant),+];
 
-            /// The word that a target declares it by.
+            /// The word for it in a target's declaration.
             #[must_use]
             pub fn word(self) -> &'static str {
                 match self { $(Feature::$variant => $word,)+ }
             }
 
-            /// What it is, in a sentence or two.
+            /// Its meaning, in one or two sentences.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self { $(Feature::$variant => concat!($($doc),+).trim_ascii_start(),)+ }
@@ -35,70 +35,70 @@ macro_rules! features {
 features! {
     /// The device exists and can be opened.
     Kcov = "kcov";
-    /// Kernel code reports to the device what it goes through.
+    /// Kernel code is instrumented, so the device records it.
     Instrumented = "instrumented";
-    /// Comparison operands can be collected.
+    /// The kernel can collect comparison operands.
     Comparisons = "comparisons";
-    /// Comparison mode does not trust the count word. Kernels without this bound write outside
-    /// the buffer when the count is bad enough, so checks that store one need it.
+    /// Comparison mode checks the count word. Kernels without this check can write outside the
+    /// buffer, so checks that store a count need it.
     CmpBoundCheck = "cmp-bound-check";
-    /// Coverage of background work can be collected.
+    /// The kernel can collect remote coverage.
     Remote = "remote";
-    /// One thread may collect its own and remote coverage at once.
+    /// A thread can collect its own and remote coverage at the same time.
     LocalAndRemote = "local-and-remote";
-    /// io_uring has kernel threads, and what they do is marked for remote collection.
+    /// io_uring has kernel threads that are annotated for remote coverage.
     IoUring = "io-uring";
-    /// A vhost device can be had, whose worker is marked for remote collection.
+    /// The guest can create a vhost device, and its worker is annotated for remote coverage.
     Vhost = "vhost";
-    /// A USB bus without hardware can be had, whose hub and devices are marked for remote
-    /// collection.
+    /// The guest can create a USB bus without hardware, and its hub and devices are annotated for
+    /// remote coverage.
     Usb = "usb";
-    /// A Bluetooth controller without hardware can be had.
+    /// The guest can create a Bluetooth controller without hardware.
     Bluetooth = "bluetooth";
-    /// An NFC controller without hardware can be had.
+    /// The guest can create an NFC controller without hardware.
     Nfc = "nfc";
-    /// There are two simulated radios.
+    /// The guest has two simulated radios.
     Wireless = "wireless";
-    /// There is a USB host whose devices are at the other end of a socket.
+    /// The guest has a USB host whose devices are attached over a socket.
     Usbip = "usbip";
-    /// This program's `long` has 64 bits, so request arguments have.
+    /// `long` has 64 bits in this program, and therefore in ioctl arguments.
     Long64 = "long64";
-    /// The addresses that the kernel's code was linked for can be found out from what
-    /// `/proc/kallsyms` shows.
+    /// `/proc/kallsyms` shows enough to compute the link-time addresses of kernel code.
     TextAddresses = "text-addresses";
-    /// A list says where the kernel calls the hooks of coverage, made from the kernel's file.
+    /// A list of the kernel's calls to the coverage hooks, made from the kernel's file, is
+    /// available.
     CallSites = "call-sites";
-    /// A module of the kernel is at hand, with a list of where it calls the hooks of coverage.
+    /// A kernel module is available, with a list of its calls to the coverage hooks.
     Module = "module";
-    /// Memory can be protected by a key, the rights to which each thread has in a register.
+    /// Memory can have a protection key, and a register of each thread holds the rights to it.
     ProtectionKeys = "protection-keys";
-    /// Memory that is freed is kept for a while, so that later accesses to it are found (KASAN).
+    /// The kernel keeps freed memory for a while and detects later accesses to it (KASAN).
     Quarantine = "quarantine";
-    /// Allocations can be made to fail, and memory that is lost is found.
+    /// The kernel can make allocations fail and find leaked memory.
     FaultInjection = "fault-injection";
     /// Kernel code runs on two processors at once.
     Smp = "smp";
-    /// The kernel tests kcov when it boots (`CONFIG_KCOV_SELFTEST`).
+    /// The kernel tests kcov at boot (`CONFIG_KCOV_SELFTEST`).
     SelfTest = "self-test";
-    /// A page fault of the kernel waits until user space provides the page.
+    /// A page fault in the kernel waits until user space provides the page.
     Userfaultfd = "userfaultfd";
-    /// Proposed: a mode whose records say whether a function is entered or left.
+    /// Proposed: a mode whose records mark function entries and exits.
     TracePcExt = "trace-pc-ext";
-    /// The kernel has the patch for `trace-pc-ext`, built with its option off.
+    /// The kernel has the patch for `trace-pc-ext`, built without its option.
     TracePcExtNotBuilt = "trace-pc-ext-not-built";
     /// Proposed: modes that record each program counter, edge or comparison once.
     UniqModes = "uniq-modes";
-    /// Proposed: a request that enables with a bitmap, so that each program counter comes once.
+    /// Proposed: an ioctl that enables with a bitmap, so each program counter is recorded once.
     UniqueEnable = "unique-enable";
-    /// The kernel has the patch for `unique-enable`, built with its option off.
+    /// The kernel has the patch for `unique-enable`, built without its option.
     UniqueEnableNotBuilt = "unique-enable-not-built";
-    /// Proposed: a request that empties the trace.
+    /// Proposed: an ioctl that empties the trace.
     ResetTrace = "reset-trace";
-    /// The interface is that of NetBSD 9: no remote coverage.
+    /// The kernel has the interface of NetBSD 9, without remote coverage.
     NetBsd9 = "netbsd-9";
-    /// The interface is that of NetBSD 10: a descriptor can be attached to a source.
+    /// The kernel has the interface of NetBSD 10: a device can be attached to a source.
     NetBsd10 = "netbsd-10";
-    /// NetBSD's virtual USB host controllers are there, the one source of remote coverage.
+    /// NetBSD's virtual USB host controllers exist. They are the only source of remote coverage.
     Vhci = "vhci";
 }
 
@@ -108,20 +108,20 @@ impl fmt::Display for Feature {
     }
 }
 
-/// The words that name systems, which a declaration may contain too.
+/// The words for systems, which a declaration may also contain.
 pub const SYSTEMS: &[&str] = &["linux", "netbsd"];
 
-/// What a target declares.
+/// A target's declaration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declaration {
     /// The features, in the order of [`Feature::ALL`].
     pub features: Vec<Feature>,
-    /// The system, if it is said.
+    /// The system, if declared.
     pub system: Option<&'static str>,
 }
 
 impl Declaration {
-    /// Reads comma-separated words.
+    /// Parses comma-separated words.
     pub fn parse(words: &str) -> Result<Declaration, String> {
         let mut declaration = Declaration::default();
         let mut named = Vec::new();
@@ -143,16 +143,16 @@ impl Declaration {
         Ok(declaration)
     }
 
-    /// Whether it contains that feature.
+    /// Whether this feature is declared.
     #[must_use]
     pub fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
     }
 
-    /// The version whose interface the kernel has.
+    /// The version of the kernel's interface.
     ///
-    /// On NetBSD not the kernel's own: 9.99 names both kernels with the interface of 9 and with
-    /// that of 10.
+    /// On NetBSD this is not the kernel's own version: 9.99 covers kernels with the interface of 9
+    /// and of 10.
     #[must_use]
     pub fn interface(&self, kernel: Version) -> Version {
         let versions = [(Feature::NetBsd9, Version(9, 0)), (Feature::NetBsd10, Version(10, 0))];
@@ -160,7 +160,7 @@ impl Declaration {
         declared.map_or(kernel, |(_, version)| version)
     }
 
-    /// The differences between what is declared and what was found, in words.
+    /// The differences between the declaration and the detected features, as text.
     #[must_use]
     pub fn mismatches(&self, found: &[Feature]) -> Vec<String> {
         let mut all = Vec::new();
@@ -168,7 +168,7 @@ impl Declaration {
             all.push(format!("{system} declared, this is {}", crate::system::WORD));
         }
         let absent = |feature| self.has(feature) && !found.contains(&feature);
-        // Without the device nothing else was asked for.
+        // Without the device, only the device was probed.
         let asked: &[Feature] = if absent(Feature::Kcov) { &[Feature::Kcov] } else { Feature::ALL };
         for &feature in asked {
             match (self.has(feature), found.contains(&feature)) {
@@ -185,11 +185,11 @@ fn in_order(wanted: impl Fn(Feature) -> bool) -> Vec<Feature> {
     Feature::ALL.iter().copied().filter(|&feature| wanted(feature)).collect()
 }
 
-/// Status with which a probing process says that the feature is absent.
+/// The exit status of a probe process if the feature is absent.
 pub const ABSENT: u8 = 3;
 
-/// Asks the kernel for each feature, in one process each: what a probe enables dies with it.
-/// Without the device the others are not asked for.
+/// Probes each feature in a separate process, because a probe's effects end with its process.
+/// Without the device, it probes nothing else.
 pub fn probe_all(device: &Path) -> Result<Vec<Feature>, String> {
     let mut found = Vec::new();
     if !probe(Feature::Kcov, device)? {

@@ -1,11 +1,11 @@
-//! Error numbers, with those that no libc names.
+//! Error numbers, including those that no libc names.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The error number of a refused system call.
+/// The error number of a failed system call.
 ///
-/// Not `nix::errno::Errno`, which folds the kernel's internal numbers into one unknown value.
+/// `nix::errno::Errno` folds the kernel's internal numbers into one unknown value.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Errno(pub i32);
@@ -37,19 +37,19 @@ const NAMES: &[(&str, i32)] = &[
 ];
 
 impl Errno {
-    /// The error of the calling thread's last refused call.
+    /// The errno of the calling thread's last failed call.
     #[must_use]
     pub fn last() -> Errno {
         Errno(nix::errno::Errno::last_raw())
     }
 
-    /// The number that a claim means by `name`.
+    /// The number of the errno with this name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Errno> {
         NAMES.iter().find(|entry| entry.0 == name).map(|entry| Errno(entry.1))
     }
 
-    /// The name that a claim has for it.
+    /// The name in claims.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         NAMES.iter().find(|entry| entry.1 == self.0).map(|entry| entry.0)

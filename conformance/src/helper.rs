@@ -1,14 +1,12 @@
-//! What this program does when a check executes it.
+//! Actions of this program when a check executes it.
 
 use crate::raw::{Device, call};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
 
-/// Says on standard output that it runs, waits for a byte on standard input, and makes the
-/// traced call.
+/// Writes a line to standard output, waits for a byte on standard input, and makes the traced call.
 ///
-/// Nothing else happens between the two, so whoever sees the word knows that the new program has
-/// begun.
+/// It does nothing else in between, so the line shows that the new program has started.
 pub fn announce_then_call() -> io::Result<()> {
     let mut out = io::stdout();
     out.write_all(b"!")?;
@@ -18,7 +16,7 @@ pub fn announce_then_call() -> io::Result<()> {
     Ok(())
 }
 
-/// Disables the device whose descriptor was inherited.
+/// Disables the device of an inherited descriptor.
 pub fn disable(inherited: RawFd) -> io::Result<()> {
     // SAFETY: the check that executes this program left the descriptor open for it.
     let device = Device::from(unsafe { OwnedFd::from_raw_fd(inherited) });

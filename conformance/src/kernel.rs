@@ -1,16 +1,16 @@
-//! What runs here: the kernel's release, and this very program.
+//! The running kernel's release, and the path of this program.
 
 use serde::Deserialize;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A kernel version, as far as claims care.
+/// A kernel version, as precise as claims need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Version(pub u32, pub u32);
 
 impl Version {
-    /// The two leading numbers of a release such as `7.3.4-1` or `10.99.12`.
+    /// Parses the two leading numbers of a release such as `7.3.4-1` or `10.99.12`.
     #[must_use]
     pub fn of_release(release: &str) -> Option<Version> {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit());
@@ -40,14 +40,14 @@ impl fmt::Display for Version {
 /// The running kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// As `uname` prints it: system, release, machine.
+    /// System, release and machine, as from `uname`.
     pub name: String,
-    /// What claims are compared with.
+    /// The version to compare claims with.
     pub version: Version,
 }
 
 impl Kernel {
-    /// Asks the kernel.
+    /// Queries the running kernel.
     pub fn running() -> Result<Kernel, String> {
         let uname = nix::sys::utsname::uname().map_err(|e| format!("uname failed: {e}"))?;
         let release = uname.release().to_string_lossy();
@@ -59,9 +59,9 @@ impl Kernel {
     }
 }
 
-/// This program, to be executed again.
+/// The path of this program, to execute it again.
 pub fn this_program() -> std::io::Result<PathBuf> {
-    // Not the link in /proc: NetBSD lets it be read and not be executed.
+    // NetBSD's link in /proc can be read but not executed.
     std::env::current_exe()
 }
 

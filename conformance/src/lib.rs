@@ -1,8 +1,9 @@
-//! Proves on a running kernel what the documents and drivers of the coverage device kcov promise.
+//! Proves on a running kernel the promises of documents and drivers about kcov, the kernel coverage
+//! device.
 //!
-//! Claims are data, in `claims/`; each checked claim has exactly one check of the same id, in
-//! `checks/`. Checks reach the kernel through `raw` only, which knows `kcov-sys` and nothing of
-//! the safe crate, so that the library cannot agree with itself. See the package's README.
+//! Claims are data, in `claims/`. Each checked claim has exactly one check with the same id, in
+//! `checks/`. Checks reach the kernel only through `raw`, which uses `kcov-sys` and not the safe
+//! crate, so the library cannot confirm its own errors. See the package's README.
 
 pub mod check;
 pub mod checks;
@@ -21,8 +22,8 @@ pub mod reference;
 pub mod report;
 pub mod runner;
 
-// The one switch between systems. Each offers the same names: in `raw` the calls and probes, in
-// `checks` the checks, the registries and the system's word, in `lockstep` how operations are done.
+// The only switch between systems. Both export the same names: calls and probes in `raw`; checks,
+// registries and the system's word in `checks`; the implementation of operations in `lockstep`.
 cfg_if::cfg_if! {
     if #[cfg(target_os = "linux")] {
         #[path = "raw/linux/mod.rs"]
@@ -45,7 +46,7 @@ cfg_if::cfg_if! {
     }
 }
 
-/// The programs of the guide for porting have to compile.
+/// The programs in the porting guide must compile.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/src/porting.md")]
 mod porting {}

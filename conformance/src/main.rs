@@ -1,4 +1,4 @@
-//! The suite's command, see `kcov-conformance help`.
+//! The suite's command. See `kcov-conformance help`.
 
 use std::process::ExitCode;
 

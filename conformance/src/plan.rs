@@ -1,7 +1,7 @@
-//! What a run on a target comes to: which checks run, which are skipped and why.
+//! The plan of a run on a target: which checks run, and which are skipped and why.
 //!
-//! `run` goes by it inside the guest. Whoever started the guest asks this program on another
-//! machine for the same (`plan`), and compares.
+//! `run` follows it inside the guest. Outside, the runner asks this program for the same plan
+//! (`plan`) and compares.
 
 use crate::check::Check;
 use crate::checks;
@@ -10,20 +10,20 @@ use crate::declare::{Declaration, Feature};
 use crate::kernel::Version;
 use std::io::{self, Write};
 
-/// What becomes of a check.
+/// The fate of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
     /// It runs.
     Runs,
-    /// It is skipped, for this reason.
+    /// It is skipped for this reason.
     Skipped(String),
-    /// It runs, or is skipped for one of these reasons: what it needs is known to the program for
-    /// its own system only.
+    /// It runs, or is skipped for one of these reasons: the program knows the needs of checks only
+    /// for its own system.
     Either(Vec<String>),
 }
 
-/// Why the check is skipped on a target that declares this and has the interface of that version,
-/// if it is.
+/// Why the check is skipped on a target with this declaration and version of the interface, if it
+/// is.
 #[must_use]
 pub fn reason_to_skip(
     check: &Check,
@@ -49,7 +49,7 @@ fn declared(feature: Feature) -> String {
     format!("the target declares {feature}")
 }
 
-/// The check of a claim about that system, if this program has it.
+/// The check of a claim about this system, if this program contains it.
 fn check_of(id: &str, system: &str) -> Option<&'static Check> {
     let named = |check: &&Check| check.id() == id;
     if system == crate::system::WORD {
@@ -59,7 +59,7 @@ fn check_of(id: &str, system: &str) -> Option<&'static Check> {
     }
 }
 
-/// What becomes of the check of a claim about that system.
+/// The fate of the check of a claim about this system.
 fn fate(claim: &Claim, system: &str, interface: Version, target: &Declaration) -> Fate {
     if let Some(check) = check_of(&claim.id, system) {
         let reason = reason_to_skip(check, claim, interface, target);
@@ -73,8 +73,8 @@ fn fate(claim: &Claim, system: &str, interface: Version, target: &Declaration) -
     Fate::Either(Feature::ALL.iter().map(reason).collect())
 }
 
-/// A line for each check: its id, `runs`, `skipped` or `either`, and the reasons, with tabs
-/// between them.
+/// Writes a line for each check, separated by tabs: the id, `runs`, `skipped` or `either`, and the
+/// reasons.
 pub fn write(kernel: Version, target: &Declaration, out: &mut impl Write) -> io::Result<()> {
     let system = target.system.unwrap_or(crate::system::WORD);
     let interface = target.interface(kernel);
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// What another system's own checks need is not known here; all else is.
+    /// The plan for another system lacks only the needs of its own checks.
     #[test]
     fn another_systems_run_is_told_as_far_as_it_is_known() {
         let of = |words: &str| {

@@ -1,27 +1,27 @@
-//! Verdicts, as KTAP while they come or as one JSON document at the end.
+//! Verdicts as KTAP while the run goes on, or as one JSON document at the end.
 
 use crate::claims::Claim;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// How verdicts are written.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// The kernel's test protocol.
     Ktap,
-    /// One document.
+    /// One JSON document.
     Json,
 }
 
-/// What came of a check.
+/// The verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The kernel does what the claim says.
+    /// The kernel keeps the claim.
     Pass,
-    /// It does not, or the check could not find out.
+    /// The kernel breaks it, or the check could not tell.
     Fail,
-    /// The claim is not made for this target.
+    /// The claim does not apply to this target.
     Skip,
 }
 
@@ -31,14 +31,14 @@ pub struct Entry<'a> {
     id: &'a str,
     claim: &'a str,
     source: String,
-    /// What came of it.
+    /// The verdict.
     pub verdict: Verdict,
     message: &'a str,
     milliseconds: u128,
 }
 
 impl<'a> Entry<'a> {
-    /// Of a claim's check.
+    /// Creates the result of a claim's check.
     #[must_use]
     pub fn new(claim: &'a Claim, verdict: Verdict, message: &'a str, took: u128) -> Entry<'a> {
         let source = claim.place();
@@ -46,8 +46,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Writes a report. Every line goes out at once: the reader may be at the end of a console, and
-/// the next check may take the kernel down.
+/// Writes a report. Every line is flushed at once, because the reader may be at the end of a
+/// console and the next check may crash the kernel.
 #[derive(Debug)]
 pub struct Report<W> {
     out: W,
@@ -57,7 +57,7 @@ pub struct Report<W> {
 }
 
 impl<W: Write> Report<W> {
-    /// Begins a report of so many checks.
+    /// Starts a report of this many checks.
     pub fn begin(mut out: W, format: Format, planned: usize) -> io::Result<Report<W>> {
         if format == Format::Ktap {
             writeln!(out, "KTAP version 1\n1..{planned}")?;
@@ -66,13 +66,13 @@ impl<W: Write> Report<W> {
         Ok(Report { out, format, notes: Vec::new(), entries: Vec::new() })
     }
 
-    /// Says something about the run as a whole.
+    /// Writes a note about the whole run.
     pub fn note(&mut self, text: &str) -> io::Result<()> {
         self.notes.push(text.to_owned());
         self.diagnostics(text)
     }
 
-    /// Says what came of a check.
+    /// Writes the result of a check.
     pub fn entry(&mut self, entry: &Entry<'_>) -> io::Result<()> {
         let number = self.entries.len() + 1;
         self.entries.push(serde_json::to_value(entry)?);
@@ -96,7 +96,7 @@ impl<W: Write> Report<W> {
         self.out.flush()
     }
 
-    /// Ends the report because no more verdicts can be had.
+    /// Ends the report early, because there can be no more verdicts.
     pub fn bail_out(mut self, why: &str) -> io::Result<()> {
         match self.format {
             Format::Ktap => writeln!(self.out, "Bail out! {}", printable(why))?,
@@ -133,7 +133,7 @@ impl<W: Write> Report<W> {
     }
 }
 
-/// A line without anything that a terminal or a reader of lines would act upon.
+/// Replaces characters that would affect a terminal or a line reader.
 fn printable(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for c in line.chars() {

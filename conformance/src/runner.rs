@@ -1,4 +1,4 @@
-//! One process per check, with a time limit.
+//! Runs each check in its own process, with a time limit.
 
 use crate::check::Check;
 use crate::claims::Claims;
@@ -14,28 +14,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How a check's process ended.
+/// The end of a check's process.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Whether the kernel does what the claim says.
+    /// Whether the kernel keeps the claim.
     pub passed: bool,
-    /// What the check said, and why it failed if it did.
+    /// The check's output, and the reason if it failed.
     pub message: String,
-    /// How long it took.
+    /// The time it took.
     pub elapsed: Duration,
 }
 
-/// Output beyond this many bytes is dropped: a console is slow.
+/// Output beyond this many bytes is dropped, because a console is slow.
 const MOST_OUTPUT: usize = 16 << 10;
-/// The exit status of a check that panicked, which says why itself.
+/// The exit status of a check that panicked. Its output gives the reason.
 const PANICKED: i32 = 101;
-/// The exit status of a process that could not be made ready for its check.
+/// The exit status of a process whose setup failed before the check.
 const NOT_BEGUN: i32 = 69;
 
-/// Runs a check in a process of its own. An error means that no verdict could be had.
+/// Runs a check in its own process. An error means that there is no verdict.
 ///
-/// The process is a fork of this one: to start the program anew for each check takes longer than
-/// most checks do. The calling process must have one thread only.
+/// The process is a fork of this one, because starting the program for each check would take longer
+/// than most checks. The calling process must have only one thread.
 pub fn run(check: &Check, claims: &Claims, device: &Path, limit: Duration) -> io::Result<Outcome> {
     supervise(limit, || {
         let body = AssertUnwindSafe(|| check.run(claims, device, limit));
@@ -43,20 +43,20 @@ pub fn run(check: &Check, claims: &Claims, device: &Path, limit: Duration) -> io
     })
 }
 
-/// Has a forked process call `body` and exit with the status that it returns.
+/// Forks a process that calls `body` and exits with the returned status.
 fn supervise(limit: Duration, body: impl FnOnce() -> i32) -> io::Result<Outcome> {
     let start = Instant::now();
     let (output, sender) = pipe2(OFlag::O_CLOEXEC)?;
-    // SAFETY: whoever calls `run` has no other thread, which a fork could leave in the middle of
-    // something; what this module's tests call in the process may be called even then.
+    // SAFETY: the caller of `run` has no other thread that fork could interrupt. This module's
+    // tests call only functions that are safe even then.
     let mut child = match unsafe { fork() }? {
         ForkResult::Parent { child } => {
-            // The child does so too: whoever comes first, the group is there to be killed.
+            // The child does the same, so the group exists before anyone can kill it.
             let _ = setpgid(child, child);
             Child { pid: child, status: None }
         }
         ForkResult::Child => {
-            // Neither returns nor unwinds: the caller's work is the parent's.
+            // Neither returns nor unwinds, because the caller's work belongs to the parent.
             let status = match stand_alone(sender) {
                 Ok(()) => body(),
                 Err(_) => NOT_BEGUN,
@@ -72,7 +72,7 @@ fn supervise(limit: Duration, body: impl FnOnce() -> i32) -> io::Result<Outcome>
     child.kill_group();
     let status = child.wait()?;
     let ended = ended?;
-    // What processes of the group had said before they died is still in the pipe.
+    // The pipe may still contain output of dead processes.
     while said.read_now()? {}
     let elapsed = start.elapsed();
 
@@ -95,7 +95,7 @@ fn supervise(limit: Duration, body: impl FnOnce() -> i32) -> io::Result<Outcome>
     Ok(Outcome { passed, message: message.trim_end().to_owned(), elapsed })
 }
 
-/// Makes the forked process a group of its own that reads nothing and writes to the pipe.
+/// Puts the forked process in its own group, without input and with output to the pipe.
 fn stand_alone(output: OwnedFd) -> io::Result<()> {
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     dup2_stdin(File::open("/dev/null")?)?;
@@ -104,13 +104,13 @@ fn stand_alone(output: OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads output until the child has ended; [`None`] if it has not by then.
+/// Reads output until the child exits. Returns [`None`] if it has not by `end`.
 fn wait(child: &mut Child, said: &mut Said, end: Instant) -> io::Result<Option<WaitStatus>> {
-    // A process that the check has left behind may keep the pipe open, so its end proves
-    // nothing, and the child is asked for in short turns.
+    // A process that the check left behind may keep the pipe open, so the end of the pipe proves
+    // nothing. Poll for the child instead.
     const TURN: Duration = Duration::from_millis(10);
-    // Between closing the pipe and being gone a process needs some instructions only, and a sleep
-    // takes at least a tick of the kernel's clock.
+    // A process needs only a few instructions between closing the pipe and its exit, but a sleep
+    // takes at least one tick.
     let mut yields = 100;
     let mut open = true;
     loop {
@@ -132,7 +132,7 @@ fn wait(child: &mut Child, said: &mut Said, end: Instant) -> io::Result<Option<W
     }
 }
 
-/// The process of a check, at the head of a group.
+/// The process of a check, which leads a group.
 struct Child {
     pid: Pid,
     status: Option<WaitStatus>,
@@ -155,12 +155,12 @@ impl Child {
     }
 
     fn kill_group(&self) {
-        // The group is gone if everything in it has ended, which is as it should be.
+        // An error is fine: it means that all processes of the group have exited.
         let _ = killpg(self.pid, Signal::SIGKILL);
     }
 }
 
-/// What there is to say about such an end, besides what the check has said.
+/// The description of an abnormal exit, besides the check's own output.
 fn describe(status: WaitStatus) -> Option<String> {
     match status {
         WaitStatus::Exited(_, PANICKED) => None,
@@ -184,7 +184,7 @@ impl Said {
         Said { pipe, bytes: Vec::new(), dropped: 0 }
     }
 
-    /// Whether there is something to read within that time; the end counts.
+    /// Whether there is something to read within this time, including the end of the pipe.
     fn wait(&self, time: Duration) -> io::Result<bool> {
         let mut polled = [PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN)];
         let time = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
@@ -194,7 +194,7 @@ impl Said {
         }
     }
 
-    /// Reads once. Returns whether there may be more later.
+    /// Reads once. Returns whether more can follow.
     fn read(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 4096];
         let count = File::from(self.pipe.try_clone()?).read(&mut buffer)?;
@@ -204,7 +204,7 @@ impl Said {
         Ok(count > 0)
     }
 
-    /// Reads once if that does not block. Returns whether it is worth another try.
+    /// Reads once without blocking. Returns whether to try again.
     fn read_now(&mut self) -> io::Result<bool> {
         Ok(self.wait(Duration::ZERO)? && self.read()?)
     }

@@ -1,4 +1,4 @@
-//! The rules that every registry file keeps, and the coverage snapshot.
+//! The rules for every registry file, and the coverage snapshot.
 
 use super::{Authority, Claim, Claims, FILES, Status, parse};
 use crate::declare::SYSTEMS;
@@ -99,14 +99,13 @@ fn a_claim_that_is_proved_elsewhere_is_found() {
     let found = ["a.other is what a.proof proves"];
     assert_eq!(of(&claim("other", "!area", "ENOMEM", not)), found);
     assert_eq!(of(&claim("other", "!area", "EINVAL", not)), [""; 0]);
-    // There is one reason for want of memory in a function, and many for a wrong argument.
+    // A function has one reason to lack memory, but may have many to reject an argument.
     assert_eq!(of(&claim("other", "kzalloc", "ENOMEM", not)), found);
     let other = claim("proof", "first", "EINVAL", checked);
     assert_eq!(proved_elsewhere(&[other, claim("b", "second", "EINVAL", not)]), [""; 0]);
 }
 
-/// Refusals without a check that have their error, and their place in the source, in common with
-/// one that has a check.
+/// Refusals without a check that share errno and place in the source with a checked claim.
 fn proved_elsewhere(claims: &[Claim]) -> Vec<String> {
     let one_reason = |claim: &Claim| claim.errno == Errno::by_name("ENOMEM");
     let same = |open: &Claim, proof: &Claim| {
@@ -128,7 +127,7 @@ fn proved_elsewhere(claims: &[Claim]) -> Vec<String> {
     .collect()
 }
 
-/// What a reason names is there, and is no excuse itself.
+/// Every check that a reason names exists and is not itself an excuse.
 #[test]
 fn the_checks_that_a_reason_names_exist() {
     for system in SYSTEMS {
@@ -163,7 +162,7 @@ fn each_file_is_of_one_kind_of_authority() {
     }
 }
 
-/// What the crate promises stands in its documentation, which nobody else compares.
+/// The crate's documentation contains the promises of the crate. `drift` does not cover them.
 #[test]
 fn claims_about_the_crate_are_found_in_it() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -173,7 +172,7 @@ fn claims_about_the_crate_are_found_in_it() {
                 continue;
             }
             let text = fs::read_to_string(workspace.join(&claim.source)).unwrap();
-            // Sentences go on in the next line of a comment.
+            // A sentence can continue on the next line of a comment.
             let words = text.lines().map(|line| line.trim().trim_start_matches(['/', '!']));
             let text = collapse(&words.collect::<Vec<_>>().join(" "));
             let found = text.contains(&collapse(&claim.locator));

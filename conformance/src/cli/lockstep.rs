@@ -9,10 +9,10 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// How many operations are done unless the command line says.
+/// The default number of operations.
 const MANY: NonZeroU64 = NonZeroU64::new(10_000).expect("not 0");
 
-/// What `lockstep` is asked for.
+/// The options of `lockstep`.
 #[derive(Debug)]
 pub(super) struct Request {
     operations: NonZeroU64,

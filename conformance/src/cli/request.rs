@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What `run` is asked for.
+/// The options of `run`.
 #[derive(Debug)]
 pub(super) struct Request {
     pub ids: Vec<String>,

@@ -1,4 +1,4 @@
-//! `run`: from what is asked for to an exit status.
+//! `run`: from the options to an exit status.
 
 use super::request::Request;
 use super::select::{first, select};
@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The reason of the skips that `--fail-fast` makes.
+/// The reason for skips by `--fail-fast`.
 const STOPPED: &str = "a check has failed, and the run ends with the first that does";
 
 pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
@@ -76,7 +76,7 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What the kernel is, and what it has, as declared and proved or as detected.
+/// The kernel and its features, either declared and proved, or detected.
 pub(super) fn prepare(
     device: &Path,
     declared: Option<&Declaration>,

@@ -1,9 +1,9 @@
-//! Which checks are meant by ids and topics.
+//! Selects checks by ids and topics.
 
 use crate::check::Check;
 use crate::checks;
 
-/// The checks of those ids and topics, or all, in their own order.
+/// The checks with these ids and topics, or all, in the suite's order.
 pub(super) fn select(ids: &[String]) -> Result<Vec<&'static Check>, String> {
     let matches = |check: &Check, id: &str| {
         let own = check.id();
@@ -20,7 +20,7 @@ pub(super) fn select(ids: &[String]) -> Result<Vec<&'static Check>, String> {
     Ok(checks::all().filter(wanted).collect())
 }
 
-/// The same checks, with those of these ids before the others, in this order.
+/// The same checks, with these ids first, in this order.
 pub(super) fn first(
     mut checks: Vec<&'static Check>,
     ids: &[String],
@@ -35,12 +35,12 @@ pub(super) fn first(
     Ok(checks)
 }
 
-/// At most three ids that someone may have meant.
+/// Up to three ids that are similar to a misspelt one.
 fn near(id: &str) -> Vec<String> {
     let mut all: Vec<_> = checks::all()
         .map(|check| {
             let known = check.id();
-            (distance(id, &known), known)
+            (strsim::levenshtein(id, &known), known)
         })
         .filter(|(distance, known)| {
             distance * 3 <= id.len() || (id.len() > 3 && known.contains(id))
@@ -50,24 +50,9 @@ fn near(id: &str) -> Vec<String> {
     all.into_iter().take(3).map(|(_, known)| known).collect()
 }
 
-/// Letters to change, insert or remove to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{distance, first, near, select};
+    use super::{first, near, select};
     use crate::checks;
 
     #[test]
@@ -100,12 +85,5 @@ mod tests {
         assert_eq!(moved[..3], [one, other, usual[0].clone()]);
         assert_eq!(moved.len(), usual.len());
         assert!(first(all(), &["none".to_owned()]).unwrap_err().contains("\"none\""));
-    }
-
-    #[test]
-    fn distances() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("abc", "abc"), 0);
     }
 }

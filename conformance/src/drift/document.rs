@@ -1,15 +1,15 @@
-//! A document in reStructuredText, in the pieces that a claim can be about.
+//! Splits a reStructuredText document into pieces that a claim can cover.
 
 /// A sentence, or the lines of a program between two comments or blank lines.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The line that it begins in, from 1.
+    /// Its first line, from 1.
     pub line: usize,
-    /// Its words, as locators are written: with single blanks and without double backquotes.
+    /// Its text in the form of locators: single blanks, no double backquotes.
     pub text: String,
 }
 
-/// The pieces of a document. Headings promise nothing and are none.
+/// The pieces of a document. Headings are none, because they promise nothing.
 #[must_use]
 pub fn pieces(document: &str) -> Vec<Piece> {
     let lines: Vec<&str> = document.lines().collect();
@@ -28,7 +28,7 @@ pub fn pieces(document: &str) -> Vec<Piece> {
             literal = block.last().is_some_and(|(_, last)| last.trim_end().ends_with("::"));
             prose(&std::mem::take(&mut block), &mut pieces);
         } else if is_rule(line) {
-            // The line above it, if any, is a heading.
+            // The line above an underline is a heading.
             block.pop();
         } else if line.starts_with(".. ") {
             literal = true;
@@ -44,7 +44,7 @@ pub fn pieces(document: &str) -> Vec<Piece> {
     pieces
 }
 
-/// The words of a text with single blanks, as they are compared.
+/// The text with single blanks, for comparison.
 #[must_use]
 pub fn collapse(text: &str) -> String {
     text.replace("``", "").split_whitespace().collect::<Vec<_>>().join(" ")
@@ -64,7 +64,7 @@ pub(super) fn prose(block: &[(usize, &str)], pieces: &mut Vec<Piece>) {
         .collect();
     let mut start = 0;
     for (index, &(_, word)) in words.iter().enumerate() {
-        // The number of a list's item, and an abbreviation before a small letter, end nothing.
+        // A list number, or an abbreviation before a lower-case letter, does not end a sentence.
         let marker = index == start && word.trim_end_matches('.').parse::<u32>().is_ok();
         let next = words.get(index + 1).map(|(_, word)| word.trim_start_matches(['`', '"', '(']));
         let begins = next.is_none_or(|next| next.starts_with(|c: char| !c.is_lowercase()));
@@ -91,7 +91,7 @@ pub(super) fn program(block: &[(usize, &str)], pieces: &mut Vec<Piece>) {
 fn push(parts: &[(usize, &str)], pieces: &mut Vec<Piece>) {
     let text = collapse(&parts.iter().map(|(_, part)| *part).collect::<Vec<_>>().join(" "));
     let first = parts.iter().find(|(_, part)| !part.trim().is_empty());
-    // A bracket alone is no piece.
+    // A bracket alone is not a piece.
     if let Some(&(line, _)) = first.filter(|_| text.contains(char::is_alphabetic)) {
         pieces.push(Piece { line, text });
     }

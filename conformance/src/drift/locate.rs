@@ -1,47 +1,47 @@
-//! Looking for the claims' places.
+//! Compares claims with sources.
 
 use super::document::{Piece, collapse};
 use crate::claims::Claim;
 use std::collections::HashMap;
 use std::{fmt, io};
 
-/// One thing that has drifted.
+/// One difference.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Drift {
-    /// A claim's words are not in its source any more.
+    /// A claim's locator no longer occurs in its source.
     Gone {
-        /// The claim.
+        /// The claim's id.
         id: String,
-        /// The words.
+        /// The locator.
         words: String,
         /// The source.
         file: String,
     },
-    /// A claim's source cannot be read.
+    /// A claim's source is unreadable.
     Unreadable {
         /// The source.
         file: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// No claim is about a piece of the document.
+    /// No claim covers a piece of the document.
     Unclaimed {
         /// The document.
         file: String,
-        /// The line that the piece begins in.
+        /// The first line of the piece.
         line: usize,
         /// Its first words.
         start: String,
     },
-    /// A function does not begin as many remote sections as claims are about.
+    /// The number of remote sections that a function starts differs from the registry.
     Sections {
         /// The source.
         file: String,
         /// The function.
         function: String,
-        /// How many are claimed.
+        /// The number in the registry.
         claimed: usize,
-        /// How many it begins.
+        /// The number in the source.
         there: usize,
     },
 }
@@ -61,20 +61,20 @@ impl fmt::Display for Drift {
     }
 }
 
-/// What has to be covered by claims.
+/// A document that the claims must cover.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
-    /// Its name in the source tree.
+    /// Its path in the source tree.
     pub file: &'a str,
-    /// What it says.
+    /// Its text.
     pub text: &'a str,
-    /// The pieces of it.
+    /// Splits it into pieces.
     pub pieces: fn(&str) -> Vec<Piece>,
-    /// Its words, or those of a claim, in the form in which they are compared.
+    /// Normalizes its text, or a locator, for comparison.
     pub normal: fn(&str) -> String,
 }
 
-/// Compares claims with the document and with other sources, which `read` gives, and the document
+/// Compares the claims with the document and other sources, which `read` returns, and the document
 /// with the claims.
 pub fn compare(
     claims: &[&Claim],
@@ -106,7 +106,7 @@ pub fn compare(
         if !claim.locators().any(|words| text.contains(&normal(words))) {
             gone(&claim.locator);
         }
-        // Headings have changed their case.
+        // The case of headings differs between releases.
         if !text.to_lowercase().contains(&claim.section.to_lowercase()) {
             gone(&claim.section);
         }

@@ -1,14 +1,14 @@
-//! A page of the manual, in the pieces that a claim can be about.
+//! Splits a manual page into pieces that a claim can cover.
 //!
-//! Pages are taken as `man` prints them: headings at the margin, words broken at the end of a line.
-//! What a page is written in, mdoc, is printed first, by mandoc or groff.
+//! The input is the output of `man`, with headings at the margin and hyphenated words. mandoc or
+//! groff first formats mdoc source.
 
 use super::document::{Piece, collapse, program, prose};
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The page in that file, as `man` prints it.
+/// The formatted manual page in this file.
 pub fn read(file: &Path) -> io::Result<String> {
     let text = super::read(file)?;
     let is_source = text.lines().any(|line| line.starts_with(".Sh "));
@@ -21,9 +21,9 @@ pub fn read(file: &Path) -> io::Result<String> {
     Ok(page)
 }
 
-/// Prints a page.
+/// Formats a page.
 fn print(file: &Path) -> io::Result<String> {
-    // groff would hyphenate.
+    // groff would hyphenate by default.
     let printers = [("mandoc", &["-Tascii"][..]), ("groff", &["-mandoc", "-Tascii", "-rHY=0"])];
     for (printer, arguments) in printers {
         let output =
@@ -31,7 +31,7 @@ fn print(file: &Path) -> io::Result<String> {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 output => output?,
             };
-        // mandoc's status tells of its opinion on the style.
+        // mandoc's exit status also reports style warnings.
         let page = String::from_utf8_lossy(&output.stdout).into_owned();
         if !page.trim().is_empty() {
             return Ok(page);
@@ -44,13 +44,13 @@ fn print(file: &Path) -> io::Result<String> {
     Err(io::Error::new(io::ErrorKind::NotFound, why))
 }
 
-/// The text of a page without what makes it bold or underlined for a terminal or a printer.
+/// Removes the sequences for bold and underlined text.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
         match letter {
-            // Printed over: the last one stays.
+            // An overstruck character replaces the previous one.
             '\u{8}' => {
                 plain.pop();
             }
@@ -63,12 +63,12 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// The pieces of a page. Headings promise nothing and are none.
+/// The pieces of a page. Headings are none, because they promise nothing.
 #[must_use]
 pub fn pieces(page: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (heading, lines) in sections(page) {
-        // The example begins with what it includes, and ends with its section.
+        // The example starts with its includes and ends with its section.
         let is_code = |(_, line): &(usize, &str)| line.trim_start().starts_with("#include");
         let code = lines.iter().position(is_code).filter(|_| heading == "EXAMPLES");
         let (text, code) = lines.split_at(code.unwrap_or(lines.len()));
@@ -83,8 +83,8 @@ pub fn pieces(page: &str) -> Vec<Piece> {
     pieces
 }
 
-/// The words of a text as they are compared: whether a word is broken or compound is not seen at
-/// the end of a line.
+/// Normalizes text for comparison. It drops hyphens inside words, because at the end of a line they
+/// are ambiguous.
 #[must_use]
 pub fn normal(text: &str) -> String {
     let collapsed = collapse(text);
@@ -103,8 +103,8 @@ pub fn normal(text: &str) -> String {
     normal + rest
 }
 
-/// The sections of a page, by their headings, with their lines' numbers from 1. A page begins with
-/// its first heading, and ends with its footer.
+/// The sections of a page by heading, with numbered lines from 1. It skips the header and the
+/// footer.
 fn sections(page: &str) -> impl Iterator<Item = (&str, Vec<(usize, &str)>)> {
     let mut lines = page.lines().enumerate().map(|(index, line)| (index + 1, line)).peekable();
     let is_heading = |line: &str| {
@@ -123,13 +123,13 @@ fn sections(page: &str) -> impl Iterator<Item = (&str, Vec<(usize, &str)>)> {
     })
 }
 
-/// A block between blank lines. What is explained by lines that stand further right is a piece.
+/// A block between blank lines. An item with an indented explanation is one piece.
 fn block_of_prose(block: &[(usize, &str)], pieces: &mut Vec<Piece>) {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut start = 0;
     for (index, pair) in block.windows(2).enumerate() {
         let (line, next) = (pair[0].1, pair[1].1);
-        // Of a list's item the first line begins further left, with the number.
+        // The first line of a list item starts further left, with the number.
         let numbered = line.trim_start().starts_with(|c: char| c.is_ascii_digit());
         if indent(next) > indent(line) && !numbered {
             prose(&block[start..=index], pieces);

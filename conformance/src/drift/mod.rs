@@ -1,9 +1,8 @@
-//! How far the registry and the sources that it was read from have drifted apart.
+//! Compares the registry with the sources that it quotes.
 //!
-//! Two questions to a source tree: does every place that a claim names still exist, and does the
-//! document say anything that no claim is about? Each sentence of the document, and each part of
-//! its programs, has to have the locator of a claim in it. A third to Linux's: does every place
-//! that begins a remote section have a claim?
+//! For each tree: does every place that a claim names still exist, and does a claim cover every
+//! statement of the document? Each sentence and each part of an example program must contain a
+//! locator. For Linux also: does every place that starts a remote section have a claim?
 
 mod document;
 mod locate;
@@ -19,24 +18,24 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What Linux's document is called in its tree.
+/// The path of Linux's document.
 const LINUX_DOCUMENT: &str = "Documentation/dev-tools/kcov.rst";
-/// What NetBSD's is.
+/// The path of NetBSD's document.
 const NETBSD_DOCUMENT: &str = "share/man/man4/kcov.4";
-/// What tells NetBSD's tree from Linux's, and its interfaces from each other.
+/// Distinguishes NetBSD's tree from Linux's, and the versions of NetBSD's interface.
 const NETBSD_HEADER: &str = "sys/sys/kcov.h";
 
-/// What the registries are compared with.
+/// The sources to compare with.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// A source tree of Linux or of NetBSD.
+    /// A source tree of Linux or NetBSD.
     pub tree: Option<PathBuf>,
-    /// A copy of kcov(4), which goes before the tree's.
+    /// A copy of kcov(4), used instead of the tree's.
     pub manual: Option<PathBuf>,
 }
 
-/// Compares the registry of the sources' system with them, and says what has drifted. Returns
-/// whether nothing has.
+/// Compares the sources with the registry of their system and reports the differences. Returns
+/// whether there are none.
 pub fn report(sources: &Sources, out: &mut impl Write) -> io::Result<bool> {
     match &sources.tree {
         Some(tree) if !tree.join(NETBSD_HEADER).exists() => {
@@ -57,7 +56,7 @@ fn linux(tree: &Path, out: &mut impl Write) -> io::Result<bool> {
     let all = Claims::of("linux");
     let claims: Vec<_> = all
         .iter()
-        // What is proposed stands in no tree, and the crate is not part of one.
+        // No tree contains the proposals or the crate.
         .filter(|claim| !matches!(claim.authority, Authority::Message | Authority::Crate))
         .filter(|claim| claim.excludes(version).is_none())
         .collect();
@@ -76,7 +75,7 @@ fn netbsd(tree: Option<&Path>, manual: Option<&Path>, out: &mut impl Write) -> i
     let page = match (manual, tree.map(|tree| tree.join(NETBSD_DOCUMENT))) {
         (Some(file), _) => Some(manual::read(file)?),
         (None, Some(file)) if file.exists() => Some(manual::read(&file)?),
-        // The kernel's sources and the manual's are in different sets.
+        // NetBSD ships kernel sources and manual sources in different sets.
         _ => None,
     };
     let document = page.as_deref().map(|text| Document {
@@ -87,7 +86,7 @@ fn netbsd(tree: Option<&Path>, manual: Option<&Path>, out: &mut impl Write) -> i
     });
     let interface = match tree {
         None => None,
-        // What a kernel's own number does not tell, see `raw::interface`.
+        // The version does not identify the interface, see `raw::interface`.
         Some(tree) if read(&tree.join(NETBSD_HEADER))?.contains("KCOV_IOC_REMOTE_ATTACH") => {
             Some(Version(10, 0))
         }
@@ -141,7 +140,7 @@ fn read(path: &Path) -> io::Result<String> {
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
-/// What the top of a kernel's Makefile says.
+/// The version at the top of a kernel's Makefile.
 fn version(makefile: &str) -> Option<Version> {
     let number = |name: &str| {
         let value = makefile.lines().find_map(|line| line.strip_prefix(name)?.split_once('='))?.1;

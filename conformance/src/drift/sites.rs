@@ -1,4 +1,4 @@
-//! Where a tree of Linux begins remote sections, and whether a claim is about each place.
+//! Finds the places in a Linux tree that start remote sections, and compares them with the claims.
 
 use super::Drift;
 use crate::claims::Claims;
@@ -11,34 +11,34 @@ use std::path::Path;
 
 const SITES: &str = include_str!("../../claims/linux-sites.toml");
 
-/// What the calls' names have in common. A subsystem may wrap them in a function of its own.
+/// The common part of the names. A subsystem may wrap the call in its own function.
 const CALL: &str = "kcov_remote_start";
-/// The driver, which defines them.
+/// The driver, which defines the functions.
 const DRIVER: &str = "kernel/kcov.c";
-/// No kernel is built from these.
+/// Directories without kernel code.
 const OTHERS: &[&str] = &["Documentation", "samples", "scripts", "tools"];
 
-/// A place that the registry knows.
+/// A place in the registry.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Site {
     /// The file in the source tree.
     pub file: String,
-    /// The function that calls.
+    /// The calling function.
     pub function: String,
-    /// The first kernel that has it.
+    /// The first kernel with it.
     pub since: Option<Version>,
-    /// The first kernel that has it no more.
+    /// The first kernel without it.
     pub until: Option<Version>,
-    /// The claim on what is collected there.
+    /// The claim about its coverage.
     pub claim: String,
 }
 
-/// All places of the registry.
+/// All places in the registry.
 ///
 /// # Panics
 ///
-/// If the file is malformed, or names a claim that is not there, which the unit tests exclude.
+/// If the file is malformed or names an unknown claim, which the unit tests exclude.
 #[must_use]
 pub fn sites() -> Vec<Site> {
     #[derive(Deserialize)]
@@ -54,10 +54,10 @@ pub fn sites() -> Vec<Site> {
     sites
 }
 
-/// How often each function of each file begins a section.
+/// The number of calls in each function of each file.
 pub type Calls = BTreeMap<(String, String), usize>;
 
-/// The differences between the registry and what a kernel's source has.
+/// The differences between the registry and a kernel source.
 #[must_use]
 pub fn compare(version: Version, found: &Calls) -> Vec<Drift> {
     let mut known = Calls::new();
@@ -79,7 +79,7 @@ pub fn compare(version: Version, found: &Calls) -> Vec<Drift> {
     places.into_iter().filter_map(drift).collect()
 }
 
-/// Looks through all of a tree.
+/// Searches a whole tree.
 pub fn calls(tree: &Path) -> io::Result<Calls> {
     let mut calls = Calls::new();
     for entry in fs::read_dir(tree)? {
@@ -93,7 +93,7 @@ pub fn calls(tree: &Path) -> io::Result<Calls> {
 
 fn look(tree: &Path, entry: &fs::DirEntry, calls: &mut Calls) -> io::Result<()> {
     let path = entry.path();
-    // Links lead to what is looked at anyway.
+    // The targets of links are searched anyway.
     if entry.file_type()?.is_dir() {
         for entry in fs::read_dir(path)? {
             look(tree, &entry?, calls)?;
@@ -110,7 +110,7 @@ fn look(tree: &Path, entry: &fs::DirEntry, calls: &mut Calls) -> io::Result<()> 
     Ok(())
 }
 
-/// The functions that call, each as often as it does.
+/// The calling functions, one entry per call.
 fn callers(text: &str) -> Vec<String> {
     let mut function = "";
     let mut all = Vec::new();
@@ -127,7 +127,7 @@ fn callers(text: &str) -> Vec<String> {
     all
 }
 
-/// Whether what follows is the rest of a name and an argument; prose has none.
+/// Whether the rest of a name and an argument follow. Prose has no argument.
 fn is_call(rest: &str) -> bool {
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
     rest.strip_prefix('(').is_some_and(|arguments| !arguments.starts_with(')'))

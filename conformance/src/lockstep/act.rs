@@ -1,4 +1,4 @@
-//! What is done to a descriptor or a mapping, the same on both systems.
+//! Operations on a descriptor or a mapping that are the same on both systems.
 
 use super::order::Report;
 use super::system;
@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-/// The word of a mapping that is stored and loaded: the last one of its first page.
+/// The word of a mapping to store and load: the last of its first page.
 pub(super) const LAST: usize = (PAGE / WORD) as usize - 1;
 
 /// Maps the device.
@@ -25,7 +25,7 @@ pub(super) fn mapped(device: &Device, geometry: &Geometry) -> Result<Map> {
     Ok(device.map_with(bytes, offset, prot, flags)?.with_whole_pages())
 }
 
-/// Uses the descriptor for what it is not made for.
+/// Issues a system call other than ioctl and mmap.
 pub(super) fn misuse(device: &Device, call: Call) -> Result<()> {
     use nix::sys::uio::{pread, pwrite};
     let mut byte = [0];
@@ -40,14 +40,14 @@ pub(super) fn misuse(device: &Device, call: Call) -> Result<()> {
     Ok(())
 }
 
-/// Makes calls, and tells the counts before and after the last. Leaves the buffer full.
+/// Makes calls and reports the counts before and after the last one. Leaves the buffer full.
 ///
-/// Between storing the count and looking at it again there is nothing but the call.
+/// Only the call runs between the store and the load of the count.
 pub(super) fn trace(map: &Map, count: u64, tries: u32) -> Report {
     let (mut before, mut after) = (0, 0);
     for turn in 0..tries {
         if turn > 0 {
-            // Another thread, whose buffer this is, has not come to rest yet.
+            // The owner of the buffer may not have come to rest yet.
             std::thread::yield_now();
         }
         if map.is_writable() {
@@ -66,7 +66,8 @@ pub(super) fn trace(map: &Map, count: u64, tries: u32) -> Report {
     Report::Counted(before, after)
 }
 
-/// One try: until something is seen. Several: until nothing is. Leaves the buffer full.
+/// With one try, waits until the count changes; with several, repeats until it does not. Leaves the
+/// buffer full.
 pub(super) fn background(map: &Map, tries: u32) -> Result<Report> {
     for _ in 0..tries {
         map.reset();
@@ -81,7 +82,7 @@ pub(super) fn background(map: &Map, tries: u32) -> Result<Report> {
     Ok(Report::Counted(0, count))
 }
 
-/// A number that another content of these words hardly has.
+/// A hash of these words.
 pub(super) fn digest(map: &Map, words: Range<usize>) -> u64 {
     // Odd, so that no bit is lost.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

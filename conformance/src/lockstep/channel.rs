@@ -8,15 +8,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::os::fd::{BorrowedFd, IntoRawFd as _, RawFd};
 
-/// The longest message.
+/// The size limit of a message.
 const MOST_BYTES: usize = 4096;
 
-/// The sockets, by number: they are inherited over forks and executions.
+/// The sockets by number, because they are inherited across fork and exec.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Channels {
-    /// The driver's end and the worker's, for each slot.
+    /// The driver's and the worker's end of each slot.
     pairs: Vec<(RawFd, RawFd)>,
-    /// Where descriptors go in and out.
+    /// The two ends for passing descriptors.
     pass: (RawFd, RawFd),
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Channels {
 pub(super) struct Channel(RawFd);
 
 impl Channels {
-    /// Makes them, never to be closed.
+    /// Creates them. They are never closed.
     pub fn new(slots: usize) -> nix::Result<Channels> {
         let pair = || {
             let (kind, flags) = (SockType::SeqPacket, SockFlag::empty());
@@ -46,12 +46,12 @@ impl Channels {
         Channel(self.pairs[slot].1)
     }
 
-    /// Sends a descriptor, to whoever takes it next.
+    /// Sends a descriptor to the next receiver.
     pub fn pass_descriptor(&self, device: &Device) {
         device.send(self.pass.0);
     }
 
-    /// Takes the descriptor that was sent.
+    /// Receives the descriptor.
     pub fn take_descriptor(&self) -> Device {
         Device::receive(self.pass.1)
     }
@@ -59,11 +59,11 @@ impl Channels {
 
 impl Channel {
     fn fd(&self) -> BorrowedFd<'static> {
-        // SAFETY: the descriptor stays open: nobody closes a channel that was made.
+        // SAFETY: the descriptor stays open, because nobody closes a channel.
         unsafe { BorrowedFd::borrow_raw(self.0) }
     }
 
-    /// Gives up receiving after so many seconds.
+    /// Sets the time limit for receiving, in seconds.
     pub fn set_limit(self, seconds: i64) -> nix::Result<()> {
         setsockopt(&self.fd(), sockopt::ReceiveTimeout, &TimeVal::seconds(seconds))
     }

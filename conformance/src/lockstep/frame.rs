@@ -17,17 +17,17 @@ use buffer::{Buffer, Kept, changed, records};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How often a thread is scheduled until it sees that its buffer is full.
+/// The number of times a thread is scheduled until it sees that its buffer is full.
 const PATIENCE: u32 = 1000;
-/// Kernel threads are asked after one operation in so many.
+/// Kernel threads are tested after one in this many operations.
 const SELDOM: usize = 16;
 
-/// All buffers, and what their words should be.
+/// All buffers with their expected words.
 #[derive(Debug)]
 pub(super) struct Frame {
     buffers: BTreeMap<Instance, Buffer>,
     background: bool,
-    /// Asks all threads after each operation.
+    /// Tests all threads after each operation.
     thorough: bool,
     turn: usize,
 }
@@ -37,13 +37,13 @@ impl Frame {
         Frame { buffers: BTreeMap::new(), background, thorough, turn: 0 }
     }
 
-    /// Unmaps the buffers that the operation frees: this mapping must not keep them.
+    /// Unmaps the buffers that the operation frees, because this mapping would keep them.
     pub fn before(&mut self, after: &World<Driver>) {
         let reached = after.reached();
         self.buffers.retain(|instance, _| reached.contains(instance));
     }
 
-    /// Compares everything with what the model says.
+    /// Compares everything with the model.
     pub fn after(
         &mut self,
         real: &mut Real<'_>,
@@ -65,7 +65,7 @@ impl Frame {
         Ok(())
     }
 
-    /// The thread that has acted, and one other in turn.
+    /// The acting thread, and one other in turn.
     fn chosen(&self, world: &World<Driver>, operation: &Operation) -> Vec<T> {
         let all: Vec<T> = world.threads().map(|(thread, _)| thread).collect();
         let turn = all.get(self.turn % all.len().max(1)).copied();
@@ -113,12 +113,12 @@ impl Frame {
             }
             buffer.compare(&free)?;
         }
-        // What another one has begun to record before it found the buffer full.
+        // A thread may still finish a record that it started before it saw the full buffer.
         restless.retain(|&thread| after.process_of(thread).is_some());
         restless.into_iter().try_for_each(|thread| self.rest(real, after, thread))
     }
 
-    /// Maps the buffer that the device has got.
+    /// Maps the new buffer of a device.
     fn new_buffer(
         &mut self,
         real: &mut Real<'_>,
@@ -140,7 +140,7 @@ impl Frame {
         Ok(())
     }
 
-    /// The buffers that only this thread, or a kernel thread, records into.
+    /// The buffers into which only this thread, or a kernel thread, records.
     fn open_to(&self, world: &World<Driver>, thread: T) -> Vec<(&Buffer, Instance)> {
         let open = |instance| {
             world.at_rest(instance)
@@ -153,7 +153,7 @@ impl Frame {
         all.map(|(&instance, buffer)| (buffer, instance)).collect()
     }
 
-    /// Whether the thread is traced, where, and what is recorded.
+    /// Tests whether the thread is traced, into which buffer, and in which mode.
     fn traced(&self, real: &mut Real<'_>, world: &World<Driver>, thread: T) -> Kept {
         let open = self.open_to(world, thread);
         open.iter().for_each(|(buffer, _)| buffer.map.reset());
@@ -168,7 +168,7 @@ impl Frame {
                     "{thread:?} has recorded {count}, in a buffer where it can record {most}"
                 ));
             }
-            // The type of a comparison is a small number, a program counter is not.
+            // A comparison's type is a small number; a program counter is not.
             if count > 0 && (first < 8) != (mode == Mode::Cmp) {
                 return changed(format!("{thread:?} records {first:#x} in mode {mode:?}"));
             }
@@ -176,8 +176,8 @@ impl Frame {
         Ok(())
     }
 
-    /// Has the thread see that its buffer is full, after which nothing is recorded, and a mapping
-    /// of its process show what this one does.
+    /// Makes the thread see that its buffer is full, so that it stops recording, and compares one
+    /// of its mappings with this process's.
     fn rest(&self, real: &mut Real<'_>, world: &World<Driver>, thread: T) -> Kept {
         let of = |world: &World<Driver>, i| world.driver.recording(i).and_then(|r| r.thread);
         let own: Vec<_> = self
@@ -204,10 +204,10 @@ impl Frame {
             }
             return own.into_iter().try_for_each(|buffer| buffer.compare(&(1..buffer.words.len())));
         }
-        changed(format!("{thread:?} stores counts behind the end of its buffer"))
+        changed(format!("{thread:?} stores counts beyond the end of its buffer"))
     }
 
-    /// One of the thread's mappings, and which words it shows.
+    /// A mapping of the thread, and the words that it shows.
     fn shown(&self, world: &World<Driver>, thread: T) -> Option<(M, &Buffer, Range<usize>)> {
         let all: Vec<_> = world.maps(thread).filter(|(_, m)| !m.geometry.private).collect();
         let (name, mapping) = all.get(self.turn % all.len().max(1))?;
@@ -221,13 +221,13 @@ impl Frame {
         whole.then_some((*name, buffer, first..first + words))
     }
 
-    /// Whether kernel threads that work on behalf of the thread record, and where.
+    /// Tests whether kernel threads that work for the thread record, and where.
     fn collected(&self, real: &mut Real<'_>, world: &World<Driver>, thread: T) -> Kept {
         let mut open = self.open_to(world, thread);
         open.retain(|(_, instance)| {
             world.driver.recording(*instance).is_none_or(|r| r.thread.is_none())
         });
-        // Room for one record more, or for all.
+        // Leaves room for one more record, or for all.
         let little = self.thorough || self.turn / SELDOM % 2 == 0;
         let start = |recording: Option<Recording>| match recording {
             Some(r) if little => r.mode.capacity(r.words).saturating_sub(1),
@@ -248,7 +248,7 @@ impl Frame {
                 ));
             }
             buffer.hold();
-            // A record of which a part fits is stored in part, behind those that are counted.
+            // The kernel may store part of a record that does not fit, after the counted ones.
             let free = match recording {
                 Some(r) if r.mode == Mode::Cmp => records(r, from, most).start..buffer.words.len(),
                 Some(r) => records(r, from, to),

@@ -1,4 +1,4 @@
-//! Random operations: of those that are possible, with what is likely to matter.
+//! Random operations: possible ones, weighted by how interesting they are.
 
 use super::{Driver, system};
 use crate::model::{
@@ -6,11 +6,11 @@ use crate::model::{
 };
 use fastrand::Rng;
 
-/// No more processes, and descriptors or mappings of each, than this.
+/// The limits of processes, and of descriptors and mappings of each process.
 const MOST_PROCESSES: usize = 4;
 const MOST_NAMES: usize = 6;
 
-/// Makes operations.
+/// The generator.
 #[derive(Debug)]
 pub struct Generator {
     rng: Rng,
@@ -18,7 +18,7 @@ pub struct Generator {
     names: u32,
 }
 
-/// What kinds of operations there are, each with how often it comes.
+/// The kinds of operations with their weights.
 const KINDS: &[(Kind, u32)] = &[
     (Kind::Open, 70),
     (Kind::Duplicate, 20),
@@ -65,18 +65,18 @@ enum Kind {
 }
 
 impl Generator {
-    /// The same seed gives the same operations, as far as the kernel gives the same answers.
+    /// The same seed gives the same operations, as long as the kernel gives the same answers.
     #[must_use]
     pub fn new(seed: u64, background: bool) -> Generator {
         Generator { rng: Rng::with_seed(seed), background, names: 1 }
     }
 
-    /// How many operations the next run shall have.
+    /// The number of operations of the next run.
     pub fn length(&mut self) -> usize {
         self.rng.usize(50..600)
     }
 
-    /// An operation that is possible.
+    /// A possible operation.
     pub fn operation(&mut self, world: &World<Driver>) -> Operation {
         loop {
             let operation = self.candidate(world);
@@ -91,7 +91,7 @@ impl Generator {
         let thread = self.one(&threads)?;
         let descriptors: Vec<D> = world.descriptors(thread).collect();
         let maps: Vec<M> = world.maps(thread).map(|(name, _)| name).collect();
-        // What has a name has it for good, so that leaving out others changes nothing.
+        // Names are never reused, so leaving out an operation does not affect the others.
         self.names += 1;
         let name = self.names;
         let few_threads = threads.len() < MOST_THREADS;
@@ -147,7 +147,7 @@ impl Generator {
                 Operation::Fork { thread, new: T(name) }
             }
             Kind::Execute => Operation::Execute { thread, keep: self.rng.bool() },
-            // Not the end of everything, mostly.
+            // Usually keeps the last process.
             Kind::Exit if world.processes().len() > 1 => Operation::Exit { thread },
             Kind::Kill if world.processes().len() > 1 => Operation::Kill { thread },
             _ => return None,
@@ -178,7 +178,7 @@ impl Generator {
         }
     }
 
-    /// Mostly what can be mapped.
+    /// Usually a valid mapping.
     fn geometry(&mut self, world: &World<Driver>, thread: T, descriptor: D) -> Geometry {
         let instance = world.instance(thread, descriptor).expect("a descriptor");
         let words = world.driver.words(instance).unwrap_or(PAGE / WORD);
@@ -201,7 +201,7 @@ impl Generator {
         }
     }
 
-    /// Counts around those that decide.
+    /// Counts near the limits.
     fn count(&mut self, world: &World<Driver>, thread: T, map: M) -> u64 {
         let recording = world.recording(thread, map);
         let capacity = recording.map_or(1, |r| r.mode.capacity(r.words));
@@ -217,7 +217,7 @@ impl Generator {
     }
 }
 
-/// Sizes: those that are good, some of which fill whole pages, and those at the limits.
+/// Sizes: valid ones, some in whole pages, and those at the limits.
 pub(crate) fn size(rng: &mut Rng, most: u64) -> Request {
     Request::Size(match rng.u8(0..20) {
         0 => 0,
@@ -241,7 +241,7 @@ mod tests {
     use crate::lockstep::system;
     use crate::model::{MOST_THREADS, Operation, World};
 
-    /// What a kernel that is never late is asked to do.
+    /// The operations for a kernel that never lags behind.
     fn operations(seed: u64) -> Vec<Operation> {
         let mut generator = Generator::new(seed, true);
         let features = [Feature::Comparisons, Feature::Long64, Feature::NetBsd10, Feature::Vhci];

@@ -1,4 +1,4 @@
-//! How the operations are done on Linux, and which ones there are.
+//! Operations on Linux.
 
 use crate::declare::Feature;
 use crate::errno::Result;
@@ -11,7 +11,7 @@ use kcov_sys::linux as sys;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use std::path::Path;
 
-/// The driver that is modelled.
+/// The model.
 pub(crate) type Driver = Linux;
 
 /// The model of a kernel with these features.
@@ -22,29 +22,29 @@ pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String
     Ok(Linux::new(Kernel::of(features)))
 }
 
-/// Whether [`work_in_background`] can be done.
+/// Whether [`work_in_background`] is possible.
 pub(crate) fn has_background(features: &[Feature]) -> bool {
     features.contains(&Feature::Vhost)
 }
 
-/// Lets this process be the one that waits for processes whose parents have ended.
+/// Makes this process the reaper of orphaned processes.
 pub(crate) fn adopt_orphans() -> Result<()> {
     Ok(nix::sys::prctl::set_child_subreaper(true)?)
 }
 
-/// Nothing outlives the processes of a run.
+/// Nothing survives the processes of a run.
 pub(crate) fn reset(_: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A number of the subsystem that no kernel has.
+/// An unknown subsystem.
 const UNKNOWN: u64 = 2 << 56;
-/// A request's number that no driver has.
+/// An unknown ioctl number.
 const UNKNOWN_REQUEST: u32 = 0x63ff;
 
-/// The number of a handle in that run.
+/// The number of a handle in this run.
 fn number(handle: Handle, run: u32) -> u64 {
-    // Far from the numbers of buses; 20 bits of the run, and 10 of the handle.
+    // Far from bus numbers: 20 bits of the run and 10 of the handle.
     let instance = |n: u16| 0x4000_0000 | u64::from(run & 0xf_ffff) << 10 | u64::from(n & 0x3ff);
     let between = 1 << 40;
     match handle {
@@ -57,7 +57,7 @@ fn number(handle: Handle, run: u32) -> u64 {
     }
 }
 
-/// Issues a request.
+/// Issues an ioctl.
 pub(crate) fn ask(device: &Device, request: &Request, run: u32) -> Result<()> {
     match request {
         Request::Size(words) => device.init_trace(*words),
@@ -95,13 +95,13 @@ fn remote_enable(device: &Device, remote: &Remote, run: u32) -> Result<()> {
     }
 }
 
-/// Uses the descriptor for what it is not made for, and what is tried on this system only.
+/// Issues a system call that only this system's model has.
 pub(crate) fn misuse(device: &Device, _: Call) -> Result<()> {
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
     Ok(epoll.add(device, EpollEvent::new(EpollFlags::EPOLLIN, 0))?)
 }
 
-/// Asks for another shape of a mapping.
+/// Remaps a mapping.
 pub(crate) fn remap(map: &Map, how: Remap) -> Result<()> {
     match how {
         Remap::Grow => map.remap(map.bytes() + page_size(), libc::MREMAP_MAYMOVE),
@@ -109,23 +109,23 @@ pub(crate) fn remap(map: &Map, how: Remap) -> Result<()> {
     }
 }
 
-/// Has a kernel thread work on behalf of this one, until that is done.
+/// Lets a kernel thread work for this thread, and waits for it.
 pub(crate) fn work_in_background() -> Result<()> {
     Vhost::new()?.work();
     Ok(())
 }
 
-/// What a descriptor is not made for.
+/// The other system calls to try.
 pub(crate) const MISUSES: &[Call] =
     &[Call::Read, Call::Write, Call::PositionedRead, Call::PositionedWrite, Call::Seek, Call::Poll];
-/// What can be asked of a mapping.
+/// The remappings to try.
 pub(crate) const REMAPS: &[Remap] = &[Remap::Grow, Remap::LeaveOld];
-/// Offsets that are not 0.
+/// Offsets other than 0.
 pub(crate) const OFFSETS: &[i64] = &[8, 4096, 8192, -4096];
-/// Executing from a mapping depends on how the file system is mounted.
+/// Whether a mapping can be executable depends on the mount options.
 pub(crate) const EXECUTABLE: bool = false;
 
-/// A random request.
+/// A random ioctl.
 pub(crate) fn request(rng: &mut Rng) -> Request {
     match rng.u8(0..100) {
         0..25 => size(rng, 0x0fff_ffff),

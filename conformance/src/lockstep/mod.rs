@@ -1,13 +1,13 @@
-//! Lockstep: random operations, done by the kernel and by the model, until they part.
+//! Lockstep: the kernel and the model execute random operations until they diverge.
 //!
-//! The operations of one seed are cut into runs. Each run has a tree of processes to itself, which
-//! begins with one thread and is killed in the end. This process tells one thread at a time what
-//! to do, over a socket, and asks the model what may come of it. Whatever the kernel does in its
-//! own time is what the model allows for; nothing here sleeps to let it.
+//! The operations of a seed are divided into runs. Each run has its own tree of processes, which
+//! starts with one thread and is killed in the end. This process tells one thread at a time what to
+//! do, over a socket, and asks the model for the possible outcomes. The model allows for the
+//! kernel's deferred work; nothing here sleeps to wait for it.
 //!
-//! Not with a library for state machines: those make a whole sequence from the model alone, and
-//! here the model's next state depends on what the kernel was seen to do; and the kernel's side is
-//! a tree of processes that has to begin anew for each attempt to shorten a sequence.
+//! Libraries for state machine tests do not fit: they generate a whole sequence from the model
+//! alone. Here the model's next state depends on the kernel's answers, and each attempt to shorten
+//! a sequence needs a new tree of processes.
 
 mod act;
 mod channel;
@@ -32,31 +32,31 @@ use std::path::Path;
 use std::time::Instant;
 use system::Driver;
 
-/// What came of a seed.
+/// The result of a seed.
 #[derive(Debug)]
 pub enum Verdict {
     /// The kernel did what the model allows.
     Agreed,
-    /// It did not.
+    /// Kernel and model diverged.
     Parted,
-    /// That could not be found out.
+    /// No verdict, with the reason.
     None(String),
 }
 
-/// Where kernel and model part.
+/// A divergence of kernel and model.
 #[derive(Clone, Debug)]
 pub struct Divergence {
-    /// What was done, the last of which is where they part.
+    /// The operations. The last one diverges.
     pub operations: Vec<Operation>,
-    /// What the model had said of each.
+    /// The model's outcomes of all but the last.
     pub expected: Vec<Outcome>,
-    /// What else the last could have come to, and what it came to.
+    /// The outcomes that the model allows for the last operation.
     pub allowed: Vec<Outcome>,
-    /// What the kernel did.
+    /// The kernel's outcome.
     pub seen: Outcome,
 }
 
-/// A kernel and the model of it.
+/// A kernel and its model.
 #[derive(Debug)]
 pub struct Lockstep {
     stage: Stage,
@@ -64,11 +64,11 @@ pub struct Lockstep {
     background: bool,
 }
 
-/// How often a thread is given time to come to rest.
+/// The number of times that a thread is given time to come to rest.
 const PATIENCE: u32 = 20_000;
 
 impl Lockstep {
-    /// Gets ready for the running kernel. The calling process must have one thread only.
+    /// Prepares for the running kernel. The calling process must have only one thread.
     pub fn new(device: &Path, features: &[Feature]) -> Result<Lockstep, String> {
         if !features.contains(&Feature::Instrumented) {
             return Err("the kernel's code is not instrumented, so it records nothing".to_owned());
@@ -80,7 +80,7 @@ impl Lockstep {
         })
     }
 
-    /// Does so many operations, and says in the end, and now and then, what it has done.
+    /// Executes this many operations and reports progress.
     pub fn run(
         &mut self,
         seed: u64,
@@ -104,7 +104,7 @@ impl Lockstep {
             runs += 1;
             all.hash(&mut digest);
             if let Some(divergence) = divergence {
-                note(&format!("seed {seed}: model and kernel part after {done} operations"))?;
+                note(&format!("seed {seed}: model and kernel diverge after {done} operations"))?;
                 let length = divergence.operations.len();
                 let shortest = shrink::shrink(self, divergence);
                 note(&format!("shortened from {length} to {}:", shortest.operations.len()))?;
@@ -122,7 +122,7 @@ impl Lockstep {
         Ok(Verdict::Agreed)
     }
 
-    /// One run: what was done, and where it parted from the model if it did.
+    /// One run: its operations, and the divergence if there is one.
     fn attempt(
         &mut self,
         length: usize,
@@ -161,7 +161,7 @@ impl Lockstep {
         Ok((operations, divergence))
     }
 
-    /// Does what is possible of these operations.
+    /// Executes those of these operations that are possible.
     fn again(&mut self, operations: &[Operation]) -> Result<Option<Divergence>, String> {
         let possible = |world: &World<Driver>, index: usize| {
             let operation = &operations[index];
@@ -171,7 +171,7 @@ impl Lockstep {
     }
 }
 
-/// Whether another thread records into the buffer that is looked at: it may not be at rest yet.
+/// Whether another thread records into the same buffer. It may not be at rest yet.
 fn noisy(world: &World<Driver>, operation: &Operation) -> bool {
     match operation {
         Operation::Trace { thread, map, .. } | Operation::Background { thread, map } => {
@@ -181,7 +181,7 @@ fn noisy(world: &World<Driver>, operation: &Operation) -> bool {
     }
 }
 
-/// How often to look before something that should not be seen is believed.
+/// The number of repetitions before an unexpected observation counts.
 fn tries(noisy: bool, operation: &Operation, expected: &Outcome) -> u32 {
     match (operation, expected) {
         (Operation::Trace { .. }, Outcome::Unchanged) if noisy => PATIENCE,
@@ -191,11 +191,11 @@ fn tries(noisy: bool, operation: &Operation, expected: &Outcome) -> u32 {
     }
 }
 
-/// Does the operations on a fresh tree of processes: what a check is that lockstep has found.
+/// Executes the operations on a new tree of processes. Checks that come from lockstep use it.
 ///
 /// # Panics
 ///
-/// If one does not come to what stands beside it.
+/// If an outcome differs from the expected one.
 #[track_caller]
 pub fn replay(device: &Path, operations: &[(Operation, Outcome)]) {
     let features = probe_all(device).expect("the kernel is probed");

@@ -1,4 +1,4 @@
-//! How the operations are done on NetBSD, and which ones there are.
+//! Operations on NetBSD.
 
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
@@ -11,7 +11,7 @@ use kcov_sys::netbsd as sys;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::path::Path;
 
-/// The driver that is modelled.
+/// The model.
 pub(crate) type Driver = NetBsd;
 
 /// The model of a kernel with these features.
@@ -19,23 +19,23 @@ pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String
     Ok(NetBsd::new(Kernel::of(features)))
 }
 
-/// Whether [`work_in_background`] can be done.
+/// Whether [`work_in_background`] is possible.
 pub(crate) fn has_background(_: &[Feature]) -> bool {
     false
 }
 
-/// Processes whose parents have ended are init's.
+/// init reaps orphaned processes.
 pub(crate) fn adopt_orphans() -> Result<()> {
     Ok(())
 }
 
-/// Disables all sources. One stays enabled if its device was attached elsewhere before it was closed,
-/// and sources outlive processes.
+/// Disables all sources. A source stays enabled if its device was attached elsewhere before the
+/// close, and sources survive processes.
 pub(crate) fn reset(device: &Path) -> Result<()> {
     for id in 0.. {
         let device = Device::open(device)?;
         match device.attach(Source { subsystem: 0, id }) {
-            // There are no more, or the kernel has none.
+            // There are no more sources, or the kernel has none.
             Err(Errno(libc::ENOENT | libc::EINVAL)) => break,
             attached => attached?,
         }
@@ -45,10 +45,10 @@ pub(crate) fn reset(device: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A request's number that no driver has: `_IO('K', 99)`.
+/// An unknown ioctl number: `_IO('K', 99)`.
 const UNKNOWN_REQUEST: u32 = 0x2000_4b63;
 
-/// Issues a request.
+/// Issues an ioctl.
 pub(crate) fn ask(device: &Device, request: &Request, _: u32) -> Result<()> {
     match request {
         Request::Size(entries) => device.init_trace(*entries),
@@ -63,7 +63,7 @@ pub(crate) fn ask(device: &Device, request: &Request, _: u32) -> Result<()> {
     }
 }
 
-/// Uses the descriptor for what it is not made for, and what is tried on this system only.
+/// Issues a system call that only this system's model has.
 pub(crate) fn misuse(device: &Device, call: Call) -> Result<()> {
     match call {
         Call::Stat => nix::sys::stat::fstat(device).map(drop)?,
@@ -74,17 +74,17 @@ pub(crate) fn misuse(device: &Device, call: Call) -> Result<()> {
     Ok(())
 }
 
-/// There is nothing like it.
+/// NetBSD has no equivalent.
 pub(crate) fn remap(_: &Map, _: Remap) -> Result<()> {
     Ok(())
 }
 
-/// There is nothing like it.
+/// NetBSD has no equivalent.
 pub(crate) fn work_in_background() -> Result<()> {
     Ok(())
 }
 
-/// What a descriptor is not made for.
+/// The other system calls to try.
 pub(crate) const MISUSES: &[Call] = &[
     Call::Read,
     Call::Write,
@@ -96,14 +96,14 @@ pub(crate) const MISUSES: &[Call] = &[
     Call::Sync,
     Call::Truncate,
 ];
-/// What can be asked of a mapping.
+/// The remappings to try.
 pub(crate) const REMAPS: &[Remap] = &[];
-/// Offsets that are not 0.
+/// Offsets other than 0.
 pub(crate) const OFFSETS: &[i64] = &[4096, 8192, -4096, 2 << 20, (2 << 20) + 4096];
-/// A mapping for executing is refused.
+/// An executable mapping is always refused.
 pub(crate) const EXECUTABLE: bool = true;
 
-/// A random request.
+/// A random ioctl.
 pub(crate) fn request(rng: &mut Rng) -> Request {
     match rng.u8(0..100) {
         0..30 => size(rng, 256 << 10),

@@ -1,4 +1,4 @@
-//! What the driving process and its threads tell each other.
+//! The messages between the driving process and its threads.
 
 use super::channel::Channels;
 use crate::model::{D, M, Operation};
@@ -6,54 +6,54 @@ use serde::{Deserialize, Serialize};
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 
-/// What a thread is told.
+/// An order to a thread.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// To do that; `tries` times, if it traces and something is recorded, until nothing is.
+    /// Execute the operation. A trace is repeated until it records nothing, at most `tries` times.
     Do { operation: Operation, tries: u32 },
-    /// To take the descriptor that the socket has.
+    /// Receive a descriptor from the socket.
     Receive { new: D },
-    /// To start a thread on that channel.
+    /// Start a thread on this channel.
     StartThread { slot: usize },
-    /// To end, the thread only.
+    /// End this thread.
     EndThread,
-    /// To wait for the end of the thread on that channel.
+    /// Join the thread on this channel.
     Join { slot: usize },
-    /// To fork, with the child on that channel.
+    /// Fork, with the child on this channel.
     Fork { slot: usize },
-    /// To make the call that is traced.
+    /// Make the traced call.
     Call,
-    /// To have a kernel thread work on its behalf.
+    /// Let a kernel thread work for this thread.
     Work,
-    /// To do nothing; or to tell the digest of what the mapping shows.
+    /// Return a hash of the mapping, or do nothing.
     Look { map: Option<M> },
-    /// To wait for the end of a child.
+    /// Wait for a child.
     Wait { pid: i32 },
 }
 
-/// What it says.
+/// A thread's answer.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
     Done,
     Refused(i32),
-    /// The count before and after.
+    /// The counts before and after.
     Counted(u64, u64),
     Word(u64),
-    /// A child.
+    /// The child's process id.
     Process(i32),
-    /// It could not even be tried.
+    /// The operation could not be tried.
     Broken(String),
 }
 
-/// What a process is started with.
+/// The state that a new process gets.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Equipment {
     pub channels: Channels,
     pub device: PathBuf,
-    /// Makes handles differ from run to run.
+    /// Makes handles differ between runs.
     pub run: u32,
     /// The channel of the first thread.
     pub slot: usize,
-    /// The descriptors that are inherited.
+    /// The inherited descriptors.
     pub descriptors: Vec<(D, RawFd)>,
 }

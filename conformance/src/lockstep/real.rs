@@ -1,4 +1,4 @@
-//! The kernel's side: processes and threads that do the operations, one at a time.
+//! The kernel's side: processes and threads that execute the operations one at a time.
 
 use super::channel::{Channel, Channels};
 use super::order::{Equipment, Order, Report};
@@ -13,22 +13,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// As many threads as there may be, and room for those that end late.
+/// The maximum number of threads.
 const SLOTS: usize = crate::model::MOST_THREADS;
-/// A thread that says nothing for so long hangs.
+/// A thread that does not answer for this many seconds hangs.
 const PATIENCE: i64 = 20;
 
-/// What is needed once.
+/// The parts that all runs share.
 #[derive(Debug)]
 pub struct Stage {
     channels: Channels,
     device: PathBuf,
-    /// A device of this process, with which the driver is asked.
+    /// A device of this process, to query the driver.
     spare: Device,
     runs: u32,
 }
 
-/// One run: a tree of processes that begins with one thread, `T(0)`.
+/// One run: a tree of processes that starts with one thread, `T(0)`.
 #[derive(Debug)]
 pub struct Real<'a> {
     stage: &'a mut Stage,
@@ -37,7 +37,7 @@ pub struct Real<'a> {
     /// The process of each thread.
     threads: BTreeMap<T, T>,
     processes: BTreeMap<T, Process>,
-    /// Makes handles differ from run to run.
+    /// Makes handles differ between runs.
     run: u32,
     lost: bool,
 }
@@ -49,7 +49,7 @@ struct Process {
 }
 
 impl Stage {
-    /// Gets ready. The calling process must have one thread only.
+    /// Prepares. The calling process must have only one thread.
     pub fn new(device: &Path) -> Result<Stage, String> {
         let failed = |what: &str, errno: Errno| format!("{what}: {errno}");
         system::adopt_orphans().map_err(|errno| failed("orphans cannot be adopted", errno))?;
@@ -75,7 +75,7 @@ impl Stage {
             slot: 0,
             descriptors: Vec::new(),
         };
-        // SAFETY: this process has one thread, so no lock is held by another one.
+        // SAFETY: this process has one thread, so no other thread holds a lock.
         let pid = match unsafe { fork() }.map_err(|errno| format!("fork: {errno}"))? {
             ForkResult::Child => worker::run(equipment),
             ForkResult::Parent { child } => child,
@@ -101,10 +101,10 @@ impl Real<'_> {
         self.stage.channels.of_driver(slot)
     }
 
-    /// What a thread says.
+    /// Waits for a thread's answer.
     fn report(&mut self, slot: usize) -> Result<Report, Outcome> {
         self.channel(slot).try_receive().map_err(|errno| {
-            // Whatever it says later would be taken for an answer to another question.
+            // A late answer would be mistaken for the answer to another order.
             self.lost = true;
             Outcome::Senseless(format!("no answer after {PATIENCE} s ({errno})"))
         })
@@ -123,22 +123,22 @@ impl Real<'_> {
         self.hear(slot)
     }
 
-    /// Has a thread do what is no operation. It cannot be refused.
+    /// Gives a thread an order other than an operation. It cannot be refused.
     pub(super) fn asked(&mut self, thread: T, order: &Order) -> Result<Outcome, Outcome> {
         match self.tell(thread, order) {
             seen @ (Outcome::Done | Outcome::Word(_)) => Ok(seen),
-            other => Err(Outcome::Changed(format!("{order:?} of {thread:?} comes to {other:?}"))),
+            other => Err(Outcome::Changed(format!("{order:?} of {thread:?} results in {other:?}"))),
         }
     }
 
-    /// Another descriptor of the device that a thread has.
+    /// Duplicates a thread's descriptor into this process.
     pub(super) fn lent(&mut self, thread: T, descriptor: D) -> Result<Device, Outcome> {
         let operation = Operation::Pass { thread, descriptor, to: thread, new: descriptor };
         self.asked(thread, &order(&operation, 1))?;
         Ok(self.stage.channels.take_descriptor())
     }
 
-    /// Makes requests on a device of this process, which come to what stands beside them.
+    /// Issues ioctls on a device of this process and compares the results.
     pub(super) fn shows(&mut self, requests: Vec<(Request, Outcome)>) -> Result<(), Outcome> {
         for (request, expected) in requests {
             let seen = match system::ask(&self.stage.spare, &request, self.run) {
@@ -158,7 +158,7 @@ impl Real<'_> {
         (0..SLOTS).find(|slot| !used.contains(&slot)).expect("no more threads than slots")
     }
 
-    /// Does an operation that the model has found possible.
+    /// Executes a possible operation.
     pub fn run(&mut self, operation: &Operation, tries: u32) -> Outcome {
         match *operation {
             Operation::Pass { thread, to, new, .. } => {
@@ -184,7 +184,7 @@ impl Real<'_> {
                 let (slot, old) = (self.slots[&thread], self.threads[&thread]);
                 self.channel(slot).send(&order(operation, 1));
                 let process = self.forget(old);
-                // The new program's one thread has the old one's channel.
+                // The new program's only thread takes over the channel.
                 self.slots.insert(thread, slot);
                 self.threads.insert(thread, thread);
                 self.processes.insert(thread, process);
@@ -210,7 +210,7 @@ impl Real<'_> {
         self.tell(thread, &order(operation, tries))
     }
 
-    /// A thread has been started: it says so itself.
+    /// Waits for the first message of a new thread.
     fn begin(&mut self, told: Outcome, new: T, slot: usize, process: T) -> Outcome {
         if told != Outcome::Done {
             return told;
@@ -235,7 +235,7 @@ impl Real<'_> {
         }
     }
 
-    /// A process and its threads are no more.
+    /// Removes a process and its threads.
     fn forget(&mut self, process: T) -> Process {
         let threads = &mut self.threads;
         self.slots.retain(|thread, _| threads[thread] != process);
@@ -243,7 +243,7 @@ impl Real<'_> {
         self.processes.remove(&process).expect("a process")
     }
 
-    /// The process of a thread ends; waits for that.
+    /// Waits for the exit of a thread's process.
     fn buried(&mut self, thread: T) -> Outcome {
         let Process { pid, parent } = self.forget(self.threads[&thread]);
         let waiting = self.processes.iter().find(|(_, process)| process.pid == parent);
@@ -253,7 +253,7 @@ impl Real<'_> {
         }
     }
 
-    /// Ends all processes. The next run begins anew.
+    /// Kills all processes, so the next run starts from scratch.
     pub fn end(self) -> Result<(), String> {
         for process in self.processes.values() {
             kill(process.pid, Signal::SIGKILL).map_err(|errno| format!("kill: {errno}"))?;
@@ -265,7 +265,7 @@ impl Real<'_> {
             }
         }
         if self.lost {
-            // Answers that came too late lie in the channels.
+            // Late answers remain in the old channels.
             self.stage.channels = Channels::new(SLOTS).map_err(|errno| errno.to_string())?;
             for slot in 0..SLOTS {
                 let limited = self.stage.channels.of_driver(slot).set_limit(PATIENCE);
@@ -293,14 +293,14 @@ fn outcome(report: Report) -> Outcome {
     }
 }
 
-/// Waits until a process is gone whose parent is this one, or init.
+/// Waits for the exit of a process whose parent is this process or init.
 fn gone(pid: Pid) -> Outcome {
     let end = Instant::now() + Duration::from_secs(PATIENCE.unsigned_abs());
     loop {
         let gone = match waitpid(pid, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) => false,
             Ok(_) => true,
-            // Not a child of this process, but perhaps one day.
+            // It may become a child of this process later.
             Err(_) => kill(pid, None) == Err(nix::errno::Errno::ESRCH),
         };
         if gone {

@@ -1,13 +1,13 @@
-//! Makes a sequence that parts kernel and model shorter, as long as it does.
+//! Shortens a sequence that makes kernel and model diverge.
 
 use super::{Divergence, Lockstep};
 use crate::model::Operation;
 use std::time::{Duration, Instant};
 
-/// Where a kernel hangs, each attempt takes its time.
+/// If the kernel hangs, each attempt takes long.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The shortest sequence that leaving out and moving to other threads leads to.
+/// Leaves out operations and merges threads as long as the sequence diverges.
 pub(super) fn shrink(lockstep: &mut Lockstep, found: Divergence) -> Divergence {
     let end = Instant::now() + LIMIT;
     let mut best = found;
@@ -37,7 +37,7 @@ pub(super) fn shrink(lockstep: &mut Lockstep, found: Divergence) -> Divergence {
     best
 }
 
-/// Has one thread do what another one does, or with one descriptor what is done with its copy.
+/// Merges a thread into another one, or a duplicated descriptor into the original.
 fn fewer_names(lockstep: &mut Lockstep, best: &Divergence, end: Instant) -> Option<Divergence> {
     for (index, operation) in best.operations.iter().enumerate() {
         let Some((kind, copy, original)) = operation.copies() else { continue };
@@ -62,7 +62,7 @@ fn try_it(
     candidate: &[Operation],
     best: &Divergence,
 ) -> Option<Divergence> {
-    // What cannot be carried out is no shorter way to the same.
+    // A sequence that cannot be executed is not a solution.
     let found = lockstep.again(candidate).ok().flatten()?;
     (found.operations.len() < best.operations.len()).then_some(found)
 }

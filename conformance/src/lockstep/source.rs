@@ -1,4 +1,4 @@
-//! A divergence as the source of a check.
+//! Prints a divergence as the source of a check.
 
 use super::Divergence;
 use crate::model::{Kind, Operation, Outcome, Request};
@@ -38,7 +38,7 @@ pub(super) fn check(divergence: &Divergence) -> String {
     text + "    ]);\n}\n"
 }
 
-/// What of the model the source names.
+/// The items of the model that the source uses.
 fn names(operations: &[Operation]) -> String {
     let any = |what: fn(&Operation) -> bool| operations.iter().any(what);
     let remote = |operation: &Operation| {
@@ -70,10 +70,10 @@ fn line(text: &mut String, operation: &Operation, outcome: &Outcome) {
     writeln!(text, "        ({operation}, {outcome:?}),").expect(WRITING);
 }
 
-/// The same with names counted from 0.
+/// Renumbers all names from 0.
 fn renumbered(operations: &[Operation]) -> Vec<Operation> {
     let mut names: BTreeMap<Kind, BTreeMap<u32, u32>> = BTreeMap::new();
-    // The first thread is there before all.
+    // The first thread always exists.
     names.insert(Kind::Thread, [(0, 0)].into());
     let mut all = operations.to_vec();
     for operation in &mut all {
@@ -92,7 +92,7 @@ mod tests {
     use crate::lockstep::Divergence;
     use crate::model::{Access, D, Operation, Outcome, Request, T};
 
-    /// What is printed compiles: this is it.
+    /// The printed source compiles: this is a copy.
     #[rustfmt::skip]
     mod printed {
 use crate::check::{Context, checks};

@@ -1,8 +1,7 @@
-//! A thread that does what it is told: one of those that lockstep drives.
+//! A thread under lockstep's control.
 //!
-//! Its process has one end of every thread's channel, so that new threads and processes need
-//! nothing but the number of theirs. It tells its channel what came of each command before it
-//! waits for the next.
+//! Its process has one end of every thread's channel, so a new thread or process only needs the
+//! number of its slot. The thread reports the result of each order before it waits for the next.
 
 use super::act::{LAST, background, digest, mapped, misuse, trace};
 use super::channel::Channels;
@@ -23,7 +22,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-/// What a process has.
+/// The state of a process.
 struct Process {
     channels: Channels,
     path: PathBuf,
@@ -33,16 +32,16 @@ struct Process {
     threads: Mutex<BTreeMap<usize, JoinHandle<()>>>,
 }
 
-/// Never contended: one thread of all processes runs at a time.
+/// Never contended, because only one thread of all processes runs at a time.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no thread has panicked")
 }
 
-/// Runs a process' first thread; it is killed, or ends the process.
+/// Runs the first thread of a process. It is killed or exits the process.
 pub(super) fn run(equipment: Equipment) -> ! {
     let Equipment { channels, device, run, slot, descriptors } = equipment;
     let own = |(name, fd)| {
-        // SAFETY: the program that executed this one left it the descriptor, and says so once.
+        // SAFETY: the program that executed this one left it the descriptor, and names it once.
         (name, Device::from(unsafe { OwnedFd::from_raw_fd(fd) }))
     };
     let process = Process {
@@ -53,13 +52,13 @@ pub(super) fn run(equipment: Equipment) -> ! {
         maps: Mutex::default(),
         threads: Mutex::default(),
     };
-    // Lives as long as the process, and is shared by its threads.
+    // Lives as long as the process, because all its threads share it.
     Box::leak(Box::new(process)).serve(slot);
     std::process::exit(0)
 }
 
 impl Process {
-    /// Does what the channel says until the thread is to end.
+    /// Executes orders from the channel until the thread ends.
     fn serve(&'static self, mut slot: usize) {
         let mut channel = self.channels.of_worker(slot);
         channel.send(&Report::Done);
@@ -81,14 +80,14 @@ impl Process {
         }
     }
 
-    /// [`None`] in the child.
+    /// Returns [`None`] in the child.
     fn fork(&self) -> nix::Result<Option<Pid>> {
         // SAFETY: the other threads wait for orders and hold no lock, and the C library makes its
         // own locks usable in the child.
         match unsafe { fork() }? {
             ForkResult::Parent { child } => Ok(Some(child)),
             ForkResult::Child => {
-                // They are not in this process.
+                // The child does not have these threads.
                 std::mem::take(&mut *lock(&self.threads)).into_values().for_each(std::mem::forget);
                 Ok(None)
             }
@@ -205,14 +204,14 @@ impl Process {
             Operation::Execute { keep, .. } => {
                 return Ok(Report::Broken(self.execute(&devices, *keep, slot).to_string()));
             }
-            // SAFETY: ends the process without the exit handlers, which would be the first one's.
+            // SAFETY: ends the process without exit handlers, which belong to the first process.
             Operation::Exit { .. } => unsafe { libc::_exit(0) },
             other => return Ok(Report::Broken(format!("no order for {other:?}"))),
         }
         Ok(Report::Done)
     }
 
-    /// Returns only if it fails.
+    /// Returns only on failure.
     fn execute(&self, devices: &BTreeMap<D, Device>, keep: bool, slot: usize) -> io::Error {
         let mut descriptors = Vec::new();
         for (&name, device) in devices.iter().filter(|_| keep) {

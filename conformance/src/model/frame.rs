@@ -1,27 +1,26 @@
-//! Frames: what an operation does to what buffers contain. All that is not said here stays as it
-//! was, in the buffers of all devices.
+//! The effect of each operation on the contents of buffers. Everything else in all buffers stays
+//! unchanged.
 //!
-//! What else there is (sizes, modes, who is traced, handles, mappings) the model's next state says.
+//! The model's next state covers the rest: sizes, modes, traced threads, handles, mappings.
 
 use super::{Driver, Geometry, Instance, M, Mapping, Operation, PAGE, Recording, T, WORD, World};
 use std::collections::BTreeSet;
 
-/// What an operation may do to the words of a buffer whose count is [`FULL`](super::FULL) before
-/// and after.
+/// The effect of an operation on a buffer whose count is [`FULL`](super::FULL) before and after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// Nothing.
     Nothing,
-    /// It stores that word.
+    /// Stores this word: index and value.
     Word(u64, u64),
-    /// It records what the acting thread does.
+    /// Records the acting thread.
     Own(Recording),
-    /// It lets others record.
+    /// Lets others record.
     Others,
 }
 
 impl<R: Driver> World<R> {
-    /// What the operation, which is done, does to that buffer.
+    /// The effect of a successful operation on this buffer.
     #[must_use]
     pub fn touch(&self, operation: &Operation, buffer: Instance) -> Touch {
         let thread = operation.thread();
@@ -46,14 +45,14 @@ impl<R: Driver> World<R> {
         }
     }
 
-    /// The instances that somebody has: a descriptor or a mapping.
+    /// The instances with a descriptor or a mapping.
     #[must_use]
     pub fn reached(&self) -> BTreeSet<Instance> {
         let all = self.processes().flat_map(|(_, process)| process.maps.values());
         self.instances().chain(all.map(|mapping| mapping.buffer)).collect()
     }
 
-    /// How all of a device's own buffer is mapped, for writing if its descriptor allows that.
+    /// A mapping of a device's whole own buffer, writable if the descriptor allows it.
     #[must_use]
     pub fn whole(&self, thread: T, descriptor: super::D) -> Option<(Instance, Geometry)> {
         let (instance, access) = self.opened(thread, descriptor)?;
@@ -66,14 +65,14 @@ impl<R: Driver> World<R> {
         Some((instance, [true, false].map(geometry).into_iter().find(own)?))
     }
 
-    /// Whether it is certain that no thread records there but the one that the model names.
+    /// Whether no thread can record there except the one that the model names.
     #[must_use]
     pub fn at_rest(&self, buffer: Instance) -> bool {
         self.driver.late(buffer).is_none()
     }
 }
 
-/// The last word of the first page that a mapping shows, as an index in the buffer.
+/// The last word of the first page of a mapping, as an index into the buffer.
 fn last_of_page(geometry: &Geometry) -> u64 {
     (geometry.offset as u64 / PAGE + 1) * (PAGE / WORD) - 1
 }

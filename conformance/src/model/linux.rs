@@ -7,19 +7,19 @@ use super::{
 use crate::declare::Feature;
 use std::collections::BTreeMap;
 
-/// What a kernel may have or lack.
+/// Optional features of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// Comparison mode is built.
+    /// The kernel has comparison mode.
     pub comparisons: bool,
-    /// Comparison mode does not trust the count.
+    /// Comparison mode checks the count.
     pub bounds_count: bool,
-    /// A thread may be traced and collect remotely at once, with two instances.
+    /// A thread can be traced and collect remotely at the same time, with two instances.
     pub local_and_remote: bool,
 }
 
 impl Kernel {
-    /// As a target declares it.
+    /// The features that a target declares.
     #[must_use]
     pub fn of(features: &[Feature]) -> Kernel {
         Kernel {
@@ -33,7 +33,7 @@ impl Kernel {
 /// `struct kcov`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kcov {
-    /// Its size in words, once it is sized.
+    /// The size in words, once it is set.
     words: Option<u64>,
     enabled: Option<Enabled>,
     /// No descriptor is left.
@@ -47,23 +47,23 @@ struct Enabled {
     remote: Option<Section>,
 }
 
-/// What is collected remotely.
+/// Remote collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Section {
     area: u32,
     handles: Vec<Handle>,
 }
 
-/// What `struct task_struct` has of it.
+/// The state in `struct task_struct`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Task {
     local: Option<Instance>,
     remote: Option<Instance>,
-    /// What is handed on to those who work on its behalf.
+    /// The common handle that is passed on to tasks that work for this one.
     handle: Option<Handle>,
 }
 
-/// The driver.
+/// The state of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linux {
     kernel: Kernel,
@@ -76,7 +76,7 @@ pub struct Linux {
 const MOST_WORDS: u64 = 0x7fff_ffff / WORD;
 /// `KCOV_REMOTE_MAX_HANDLES`.
 const MOST_HANDLES: usize = 256;
-/// How many good common handles there are, and how many of USB, besides those of `fill`.
+/// The number of valid common handles and of valid USB handles, besides those of `fill`.
 pub const GOOD: u16 = 4;
 /// The first of the handles that `fill` adds.
 pub const FILL: u16 = 512;
@@ -85,7 +85,7 @@ const BUSY: Outcome = Outcome::Refused("EBUSY");
 const INVALID: Outcome = Outcome::Refused("EINVAL");
 
 impl Linux {
-    /// A driver that nobody uses.
+    /// A driver without instances.
     #[must_use]
     pub fn new(kernel: Kernel) -> Linux {
         Linux { kernel, opened: 0, instances: BTreeMap::new(), tasks: BTreeMap::new() }
@@ -112,7 +112,7 @@ impl Linux {
         Outcome::Done
     }
 
-    /// The part that both ways to enable have in common: the instance has to be ready.
+    /// Both ways to enable require this state.
     fn ready(&mut self, instance: Instance) -> bool {
         let kcov = self.instance(instance);
         kcov.words.is_some() && kcov.enabled.is_none()
@@ -174,7 +174,7 @@ impl Linux {
         self.forget(instance);
     }
 
-    /// Nobody can ask for an instance that is closed and not enabled.
+    /// A closed instance that is not enabled cannot be reached.
     fn forget(&mut self, instance: Instance) {
         if self.instances.get(&instance).is_some_and(|k| k.closed && k.enabled.is_none()) {
             self.instances.remove(&instance);
@@ -215,7 +215,7 @@ impl Linux {
                 Outcome::Done
             }
             Err(refused) => {
-                // It had begun, and is undone like an enabled one.
+                // The driver undoes a partial registration like an enabled device.
                 self.task(thread).handle = None;
                 refused
             }
@@ -227,7 +227,7 @@ impl Linux {
         all.any(|section| section.handles.contains(handle))
     }
 
-    /// The handles, if all can be registered.
+    /// Registers all handles or none.
     fn register(&self, remote: &Remote) -> Result<Vec<Handle>, Outcome> {
         let mut handles = Vec::new();
         let filled = (0..remote.fill).map(|n| Handle::Usb(FILL + n as u16));
@@ -281,7 +281,7 @@ impl Driver for Linux {
 
     fn misuse(&self, access: Access, call: Call) -> Outcome {
         Outcome::Refused(match call {
-            // The descriptor's own access is looked at before what the file can do.
+            // The kernel checks the descriptor's access before the file operations.
             Call::Read if access == Access::WriteOnly => "EBADF",
             Call::Write if access == Access::ReadOnly => "EBADF",
             Call::PositionedRead | Call::PositionedWrite | Call::Seek => "ESPIPE",
@@ -301,7 +301,7 @@ impl Driver for Linux {
         if offset % PAGE as i64 != 0 || bytes == 0 {
             return Err("EINVAL");
         }
-        // A negative offset is one that no file reaches.
+        // Page offsets are unsigned, so a negative one is beyond the end of any file.
         if offset < 0 {
             return Err("EOVERFLOW");
         }
@@ -362,7 +362,7 @@ impl Driver for Linux {
             let room = mode.capacity(kcov.words?);
             let some = room > 0 && mode.capacity(section.area.into()) > 0;
             some.then_some(match mode {
-                // The work need not compare anything.
+                // The work may not compare anything.
                 Mode::Cmp => Outcome::Anything,
                 _ => Outcome::Grown(room),
             })
@@ -375,7 +375,7 @@ impl Driver for Linux {
         let capacity = recording.mode.capacity(recording.words);
         match recording.mode {
             Mode::Cmp if !self.kernel.bounds_count && count > capacity => None,
-            // The position after the last word is 0: the count is begun anew, with an address.
+            // The index wraps to 0, so an address overwrites the count.
             Mode::Pc if count == u64::MAX => Some(Outcome::Anything),
             _ if count < capacity => Some(Outcome::Grown(capacity)),
             _ => Some(Outcome::Unchanged),
@@ -386,7 +386,7 @@ impl Driver for Linux {
         false
     }
 
-    /// All handles that are free can be had at once, of the others none.
+    /// Registering all free handles at once succeeds, registering a taken one fails.
     fn shown(&self) -> Vec<(Request, Outcome)> {
         let last = FILL + MOST_HANDLES as u16 - 1;
         let usb = (0..GOOD).chain([FILL, last]).map(Handle::Usb);

@@ -26,15 +26,15 @@ pub const PAGE: u64 = 4096;
 /// The size of a word, in bytes.
 pub const WORD: u64 = 8;
 
-/// A count beyond the end of any buffer, so nothing is recorded in any mode, but small enough that no
-/// kernel's arithmetic overflows.
+/// A count beyond the end of any buffer, so nothing is recorded in any mode, but small enough that
+/// no kernel's arithmetic overflows.
 pub const FULL: u64 = 1 << 20;
 
 /// One open of the device, and its buffer's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instance(pub u32);
 
-/// What a traced thread records.
+/// A mode of tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing; NetBSD only.
@@ -46,7 +46,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// How many records fit in a buffer of that many words.
+    /// The capacity in records of a buffer of this many words.
     #[must_use]
     pub fn capacity(self, words: u64) -> u64 {
         match self {
@@ -60,9 +60,9 @@ impl Mode {
 /// Who records what into a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// The traced thread; none if work elsewhere is collected, or the thread is ending.
+    /// The traced thread. None if remote work is collected or the thread is ending.
     pub thread: Option<T>,
-    /// What a traced thread records.
+    /// The mode.
     pub mode: Mode,
     /// The buffer's size in words.
     pub words: u64,
@@ -71,7 +71,7 @@ pub struct Recording {
 /// How a thread ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By itself, in a process that goes on.
+    /// Alone; its process continues.
     Thread,
     /// Because another thread of the process executes a program.
     Execution,
@@ -79,25 +79,25 @@ pub enum End {
     Process,
 }
 
-/// A driver: what happens to its instances and their buffers.
+/// A driver, with its instances and their buffers.
 pub trait Driver: Clone + std::fmt::Debug {
-    /// The other states in which a request on that instance may find the driver, because the
-    /// kernel does some bookkeeping in its own time.
+    /// Another state in which an ioctl on this instance may find the driver, because the kernel
+    /// defers some bookkeeping.
     fn late(&self, instance: Instance) -> Option<Self>;
 
-    /// A new instance.
+    /// Opens an instance.
     fn open(&mut self) -> Instance;
 
-    /// The last descriptor of an instance is gone.
+    /// Closes the last descriptor of an instance.
     fn close(&mut self, instance: Instance);
 
-    /// A request.
+    /// Issues an ioctl.
     fn ask(&mut self, thread: T, instance: Instance, request: &Request) -> Outcome;
 
-    /// A call on a descriptor that is no request.
+    /// Issues a system call other than ioctl and mmap on a descriptor.
     fn misuse(&self, access: Access, call: Call) -> Outcome;
 
-    /// A mapping; which instance's buffer it shows, or the name of the error.
+    /// Maps a buffer. Returns the instance that owns it, or the name of the error.
     fn map(
         &self,
         instance: Instance,
@@ -105,36 +105,36 @@ pub trait Driver: Clone + std::fmt::Debug {
         geometry: &Geometry,
     ) -> Result<Instance, &'static str>;
 
-    /// Whether the kernel outlives being asked for that mapping.
+    /// Whether the kernel survives this mmap.
     fn outlives(&self, geometry: &Geometry) -> bool;
 
-    /// Another shape of a mapping, which is always refused.
+    /// Remaps; this always fails.
     fn remap(&self, how: Remap) -> Outcome;
 
-    /// A thread starts, in the same process or a forked one.
+    /// Starts a thread, in the same process or a forked one.
     fn start(&mut self, parent: T, new: T);
 
-    /// A thread has ended.
+    /// Ends a thread.
     fn end(&mut self, thread: T, how: End);
 
-    /// Words of the buffer that a mapping of the instance shows.
+    /// The size in words of the buffer that mappings of this instance show.
     fn words(&self, instance: Instance) -> Option<u64>;
 
-    /// Who records into that buffer.
+    /// The current recording into this buffer.
     fn recording(&self, buffer: Instance) -> Option<Recording>;
 
-    /// What becomes of that buffer's count of 0 when the kernel works on behalf of the thread.
+    /// The change of this buffer's count from 0 when the kernel works for the thread.
     fn background(&self, thread: T, buffer: Instance) -> Outcome;
 
-    /// What comes of tracing with that count in the buffer, if the count may be stored: some
-    /// drivers write outside of the buffer where it is bad enough.
+    /// The result of tracing with this count in the buffer, or none if the count must not be
+    /// stored: some drivers then write outside the buffer.
     fn counted(&self, recording: Recording, count: u64) -> Option<Outcome>;
 
-    /// Whether nothing is known of what a buffer contains at first.
+    /// Whether the initial contents of a buffer are unknown.
     fn unknown_content(&self, buffer: Instance) -> bool;
 
-    /// Requests of a thread outside of the model, on a sized device of its own, and what each comes
-    /// to: they show what else the driver keeps, and all together leave it as it was.
+    /// Ioctls by a thread outside the model, on its own sized device, with their results. They
+    /// reveal hidden state of the driver and together leave it unchanged.
     fn shown(&self) -> Vec<(Request, Outcome)>;
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Operation, T};
 
-/// What a name is of.
+/// The kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A thread.
@@ -14,7 +14,7 @@ pub enum Kind {
 }
 
 impl Operation {
-    /// Who does it.
+    /// The acting thread.
     #[must_use]
     pub fn thread(&self) -> T {
         match *self {
@@ -40,7 +40,7 @@ impl Operation {
         }
     }
 
-    /// Shows all names that it has, each with its kind.
+    /// Visits all names with their kinds.
     pub fn visit_names(&mut self, mut see: impl FnMut(Kind, &mut u32)) {
         match self {
             Operation::Duplicate { thread, descriptor, new } => {
@@ -86,7 +86,7 @@ impl Operation {
         }
     }
 
-    /// The kinds of the names that it has.
+    /// The kinds of all names.
     #[must_use]
     pub fn names(&self) -> Vec<Kind> {
         let mut kinds = Vec::new();
@@ -94,7 +94,7 @@ impl Operation {
         kinds
     }
 
-    /// Gives a name of that kind to what had another one.
+    /// Renames one name of this kind.
     pub fn rename(&mut self, wanted: Kind, old: u32, new: u32) {
         self.visit_names(|kind, name| {
             if kind == wanted && *name == old {
@@ -103,7 +103,8 @@ impl Operation {
         });
     }
 
-    /// Where this makes another name for the like of what has one: the kind, the new and the old.
+    /// If the operation creates another name for an existing object: the kind, the new name and the
+    /// old one.
     #[must_use]
     pub fn copies(&self) -> Option<(Kind, u32, u32)> {
         match self {

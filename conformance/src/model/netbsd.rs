@@ -7,17 +7,17 @@ use super::{
 use crate::declare::Feature;
 use std::collections::BTreeMap;
 
-/// Which interface a kernel has.
+/// The interface of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// That of NetBSD 10, with attaching; else that of NetBSD 9.
+    /// NetBSD 10, with attaching; otherwise NetBSD 9.
     pub attaches: bool,
-    /// How many ports there are of a virtual USB controller's first bus: the sources.
+    /// The number of ports of the first bus of the virtual USB controller. These are the sources.
     pub ports: u64,
 }
 
 impl Kernel {
-    /// As a target declares it.
+    /// The interface that a target declares.
     #[must_use]
     pub fn of(features: &[Feature]) -> Kernel {
         let ports = if features.contains(&Feature::Vhci) { 3 } else { 0 };
@@ -29,10 +29,10 @@ impl Kernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Enabled {
     No,
-    /// By a thread; a source has none.
+    /// By a thread, or none for a source.
     By(Option<T>),
-    /// By a thread that has ended, and the kernel may not have noticed yet: it does when the
-    /// process starts, awaits or ends another one.
+    /// By a thread that has exited. The kernel may notice only when the process starts, joins or
+    /// ends another thread.
     Late,
 }
 
@@ -47,7 +47,7 @@ struct Desc {
     closed: bool,
 }
 
-/// The driver.
+/// The state of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetBsd {
     kernel: Kernel,
@@ -60,7 +60,7 @@ pub struct NetBsd {
 /// `KCOV_BUF_MAX_ENTRIES`.
 const MOST_ENTRIES: u64 = 256 << 10;
 const MOST_BYTES: u64 = MOST_ENTRIES * WORD;
-/// The instance that stands for a source's own descriptor.
+/// The first instance that represents the descriptor of a source.
 const SOURCES: u32 = 1 << 30;
 
 const BUSY: Outcome = Outcome::Refused("EBUSY");
@@ -69,7 +69,7 @@ const NO_ENTRY: Outcome = Outcome::Refused("ENOENT");
 const EXISTS: Outcome = Outcome::Refused("EEXIST");
 
 impl NetBsd {
-    /// A driver that nobody uses.
+    /// A driver without instances.
     #[must_use]
     pub fn new(kernel: Kernel) -> NetBsd {
         let source = Desc {
@@ -232,7 +232,7 @@ impl Driver for NetBsd {
 
     fn ask(&mut self, thread: T, instance: Instance, request: &Request) -> Outcome {
         match request {
-            // Arguments are copied before the driver is asked, whatever the request.
+            // The kernel copies the argument of every ioctl before it calls the driver.
             Request::SizeUnreadable | Request::EnableUnreadable | Request::AttachUnreadable => {
                 Outcome::Refused("EFAULT")
             }
@@ -258,7 +258,7 @@ impl Driver for NetBsd {
         })
     }
 
-    /// `sys_mmap`, then `kcov_fops_mmap`. The mode in which the device was opened is not asked.
+    /// `sys_mmap`, then `kcov_fops_mmap`. Neither checks the access mode of the descriptor.
     fn map(
         &self,
         instance: Instance,
@@ -266,7 +266,7 @@ impl Driver for NetBsd {
         geometry: &Geometry,
     ) -> Result<Instance, &'static str> {
         let Geometry { bytes, offset, executable, .. } = *geometry;
-        // An offset inside of a page maps from the page's start.
+        // mmap rounds an offset inside a page down to the page.
         let inside = offset.rem_euclid(PAGE as i64);
         let (offset, bytes) = (offset - inside, (bytes + inside as u64).next_multiple_of(PAGE));
         if self.kernel.attaches && bytes == 0 {
@@ -286,8 +286,7 @@ impl Driver for NetBsd {
         Ok(buffer)
     }
 
-    /// Of no bytes there are enough in a buffer that does not exist, which NetBSD 9 takes a
-    /// reference to then.
+    /// On NetBSD 9, mapping no bytes of a missing buffer passes the range check and panics.
     fn outlives(&self, geometry: &Geometry) -> bool {
         self.kernel.attaches || geometry.bytes > 0
     }
@@ -331,7 +330,7 @@ impl Driver for NetBsd {
     fn counted(&self, recording: Recording, count: u64) -> Option<Outcome> {
         let capacity = recording.mode.capacity(recording.words);
         match recording.mode {
-            // The product of a count and the four words of a record is not bounded.
+            // Four times the count can wrap.
             Mode::Cmp if count > capacity => None,
             _ if count < capacity => Some(Outcome::Grown(capacity)),
             _ => Some(Outcome::Unchanged),
@@ -343,7 +342,7 @@ impl Driver for NetBsd {
         buffer.0 >= SOURCES
     }
 
-    /// Whoever detaches from a source disables it for all.
+    /// Detaching from a source disables it for everybody.
     fn shown(&self) -> Vec<(Request, Outcome)> {
         Vec::new()
     }

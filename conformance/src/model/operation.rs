@@ -1,4 +1,4 @@
-//! What is done to a device, and what comes of it: the words that model and kernel share.
+//! Operations on a device and their outcomes. Models and kernels share them.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,26 +14,26 @@ macro_rules! names {
 }
 
 names! {
-    /// A thread. A process goes by the name of its first one.
+    /// A thread. A process has the name of its first thread.
     T;
-    /// A descriptor. A forked child has its parent's descriptors under their names.
+    /// A descriptor. A forked child inherits the names of its parent's descriptors.
     D;
-    /// A mapping, named like a descriptor.
+    /// A mapping. Forked children inherit names as for descriptors.
     M;
 }
 
 /// How a device is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Access {
-    /// For reading and writing.
+    /// Read and write.
     ReadWrite,
-    /// For reading.
+    /// Read-only.
     ReadOnly,
-    /// For writing.
+    /// Write-only.
     WriteOnly,
 }
 
-/// A request that is no request of the device: the same for every state.
+/// A system call other than ioctl and mmap. Its result is the same in every state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Call {
     /// `read`.
@@ -58,25 +58,25 @@ pub enum Call {
     Truncate,
 }
 
-/// A remote handle: what kind of number it is. Numbers differ from run to run, so that what one
-/// run leaves registered does not concern the next.
+/// A kind of remote handle. The numbers differ between runs, so handles that one run leaves
+/// registered do not affect the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Handle {
     /// The number 0.
     Zero,
-    /// A good common handle.
+    /// A valid common handle.
     Common(u16),
-    /// A good handle of the USB subsystem, of no bus that exists.
+    /// A valid USB handle of a bus that does not exist.
     Usb(u16),
-    /// A handle of the USB subsystem with a bit set between subsystem and instance.
+    /// A USB handle with a reserved bit set.
     UsbReserved,
-    /// A common handle with a bit set between subsystem and instance.
+    /// A common handle with a reserved bit set.
     CommonReserved,
-    /// A handle of a subsystem that does not exist.
+    /// A handle of an unknown subsystem.
     NoSubsystem,
 }
 
-/// Which part of an argument can be read.
+/// The readable part of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Memory {
     /// All of it.
@@ -92,26 +92,26 @@ pub enum Memory {
 pub struct Remote {
     /// The mode.
     pub mode: u32,
-    /// Words of the buffer of each section, never 0.
+    /// The area size in words, never 0.
     pub area: u32,
     /// The common handle.
     pub common: Handle,
     /// The array of handles.
     pub handles: Vec<Handle>,
-    /// So many good ones more in the array.
+    /// The number of further valid handles in the array.
     pub fill: u32,
-    /// What of it can be read.
+    /// The readable part.
     pub memory: Memory,
 }
 
-/// A request of the device.
+/// An ioctl.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Request {
     /// `KCOV_INIT_TRACE` or `KCOV_IOC_SETBUFSIZE`, in words.
     Size(u64),
-    /// `KCOV_ENABLE` or `KCOV_IOC_ENABLE`, with that mode.
+    /// `KCOV_ENABLE` or `KCOV_IOC_ENABLE`, with the mode.
     Enable(u64),
-    /// `KCOV_DISABLE` or `KCOV_IOC_DISABLE`, on Linux with that argument.
+    /// `KCOV_DISABLE` or `KCOV_IOC_DISABLE`, with the argument on Linux.
     Disable(u64),
     /// `KCOV_REMOTE_ENABLE`.
     RemoteEnable(Remote),
@@ -119,113 +119,112 @@ pub enum Request {
     Attach(u64, u64),
     /// `KCOV_IOC_REMOTE_DETACH`.
     Detach,
-    /// A request that no driver has.
+    /// An unknown ioctl.
     Unknown,
-    /// `KCOV_INIT_TRACE` for a kernel with words of 32 bits.
+    /// `KCOV_INIT_TRACE` for a kernel with 32-bit words.
     SizeOfOtherWidth,
-    /// `KCOV_IOC_SETBUFSIZE` whose argument cannot be read.
+    /// `KCOV_IOC_SETBUFSIZE` with an unreadable argument.
     SizeUnreadable,
-    /// `KCOV_IOC_ENABLE` whose argument cannot be read.
+    /// `KCOV_IOC_ENABLE` with an unreadable argument.
     EnableUnreadable,
-    /// `KCOV_IOC_REMOTE_ATTACH` whose argument cannot be read.
+    /// `KCOV_IOC_REMOTE_ATTACH` with an unreadable argument.
     AttachUnreadable,
 }
 
-/// What is to be mapped.
+/// The arguments of mmap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Geometry {
-    /// Bytes.
+    /// The length in bytes.
     pub bytes: u64,
     /// The offset in bytes.
     pub offset: i64,
-    /// Whether for writing too.
+    /// Whether it is writable.
     pub writable: bool,
-    /// Whether for executing too.
+    /// Whether it is executable.
     pub executable: bool,
-    /// Whether it is a private mapping.
+    /// Whether it is private.
     pub private: bool,
 }
 
-/// What is asked of a mapping, on Linux.
+/// An invalid mremap, on Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Remap {
-    /// To grow by a page.
+    /// Grows the mapping by a page.
     Grow,
-    /// To be moved, with the old range left mapped.
+    /// Moves the mapping and keeps the old range mapped.
     LeaveOld,
 }
 
-/// Something that `thread` does: with its `descriptor`, or its mapping `map`, or making what has
-/// then the name `new`.
+/// An operation by `thread`, with its `descriptor` or mapping `map`. `new` names the result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields of all variants are named alike, and explained above")]
 pub enum Operation {
-    /// Opens the device, under a new name.
+    /// Opens the device.
     Open { thread: T, descriptor: D, access: Access },
     /// Duplicates a descriptor.
     Duplicate { thread: T, descriptor: D, new: D },
-    /// Sends a descriptor through a socket to a thread, of the same process or another.
+    /// Sends a descriptor over a socket to a thread of the same or another process.
     Pass { thread: T, descriptor: D, to: T, new: D },
     /// Closes a descriptor.
     Close { thread: T, descriptor: D },
-    /// Issues a request.
+    /// Issues an ioctl.
     Ask { thread: T, descriptor: D, request: Request },
-    /// Uses the descriptor for what it is not made for.
+    /// Issues another system call on a descriptor.
     Misuse { thread: T, descriptor: D, call: Call },
-    /// Maps.
+    /// Maps a buffer.
     Map { thread: T, descriptor: D, map: M, geometry: Geometry },
-    /// Unmaps.
+    /// Unmaps a buffer.
     Unmap { thread: T, map: M },
-    /// Asks for another shape of a mapping.
+    /// Tries to remap a buffer.
     Remap { thread: T, map: M, how: Remap },
-    /// Stores a count, makes a system call, and looks at the count.
+    /// Stores a count, makes a system call and reads the count.
     Trace { thread: T, map: M, count: u64 },
-    /// Has a kernel thread work that it starts on behalf of this thread, and looks whether the
-    /// count is more than 0. Only on Linux.
+    /// Lets a kernel thread work for this thread and checks whether the count is more than 0. Linux
+    /// only.
     Background { thread: T, map: M },
     /// Stores a word at the end of the mapping's first page.
     Store { thread: T, map: M, word: u64 },
-    /// Loads it.
+    /// Loads that word.
     Load { thread: T, map: M },
     /// Starts a thread.
     StartThread { thread: T, new: T },
-    /// Ends this thread, which is not the process' first, and waits for that in another one.
+    /// Ends this thread, which is not the first of its process, and joins it in another thread.
     EndThread { thread: T },
-    /// Forks; the child's one thread has a new name.
+    /// Forks. `new` is the child's only thread.
     Fork { thread: T, new: T },
-    /// Executes a program anew, with the descriptors or without them.
+    /// Executes a program, with or without the descriptors.
     Execute { thread: T, keep: bool },
-    /// Ends the process, and waits for its end.
+    /// Exits the process and waits for it.
     Exit { thread: T },
-    /// Kills the process of this thread, and waits for its end.
+    /// Kills the process and waits for it.
     Kill { thread: T },
 }
 
-/// What comes of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was done.
+    /// Success.
     Done,
-    /// It was refused with the error of that name. Names, because the numbers are each system's.
+    /// Failure with this error. A name, because the numbers differ between systems.
     Refused(&'static str),
     /// The count does not change.
     Unchanged,
-    /// The count grows, to no more than this.
+    /// The count grows to at most this.
     Grown(u64),
-    /// The count before and after, as it is seen.
+    /// The observed counts before and after.
     Counted(u64, u64),
-    /// The word that was loaded.
+    /// The loaded word.
     Word(u64),
-    /// Not refused; nothing is said of what is seen.
+    /// Success, without a prediction of the effect.
     Anything,
-    /// Something was changed that the operation does not mention.
+    /// A change that the operation does not imply.
     Changed(String),
-    /// No answer, or one that makes no sense.
+    /// No answer, or an invalid one.
     Senseless(String),
 }
 
 impl Outcome {
-    /// Whether the model's word allows what was seen.
+    /// Whether the model's outcome allows the observed one.
     #[must_use]
     pub fn allows(&self, seen: &Outcome) -> bool {
         match (self, seen) {

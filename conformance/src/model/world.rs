@@ -1,4 +1,5 @@
-//! What both systems have around a driver: processes, threads, descriptors, files and mappings.
+//! The objects around a driver on both systems: processes, threads, descriptors, files and
+//! mappings.
 
 use super::{
     Access, D, Driver, End, Geometry, Instance, M, Operation, Outcome, PAGE, Recording, T,
@@ -16,23 +17,23 @@ struct File {
 /// A mapping of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Whose buffer.
+    /// The owner of the buffer.
     pub buffer: Instance,
-    /// How.
+    /// The arguments of mmap.
     pub geometry: Geometry,
 }
 
 /// A process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Its threads, the first one among them.
+    /// All threads, including the first.
     pub threads: BTreeSet<T>,
     descriptors: BTreeMap<D, u32>,
     /// Its mappings.
     pub maps: BTreeMap<M, Mapping>,
 }
 
-/// Everything that a driver's answers depend on.
+/// Everything that determines a driver's answers.
 #[derive(Clone, Debug)]
 pub struct World<R> {
     /// The driver.
@@ -42,13 +43,13 @@ pub struct World<R> {
     threads: BTreeMap<T, T>,
     files: BTreeMap<u32, File>,
     opened_files: u32,
-    /// The words that were stored in pages of buffers.
+    /// Words stored to pages of buffers.
     stored: BTreeMap<(Instance, u64), u64>,
     /// Buffers that the kernel may have recorded into.
     recorded: BTreeSet<Instance>,
 }
 
-/// No more threads than this at once.
+/// The maximum number of threads at a time.
 pub const MOST_THREADS: usize = 8;
 
 impl<R: Driver> World<R> {
@@ -72,7 +73,7 @@ impl<R: Driver> World<R> {
         self.threads.iter().map(|(&thread, &process)| (thread, process))
     }
 
-    /// The processes by the names of their first threads.
+    /// The processes, named by their first threads.
     pub fn processes(&self) -> impl ExactSizeIterator<Item = (T, &Process)> + '_ {
         self.processes.iter().map(|(&name, process)| (name, process))
     }
@@ -124,14 +125,14 @@ impl<R: Driver> World<R> {
         self.files.values().map(|file| file.instance)
     }
 
-    /// Who records into the buffer that a mapping shows.
+    /// The current recording into the mapped buffer.
     #[must_use]
     pub fn recording(&self, thread: T, map: M) -> Option<Recording> {
         self.driver.recording(self.look(thread)?.maps.get(&map)?.buffer)
     }
 
-    /// Whether the operation can be done at all: what it names exists, what it makes does not, and
-    /// it harms nobody.
+    /// Whether the operation is possible: the objects that it uses exist, those that it creates do
+    /// not, and it does no harm.
     #[must_use]
     pub fn possible(&self, operation: &Operation) -> bool {
         let Some(process) = self.look(operation.thread()) else { return false };
@@ -169,8 +170,8 @@ impl<R: Driver> World<R> {
         }
     }
 
-    /// What the operation may come to, and where that leads: more than one thing where the kernel
-    /// has leave to be late.
+    /// All possible outcomes of the operation with the worlds afterwards. There are several if the
+    /// kernel may lag behind.
     #[must_use]
     pub fn step(mut self, operation: &Operation) -> Vec<(Outcome, World<R>)> {
         let late = match operation {
@@ -184,7 +185,7 @@ impl<R: Driver> World<R> {
         let mut all = vec![(outcome, self)];
         if let Some(mut world) = late {
             let outcome = world.apply(operation);
-            // If both come to the same, the kernel may be late still.
+            // If both outcomes are equal, the kernel may still lag behind.
             if outcome != all[0].0 {
                 all.push((outcome, world));
             }
@@ -192,7 +193,7 @@ impl<R: Driver> World<R> {
         all
     }
 
-    /// Applies an operation that is possible.
+    /// Applies a possible operation.
     fn apply(&mut self, operation: &Operation) -> Outcome {
         match operation {
             Operation::Open { thread, descriptor, access } => {
@@ -250,7 +251,7 @@ impl<R: Driver> World<R> {
             }
             Operation::Store { thread, map, word } => {
                 let Mapping { buffer, geometry } = self.process(*thread).maps[map].clone();
-                // What is recorded meanwhile may come to lie there.
+                // A later record may overwrite it.
                 if !geometry.private && self.driver.recording(buffer).is_none() {
                     self.stored.insert((buffer, page(&geometry)), *word);
                 }
@@ -297,7 +298,7 @@ impl<R: Driver> World<R> {
         }
     }
 
-    /// What is in a buffer is the kernel's from when recording begins.
+    /// Forgets the stored words of a buffer when recording into it starts.
     fn note_recording(&mut self) {
         for buffer in self.reached() {
             if self.driver.recording(buffer).is_some() {
@@ -346,7 +347,7 @@ impl<R: Driver> World<R> {
         process.threads = [thread].into();
         process.maps.clear();
         let closed = if keep { BTreeMap::new() } else { std::mem::take(&mut process.descriptors) };
-        // It goes by its first thread's name, and that is the one which executes.
+        // A process has the name of its first thread, and now this is the first.
         self.threads.insert(thread, thread);
         self.processes.insert(thread, process);
         for file in closed.into_values() {
@@ -366,7 +367,7 @@ impl<R: Driver> World<R> {
     }
 }
 
-/// The page of the buffer that a mapping begins with.
+/// The first page of the buffer that a mapping shows.
 fn page(geometry: &Geometry) -> u64 {
     geometry.offset as u64 / PAGE
 }

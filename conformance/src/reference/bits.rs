@@ -1,4 +1,4 @@
-//! Words whose bits have meanings, from the masks of `kcov-sys`.
+//! Words divided into bit fields, from the masks of `kcov-sys`.
 
 use super::svg::{Anchor, Svg};
 use kcov_sys::linux::{
@@ -7,7 +7,7 @@ use kcov_sys::linux::{
 };
 use kcov_sys::netbsd::kcov_remote_vhci_id;
 
-/// Bits of a 64-bit word: what they hold and what is to be said about it.
+/// Some bits of a 64-bit word, with their name and notes.
 struct Field<'a> {
     mask: u64,
     width: i32,
@@ -71,7 +71,7 @@ pub(super) fn handle_linux() -> String {
                 width: 160,
                 class: "two",
                 name: "instance",
-                notes: &["common: yours to choose", "USB: number of the bus"],
+                notes: &["common: your choice", "USB: bus number"],
             },
         ],
     )

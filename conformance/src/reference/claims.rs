@@ -1,16 +1,16 @@
-//! The claims about one system, by topic, each under its id.
+//! The claims about one system, by topic.
 
 use super::registry::{CRATE, Entry, System};
 use super::{MARK, WRITING, plain};
 use std::fmt::Write as _;
 
-/// The first part of an id, and what it is about. An unknown one is shown as it is.
+/// The first part of an id, with the title of its section. Others become titles themselves.
 const TOPICS: &[(&str, &str)] = &[
-    ("open", "The file"),
+    ("open", "Opening and file operations"),
     ("size", "Size of the buffer"),
     ("map", "Mapping"),
     ("truncate", "Truncation"),
-    ("request", "Requests"),
+    ("request", "Unknown ioctls"),
     ("enable", "Enabling"),
     ("disable", "Disabling"),
     ("pc", "Program counters"),
@@ -20,6 +20,7 @@ const TOPICS: &[(&str, &str)] = &[
     ("fork", "Fork"),
     ("exec", "Exec"),
     ("remote", "Remote coverage"),
+    ("faults", "Lack of memory"),
 ];
 
 pub(super) fn page(system: System) -> String {
@@ -47,7 +48,7 @@ pub(super) fn page(system: System) -> String {
         if !rest.is_empty() {
             writeln!(
                 page,
-                "<details><summary>{} more that promise nothing that could be observed</summary>\n",
+                "<details><summary>{} more without observable effects</summary>\n",
                 rest.len()
             )
             .expect(WRITING);
@@ -58,8 +59,8 @@ pub(super) fn page(system: System) -> String {
     page
 }
 
-/// What the safe crate promises. On one system only an id may stand for something else than on the
-/// other, so there the anchor has the system in front.
+/// The claims about the safe crate. An id can differ in meaning between the systems, so the anchors
+/// of claims about one system start with its name.
 pub(super) fn crate_page() -> String {
     let mut page = String::from(MARK);
     for (system, prefix) in CRATE.into_iter().zip(["", "linux.", "netbsd."]) {
@@ -73,7 +74,7 @@ pub(super) fn crate_page() -> String {
 
 fn count(page: &mut String, entries: &[Entry]) {
     let with = |status| entries.iter().filter(|entry| entry.status == status).count();
-    write!(page, "{} claims. A check of the same name proves {}", entries.len(), {
+    write!(page, "{} claims. A check with the same id proves {}", entries.len(), {
         match with("checked") {
             all if all == entries.len() => "each".to_owned(),
             some => format!("{some} of them"),
@@ -82,8 +83,8 @@ fn count(page: &mut String, entries: &[Entry]) {
     .expect(WRITING);
     for (status, what) in [
         ("unchecked", "have no check yet"),
-        ("untestable", "promise what no program can observe reliably"),
-        ("informative", "promise nothing that could be observed"),
+        ("untestable", "are untestable"),
+        ("informative", "have no observable effects"),
     ] {
         if with(status) > 0 {
             write!(page, "; {} {what}", with(status)).expect(WRITING);
@@ -114,8 +115,7 @@ fn list(page: &mut String, prefix: &str, entries: &[&Entry]) {
             write!(page, " <strong>{errno}</strong>").expect(WRITING);
         }
         if let Some(instead) = &entry.disagrees {
-            write!(page, "<br><em>The kernel does otherwise:</em> {}", plain(instead))
-                .expect(WRITING);
+            write!(page, "<br><em>The kernel differs:</em> {}", plain(instead)).expect(WRITING);
         }
         write!(page, "<br><small>{}, {}", plain(&entry.source), plain(&entry.section))
             .expect(WRITING);
@@ -164,7 +164,7 @@ mod tests {
         };
         assert!(of("enable.busy-if-thread-already-enabled").contains("<strong>EBUSY</strong>"));
         assert!(of("enable.busy-if-thread-collects-remotely").contains(" · before 7.2"));
-        assert!(of("pc.place.interrupts-add-nothing").contains("does otherwise"));
+        assert!(of("pc.place.interrupts-add-nothing").contains("The kernel differs"));
         assert!(of("remote.section.zero-area").contains(" · untestable"));
     }
 }

@@ -1,14 +1,14 @@
-//! Pages on how releases, targets and systems differ. All of it is claimed or declared: what a run
-//! has shown stands in its report.
+//! The differences between releases, targets and systems, as claimed and declared. A report shows
+//! the results of a run.
 
-use super::registry::{CRATE, Entry, System};
+use super::registry::{CRATE, Entry, System, with_linux_names};
 use super::{MARK, WRITING, plain};
 use crate::declare::Declaration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A target of `cargo vm`, as far as it matters here.
+/// A target of `cargo vm`, reduced to the fields that matter here.
 #[derive(Deserialize)]
 struct Target {
     name: String,
@@ -23,7 +23,7 @@ struct Abi {
     declares: Vec<String>,
 }
 
-/// What the targets of a system are called, and what they declare.
+/// The names of a system's targets, with their declarations.
 fn targets(system: System) -> Vec<(String, Declaration)> {
     #[derive(Deserialize)]
     struct File {
@@ -42,7 +42,7 @@ fn targets(system: System) -> Vec<(String, Declaration)> {
     all.filter(|(_, target)| target.system == Some(system.word)).collect()
 }
 
-/// How the releases of a system differ, and the kernels of its targets.
+/// The differences between a system's releases, and between its targets' kernels.
 pub(super) fn releases(system: System) -> String {
     let name = system.name;
     let of_it = |part: &&System| part.word.is_empty() || part.word == system.word;
@@ -56,13 +56,13 @@ pub(super) fn releases(system: System) -> String {
     }
     let mut page = format!(
         "{MARK}# Releases of {name} compared\n\n\
-         {} of {all} claims are not made for every release. A check of the same name proves each of \
-         them on the targets whose kernels it is made for, if nothing else is said.\n\n\
+         {} of {all} claims do not apply to every release. Unless marked otherwise, a check with \
+         the same id proves each of them on the targets to which it applies.\n\n\
          | Claim | Releases |\n|---|---|\n{rows}\n\
-         ## What not every kernel has\n\n\
-         What targets of `cargo vm` declare. A run proves the declaration before any check; claims \
-         that need what is not declared are not checked on the target.\n\n\
-         | Word | Meaning | Declared by |\n|---|---|---|\n",
+         ## Features that some kernels lack\n\n\
+         Targets of `cargo vm` declare these features. A run proves the declaration before any \
+         check, and skips checks that need an undeclared feature.\n\n\
+         | Feature | Meaning | Declared by |\n|---|---|---|\n",
         claims.len()
     );
     let targets = targets(system);
@@ -83,7 +83,7 @@ pub(super) fn releases(system: System) -> String {
     page
 }
 
-/// The claims that both systems are held to.
+/// The claims about both systems.
 pub(super) fn systems(linux: System, netbsd: System) -> String {
     let sides = [linux, netbsd].map(|system| {
         let mut entries = system.entries();
@@ -93,21 +93,22 @@ pub(super) fn systems(linux: System, netbsd: System) -> String {
     let [(_, ours), (_, theirs)] = &sides;
     let mut page = format!(
         "{MARK}# Linux and NetBSD\n\n\
-         Claims that both systems are held to, under one id. Where the wording differs, so does the \
-         behaviour; the errno is the one that is claimed. A check of the same name proves each claim \
-         on either system, if nothing else is said.\n\n\
+         These claims have the same id on both systems. If the text differs by more than the name \
+         of an ioctl, so does the behaviour. Unless marked otherwise, a check with the same id proves \
+         each claim on each system.\n\n\
          | Claim | Linux | NetBSD |\n|---|---|---|\n"
     );
     for linux in ours {
         if let Some(netbsd) = theirs.iter().find(|claim| claim.id == linux.id) {
             let (id, linux, netbsd) = (&linux.id, made_for(linux), made_for(netbsd));
-            let netbsd = if netbsd == linux { "the same" } else { &netbsd };
+            let same = with_linux_names(&netbsd) == linux;
+            let netbsd = if same { "the same" } else { &netbsd };
             writeln!(page, "| [`{id}`](../linux.md#{id}) | {linux} | {netbsd} |").expect(WRITING);
         }
     }
     page.push_str(
-        "\n## Where a kernel and its document disagree\n\n\
-         | System | Claim | What the kernel does |\n|---|---|---|\n",
+        "\n## Kernels that disagree with their documents\n\n\
+         | System | Claim | Kernel |\n|---|---|---|\n",
     );
     for (system, entries) in &sides {
         for claim in entries {
@@ -120,7 +121,7 @@ pub(super) fn systems(linux: System, netbsd: System) -> String {
     page
 }
 
-/// The claim, its errno, and what becomes of it if no check proves it.
+/// The claim, its errno, and its status if no check proves it.
 fn cell(claim: &Entry) -> String {
     let mut text = plain(&claim.text);
     if let Some(errno) = &claim.errno {
@@ -132,7 +133,7 @@ fn cell(claim: &Entry) -> String {
     text
 }
 
-/// The same, and the releases that it is made for.
+/// The same, with the releases.
 fn made_for(claim: &Entry) -> String {
     let releases = claim.releases().map(|releases| format!(" ({releases})"));
     cell(claim) + &releases.unwrap_or_default()

@@ -1,11 +1,11 @@
-//! What is refused, with which errno, and what the safe crate makes of it.
+//! The error conditions with their errnos, and the safe crate's kinds for them.
 
-use super::registry::{self, Entry};
+use super::registry::{self, Entry, with_linux_names};
 use super::{MARK, WRITING, link, plain};
 use crate::errno::Errno;
 use std::fmt::Write as _;
 
-/// The safe crate's table of one system, as its own tests print it.
+/// The safe crate's table of one system, as printed by the crate's own tests.
 struct Table {
     system: &'static str,
     text: &'static str,
@@ -36,7 +36,7 @@ struct Meaning {
 impl Table {
     /// # Panics
     ///
-    /// If the file is not what the test in `kcov/src/error.rs` writes.
+    /// If the file does not have the format of the test in `kcov/src/error.rs`.
     fn rows(&self) -> Vec<Meaning> {
         let body = self.text.splitn(3, "---\n").nth(2).expect("a snapshot");
         let lines: Vec<&str> = body.lines().collect();
@@ -55,8 +55,8 @@ impl Table {
         lines.chunks(3).map(row).collect()
     }
 
-    /// The name of a number. Up to 34 all Unix systems agree; beyond, the host's are not those of
-    /// both.
+    /// The name of a number. Up to 34 all Unix systems agree; others do not match the host's on
+    /// both systems.
     fn errno(&self, number: i32) -> String {
         let name = match (number, self.system) {
             (..=34, _) => Errno(number).name(),
@@ -71,21 +71,25 @@ impl Table {
     }
 }
 
-/// Claims under a heading: those with one of these beginnings, and what the safe crate calls the
-/// operation that is refused. The longest beginning wins.
+/// The claims under a heading, by prefix of their ids, and the safe crate's name of the operation
+/// that fails. The longest prefix wins.
 struct Group {
     title: &'static str,
     operation: Option<&'static str>,
     of: &'static [&'static str],
 }
 
+/// The other claims about `open.` concern calls on the open device.
+const OPEN: &[&str] =
+    &["open.unprivileged", "open.not-built-in", "open.locked-down", "faults.open-without-memory"];
+
 const GROUPS: &[Group] = &[
-    Group { title: "Open", operation: Some("Open"), of: &["open.unprivileged"] },
+    Group { title: "Open", operation: Some("Open"), of: OPEN },
     Group { title: "Read, write and other calls", operation: None, of: &["open.", "truncate."] },
     Group { title: "Set the size", operation: Some("SetSize"), of: &["size."] },
     Group { title: "Map", operation: Some("Map"), of: &["map."] },
-    Group { title: "Without memory", operation: None, of: &["faults."] },
-    Group { title: "Unknown requests", operation: None, of: &["request."] },
+    Group { title: "Lack of memory", operation: None, of: &["faults."] },
+    Group { title: "Unknown ioctls", operation: None, of: &["request."] },
     Group {
         title: "Enable",
         operation: Some("Enable"),
@@ -110,7 +114,7 @@ const GROUPS: &[Group] = &[
     },
 ];
 
-/// The group of a claim, by the longest beginning.
+/// The group of a claim, by the longest prefix.
 fn group(id: &str) -> &'static str {
     let length = |group: &Group| {
         group.of.iter().filter(|of| id.starts_with(**of)).map(|of| of.len()).max().unwrap_or(0)
@@ -119,7 +123,7 @@ fn group(id: &str) -> &'static str {
     best.unwrap_or_else(|| panic!("{id}: an error of no operation; add it to GROUPS")).title
 }
 
-/// Operation, condition, system, kind.
+/// The table of conditions: condition, errnos, kind.
 pub(super) fn conditions() -> String {
     let of = |system: registry::System| -> Vec<Entry> {
         system.entries().into_iter().filter(|entry| entry.errno.is_some()).collect()
@@ -144,9 +148,7 @@ pub(super) fn conditions() -> String {
                 (None, None) => unreachable!("a row has an entry"),
             };
             let condition = match (on_linux, on_netbsd) {
-                (Some(one), Some(other)) if one.text != other.text => {
-                    format!("Linux: {}<br>NetBSD: {}", plain(&one.text), plain(&other.text))
-                }
+                (Some(one), Some(other)) => condition(one, other),
                 _ => plain(&known.text),
             };
             writeln!(
@@ -164,6 +166,19 @@ pub(super) fn conditions() -> String {
     page
 }
 
+/// The text of both claims, or one text if they differ in the ioctl's name and the errno only.
+fn condition(linux: &Entry, netbsd: &Entry) -> String {
+    let [one, other] = [linux, netbsd].map(|entry| {
+        let errno = entry.errno.as_deref().unwrap_or_default();
+        with_linux_names(&entry.text).replace(&format!("returns {errno}"), "fails")
+    });
+    if one == other {
+        plain(&one)
+    } else {
+        format!("Linux: {}<br>NetBSD: {}", plain(&linux.text), plain(&netbsd.text))
+    }
+}
+
 fn errno(entry: Option<&Entry>) -> String {
     let Some(entry) = entry else { return String::new() };
     let name = entry.errno.as_deref().unwrap_or_default();
@@ -173,11 +188,11 @@ fn errno(entry: Option<&Entry>) -> String {
     }
 }
 
-/// What the safe crate says, on each system if they differ.
+/// The safe crate's kind, for each system if they differ.
 fn kinds(operation: Option<&str>, sides: [(Option<&Entry>, &Vec<Meaning>); 2]) -> String {
     let kind = |(entry, table): (Option<&Entry>, &Vec<Meaning>)| {
         let errno = entry?.errno.as_deref()?;
-        // Linux disables remote coverage with the request and the errors of the local one.
+        // On Linux the same ioctl disables local and remote coverage.
         let is = |of: &str| {
             operation == Some(of) || (operation, of) == (Some("DisableRemote"), "Disable")
         };
@@ -191,13 +206,13 @@ fn kinds(operation: Option<&str>, sides: [(Option<&Entry>, &Vec<Meaning>); 2]) -
     }
 }
 
-/// Operation, errno, kind, help, source: the safe crate's tables.
+/// The safe crate's tables: operation, errno, kind, help, source.
 pub(super) fn meanings() -> String {
     let mut page = String::from(MARK);
     for table in [LINUX, NETBSD] {
         writeln!(
             page,
-            "### {}\n\n| Operation | Errno | Kind | What to do | Who gives it |\n|---|---|---|---|---|",
+            "### {}\n\n| Operation | Errno | Kind | Remedy | Source |\n|---|---|---|---|---|",
             table.system
         )
         .expect(WRITING);

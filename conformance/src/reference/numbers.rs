@@ -1,4 +1,4 @@
-//! Requests, modes and limits, from `kcov-sys`.
+//! Ioctls, modes and limits, from `kcov-sys`.
 
 use super::{MARK, WRITING};
 use kcov_sys::ioc::Encoding;
@@ -16,12 +16,12 @@ pub(super) fn linux() -> String {
         ("KCOV_REMOTE_ENABLE", "pointer to `struct kcov_remote_arg`", |r| r.remote_enable),
     ];
     let mut page = String::from(MARK);
-    page.push_str("| Request | Argument | Number | on MIPS, PowerPC |\n|---|---|---|---|\n");
+    page.push_str("| ioctl | Argument | Number | Number on MIPS, PowerPC |\n|---|---|---|---|\n");
     for (name, argument, number) in requests {
         let [one, two] = [&generic, &other].map(|kernels| of_both(kernels.each_ref().map(number)));
         writeln!(page, "| `{name}` | {argument} | {one} | {two} |").expect(WRITING);
     }
-    page.push_str("\n| Name | Value | |\n|---|---|---|\n");
+    page.push_str("\n| Constant | Value | Meaning |\n|---|---|---|\n");
     for (name, value, meaning) in [
         ("KCOV_TRACE_PC", u64::from(linux::KCOV_TRACE_PC), "mode: program counters"),
         ("KCOV_TRACE_CMP", linux::KCOV_TRACE_CMP.into(), "mode: comparison operands"),
@@ -37,7 +37,7 @@ pub(super) fn linux() -> String {
     }
     writeln!(
         page,
-        "\nLeast size: {} words. Greatest: {} words of 8 bytes, {} words of 4 bytes.",
+        "\nMinimum size: {} words. Maximum size: {} words of 8 bytes, or {} words of 4 bytes.",
         linux::KCOV_INIT_TRACE_MIN,
         linux::kcov_init_trace_max(8),
         linux::kcov_init_trace_max(4),
@@ -46,7 +46,7 @@ pub(super) fn linux() -> String {
     page
 }
 
-/// The number of 64-bit and of 32-bit kernels.
+/// The numbers for 64-bit and 32-bit kernels.
 fn of_both([wide, narrow]: [u32; 2]) -> String {
     if wide == narrow {
         format!("`{wide:#x}`")
@@ -57,7 +57,7 @@ fn of_both([wide, narrow]: [u32; 2]) -> String {
 
 pub(super) fn netbsd() -> String {
     let mut page = String::from(MARK);
-    page.push_str("| Request | Argument | Number | Since |\n|---|---|---|---|\n");
+    page.push_str("| ioctl | Argument | Number | Since NetBSD |\n|---|---|---|---|\n");
     for (name, argument, number, since) in [
         (
             "KCOV_IOC_SETBUFSIZE",
@@ -77,7 +77,7 @@ pub(super) fn netbsd() -> String {
     ] {
         writeln!(page, "| `{name}` | {argument} | `{number:#x}` | {since} |").expect(WRITING);
     }
-    page.push_str("\n| Name | Value | |\n|---|---|---|\n");
+    page.push_str("\n| Constant | Value | Meaning |\n|---|---|---|\n");
     for (name, value, meaning) in [
         ("KCOV_MODE_NONE", i64::from(netbsd::KCOV_MODE_NONE), "mode: record nothing"),
         ("KCOV_MODE_TRACE_PC", netbsd::KCOV_MODE_TRACE_PC.into(), "mode: program counters"),
@@ -89,7 +89,7 @@ pub(super) fn netbsd() -> String {
     }
     writeln!(
         page,
-        "\nLeast size: {} entries. Greatest: {} entries.",
+        "\nMinimum size: {} entries. Maximum size: {} entries.",
         netbsd::KCOV_BUF_MIN_ENTRIES,
         netbsd::KCOV_BUF_MAX_ENTRIES,
     )

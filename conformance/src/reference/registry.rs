@@ -1,4 +1,5 @@
-//! The registries as text for pages: errnos stay names, since their numbers are each system's own.
+//! The registries as text for pages. Errnos stay names, because their numbers differ between
+//! systems.
 
 use crate::claims::FILES;
 use serde::Deserialize;
@@ -8,9 +9,9 @@ use serde::Deserialize;
 pub(super) struct System {
     /// The system's name.
     pub(super) name: &'static str,
-    /// The word that targets declare it by, if it is one system.
+    /// The word in targets' declarations, for a single system.
     pub(super) word: &'static str,
-    /// Its registries, as `claims::FILES` names them.
+    /// Its registries, with the names in `claims::FILES`.
     files: &'static [&'static str],
 }
 
@@ -23,14 +24,14 @@ pub(super) const NETBSD: System = System {
     files: &["netbsd-document.toml", "netbsd-driver.toml"],
 };
 
-/// What the safe crate promises: everywhere, and on one system only.
+/// The claims about the safe crate: on both systems, and on one only.
 pub(super) const CRATE: [System; 3] = [
     System { name: "both systems", word: "", files: &["api.toml"] },
     System { name: "Linux", word: "linux", files: &["api-linux.toml"] },
     System { name: "NetBSD", word: "netbsd", files: &["api-netbsd.toml"] },
 ];
 
-/// What the pages need of a claim.
+/// The fields of a claim that the pages need.
 #[derive(Deserialize)]
 pub(super) struct Entry {
     pub(super) id: String,
@@ -43,6 +44,17 @@ pub(super) struct Entry {
     pub(super) until: Option<String>,
     pub(super) status: String,
     pub(super) reason: Option<String>,
+}
+
+/// Replaces NetBSD's names of ioctls, to compare claims about both systems.
+pub(super) fn with_linux_names(text: &str) -> String {
+    [
+        ("KCOV_IOC_SETBUFSIZE", "KCOV_INIT_TRACE"),
+        ("KCOV_IOC_ENABLE", "KCOV_ENABLE"),
+        ("KCOV_IOC_DISABLE", "KCOV_DISABLE"),
+    ]
+    .iter()
+    .fold(text.to_owned(), |text, (netbsd, linux)| text.replace(netbsd, linux))
 }
 
 impl System {
@@ -63,7 +75,7 @@ impl System {
 }
 
 impl Entry {
-    /// Which releases the claim is made for, if not for all.
+    /// The releases to which the claim applies, if not all.
     pub(super) fn releases(&self) -> Option<String> {
         match (&self.since, &self.until) {
             (None, None) => None,

@@ -1,10 +1,10 @@
-//! Pictures that follow the colours of the page they stand in, or of the reader's system when they
-//! stand alone.
+//! Pictures with the colours of the surrounding page, or of the reader's system if they stand
+//! alone.
 
 use super::{WRITING, plain};
 use std::fmt::Write as _;
 
-/// The colours, for the case that no page sets them. `docs/theme/kcov.css` does.
+/// Default colours. On a page, `docs/theme/kcov.css` sets them.
 const STYLE: &str = "\
 .kcov{--ink:#24292f;--faint:#6e7781;--paper:#fff;--one:#ddf4ff;--two:#dafbe1;--three:#fff8c5}
 @media(prefers-color-scheme:dark){.kcov{--ink:#e6edf3;--faint:#9198a1;--paper:#0d1117;--one:#12324f;\
@@ -19,7 +19,7 @@ const STYLE: &str = "\
 .kcov .frame{stroke:var(--faint);stroke-dasharray:4 3;fill:none}
 ";
 
-/// Where a text is held.
+/// The anchor of a text.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -37,7 +37,7 @@ impl Anchor {
     }
 }
 
-/// A picture in the making. Units are pixels at the size it is meant for.
+/// A picture under construction, in pixels at its intended size.
 pub(super) struct Svg {
     width: i32,
     height: i32,
@@ -59,7 +59,7 @@ impl Svg {
         .expect(WRITING);
     }
 
-    /// A box with round corners.
+    /// A box with rounded corners.
     pub(super) fn state(&mut self, class: &str, x: i32, y: i32, width: i32, height: i32) {
         writeln!(
             self.body,
@@ -86,14 +86,14 @@ impl Svg {
         .expect(WRITING);
     }
 
-    /// A line from point to point, without a head.
+    /// A polyline without a head.
     pub(super) fn line(&mut self, points: &[(i32, i32)]) {
         let points: Vec<_> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
         writeln!(self.body, "<polyline class=\"line\" points=\"{}\"/>", points.join(" "))
             .expect(WRITING);
     }
 
-    /// A line from point to point along the axes, with a head at the last one.
+    /// A polyline along the axes, with a head at the last point.
     pub(super) fn arrow(&mut self, points: &[(i32, i32)]) {
         self.line(points);
         let [.., (x0, y0), (x, y)] = *points else { panic!("an arrow has two points at least") };
@@ -110,7 +110,7 @@ impl Svg {
         .expect(WRITING);
     }
 
-    /// The file. Without empty lines, so that it may stand in Markdown.
+    /// The picture. It has no empty lines, so Markdown can include it.
     pub(super) fn finish(self) -> String {
         let Svg { width, height, title, body } = self;
         format!(

@@ -7,9 +7,9 @@ use std::mem::{offset_of, size_of};
 
 const ROW: i32 = 28;
 
-/// One box of a column.
+/// A row of the column.
 struct Row {
-    /// Bytes from the start, where it is known.
+    /// The offset in bytes, if known.
     offset: String,
     class: &'static str,
     text: String,
@@ -86,13 +86,13 @@ fn cmp(title: &str, unit: &str, last: &str, words: usize) -> String {
             Row::new(offset(0, 0), "two", "type", "record 0: size, const"),
             Row::new(offset(0, 1), "two", "arg1", "the constant, if const"),
             Row::new(offset(0, 2), "two", "arg2", ""),
-            Row::new(offset(0, 3), "two", last, "who compares"),
+            Row::new(offset(0, 3), "two", last, "return address"),
             Row::new(offset(1, 0), "three", "type", "record 1"),
             Row::new(offset(1, 1), "three", "arg1", ""),
             Row::new(offset(1, 2), "three", "arg2", ""),
             Row::new(offset(1, 3), "three", last, ""),
             Row::gap(),
-            Row::new("", "none", "not written", "up to 3 are left over"),
+            Row::new("", "none", "not written", "up to 3 words"),
         ],
     )
 }
@@ -136,7 +136,7 @@ pub(super) fn remote_attach_netbsd() -> String {
     )
 }
 
-/// Two processes, the pages they map, and who writes.
+/// Two processes, their mappings, and the writing thread.
 fn mapping(title: &str, whole: bool) -> String {
     let mut svg = Svg::new(390, 262, title);
     svg.note(60, 16, Anchor::Middle, "your process");
@@ -150,7 +150,7 @@ fn mapping(title: &str, whole: bool) -> String {
         svg.text(195, y + 27, Anchor::Middle, page);
         svg.rect(&format!("box {class}"), 15, y, 90, 44);
         svg.line(&[(105, y + 22), (150, y + 22)]);
-        // What another process maps need not be all of it where the system allows it.
+        // NetBSD allows a partial mapping.
         if whole || at > 0 {
             svg.rect(&format!("box {class}"), 285, y, 90, 44);
             svg.line(&[(240, y + 22), (285, y + 22)]);

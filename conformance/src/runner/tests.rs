@@ -1,4 +1,4 @@
-//! How the processes of checks end, with a shell in the place of a check.
+//! Tests the exits of check processes, with a shell in place of a check.
 
 use super::{MOST_OUTPUT, Outcome, supervise};
 use nix::unistd::execv;

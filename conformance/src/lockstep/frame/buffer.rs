@@ -1,10 +1,10 @@
-//! A buffer, and what its words should be.
+//! A buffer and its expected words.
 
 use crate::model::{FULL, Instance, Mode, Outcome, PAGE, Recording, WORD};
 use crate::raw::Map;
 use std::ops::Range;
 
-/// Words of a page, the last of which is for [`Operation::Store`](crate::model::Operation::Store).
+/// The words of a page. The last one is for [`Operation::Store`](crate::model::Operation::Store).
 const PAGE_WORDS: usize = (PAGE / WORD) as usize;
 
 pub type Kept = Result<(), Outcome>;
@@ -38,7 +38,7 @@ impl Buffer {
         Ok(Buffer { map, words })
     }
 
-    /// Compares all words but those, and has them all as they should be again.
+    /// Compares all words except `free`, and restores the expected ones.
     pub fn compare(&self, free: &Range<usize>) -> Kept {
         for (index, &word) in self.words.iter().enumerate() {
             let seen = self.map.load(index);
@@ -63,11 +63,11 @@ impl Buffer {
     }
 }
 
-/// The words that the records between these counts take.
+/// The words of the records between these counts.
 pub fn records(recording: Recording, from: u64, to: u64) -> Range<usize> {
     let each = if recording.mode == Mode::Cmp { 4 } else { 1 };
     if to > recording.mode.capacity(recording.words) || from > to {
-        // Where the count runs over, it begins anew.
+        // The count overflowed and restarted, so every record may have changed.
         return 1..recording.words as usize;
     }
     let place = |count| (1 + count * each) as usize;

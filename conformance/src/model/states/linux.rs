@@ -1,4 +1,4 @@
-//! The states of a Linux device, and what is tried in each.
+//! The states of a Linux device, and the operations to try in each.
 
 use super::{Board, DEVICE, OTHER, OWN, SECOND, ask, closed, ends, map, sized};
 use crate::model::linux::{Kernel, Linux};
@@ -7,8 +7,8 @@ use crate::model::{D, Handle, Memory, Operation, Remote, Request, T};
 /// By version, the newest last.
 pub(super) fn boards() -> [Board<Linux>; 2] {
     [
-        board("Before Linux 7.2: a thread has one instance at most", false),
-        board("Since Linux 7.2: one for itself and one remotely", true),
+        board("Before Linux 7.2: at most one device per thread", false),
+        board("Since Linux 7.2: one local and one remote device per thread", true),
     ]
 }
 
@@ -30,8 +30,8 @@ fn board(title: &'static str, local_and_remote: bool) -> Board<Linux> {
             ("remote, closed", closed(collecting(OWN))),
         ],
         acts: vec![
-            ("size", vec![sized()]),
-            ("size 1", vec![ask(OWN, DEVICE, Request::Size(1))]),
+            ("set size", vec![sized()]),
+            ("set size 1", vec![ask(OWN, DEVICE, Request::Size(1))]),
             ("map", map()),
             ("enable", vec![ask(OWN, DEVICE, Request::Enable(0))]),
             ("enable, unknown mode", vec![ask(OWN, DEVICE, Request::Enable(2))]),
@@ -39,12 +39,12 @@ fn board(title: &'static str, local_and_remote: bool) -> Board<Linux> {
             ("disable, argument 1", vec![ask(OWN, DEVICE, Request::Disable(1))]),
             ("enable remotely", vec![remote(OWN, DEVICE, 1)]),
             ("enable another device", vec![ask(OWN, SECOND, Request::Enable(0))]),
-            ("enable another remotely", vec![remote(OWN, SECOND, 2)]),
-            ("another with its handle", vec![remote(T(0), SECOND, 1)]),
+            ("enable another device remotely", vec![remote(OWN, SECOND, 2)]),
+            ("enable another with the same handle", vec![remote(T(0), SECOND, 1)]),
             ("other thread disables", vec![ask(OTHER, DEVICE, Request::Disable(0))]),
-            ("other thread enables another", vec![ask(OTHER, SECOND, Request::Enable(0))]),
-            ("this thread ends", ends(OWN)),
-            ("other thread ends", ends(OTHER)),
+            ("other thread enables another device", vec![ask(OTHER, SECOND, Request::Enable(0))]),
+            ("this thread exits", ends(OWN)),
+            ("other thread exits", ends(OTHER)),
             ("last close", closed(vec![])),
         ],
         probes: vec![],

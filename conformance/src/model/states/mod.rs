@@ -1,7 +1,7 @@
-//! The models' state machines as pages: tables and diagrams for the documentation.
+//! The models' state machines as tables for the documentation.
 //!
-//! States are not written down: a state is led to by operations, and where another operation leads
-//! from there is found by asking what everything would come to then.
+//! The code does not list states. A sequence of operations leads to each state, and two states are
+//! equal if every operation has the same result in both.
 
 mod linux;
 mod netbsd;
@@ -9,60 +9,60 @@ mod netbsd;
 use super::{Access, D, Driver, Geometry, M, Operation, Outcome, PAGE, Request, T, World};
 use std::fmt::Write as _;
 
-/// The thread whose view it is, and another one.
+/// The thread from whose view the table is, and another thread.
 const OWN: T = T(1);
 const OTHER: T = T(2);
-/// The device whose states these are, and another one, which is sized.
+/// The device in question, and another device that has a size.
 const DEVICE: D = D(0);
 const SECOND: D = D(1);
 const WORDS: u64 = 512;
 
-/// Something with a name: how a state is come to, or what can be done in it.
+/// A name with the operations that lead to a state, or that form one act.
 type Named = (&'static str, Vec<Operation>);
 
-/// What a page is about.
+/// The contents of a table.
 struct Board<R> {
     title: &'static str,
     driver: R,
     states: Vec<Named>,
     acts: Vec<Named>,
-    /// Tell states apart that no single operation does.
+    /// These distinguish states that no single operation distinguishes.
     probes: Vec<Vec<Operation>>,
 }
 
-/// The page about Linux, in Markdown.
+/// The Linux page, in Markdown.
 #[must_use]
 pub fn linux() -> String {
     page("Linux", &linux::boards())
 }
 
-/// The page about NetBSD, in Markdown.
+/// The NetBSD page, in Markdown.
 #[must_use]
 pub fn netbsd() -> String {
     page("NetBSD", &netbsd::boards())
 }
 
-/// What an act leads to in a state: another state, or [`GONE`]. By their names.
+/// An act that leads from one state to another, or to [`GONE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
-    /// Where.
+    /// The state before.
     pub from: &'static str,
-    /// What is done.
+    /// The act.
     pub act: &'static str,
-    /// Where it leads.
+    /// The state after.
     pub to: &'static str,
 }
 
-/// What a device is that nobody has and that records nothing.
+/// A device without descriptors that records nothing.
 pub const GONE: &str = "gone";
 
-/// All that leads to another state on the newest Linux.
+/// All changes of state on the newest Linux.
 #[must_use]
 pub fn linux_leads() -> Vec<Lead> {
     linux::boards()[1].leads()
 }
 
-/// All that leads to another state on the newest NetBSD.
+/// All changes of state on the newest NetBSD.
 #[must_use]
 pub fn netbsd_leads() -> Vec<Lead> {
     netbsd::boards()[1].leads()
@@ -86,30 +86,30 @@ fn map() -> Vec<Operation> {
     ]
 }
 
-/// Its name is taken by a new one, so that the view stays.
+/// Ends the thread and starts a new one under its name, to keep the view.
 fn ends(thread: T) -> Vec<Operation> {
     vec![Operation::EndThread { thread }, Operation::StartThread { thread: T(0), new: thread }]
 }
 
-/// These, and then the device's one descriptor is closed.
+/// Adds the close of the device's only descriptor.
 fn closed(mut operations: Vec<Operation>) -> Vec<Operation> {
     operations.push(Operation::Close { thread: OWN, descriptor: DEVICE });
     operations
 }
 
-/// Does the operations that are possible. What each may come to, and the world after all of them.
+/// Executes the possible operations. Returns all outcomes of each, and the world afterwards.
 fn follow<R: Driver>(world: &World<R>, operations: &[Operation]) -> (Vec<Vec<Outcome>>, World<R>) {
     let mut outcomes = Vec::new();
     let mut world = world.clone();
     for operation in operations {
-        // What is closed cannot be asked, what a refused one has not made not be taken away.
+        // A closed descriptor cannot be used, and a mapping that failed cannot be unmapped.
         if !world.possible(operation) {
             continue;
         }
         let steps = world.clone().step(operation);
         outcomes.push(steps.iter().map(|(outcome, _)| outcome.clone()).collect());
         let done = steps.iter().position(|(outcome, _)| *outcome == Outcome::Done);
-        world = steps.into_iter().nth(done.unwrap_or(0)).expect("it comes to something").1;
+        world = steps.into_iter().nth(done.unwrap_or(0)).expect("it has an outcome").1;
     }
     (outcomes, world)
 }
@@ -128,14 +128,13 @@ impl<R: Driver> Board<R> {
         follow(&self.start(), &self.states[number].1).1
     }
 
-    /// What everything comes to, which is all that a state is.
+    /// The outcome of every act and probe. This defines the state.
     fn signature(&self, world: &World<R>) -> Vec<Vec<Vec<Outcome>>> {
         let acts = self.acts.iter().map(|(_, act)| act).chain(&self.probes);
         acts.map(|act| follow(world, act).0).collect()
     }
 
-    /// For each state and act: what it comes to, if it can be done, and the name of the state after
-    /// it if that is another one.
+    /// For each state and act: its outcomes, and the next state if it differs.
     fn transitions(&self) -> Vec<Vec<(Vec<Outcome>, Option<&'static str>)>> {
         let worlds: Vec<_> = (0..self.states.len()).map(|number| self.state(number)).collect();
         let named = self.states.iter().map(|(name, _)| *name).zip(&worlds);
@@ -170,10 +169,11 @@ const WRITING: &str = "writing to a string cannot fail";
 fn page<R: Driver>(system: &str, boards: &[Board<R>]) -> String {
     let mut page = format!(
         "<!-- Generated by `kcov-conformance reference` from the model of the driver. -->\n\
-         # What operations come to: {}\n\n\
-         What each operation comes to in each state of a device, as a thread sees it: `ok` or the \
-         error, and the state after it if that is another one. Several outcomes are all allowed; – \
-         stands where there is no descriptor to do it with.\n",
+         # Result of each operation in each state: {}\n\n\
+         Rows are operations, columns are states of a device from the view of one thread. A cell \
+         shows `ok` or the errno, and → with the next state if it changes. If a cell lists several \
+         results, the kernel may give any of them. – means that there is no descriptor for the \
+         operation.\n",
         system
     );
     for board in boards {
@@ -185,7 +185,7 @@ fn page<R: Driver>(system: &str, boards: &[Board<R>]) -> String {
 
 fn write<R: Driver>(page: &mut String, board: &Board<R>) {
     let transitions = board.transitions();
-    page.push_str("| |");
+    page.push_str("| Operation |");
     for (name, _) in &board.states {
         write!(page, " {name} |").expect(WRITING);
     }
@@ -225,19 +225,19 @@ mod tests {
         let lead = |from, act, to| leads.contains(&Lead { from, act, to });
         assert!(lead("sized", "enable", "enabled by this thread"));
         assert!(lead("enabled by this thread", "last close", "enabled, closed"));
-        assert!(lead("enabled, closed", "this thread ends", GONE));
+        assert!(lead("enabled, closed", "this thread exits", GONE));
         assert!(!leads.iter().any(|lead| lead.from == "unsized" && lead.act == "enable"));
         let page = netbsd();
         assert!(page.contains("EBUSY or ok"), "{page}");
     }
 
-    /// It is the same whether a program is executed before a device comes into its state or after.
+    /// A device comes into the same state whether its process executes a program before or after.
     #[test]
     fn execution_changes_no_state() {
         fn check<R: Driver>(board: &Board<R>) {
             let mut execution = vec![Operation::Execute { thread: OWN, keep: true }];
             execution.extend([T(0), OTHER].map(|new| Operation::StartThread { thread: OWN, new }));
-            // What another thread had enabled ends with it.
+            // exec ends the other threads.
             let own = |(_, path): &&Named| path.iter().all(|step| step.thread() == OWN);
             let states: Vec<_> = board.states.iter().filter(own).collect();
             assert!(states.len() >= 4, "{}", board.title);

@@ -1,4 +1,4 @@
-//! The states of a NetBSD device, and what is tried in each.
+//! The states of a NetBSD device, and the operations to try in each.
 
 use super::{Board, DEVICE, OTHER, OWN, SECOND, ask, closed, ends, map, sized};
 use crate::model::Request;
@@ -18,21 +18,21 @@ fn board(title: &'static str, attaches: bool) -> Board<NetBsd> {
         ("sized", vec![sized()]),
         ("enabled by this thread", enabled(OWN)),
         ("enabled by another thread", enabled(OTHER)),
-        ("enabled by a thread that ended", [enabled(OTHER), ends(OTHER)].concat()),
+        ("enabled by a thread that exited", [enabled(OTHER), ends(OTHER)].concat()),
         ("enabled, closed", closed(enabled(OWN))),
     ];
     let mut acts = vec![
-        ("size", vec![sized()]),
-        ("size 1", vec![ask(OWN, DEVICE, Request::Size(1))]),
+        ("set size", vec![sized()]),
+        ("set size 1", vec![ask(OWN, DEVICE, Request::Size(1))]),
         ("map", map()),
         ("enable", vec![enable()]),
         ("enable, unknown mode", vec![ask(OWN, DEVICE, Request::Enable(3))]),
         ("disable", vec![ask(OWN, DEVICE, Request::Disable(0))]),
         ("enable another device", vec![ask(OWN, SECOND, Request::Enable(1))]),
         ("other thread disables", vec![ask(OTHER, DEVICE, Request::Disable(0))]),
-        ("other thread enables another", vec![ask(OTHER, SECOND, Request::Enable(1))]),
-        ("this thread ends", ends(OWN)),
-        ("other thread ends", ends(OTHER)),
+        ("other thread enables another device", vec![ask(OTHER, SECOND, Request::Enable(1))]),
+        ("this thread exits", ends(OWN)),
+        ("other thread exits", ends(OTHER)),
         ("last close", closed(vec![])),
     ];
     let mut probes = Vec::new();
@@ -49,7 +49,7 @@ fn board(title: &'static str, attaches: bool) -> Board<NetBsd> {
         acts.extend([
             ("attach", vec![attached()]),
             ("detach", vec![detach(DEVICE)]),
-            ("another attaches and detaches", vec![attach(SECOND), detach(SECOND)]),
+            ("another device attaches and detaches", vec![attach(SECOND), detach(SECOND)]),
         ]);
         probes.push(vec![detach(DEVICE), enable()]);
     }

@@ -1,8 +1,8 @@
-//! Every error that the registry names is what the model comes to as well.
+//! The model gives every error that the registry claims.
 //!
-//! A row has a claim's id and the operations that provoke its error, in words: who does it if not
-//! the first thread, what, with which device, and with what. Devices `a` and `b` are open, as are
-//! `r` for reading and `w` for writing only.
+//! A row is the id of a claim and a script that provokes its error. Each step has the acting thread
+//! (the first by default), the operation, the device and the arguments. Devices `a` and `b` are
+//! open for reading and writing, `r` is read-only and `w` write-only.
 
 mod rows_linux;
 mod rows_netbsd;
@@ -20,7 +20,7 @@ struct Registry {
     claim: Vec<Claim>,
 }
 
-/// What matters here; the errors stay names, of both systems on either.
+/// The needed fields. Errors stay names, because this covers both systems on either.
 #[derive(Deserialize)]
 struct Claim {
     id: String,
@@ -34,7 +34,7 @@ fn errors(files: [&str; 2]) -> BTreeMap<String, String> {
     checked.filter_map(|claim| Some((claim.id, claim.errno?))).collect()
 }
 
-/// What the last of the operations comes to, the others being done.
+/// The outcome of the last operation, after the others have succeeded.
 fn last<R: Driver>(driver: R, script: &str) -> Outcome {
     let mut world = World::new(driver);
     let open = [
@@ -63,7 +63,7 @@ fn last<R: Driver>(driver: R, script: &str) -> Outcome {
     steps.remove(0).0
 }
 
-/// Claims whose error comes from elsewhere than the driver and the calls around it.
+/// Claims whose error comes from elsewhere than the driver and the system calls around it.
 const OUTSIDE: &[&str] = &[
     "open.unprivileged-is-refused",
     "open.not-built-in-is-refused",
@@ -77,7 +77,7 @@ fn compare<R: Driver>(
 ) {
     for (id, errno) in registry {
         let scripts: Vec<_> = rows.iter().filter(|row| row.0 == id).collect();
-        // The model never runs out of memory, and on Linux does not truncate.
+        // The model never runs out of memory, and does not truncate on Linux.
         let outside = OUTSIDE.contains(&id.as_str())
             || id.starts_with("faults.")
             || id.starts_with("truncate.");
@@ -105,7 +105,7 @@ fn linux_errors_are_those_of_the_registry() {
         Linux::new(linux::Kernel {
             comparisons: !id.ends_with("comparisons-not-built-is-refused"),
             bounds_count: true,
-            // Claims about kernels on which a thread has one instance at most.
+            // Claims about kernels on which a thread has at most one instance.
             local_and_remote: !matches!(
                 id,
                 "enable.busy-if-thread-collects-remotely" | "remote.busy-if-thread-traced-locally"
@@ -120,7 +120,7 @@ fn netbsd_errors_are_those_of_the_registry() {
         include_str!("../../../claims/netbsd-document.toml"),
         include_str!("../../../claims/netbsd-driver.toml"),
     ]);
-    // Claims about the interface of NetBSD 9 only.
+    // Claims about NetBSD 9 only.
     const NINE: &[&str] = &[
         "open.truncate-is-refused-as-invalid",
         "request.remote-is-refused-as-unknown",
@@ -133,7 +133,7 @@ fn netbsd_errors_are_those_of_the_registry() {
     });
 }
 
-/// The kernel may have recorded over it, however short the time was.
+/// The kernel may have overwritten the word, however short the recording was.
 #[test]
 fn a_word_that_is_stored_while_its_buffer_is_recorded_into_may_be_lost() {
     let kernel = linux::Kernel { comparisons: true, bounds_count: true, local_and_remote: true };
@@ -164,7 +164,7 @@ fn a_word_that_is_stored_while_its_buffer_is_recorded_into_may_be_lost() {
     assert_eq!(loaded(&[enable, disable, store]), Outcome::Word(7));
 }
 
-/// What an operation stores, and who may record meanwhile; all else is left alone.
+/// The effect of each operation on buffers, and who may record meanwhile.
 #[test]
 fn only_what_looks_at_the_count_touches_a_buffer() {
     let kernel = linux::Kernel { comparisons: true, bounds_count: true, local_and_remote: true };

@@ -1,4 +1,4 @@
-//! Operations in words, as the rows have them.
+//! Parser for the scripts in rows.
 
 use crate::model::{Call, D, Geometry, Handle, M, Memory, Operation, Remap, Remote, Request, T};
 
@@ -22,7 +22,7 @@ fn handle(word: &str) -> Handle {
     }
 }
 
-/// A number, with its power of two if it has one.
+/// A number, optionally shifted: `1<<32`.
 fn number(word: &str) -> u64 {
     let part = |text: &str| text.parse::<u64>().unwrap_or_else(|_| panic!("{text:?}"));
     match word.split_once("<<") {
@@ -73,7 +73,7 @@ fn geometry(words: &[&str]) -> Geometry {
     geometry
 }
 
-/// What the words of a row say.
+/// Parses one step of a script.
 pub(super) fn operation(text: &str) -> Operation {
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let thread_named = words[0].strip_suffix(':').map(thread);

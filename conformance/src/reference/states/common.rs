@@ -1,27 +1,26 @@
-//! What the devices of both systems have in common.
+//! The parts that are the same on both systems.
 
 use super::{State, Step};
 
 pub(super) const UNSIZED: State =
-    State { name: "unsized", meaning: "opened, without a buffer", class: "" };
+    State { name: "unsized", meaning: "open, without a buffer", class: "" };
 
 pub(super) const SIZED: State = State {
     name: "sized",
-    meaning: "has its buffer, may be mapped; no thread is traced into it",
+    meaning: "has a buffer that can be mapped; no thread is traced",
     class: "one",
 };
 
 pub(super) const ENABLED: State =
-    State { name: "enabled", meaning: "the thread that enabled is traced", class: "two" };
+    State { name: "enabled", meaning: "the enabling thread is traced", class: "two" };
 
 pub(super) const CLOSED: State = State {
     name: "closed",
-    meaning: "enabled, without any descriptor: nobody can disable it, a mapping goes on to show \
-              the records",
+    meaning: "enabled without a descriptor: nobody can disable it; mappings still show the records",
     class: "none",
 };
 
-/// Of both systems; `{size}`, `{enable}` and `{disable}` stand for the requests.
+/// `{size}`, `{enable}` and `{disable}` represent the ioctls.
 pub(super) const STEPS: &[Step] = &[
     Step {
         from: "",
@@ -34,14 +33,14 @@ pub(super) const STEPS: &[Step] = &[
         from: "unsized",
         to: "sized",
         event: "{size}",
-        acts: &["size"],
+        acts: &["set size"],
         claims: &["size.sets-the-buffer-size", "size.buffer-is-zeroed"],
     },
     Step {
         from: "unsized",
         to: "unsized",
-        event: "a refused size",
-        acts: &["size 1"],
+        event: "{size} fails",
+        acts: &["set size 1"],
         claims: &["size.refusal-leaves-device-unsized"],
     },
     Step {
@@ -61,8 +60,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         from: "enabled",
         to: "sized",
-        event: "the traced thread ends",
-        acts: &["this thread ends"],
+        event: "the traced thread exits",
+        acts: &["this thread exits"],
         claims: &["thread.exit-disables", "fork.child-exit-disables"],
     },
     Step {
@@ -75,15 +74,15 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         from: "enabled",
         to: "closed",
-        event: "the last descriptor is closed",
+        event: "close of the last descriptor",
         acts: &["last close"],
         claims: &["close.while-enabled-keeps-tracing"],
     },
     Step {
         from: "closed",
         to: "",
-        event: "the traced thread ends",
-        acts: &["this thread ends"],
+        event: "the traced thread exits",
+        acts: &["this thread exits"],
         claims: &["close.while-enabled-ends-with-the-thread"],
     },
 ];

@@ -5,7 +5,7 @@ use super::{Arrow, Machine, Placed, State, Step, common, registry};
 
 const REMOTE: State = State {
     name: "remote",
-    meaning: "collects what runs in the name of its handles, for the thread that enabled",
+    meaning: "collects the remote sections of its handles for the enabling thread",
     class: "three",
 };
 
@@ -20,35 +20,35 @@ const STEPS: &[Step] = &[
     Step {
         from: "remote",
         to: "sized",
-        event: "{disable} by the thread that enabled",
+        event: "{disable} by the enabling thread",
         acts: &["disable"],
         claims: &["remote.release.disable-ends-collection", "remote.release.disable-frees-handles"],
     },
     Step {
         from: "remote",
         to: "sized",
-        event: "the thread that enabled ends",
-        acts: &["this thread ends"],
+        event: "the enabling thread exits",
+        acts: &["this thread exits"],
         claims: &["remote.release.thread-exit-frees-handles"],
     },
     Step {
         from: "remote",
         to: "closed",
-        event: "the last descriptor is closed: the handles stay taken",
+        event: "close of the last descriptor; the handles stay registered",
         acts: &["last close"],
         claims: &["remote.release.close-keeps-handles"],
     },
     Step {
         from: "unsized",
         to: "",
-        event: "the last descriptor is closed",
+        event: "close of the last descriptor",
         acts: &["last close"],
         claims: &["close.instance-is-given-back"],
     },
     Step {
         from: "sized",
         to: "",
-        event: "the last descriptor is closed",
+        event: "close of the last descriptor",
         acts: &["last close"],
         claims: &["close.instance-is-given-back"],
     },
@@ -93,7 +93,7 @@ pub(in super::super) const LINUX: Machine = Machine {
             points: &[(50, 304), (50, 186), (135, 186)],
             at: (20, 162),
             anchor: Start,
-            label: &["KCOV_DISABLE,", "end of thread"],
+            label: &["KCOV_DISABLE,", "thread exit"],
         },
         Arrow {
             points: &[(230, 208), (230, 246), (280, 246), (280, 304)],
@@ -105,7 +105,7 @@ pub(in super::super) const LINUX: Machine = Machine {
             points: &[(340, 304), (340, 186), (255, 186)],
             at: (372, 162),
             anchor: End,
-            label: &["KCOV_DISABLE,", "end of thread"],
+            label: &["KCOV_DISABLE,", "thread exit"],
         },
         Arrow {
             points: &[(80, 348), (80, 372), (165, 372), (165, 396)],
@@ -123,7 +123,7 @@ pub(in super::super) const LINUX: Machine = Machine {
             points: &[(195, 440), (195, 468)],
             at: (203, 460),
             anchor: Start,
-            label: &["end of thread: gone"],
+            label: &["thread exit: gone"],
         },
     ],
 };

@@ -1,5 +1,5 @@
-//! The states of a device, and what leads from one to another, as tables and pictures. Each step
-//! names its claims; the model of the driver has to come to the same states.
+//! The states of a device and the steps between them, as tables and pictures. Each step names its
+//! claims, and a test compares the steps with the model of the driver.
 
 mod common;
 mod linux;
@@ -24,26 +24,25 @@ pub(super) struct State {
 /// A state of one system's device.
 pub(super) struct Placed {
     state: State,
-    /// The states of the model that look so.
+    /// The model's states that it combines.
     seen: &'static [&'static str],
-    /// Where it stands in the picture.
+    /// Its position in the picture.
     at: (i32, i32),
 }
 
-/// What leads from one state to another. Before it is opened and after it is gone a device has no
-/// state, which has no name.
+/// A step between states. An empty name means before open or after the device is gone.
 #[derive(Clone, Copy)]
 pub(super) struct Step {
     from: &'static str,
     to: &'static str,
-    /// In words; the names of [`Machine::requests`] stand for them.
+    /// A description, with placeholders from [`Machine::requests`].
     event: &'static str,
-    /// What it is in the model; none for what has other devices or the view of nobody in it.
+    /// The acts in the model. Empty if the model's table does not contain them.
     acts: &'static [&'static str],
     claims: &'static [&'static str],
 }
 
-/// An arrow of the picture with its label.
+/// An arrow in the picture, with its label.
 pub(super) struct Arrow {
     points: &'static [(i32, i32)],
     at: (i32, i32),
@@ -51,14 +50,14 @@ pub(super) struct Arrow {
     label: &'static [&'static str],
 }
 
-/// One driver's machine.
+/// The state machine of one driver.
 pub(super) struct Machine {
     title: &'static str,
     system: System,
     requests: [(&'static str, &'static str); 3],
     height: i32,
     states: &'static [Placed],
-    /// Beside those of both systems.
+    /// In addition to the common ones.
     steps: &'static [Step],
     arrows: &'static [Arrow],
 }
@@ -95,7 +94,8 @@ pub(super) fn table(machine: &Machine) -> String {
     let on = machine.system.name.to_lowercase();
     let mut page = String::from(MARK);
     let outcomes = format!("generated/outcomes-{on}.md");
-    writeln!(page, "| State | | [Seen as]({outcomes}) |\n|---|---|---|").expect(WRITING);
+    writeln!(page, "| State | Meaning | [In the full table]({outcomes}) |\n|---|---|---|")
+        .expect(WRITING);
     for Placed { state: State { name, meaning, .. }, seen, .. } in machine.states {
         writeln!(page, "| {name} | {} | {} |", plain(meaning), seen.join("<br>")).expect(WRITING);
     }
@@ -114,7 +114,7 @@ pub(super) fn table(machine: &Machine) -> String {
     page
 }
 
-/// Before it is opened and after it is gone a device has no state.
+/// A device has no state before open and after it is gone.
 fn name(state: &str) -> &str {
     if state.is_empty() { "–" } else { state }
 }
@@ -124,13 +124,12 @@ mod tests {
     use super::{LINUX, Machine, NETBSD, Step};
     use crate::model::states::{GONE, Lead, linux_leads, netbsd_leads};
 
-    /// Each with what the model of the driver says.
+    /// Each machine with the steps of the driver's model.
     fn all() -> [(Machine, Vec<Lead>); 2] {
         [(LINUX, linux_leads()), (NETBSD, netbsd_leads())]
     }
 
-    /// The state of the picture that a state of the model is; none of those that are seen from
-    /// another thread.
+    /// The state in the picture for a state of the model. None if another thread's state matters.
     fn shown(machine: &Machine, seen: &str) -> Option<&'static str> {
         let found = machine.states.iter().find(|placed| placed.seen.contains(&seen));
         found.map(|placed| placed.state.name).or((seen == GONE).then_some(""))

@@ -4,13 +4,14 @@ use super::Anchor::{End, Start};
 use super::{Arrow, Machine, Placed, State, Step, common, registry};
 const ATTACHED: State = State {
     name: "attached",
-    meaning: "stands for a source of remote coverage, maps the source's buffer (10 and later)",
+    meaning: "represents a source of remote coverage; mmap shows the source's buffer (NetBSD 10 \
+              and later)",
     class: "one",
 };
 
 const REMOTE: State = State {
     name: "remote",
-    meaning: "the source is collected from, for all who are attached to it",
+    meaning: "the source is enabled, for all attached devices",
     class: "three",
 };
 
@@ -60,7 +61,7 @@ const STEPS: &[Step] = &[
     Step {
         from: "remote",
         to: "attached",
-        event: "{disable} by anybody who is attached",
+        event: "{disable} through any attached device",
         acts: &["disable", "other thread disables"],
         claims: &[
             "remote.release.any-attached-may-disable",
@@ -70,8 +71,8 @@ const STEPS: &[Step] = &[
     Step {
         from: "remote",
         to: "attached",
-        event: "another who is attached detaches, closes or ends",
-        acts: &["another attaches and detaches"],
+        event: "another attached device is detached or closed",
+        acts: &["another device attaches and detaches"],
         claims: &[
             "remote.release.detach-of-other-disables",
             "remote.release.close-of-other-disables",
@@ -81,8 +82,8 @@ const STEPS: &[Step] = &[
     Step {
         from: "remote",
         to: "remote",
-        event: "the thread that enabled ends",
-        acts: &["this thread ends"],
+        event: "the enabling thread exits",
+        acts: &["this thread exits"],
         claims: &["remote.release.thread-exit-disables-not"],
     },
     Step {
@@ -102,28 +103,28 @@ const STEPS: &[Step] = &[
     Step {
         from: "remote",
         to: "",
-        event: "the last descriptor is closed",
+        event: "close of the last descriptor",
         acts: &["last close"],
         claims: &["remote.release.close-disables"],
     },
     Step {
         from: "unsized",
         to: "",
-        event: "the last descriptor is closed",
+        event: "close of the last descriptor",
         acts: &["last close"],
         claims: &["close.succeeds-in-every-state"],
     },
     Step {
         from: "sized",
         to: "",
-        event: "the last descriptor is closed",
+        event: "close of the last descriptor",
         acts: &["last close"],
         claims: &["close.succeeds-in-every-state"],
     },
     Step {
         from: "attached",
         to: "",
-        event: "the last descriptor is closed",
+        event: "close of the last descriptor",
         acts: &["last close"],
         claims: &["close.succeeds-in-every-state"],
     },
@@ -142,7 +143,7 @@ pub(in super::super) const NETBSD: Machine = Machine {
         Placed { state: common::UNSIZED, seen: &["unsized"], at: (20, 44) },
         Placed {
             state: common::SIZED,
-            seen: &["sized", "enabled by a thread that ended"],
+            seen: &["sized", "enabled by a thread that exited"],
             at: (20, 164),
         },
         Placed { state: common::ENABLED, seen: &["enabled by this thread"], at: (20, 284) },
@@ -164,7 +165,7 @@ pub(in super::super) const NETBSD: Machine = Machine {
             points: &[(110, 284), (110, 208)],
             at: (117, 240),
             anchor: Start,
-            label: &["DISABLE,", "end of thread"],
+            label: &["DISABLE,", "thread exit"],
         },
         Arrow {
             points: &[(80, 328), (80, 376)],
@@ -176,7 +177,7 @@ pub(in super::super) const NETBSD: Machine = Machine {
             points: &[(140, 398), (226, 398)],
             at: (232, 402),
             anchor: Start,
-            label: &["end of thread: gone"],
+            label: &["thread exit: gone"],
         },
         Arrow {
             points: &[(140, 58), (330, 58), (330, 104)],
