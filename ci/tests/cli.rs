@@ -186,8 +186,7 @@ fn programs_that_cannot_start() {
     let trace = |program: &str, why: &str| {
         vm.refuses(&["trace", "linux-uml", "--", program], &[program, why]);
     };
-    let advice =
-        "is a script for /bin/sh, which is not in the guest; --carry /bin/sh takes it there";
+    let advice = "is a script for /bin/sh, which is not in the guest; add --carry /bin/sh";
     trace(&script("shell", "#!/bin/sh\n"), advice);
     trace(
         &script("lost", "#!/none/sh -e\n"),
@@ -286,7 +285,7 @@ fn runner_says_what_is_wrong_with_its_own_words() {
     vm.refuses(&["runner", "netbsd", own], &["netbsd", "Linux programs only"]);
     vm.refuses(&["runner", "linux-uml", "--bogus"], &["runner --bogus: no such option"]);
     vm.refuses(&["runner", "linux-uml", "--bogus", own], &["runner --bogus: no such option"]);
-    runner(&["--accel", "kvm"], &["--accel: is for targets in QEMU, not linux-uml"]);
+    runner(&["--accel", "kvm"], &["--accel: works only for QEMU targets, not linux-uml"]);
     runner(&["--env", "KCOV_VM_NOT_SET"], &["--env KCOV_VM_NOT_SET", "not set"]);
     runner(&["--env", "=1"], &["--env =1", "a variable has a name"]);
     runner(&["--carry", "/none/there"], &["--carry /none/there", "No such file"]);

@@ -170,7 +170,7 @@ fn results_that_are_not_the_plans_are_no_verdict() {
         (&["out", "ok 2 b"], "verdict: result 2 (b) came twice"),
         (&["out", "ok 1 c"], "verdict: result 1 (c) came twice"),
         (&["out", "ok 3 c"], "verdict: result 3 (c) is not in the plan 1..2"),
-        (&["out", "1..3"], "verdict: a second plan was announced"),
+        (&["out", "1..3"], "verdict: there is a second plan"),
     ];
     for (added, why) in more {
         let (status, report) = ktap(&[&all[..], added].concat());
@@ -186,7 +186,7 @@ fn results_on_the_console_are_none() {
     let forged: Vec<&str> = lines.into_iter().flat_map(console).collect();
     let (status, report) = ktap(&forged);
     assert_eq!(status, Some(69), "{report}");
-    assert!(report.contains("verdict: no plan was announced"), "{report}");
+    assert!(report.contains("verdict: there is no plan"), "{report}");
     // Beside real results they change nothing.
     let real = ["out", "1..1", "out", "not ok 1 a", "status", "1"];
     let (status, report) = ktap(&[&forged[..], &real].concat());
@@ -266,7 +266,7 @@ fn what_the_kernel_finds_in_itself_spoils_a_pass() {
     };
     spoils(&["lkdtm", "REFCOUNT_ADD_OVERFLOW"], &["`refcount_t: saturated; leaking memory.`"]);
     let hung = ["write", "/proc/sys/kernel/hung_task_timeout_secs", "1", "lkdtm", "HUNG_TASK"];
-    spoils(&hung, &["the kernel reports something hung: `INFO: task kcov-vm-fixture:"]);
+    spoils(&hung, &["the kernel reports a hang: `INFO: task kcov-vm-fixture:"]);
     // As init does not take its part of the memory, there is one process to kill.
     spoils(&["fill"], &["the kernel ran out of memory: `Out of memory: Killed process "]);
 }
@@ -276,7 +276,7 @@ fn a_hung_program() {
     no_verdict(
         &["hang"],
         &["--time-limit", "2"],
-        &["program: the program hung: not done within 2"],
+        &["program: the program hung: it did not end within 2"],
     );
 }
 
@@ -290,7 +290,7 @@ fn another_kernel_than_declared() {
     no_verdict(
         &["status", "0"],
         &["--declare-release", "6.1."],
-        &["boot: the kernel is not what was declared", "does not begin with `6.1.`"],
+        &["boot: the kernel is not the declared one", "does not begin with `6.1.`"],
     );
 }
 
@@ -328,15 +328,15 @@ fn no_boot(script: &str, words: &[&str]) {
 fn an_image_that_does_not_boot() {
     no_boot(
         "#!/bin/sh\necho starting\nsleep 60 & sleep 60\n",
-        &["boot: the image did not boot within 1 s; last on its console: `starting`"],
+        &["boot: the guest did not boot within 1 s; last on its console: `starting`"],
     );
     no_boot(
         "#!/bin/sh\nsleep 60 & sleep 60\n",
-        &["boot: the image did not boot within 1 s; nothing is on its console"],
+        &["boot: the guest did not boot within 1 s; nothing is on its console"],
     );
     no_boot(
         "#!/bin/sh\necho no such device >&2\nexit 3\n",
-        &["boot: the image did not boot: exit status 3", "its standard error: no such device"],
+        &["boot: the guest did not boot: exit status 3", "its standard error: no such device"],
     );
     no_boot("not a program", &["image: ", "is not a program"]);
 }

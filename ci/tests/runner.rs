@@ -101,9 +101,9 @@ fn failures_of_the_machinery_are_no_verdict() {
     let panic = runner(&[], fixture(), &["lkdtm", "PANIC"]);
     assert_no_verdict(&panic, &["the kernel panicked"]);
     let hang = runner(&["--time-limit", "2"], fixture(), &["hang"]);
-    assert_no_verdict(&hang, &["the program hung: not done within 2 s"]);
+    assert_no_verdict(&hang, &["the program hung: it did not end within 2 s"]);
     let other = runner(&["--declare-release", "6.1."], fixture(), &["status", "0"]);
-    assert_no_verdict(&other, &["boot: the kernel is not what was declared"]);
+    assert_no_verdict(&other, &["boot: the kernel is not the declared one"]);
 }
 
 #[test]

@@ -160,6 +160,6 @@ fn a_kernel_that_crashes_at_once() {
 
 #[test]
 fn a_kernel_that_does_not_boot() {
-    let words = "boot: the image did not boot within 5 s; last on its console: `NetBSD`";
+    let words = "boot: the guest did not boot within 5 s; last on its console: `NetBSD`";
     fails(&[(CONSOLE, "NetBSD\r\n")], words);
 }

@@ -97,7 +97,7 @@ fn checks_are_those_of_the_system() {
     // One that Linux alone has.
     let words = ["--check enable.mode-beyond-32-bits-is-refused: no such check or topic on NetBSD"];
     assert_refused(&mut test("enable.mode-beyond-32-bits-is-refused"), 2, &words);
-    assert_refused(&mut test("enable.mode-comes-frst"), 2, &["near it: enable.mode-comes-first"]);
+    assert_refused(&mut test("enable.mode-comes-frst"), 2, &["similar: enable.mode-comes-first"]);
     // And one that NetBSD alone has.
     let mut linux = vm.command(&["test", "linux-uml", "--check", "enable.mode-comes-first"]);
     assert_refused(&mut linux, 2, &["enable.mode-comes-first: no such check or topic on Linux"]);
@@ -113,12 +113,18 @@ fn options_that_would_change_nothing_are_refused() {
     let kernel = kernel.to_str().expect("UTF-8");
     for option in [["--abi", "9"], ["--sysroot", sysroot], ["--netbsd-kernel", kernel]] {
         let words = [&["test", "linux-uml", "linux-7"][..], &option].concat();
-        let named = format!("{}: is for netbsd targets, not linux-uml, linux-7", option[0]);
+        let named = format!("{}: works only for netbsd targets, not linux-uml, linux-7", option[0]);
         unused(&words, &[&named]);
         unused(&[&["exec", "linux-uml"][..], &option, &["--", "a"]].concat(), &[option[0]]);
     }
-    unused(&["test", "--declare", "vhci"], &["--declare: is for kernels of yours", "--kernel"]);
-    unused(&["drift", "linux-uml", "--manual", sysroot], &["--manual: is for netbsd targets"]);
+    unused(
+        &["test", "--declare", "vhci"],
+        &["--declare: works only for your own kernels", "--kernel"],
+    );
+    unused(
+        &["drift", "linux-uml", "--manual", sysroot],
+        &["--manual: works only for netbsd targets"],
+    );
     // A variable may lie there.
     let mut command = vm.command(&["build", "netbsd"]);
     assert_refused(command.env("KCOV_VM_NETBSD_SYSROOT", sysroot), 69, &["netbsd: not run"]);
