@@ -183,7 +183,7 @@ fn trace_of_a_program_of_the_host() {
     let words = ["linux-uml", "--raw", raw_name, "--drcov", drcov_name];
     let Outcome { status, stdout, stderr } = trace(&words, "ls", &["/"]);
     assert_eq!(status, Some(0), "{stderr}");
-    // What it printed itself, then what it went through.
+    // What it printed itself, then the kernel code it executed.
     assert!(stdout.lines().any(|line| line == "proc"), "{stdout}");
     assert!(stdout.contains(" ls: ") && stdout.contains(" functions of Linux 7."), "{stdout}");
     for function in ["iterate_dir", "execve", "__handle_mm_fault"] {
