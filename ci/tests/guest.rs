@@ -1,8 +1,7 @@
-//! Real guests: what comes back from a program that behaves, and the exit
-//! status 69 with its own words for each way in which a run can go wrong.
+//! Real guests: the output of a well-behaved program, and exit status 69 with its own message for
+//! each way in which a run can fail.
 //!
-//! Needs the feature `guest-tests` and builds the kernel of `linux-uml` if it
-//! is not in the cache.
+//! Needs the feature `guest-tests` and builds the kernel of `linux-uml` if the cache lacks it.
 
 mod common {
     pub mod fixture;
@@ -25,7 +24,7 @@ fn exec(options: &[&str], actions: &[&str]) -> Outcome {
     outcome(vm().args(["exec", "linux-uml"]).args(options).arg("--").arg(fixture()).args(actions))
 }
 
-/// Runs the fixture as a KTAP program through `test`: the status, and the report.
+/// Runs the fixture as a KTAP program through `test`. Returns the exit status and the report.
 fn ktap(actions: &[&str]) -> (Option<i32>, String) {
     let mut command = vm();
     command.args(["test", "linux-uml", "--program"]).arg(fixture());
@@ -93,7 +92,7 @@ fn a_topic_and_a_pattern_are_checks() {
     }
 }
 
-/// As in a container: what usually holds the guest's memory is small and forbids programs.
+/// As in a container: the default directory for the guest's memory is small and forbids programs.
 #[test]
 fn a_guest_boots_where_shared_memory_forbids_programs() {
     let mount = "mount -t tmpfs -o noexec,size=64m tmpfs /dev/shm && exec \"$@\"";
@@ -187,7 +186,7 @@ fn results_on_the_console_are_none() {
     let (status, report) = ktap(&forged);
     assert_eq!(status, Some(69), "{report}");
     assert!(report.contains("verdict: there is no plan"), "{report}");
-    // Beside real results they change nothing.
+    // They do not change real results.
     let real = ["out", "1..1", "out", "not ok 1 a", "status", "1"];
     let (status, report) = ktap(&[&forged[..], &real].concat());
     assert_eq!(status, Some(1), "{report}");
@@ -242,8 +241,8 @@ fn a_kernel_panic() {
 
 #[test]
 fn a_kernel_fault() {
-    // User-Mode Linux has no oops: every fault in the kernel is a panic, and
-    // only `BUG()` says a word of its own before.
+    // On User-Mode Linux every kernel fault is a panic, not an oops. Only `BUG()` prints its own
+    // message before.
     no_verdict(&["lkdtm", "EXCEPTION"], &[], &["the kernel panicked: `Kernel panic", "mode fault"]);
     no_verdict(&["lkdtm", "BUG"], &[], &["the kernel faulted: `BUG: failure at"]);
 }
@@ -267,7 +266,7 @@ fn what_the_kernel_finds_in_itself_spoils_a_pass() {
     spoils(&["lkdtm", "REFCOUNT_ADD_OVERFLOW"], &["`refcount_t: saturated; leaking memory.`"]);
     let hung = ["write", "/proc/sys/kernel/hung_task_timeout_secs", "1", "lkdtm", "HUNG_TASK"];
     spoils(&hung, &["the kernel reports a hang: `INFO: task kcov-vm-fixture:"]);
-    // As init does not take its part of the memory, there is one process to kill.
+    // Init itself uses little memory, so only one process can be killed.
     spoils(&["fill"], &["the kernel ran out of memory: `Out of memory: Killed process "]);
 }
 
@@ -313,7 +312,7 @@ fn an_init_that_cannot_do_its_duty() {
     );
 }
 
-/// A script in a kernel's place.
+/// Boots a script in place of a kernel.
 #[track_caller]
 fn no_boot(script: &str, words: &[&str]) {
     let directory = tempfile::tempdir().expect("a directory");
