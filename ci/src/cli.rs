@@ -78,8 +78,8 @@ pub enum Command {
     Test(Box<TestOptions>),
     /// Run random operations in a guest and compare the kernel with the suite's model of the driver
     Lockstep(Box<LockstepOptions>),
-    /// Compare the suite's claims with the targets' sources: report outdated claims and
-    /// undocumented features
+    /// Compare the suite's claims with the targets' sources: report claims about
+    /// removed features, and features without a claim
     Drift {
         /// The targets [default: all that have a source tree]
         #[arg(value_name = "TARGET")]

@@ -90,7 +90,7 @@ impl Carried {
             return Ok(());
         }
         Err(format!(
-            "cannot carry more than {} MiB into the guest, and {} exceeds it; carry only what the \
+            "cannot carry more than {} MiB into the guest, including {}; carry only what the \
              program reads",
             MOST >> 20,
             path.display()

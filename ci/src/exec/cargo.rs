@@ -23,7 +23,7 @@ pub fn equip(task: &mut Task, program: &Path, tree: bool) -> Result<(), String> 
     let manifest = directory("CARGO_MANIFEST_DIR");
     if let Some(root) = manifest.filter(|_| tree) {
         task.carried.add(&root).map_err(|why| {
-            format!("{why}; leave the crate's directory out with --no-tree, and add parts with --carry PATH")
+            format!("{why}; add --no-tree to leave it out, and --carry PATH for a part of it")
         })?;
     }
     task.program.path = carry::place(program)?;

@@ -17,9 +17,9 @@ pub struct Place {
     pub why: Option<String>,
 }
 
-/// Finds a directory for guests of `mebibytes` each: TMPDIR if it is set, then directories in
-/// memory, then `last`, a directory on a disk. In many containers the default forbids programs or
-/// has only 64 MiB.
+/// Finds a directory for guests of `mebibytes` each: TMPDIR if it is set, then /dev/shm, /tmp and
+/// `last`, a directory on a disk. In many containers the default forbids programs or has only
+/// 64 MiB.
 pub fn place(mebibytes: u32, last: &Path) -> Result<Place> {
     let named = std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
     let guests = available_parallelism().map_or(1, usize::from) as u64;

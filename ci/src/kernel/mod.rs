@@ -144,7 +144,7 @@ impl Kernel {
         match fs::read_to_string(&kept) {
             Ok(text) if text.trim() == digest => None,
             Ok(_) => Some("the kernel is damaged: its digest is not that of its build".into()),
-            // It was built before digests were kept. Trust it once and keep its digest.
+            // It was built before digests were kept: trust it and keep its digest.
             Err(_) => {
                 let _ = cache::keep(&kept, &digest);
                 None

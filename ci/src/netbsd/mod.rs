@@ -59,8 +59,8 @@ impl Libraries {
             Err(_) if has_std_sources() => Std::Compiled,
             Err(Error::Unavailable(Unavailable { message, .. })) => {
                 let message = format!(
-                    "{message}; run `rustup target add {TRIPLE}`, or compile the library with `rustup \
-                     component add rust-src`"
+                    "{message}; run `rustup target add {TRIPLE}`, or `rustup component add \
+                     rust-src` to compile the library"
                 );
                 return Err(Unavailable::new(Phase::Image, message).into());
             }

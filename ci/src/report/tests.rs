@@ -161,8 +161,8 @@ fn junit_has_a_suite_for_each_target() {
     assert!(text.ends_with("  </testsuite>\n</testsuites>\n"), "{text}");
 }
 
-/// The allowed attributes of each element, then the first attributes that it requires, by the
-/// schema of Jenkins' xunit plugin (junit-10.xsd).
+/// The required and the optional attributes of each element, by the schema of Jenkins' xunit plugin
+/// (junit-10.xsd).
 const SCHEMA: &[(&str, &[&str], &[&str])] = &[
     ("testsuites", &[], &["name", "time", "tests", "failures", "errors"]),
     (

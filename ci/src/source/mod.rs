@@ -55,7 +55,7 @@ impl Source {
     /// today's search is done.
     pub fn of(target: &Target, cache: &Cache, refresh: bool) -> Result<Self> {
         if target.package.is_empty() {
-            let why = "a netbsd target has no source; give a kernel with --kernel".into();
+            let why = "a netbsd target has no source: its kernel is the user's own".into();
             return Err(Error::NotGiven(why));
         }
         Package::newest(&target.package, &target.suite, cache, refresh).map(Self::Package)
