@@ -70,7 +70,7 @@ pub enum Command {
         /// Only list what would be removed
         #[arg(long)]
         dry_run: bool,
-        /// Remove what is older than N days
+        /// Remove only what was made more than N days ago
         #[arg(long, value_name = "N", default_value_t = 7)]
         days: u64,
     },

@@ -37,7 +37,7 @@ fn comparisons() {
     assert_eq!(lines.last().map(String::as_str), Some("/magic exists: false"));
 }
 
-/// Parses a line's number of new records, which is its last number.
+/// Returns the first two numbers of a line.
 fn numbers(line: &str) -> (u64, u64) {
     let mut numbers = line.split([' ', ',']).filter_map(|word| word.parse().ok());
     (numbers.next().expect("a number"), numbers.next().expect("a number"))
@@ -238,7 +238,7 @@ fn trace_follows_forks_threads_and_execs() {
     for name in names {
         assert!(threads.iter().any(|line| line.contains(name)), "`{name}` is not in {threads:?}");
     }
-    // The process that became `true` keeps its number, as the killed one does.
+    // The thread that became `true` took its process's number, which the killed thread had.
     let number = |line: &&str| line.split(' ').nth(3).map(str::to_string);
     let of_true = threads.iter().find(|line| line.contains(" true: ")).and_then(number);
     assert_eq!(threads.iter().filter(|line| number(line) == of_true).count(), 2, "{threads:?}");

@@ -266,7 +266,7 @@ fn what_the_kernel_finds_in_itself_spoils_a_pass() {
     spoils(&["lkdtm", "REFCOUNT_ADD_OVERFLOW"], &["`refcount_t: saturated; leaking memory.`"]);
     let hung = ["write", "/proc/sys/kernel/hung_task_timeout_secs", "1", "lkdtm", "HUNG_TASK"];
     spoils(&hung, &["the kernel reports a hang: `INFO: task kcov-vm-fixture:"]);
-    // Init itself uses little memory, so only one process can be killed.
+    // Only the fixture takes memory, so there is one process to kill.
     spoils(&["fill"], &["the kernel ran out of memory: `Out of memory: Killed process "]);
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// After a fault: the time for the guest to finish by itself.
 const AFTER_FAULT: Duration = Duration::from_secs(5);
-/// After a panic or a wrong declaration: the time for the remaining messages.
+/// After a panic or a failed run: the time for the remaining messages.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 /// After the program's end: the time until the guest's last frame.
 const AFTER_EXIT: Duration = Duration::from_secs(10);

@@ -198,7 +198,7 @@ mod tests {
         let error = compiler.make_argument(&target, &cache).expect_err("there is none");
         assert_eq!(error.status(), STATUS_UNAVAILABLE);
         let text = error.to_string();
-        for part in ["gcc-0 is missing", "suite none", "put a gcc-0 into PATH"] {
+        for part in ["gcc-0 is missing", "suite none", "put gcc-0 into PATH"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!cache.compilers().join("gcc-0-1_0-1").exists());

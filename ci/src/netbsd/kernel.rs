@@ -77,7 +77,7 @@ mod tests {
         refused(&file(0x40_0000, &ident(), true), "10.", "is a NetBSD program");
         refused(b"\x1f\x8b\x08", "10.", "gunzip");
         refused(b"", "10.", "is not a NetBSD/amd64 kernel");
-        refused(&file(HIGH, &ident(), true), "9.", "is of NetBSD 10.99.12, which");
+        refused(&file(HIGH, &ident(), true), "9.", "is NetBSD 10.99.12, which");
     }
 
     #[test]

@@ -102,7 +102,7 @@ pub(crate) fn given(kernel: bool, sysroot: bool) -> Result<()> {
 }
 
 /// The file systems that init mounts: type, path, and whether it is optional.
-/// It hides the job file.
+/// The mount hides the job file.
 pub(crate) const MOUNTS: &[(&str, &str, bool)] = &[("tmpfs", "/tmp", false)];
 
 /// Returns the reason why a guest cannot run a program.

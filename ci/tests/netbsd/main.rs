@@ -166,7 +166,7 @@ fn other_files_than_kernels_are_refused() {
     refuses(&program, &["netbsd: kernel: ", "is a NetBSD program"]);
     let given: [(&str, &Path); 3] =
         [("--kernel", &kernel), ("--sysroot", &sysroot), ("--abi", Path::new("9"))];
-    vm.refuses(69, &given, &program, &["is of NetBSD 10.99.12", "`9.`", "--declare-release"]);
+    vm.refuses(69, &given, &program, &["is NetBSD 10.99.12", "`9.`", "--declare-release"]);
 }
 
 #[test]
