@@ -1,4 +1,4 @@
-//! The directory that keeps sources, kernels and logs between runs.
+//! The cache directory: sources, kernels and logs, kept between runs.
 
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use rustix::fs::{FlockOperation, flock};
@@ -14,13 +14,13 @@ pub struct Cache {
     root: PathBuf,
 }
 
-/// Held while something in the cache is made; released when dropped, or when
-/// the process dies.
+/// Held while something in the cache is being made. Dropping it, or the end of the process,
+/// releases it.
 #[derive(Debug)]
 pub struct Lock(#[allow(dead_code, reason = "held for its file lock")] File);
 
 impl Cache {
-    /// Opens the cache that the user named, or the usual one.
+    /// Opens the given cache, or the default one.
     pub fn open(given: Option<&Path>) -> Result<Self> {
         let usual = || {
             let var = |name| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -29,7 +29,7 @@ impl Cache {
                 .map(|base| base.join("kcov-vm"))
         };
         let root = given.map(Path::to_path_buf).or_else(usual).ok_or_else(|| {
-            Error::usage("HOME is not set: say where to keep kernels with --cache DIR")
+            Error::usage("HOME is not set; name a cache directory with --cache DIR")
         })?;
         let root = prepare(&root).map_err(|error| {
             Error::usage(format!(
@@ -41,64 +41,64 @@ impl Cache {
         Ok(Self { root })
     }
 
-    /// Where kernel sources are kept.
+    /// The directory of kernel sources.
     pub fn sources(&self) -> PathBuf {
         self.root.join("sources")
     }
 
-    /// Where built kernels are kept.
+    /// The directory of built kernels.
     pub fn kernels(&self) -> PathBuf {
         self.root.join("kernels")
     }
 
-    /// Where compilers are unpacked that the machine does not have.
+    /// The directory of compilers that are not installed on this machine.
     pub fn compilers(&self) -> PathBuf {
         self.root.join("compilers")
     }
 
-    /// Where trees are kept that are built again and again with one file altered.
+    /// The directory of trees that are rebuilt for each mutant.
     pub fn benches(&self) -> PathBuf {
         self.root.join("benches")
     }
 
-    /// Where the logs of runs are kept.
+    /// The directory of run logs.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
 
-    /// Where guests' programs are kept.
+    /// The directory of guest programs.
     pub fn programs(&self) -> PathBuf {
         self.root.join("programs")
     }
 
-    /// What is made from NetBSD kernels and libraries of the user's.
+    /// The directory of files made from the user's NetBSD kernels and libraries.
     pub fn netbsd(&self) -> PathBuf {
         self.root.join("netbsd")
     }
 
-    /// Where apt keeps what it knows of suites that the machine does not list.
+    /// apt's private directory for a suite that the machine does not list.
     pub fn apt(&self, suite: &str) -> PathBuf {
         self.root.join("apt").join(suite)
     }
 
-    /// The file that remembers whether guests boot under KVM.
+    /// The file that stores the result of the KVM probe.
     pub fn kvm_probe(&self) -> PathBuf {
         self.root.join("kvm-probe")
     }
 
-    /// Where everything lies.
+    /// The cache directory itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The lock, if nobody holds it.
+    /// Takes the lock, unless another process holds it.
     pub fn try_lock(&self, name: &str) -> Option<Lock> {
         let path = self.root.join("locks").join(name);
         let file = File::options().create(true).truncate(false).write(true).open(path).ok()?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).ok().map(|()| Lock(file))
     }
 
-    /// Waits until nobody else makes the same thing.
+    /// Takes the lock, waiting for any other holder.
     pub fn lock(&self, phase: Phase, name: &str) -> Result<Lock> {
         let path = self.root.join("locks").join(name);
         let options = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
@@ -113,8 +113,8 @@ impl Cache {
     }
 }
 
-/// An empty directory to make something in, for whoever holds the lock of that name. One that was
-/// left by somebody who was killed is removed.
+/// Makes an empty temporary directory for the holder of the lock `name`. Removes one that a killed
+/// process left.
 pub fn scratch(parent: &Path, name: &str) -> io::Result<TempDir> {
     let name = format!(".unpack-{name}");
     match fs::remove_dir_all(parent.join(&name)) {
@@ -124,21 +124,21 @@ pub fn scratch(parent: &Path, name: &str) -> io::Result<TempDir> {
     tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(parent)
 }
 
-/// Writes a file whole or not at all, whoever else does the same.
+/// Writes the file atomically: another runner may do the same.
 pub fn keep(path: &Path, text: &str) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
     file.write_all(text.as_bytes())?;
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// Makes the directories and proves that they can be written to.
+/// Makes the directories and checks that they are writable.
 fn prepare(root: &Path) -> io::Result<PathBuf> {
     for directory in
         ["apt", "benches", "compilers", "kernels", "locks", "netbsd", "programs", "runs", "sources"]
     {
         fs::create_dir_all(root.join(directory))?;
     }
-    // Commands are run in other directories.
+    // Commands run in other directories, so the path must be absolute.
     let root = fs::canonicalize(root)?;
     tempfile::tempfile_in(&root)?;
     Ok(root)

@@ -1,4 +1,4 @@
-//! `clean`: removes what is old from the cache, and says what that frees.
+//! `clean`: removes old files from the cache and reports the space that this frees.
 
 use crate::cache::Cache;
 use crate::error::{OrUnavailable as _, Phase, Result, WRITING};
@@ -12,10 +12,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A younger run may not be over, and nobody holds a lock for it.
+/// A younger run may still be active, and runs hold no lock.
 const MAY_RUN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What the next build or run of a target would take from the cache: names of directories.
+/// The names of the cache directories that the next build or run of any target needs.
 #[derive(Default)]
 struct Needed {
     sources: BTreeSet<String>,
@@ -42,14 +42,14 @@ impl Needed {
     }
 }
 
-/// A directory that may go, and the lock of whoever makes or uses it.
+/// A directory to remove, and the lock of its users.
 struct Old {
     path: PathBuf,
     lock: Option<String>,
     bytes: u64,
 }
 
-/// Removes what is older than that; what was removed, or with `dry_run` would be, in lines of text.
+/// Removes directories older than `age`, or only lists them with `dry_run`. Returns the report.
 pub fn run(targets: &Targets, cache: &Cache, age: Duration, dry_run: bool) -> Result<String> {
     let needed = Needed::of(targets, cache)?;
     let library = BTreeSet::from(["library".to_string()]);
@@ -62,7 +62,7 @@ pub fn run(targets: &Targets, cache: &Cache, age: Duration, dry_run: bool) -> Re
         (cache.benches(), &benches, "bench-"),
     ] {
         for (path, name) in older(&directory, age)? {
-            // What is half made is made under the lock of the whole.
+            // The final directory's lock also covers its temporary directory.
             let half = [".unpack-", ".build-"].iter().find_map(|begin| name.strip_prefix(begin));
             if half.is_some() || !keep.contains(&name) {
                 let lock = Some(format!("{lock}{}", half.unwrap_or(&name)));
@@ -77,7 +77,7 @@ pub fn run(targets: &Targets, cache: &Cache, age: Duration, dry_run: bool) -> Re
     let (mut text, mut freed) = (String::new(), 0);
     for Old { path, lock, bytes } in old {
         let held = lock.map(|name| cache.try_lock(&name));
-        // Somebody is at it.
+        // Another process is using it.
         if matches!(held, Some(None)) {
             continue;
         }
@@ -93,12 +93,12 @@ pub fn run(targets: &Targets, cache: &Cache, age: Duration, dry_run: bool) -> Re
     Ok(text)
 }
 
-/// The directories in a directory that have not changed for so long, in the order of their names.
+/// Returns the subdirectories that have not changed for `age`, sorted by name.
 fn older(directory: &Path, age: Duration) -> Result<Vec<(PathBuf, String)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).or_unavailable(Phase::Output, directory.display())? {
         let entry = entry.or_unavailable(Phase::Output, directory.display())?;
-        // Another one may be removing it.
+        // Another process may be removing it.
         let Ok(metadata) = entry.metadata() else { continue };
         let unchanged =
             metadata.modified().ok().and_then(|t| SystemTime::now().duration_since(t).ok());
@@ -110,7 +110,7 @@ fn older(directory: &Path, age: Duration) -> Result<Vec<(PathBuf, String)>> {
     Ok(found)
 }
 
-/// What removing it frees. A file with several names counts by parts, as trees share files.
+/// The space that removing it frees. Trees share files, so a hard link counts only its share.
 fn size(path: &Path) -> u64 {
     let Ok(metadata) = fs::symlink_metadata(path) else { return 0 };
     let below = || Some(fs::read_dir(path).ok()?.flatten().map(|entry| size(&entry.path())).sum());
@@ -129,7 +129,7 @@ fn mebibytes(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    /// Names of what is left below a directory of the cache.
+    /// The names that are left in a cache directory.
     fn left(directory: PathBuf) -> Vec<String> {
         let found = older(&directory, Duration::ZERO).expect("readable");
         found.into_iter().map(|(_, name)| name).collect()

@@ -15,15 +15,15 @@ use std::path::PathBuf;
 
 /// Builds kernels, boots them, and runs test programs in them.
 ///
-/// Exit status: 0 if everything ran and passed, 1 if a check failed, 2 if the
-/// command line is wrong, 69 if there is no verdict (the phase is named).
+/// Exit status: 0 if everything ran and passed, 1 if a check failed, 2 if the command line is
+/// wrong, 69 if there is no verdict (the message names the phase).
 #[derive(Debug, Parser)]
 #[command(name = "kcov-vm", bin_name = "cargo vm", version, max_term_width = 80)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// For all commands.
+    /// The options of all commands.
     #[command(flatten)]
     pub general: General,
 }
@@ -31,89 +31,83 @@ pub struct Cli {
 /// Options of all commands.
 #[derive(Args, Debug)]
 pub struct General {
-    /// Where sources, kernels and logs are kept [default: kcov-vm in the
-    /// user's cache directory]
+    /// The directory for sources, kernels and logs [default: kcov-vm in the user's cache directory]
     #[arg(long, global = true, value_name = "DIR", env = "KCOV_VM_CACHE", hide_env_values = true)]
     pub cache: Option<PathBuf>,
-    /// Show the kernel's log, how long the steps took, and what targets declare
+    /// Show the kernel log, the time of each step and the targets' declared words
     #[arg(short, long, global = true)]
     pub verbose: bool,
-    /// Another list of targets
+    /// Use another list of targets
     #[arg(long, global = true, value_name = "FILE", hide = true)]
     pub targets: Option<PathBuf>,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show the targets
+    /// List the targets
     List,
     /// Build the targets' kernels
     Build {
-        /// The targets [default: the default ones of `list`]
+        /// The targets [default: the default targets of `list`]
         #[arg(value_name = "TARGET")]
         names: Vec<String>,
-        /// How to build.
+        /// Build options.
         #[command(flatten)]
         build: BuildOptions,
     },
-    /// Print what decides of a target's kernel, and the key that comes of it
+    /// Print the ingredients and the key of a target's kernel
     Key {
         /// The target
         #[arg(value_name = "TARGET")]
         name: String,
-        /// Of the kernel of this tree or tarball instead of the target's package
+        /// Use this kernel tree or tarball instead of the target's package
         #[arg(long, value_name = "DIR|TARBALL")]
         source: Option<PathBuf>,
     },
-    /// Remove sources, compilers and kernels that no target needs now, and logs
-    /// of runs, if they are old
+    /// Remove old logs, and old sources, compilers and kernels that no target needs
     Clean {
-        /// Only say what would be removed
+        /// Only list what would be removed
         #[arg(long)]
         dry_run: bool,
-        /// Old is what was made more than so many days ago
+        /// Remove only what was made more than N days ago
         #[arg(long, value_name = "N", default_value_t = 7)]
         days: u64,
     },
     /// Run the conformance suite, or another KTAP program, on the targets
     Test(Box<TestOptions>),
-    /// Do random operations in a guest, and compare what the kernel does with
-    /// the suite's model of the driver
+    /// Run random operations in a guest and compare the kernel with the suite's model of the driver
     Lockstep(Box<LockstepOptions>),
-    /// Compare the suite's registry with the targets' sources: what is claimed
-    /// and gone, what is said and not claimed
+    /// Compare the suite's claims with the targets' sources: report claims about
+    /// removed features, and features without a claim
     Drift {
         /// The targets [default: all that have a source tree]
         #[arg(value_name = "TARGET")]
         names: Vec<String>,
-        /// For netbsd targets: a source tree of NetBSD
+        /// For netbsd targets: a NetBSD source tree
         #[arg(long, value_name = "DIR")]
         source: Option<PathBuf>,
-        /// For netbsd targets: a copy of kcov(4), as mdoc or as `man` prints
-        /// it
+        /// For netbsd targets: a copy of kcov(4), as mdoc or as formatted text
         #[arg(long, value_name = "FILE")]
         manual: Option<PathBuf>,
     },
-    /// Alter the driver in every way that the operators know, and count what the
-    /// suite does not notice
+    /// Alter the driver with each mutation operator and count the mutants that the suite misses
     Mutants(MutantsOptions),
-    /// Run a program in a guest, with its output and exit status
+    /// Run a program in a guest; pass on its output and exit status
     Exec(Box<ExecOptions>),
-    /// Run a program in a guest and say which kernel code its threads and
-    /// children went through
+    /// Run a program in a guest and report the kernel code that its threads and children execute
     Trace(Box<TraceOptions>),
-    /// The same as `exec` for cargo, which gives the program and its arguments: as the
-    /// `runner` of a target in any crate's configuration
+    /// Like `exec`, for cargo: set it as the `runner` of a target in any crate's cargo
+    /// configuration
     #[command(after_help = RUNNER_HELP)]
     Runner(Box<RunnerOptions>),
 }
 
-/// What stands below the options of `runner`.
+/// The text below the options of `runner`.
 const RUNNER_HELP: &str = "\
-The program finds the directory of its crate (CARGO_MANIFEST_DIR) read-only at
-the same place, with it as the working directory; the variables CARGO_*, RUST_*
-and NEXTEST*; and a directory to write to, KCOV_VM_SCRATCH.
+The guest has the crate's directory (CARGO_MANIFEST_DIR), read-only, at the same
+path; it is the working directory. The program gets the variables CARGO_*, RUST_*
+and NEXTEST*, and KCOV_VM_SCRATCH names a directory that it can write to.
 
     RUNNER='kcov-vm runner linux-uml'
     CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=$RUNNER cargo test";

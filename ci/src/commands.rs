@@ -1,4 +1,4 @@
-//! What the commands do.
+//! Runs the commands.
 
 use crate::cache::Cache;
 use crate::cli::{
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// Runs a command. The result is the exit status.
+/// Runs a command and returns the exit status.
 pub fn run(cli: Cli) -> Result<u8> {
     let status = carry_out(cli)?;
     output::lost()?;
@@ -84,11 +84,11 @@ fn carry_out(cli: Cli) -> Result<u8> {
     }
 }
 
-/// Refuses options that would change nothing.
+/// Refuses options that would have no effect.
 fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
     let VmOptions { build, guest } = vm;
     if guest.accel != AccelChoice::Auto && chosen.iter().all(|target| target.kind == Kind::Uml) {
-        let why = format!("--accel: is for targets in QEMU, not {}", names(chosen));
+        let why = format!("--accel: works only for QEMU targets, not {}", names(chosen));
         return Err(Error::usage(why));
     }
     let given = [
@@ -106,12 +106,13 @@ fn refuse_unneeded(given: &[(&str, bool)], chosen: &[&Target]) -> Result<()> {
     }
     match given.iter().find(|(_, given)| *given) {
         Some(("--declare", _)) => Err(Error::usage(
-            "--declare: is for kernels of yours; none is given with --kernel or --source, and no \
-             target is netbsd",
+            "--declare: works only for your own kernels: add --kernel or --source, or name a \
+             netbsd target",
         )),
-        Some((option, _)) => {
-            Err(Error::usage(format!("{option}: is for netbsd targets, not {}", names(chosen))))
-        }
+        Some((option, _)) => Err(Error::usage(format!(
+            "{option}: works only for netbsd targets, not {}",
+            names(chosen)
+        ))),
         None => Ok(()),
     }
 }
@@ -182,15 +183,15 @@ fn session(
     Ok(Session { cache, targets, choices, programs })
 }
 
-/// A session for a program in a guest of this target.
+/// Opens a session for a program on one target.
 fn session_on(general: &General, vm: &VmOptions, name: &str) -> Result<Session> {
     let session = session(general, &vm.build, Some(&vm.guest))?;
     refuse_unused(vm, &[session.targets.named(name)?])?;
     Ok(session)
 }
 
-/// What an option says, or else a variable of the environment, and which of the two it was. The
-/// variable is no option's default: an option has to be of use, a variable may lie there.
+/// Returns the value of an option, or else of an environment variable, and the name of its source.
+/// clap cannot handle the variable: an unused option is an error, an unused variable is not.
 fn or_variable(
     given: Option<&Path>,
     option: &'static str,
@@ -231,8 +232,8 @@ fn build_all(session: &Session, chosen: &[&Target]) -> Result<u8> {
     Ok(status)
 }
 
-/// Says why a target has no verdict, and gives the exit status for that. What is wrong with the
-/// command line is not about one target.
+/// Reports why a target has no verdict and returns that exit status. Usage errors are passed on, as
+/// they do not concern one target.
 pub(crate) fn no_verdict(target: &Target, error: Error) -> Result<u8> {
     match error {
         Error::Usage(_) => Err(error),
@@ -243,7 +244,7 @@ pub(crate) fn no_verdict(target: &Target, error: Error) -> Result<u8> {
     }
 }
 
-/// Says on standard error what is wrong with a target.
+/// Prints a target's problem on standard error.
 pub(crate) fn complain(target: &Target, why: &dyn Display) {
     eprintln!("kcov-vm: {}: {why}", target.name);
 }

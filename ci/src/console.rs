@@ -1,4 +1,4 @@
-//! What the kernel says on its console when something is wrong.
+//! Recognises the kernel's complaints on its console.
 
 mod linux;
 mod netbsd;
@@ -9,16 +9,16 @@ use std::fmt;
 /// A complaint of the kernel.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Trouble {
-    /// What sort of complaint it is.
+    /// The kind of complaint.
     pub kind: TroubleKind,
     /// The line, without its time stamp.
     pub line: String,
 }
 
-/// Sorts of complaints.
+/// Kinds of complaints.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TroubleKind {
-    /// The kernel gave up.
+    /// The kernel panicked.
     Panic,
     /// A fault in the kernel, or its `BUG()`.
     Oops,
@@ -26,24 +26,24 @@ pub enum TroubleKind {
     Sanitizer,
     /// The lock validator's report.
     Lockdep,
-    /// A task or processor that does not get on.
+    /// A task or processor does not make progress.
     Hung,
-    /// It killed a process for want of memory.
+    /// The kernel killed a process for lack of memory.
     Memory,
     /// `WARN()`.
     Warning,
-    /// It waits in its debugger for somebody to type.
+    /// The kernel waits in its debugger for input.
     Debugger,
-    /// There is no root file system that it could mount.
+    /// The kernel cannot mount a root file system.
     NoRoot,
-    /// There is no program that it could start as init.
+    /// The kernel cannot start a program as init.
     NoInit,
-    /// Init, which had nowhere else to say it.
+    /// A message of init, which had no other channel.
     Init,
 }
 
 impl TroubleKind {
-    /// Whether the guest cannot be expected to go on.
+    /// Whether the guest cannot be expected to continue.
     pub fn is_fatal(self) -> bool {
         match self {
             Self::Panic
@@ -64,13 +64,13 @@ impl fmt::Display for TroubleKind {
             Self::Oops => "the kernel faulted",
             Self::Sanitizer => "a sanitizer of the kernel complained",
             Self::Lockdep => "the kernel's lock validator complained",
-            Self::Hung => "the kernel reports something hung",
+            Self::Hung => "the kernel reports a hang",
             Self::Memory => "the kernel ran out of memory",
             Self::Warning => "the kernel warned",
             Self::Debugger => "the kernel stopped in its debugger",
             Self::NoRoot => "the kernel found no root file system",
             Self::NoInit => "the kernel could not start init",
-            Self::Init => "init could not do its duty",
+            Self::Init => "init failed",
         })
     }
 }
@@ -81,20 +81,20 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// Reads a line of the kernel log as a complaint, if it is one.
+/// Parses a line of the kernel log as a complaint.
 ///
-/// Only beginnings count: `traps: prog[9] general protection fault ip:…` is
-/// about a program, and anything may be quoted further on in a line.
+/// Only the beginning of the line counts: `traps: prog[9] general protection fault ip:…` is about a
+/// program, and the rest of a line may quote anything.
 pub fn classify(line: &str, system: System) -> Option<Trouble> {
     let line = message(line);
     let (_, kind) = row(line, system)?;
     Some(Trouble { kind: *kind, line: line.to_string() })
 }
 
-/// A beginning of lines, in which a star stands for any text, and what such a line is.
+/// The beginning of a line, where `*` matches any text, and the kind of complaint.
 type Row = (&'static str, TroubleKind);
 
-/// The row that a message is a complaint by.
+/// Returns the row that classifies the message as a complaint.
 fn row(line: &str, system: System) -> Option<&'static Row> {
     let (ordinary, complaints) = match system {
         System::Linux => (linux::ORDINARY, linux::COMPLAINTS),
@@ -115,7 +115,7 @@ fn begins(line: &str, beginning: &str) -> bool {
         .is_some()
 }
 
-/// Whether the line begins with a process, `name[17]: `, which may call itself whatever it likes.
+/// Whether the line begins with a process such as `name[17]: `. A process chooses its own name.
 fn of_a_process(line: &str) -> bool {
     const LONGEST: usize = 15;
     let process = line.split_once("]: ").and_then(|(process, _)| process.rsplit_once('['));
@@ -124,8 +124,7 @@ fn of_a_process(line: &str) -> bool {
     })
 }
 
-/// Strips what `printk` can be told to put before a message: `<4>`,
-/// `[   12.345678] `, `[   T42] `.
+/// Strips the prefixes that `printk` may add: `<4>`, `[   12.345678] `, `[   T42] `.
 fn message(line: &str) -> &str {
     let mut rest = line.trim();
     if let Some((level, tail)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
@@ -148,8 +147,8 @@ mod tests {
     use super::{Row, TroubleKind, classify, message, row};
     use crate::system::System;
 
-    /// Each line is the complaint that stands beside it, and each row of the table has a line that it
-    /// alone accounts for.
+    /// Asserts the kind of each line, and that each row of the table is needed for one of the
+    /// lines.
     #[track_caller]
     pub(super) fn assert_complaints(system: System, table: &[Row], lines: &[(&str, TroubleKind)]) {
         for &(line, kind) in lines {

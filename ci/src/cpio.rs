@@ -1,4 +1,4 @@
-//! Writing initramfs archives: cpio in its `newc` form, which the kernel reads.
+//! Writes initramfs archives in cpio's `newc` format.
 
 use crate::error::WRITING;
 use std::fmt::Write as _;
@@ -91,8 +91,8 @@ mod tests {
         content: Vec<u8>,
     }
 
-    /// Reads an archive by the description in the kernel's
-    /// `driver-api/early-userspace/buffer-format`.
+    /// Parses an archive as the kernel's
+    /// `driver-api/early-userspace/buffer-format` describes.
     fn read(mut bytes: &[u8]) -> Vec<Entry> {
         let whole = bytes.len();
         let mut entries = Vec::new();

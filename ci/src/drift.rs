@@ -1,5 +1,4 @@
-//! `drift`: has the suite compare its registry with the sources that the
-//! targets are built from.
+//! `drift`: lets the suite compare its claims with the targets' sources.
 
 use crate::commands::{complain, no_verdict};
 use crate::error::{Error, Phase, Result, STATUS_PASSED, STATUS_UNAVAILABLE, Unavailable};
@@ -12,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// What the user gave for NetBSD, whose sources are not fetched.
+/// NetBSD's sources, which the user provides.
 #[derive(Debug)]
 pub struct Given {
     source: Option<PathBuf>,
@@ -20,7 +19,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// What the user named, which has to exist.
+    /// Takes the given paths, which must exist.
     pub fn new(source: Option<PathBuf>, manual: Option<PathBuf>) -> Result<Self> {
         let missing = |option, path: &Option<PathBuf>, what, there: fn(&Path) -> bool| match path {
             Some(path) if !there(path) => {
@@ -48,7 +47,7 @@ impl Given {
     }
 }
 
-/// What the suite compares with for a target.
+/// Returns the suite's arguments that name a target's sources.
 fn sources(session: &Session, target: &Target, given: &Given) -> Result<Vec<OsString>> {
     match target.kind.system() {
         System::NetBsd => given.arguments(),
@@ -59,8 +58,8 @@ fn sources(session: &Session, target: &Target, given: &Given) -> Result<Vec<OsSt
     }
 }
 
-/// Compares with each tree once. The result is the worst status. A target for
-/// which nothing is given is no failure, unless it is `named`.
+/// Compares with each tree once and returns the worst exit status. A target
+/// without sources fails the run only if it is `named`.
 pub fn run(session: &Session, targets: &[&Target], given: &Given, named: bool) -> Result<u8> {
     let suite = session.programs.suite()?;
     let mut seen: Vec<Vec<OsString>> = Vec::new();
@@ -91,6 +90,6 @@ pub fn run(session: &Session, targets: &[&Target], given: &Given, named: bool) -
         }
         seen.push(arguments);
     }
-    // Where nothing was compared nothing has passed.
+    // No comparison means no success.
     Ok(if seen.is_empty() { STATUS_UNAVAILABLE } else { worst })
 }

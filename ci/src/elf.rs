@@ -1,7 +1,8 @@
-//! Just enough ELF to tell whether a guest could run a program, and with what.
+//! Parses enough ELF to tell whether a guest can run a program, and with which
+//! loader.
 
-/// What the program names as its loader: `None` for a static one. The error
-/// says why no guest could run it.
+/// Returns the program's loader, or `None` for a static program. The error says
+/// why no guest can run it.
 pub fn loader(bytes: &[u8]) -> Result<Option<String>, &'static str> {
     const I386: u16 = 3;
     const X86_64: u16 = 62;
@@ -11,16 +12,16 @@ pub fn loader(bytes: &[u8]) -> Result<Option<String>, &'static str> {
     let long = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     if bytes.starts_with(b"#!") {
         return Err(
-            "is a script, not an ELF program: name its interpreter as the program, and the script \
+            "is a script, not an ELF program: give its interpreter as the program, and the script \
              as an argument and with --carry",
         );
     }
     if !bytes.starts_with(b"\x7fELF") {
         return Err("is not an ELF program");
     }
-    // Where the segments are listed, and how large and how many the entries
-    // are; little-endian. Then where a segment's place and size are in its
-    // entry.
+    // The offsets of the segment table, of its entry size and of its entry
+    // count, all little-endian; then the offsets of a segment's position and
+    // size in its entry.
     let wide = bytes.get(4) == Some(&2);
     let (start, size, count) = match (bytes.get(4..6), half(18)) {
         (Some([2, 1]), Some(X86_64)) => (long(32), half(54), half(56)),
@@ -52,7 +53,7 @@ mod tests {
 
     const NAME: &[u8] = b"/lib/ld.so\0";
 
-    /// A program with these segments, all of them the name at its end.
+    /// A program with these segments. All of them are the name at its end.
     fn program(segments: &[u32]) -> Vec<u8> {
         let mut bytes = vec![0; 64];
         bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");

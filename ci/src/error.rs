@@ -1,4 +1,4 @@
-//! The ways in which this program ends without a verdict.
+//! Errors: the ways to end without a verdict.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,65 +7,64 @@ use std::path::{Path, PathBuf};
 pub const STATUS_PASSED: u8 = 0;
 /// The exit status of a run in which a check failed.
 pub const STATUS_FAILED: u8 = 1;
-/// The exit status for a command line that cannot be carried out.
+/// The exit status of a usage error.
 pub const STATUS_USAGE: u8 = 2;
 /// The exit status of a run without a verdict (`EX_UNAVAILABLE`).
 pub const STATUS_UNAVAILABLE: u8 = 69;
 
-/// Why a failure of `write!` is none of them.
+/// The message for `write!` to a string.
 pub(crate) const WRITING: &str = "writing to a string cannot fail";
 
-/// The result of anything that can leave us without a verdict.
+/// The result of an operation that can prevent a verdict.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why there is no verdict.
 #[derive(Debug)]
 pub enum Error {
-    /// The command line asks for something that does not exist.
+    /// The command line is wrong.
     Usage(String),
-    /// The machinery gave up.
+    /// The infrastructure failed.
     Unavailable(Unavailable),
-    /// The target needs something that only the user can give, and it was not
-    /// given, or none of the checks that are named is for it. A run over all
-    /// targets goes on without it.
+    /// The target needs an option that the user did not give, or none of the
+    /// named checks is for it. A run on all targets continues without it.
     NotGiven(String),
 }
 
-/// A failure of the machinery: of anything but the program under test.
+/// A failure of the infrastructure, not of the program under test.
 #[derive(Clone, Debug)]
 pub struct Unavailable {
-    /// How far things had come.
+    /// The phase that failed.
     pub phase: Phase,
-    /// What happened, in one line.
+    /// The problem, in one line.
     pub message: String,
     /// More lines that help, such as the end of a log.
     pub detail: Vec<String>,
-    /// Where the logs are.
+    /// The log directory.
     pub logs: Option<PathBuf>,
 }
 
-/// The steps on the way to a verdict.
+/// The phases of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Phase {
-    /// Reading what the targets are.
+    /// Reading the targets.
     Targets,
     /// Getting the kernel's source.
     Source,
     /// Building the kernel.
     Build,
-    /// Looking at a kernel that the user gave.
+    /// Checking a kernel that the user gave.
     Kernel,
-    /// Making what the guest boots.
+    /// Making the guest's image.
     Image,
-    /// From the start of the guest to the first word of its init.
+    /// From the start of the guest to its init's first message.
     Boot,
-    /// While the program runs.
+    /// Running the program.
     Program,
     /// From the end of the program to the end of the guest.
     End,
-    /// Judging what the program said.
+    /// Judging the program's results.
     Verdict,
-    /// Writing down what came of it.
+    /// Writing the report.
     Output,
 }
 
@@ -86,23 +85,23 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Text over several lines, such as toml's messages, in one.
+/// Joins a message of several lines, such as toml's, into one.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl Error {
-    /// A command line that cannot be carried out.
+    /// Makes a usage error.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::Usage(message.into())
     }
 
-    /// A failure of the machinery.
+    /// Makes a failure of the infrastructure.
     pub fn unavailable(phase: Phase, message: impl Into<String>) -> Self {
         Self::Unavailable(Unavailable::new(phase, message))
     }
 
-    /// The exit status that says so.
+    /// The error's exit status.
     pub fn status(&self) -> u8 {
         match self {
             Self::Usage(_) => STATUS_USAGE,
@@ -112,19 +111,19 @@ impl Error {
 }
 
 impl Unavailable {
-    /// A failure without logs.
+    /// Makes a failure without logs.
     pub fn new(phase: Phase, message: impl Into<String>) -> Self {
         Self { phase, message: message.into(), detail: Vec::new(), logs: None }
     }
 
-    /// Adds lines that help.
+    /// Adds lines of detail.
     #[must_use]
     pub fn detail(mut self, lines: Vec<String>) -> Self {
         self.detail = lines;
         self
     }
 
-    /// Adds where the logs are.
+    /// Adds the log directory.
     #[must_use]
     pub fn logs(mut self, path: &Path) -> Self {
         self.logs = Some(path.to_path_buf());
@@ -160,9 +159,9 @@ impl From<Unavailable> for Error {
     }
 }
 
-/// Turns any error into a failure of the machinery.
+/// Converts any error into a failure of the infrastructure.
 pub trait OrUnavailable<T> {
-    /// Names the phase and what was being done.
+    /// Names the phase and the operation.
     fn or_unavailable(self, phase: Phase, doing: impl fmt::Display) -> Result<T>;
 }
 

@@ -1,4 +1,4 @@
-//! `exec` and `runner`: a program's output and exit status, and nothing else.
+//! `exec` and `runner`: pass on a program's output and exit status.
 
 use crate::carry::Scratch;
 use crate::cli::{CarryOptions, ExecOptions, PlaceOptions, RunnerOptions};
@@ -21,7 +21,7 @@ mod trace;
 
 pub use trace::{GRACE as TRACE_GRACE, trace};
 
-/// The directory in a guest to which a program may write.
+/// The directory in a guest that a program can write to.
 const SCRATCH: &str = "/scratch";
 
 /// Runs a program that the user chose.
@@ -34,7 +34,7 @@ pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8
         session.given(target)?;
         let program = match target.kind.system() {
             System::Linux => find::find(&program[0]).map_err(Error::Usage)?,
-            // What PATH has is for this host.
+            // The host's `PATH` does not apply to NetBSD.
             System::NetBsd => PathBuf::from(&program[0]),
         };
         let mut task = session
@@ -51,8 +51,7 @@ pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8
     status(target, run())
 }
 
-/// Runs a program that cargo chose. What is wrong with it is not the fault of
-/// the command line.
+/// Runs a program that cargo chose, so a problem with it is not a usage error.
 pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Result<u8> {
     let RunnerOptions { name, mut program, no_tree, place } = options;
     let PlaceOptions { carry, scratch, .. } = place;
@@ -79,7 +78,7 @@ pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Resul
     status(target, run())
 }
 
-/// Adds what the options say.
+/// Adds the files and variables that the options name.
 fn equip(
     mut task: Task,
     options: &CarryOptions,
@@ -108,25 +107,26 @@ fn equip(
     Ok(task)
 }
 
-/// What `--env` says: a name with a value, or the name of what is set here.
+/// Parses `--env`: a name with a value, or the name of a variable that is set
+/// here.
 fn variable(word: &OsStr) -> std::result::Result<(OsString, OsString), String> {
     let shown = Path::new(word).display();
     let bytes = word.as_bytes();
     let at = bytes.iter().position(|&byte| byte == b'=');
     match at {
-        Some(0) => Err(format!("--env {shown}: a variable has a name")),
+        Some(0) => Err(format!("--env {shown}: a variable has a name; write NAME or NAME=VALUE")),
         Some(at) => {
             let part = |bytes| OsStr::from_bytes(bytes).to_os_string();
             Ok((part(&bytes[..at]), part(&bytes[at + 1..])))
         }
         None => match env::var_os(word) {
             Some(value) => Ok((word.into(), value)),
-            None => Err(format!("--env {shown}: is not set here; --env {shown}=VALUE sets it")),
+            None => Err(format!("--env {shown}: is not set here; use --env {shown}=VALUE")),
         },
     }
 }
 
-/// Boots, and hands everything on.
+/// Boots the guest and passes on the program's output and files.
 fn finish(
     session: &Session,
     target: &Target,
@@ -145,7 +145,7 @@ fn finish(
     let finished = session.run(&ready, task, &mut through)?;
     through.scratch.map_or(Ok(()), Scratch::finish).map_err(unkept)?;
     let exit = finished.ended()?;
-    // Nothing went wrong that they could explain.
+    // There was no error that the logs could explain.
     let _ = fs::remove_dir_all(&ready.logs);
     Ok(exit)
 }
@@ -159,7 +159,7 @@ fn status(target: &Target, result: Result<Exit>) -> Result<u8> {
     }
 }
 
-/// Hands a program's output on as it comes.
+/// Passes on a program's output as it arrives.
 struct Through {
     verbose: bool,
     scratch: Option<Scratch>,

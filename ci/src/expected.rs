@@ -1,10 +1,9 @@
-//! Failures that are known: data beside the targets, never a change to a
-//! check.
+//! Known failures. They are data beside the targets, never changes to a check.
 //!
-//! `expected-failures/<target>.toml` lists checks that fail on that target,
-//! each with the reason and where it is told. A listed check that fails is
-//! counted apart; a listed check that passes is red, so that no entry outlives
-//! its reason.
+//! `expected-failures/<target>.toml` lists the checks that fail on that target,
+//! each with a reason and a link. A listed check that fails is counted
+//! separately. A listed check that passes is red, so that no entry outlives its
+//! reason.
 
 use crate::error::{Error, Phase, Result, one_line};
 use crate::verdict::{Check, Outcome};
@@ -20,12 +19,12 @@ pub struct Failure {
     pub id: String,
     /// Why it fails, in one line.
     pub reason: String,
-    /// Where that is told: a report, a patch.
+    /// A link to a report or patch.
     pub link: String,
 }
 
-/// The failures known of a target, none if it has no file. `base` is where
-/// `expected-failures/` lies, `known` the ids that there are.
+/// Loads the known failures of a target; none if it has no file. `base` is the
+/// directory of `expected-failures/`; `known` holds all ids.
 pub fn load(base: &Path, target: &str, known: &[String]) -> Result<Vec<Failure>> {
     let file = base.join("expected-failures").join(format!("{target}.toml"));
     let fail = |message: String| {
@@ -50,7 +49,7 @@ fn parse(text: &str, known: &[String]) -> std::result::Result<Vec<Failure>, Stri
             return Err(format!("there is no check `{id}`"));
         }
         if list[..index].iter().any(|other| other.id == *id) {
-            return Err(format!("`{id}` stands there twice"));
+            return Err(format!("`{id}` is listed twice"));
         }
         for (key, text) in [("reason", reason), ("link", link)] {
             if text.trim().is_empty() || text.contains('\n') {
@@ -61,7 +60,7 @@ fn parse(text: &str, known: &[String]) -> std::result::Result<Vec<Failure>, Stri
     Ok(list)
 }
 
-/// Tells the failures that are known from those that are news.
+/// Marks the known failures among the results.
 pub fn apply(checks: &mut [Check], known: &[Failure]) {
     for check in checks {
         let Some(failure) = known.iter().find(|failure| failure.id == check.id) else { continue };

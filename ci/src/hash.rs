@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// The digest of some bytes.
+/// Returns the digest of the bytes.
 pub fn bytes(bytes: &[u8]) -> String {
     hex(Sha256::new_with_prefix(bytes))
 }
 
-/// The digest of a file's content.
+/// Returns the digest of the file's content.
 pub fn file(path: &Path) -> io::Result<String> {
     let mut state = Sha256::new();
     io::copy(&mut File::open(path)?, &mut state)?;

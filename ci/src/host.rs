@@ -1,4 +1,5 @@
-//! What the host has to have installed.
+//! Checks the host for the programs that the runner needs, and installs them as
+//! root.
 
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::guest::QEMU;
@@ -6,7 +7,7 @@ use crate::netbsd::{MAKEFS, MKRESCUE};
 use crate::progress::Step;
 use crate::run::{command, in_path, read};
 
-/// Something that needs programs of the host.
+/// A task that needs programs of the host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Need {
     /// Building kernels.
@@ -20,7 +21,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// Programs that have to stand in `PATH`.
+    /// The programs that must be in `PATH`.
     fn programs(self) -> &'static [&'static str] {
         match self {
             Self::Build => &["make", "gcc", "ld", "flex", "bison", "bc", "tar", "xz", "patch"],
@@ -30,8 +31,8 @@ impl Need {
         }
     }
 
-    /// The Debian packages that bring these, and headers that no program
-    /// shows.
+    /// The Debian packages that provide the programs, and headers, which have
+    /// no program to check.
     fn packages(self) -> &'static [&'static str] {
         match self {
             Self::Build => &[
@@ -62,8 +63,8 @@ impl Need {
     }
 }
 
-/// Makes sure that what is needed is there. On a Debian machine, root has it
-/// installed; everybody else is told how to.
+/// Checks that everything needed is installed. As root on Debian the runner
+/// installs missing packages; otherwise it lists them.
 pub fn require(need: Need) -> Result<()> {
     let programs: Vec<_> =
         need.programs().iter().copied().filter(|program| !in_path(program)).collect();
@@ -76,7 +77,8 @@ pub fn require(need: Need) -> Result<()> {
         Unavailable::new(need.phase(), format!("{what} missing; install with: {line}")).into()
     };
     match packages {
-        // Installed and yet not in PATH: installing again would change nothing.
+        // The packages are installed, but the programs are not in PATH.
+        // Installing again would change nothing.
         Some(packages) if packages.is_empty() => {
             let what = format!("{} not in PATH:", programs.join(" "));
             Err(fail(what, need.packages()))
@@ -88,15 +90,15 @@ pub fn require(need: Need) -> Result<()> {
     }
 }
 
-/// Whether there is a compiler, which is part of every kernel's key.
+/// Whether there is a compiler. Every kernel's key depends on it.
 pub fn has_compiler() -> bool {
     in_path("gcc")
 }
 
-/// Which packages are not installed; `None` where there is no `dpkg-query`.
+/// Returns the packages that are not installed, or `None` without `dpkg-query`.
 fn missing_packages(packages: &[&'static str]) -> Option<Vec<&'static str>> {
     let mut query = command("dpkg-query");
-    // Names it does not know make it fail, and are missing as well.
+    // It fails for unknown names, which are missing as well.
     query.args(["--show", "--showformat=${Package} ${db:Status-Status}\n"]).args(packages);
     let output = query.output().ok()?;
     Some(not_installed(&String::from_utf8_lossy(&output.stdout), packages))
@@ -118,7 +120,7 @@ fn install(packages: &[&str]) -> std::result::Result<(), String> {
         read(&mut apt).map(drop)
     };
     let words = [&["install", "--yes", "--no-install-recommends"], packages].concat();
-    // The package lists may be old or not there at all.
+    // The package lists may be old or absent.
     apt(&words).or_else(|_| apt(&["update"]).and_then(|()| apt(&words)))?;
     step.done();
     Ok(())

@@ -1,11 +1,11 @@
-//! Checks that the user names: by ids, topics and patterns of the suite's own ids.
+//! Selects checks by the ids, topics and patterns that the user names.
 
 use crate::error::{Error, Result};
 use crate::programs::SUITE;
 use crate::system::System;
 
-/// The ids that are meant, in the suite's order. Each word has to mean at least one of those that
-/// the suite has for the system.
+/// Returns the selected ids in the suite's order. Each word must match at least one of the system's
+/// ids.
 pub fn select(words: &[String], known: &[String], system: System) -> Result<Vec<String>> {
     if let Some(word) = words.iter().find(|word| !known.iter().any(|id| matches(word, id))) {
         return Err(Error::usage(unknown_check(word, known, system)));
@@ -13,8 +13,8 @@ pub fn select(words: &[String], known: &[String], system: System) -> Result<Vec<
     Ok(known.iter().filter(|id| words.iter().any(|word| matches(word, id))).cloned().collect())
 }
 
-/// Whether a word means a check: it is the id, the topic at the id's beginning, or a pattern in which
-/// `*` stands for any text.
+/// Whether a word selects a check: it is the id, the topic at the id's beginning, or a pattern in
+/// which `*` matches any text.
 fn matches(word: &str, id: &str) -> bool {
     let Some((first, rest)) = word.split_once('*') else {
         let rest = id.strip_prefix(word);
@@ -32,7 +32,7 @@ fn matches(word: &str, id: &str) -> bool {
 fn unknown_check(word: &str, known: &[String], system: System) -> String {
     let all = || {
         let (suite, word, count) = (SUITE.binary, system.word(), known.len());
-        format!("`{suite} list --system {word}` names all {count}")
+        format!("`{suite} list --system {word}` lists all {count}")
     };
     if word.contains('*') {
         return format!("--check {word}: no check on {system} matches; {}", all());
@@ -48,7 +48,7 @@ fn unknown_check(word: &str, known: &[String], system: System) -> String {
         [] => format!("--check {word}: no such check or topic on {system}; {}", all()),
         near => {
             format!(
-                "--check {word}: no such check or topic on {system}; near it: {}",
+                "--check {word}: no such check or topic on {system}; similar: {}",
                 near.join(", ")
             )
         }
@@ -97,13 +97,13 @@ mod tests {
         let why = chosen(&["enable.bsy"]).expect_err("refused");
         assert_eq!(
             why,
-            "--check enable.bsy: no such check or topic on Linux; near it: enable.busy"
+            "--check enable.bsy: no such check or topic on Linux; similar: enable.busy"
         );
-        // The beginning of a word is no topic.
+        // A part of a word is not a topic.
         let why = chosen(&["ena"]).expect_err("refused");
-        assert!(why.ends_with("near it: enable.busy, enable.twice.busy"), "{why}");
+        assert!(why.ends_with("similar: enable.busy, enable.twice.busy"), "{why}");
         assert!(
-            chosen(&["zzz"]).expect_err("refused").ends_with("list --system linux` names all 4")
+            chosen(&["zzz"]).expect_err("refused").ends_with("list --system linux` lists all 4")
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What a guest boots: init, the job and its files.
+//! The image that a guest boots: init, the job and its files.
 
 use crate::carry::{self, Carried};
 use crate::cpio::Archive;
@@ -17,30 +17,30 @@ use std::time::SystemTime;
 /// A file for the guest.
 #[derive(Clone, Debug)]
 pub struct GuestFile {
-    /// Its absolute path there. An image for NetBSD has to have the directory,
+    /// Its absolute path in the guest. A NetBSD image must have the directory,
     /// such as `/bin`.
     pub path: String,
     /// Its permissions.
     pub mode: u32,
-    /// What is in it.
+    /// The content.
     pub content: Vec<u8>,
 }
 
-/// All that a guest finds when it boots.
+/// The content of a guest's image.
 #[derive(Clone, Copy, Debug)]
 pub struct Image<'a> {
     /// PID 1.
     pub init: &'a [u8],
-    /// What it runs.
+    /// The job that init runs.
     pub job: &'a Job,
-    /// What the job needs.
+    /// The job's files.
     pub files: &'a [GuestFile],
-    /// What comes from the host; Linux only.
+    /// Files of the host; Linux only.
     pub carried: &'a Carried,
 }
 
 impl Image<'_> {
-    /// Writes it in the form that the system boots, as a file of `directory`.
+    /// Writes the image into `directory` in the form that the system boots.
     pub fn write(&self, system: System, directory: &Path, name: &str) -> Result<()> {
         let path = directory.join(name);
         match system {
@@ -57,7 +57,7 @@ impl Image<'_> {
             archive.directory(directory, 0o755);
         }
         archive.directory("tmp", 0o1777);
-        // The kernel opens it for init, before /dev is mounted.
+        // The kernel opens it for init before /dev is mounted.
         archive.character_device("dev/console", 0o600, (5, 1));
         archive.file("init", 0o755, self.init);
         let mut made: BTreeSet<_> =
@@ -72,7 +72,7 @@ impl Image<'_> {
     }
 }
 
-/// The file systems that a program finds mounted.
+/// The file systems that init mounts.
 pub fn mounts(system: System) -> Vec<Mount> {
     let linux = [
         ("devtmpfs", "/dev", false),
@@ -97,15 +97,15 @@ pub fn mounts(system: System) -> Vec<Mount> {
         .collect()
 }
 
-/// The environment that a program finds.
+/// The default environment of a program.
 pub fn environment() -> Vec<(OsString, OsString)> {
     [("PATH", "/bin"), ("HOME", "/root"), ("TMPDIR", "/tmp"), ("LANG", "C")]
         .map(|(name, value)| (name.into(), value.into()))
         .to_vec()
 }
 
-/// Reads a program of the host for a guest, and what it needs on Linux. The
-/// error says why a guest could not run it.
+/// Reads a host program for a guest, with the files that it needs on Linux. The
+/// error says why a guest cannot run it.
 pub fn program(path: &Path, system: System) -> std::result::Result<(Vec<u8>, Carried), String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let unfit = |why: &str| format!("{} {why}", path.display());
@@ -121,10 +121,10 @@ pub fn program(path: &Path, system: System) -> std::result::Result<(Vec<u8>, Car
     Ok((bytes, carried))
 }
 
-/// A word that no other boot has.
+/// Makes a word that no other boot has.
 pub fn nonce() -> String {
     let mut bytes = [0; 16];
-    // Falls back to what is at hand: the nonce guards against mistakes.
+    // The fallback is good enough: the nonce only guards against mistakes.
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     if read.is_err() {
         let time = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
@@ -133,10 +133,10 @@ pub fn nonce() -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Makes the directory for one run's logs, and removes those of old runs.
+/// Makes the log directory of a run and removes those of old runs.
 pub fn log_directory(root: &Path, target: &str) -> Result<PathBuf> {
     const KEPT: usize = 20;
-    // A run that old is over, whatever its time limit.
+    // A run of this age is over, whatever its time limit.
     const OLD: u128 = 24 * 60 * 60 * 1000;
     let own = root.join(target);
     fs::create_dir_all(&own).or_unavailable(Phase::Image, own.display())?;

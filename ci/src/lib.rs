@@ -1,9 +1,8 @@
-//! Builds kernels, boots them, runs a program in them and brings back what it
-//! said.
+//! Builds kernels, boots them, runs a program in them and reports its results.
 //!
-//! The two ideas and the diagram are in this directory's `README.md`. Nothing
-//! here knows what the program tests: a target is a kernel, a guest is that
-//! kernel running, and a program speaks KTAP.
+//! This directory's `README.md` has the two ideas and a diagram. Nothing here
+//! knows the subject of the tests: a target is a kernel, a guest is that kernel
+//! running, and a program speaks KTAP.
 
 pub mod cache;
 pub mod carry;

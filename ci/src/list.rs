@@ -1,4 +1,4 @@
-//! `list`: the targets, from the cache alone, so that it is there at once.
+//! `list`: shows the targets from the cache alone, without a search.
 
 use crate::cache::Cache;
 use crate::error::WRITING;
@@ -8,10 +8,11 @@ use crate::system::System;
 use crate::target::{Target, Targets};
 use std::fmt::Write as _;
 
-/// The most columns that a line takes.
+/// The maximum width of a line.
 const WIDTH: usize = 80;
 
-/// One line for each target; with `verbose`, the words that it declares below it.
+/// Returns one line for each target; with `verbose`, also the words that it
+/// declares.
 pub fn render(targets: &Targets, cache: &Cache, verbose: bool) -> String {
     let head = ["TARGET", "KIND", "SOURCE", "KERNEL"].map(String::from);
     let rows: Vec<_> = targets.all.iter().map(|target| row(target, targets, cache)).collect();
@@ -52,7 +53,7 @@ fn row(target: &Target, targets: &Targets, cache: &Cache) -> [String; 4] {
     [format!("{}{mark}", target.name), target.kind.name().into(), source, built.into()]
 }
 
-/// The words a target declares, in as many lines as they need.
+/// Lists a target's declared words, wrapped.
 fn words(text: &mut String, words: &[String]) {
     const START: &str = "    declares";
     let mut line = START.to_string();

@@ -1,12 +1,12 @@
-//! What is printed for whoever called. Output that cannot be written is lost, and a command that
-//! lost some has failed, whatever it was about to say.
+//! Prints the output for the caller. A command that lost output has failed, whatever its exit
+//! status would have been.
 
 use crate::error::{Error, Phase, Result};
 use crate::guest::Stream;
 use std::io::{ErrorKind, Write as _, stderr, stdout};
 use std::sync::OnceLock;
 
-/// The first write that failed.
+/// The first failed write.
 static LOST: OnceLock<String> = OnceLock::new();
 
 /// Prints on standard output.
@@ -14,8 +14,8 @@ pub fn print(text: &str) {
     write(Stream::Out, text.as_bytes());
 }
 
-/// Writes to a standard stream at once. A reader that closed its end wanted no more: nothing that it
-/// asked for is lost.
+/// Writes to a standard stream immediately. A reader that closed its end wanted no more, so nothing
+/// is lost.
 pub fn write(stream: Stream, bytes: &[u8]) {
     let (name, written) = match stream {
         Stream::Out => {
@@ -31,7 +31,7 @@ pub fn write(stream: Stream, bytes: &[u8]) {
     }
 }
 
-/// Fails if anything was lost.
+/// Fails if output was lost.
 pub fn lost() -> Result<()> {
     LOST.get().map_or(Ok(()), |why| Err(Error::unavailable(Phase::Output, why)))
 }

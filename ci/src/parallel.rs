@@ -1,4 +1,4 @@
-//! Several guests at once, as far as the processors go.
+//! Runs several guests at once, within the number of processors.
 
 use crate::target::Target;
 use std::collections::VecDeque;
@@ -6,9 +6,9 @@ use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
-/// Calls `work` for all targets, each in a thread, as many at once as there
-/// are processors for their guests; those that may take longest begin. `done`
-/// gets the results as they come, with the target's index.
+/// Calls `work` for each target in a thread. It runs as many at once as there
+/// are processors for their guests, those with the longest limits first. `done`
+/// receives each result with the target's index.
 pub fn run<R: Send>(
     targets: &[&Target],
     processors: usize,

@@ -1,5 +1,5 @@
-//! The guest programs of this workspace, built for guests: static, and in a
-//! target directory of their own so that other builds keep theirs.
+//! Builds the workspace's guest programs: static, and in their own target
+//! directory, so that other builds keep theirs.
 
 mod init;
 
@@ -29,38 +29,38 @@ pub const INIT: Program = Program { package: "kcov-vm-guest", binary: "kcov-vm-i
 /// The program that misbehaves on request, for tests.
 pub const FIXTURE: Program = Program { package: "kcov-vm-guest", binary: "kcov-vm-fixture" };
 
-/// What `cargo vm test` runs unless it is told otherwise. It has to
-/// understand `list --system WORD`, `plan --release R --declare WORDS` and
-/// `run --format ktap --declare WORDS [ID…]`.
+/// The default program of `cargo vm test`. It must understand `list --system
+/// WORD`, `plan --release R --declare WORDS` and `run --format ktap --declare
+/// WORDS [ID…]`.
 pub const SUITE: Program = Program { package: "kcov-conformance", binary: "kcov-conformance" };
 
-/// What `cargo vm trace` runs in the guest, and then here on what came back.
-/// It has to understand `--raw FILE -- COMMAND`, `--read FILE` and the options
-/// of that command.
+/// The program that `cargo vm trace` runs in the guest, and then on the host to
+/// read the trace. It must understand `--raw FILE -- COMMAND`, `--read FILE` and
+/// that command's options.
 pub const TRACER: Program = Program { package: "kcov-trace", binary: "kcov-trace" };
 
-/// What guests run on unless their target says otherwise.
+/// The default triple of guest programs.
 pub const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
-/// 32-bit programs for the same kernels.
+/// The triple of 32-bit programs for the same kernels.
 pub const TRIPLE_32: &str = "i686-unknown-linux-musl";
 
-/// The profile for programs of guests, in the workspace's `Cargo.toml`.
+/// The profile of guest programs, in the workspace's `Cargo.toml`.
 const PROFILE: &str = "guest";
 
-/// Builds programs, each at most once, whichever thread asks first.
+/// Builds each program at most once, in the thread that asks first.
 #[derive(Debug, Default)]
 pub struct Programs {
     built: Mutex<Vec<(&'static str, String, PathBuf)>>,
     /// The user's libraries for NetBSD.
     pub netbsd: Option<Libraries>,
-    /// Where guests' init is kept for Linux, so that it need not be looked for
-    /// with cargo, which takes its time and its lock.
+    /// The cache for Linux guests' init. It avoids calling cargo, which takes time
+    /// and a lock.
     pub kept: Option<Cache>,
 }
 
 impl Programs {
-    /// The guests' init.
+    /// Returns the guests' init.
     pub fn init(&self, system: System) -> Result<PathBuf> {
         match system {
             System::Linux => match &self.kept {
@@ -71,30 +71,30 @@ impl Programs {
         }
     }
 
-    /// The workspace's test suite, for this host and most guests.
+    /// Returns the workspace's test suite, for this host and most guests.
     pub fn suite(&self) -> Result<PathBuf> {
         self.once(SUITE, TRIPLE)
     }
 
-    /// The workspace's test suite for such a user land.
+    /// Returns the workspace's test suite for this triple.
     pub fn suite_for(&self, triple: &str) -> Result<PathBuf> {
         self.once(SUITE, triple)
     }
 
-    /// The program that traces commands, for guests and this host.
+    /// Returns the program that traces commands, for guests and this host.
     pub fn tracer(&self) -> Result<PathBuf> {
         self.once(TRACER, TRIPLE)
     }
 
-    /// The ids that the suite has for a system.
+    /// Returns the suite's ids for a system.
     pub fn checks(&self, system: System) -> Result<Vec<String>> {
         let list = read(command(self.suite()?).args(["list", "--system", system.word()]))
             .map_err(|why| Error::unavailable(Phase::Image, why))?;
         Ok(list.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_string).collect())
     }
 
-    /// What the suite says of a run on a kernel that declares this, and says to be
-    /// of that release.
+    /// Returns the suite's plan for a kernel with these declared words and this
+    /// release.
     pub fn plan(&self, declares: &[String], release: &str) -> Result<String> {
         let words = ["plan", "--release", release, "--declare", &declares.join(",")];
         read(command(self.suite()?).args(words))
@@ -102,7 +102,7 @@ impl Programs {
     }
 
     fn once(&self, program: Program, triple: &str) -> Result<PathBuf> {
-        // Whoever panicked while building has left the list as it was.
+        // A thread that panicked while building has left the list unchanged.
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         let known = built.iter().find(|(name, of, _)| *name == program.binary && of == triple);
         if let Some((_, _, path)) = known {
@@ -117,12 +117,12 @@ impl Programs {
     }
 }
 
-/// Builds a program; where it lies.
+/// Builds a program and returns its path.
 pub fn build(program: Program, triple: &str) -> Result<PathBuf> {
     compile(program, triple, &flags(triple)?, Std::Installed)
 }
 
-/// Builds the test suite of another copy of the workspace, in that copy.
+/// Builds the test suite in another copy of the workspace.
 pub(crate) fn build_suite_of(copy: &Path, triple: &str) -> Result<PathBuf> {
     let target = copy.join("target");
     compile_in(copy, SUITE, triple, &flags(triple)?, Std::Installed, &target)
@@ -132,22 +132,22 @@ fn flags(triple: &str) -> Result<Vec<String>> {
     require_std(triple)?;
     let mut flags = vec!["-Ctarget-feature=+crt-static".to_string()];
     if triple != TRIPLE {
-        // Few hosts have a 32-bit compiler; Rust brings its own linker and musl.
+        // Few hosts have a 32-bit compiler. Rust brings its own linker and musl.
         flags.extend(["-Clinker=rust-lld", "-Clinker-flavor=ld.lld"].map(String::from));
     }
     Ok(flags)
 }
 
-/// Where the standard library comes from.
+/// The origin of the standard library.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Std {
-    /// From rustup.
+    /// Installed by rustup.
     Installed,
-    /// From its sources.
+    /// Compiled from source.
     Compiled,
 }
 
-/// Has cargo build a program; where it lies.
+/// Builds a program with cargo and returns its path.
 pub(crate) fn compile(
     program: Program,
     triple: &str,
@@ -177,7 +177,7 @@ fn compile_in(
     cargo.current_dir(workspace).args(["build", "--quiet", "--package", package]);
     cargo.args(["--bin", binary, "--profile", PROFILE, "--target", triple]);
     cargo.arg("--target-dir").arg(target);
-    // Wins over all other ways to give flags, and a path may contain spaces.
+    // This variable overrides all other flags, and allows spaces in paths.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     if std == Std::Compiled {
         cargo.arg("-Zbuild-std").env("RUSTC_BOOTSTRAP", "1");
@@ -194,12 +194,12 @@ fn compile_in(
     Ok(path)
 }
 
-/// The workspace that this program was built from.
+/// The workspace that built this program.
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"))
 }
 
-/// Makes sure that there is a standard library for these programs.
+/// Installs the standard library for these programs if it is missing.
 pub(crate) fn require_std(triple: &str) -> Result<()> {
     let there = || {
         let mut rustc = command("rustc");

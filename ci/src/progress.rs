@@ -1,11 +1,11 @@
-//! Saying what is being waited for.
+//! Shows the steps that take time.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::IsTerminal as _;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// The bars on the terminal, of all steps that are under way at once.
+/// The terminal's bars, for all active steps.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 /// One step: a bar on a terminal, two lines elsewhere.
@@ -16,14 +16,14 @@ pub struct Step {
     bar: Option<ProgressBar>,
 }
 
-/// Prints with the bars out of the way.
+/// Prints while the bars are hidden.
 pub fn beside_bars<T>(print: impl FnOnce() -> T) -> T {
     BARS.suspend(print)
 }
 
 impl Step {
-    /// Begins a step. `total` is in the unit of [`advance`](Self::advance);
-    /// without it the bar only turns.
+    /// Begins a step. `total` is in the unit of [`advance`](Self::advance).
+    /// Without it the bar only spins.
     pub fn begin(name: impl Into<String>, total: Option<u64>) -> Self {
         let name = name.into();
         let bar = std::io::stderr().is_terminal().then(|| {
@@ -45,7 +45,7 @@ impl Step {
         Self { name, started: Instant::now(), bar }
     }
 
-    /// Counts up, but not to the end: the total may be a guess.
+    /// Counts up, but not to the end, because the total may be a guess.
     pub fn advance(&self, by: u64) {
         if let Some(bar) = &self.bar {
             let most = bar.length().unwrap_or(u64::MAX).saturating_sub(1);
@@ -53,7 +53,7 @@ impl Step {
         }
     }
 
-    /// Says how far the step is.
+    /// Shows the step's progress.
     pub fn note(&self, text: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(format!("{} {text}", self.name));
@@ -71,7 +71,7 @@ impl Step {
 }
 
 impl Drop for Step {
-    /// A step that failed leaves no bar behind.
+    /// A failed step leaves no bar behind.
     fn drop(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

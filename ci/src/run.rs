@@ -1,4 +1,4 @@
-//! Running the commands of the host.
+//! Runs the host's commands.
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::ffi::OsStr;
@@ -7,8 +7,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// A command whose words do not depend on the user's language, and which does
-/// not inherit what `cargo` or an outer `make` told us.
+/// Makes a command with English output that does not inherit settings of `cargo` or an outer
+/// `make`.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env("LC_ALL", "C").stdin(Stdio::null());
@@ -18,17 +18,16 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Has a command end when we do, even if we are killed: `make` hands the signal on to all that it has
-/// started.
+/// Makes a command end with this process, even if we are killed. `make` passes the signal on to its
+/// children.
 pub fn ends_with_us(command: &mut Command) -> &mut Command {
     let before_exec = || Ok(set_parent_process_death_signal(Some(Signal::TERM))?);
-    // SAFETY: the closure makes one system call and neither allocates nor takes a lock, so it may run
-    // between fork and exec.
+    // SAFETY: the closure makes one system call. It neither allocates nor takes a lock, so it may
+    // run between fork and exec.
     unsafe { command.pre_exec(before_exec) }
 }
 
-/// Runs a command for its standard output. The error says what went wrong in
-/// its own last words.
+/// Runs a command and returns its standard output. The error quotes the command's own message.
 pub fn read(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| not_started(&name, &error))?;
@@ -58,13 +57,13 @@ fn failed(name: &str, output: &Output) -> String {
     }
 }
 
-/// Whether a program stands in `PATH`.
+/// Whether a program is in `PATH`.
 pub fn in_path(program: &str) -> bool {
     locate(program).is_some()
 }
 
-/// Where a program stands in `PATH`, or next to it: Debian puts some that need
-/// no privileges where only root looks.
+/// Finds a program in `PATH` or the neighbouring `sbin` directories, where Debian puts some
+/// programs that need no privileges.
 pub fn locate(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

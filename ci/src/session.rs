@@ -16,47 +16,47 @@ use crate::source::{Package, Source};
 use crate::target::{Kind, Target, Targets};
 use std::time::Duration;
 
-/// What the user chose for all targets.
+/// The user's choices for all targets.
 #[derive(Clone, Debug)]
 pub struct Choices {
-    /// A source instead of the targets' own.
+    /// Replaces the targets' own sources.
     pub source: Option<Source>,
     /// Look for newer packages now.
     pub refresh: bool,
-    /// Take what was built from the package that is known, without looking for
-    /// a newer one, if there is such a kernel.
+    /// Use the kernel of the known package, if it is built, without a search
+    /// for a newer package.
     pub settled: bool,
-    /// A kernel instead of a built one.
+    /// A kernel to use instead of building one.
     pub kernel: Option<Kernel>,
     /// The same, for NetBSD targets only.
     pub netbsd_kernel: Option<Kernel>,
-    /// Instead of the target's `release`.
+    /// Replaces the target's `release`.
     pub release: Option<String>,
     /// Jobs for `make`.
     pub jobs: usize,
-    /// Instead of the targets' limits.
+    /// Replaces the targets' limits.
     pub limit: Option<Duration>,
-    /// How much longer a program may take that keeps to the limit by itself.
+    /// Additional time for a program that enforces the limit itself.
     pub grace: Duration,
-    /// Instead of the targets' own, and of finding out.
+    /// Replaces the targets' own setting and the probe.
     pub accel: Option<Accel>,
 }
 
-/// Everything that runs have in common.
+/// The state that all runs share.
 #[derive(Debug)]
 pub struct Session {
-    /// Where things are kept.
+    /// The cache.
     pub cache: Cache,
-    /// What there is.
+    /// All targets.
     pub targets: Targets,
-    /// What the user chose.
+    /// The user's choices.
     pub choices: Choices,
-    /// The guest's programs.
+    /// The guest programs.
     pub programs: Programs,
 }
 
 impl Session {
-    /// The target's source.
+    /// Returns the target's source.
     pub fn source(&self, target: &Target) -> Result<Source> {
         match &self.choices.source {
             Some(source) => Ok(source.clone()),
@@ -64,7 +64,7 @@ impl Session {
         }
     }
 
-    /// Whether the user gave all that nobody else can.
+    /// Checks that the user gave every option that the target requires.
     pub fn given(&self, target: &Target) -> Result<()> {
         match target.kind {
             Kind::Uml | Kind::Qemu => Ok(()),
@@ -82,7 +82,7 @@ impl Session {
         self.choices.release.as_ref().unwrap_or(&target.release)
     }
 
-    /// The target's kernel, built if need be.
+    /// Returns the target's kernel and builds it if necessary.
     pub fn kernel(&self, target: &Target) -> Result<Kernel> {
         self.given(target)?;
         if let (Kind::Netbsd, Some(kernel)) = (target.kind, self.netbsd_kernel()) {

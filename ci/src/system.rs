@@ -1,9 +1,9 @@
-//! The systems whose kernels are booted.
+//! The systems of the booted kernels.
 
 use std::fmt;
 
-/// A system. It decides what a program has to be and what the kernel's words
-/// mean.
+/// A system. It determines the format of programs and the meaning of kernel
+/// messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum System {
     /// Linux.
@@ -13,7 +13,7 @@ pub enum System {
 }
 
 impl System {
-    /// What the suite calls it.
+    /// The suite's name for the system.
     pub fn word(self) -> &'static str {
         match self {
             Self::Linux => "linux",

@@ -1,4 +1,4 @@
-//! `targets.toml`: which kernels there are, and what each one is said to be.
+//! `targets.toml`: the kernels and their declared properties.
 
 mod abi;
 mod validate;
@@ -14,67 +14,66 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A kernel that programs can be run on.
+/// A kernel that can run programs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Target {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: String,
-    /// How it is built and booted.
+    /// The way to build and boot it.
     pub kind: Kind,
-    /// The package that holds its source: a name, or the beginning of several
-    /// (`linux-source-7` stands for the newest `linux-source-7.*`).
+    /// The source package: a name, or the beginning of several (`linux-source-7` stands for the
+    /// newest `linux-source-7.*`).
     #[serde(default)]
     pub package: String,
-    /// The suite to look in when the machine's own suites do not have it.
+    /// The suite to search if the machine's own suites lack the package.
     #[serde(default)]
     pub suite: String,
-    /// Configuration fragments, below `configs/`; later ones win.
+    /// Configuration fragments in `configs/`; later ones win.
     #[serde(default)]
     pub config: Vec<String>,
-    /// Patches, below `patches/`, applied in order.
+    /// Patches in `patches/`, applied in order.
     #[serde(default)]
     pub patches: Vec<String>,
-    /// The compiler, if not the machine's `gcc`: a program, or the package of
-    /// the same name.
+    /// The compiler, if not the machine's `gcc`: a program, or the package of the same name.
     #[serde(default)]
     pub compiler: String,
-    /// The suite to look for the compiler's package in.
+    /// The suite to search for the compiler's package.
     #[serde(default)]
     pub compiler_suite: String,
-    /// What `mutants` alters: a file below `mutants/`.
+    /// The description for `mutants`: a file in `mutants/`.
     #[serde(default)]
     pub mutants: String,
-    /// What the release string has to begin with.
+    /// The required beginning of the release string.
     #[serde(default)]
     pub release: String,
-    /// What the machine's name has to be.
+    /// The required machine name.
     #[serde(default = "x86_64")]
     pub machine: String,
-    /// Words that tell the test program what this kernel has. They mean
-    /// nothing here.
+    /// Words that tell the test program which features this kernel has. The runner does not
+    /// interpret them.
     #[serde(default)]
     pub declares: Vec<String>,
-    /// Modules that are built and put into `/lib/modules` of the suite's guests, by their paths in
-    /// the tree.
+    /// Modules, by their paths in the tree. They are built and put into `/lib/modules` of the
+    /// suite's guests.
     #[serde(default)]
     pub modules: Vec<String>,
-    /// Which functions' calls the program is told.
+    /// The functions for the program's list of calls.
     #[serde(default)]
     pub calls: Option<Calls>,
-    /// What there is to choose from for a kernel that the user gives.
+    /// The ABIs to choose from, for a kernel that the user gives.
     #[serde(default)]
     pub abi: BTreeMap<String, Abi>,
-    /// What the suite is compiled for, if not for the kernel's own width.
+    /// The triple of the suite, if not the kernel's own width.
     #[serde(default = "native")]
     pub userland: String,
     /// Settings made before the program starts.
     #[serde(default)]
     pub sysctl: BTreeMap<String, String>,
-    /// More words for the kernel's command line.
+    /// Additional words for the kernel's command line.
     #[serde(default)]
     pub cmdline: String,
-    /// What executes it, if that is not to be found out.
+    /// The accelerator, if it is fixed and not probed.
     #[serde(default)]
     pub accel: Option<Accel>,
     /// Memory, in MiB.
@@ -82,26 +81,25 @@ pub struct Target {
     /// Processors.
     #[serde(default = "one")]
     pub smp: u32,
-    /// The longest that booting may take, in seconds.
+    /// The time limit for booting, in seconds.
     pub boot_limit: u64,
-    /// The longest that the program may take, in seconds.
+    /// The time limit for the program, in seconds.
     pub program_limit: u64,
-    /// Whether a command without targets means this one.
+    /// Whether it is a default target.
     #[serde(default)]
     pub default: bool,
-    /// About how many lines building prints, for the first progress bar.
+    /// The approximate number of lines that a build prints, for the first progress bar.
     #[serde(default = "build_lines")]
     pub build_lines: u64,
 }
 
-/// The functions whose calls the program is told.
+/// The functions for the list of calls.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calls {
-    /// A name, or with an asterisk the beginning of several.
+    /// A name, or a beginning with an asterisk.
     pub of: String,
-    /// The one of the words under `declares` that is not said where the kernel
-    /// is the user's and there is no such list.
+    /// The word of `declares` to leave out if a user's kernel has no such list.
     pub word: String,
 }
 
@@ -121,7 +119,7 @@ fn build_lines() -> u64 {
     1500
 }
 
-/// How a kernel is built and booted.
+/// The way to build and boot a kernel.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -134,7 +132,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word that stands in `targets.toml`.
+    /// The name in `targets.toml`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Uml => "uml",
@@ -143,7 +141,7 @@ impl Kind {
         }
     }
 
-    /// Whose kernel it is.
+    /// The kernel's system.
     pub fn system(self) -> System {
         match self {
             Self::Uml | Self::Qemu => System::Linux,
@@ -153,12 +151,12 @@ impl Kind {
 }
 
 impl Target {
-    /// The longest that booting may take.
+    /// The time limit for booting.
     pub fn boot_limit(&self) -> Duration {
         Duration::from_secs(self.boot_limit)
     }
 
-    /// The longest that the program may take.
+    /// The time limit for the program.
     pub fn program_limit(&self) -> Duration {
         Duration::from_secs(self.program_limit)
     }
@@ -169,7 +167,7 @@ impl Target {
 pub struct Targets {
     /// The targets.
     pub all: Vec<Target>,
-    /// Where `configs/` and `patches/` lie.
+    /// The directory of `configs/` and `patches/`.
     pub base: PathBuf,
 }
 
@@ -184,7 +182,7 @@ impl Targets {
         Self::parse(&text, base).map_err(fail)
     }
 
-    /// Validates the text of the file; `base` is where it lies.
+    /// Parses and validates the file's text; `base` is its directory.
     pub fn parse(text: &str, base: &Path) -> std::result::Result<Self, String> {
         let mut table: toml::Table =
             text.parse().map_err(|e: toml::de::Error| one_line(&e.to_string()))?;
@@ -193,7 +191,7 @@ impl Targets {
             _ => return Err("no [[target]]".into()),
         };
         if let Some(key) = table.keys().next() {
-            return Err(format!("unknown key `{key}` outside of any target"));
+            return Err(format!("unknown key `{key}` outside any target"));
         }
         let mut all: Vec<Target> = Vec::new();
         for (index, entry) in entries.into_iter().enumerate() {
@@ -211,12 +209,12 @@ impl Targets {
             all.push(target);
         }
         if !all.iter().any(|target| target.default) {
-            return Err("key `default`: true in no target".into());
+            return Err("key `default`: no target sets it to true".into());
         }
         Ok(Self { all, base: base.to_path_buf() })
     }
 
-    /// The named targets, or the default ones. Names are taken once each.
+    /// Returns the named targets, each once, or the default ones.
     pub fn select(&self, names: &[String]) -> Result<Vec<&Target>> {
         if names.is_empty() {
             return Ok(self.all.iter().filter(|target| target.default).collect());
@@ -231,7 +229,7 @@ impl Targets {
         Ok(chosen)
     }
 
-    /// The target of that name.
+    /// Returns the target with this name.
     pub fn named(&self, name: &str) -> Result<&Target> {
         self.all.iter().find(|target| target.name == name).ok_or_else(|| {
             let known: Vec<_> = self.all.iter().map(|target| target.name.as_str()).collect();

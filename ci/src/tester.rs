@@ -1,4 +1,4 @@
-//! `test`: runs a KTAP program on targets and judges what it says.
+//! `test`: runs a KTAP program on targets and judges its results.
 
 mod guest;
 mod promise;
@@ -23,24 +23,24 @@ use std::fs;
 use std::thread::{self, available_parallelism};
 use std::time::Instant;
 
-/// Guests of one target that share the suite, at most.
+/// The maximum number of guests of one target that share the suite.
 const MOST_GUESTS: usize = 4;
 
-/// The suite's checks for a system: all ids, and those that are asked for, of which none means all.
+/// The suite's checks for a system: all ids, and the requested ones; none means all.
 struct Suite {
     system: System,
     ids: Vec<String>,
     asked: Vec<String>,
 }
 
-/// What a target is tested with.
+/// The test plan for all targets.
 struct Plan<'a> {
     session: &'a Session,
     options: &'a TestOptions,
     verbose: bool,
-    /// The suite's checks by system, if it is the suite that runs.
+    /// The suite's checks by system, if the suite runs.
     suites: Vec<Suite>,
-    /// How many guests of one target may run at once.
+    /// The maximum number of parallel guests of one target.
     guests_each: usize,
 }
 
@@ -53,8 +53,8 @@ impl Plan<'_> {
         self.suite(target).map_or(&[], |suite| &suite.asked)
     }
 
-    /// The checks that each of the target's guests is to run. A guest that boots in no time has
-    /// others of its kind beside it if processors are free for that.
+    /// Distributes the checks over the target's guests. A target that boots instantly gets several
+    /// guests if there are free processors.
     fn shares(&self, target: &Target) -> Vec<Vec<String>> {
         let options = self.options;
         let whole = target.kind == Kind::Uml
@@ -66,13 +66,13 @@ impl Plan<'_> {
         else {
             return vec![self.asked(target).to_vec()];
         };
-        // A check that waits for a device leaves a processor to one guest more.
+        // A check that waits for a device leaves a processor for one more guest.
         let guests = (self.guests_each + 1).min(MOST_GUESTS);
         (0..guests).map(|first| ids.iter().skip(first).step_by(guests).cloned().collect()).collect()
     }
 }
 
-/// Runs the program on all targets, whatever happens on some, and reports.
+/// Runs the program on all targets and reports. A failure on one target does not stop the others.
 pub fn test(
     session: &Session,
     targets: &[&Target],
@@ -89,8 +89,8 @@ pub fn test(
     let text_now = options.report.is_some() || options.format == Format::Text;
     let brief = targets.len() > 1 && !verbose;
 
-    // A build uses all processors, so builds come one after the other, and
-    // before guests whose time is limited.
+    // A build uses all processors. So builds run one after the other, before any guest with a time
+    // limit.
     let mut reports: Vec<_> = targets.iter().map(|target| prepare(&plan, target)).collect();
     let ready: Vec<usize> = (0..targets.len()).filter(|&index| reports[index].is_none()).collect();
     let say = |report: &TargetReport, target: &Target| {
@@ -127,7 +127,7 @@ pub fn test(
     Ok(run.status())
 }
 
-/// What is wrong with the command line is said before anything is built.
+/// Checks the command line before anything is built.
 fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Result<Vec<Suite>> {
     if let Some(file) = &options.program {
         for target in targets.iter().filter(|target| session.given(target).is_ok()) {
@@ -153,7 +153,7 @@ fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Re
     Ok(suites)
 }
 
-/// Builds what the target needs; a report if that ends it.
+/// Prepares the target. Returns a report if that fails.
 fn prepare(plan: &Plan<'_>, target: &Target) -> Option<TargetReport> {
     let started = Instant::now();
     let failure = plan.session.kernel(target).map(drop).and_then(|()| match plan.options.program {
@@ -226,13 +226,13 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
         .map_err(no_verdict)?;
     match none_ran(&checks) {
         None => Ok(checks),
-        // A check that is named may be about other targets than this one of all.
+        // A named check may be meant for the other targets.
         Some(why) if !asked.is_empty() => Err(Error::NotGiven(why)),
         Some(why) => Err(no_verdict(why)),
     }
 }
 
-/// What the suite has to come to, if it is the suite that runs.
+/// Returns the suite's promises for the target, if the suite runs.
 fn promises(plan: &Plan<'_>, target: &Target, release: &str) -> Result<Option<Vec<Promise>>> {
     if plan.options.program.is_some() || !plan.options.suite.is_empty() {
         return Ok(None);
@@ -242,7 +242,7 @@ fn promises(plan: &Plan<'_>, target: &Target, release: &str) -> Result<Option<Ve
     Ok(Some(promises))
 }
 
-/// Failures are known of the workspace's suite only.
+/// Only the workspace's suite has known failures.
 fn known_failures(plan: &Plan<'_>, target: &Target) -> Result<Vec<Failure>> {
     match plan.suite(target) {
         Some(Suite { ids, .. }) => expected::load(&plan.session.targets.base, &target.name, ids),

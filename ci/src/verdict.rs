@@ -1,8 +1,8 @@
-//! Reading a program's results: KTAP, taken strictly.
+//! Reads a program's results, as strict KTAP.
 //!
-//! A verdict is what remains when nothing is missing: one plan, before all
-//! results; each planned result once, in order; an exit status that agrees.
-//! Everything else is an [`Err`] that says what is wrong, never a pass.
+//! A verdict requires complete results: one plan before all results, each planned result once and
+//! in order, and an exit status that agrees. Anything else is an [`Err`] that says what is wrong,
+//! never a pass.
 
 use kcov_vm_guest::protocol::Exit;
 use serde::{Serialize, Serializer};
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 pub struct Check {
     /// The check's id.
     pub id: String,
-    /// How it went.
+    /// Its outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
     /// The diagnostics before its result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<String>,
-    /// From the result before it to its own.
+    /// The time since the previous result.
     #[serde(rename = "seconds", serialize_with = "seconds")]
     pub time: Duration,
 }
@@ -28,7 +28,7 @@ fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(time.as_secs_f64())
 }
 
-/// How a check went.
+/// The outcome of a check.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 pub enum Outcome {
@@ -38,45 +38,45 @@ pub enum Outcome {
     Fail,
     /// It did not run.
     Skip {
-        /// Why it did not.
+        /// The reason.
         reason: String,
     },
-    /// It failed, as is known.
+    /// It failed, as expected.
     #[serde(rename = "xfail")]
     ExpectedFailure {
-        /// Why it does.
+        /// The reason for the failure.
         reason: String,
     },
-    /// It passed, and is known to fail.
+    /// It passed, although it is expected to fail.
     #[serde(rename = "xpass")]
     UnexpectedPass {
-        /// Why it should.
+        /// The reason for the expected failure.
         reason: String,
     },
 }
 
 impl Outcome {
-    /// Whether a run with it has failed.
+    /// Whether it makes the run fail.
     pub fn is_red(&self) -> bool {
         matches!(self, Self::Fail | Self::UnexpectedPass { .. })
     }
 }
 
-/// How many checks went which way.
+/// The number of checks with each outcome.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Counts {
-    /// How many passed.
+    /// Passed checks.
     pub passed: usize,
-    /// How many failed, or passed against expectation.
+    /// Checks that failed, or passed unexpectedly.
     pub failed: usize,
-    /// How many failed as expected.
+    /// Checks that failed as expected.
     pub xfailed: usize,
-    /// How many did not run.
+    /// Checks that did not run.
     pub skipped: usize,
 }
 
 impl Counts {
-    /// Counts results.
+    /// Counts the results.
     pub fn of(checks: &[Check]) -> Self {
         let mut counts = Self::default();
         for check in checks {
@@ -91,7 +91,7 @@ impl Counts {
     }
 }
 
-/// Reads results as they come.
+/// Parses results as they arrive.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     partial: Vec<u8>,
@@ -99,7 +99,7 @@ pub struct Reader {
     checks: Vec<Check>,
     diagnostics: Vec<String>,
     last: Option<Instant>,
-    /// The first thing that was wrong.
+    /// The first error.
     wrong: Option<String>,
 }
 
@@ -116,7 +116,7 @@ impl Reader {
         }
     }
 
-    /// The results so far, and how many are planned.
+    /// The results so far, and the planned number.
     pub fn progress(&self) -> (&[Check], Option<usize>) {
         (&self.checks, self.plan)
     }
@@ -132,7 +132,7 @@ impl Reader {
         } else if let Some(rest) = line.strip_prefix("not ok ") {
             self.result(rest, false);
         } else if self.plan.is_some() && !line.is_empty() {
-            // `# text`, or what a check wrote by itself.
+            // Either `# text` or a line that a check printed itself.
             let text = line.strip_prefix('#').map_or(line, |text| text.trim_start());
             self.diagnostics.push(text.to_string());
         }
@@ -141,7 +141,7 @@ impl Reader {
     fn planned(&mut self, count: &str) {
         let count = count.split('#').next().unwrap_or_default().trim();
         match (count.parse(), self.plan) {
-            (Ok(_), Some(_)) => self.wrong("a second plan was announced".into()),
+            (Ok(_), Some(_)) => self.wrong("there is a second plan".into()),
             (Ok(count), None) => {
                 self.plan = Some(count);
                 self.last = Some(Instant::now());
@@ -175,12 +175,12 @@ impl Reader {
             return self.wrong(format!("result {number} has no id"));
         }
         if self.checks.iter().any(|check| check.id == id) {
-            return self.wrong(format!("two results are called {id}"));
+            return self.wrong(format!("two results have the id {id}"));
         }
         let directive = directive.trim();
         let outcome = match (strip_word(directive, "SKIP"), ok) {
             (Some(""), _) => return self.wrong(format!("{id} is skipped without a reason")),
-            (Some(_), false) => return self.wrong(format!("{id} is `not ok` and skipped at once")),
+            (Some(_), false) => return self.wrong(format!("{id} is both `not ok` and skipped")),
             (Some(reason), true) => Outcome::Skip { reason: reason.to_string() },
             (None, true) => Outcome::Pass,
             (None, false) => Outcome::Fail,
@@ -194,7 +194,7 @@ impl Reader {
         self.wrong.get_or_insert(what);
     }
 
-    /// Judges, after the program's end.
+    /// Judges the results after the program has ended.
     pub fn finish(mut self, exit: Exit) -> Result<Vec<Check>, String> {
         if !self.partial.is_empty() {
             let line = std::mem::take(&mut self.partial);
@@ -208,7 +208,7 @@ impl Reader {
             Exit::Signal(signal) => format!("the program was killed by signal {signal}"),
         };
         let Some(plan) = self.plan else {
-            return Err(format!("no plan was announced; {ended}"));
+            return Err(format!("there is no plan; {ended}"));
         };
         let count = self.checks.len();
         if count < plan {
@@ -221,15 +221,15 @@ impl Reader {
         match exit {
             Exit::Status(0) if failed == 0 => Ok(self.checks),
             Exit::Status(1) if failed > 0 => Ok(self.checks),
-            // Without a check that ran it has no verdict and may say so. Whoever has all the
-            // results decides: a guest's share of the suite may be skips only.
+            // If no check ran, the program may report that it has no verdict. The caller decides
+            // with all results, because one guest's share may consist of skips.
             Exit::Status(69) if none_ran(&self.checks).is_some() => Ok(self.checks),
-            _ => Err(format!("{ended}, which does not agree with {failed} failed of {plan}")),
+            _ => Err(format!("{ended}, but {failed} of {plan} checks failed")),
         }
     }
 }
 
-/// In one line why these results prove nothing, if no check ran.
+/// Explains in one line why results without an executed check prove nothing.
 pub fn none_ran(checks: &[Check]) -> Option<String> {
     let [first, more @ ..] = checks else {
         return Some("no check ran: the plan is empty".into());
@@ -245,7 +245,7 @@ pub fn none_ran(checks: &[Check]) -> Option<String> {
     })
 }
 
-/// What follows the word, if `text` begins with it in any case.
+/// Returns the text after the word, if `text` begins with it in any case.
 fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let (start, rest) = text.split_at_checked(word.len())?;
     let whole = rest.is_empty() || rest.starts_with([' ', ':', '\t']);

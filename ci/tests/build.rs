@@ -1,4 +1,4 @@
-//! Kernels that are built into the cache, with a tree whose Makefile takes no time.
+//! Builds kernels into the cache, from a tree with an instant Makefile.
 
 mod common {
     pub mod vm;
@@ -11,10 +11,10 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Notes each build beside the tree.
+/// Records each build beside the tree.
 const QUICK: &str =
     "vmlinux:\n\techo kernel >$(O)/vmlinux\n\ttouch $(O)/System.map\n\techo >>../built\n";
-/// Never ends: a make below make, as in a kernel's tree, notes its process there.
+/// Never ends. Like a kernel's tree it runs a nested make, which records its process id there.
 const ENDLESS: &str = "vmlinux:\n\t$(MAKE) below\n\ttouch ../went-on\nbelow:\n\techo $$$$ >../new; mv ../new ../pid; exec sleep 60\n";
 
 struct Built {
@@ -45,7 +45,7 @@ impl Built {
         self.vm.command(&words)
     }
 
-    /// Builds: the kernel, what was said of it, and how often it has been built until now.
+    /// Builds. Returns the kernel, the messages, and the number of builds so far.
     fn build(&self) -> (PathBuf, String, usize) {
         let output = self.command("build").output().expect("kcov-vm starts");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
@@ -78,7 +78,7 @@ fn a_damaged_or_missing_kernel_is_built_again() {
     assert!(said.contains("the kernel cannot be read: No such file or directory"), "{said}");
     assert!(kernel.is_file());
 
-    // One that was built before digests were kept is believed.
+    // A kernel from before digests were kept is accepted.
     let digest = kernel.with_file_name("sha256.txt");
     fs::remove_file(&digest).expect("removed");
     assert_eq!((built.build().2, digest.is_file()), (3, true));
@@ -118,7 +118,7 @@ fn make_does_not_outlive_a_runner_that_is_killed() {
     let process = fs::read_to_string(&pid).expect("make has begun");
     runner.kill().expect("killed");
     runner.wait().expect("gone");
-    // An ended process may stay as a zombie where nobody waits for it.
+    // Without a parent that waits, an ended process stays a zombie.
     let lives = || {
         let stat = fs::read_to_string(format!("/proc/{}/stat", process.trim()));
         stat.is_ok_and(|text| !text.contains(") Z "))

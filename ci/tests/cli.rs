@@ -1,5 +1,5 @@
-//! Command lines that cannot be carried out: one line on standard error that
-//! says why, exit status 2, and nothing built or booted.
+//! Wrong command lines: one line on standard error says why, the exit status is
+//! 2, and nothing is built or booted.
 
 mod common {
     pub mod vm;
@@ -35,7 +35,7 @@ fn unknown_targets() {
 #[test]
 fn unknown_checks() {
     let vm = Vm::new();
-    // The suite's own build is announced first, if there is something to build.
+    // A build of the suite is announced first, if it is necessary.
     let (status, stdout, stderr) = vm.run(&["test", "linux-uml", "--check", "no.such-check"]);
     assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
     let said = "kcov-vm: --check no.such-check: no such check or topic on Linux";
@@ -69,12 +69,12 @@ fn missing_sources_and_kernels() {
     assert_refused(&mut by_variable, 2, &["KCOV_VM_NETBSD_KERNEL /none/netbsd"]);
 }
 
-/// The mirror that this machine is said to have does not answer.
+/// The machine's only mirror does not answer.
 #[test]
 fn package_lists_that_cannot_be_fetched() {
     let vm = Vm::new();
     let list = vm.write("sources.list", "deb http://127.0.0.1:9/debian trixie main\n");
-    // As an update has left them: apt says nothing of mirrors before that.
+    // The state after an update. Before one, apt does not list mirrors.
     let lists = "lists/127.0.0.1:9_debian_dists_trixie";
     let release = "Origin: Debian\nCodename: trixie\nComponents: main\nArchitectures: amd64\nSHA256:\n \
                    e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 0 \
@@ -101,7 +101,7 @@ fn package_lists_that_cannot_be_fetched() {
     assert!(stderr.contains(&format!("kcov-vm: linux-uml: source: {why}")), "{stderr}");
     assert!(stderr.contains("give a kernel's source with --source"), "{stderr}");
 
-    // What was found before is taken, which is said.
+    // The earlier result is used, and a message says so.
     let known = r#"{"name":"linux-source-7.3","version":"7.3.4-1","suite":"trixie-backports"}"#;
     vm.write("cache/sources/linux-source-7@trixie-backports.json", known);
     let (status, stderr) = build(&["build", "linux-uml", "--refresh"]);
@@ -163,7 +163,8 @@ fn programs_that_no_guest_can_run() {
     exec("no-such-program-in-path");
 }
 
-/// `exec` and `trace` say at once, in one line, why a program cannot start.
+/// `exec` and `trace` report immediately, in one line, why a program cannot
+/// start.
 #[test]
 fn programs_that_cannot_start() {
     let vm = Vm::new();
@@ -186,8 +187,7 @@ fn programs_that_cannot_start() {
     let trace = |program: &str, why: &str| {
         vm.refuses(&["trace", "linux-uml", "--", program], &[program, why]);
     };
-    let advice =
-        "is a script for /bin/sh, which is not in the guest; --carry /bin/sh takes it there";
+    let advice = "is a script for /bin/sh, which is not in the guest; add --carry /bin/sh";
     trace(&script("shell", "#!/bin/sh\n"), advice);
     trace(
         &script("lost", "#!/none/sh -e\n"),
@@ -208,7 +208,7 @@ fn output_that_is_lost_is_a_failure() {
     let list = |stdout: Stdio| {
         let mut list = vm.command(&["list"]);
         let mut child = list.stdout(stdout).stderr(Stdio::piped()).spawn().expect("kcov-vm starts");
-        // Nobody reads it.
+        // Nothing reads it.
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("it ends");
         (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
@@ -218,7 +218,7 @@ fn output_that_is_lost_is_a_failure() {
     assert_eq!(status, Some(69), "{stderr}");
     let why = "kcov-vm: output: cannot write to standard output: No space left on device";
     assert!(stderr.starts_with(why), "{stderr}");
-    // Who closes a pipe wanted no more.
+    // A reader that closes a pipe wanted no more.
     assert_eq!(list(Stdio::piped()), (Some(0), String::new()));
 }
 
@@ -286,7 +286,7 @@ fn runner_says_what_is_wrong_with_its_own_words() {
     vm.refuses(&["runner", "netbsd", own], &["netbsd", "Linux programs only"]);
     vm.refuses(&["runner", "linux-uml", "--bogus"], &["runner --bogus: no such option"]);
     vm.refuses(&["runner", "linux-uml", "--bogus", own], &["runner --bogus: no such option"]);
-    runner(&["--accel", "kvm"], &["--accel: is for targets in QEMU, not linux-uml"]);
+    runner(&["--accel", "kvm"], &["--accel: works only for QEMU targets, not linux-uml"]);
     runner(&["--env", "KCOV_VM_NOT_SET"], &["--env KCOV_VM_NOT_SET", "not set"]);
     runner(&["--env", "=1"], &["--env =1", "a variable has a name"]);
     runner(&["--carry", "/none/there"], &["--carry /none/there", "No such file"]);
@@ -299,7 +299,7 @@ fn runner_says_what_is_wrong_with_its_own_words() {
     assert_eq!(status, Some(2), "{stderr}");
 }
 
-/// What cargo gives to the runner is not of the user's typing.
+/// The user did not type the program that cargo gives to the runner.
 #[test]
 fn runner_has_no_verdict_on_what_no_guest_can_run() {
     let vm = Vm::new();
@@ -315,7 +315,8 @@ fn runner_has_no_verdict_on_what_no_guest_can_run() {
     let script = vm.write("script", "#!/bin/sh\n");
     refuses(&script, &["is a script, not an ELF program"]);
 
-    // A program whose library has gone, and one whose loader was never here.
+    // A program with a deleted library, and one with a loader that never
+    // existed.
     let (library, program) = (vm.path().join("libgone.so"), vm.path().join("program"));
     let compile = |text: &str, words: &[&str]| {
         let source = vm.write("source.c", text);
@@ -333,7 +334,7 @@ fn runner_has_no_verdict_on_what_no_guest_can_run() {
     refuses(&program, &["needs the loader /none/ld.so", "crt-static"]);
 }
 
-/// A target that is added is run by continuous integration too.
+/// A new target must also be in the continuous integration.
 #[test]
 fn the_workflow_has_all_linux_targets() {
     let workflow = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.github/workflows/linux.yml");

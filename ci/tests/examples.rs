@@ -1,7 +1,7 @@
-//! The examples of the crates `kcov` and `kcov-signal` and the tracer do in a guest what their
-//! pages say.
+//! Tests in a guest that the tracer and the examples of the crates `kcov` and `kcov-signal` do what
+//! their pages describe.
 //!
-//! Needs the feature `guest-tests`, as tests/guest.rs does.
+//! Needs the feature `guest-tests`, like tests/guest.rs.
 
 mod common {
     pub mod example;
@@ -15,7 +15,7 @@ use common::trace::trace;
 use std::path::Path;
 use std::process::Command;
 
-/// What a successful example prints.
+/// Returns the output of a successful example.
 #[track_caller]
 fn lines_of(name: &str) -> Vec<String> {
     let Outcome { status, stdout, stderr } = example(&["linux-uml"], name, &[]);
@@ -32,12 +32,12 @@ fn syscall() {
 fn comparisons() {
     let lines = lines_of("comparisons");
     assert!(lines.iter().any(|line| line.ends_with("bits const")), "{lines:?}");
-    // The kernel compares the letters of what is looked for with a slash.
+    // The kernel compares the letters of the path with a slash.
     assert!(lines.iter().any(|line| line.contains(" 0x2f ")), "{lines:?}");
     assert_eq!(lines.last().map(String::as_str), Some("/magic exists: false"));
 }
 
-/// How many are new, which every line ends with or has as its last number.
+/// Returns the first two numbers of a line.
 fn numbers(line: &str) -> (u64, u64) {
     let mut numbers = line.split([' ', ',']).filter_map(|word| word.parse().ok());
     (numbers.next().expect("a number"), numbers.next().expect("a number"))
@@ -50,7 +50,7 @@ fn threads() {
     assert!(lines.iter().all(|line| numbers(line).1 > 0), "{lines:?}");
 }
 
-/// All numbers of a line, in their order.
+/// Returns all numbers of a line in their order.
 fn all_numbers(line: &str) -> Vec<u64> {
     line.split(' ').filter_map(|word| word.parse().ok()).collect()
 }
@@ -69,7 +69,7 @@ fn comparison_mutator() {
     let lines = lines_of("comparison_mutator");
     let last = lines.last().expect("lines");
     assert!(last.starts_with("found after "), "{lines:?}");
-    // Length, level, type, and the id of the process, which the kernel alone has told of.
+    // Length, level, type, and the process id, which only the kernel knows.
     let process = u32::try_from(*all_numbers(last).last().expect("its id")).expect("an id");
     let message = format!("1c000000000000000100000002000000{:08x}", process.swap_bytes());
     let found = &lines[lines.len() - 2];
@@ -82,7 +82,7 @@ fn remote_collector() {
     let lines = lines_of("remote_collector");
     let [nothing, reading, making, restarts] = lines.as_slice() else { panic!("{lines:?}") };
     let [nothing, reading, making] = [nothing, reading, making].map(|line| all_numbers(line));
-    // What each case does is in its own trace, and much of it in no other one's.
+    // Each case has its own trace, with much that no other trace has.
     assert!(nothing[0] > 10 && nothing[1] < 40, "{lines:?}");
     assert!(reading[0] > nothing[0] && reading[1] > 50, "{lines:?}");
     assert!(making[0] > reading[0] && making[1] > 100, "{lines:?}");
@@ -94,7 +94,7 @@ fn tested_executor() {
     let lines = lines_of("tested_executor");
     assert_eq!(lines.len(), 4, "{lines:?}");
     assert!(lines[0].starts_with("/: New("), "{lines:?}");
-    // The last input is the first one again.
+    // The last input equals the first.
     assert!(lines[3] == "/: Known" || lines[3].starts_with("/: New("), "{lines:?}");
 }
 
@@ -140,13 +140,14 @@ fn cost() {
     let lines: Vec<&str> = stdout.lines().collect();
     let (pcs, pcs_in_c) = numbers_of_pcs(lines[0]);
     assert!(pcs > 100 && pcs == pcs_in_c, "{stdout}");
-    // The best of many rounds: without one in which all was known there would be no number.
+    // The best of many rounds. Without a round in which everything was known there would be no
+    // number.
     let ratios = lines.iter().find_map(|line| line.strip_prefix("ratio")).expect("ratios");
     let ratios: Vec<f64> = ratios.split_whitespace().map(|n| n.parse().unwrap()).collect();
     assert!(ratios.len() == 2 && ratios.iter().all(|ratio| ratio.is_finite()), "{stdout}");
 }
 
-/// How many PCs the call has, and how many the program in C has counted.
+/// Returns the call's number of PCs, and the C program's count.
 fn numbers_of_pcs(line: &str) -> (u64, u64) {
     let (_, numbers) = line.split_once(": ").expect("numbers");
     let (ours, in_c) = numbers.split_once(" PCs, ").expect("two numbers");
@@ -183,7 +184,7 @@ fn trace_of_a_program_of_the_host() {
     let words = ["linux-uml", "--raw", raw_name, "--drcov", drcov_name];
     let Outcome { status, stdout, stderr } = trace(&words, "ls", &["/"]);
     assert_eq!(status, Some(0), "{stderr}");
-    // What it printed itself, then what it went through.
+    // What it printed itself, then the kernel code it executed.
     assert!(stdout.lines().any(|line| line == "proc"), "{stdout}");
     assert!(stdout.contains(" ls: ") && stdout.contains(" functions of Linux 7."), "{stdout}");
     for function in ["iterate_dir", "execve", "__handle_mm_fault"] {
@@ -191,7 +192,7 @@ fn trace_of_a_program_of_the_host() {
     }
     assert!(std::fs::read(&drcov).expect("written").starts_with(b"DRCOV VERSION: 2\n"));
 
-    // The same from what was kept, without names: another machine's kernel.
+    // Reads the saved trace without names, as on another machine.
     let read = Command::new(built().join("kcov-trace")).arg("--read").arg(&raw).output();
     let read = String::from_utf8(read.expect("it starts").stdout).expect("UTF-8");
     assert_eq!(read.lines().next(), stdout.lines().find(|line| line.starts_with("process ")));
@@ -237,7 +238,7 @@ fn trace_follows_forks_threads_and_execs() {
     for name in names {
         assert!(threads.iter().any(|line| line.contains(name)), "`{name}` is not in {threads:?}");
     }
-    // The one that became `true` has the number of its process, as the one that was killed for it.
+    // The thread that became `true` took its process's number, which the killed thread had.
     let number = |line: &&str| line.split(' ').nth(3).map(str::to_string);
     let of_true = threads.iter().find(|line| line.contains(" true: ")).and_then(number);
     assert_eq!(threads.iter().filter(|line| number(line) == of_true).count(), 2, "{threads:?}");

@@ -1,8 +1,7 @@
-//! Real guests: what comes back from a program that behaves, and the exit
-//! status 69 with its own words for each way in which a run can go wrong.
+//! Real guests: the output of a well-behaved program, and exit status 69 with its own message for
+//! each way in which a run can fail.
 //!
-//! Needs the feature `guest-tests` and builds the kernel of `linux-uml` if it
-//! is not in the cache.
+//! Needs the feature `guest-tests` and builds the kernel of `linux-uml` if the cache lacks it.
 
 mod common {
     pub mod fixture;
@@ -25,7 +24,7 @@ fn exec(options: &[&str], actions: &[&str]) -> Outcome {
     outcome(vm().args(["exec", "linux-uml"]).args(options).arg("--").arg(fixture()).args(actions))
 }
 
-/// Runs the fixture as a KTAP program through `test`: the status, and the report.
+/// Runs the fixture as a KTAP program through `test`. Returns the exit status and the report.
 fn ktap(actions: &[&str]) -> (Option<i32>, String) {
     let mut command = vm();
     command.args(["test", "linux-uml", "--program"]).arg(fixture());
@@ -93,7 +92,7 @@ fn a_topic_and_a_pattern_are_checks() {
     }
 }
 
-/// As in a container: what usually holds the guest's memory is small and forbids programs.
+/// As in a container: the default directory for the guest's memory is small and forbids programs.
 #[test]
 fn a_guest_boots_where_shared_memory_forbids_programs() {
     let mount = "mount -t tmpfs -o noexec,size=64m tmpfs /dev/shm && exec \"$@\"";
@@ -170,7 +169,7 @@ fn results_that_are_not_the_plans_are_no_verdict() {
         (&["out", "ok 2 b"], "verdict: result 2 (b) came twice"),
         (&["out", "ok 1 c"], "verdict: result 1 (c) came twice"),
         (&["out", "ok 3 c"], "verdict: result 3 (c) is not in the plan 1..2"),
-        (&["out", "1..3"], "verdict: a second plan was announced"),
+        (&["out", "1..3"], "verdict: there is a second plan"),
     ];
     for (added, why) in more {
         let (status, report) = ktap(&[&all[..], added].concat());
@@ -186,8 +185,8 @@ fn results_on_the_console_are_none() {
     let forged: Vec<&str> = lines.into_iter().flat_map(console).collect();
     let (status, report) = ktap(&forged);
     assert_eq!(status, Some(69), "{report}");
-    assert!(report.contains("verdict: no plan was announced"), "{report}");
-    // Beside real results they change nothing.
+    assert!(report.contains("verdict: there is no plan"), "{report}");
+    // They do not change real results.
     let real = ["out", "1..1", "out", "not ok 1 a", "status", "1"];
     let (status, report) = ktap(&[&forged[..], &real].concat());
     assert_eq!(status, Some(1), "{report}");
@@ -242,8 +241,8 @@ fn a_kernel_panic() {
 
 #[test]
 fn a_kernel_fault() {
-    // User-Mode Linux has no oops: every fault in the kernel is a panic, and
-    // only `BUG()` says a word of its own before.
+    // On User-Mode Linux every kernel fault is a panic, not an oops. Only `BUG()` prints its own
+    // message before.
     no_verdict(&["lkdtm", "EXCEPTION"], &[], &["the kernel panicked: `Kernel panic", "mode fault"]);
     no_verdict(&["lkdtm", "BUG"], &[], &["the kernel faulted: `BUG: failure at"]);
 }
@@ -266,8 +265,8 @@ fn what_the_kernel_finds_in_itself_spoils_a_pass() {
     };
     spoils(&["lkdtm", "REFCOUNT_ADD_OVERFLOW"], &["`refcount_t: saturated; leaking memory.`"]);
     let hung = ["write", "/proc/sys/kernel/hung_task_timeout_secs", "1", "lkdtm", "HUNG_TASK"];
-    spoils(&hung, &["the kernel reports something hung: `INFO: task kcov-vm-fixture:"]);
-    // As init does not take its part of the memory, there is one process to kill.
+    spoils(&hung, &["the kernel reports a hang: `INFO: task kcov-vm-fixture:"]);
+    // Only the fixture takes memory, so there is one process to kill.
     spoils(&["fill"], &["the kernel ran out of memory: `Out of memory: Killed process "]);
 }
 
@@ -276,7 +275,7 @@ fn a_hung_program() {
     no_verdict(
         &["hang"],
         &["--time-limit", "2"],
-        &["program: the program hung: not done within 2"],
+        &["program: the program hung: it did not end within 2"],
     );
 }
 
@@ -290,7 +289,7 @@ fn another_kernel_than_declared() {
     no_verdict(
         &["status", "0"],
         &["--declare-release", "6.1."],
-        &["boot: the kernel is not what was declared", "does not begin with `6.1.`"],
+        &["boot: the kernel is not the declared one", "does not begin with `6.1.`"],
     );
 }
 
@@ -313,7 +312,7 @@ fn an_init_that_cannot_do_its_duty() {
     );
 }
 
-/// A script in a kernel's place.
+/// Boots a script in place of a kernel.
 #[track_caller]
 fn no_boot(script: &str, words: &[&str]) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -328,15 +327,15 @@ fn no_boot(script: &str, words: &[&str]) {
 fn an_image_that_does_not_boot() {
     no_boot(
         "#!/bin/sh\necho starting\nsleep 60 & sleep 60\n",
-        &["boot: the image did not boot within 1 s; last on its console: `starting`"],
+        &["boot: the guest did not boot within 1 s; last on its console: `starting`"],
     );
     no_boot(
         "#!/bin/sh\nsleep 60 & sleep 60\n",
-        &["boot: the image did not boot within 1 s; nothing is on its console"],
+        &["boot: the guest did not boot within 1 s; nothing is on its console"],
     );
     no_boot(
         "#!/bin/sh\necho no such device >&2\nexit 3\n",
-        &["boot: the image did not boot: exit status 3", "its standard error: no such device"],
+        &["boot: the guest did not boot: exit status 3", "its standard error: no such device"],
     );
     no_boot("not a program", &["image: ", "is not a program"]);
 }

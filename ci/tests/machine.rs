@@ -1,7 +1,6 @@
 //! A machine's kernel in QEMU instead of User-Mode Linux.
 //!
-//! Needs the feature `machine-tests`, and builds the kernel of `linux-7` if it is
-//! not in the cache.
+//! Needs the feature `machine-tests` and builds the kernel of `linux-7` if the cache lacks it.
 
 mod common {
     pub mod fuzzer;
@@ -23,7 +22,8 @@ fn a_crates_tests_pass_and_fail() {
     assert!(failed.stdout.contains("2 passed; 1 failed"), "{}", failed.stdout);
 }
 
-/// At another address on each boot, with calls of another length than User-Mode Linux has.
+/// The kernel has a new address on each boot, and its calls have another length than those of
+/// User-Mode Linux.
 #[test]
 fn trace_knows_names() {
     let Outcome { status, stdout, stderr } = trace(&["linux-7"], "ls", &["/"]);

@@ -1,8 +1,8 @@
-//! What only some kernels of the matrix have: source lines, and the proposed
+//! Features of some kernels of the matrix: source lines, and the proposed
 //! interfaces of ci/patches.
 //!
-//! Needs the feature `matrix-tests`, and builds the kernels of `linux-uml-dwarf`,
-//! `linux-uml-ext` and `linux-uml-uniq` if they are not in the cache.
+//! Needs the feature `matrix-tests` and builds the kernels of `linux-uml-dwarf`,
+//! `linux-uml-ext` and `linux-uml-uniq` if the cache lacks them.
 
 mod common {
     pub mod example;
@@ -53,7 +53,7 @@ fn trace_with_source_lines() {
     let file = file.expect("a file that was gone through");
     let source = file.lines().find_map(|line| line.strip_prefix("SF:")).expect("a path");
     assert!(Path::new(source).is_file(), "{source}");
-    // What `ls` does, and what it does not.
+    // A function that `ls` executes, and one that it does not.
     assert!(!file.contains("FNDA:0,iterate_dir\n"), "{file}");
     assert!(file.contains(",iterate_dir\n") && file.contains("FNDA:0,filldir\n"), "{file}");
     let count =

@@ -1,8 +1,8 @@
-//! `runner`, as docs/src/test-your-fuzzer.md tells people to use it: the tests of a
-//! crate that is no member of this workspace, run by cargo in a guest. And what
-//! comes of each way in which that can go wrong.
+//! Uses `runner` as docs/src/test-your-fuzzer.md describes: cargo runs the tests of
+//! a crate outside this workspace in a guest. Also tests each way in which that can
+//! fail.
 //!
-//! Needs the feature `guest-tests`, as tests/guest.rs does.
+//! Needs the feature `guest-tests`, like tests/guest.rs.
 
 mod common {
     pub mod fixture;
@@ -28,7 +28,7 @@ fn a_crates_own_tests_pass_in_a_guest() {
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     assert!(stdout.contains("the_first_seed_is_new_and_soon_nothing_is ... ok"), "{stdout}");
     assert!(stdout.contains("3 passed"), "{stdout}");
-    // The documentation's too.
+    // Documentation tests as well.
     assert!(stdout.contains("seeds (line") && stdout.contains("1 passed"), "{stdout}");
     let found = fs::read_to_string(scratch.path().join("found.txt"));
     assert_eq!(found.expect("it came back"), "a path that is new");
@@ -85,7 +85,7 @@ fn what_is_carried_is_found() {
     let file = directory.path().join("a file");
     fs::write(&file, "").expect("a file");
     let (text, words) = (file.to_str().expect("UTF-8"), ["status", "0"]);
-    // A path that is in the guest exists there; one that is not leads to a failure.
+    // A path of the guest exists there; any other path causes a failure.
     let write = ["write", text, "x", "status", "0"];
     assert_eq!(runner(&["--carry", text], fixture(), &write).status, Some(0));
     assert_eq!(runner(&[], fixture(), &write).status, Some(3));
@@ -101,9 +101,9 @@ fn failures_of_the_machinery_are_no_verdict() {
     let panic = runner(&[], fixture(), &["lkdtm", "PANIC"]);
     assert_no_verdict(&panic, &["the kernel panicked"]);
     let hang = runner(&["--time-limit", "2"], fixture(), &["hang"]);
-    assert_no_verdict(&hang, &["the program hung: not done within 2 s"]);
+    assert_no_verdict(&hang, &["the program hung: it did not end within 2 s"]);
     let other = runner(&["--declare-release", "6.1."], fixture(), &["status", "0"]);
-    assert_no_verdict(&other, &["boot: the kernel is not what was declared"]);
+    assert_no_verdict(&other, &["boot: the kernel is not the declared one"]);
 }
 
 #[test]

@@ -15,8 +15,8 @@ use std::process::Command;
 
 const ID: &str = "enable.busy-if-thread-already-enabled";
 
-/// A kernel whose guest program prints `output`. The channel is one of its
-/// descriptors; the nonce of the boot is in the initramfs.
+/// A kernel that prints `output` as the guest's program. One of its file
+/// descriptors is the channel, and the initramfs holds the boot's nonce.
 fn kernel(output: &str) -> String {
     let boot = Frame::Boot { release: "7.3.4".into(), machine: "x86_64".into() };
     let said = Frame::Out(output.as_bytes().to_vec());
@@ -36,7 +36,7 @@ sed "s/NONCE/${{nonce#* }}/" >&"$channel" <<'END'
     )
 }
 
-/// Tests one check in such a guest: the exit status, and the report.
+/// Tests one check in such a guest. Returns the exit status and the report.
 fn test(output: &str) -> (Option<i32>, String) {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("kernel");
@@ -66,8 +66,8 @@ fn a_skip_of_what_the_target_declares_is_red() {
 #[test]
 fn a_check_that_is_left_out_is_no_verdict() {
     for (output, why) in [
-        ("1..0\n", &*format!("there is no result for {ID}")),
-        ("1..1\nok 1 open.twice\n", "there is a result for open.twice that is not due"),
+        ("1..0\n", &*format!("{ID} has no result")),
+        ("1..1\nok 1 open.twice\n", "open.twice has a result but was not requested"),
     ] {
         let (status, report) = test(output);
         assert_eq!(status, Some(69), "{report}");

@@ -1,5 +1,5 @@
-//! Which registers and which places on the stack may have a function's address, followed along the
-//! control flow of the code that takes it.
+//! Follows the control flow to find which registers and stack slots may hold a wanted function's
+//! address.
 
 use crate::Reached;
 use iced_x86::{
@@ -7,28 +7,28 @@ use iced_x86::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What has the address before an instruction.
+/// The places that hold the address before an instruction.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Held {
-    /// A bit for each general register, by its number.
+    /// One bit for each general register, by number.
     registers: u16,
-    /// A bit for each 8 bytes of the stack below what it was when the function began.
+    /// One bit for each 8 bytes of the stack below its position at the function's start.
     slots: u128,
-    /// How far the stack has grown since then, in bytes.
+    /// The growth of the stack since then, in bytes.
     depth: u64,
 }
 
-/// Registers that a call leaves with something else: rax, rcx, rdx, rsi, rdi, r8 to r11.
+/// Registers that a call may overwrite: rax, rcx, rdx, rsi, rdi, r8 to r11.
 const LOST: u16 = 0b1111_1100_0111;
 
-/// Calls and jumps through a register or the stack.
+/// Finds calls and jumps through a register or the stack.
 pub(crate) fn reach(
     code: &[Instruction],
     symbols: &BTreeMap<u64, Vec<String>>,
     targets: &BTreeSet<u64>,
 ) -> Reached {
     let mut reached = Reached::default();
-    // Kernels of the usual code model take addresses nowhere, and need none of this.
+    // Kernels with the usual code model never load addresses, so they can skip this.
     if !code.iter().any(|instruction| loads(instruction, targets)) {
         return reached;
     }
@@ -46,13 +46,13 @@ pub(crate) fn reach(
     reached
 }
 
-/// The calls through what no instruction of the function has loaded from the code itself.
+/// Finds the calls through a pointer that no instruction of the function loaded as a constant.
 pub(crate) fn through_pointers(
     code: &[Instruction],
     symbols: &BTreeMap<u64, Vec<String>>,
 ) -> BTreeSet<u64> {
     let mut info = InstructionInfoFactory::new();
-    // Registers that were last loaded with a constant, in the order of the code.
+    // Registers with a constant as their last value, in the order of the code.
     let mut constant = 0_u16;
     let mut found = BTreeSet::new();
     for at in code {
@@ -78,7 +78,7 @@ fn loads(instruction: &Instruction, targets: &BTreeSet<u64>) -> bool {
         && targets.contains(&instruction.immediate(1))
 }
 
-/// The registers that have something else after the instruction.
+/// Returns the registers that the instruction overwrites.
 fn written(info: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 {
     let call = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
     let mut all = if call { LOST } else { 0 };
@@ -96,7 +96,7 @@ fn written(info: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 
 struct Flow<'c> {
     code: &'c [Instruction],
     targets: &'c BTreeSet<u64>,
-    /// By instruction; nothing where it was not seen that control comes there.
+    /// One entry for each instruction; `None` if no path reaches it.
     held: Vec<Option<Held>>,
     info: InstructionInfoFactory,
 }
@@ -113,8 +113,8 @@ impl<'c> Flow<'c> {
         for part in starts.windows(2) {
             let loads = |at: &Instruction| loads(at, self.targets);
             if self.code[part[0]..part[1]].iter().any(loads) {
-                // Parts that the compiler has moved away are jumped to, and no call comes there
-                // with anything: adding nothing does not harm them.
+                // The compiler moves some parts away and reaches them only by jumps. Starting there
+                // with an empty state is harmless, because states are only merged.
                 self.follow(part[0], Held::default());
                 self.follow_tables(part[0], part[1]);
             }
@@ -126,7 +126,7 @@ impl<'c> Flow<'c> {
         self.code.binary_search_by_key(&address, Instruction::ip).ok()
     }
 
-    /// What is only reached through a table of jumps is entered with what was held at one.
+    /// Enters code that only a jump table reaches, with the merged state of all table jumps.
     fn follow_tables(&mut self, start: usize, end: usize) {
         let jumps = (start..end)
             .filter(|at| self.code[*at].flow_control() == FlowControl::IndirectBranch)
@@ -139,7 +139,7 @@ impl<'c> Flow<'c> {
         }
     }
 
-    /// From one place on, until nothing new is learned.
+    /// Follows the code from one instruction until the states stop changing.
     fn follow(&mut self, start: usize, held: Held) {
         let mut open = vec![(start, held)];
         while let Some((mut at, mut held)) = open.pop() {
@@ -186,14 +186,14 @@ impl<'c> Flow<'c> {
     }
 }
 
-/// Nothing for what is no general register.
+/// Returns the register's bit, or 0 if it is not a general register.
 fn bit(register: Register) -> u16 {
     let register = register.full_register();
     if register.is_gpr() { 1 << register.number() } else { 0 }
 }
 
 impl Held {
-    /// What may be held, coming from either.
+    /// Merges two states: a place may hold the address if it does in either.
     fn or(self, other: Held) -> Held {
         Held {
             registers: self.registers | other.registers,
@@ -202,7 +202,7 @@ impl Held {
         }
     }
 
-    /// Whether an operand has the address.
+    /// Whether an operand holds the address.
     fn has(&self, instruction: &Instruction, operand: u32) -> bool {
         match instruction.op_kind(operand) {
             OpKind::Register => {
@@ -214,7 +214,7 @@ impl Held {
         }
     }
 
-    /// Says whether the first operand has it now.
+    /// Records whether the first operand holds the address now.
     fn set(&mut self, instruction: &Instruction, has: bool) {
         match instruction.op_kind(0) {
             OpKind::Register if has => self.registers |= bit(instruction.op_register(0)),
@@ -227,7 +227,7 @@ impl Held {
         }
     }
 
-    /// The place on the stack that an instruction is about.
+    /// The stack slot that an instruction accesses.
     fn slot(&self, instruction: &Instruction) -> Option<u128> {
         let on_stack = instruction.memory_base() == Register::RSP
             && instruction.memory_index() == Register::None;

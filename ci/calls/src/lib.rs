@@ -1,7 +1,8 @@
 //! Finds the calls of given functions in a kernel's ELF file.
 //!
-//! A kernel usually calls by relative offset. User-Mode Linux uses the large code model: the function's
-//! address is loaded into a register, which may hold it across many calls or be spilled to the stack.
+//! Most kernels call by relative offset. User-Mode Linux uses the large code model: it loads the
+//! function's address into a register, which may hold it across many calls or spill it to the
+//! stack.
 
 mod flow;
 mod module;
@@ -15,18 +16,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The code of a kernel for x86_64.
 #[derive(Debug)]
 pub struct Code {
-    /// In order of address.
+    /// Sorted by address.
     instructions: Vec<Instruction>,
     /// Names by address.
     symbols: BTreeMap<u64, Vec<String>>,
 }
 
-/// The places that call or jump to one of the given functions.
+/// The calls of and jumps to given functions.
 #[derive(Debug, Default)]
 struct Reached {
     /// The return addresses of calls.
     calls: BTreeSet<u64>,
-    /// The addresses of jumps to its entry.
+    /// The addresses of jumps to their entries.
     jumps: BTreeSet<u64>,
 }
 
@@ -35,10 +36,7 @@ impl Code {
     pub fn read(bytes: &[u8]) -> Result<Code, String> {
         let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
         if file.architecture() != object::Architecture::X86_64 {
-            return Err(format!(
-                "is for {:?}; only calls of x86-64 can be found",
-                file.architecture()
-            ));
+            return Err(format!("is for {:?}; only x86-64 is supported", file.architecture()));
         }
         let mut symbols: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for symbol in file.symbols().filter(object::ObjectSymbol::is_definition) {
@@ -54,23 +52,25 @@ impl Code {
         Ok(Code { instructions, symbols })
     }
 
-    /// The names of which `wanted` says so, in order of address.
+    /// The names that `wanted` accepts, sorted by address.
     pub fn names(&self, wanted: impl Fn(&str) -> bool) -> Vec<&str> {
         let names = self.symbols.values().flatten().map(String::as_str);
         names.filter(|name| wanted(name)).collect()
     }
 
-    /// The addresses behind the calls of a function, or [`None`] if there is no such function.
+    /// Returns the return addresses of a function's calls, or [`None`] if there is no such
+    /// function.
     #[must_use]
     pub fn calls(&self, name: &str) -> Option<BTreeSet<u64>> {
         let address = self.addresses(name).next()?;
         Some(self.reach(&BTreeSet::from([address])).calls)
     }
 
-    /// The return addresses that a function may find, or [`None`] if there is no such function.
+    /// Returns the possible return addresses of a function, or [`None`] if there is no such
+    /// function.
     ///
-    /// A call that ends another function may be compiled as a jump: the return address is then that
-    /// of the other function's caller. Calls through pointers are not among them.
+    /// The compiler may turn a final call in another function into a jump. The return address is
+    /// then that of the other function's caller. Calls through pointers are not included.
     #[must_use]
     pub fn return_addresses(&self, name: &str) -> Option<BTreeSet<u64>> {
         let mut targets: BTreeSet<u64> = self.addresses(name).take(1).collect();
@@ -85,7 +85,7 @@ impl Code {
         (!targets.is_empty()).then_some(found.calls)
     }
 
-    /// The addresses behind the calls of which the file does not say what they call.
+    /// Returns the return addresses of calls with an unknown callee.
     #[must_use]
     pub fn through_pointers(&self) -> BTreeSet<u64> {
         flow::through_pointers(&self.instructions, &self.symbols)
@@ -114,7 +114,7 @@ impl Code {
         reached
     }
 
-    /// The functions that the instruction there may be of: of several with the name, any.
+    /// Returns the functions that may contain this address. Several functions may share a name.
     fn functions(&self, address: u64) -> Vec<u64> {
         let Some((start, names)) = self.symbols.range(..=address).next_back() else {
             return Vec::new();
@@ -126,7 +126,7 @@ impl Code {
     }
 }
 
-/// Begins anew at each symbol, so that data in the code does no harm.
+/// Restarts at each symbol, so that data in the code does no harm.
 fn decode(
     bytes: &[u8],
     address: u64,

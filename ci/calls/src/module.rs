@@ -1,4 +1,4 @@
-//! Finds the calls of given functions in a module, whose addresses are still to be relocated.
+//! Finds the calls of given functions in a module that is not yet relocated.
 
 use object::elf::R_X86_64_PLT32;
 use object::{
@@ -10,15 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The opcode of a call by relative offset. The offset is a field of 4 bytes.
 const CALL: u8 = 0xe8;
 
-/// The return addresses of the calls, as offsets in a section, by the names of the section and of the
-/// function.
+/// The return addresses of the calls as offsets in a section, keyed by section and function name.
 pub type ModuleCalls = BTreeMap<(String, String), BTreeSet<u64>>;
 
 /// Finds the calls of wanted functions in a module's ELF file.
 pub fn module_calls(bytes: &[u8], wanted: impl Fn(&str) -> bool) -> Result<ModuleCalls, String> {
     let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
     if file.architecture() != Architecture::X86_64 {
-        return Err(format!("is for {:?}; only calls of x86-64 can be found", file.architecture()));
+        return Err(format!("is for {:?}; only x86-64 is supported", file.architecture()));
     }
     let mut calls = ModuleCalls::new();
     for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {

@@ -1,4 +1,4 @@
-//! Programs as a compiler makes them, with a hook such as a kernel's.
+//! Compiled programs with a hook like a kernel's.
 
 use super::*;
 use std::fs;
@@ -56,7 +56,7 @@ fn compiled(options: &[&str]) -> Vec<u8> {
     fs::read(&program).expect("the program")
 }
 
-/// The functions with calls of the hook, and how many.
+/// The functions that call the hook, and the number of calls.
 fn per_function(bytes: &[u8]) -> Vec<(String, usize)> {
     let file = object::File::parse(bytes).expect("ELF");
     let found = Code::read(bytes).expect("code").calls(HOOK).expect("calls");

@@ -1,9 +1,8 @@
-//! Any bytes as printable ASCII.
+//! Writes any bytes as printable ASCII.
 
 use std::fmt::Write as _;
 
-/// Returns `bytes` with the backslash and everything that is not printable
-/// ASCII written as `\xNN`.
+/// Returns `bytes` with each backslash and non-printable byte as `\xNN`.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for &byte in bytes {
@@ -16,7 +15,7 @@ pub fn escape(bytes: &[u8]) -> String {
     text
 }
 
-/// Undoes [`escape`]. `None` means that `text` was not made by it.
+/// Reverses [`escape`]. Returns `None` for other text.
 pub fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

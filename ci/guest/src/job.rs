@@ -1,43 +1,43 @@
-//! The job file: what init shall run, and how.
+//! The job file: tells init what to run, and how.
 //!
-//! One `key value` per line, values [escaped](crate::escape). The file lies in
-//! the image and is out of reach before the program starts, for it holds the
-//! nonce.
+//! Each line has a key and a value, separated by a space. Values are
+//! [escaped](crate::escape). The file is part of the image. It contains the
+//! nonce, so init hides it before the program starts.
 
 use crate::escape::{escape, unescape};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-/// Where the job file lies in an initramfs, from which init removes it.
+/// The job file's path in an initramfs. Init removes it.
 pub const PATH: &str = "/kcov-vm.job";
 
-/// Where it lies in an image that cannot be written to: a mount will hide it.
+/// Its path in a read-only image, where a mount hides it.
 pub const PATH_BELOW_TMP: &str = "/tmp/kcov-vm.job";
 
-/// What a guest is booted for.
+/// The job of a guest.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Job {
-    /// The word that proves a frame to be of this boot.
+    /// The word that proves that a frame belongs to this boot.
     pub nonce: String,
-    /// The serial line that carries the frames; for NetBSD, with a `*` for its
+    /// The serial line that carries the frames. NetBSD's has `*` for its
     /// number.
     pub channel: String,
-    /// How the guest goes down.
+    /// The way to end the guest.
     pub shutdown: Shutdown,
     /// File systems to mount, in order.
     pub mounts: Vec<Mount>,
-    /// Directories that the program shall not write to.
+    /// Directories that the program cannot write to.
     pub read_only: Vec<String>,
-    /// The directory whose files are sent to the host when the program has
-    /// ended.
+    /// The directory to send to the host after the program has ended.
     pub send_back: Option<String>,
-    /// Settings below `/proc/sys`, as `name` (dots or slashes) and value.
+    /// Settings in `/proc/sys`, as `name` (with dots or slashes) and value.
     pub sysctl: Vec<(String, String)>,
     /// The program's working directory.
     pub cwd: String,
-    /// The program's environment; nothing else is in it.
+    /// The program's whole environment.
     pub env: Vec<(OsString, OsString)>,
-    /// The program and its arguments. Without any, the guest boots and ends.
+    /// The program and its arguments. Without them the guest only boots and
+    /// ends.
     pub argv: Vec<OsString>,
 }
 
@@ -46,23 +46,22 @@ pub struct Job {
 pub struct Mount {
     /// The file system's type.
     pub kind: String,
-    /// Where, made if it is missing.
+    /// The mount point. Init makes it if it is missing.
     pub target: String,
-    /// Whether the program can do without it.
+    /// Whether the program can run without it.
     pub optional: bool,
 }
 
-/// How a guest goes down.
+/// The way to end a guest.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Shutdown {
-    /// By switching the machine off.
+    /// Power off the machine.
     #[default]
     PowerOff,
-    /// By a restart, for machines that cannot switch themselves off and are
-    /// run so that a restart ends them.
+    /// Restart. For machines that cannot power off and exit on a restart.
     Restart,
-    /// Not by itself: the host ends it. For kernels that may panic on their
-    /// way down, after everything was reported.
+    /// Wait for the host to end the guest. For kernels that may panic during
+    /// shutdown, after all reports.
     Wait,
 }
 
@@ -109,7 +108,7 @@ impl Job {
         text
     }
 
-    /// Reads a job file. The error names the line that is wrong.
+    /// Parses a job file. The error names the bad line.
     pub fn decode(text: &str) -> Result<Self, String> {
         let mut job = Self::default();
         for line in text.lines() {

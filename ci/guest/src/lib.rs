@@ -1,8 +1,8 @@
-//! What the two sides of a guest have to agree on.
+//! The protocol between the host and the guest.
 //!
-//! The host (`kcov-vm`) boots a kernel with `kcov-vm-init` as PID 1. It hands
-//! over a [job] with the image and reads [frames](protocol) from a
-//! serial line. Nothing here knows what the program does.
+//! The host (`kcov-vm`) boots a kernel with `kcov-vm-init` as PID 1. It passes
+//! a [job] with the image and reads [frames](protocol) from a serial line.
+//! Nothing here knows the program's purpose.
 
 pub mod escape;
 pub mod job;

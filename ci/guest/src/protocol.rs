@@ -5,28 +5,28 @@
 //! ```
 //!
 //! Payloads are [escaped](crate::escape), so a frame is always one line of
-//! printable ASCII whatever the program wrote. The nonce is new for every boot
-//! and is not told to the program.
+//! printable ASCII, whatever the program wrote. Each boot has a new nonce,
+//! which the program does not know.
 
 use crate::escape::{escape, unescape};
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-/// What every frame starts with.
+/// The beginning of every frame.
 pub const MARK: &str = "@kcov-vm";
 
-/// The longest piece of a program's output that one frame carries.
+/// The maximum number of bytes of a program's output in one frame.
 pub const CHUNK: usize = 1024;
 
-/// The longest line that can be a frame: a whole chunk of escaped bytes, and
-/// room for the rest.
+/// The maximum length of a frame: a chunk of escaped bytes, and room for the
+/// rest.
 pub const LINE_MAX: usize = 4 * CHUNK + 256;
 
 /// One message from the guest.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Frame {
-    /// Init runs; this is the kernel it runs on, from `uname`.
+    /// Init runs. The fields describe its kernel, from `uname`.
     Boot {
         /// The kernel's release string.
         release: String,
@@ -39,9 +39,9 @@ pub enum Frame {
     Out(Vec<u8>),
     /// The program wrote this to standard error.
     Err(Vec<u8>),
-    /// The program left a file behind that it was asked for; its bytes follow.
+    /// The program left a requested file; its bytes follow.
     File {
-        /// Where, below the directory that is sent back.
+        /// The path in the directory that is sent back.
         path: OsString,
         /// Its permissions.
         mode: u32,
@@ -50,7 +50,7 @@ pub enum Frame {
     Data(Vec<u8>),
     /// The program ended and everything it wrote has been sent.
     Exit(Exit),
-    /// Init could not do its duty, and why.
+    /// Init failed for this reason.
     Fail(String),
     /// Nothing follows; the guest goes down.
     End,
@@ -74,10 +74,10 @@ impl fmt::Display for Exit {
     }
 }
 
-/// Why a line is not a frame of this boot.
+/// The reason why a line is not a frame of this boot.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NotAFrame {
-    /// It does not have the form of a frame.
+    /// It does not have a frame's format.
     Malformed,
     /// It is a frame with another boot's nonce.
     WrongNonce,
@@ -104,8 +104,8 @@ impl Frame {
         format!("{MARK} {nonce} {kind} {payload}\n")
     }
 
-    /// Reads a line, without its line feed, as a frame of the boot that was
-    /// given `nonce`.
+    /// Parses a line, without its line feed, as a frame of the boot with this
+    /// `nonce`.
     pub fn decode(line: &[u8], nonce: &str) -> Result<Self, NotAFrame> {
         let text = std::str::from_utf8(line).map_err(|_| NotAFrame::Malformed)?;
         let mut words = text.splitn(4, ' ');
@@ -151,7 +151,8 @@ impl Frame {
     }
 }
 
-/// As `escape`, and without spaces: a value among others in one payload.
+/// Like `escape`, but also escapes spaces, for one of several values in a
+/// payload.
 fn word(text: &str) -> String {
     escape(text.as_bytes()).replace(' ', "\\x20")
 }

@@ -1,13 +1,13 @@
-//! Which libraries a dynamic program needs: its own loader knows.
+//! Finds the libraries of a dynamic program by asking its loader.
 
 use crate::run::command;
 use std::path::{Path, PathBuf};
 
-/// The loader and all libraries of a program, at their paths on this host. The
-/// error names what is missing.
+/// Returns the paths of the program's loader and libraries on this host. The
+/// error names a missing file.
 ///
-/// The loader is asked, as ldd(1) does, and does not start the program. Where it
-/// looks is told by the environment too: cargo puts its own directories there.
+/// Like ldd(1), it runs the loader without starting the program. The loader also
+/// searches the directories that the environment names, such as cargo's.
 pub fn of(program: &Path, loader: &str) -> Result<Vec<PathBuf>, String> {
     let shown = program.display();
     if !Path::new(loader).is_file() {
@@ -24,8 +24,8 @@ pub fn of(program: &Path, loader: &str) -> Result<Vec<PathBuf>, String> {
     let errors = String::from_utf8_lossy(&output.stderr);
     if let Some(name) = missing(&text, &errors) {
         return Err(format!(
-            "{shown} needs {name}, which {loader} does not find on this host; install it, or name \
-             its directory in LD_LIBRARY_PATH"
+            "{shown} needs {name}, which {loader} cannot find on this host; install it, or put \
+             its directory into LD_LIBRARY_PATH"
         ));
     }
     if !output.status.success() {
@@ -37,20 +37,20 @@ pub fn of(program: &Path, loader: &str) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// The files in a loader's list.
+/// The files that a loader lists.
 fn listed(text: &str) -> Vec<PathBuf> {
     let file = |line: &str| {
         let line = line.trim();
         let path = line.split_once(" => ").map_or(line, |(_, path)| path);
-        // What follows is the address; the kernel's own object has no path.
+        // Cut off the address. The vDSO has no path.
         let path = path.rsplit_once(" (").map_or(path, |(path, _)| path);
         path.contains('/').then(|| PathBuf::from(path))
     };
     text.lines().filter_map(file).collect()
 }
 
-/// The first library that a loader does not find, in the words of glibc or of
-/// musl.
+/// Returns the first library that the loader cannot find, as glibc or musl
+/// reports it.
 fn missing<'a>(text: &'a str, errors: &'a str) -> Option<&'a str> {
     let listed = text.lines().find_map(|line| line.trim().strip_suffix(" => not found"));
     let said = |line: &'a str| {

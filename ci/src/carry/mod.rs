@@ -1,5 +1,5 @@
-//! What a program takes from the host into a guest: its libraries, and the
-//! files that it reads, each at the place that it has on the host.
+//! Host files for a guest: a program's libraries and the files that it reads,
+//! each at its path on the host.
 
 mod libraries;
 mod scratch;
@@ -14,10 +14,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// The most that is carried. The guest holds it in memory twice while it boots.
+/// The maximum total size. A booting guest holds it in memory twice.
 const MOST: u64 = 512 << 20;
 
-/// Where a guest has file systems of its own.
+/// Directories where the guest mounts its own file systems.
 const TAKEN: &[&str] = &["/dev", "/proc", "/sys"];
 
 #[derive(Clone, Debug)]
@@ -31,30 +31,30 @@ enum Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Carried {
     entries: BTreeMap<String, Entry>,
-    /// Trees that the program shall find read-only.
+    /// Directories that are read-only in the guest.
     read_only: BTreeSet<String>,
-    /// Where libraries were found.
+    /// The directories that hold the libraries.
     libraries: BTreeSet<String>,
     bytes: u64,
 }
 
 impl Carried {
-    /// Carries a file or a directory. A program comes with its libraries, a
-    /// directory with all below it, read-only.
+    /// Adds a file or directory. A program brings its libraries; a directory is
+    /// read-only and brings everything in it.
     pub fn add(&mut self, path: &Path) -> Result<(), String> {
         let at = place(path)?;
         if path.is_dir() {
             return self.tree(path, &at);
         }
         let content = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        // A file that no guest can execute may be meant to be read.
+        // A file that guests cannot execute may still be data.
         if let Ok(Some(loader)) = elf::loader(&content) {
             self.libraries_of(path, &loader)?;
         }
         self.file(path, at, content)
     }
 
-    /// Carries the libraries of a dynamic program, and its loader.
+    /// Adds the loader and libraries of a dynamic program.
     pub fn libraries_of(&mut self, program: &Path, loader: &str) -> Result<(), String> {
         for path in libraries::of(program, loader)? {
             let at = place(&path)?;
@@ -71,7 +71,7 @@ impl Carried {
         Ok(())
     }
 
-    /// Carries an empty directory to which the program may write.
+    /// Adds an empty, writable directory.
     pub fn directory(&mut self, at: &str, mode: u32) {
         self.entries.insert(at.to_string(), Entry::Directory(mode));
     }
@@ -90,14 +90,14 @@ impl Carried {
             return Ok(());
         }
         Err(format!(
-            "more than {} MiB are to be carried into the guest, with {}; carry only what the \
+            "cannot carry more than {} MiB into the guest, including {}; carry only what the \
              program reads",
             MOST >> 20,
             path.display()
         ))
     }
 
-    /// Whether a directory of the host is there in the guest.
+    /// Whether the guest has this directory of the host.
     pub fn has(&self, path: &Path) -> bool {
         let found = path.to_str().and_then(|path| self.entries.get(path));
         matches!(found, Some(Entry::Directory(_)))
@@ -108,23 +108,23 @@ impl Carried {
         self.entries.keys().map(String::as_str)
     }
 
-    /// The directories that the program shall not write to.
+    /// The directories that the program cannot write to.
     pub fn read_only(&self) -> impl Iterator<Item = &String> {
         self.read_only.iter()
     }
 
-    /// Where the loader finds the libraries, as `LD_LIBRARY_PATH` has it.
+    /// The library directories, in the form of `LD_LIBRARY_PATH`.
     pub fn library_path(&self) -> Option<String> {
         let all: Vec<_> = self.libraries.iter().map(String::as_str).collect();
         (!all.is_empty()).then(|| all.join(":"))
     }
 
-    /// How large it is, in bytes.
+    /// The total size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Writes everything to an archive that has no directories but the root.
+    /// Writes everything to an archive that has only the root directory.
     pub(crate) fn write(&self, archive: &mut Archive, made: &mut BTreeSet<String>) {
         for (path, entry) in &self.entries {
             ancestors(path, archive, made);
@@ -140,7 +140,7 @@ impl Carried {
     }
 }
 
-/// Makes the directories that a path needs, each once.
+/// Adds a path's parent directories, each once.
 pub(crate) fn ancestors(path: &str, archive: &mut Archive, made: &mut BTreeSet<String>) {
     for (at, _) in path.match_indices('/').filter(|(at, _)| *at > 0) {
         let directory = &path[..at];
@@ -150,17 +150,18 @@ pub(crate) fn ancestors(path: &str, archive: &mut Archive, made: &mut BTreeSet<S
     }
 }
 
-/// The path in the guest: the same, if it can be there.
+/// Returns the path in the guest, which equals the path on the host. Refuses
+/// paths that a guest cannot have.
 pub(crate) fn place(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let whole = std::path::absolute(path).map_err(|error| format!("{shown}: {error}"))?;
     let text = whole.to_str().ok_or_else(|| format!("{shown}: a path must be UTF-8"))?;
     let taken = |root: &&&str| whole.starts_with(root);
     if let Some(root) = TAKEN.iter().find(taken) {
-        return Err(format!("{shown}: a guest has its own {root}"));
+        return Err(format!("{shown}: cannot be carried: a guest has its own {root}"));
     }
     let text = text.trim_end_matches('/');
-    // Also what would be a way out of a tree.
+    // `..` could lead out of a tree.
     if text.is_empty() || text.split('/').any(|part| part == "..") {
         return Err(format!("{shown}: cannot be carried into a guest; name it without `..`"));
     }

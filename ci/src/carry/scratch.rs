@@ -1,4 +1,4 @@
-//! What comes back: files that a program left in its scratch directory.
+//! Receives the files that a program left in its scratch directory.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -6,10 +6,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// The most that is taken back, in bytes.
+/// The maximum total size, in bytes.
 const MOST: u64 = 1 << 30;
 
-/// Receives files into a directory of the host, and into nothing else.
+/// Writes received files into one host directory and nowhere else.
 #[derive(Debug)]
 pub struct Scratch {
     root: PathBuf,
@@ -19,14 +19,13 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the directory, so that one that cannot be made is known of before
-    /// anything runs.
+    /// Makes the directory now, so that a failure shows before anything runs.
     pub fn new(root: &Path) -> Result<Self, String> {
         fs::create_dir_all(root).map_err(|error| format!("{}: {error}", root.display()))?;
         Ok(Self { root: root.to_path_buf(), file: None, bytes: 0, failed: None })
     }
 
-    /// The next file; `path` is what the guest says.
+    /// Starts the next file at the path that the guest sent.
     pub fn file(&mut self, path: &OsStr, mode: u32) {
         self.file = None;
         if self.failed.is_some() {
@@ -39,12 +38,12 @@ impl Scratch {
         }
     }
 
-    /// Its next bytes.
+    /// Appends bytes to the current file.
     pub fn data(&mut self, bytes: &[u8]) {
         let Some(file) = &mut self.file else { return };
         self.bytes += bytes.len() as u64;
         let written = if self.bytes > MOST {
-            Err(io::Error::other(format!("more than {} MiB came back", MOST >> 20)))
+            Err(io::Error::other(format!("the guest sent more than {} MiB", MOST >> 20)))
         } else {
             file.write_all(bytes)
         };
@@ -54,7 +53,7 @@ impl Scratch {
         }
     }
 
-    /// Says what could not be kept.
+    /// Reports the first file that could not be written.
     pub fn finish(self) -> Result<(), String> {
         self.failed.map_or(Ok(()), Err)
     }
@@ -62,14 +61,14 @@ impl Scratch {
     fn create(&self, path: &Path, mode: u32) -> io::Result<File> {
         let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
         if !plain || path.as_os_str().is_empty() {
-            return Err(io::Error::other("the guest named a file outside of its directory"));
+            return Err(io::Error::other("the guest named a file outside its directory"));
         }
         let path = self.root.join(path);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        // One that an earlier run left is replaced: not written through, if it
-        // is a link.
+        // Replace a file of an earlier run. Writing through it could follow a
+        // link.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -99,7 +98,7 @@ mod tests {
             scratch.file(OsStr::new(path), 0o600);
             scratch.data(b"x");
             let why = scratch.finish().expect_err("refused");
-            assert!(why.contains("outside of its directory"), "{path}: {why}");
+            assert!(why.contains("outside its directory"), "{path}: {why}");
         }
         assert!(!root.path().join("evil").exists());
     }

@@ -1,4 +1,4 @@
-//! What is carried, and what is left or refused.
+//! Tests which files are carried, skipped or refused.
 
 use super::*;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! A directory with all below it.
+//! Carries a directory with everything in it.
 
 use super::{Carried, Entry, place};
 use std::fs;
@@ -6,11 +6,11 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// What version control keeps for itself.
+/// Directories of version control systems.
 const HISTORIES: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 
-/// By which programs say that a directory holds what they can make again, as
-/// cargo's `target` does.
+/// The file that marks a directory of reproducible files, such as cargo's
+/// `target`.
 const CACHE: &str = "CACHEDIR.TAG";
 
 impl Carried {
@@ -34,12 +34,12 @@ impl Carried {
                 }
             } else if kind.is_symlink() {
                 let to = fs::read_link(&path).map_err(fail)?;
-                // A name that is not UTF-8 leads nowhere in a guest.
+                // Guest paths must be UTF-8.
                 if let Some(to) = to.to_str() {
                     self.entries.insert(at, Entry::Link(to.to_string()));
                 }
             } else if kind.is_file() {
-                // The size is asked for before a large file is read.
+                // Check the size before reading a large file.
                 let size = entry.metadata().map_err(fail)?.len();
                 self.count(size, &path)?;
                 self.bytes -= size;

@@ -1,4 +1,4 @@
-//! Commands that run a program of the user's.
+//! Options of the commands that run a user's program.
 
 use super::vm::VmOptions;
 use clap::Args;
@@ -33,7 +33,7 @@ pub struct RunnerOptions {
         value_name = "PROGRAM ARGS"
     )]
     pub program: Vec<OsString>,
-    /// Leave out the directory of the crate
+    /// Leave out the crate's directory
     #[arg(long)]
     pub no_tree: bool,
     /// Where it runs.
@@ -41,28 +41,28 @@ pub struct RunnerOptions {
     pub place: PlaceOptions,
 }
 
-/// Where a program runs that the user chose.
+/// Where and how to run the user's program.
 #[derive(Args, Debug)]
 pub struct PlaceOptions {
-    /// Bring back what the program leaves in the directory KCOV_VM_SCRATCH
+    /// Copy files that the program writes to $KCOV_VM_SCRATCH into DIR
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
-    /// What it finds there.
+    /// Files and variables for the program.
     #[command(flatten)]
     pub carry: CarryOptions,
-    /// How to build and boot.
+    /// Build and boot options.
     #[command(flatten)]
     pub vm: VmOptions,
 }
 
-/// What a program finds in the guest.
+/// Files and variables of the host for the program.
 #[derive(Args, Debug, Default)]
 pub struct CarryOptions {
-    /// Hand on a variable of the environment, or set it; may be repeated
+    /// Set an environment variable, or pass on the host's; may be repeated
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub env: Vec<OsString>,
-    /// Take this file or directory into the guest, to the same path; a program
-    /// comes with its libraries, a directory is read-only. May be repeated
+    /// Copy this file or directory into the guest, to the same path. Programs
+    /// bring their libraries; directories are read-only. May be repeated
     #[arg(long, value_name = "PATH")]
     pub carry: Vec<PathBuf>,
 }
@@ -73,40 +73,40 @@ pub struct TraceOptions {
     /// The target; linux-uml-dwarf has source lines
     #[arg(value_name = "TARGET")]
     pub name: String,
-    /// The program, by its path or as found in PATH, and its arguments
+    /// The program (a path, or a name in PATH) and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
     pub program: Vec<OsString>,
-    /// What is printed.
+    /// The output.
     #[command(flatten)]
     pub style: StyleOptions,
-    /// Write what was collected, for `kcov-trace --read`
+    /// Write the collected data, for `kcov-trace --read`
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,
-    /// Write a tracefile for genhtml(1); the target has to have source lines
+    /// Write a tracefile for genhtml(1); the target must have source lines
     #[arg(long, value_name = "FILE")]
     pub lcov: Option<PathBuf>,
     /// Write a file for the coverage plugins of disassemblers
     #[arg(long, value_name = "FILE")]
     pub drcov: Option<PathBuf>,
-    /// The size of each thread's buffer
+    /// The size of each thread's buffer, in words
     #[arg(long, value_name = "N")]
     pub words: Option<u64>,
-    /// What it finds there.
+    /// Files and variables for the program.
     #[command(flatten)]
     pub carry: CarryOptions,
-    /// How to build and boot.
+    /// Build and boot options.
     #[command(flatten)]
     pub vm: VmOptions,
 }
 
-/// What a trace prints: functions, unless one of these is given.
+/// The output of a trace. The default is a list of functions.
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 pub struct StyleOptions {
-    /// Print a line per program counter, with the functions inlined there
+    /// Print a line for each program counter, with the functions inlined there
     #[arg(long)]
     pub lines: bool,
-    /// Print the program counters as recorded
+    /// Print the recorded program counters
     #[arg(long)]
     pub pcs: bool,
     /// Print nothing

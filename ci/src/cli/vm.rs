@@ -1,4 +1,4 @@
-//! How kernels are built and booted.
+//! Options for building and booting kernels.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ pub struct BuildOptions {
     /// Build from this kernel tree or tarball instead of the target's package
     #[arg(long, value_name = "DIR|TARBALL")]
     pub source: Option<PathBuf>,
-    /// Look for a newer package now, not once a day
+    /// Look for a newer package now instead of once a day
     #[arg(long, conflicts_with = "source")]
     pub refresh: bool,
-    /// Jobs for make [default: one per processor]
+    /// The number of parallel make jobs [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub jobs: Option<u32>,
 }
@@ -20,55 +20,52 @@ pub struct BuildOptions {
 /// Options for booting kernels.
 #[derive(Args, Debug)]
 pub struct GuestOptions {
-    /// Boot this kernel; nothing is built
+    /// Boot this kernel; build nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "refresh", "jobs"])]
     pub kernel: Option<PathBuf>,
-    /// The same for netbsd targets only, and so for --all [default:
-    /// $KCOV_VM_NETBSD_KERNEL]
+    /// Boot this kernel on netbsd targets only; works with --all [default: $KCOV_VM_NETBSD_KERNEL]
     #[arg(long, value_name = "FILE")]
     pub netbsd_kernel: Option<PathBuf>,
-    /// usr/lib of NetBSD's comp set, or a directory with that or with the
-    /// packed set in it: what programs for netbsd targets are linked against
-    /// [default: $KCOV_VM_NETBSD_SYSROOT]
+    /// The libraries to link programs for netbsd targets against: usr/lib of NetBSD's comp set, or
+    /// a directory that contains it or the packed set [default: $KCOV_VM_NETBSD_SYSROOT]
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
-    /// Which ABI a netbsd target's kernel has [default: the newest]
+    /// The ABI of a netbsd target's kernel [default: the newest]
     #[arg(long, value_name = "NUMBER")]
     pub abi: Option<String>,
-    /// More words for the suite on what a kernel of yours has, comma-separated
+    /// Declare more features of your own kernel to the suite; comma-separated words
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     pub declare: Vec<String>,
-    /// What the kernel's release must begin with, instead of what the target
-    /// says
+    /// The required beginning of the kernel's release, instead of the target's
     #[arg(long, value_name = "PREFIX")]
     pub declare_release: Option<String>,
-    /// Limit booting, and then the program, to so many seconds
+    /// Limit booting to N seconds, and then the program as well
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: Option<u64>,
-    /// What executes QEMU guests; `auto` boots one under KVM to find out
+    /// How to run QEMU guests; `auto` boots a guest under KVM to find out
     #[arg(long, value_enum, default_value_t, value_name = "ACCEL")]
     pub accel: AccelChoice,
 }
 
-/// What executes QEMU guests.
+/// How to run QEMU guests.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum AccelChoice {
-    /// KVM if guests boot under it.
+    /// KVM if guests boot under it, else TCG.
     #[default]
     Auto,
-    /// The processor.
+    /// The host's processor.
     Kvm,
-    /// QEMU.
+    /// QEMU's emulation.
     Tcg,
 }
 
-/// Options for both.
+/// Build and boot options.
 #[derive(Args, Debug)]
 pub struct VmOptions {
-    /// How to build.
+    /// Build options.
     #[command(flatten)]
     pub build: BuildOptions,
-    /// How to boot.
+    /// Boot options.
     #[command(flatten)]
     pub guest: GuestOptions,
 }

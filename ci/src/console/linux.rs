@@ -1,8 +1,8 @@
-//! What a Linux kernel says.
+//! The complaints of a Linux kernel.
 
 use super::TroubleKind;
 
-/// Beginnings of lines, the more particular first.
+/// Beginnings of lines, the more specific first.
 pub const COMPLAINTS: &[super::Row] = &[
     ("Kernel panic", TroubleKind::Panic),
     ("BUG: KASAN:", TroubleKind::Sanitizer),
@@ -13,7 +13,7 @@ pub const COMPLAINTS: &[super::Row] = &[
     ("UBSAN:", TroubleKind::Sanitizer),
     ("kmemleak:", TroubleKind::Sanitizer),
     ("unreferenced object* 0x", TroubleKind::Sanitizer),
-    // The slab allocator names the cache that is damaged.
+    // The slab allocator names the damaged cache.
     ("BUG * (Not tainted): ", TroubleKind::Sanitizer),
     ("BUG * (Tainted: ", TroubleKind::Sanitizer),
     ("list_add corruption", TroubleKind::Sanitizer),
@@ -54,8 +54,8 @@ pub const COMPLAINTS: &[super::Row] = &[
     ("stack segment:", TroubleKind::Oops),
 ];
 
-/// Beginnings of lines by which a checker only says that it is there, or that it went without some
-/// memory for itself and looks at more than it has to.
+/// Harmless lines: a checker reports that it started, or that it lacked memory and therefore scans
+/// more than necessary.
 pub const ORDINARY: &[&str] = &[
     "kmemleak: Kernel memory leak detector initialized",
     "kmemleak: Automatic memory scanning thread ",
@@ -73,7 +73,7 @@ mod tests {
         classify(line, System::Linux).map(|trouble| trouble.kind)
     }
 
-    /// Lines as they stood on consoles of the targets, or as the kernel's source has them.
+    /// Lines from the targets' consoles or from the kernel's source.
     #[test]
     fn complaints_are_recognised() {
         use TroubleKind::{Hung, Lockdep, Memory, Oops, Panic, Sanitizer, Warning};
@@ -149,14 +149,14 @@ mod tests {
             "Run /init as init process",
             "traps: prog[27] general protection fault ip:401000 sp:7ffc error:0",
             "prog[18]: segfault at 0 ip 0 sp 0 error 14",
-            // Processes may be called anything.
+            // A process may have any name.
             "BUG: oops[18]: segfault at 0 ip 0 sp 0 error 14",
             "WARNING: [18]: segfault at 0 ip 0 sp 0 error 14",
             "UBSAN:[1[18]: segfault at 0 ip 0 sp 0 error 14",
             "BUG hunter[18]: segfault at 0 ip 0 sp 0 error 14",
             "BUG hunter (18): drop_caches: 3",
             "refcount_t[18]: segfault at 0 ip 0 sp 0 error 14",
-            // What programs say of themselves.
+            // Programs' own messages.
             "Out of memory",
             "Out of memory: 17 objects left",
             "prog: Out of memory: Killed process 17 (prog)",
@@ -174,7 +174,7 @@ mod tests {
             "mitigations: Enabled attack vectors: SMT mitigations: off",
             "kmemleak: Kernel memory leak detector initialized (mem pool available: 11805)",
             "kmemleak: Cannot allocate a scan area, scanning the full object",
-            // What a buffer larger than the memory brings, which is no warning to panic on.
+            // The result of a buffer larger than the memory. It is not a warning to panic on.
             "prog: vmalloc error: size 2147479552, exceeds total pages, mode:0xdc0(GFP_KERNEL)",
             "Call Trace:",
             "printk: debug: ignoring loglevel setting. WARNING: not at the start",

@@ -1,15 +1,15 @@
-//! What a NetBSD kernel says.
+//! The complaints of a NetBSD kernel.
 
 use super::TroubleKind;
 
-/// Beginnings of lines, the more particular first. `WARNING:` is none of them:
-/// a clock without a date is worth one.
+/// Beginnings of lines, the more specific first. `WARNING:` is not one of them:
+/// a clock without a date causes it.
 pub const COMPLAINTS: &[super::Row] = &[
     ("panic: no init", TroubleKind::NoInit),
     ("exec /sbin/init: error", TroubleKind::NoInit),
     ("cannot mount root", TroubleKind::NoRoot),
     ("can't determine root device", TroubleKind::NoRoot),
-    // A question that nobody will answer.
+    // A prompt that nobody answers.
     ("root device", TroubleKind::NoRoot),
     ("kcov-vm-init:", TroubleKind::Init),
     ("panic:", TroubleKind::Panic),
@@ -34,7 +34,7 @@ pub const COMPLAINTS: &[super::Row] = &[
     ("db>", TroubleKind::Debugger),
 ];
 
-/// Nothing begins as a complaint and is none.
+/// No harmless line begins like a complaint.
 pub const ORDINARY: &[&str] = &[];
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
         assert_complaints(System::NetBsd, COMPLAINTS, &lines);
     }
 
-    /// Lines as they stood on consoles of guests that were well.
+    /// Lines from the consoles of healthy guests.
     #[test]
     fn ordinary_lines_are_not_complaints() {
         for line in [
@@ -97,7 +97,7 @@ mod tests {
             "[   1.1078432] root on ld0a dumps on ld0b",
             "[   1.1178440] root file system type: ffs",
             "[   1.0000030] acpi0: X/RSDT: OemId <BOCHS ,BXPC,00000001>",
-            // A program's fault, its death, and what it may be called.
+            // A program's fault, its death, and possible process names.
             "pid 17 (panic: x), uid 0: exited on signal 11 (core not dumped)",
             "UVM: pid 17 is not killed",
             "panic: x[17]: no such file",

@@ -1,29 +1,29 @@
-//! What a program that cargo runs expects to find.
+//! Gives a program the environment that cargo would give it.
 
 use crate::carry;
 use crate::session::Task;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Which variables are handed on by the beginning of their names.
+/// The variables with these prefixes are passed on.
 const HANDED_ON: &[&str] = &["CARGO", "NEXTEST", "RUSTDOC_", "RUST_"];
 
-/// The registries' tokens are nobody's business.
+/// These hold the registries' tokens, so they are not passed on.
 const KEPT_BACK: &[&str] = &["CARGO_REGISTRY", "CARGO_REGISTRIES"];
 
-/// By which cargo and nextest name the programs of the crate under test.
+/// The variables that name the programs of the crate under test.
 const PROGRAMS: &[&str] = &["CARGO_BIN_EXE_", "NEXTEST_BIN_EXE_"];
 
 /// Adds the crate's directory, the environment, and the program at its own
-/// place.
+/// path.
 pub fn equip(task: &mut Task, program: &Path, tree: bool) -> Result<(), String> {
     let directory = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_dir());
-    // Cargo runs tests in their package's directory also where it does not
-    // say so.
+    // Cargo runs tests in the package's directory even when it does not set a
+    // working directory.
     let manifest = directory("CARGO_MANIFEST_DIR");
     if let Some(root) = manifest.filter(|_| tree) {
         task.carried.add(&root).map_err(|why| {
-            format!("{why}; --no-tree leaves the crate's directory out, --carry PATH takes a part")
+            format!("{why}; add --no-tree to leave it out, and --carry PATH for a part of it")
         })?;
     }
     task.program.path = carry::place(program)?;
@@ -47,12 +47,12 @@ pub fn equip(task: &mut Task, program: &Path, tree: bool) -> Result<(), String> 
     Ok(())
 }
 
-/// The directory that cargo gives to tests to write to (`CARGO_TARGET_TMPDIR`),
-/// which only the compiler is told of: beside the profile's directory.
+/// The directory that cargo provides for tests' files (`CARGO_TARGET_TMPDIR`).
+/// Cargo tells only the compiler; it is next to the profile's directory.
 fn temporary(program: &Path) -> Option<PathBuf> {
     let dependencies = program.parent().filter(|path| path.ends_with("deps"))?;
     let target = dependencies.parent()?.parent()?;
-    // With `--target`, there is a level more.
+    // `--target` adds a level.
     [Some(target), target.parent()]
         .into_iter()
         .flatten()

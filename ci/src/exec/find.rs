@@ -1,5 +1,4 @@
-//! The program that the user named: where it is, and whether it could start at all. That is said
-//! before anything is built or booted.
+//! Finds the user's program and checks that it can start, before anything is built or booted.
 
 use crate::run::locate;
 use std::ffi::OsStr;
@@ -9,14 +8,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// The program that a shell would run.
+/// Finds the program as a shell would.
 pub fn find(word: &OsStr) -> Result<PathBuf, String> {
     let shown = Path::new(word).display();
     let found = match word.to_str() {
         Some(name) if !name.contains('/') => locate(name).ok_or_else(|| {
             let here = Path::new(name).is_file();
             let hint = if here {
-                format!("; the one in this directory is ./{name}")
+                format!("; for the one in this directory, write ./{name}")
             } else {
                 String::new()
             };
@@ -28,21 +27,20 @@ pub fn find(word: &OsStr) -> Result<PathBuf, String> {
     if fs::metadata(&found).map_err(error)?.is_dir() {
         return Err(format!("{shown}: is a directory, not a program"));
     }
-    // `..` is no part of a path in a guest; but a program may look at the name
-    // that it was called by, so links stay.
+    // Guest paths cannot contain `..`. Links stay, as a program may look at its own name.
     let whole = std::path::absolute(&found).map_err(error)?;
     let resolved = found.canonicalize().map_err(error)?;
     let plain = whole.components().all(|part| part != Component::ParentDir);
     Ok(if plain { whole } else { resolved })
 }
 
-/// Refuses a program that the guest's kernel could not start: one that is not executable, or a script
-/// whose interpreter is not `carried`.
+/// Refuses a program that the guest cannot start: one that is not executable, or a script whose
+/// interpreter is not `carried`.
 pub fn check(program: &Path, carried: &[PathBuf]) -> Result<(), String> {
     let shown = program.display();
     let error = |error: std::io::Error| format!("{shown}: {error}");
     if fs::metadata(program).map_err(error)?.permissions().mode() & 0o111 == 0 {
-        return Err(format!("{shown}: is not executable; chmod +x makes it so"));
+        return Err(format!("{shown}: is not executable; run chmod +x"));
     }
     let mut start = Vec::new();
     File::open(program).and_then(|file| file.take(256).read_to_end(&mut start)).map_err(error)?;
@@ -55,13 +53,13 @@ pub fn check(program: &Path, carried: &[PathBuf]) -> Result<(), String> {
     }
     if !carried.iter().any(has) {
         return Err(format!(
-            "{shown}: is a script for {there}, which is not in the guest; --carry {there} takes it there"
+            "{shown}: is a script for {there}, which is not in the guest; add --carry {there}"
         ));
     }
     Ok(())
 }
 
-/// What a script names in its first line.
+/// Parses a script's interpreter from its first line.
 fn interpreter(start: &[u8]) -> Option<PathBuf> {
     let line = start.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
     let name = line.trim_ascii_start().split(u8::is_ascii_whitespace).next()?;

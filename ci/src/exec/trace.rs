@@ -1,6 +1,5 @@
-//! `trace`: a program of the host in a guest, under the workspace's tracer. The
-//! guest has no room for the kernel's file, so names and lines are looked up
-//! here.
+//! `trace`: runs a host program in a guest under the workspace's tracer. The
+//! guest has no room for the kernel image, so the host looks up names and lines.
 
 use super::{SCRATCH, equip, find, finish, status};
 use crate::cli::TraceOptions;
@@ -13,13 +12,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// How long the tracer may take, after the time limit, to write down what it has.
+/// The tracer's time to write its data after the time limit.
 pub const GRACE: Duration = Duration::from_secs(30);
 
-/// What the guest leaves behind.
+/// The trace file in the guest.
 const RAW: &str = "trace";
 
-/// Runs and reports. The status is the program's.
+/// Runs the program, reports, and returns the program's exit status.
 pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<u8> {
     let target = session.targets.named(&options.name)?;
     if target.kind.system() != System::Linux {
@@ -36,7 +35,8 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
         if let Some(words) = options.words {
             arguments.extend(["--words".into(), words.to_string().into()]);
         }
-        // It knows what to keep; after the grace the guest is ended.
+        // At the limit the tracer saves its data; after the grace period the
+        // runner ends the guest.
         let limit = session.program_limit(target).as_secs();
         arguments.extend(["--limit".into(), limit.to_string().into()]);
         arguments.push("--".into());
@@ -50,7 +50,7 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
         let back = tempfile::tempdir().or_unavailable(Phase::Image, "a temporary directory")?;
         let exit = finish(session, target, task, Some(back.path()), verbose)?;
         let raw = back.path().join(RAW);
-        // The tracer has said why not.
+        // The tracer has already said why.
         if !raw.is_file() {
             return match exit {
                 Exit::Status(number) if number != 0 => Ok(exit),
@@ -63,7 +63,7 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
     status(target, run())
 }
 
-/// Has the tracer print and write.
+/// Makes the tracer print and write the report.
 fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Result<()> {
     let mut command = Command::new(tool);
     command.arg("--read").arg(raw);
@@ -88,5 +88,8 @@ fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Re
     if ended.success() {
         return Ok(());
     }
-    Err(Error::unavailable(Phase::Verdict, "what came back could not be reported"))
+    Err(Error::unavailable(
+        Phase::Verdict,
+        "the tracer could not read the trace that the guest left",
+    ))
 }

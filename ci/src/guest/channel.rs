@@ -1,9 +1,10 @@
-//! The host's end of the protocol: bytes in, frames in their order out.
+//! The host's end of the protocol: parses bytes into frames and checks their
+//! order.
 
 use kcov_vm_guest::escape::escape;
 use kcov_vm_guest::protocol::{Frame, LINE_MAX, NotAFrame};
 
-/// Reads one boot's frames.
+/// Reads the frames of one boot.
 #[derive(Clone, Debug)]
 pub struct Channel {
     nonce: String,
@@ -11,29 +12,29 @@ pub struct Channel {
     stage: Stage,
 }
 
-/// What may come next.
+/// The frames that may come next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Stage {
     Boot,
-    /// `end` if there is no program.
+    /// Also `end`, if there is no program.
     Start,
     Output,
-    /// After its last output: what the program leaves behind.
+    /// After its last output: the files that the program leaves.
     Files,
     End,
     Nothing,
 }
 
 impl Channel {
-    /// A channel on which only frames with this nonce are in order.
+    /// Makes a channel that accepts only frames with this nonce.
     pub fn new(nonce: &str) -> Self {
         Self { nonce: nonce.to_string(), line: Vec::new(), stage: Stage::Boot }
     }
 
-    /// Takes bytes as they come and hands on the frames that they complete.
+    /// Takes bytes and passes on each complete frame.
     ///
-    /// The error is for anything else than this boot's frames in their order:
-    /// something besides init wrote to the line, so nothing on it counts.
+    /// Anything except this boot's frames in order is an error: something
+    /// besides init wrote to the line, so nothing on it counts.
     pub fn feed(&mut self, bytes: &[u8], mut on: impl FnMut(Frame)) -> Result<(), String> {
         for &byte in bytes {
             if byte != b'\n' {
@@ -78,7 +79,7 @@ impl Stage {
     }
 }
 
-/// The beginning of a line, fit for a message.
+/// Quotes the beginning of a line for a message.
 fn quote(line: &[u8]) -> String {
     let start = &line[..line.len().min(80)];
     format!("`{}{}`", escape(start), if start.len() < line.len() { "…" } else { "" })
@@ -136,7 +137,7 @@ mod tests {
     fn frames_have_an_order() {
         let frames = whole();
         for skipped in 0..frames.len() - 1 {
-            // Output and files' bytes need not come.
+            // Output and file data are optional.
             if matches!(frames[skipped], Frame::Out(_) | Frame::Err(_) | Frame::Data(_)) {
                 continue;
             }

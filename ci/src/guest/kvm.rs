@@ -1,4 +1,4 @@
-//! Finding out whether guests boot under KVM.
+//! Finds out whether guests boot under KVM.
 
 use super::process::HOST_SAYS;
 use super::{Accel, Expect, Limits, Listener, Machine, Stream};
@@ -11,11 +11,12 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Whether this kernel boots under KVM here; if not, why not.
+/// Tests whether this kernel boots under KVM here. The inner error says why
+/// not.
 ///
-/// A device file proves nothing: nested virtualisation may refuse a register
-/// or never run the guest. So a guest is booted, once for each boot of the
-/// host and each kernel; `memory` is the file that remembers the answer.
+/// The device file proves nothing: nested virtualisation may refuse a register
+/// or never run the guest. So the probe boots a guest, once for each boot of
+/// the host and each kernel. The file `memory` stores the answer.
 pub fn probe(
     machine: &Machine<'_>,
     init: &[u8],
@@ -45,7 +46,7 @@ pub fn probe(
     let answer = match answer {
         Ok(_) => Ok(()),
         Err(Error::Unavailable(Unavailable { message, detail, phase, .. })) => {
-            // QEMU's own words, if it had any, say more than ours.
+            // QEMU's own message says more, if there is one.
             let said = detail.iter().find_map(|line| line.strip_prefix(HOST_SAYS));
             Err(said.map_or_else(|| format!("{phase}: {message}"), str::to_string))
         }
@@ -53,7 +54,7 @@ pub fn probe(
     };
     if let Some(key) = key {
         let text = answer.as_ref().map_or_else(String::as_str, |()| "yes");
-        // Not remembered is only slower.
+        // A lost answer only costs another probe.
         let _ = fs::write(memory, format!("{key}\n{text}\n"));
     }
     Ok(answer)

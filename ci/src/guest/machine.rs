@@ -1,4 +1,4 @@
-//! A kernel on the machine that its target describes.
+//! A kernel and the machine that its target describes.
 
 use crate::target::{Kind, Target};
 use kcov_vm_guest::job::Shutdown;
@@ -6,43 +6,44 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What executes the instructions of a QEMU guest.
+/// How QEMU runs a guest.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum Accel {
-    /// The processor.
+    /// The host's processor.
     Kvm,
-    /// QEMU itself.
+    /// QEMU's emulation.
     Tcg,
 }
 
 /// A kernel file and the machine to boot it on.
 #[derive(Clone, Debug)]
 pub struct Machine<'a> {
-    /// The target that says how.
+    /// The target.
     pub target: &'a Target,
-    /// The kernel; an absolute path.
+    /// The kernel's absolute path.
     pub kernel: PathBuf,
-    /// What loads the kernel, where QEMU cannot do so by itself.
+    /// The boot disc, for a kernel that QEMU cannot load.
     pub disc: Option<PathBuf>,
-    /// QEMU only.
+    /// For QEMU only.
     pub accel: Accel,
-    /// Where its memory lies; User-Mode Linux only.
+    /// The directory for the guest's memory; for User-Mode Linux only.
     pub memory: Option<PathBuf>,
-    /// MiB that it has besides those of its target, for a large image.
+    /// MiB in addition to the target's memory, for a large image.
     pub more_memory: u32,
 }
 
-/// A panic ends the guest instead of halting it, so nobody waits for nothing.
+/// After a panic the guest must end. By default it would halt, and the runner
+/// would wait for the time limit.
 pub(super) const CMDLINE: &str = "rdinit=/init panic=-1";
 
 impl Machine<'_> {
-    /// Its memory, in MiB.
+    /// The guest's memory, in MiB.
     pub(super) fn mebibytes(&self) -> u32 {
         self.target.memory.saturating_add(self.more_memory)
     }
 
-    /// The device in the guest that carries the frames.
+    /// The guest's device that carries the frames.
     pub fn channel(&self) -> &'static str {
         match self.target.kind {
             Kind::Uml => "/dev/ttyS0",
@@ -52,17 +53,17 @@ impl Machine<'_> {
     }
 
     /// How the guest ends the machine. Our x86 kernels have no ACPI, so they
-    /// can restart only, and QEMU is told to take that for the end.
+    /// can only restart; QEMU exits on a restart.
     pub fn shutdown(&self) -> Shutdown {
         match self.target.kind {
             Kind::Uml => Shutdown::PowerOff,
             Kind::Qemu => Shutdown::Restart,
-            // Its USB code may panic on the way down.
+            // Its USB code may panic during shutdown.
             Kind::Netbsd => Shutdown::Wait,
         }
     }
 
-    /// What executes the guest, in words.
+    /// Names the accelerator, for messages.
     pub fn accelerator(&self) -> &'static str {
         match (self.target.kind, self.accel) {
             (Kind::Uml, _) => "host process",
@@ -71,8 +72,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The command, to be run in `directory`, where the image lies. The
-    /// console is its standard output, the channel its descriptor `channel`.
+    /// The command to run in `directory`, which holds the image. Standard
+    /// output is the console, and the file descriptor `channel` is the channel.
     pub(super) fn command(&self, directory: &Path, image: &str, channel: i32) -> Command {
         let mut command = match self.target.kind {
             Kind::Uml => super::uml::command(self, image, channel),

@@ -1,4 +1,4 @@
-//! Where the memory of User-Mode Linux lies: a file that it maps executable.
+//! Chooses the directory for User-Mode Linux's memory, a file that it maps executable.
 
 use crate::error::{Error, Phase, Result};
 use rustix::fs::{StatVfsMountFlags, statvfs};
@@ -6,20 +6,20 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
-/// Where the kernel looks for a place by itself.
+/// The kernel's own default.
 const USUAL: &str = "/dev/shm";
 
-/// A directory in which guests can have their memory.
+/// A directory that can hold the guests' memory.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub directory: PathBuf,
-    /// Why it is not the usual one.
+    /// Why it is not the default.
     pub why: Option<String>,
 }
 
-/// Finds a place for guests of so many MiB each: in the directory for temporary files if the user
-/// named one, in memory, or else in `last`, a directory on a disk. Containers often have a usual
-/// place that forbids programs, or has 64 MiB.
+/// Finds a directory for guests of `mebibytes` each: TMPDIR if it is set, then /dev/shm, /tmp and
+/// `last`, a directory on a disk. In many containers the default forbids programs or has only
+/// 64 MiB.
 pub fn place(mebibytes: u32, last: &Path) -> Result<Place> {
     let named = std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
     let guests = available_parallelism().map_or(1, usize::from) as u64;
@@ -51,7 +51,7 @@ fn choose(
     Err(Error::unavailable(Phase::Boot, format!("{why} ({})", refused.join(", "))))
 }
 
-/// Why memory cannot lie in a directory, if it cannot.
+/// Returns the reason why a directory cannot hold the memory.
 fn refusal(directory: &Path, bytes: u64) -> Option<String> {
     let system = match statvfs(directory) {
         Ok(system) => system,

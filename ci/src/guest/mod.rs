@@ -1,4 +1,4 @@
-//! Running guests.
+//! Runs guests.
 
 mod channel;
 mod kvm;
@@ -25,52 +25,52 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long the parts of a run may take.
+/// The time limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// From the start of the guest to the first word of its init.
+    /// From the start of the guest to its init's first message.
     pub boot: Duration,
     /// From there to the end of the program.
     pub program: Duration,
 }
 
-/// What the kernel has to be.
+/// The properties that the kernel must have.
 #[derive(Clone, Debug)]
 pub struct Expect {
-    /// Whose it is, which says how to read its console.
+    /// Its system, which decides how to read the console.
     pub system: System,
-    /// What the release begins with.
+    /// The beginning of the release.
     pub release: String,
-    /// What the machine is called.
+    /// The machine's name.
     pub machine: String,
-    /// What the release has to contain if we built it.
+    /// A part of the release that marks our build.
     pub build: Option<String>,
 }
 
 impl Expect {
-    /// Says in which way a kernel is another one, if it is.
+    /// Returns how the kernel contradicts these expectations.
     fn contradicted_by(&self, release: &str, machine: &str) -> Option<String> {
-        let another = |what: String| Some(format!("the kernel is not what was declared: {what}"));
+        let another = |what: String| Some(format!("the kernel is not the declared one: {what}"));
         if !release.starts_with(&self.release) {
             return another(format!(
-                "its release `{release}` does not begin with `{}` (--declare-release says what \
-                 it has to begin with)",
+                "its release `{release}` does not begin with `{}` (set another beginning \
+                 with --declare-release)",
                 self.release
             ));
         }
         if machine != self.machine {
-            return another(format!("it calls the machine `{machine}`, not `{}`", self.machine));
+            return another(format!("its machine is `{machine}`, not `{}`", self.machine));
         }
         match &self.build {
             Some(build) if !release.contains(build.as_str()) => {
-                another(format!("its release `{release}` lacks the mark of its build, `{build}`"))
+                another(format!("its release `{release}` lacks `{build}`, the mark of its build"))
             }
             _ => None,
         }
     }
 }
 
-/// Where a program's output comes from.
+/// The stream that a program wrote to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stream {
     /// Standard output.
@@ -79,43 +79,43 @@ pub enum Stream {
     Err,
 }
 
-/// Hears what happens while a guest runs.
+/// Receives the events of a running guest.
 pub trait Listener {
-    /// The program wrote something.
+    /// The program wrote output.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
-    /// The program left a file behind: where below the directory that is sent
-    /// back, and its permissions.
+    /// The program left a file, with this path in the directory that is sent back, and these
+    /// permissions.
     fn file(&mut self, _path: &OsStr, _mode: u32) {}
     /// The next bytes of that file.
     fn data(&mut self, _bytes: &[u8]) {}
-    /// The kernel came up and said its release.
+    /// The kernel booted and reported its release.
     fn booted(&mut self, _release: &str) {}
     /// The kernel logged a line.
     fn console(&mut self, _line: &str) {}
 }
 
-/// A run that came to its proper end.
+/// A run that ended properly.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// The kernel's release.
     pub release: String,
-    /// How the program ended; `None` if the job had none.
+    /// The program's exit; `None` if the job had no program.
     pub exit: Option<Exit>,
-    /// How long booting took.
+    /// The time that booting took.
     pub boot: Duration,
-    /// How long the program took.
+    /// The time that the program took.
     pub program: Duration,
 }
 
 impl Finished {
-    /// How the program ended, where there was one to run. Without it there is no verdict.
+    /// Returns the program's exit. Without one there is no verdict.
     pub fn ended(&self) -> Result<Exit> {
-        let why = "the guest ended without having run the program";
+        let why = "the guest ended without running the program";
         self.exit.ok_or_else(|| Error::unavailable(Phase::Program, why))
     }
 }
 
-/// Boots `machine` with an image, keeping logs in a directory.
+/// Boots `machine` with an image and keeps the logs in a directory.
 pub fn boot(
     machine: &Machine<'_>,
     image: &Image<'_>,
@@ -130,7 +130,7 @@ pub fn boot(
     let command = machine.command(logs, IMAGE, line.number());
     let watch = watch::Watch::new(&image.job.nonce, limits, expect, Instant::now());
     let result = process::run(command, line, watch, logs, listener);
-    // It is large, and made again at every run.
+    // It is large, and each run makes a new one.
     let _ = fs::remove_file(logs.join(IMAGE));
     result.map_err(|failure| failure.logs(logs).into())
 }

@@ -13,7 +13,7 @@ pub fn command(machine: &Machine<'_>, image: &str, channel: i32) -> Command {
             command.arg("-kernel").arg(&machine.kernel);
             command.args(["-append", "console=com root=ld0a"]);
         }
-        // Kernels of that age know the old form of virtio only.
+        // Kernels of that age know only legacy virtio.
         Some(disc) => {
             command.args(["-device", "virtio-blk-pci,drive=root,disable-modern=on"]);
             command.arg("-cdrom").arg(disc).args(["-boot", "d"]);

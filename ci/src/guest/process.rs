@@ -1,4 +1,4 @@
-//! The guest as a process of the host: started, listened to, ended.
+//! The guest as a host process: starts it, reads its output, ends it.
 
 use super::watch::{Ending, Watch};
 use super::{Finished, Listener};
@@ -18,15 +18,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Before a line of the host's side in a failure's detail.
+/// The prefix of the host side's lines in a failure's detail.
 pub const HOST_SAYS: &str = "its standard error: ";
-/// How often to look whether the process has ended.
+/// The interval for checking whether the process has ended.
 const TICK: Duration = Duration::from_millis(20);
-/// How long the last bytes may take to come once it has.
+/// The time for the last bytes to arrive after that.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// The pipe that a guest's second serial line ends in. A pipe, because
-/// User-Mode Linux cannot poll a file.
+/// The pipe behind a guest's second serial line. User-Mode Linux cannot poll a
+/// file.
 #[derive(Debug)]
 pub struct Line {
     read: OwnedFd,
@@ -39,7 +39,7 @@ impl Line {
         Ok(Self { read, write })
     }
 
-    /// The descriptor's number in the guest's process.
+    /// The file descriptor's number in the guest's process.
     pub fn number(&self) -> i32 {
         self.write.as_raw_fd()
     }
@@ -51,8 +51,8 @@ enum Event {
     Closed,
 }
 
-/// Runs the command to its end, or to the watch's deadline. Its standard
-/// output is the console, `line` the channel.
+/// Runs the command until it ends or the watch's deadline passes. Its standard
+/// output is the console, and `line` is the channel.
 pub fn run(
     command: Command,
     line: Line,
@@ -102,14 +102,14 @@ pub fn run(
             Event::Closed => open -= 1,
         }
     }
-    // Both lines closed, so it is about to end if it has not yet.
+    // Both lines are closed, so the process is about to end.
     while open == 0 && Instant::now() < watch.deadline() && !guest.has_ended() {
         thread::sleep(TICK);
     }
     console.end(|line| watch.console(line, Instant::now()));
     let ending = guest.end();
     watch.finish(ending).map_err(|failure| match failure.phase {
-        // What the host's side says matters only until the guest itself talks.
+        // The host side's messages matter only until the guest reports.
         Phase::Boot => said_by_host(failure, &host_log),
         _ => failure,
     })
@@ -125,7 +125,7 @@ fn said_by_host(failure: Unavailable, log: &Path) -> Unavailable {
     failure.detail(detail)
 }
 
-/// A process group with the guest's process at its head.
+/// The process group of the guest's process.
 struct Guest {
     child: Child,
     pid: Pid,
@@ -146,19 +146,19 @@ impl Guest {
             .stderr(File::create(host_log).map_err(context)?)
             .process_group(0);
         let before_exec = move || {
-            // The one descriptor that the guest inherits.
+            // The only file descriptor that the guest inherits.
             fcntl_setfd(&write, FdFlags::empty())?;
-            // A group of its own does not hear the terminal's Ctrl-C: it must
-            // not outlive us.
+            // Its own group does not receive the terminal's Ctrl-C, so the
+            // guest must die with us.
             set_parent_process_death_signal(Some(Signal::KILL))?;
             Ok(())
         };
-        // SAFETY: the closure makes two system calls and neither allocates nor
+        // SAFETY: the closure makes two system calls. It neither allocates nor
         // takes a lock, so it may run between fork and exec.
         unsafe { command.pre_exec(before_exec) };
         let mut child = command.spawn().map_err(context)?;
-        // The command holds our copy of the writing end; without that gone, the
-        // channel would never close.
+        // The command holds our copy of the write end. The channel would never
+        // close while it exists.
         drop(command);
         let pid = Pid::from_child(&child);
         let (sender, events) = sync_channel(64);
@@ -169,15 +169,15 @@ impl Guest {
         Ok((Self { child, pid }, events))
     }
 
-    /// Whether the process has ended. It is not reaped yet, so its number
-    /// still names its group and nothing else.
+    /// Whether the process has ended. It is not reaped yet, so its number still
+    /// names its group and nothing else.
     fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         matches!(waitid(WaitId::Pid(self.pid), options), Ok(Some(_)))
     }
 
     fn kill_group(&self) {
-        // Fails only if nobody is left in it.
+        // Fails only if the group is empty.
         let _ = kill_process_group(self.pid, Signal::KILL);
     }
 
@@ -193,7 +193,8 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // After `end` the child is reaped, and its number may be another's.
+        // After `end` the child is reaped, and its number may name another
+        // process.
         if let Ok(None) = self.child.try_wait() {
             self.kill_group();
             let _ = self.child.wait();
@@ -221,7 +222,7 @@ fn forward(
     });
 }
 
-/// Cuts bytes into lines of text.
+/// Splits bytes into lines of text.
 #[derive(Default)]
 struct Lines(Vec<u8>);
 

@@ -1,23 +1,22 @@
-//! QEMU: an old-fashioned PC with two serial lines and nothing else.
+//! QEMU: an old PC with two serial lines and nothing else.
 
 use super::machine::{Accel, CMDLINE, Machine};
 use std::process::Command;
 
-/// The name of the program.
+/// The program's name.
 pub const QEMU: &str = "qemu-system-x86_64";
 
 /// The command that boots the machine.
 pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command {
     let mut command = bare(machine, "max", channel);
     command.arg("-kernel").arg(&machine.kernel).args(["-initrd", initramfs]);
-    // On a busy host a timer that works comes too late for the kernel's own test of it.
+    // On a busy host, a working timer can fire too late for the kernel's timer check.
     let own = format!("console=ttyS0 no_timer_check {CMDLINE}");
     command.args(["-append", &format!("{own} {}", machine.target.cmdline)]);
     command
 }
 
-/// The machine without anything to boot. `cpu` is for when no processor of the
-/// host's executes it.
+/// The machine without a kernel. `cpu` is the processor model without KVM.
 pub fn bare(machine: &Machine<'_>, cpu: &str, channel: i32) -> Command {
     let (memory, smp) = (machine.mebibytes(), machine.target.smp);
     let (accel, cpu) = match machine.accel {
@@ -28,7 +27,7 @@ pub fn bare(machine: &Machine<'_>, cpu: &str, channel: i32) -> Command {
     command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
     command.args(["-machine", "pc", "-accel", accel, "-cpu", cpu]);
     command.args(["-m", &format!("{memory}M")]);
-    // Without ACPI, the firmware tells a kernel about sockets only.
+    // Without ACPI, the firmware can describe only sockets.
     command.args(["-smp", &format!("{smp},sockets={smp},cores=1,threads=1")]);
     command.args(["-chardev", "file,id=console,path=/dev/fd/1", "-serial", "chardev:console"]);
     command.args(["-chardev", &format!("file,id=channel,path=/dev/fd/{channel}")]);

@@ -1,4 +1,4 @@
-//! User-Mode Linux: the kernel is the program.
+//! User-Mode Linux: the kernel is a host program.
 
 use super::machine::{CMDLINE, Machine};
 use std::process::Command;
@@ -7,13 +7,13 @@ use std::process::Command;
 pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command {
     let mut command = Command::new(&machine.kernel);
     command.arg(format!("mem={}M", machine.mebibytes()));
-    // The kernel takes it for where its memory is to lie.
+    // The kernel puts its memory there.
     command.envs(machine.memory.iter().map(|directory| ("TMPDIR", directory)));
     if machine.target.smp > 1 {
         command.arg(format!("ncpus={}", machine.target.smp));
     }
     command.arg(format!("initrd={initramfs}"));
-    // Its run-time directory would be left below the home directory.
+    // Otherwise its run-time directory would stay in the home directory.
     command.args(["uml_dir=./", "root=/dev/ram"]);
     command.args(["con=null", "con0=null,fd:1", "ssl=null"]);
     command.arg(format!("ssl0=null,fd:{channel}"));

@@ -1,4 +1,4 @@
-//! Judges a boot from what comes out of the guest, without touching it.
+//! Judges a boot by the guest's output. It does no I/O itself.
 
 use super::channel::Channel;
 use super::{Expect, Finished, Limits, Listener, Stream};
@@ -8,21 +8,21 @@ use crate::system::System;
 use kcov_vm_guest::protocol::{Exit, Frame};
 use std::time::{Duration, Instant};
 
-/// After a fault, how long the guest may take to finish by itself.
+/// After a fault: the time for the guest to finish by itself.
 const AFTER_FAULT: Duration = Duration::from_secs(5);
-/// After a panic or a lie, how long to wait for the rest of the messages.
+/// After a panic or a failed run: the time for the remaining messages.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
-/// After the program's end, how long until the guest's last word.
+/// After the program's end: the time until the guest's last frame.
 const AFTER_EXIT: Duration = Duration::from_secs(10);
-/// After its last word, how long until the guest is ended for it.
+/// After the last frame: the time until the runner ends the guest.
 const AFTER_END: Duration = Duration::from_secs(2);
 
-/// How a guest came to its end.
+/// How a guest ended.
 #[derive(Clone, Debug)]
 pub enum Ending {
-    /// By itself; in words, how.
+    /// By itself; the text says how.
     Gone(String),
-    /// By us, at the deadline.
+    /// The runner ended it at the deadline.
     Stopped,
 }
 
@@ -45,7 +45,7 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Begins with the start of the guest.
+    /// Begins at the start of the guest.
     pub fn new(nonce: &str, limits: Limits, expect: &'a Expect, now: Instant) -> Self {
         Self {
             channel: Channel::new(nonce),
@@ -64,7 +64,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// When the guest has to be ended.
+    /// The time when the runner has to end the guest.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
@@ -79,7 +79,7 @@ impl<'a> Watch<'a> {
         }
         let Some(trouble) = classify(line, self.expect.system) else { return };
         match trouble.kind {
-            // What hangs may never end by itself.
+            // A hang may never end by itself.
             TroubleKind::Oops | TroubleKind::Hung => self.hurry(now + AFTER_FAULT),
             kind if kind.is_fatal() => self.hurry(now + AFTER_PANIC),
             _ => {}
@@ -135,8 +135,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether the guest leaves it to us to end it. Then nothing after its last
-    /// word is about the run.
+    /// Whether the guest waits for the runner to end it. Then nothing after its
+    /// last frame concerns the run.
     fn waits_for_us(&self) -> bool {
         self.expect.system == System::NetBsd
     }
@@ -150,9 +150,10 @@ impl<'a> Watch<'a> {
         self.deadline = self.deadline.min(deadline);
     }
 
-    /// Judges, once nothing more can come.
+    /// Judges the run after all output has arrived.
     pub fn finish(self, ending: Ending) -> Result<Finished, Unavailable> {
-        // What the kernel says comes first: it explains all the rest.
+        // The kernel's complaints come first, because they explain everything
+        // else.
         if let Some(((phase, first), more)) = self.troubles.split_first() {
             let later = more.iter().take(3).map(|(_, trouble)| format!("later: {trouble}"));
             let failure = Unavailable::new(*phase, first.to_string());
@@ -168,14 +169,14 @@ impl<'a> Watch<'a> {
             };
             let message = match (ending, self.phase) {
                 (Ending::Stopped, Phase::Boot) => format!(
-                    "the image did not boot within {} s{last}",
+                    "the guest did not boot within {} s{last}",
                     self.limits.boot.as_secs_f32()
                 ),
                 (Ending::Gone(how), Phase::Boot) => {
-                    format!("the image did not boot: {how} before init said a word{last}")
+                    format!("the guest did not boot: {how} before init reported{last}")
                 }
                 (Ending::Stopped, Phase::Program) => format!(
-                    "the program hung: not done within {} s",
+                    "the program hung: it did not end within {} s",
                     self.limits.program.as_secs_f32()
                 ),
                 (Ending::Gone(how), Phase::Program) => {

@@ -1,7 +1,7 @@
-//! A kernel that is built again and again with one file altered.
+//! Rebuilds a kernel again and again with one altered file.
 //!
-//! The tree and what was built from it stay in the cache under the kernel's key, so that each
-//! build compiles one file and links.
+//! The tree and its build output stay in the cache under the kernel's key, so each build compiles
+//! one file and links.
 
 use super::build::checked_config;
 use super::compiler::Compiler;
@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A built tree, and the one file of it that is altered.
+/// A built tree and its altered file.
 #[derive(Debug)]
 pub struct Bench {
     directory: PathBuf,
@@ -29,7 +29,7 @@ pub struct Bench {
     kind: Kind,
     file: String,
     original: String,
-    /// How `make` is told which compiler to use, if it is not the usual one.
+    /// The argument for `make` that selects the compiler, if it is not the default.
     chosen: Option<String>,
     /// The command that compiles the file.
     compiler: String,
@@ -37,8 +37,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Opens the tree of the target's kernel, built first if need be. `file` is what will be
-    /// altered, by its path in the tree.
+    /// Opens the tree of the target's kernel, building it first if necessary. `file` is the path of
+    /// the altered file in the tree.
     pub fn open(
         target: &Target,
         source: &Source,
@@ -61,7 +61,7 @@ impl Bench {
                 .or_unavailable(Phase::Build, directory.display())?;
             source::patched(&pristine, &ingredients.patches, &directory.join("tree"))?;
         }
-        // With patches the file is that of the tree, which only they have altered so far.
+        // Keep the patched file as the original: so far only the patches have altered it.
         let kept = directory.join("original");
         let original = match fs::read_to_string(kept.join(file)) {
             Ok(text) => text,
@@ -102,7 +102,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// The command that make compiled the file with, as it has noted it.
+    /// Returns the compile command that make recorded for the file.
     fn recorded(&self) -> Result<String> {
         let path = Path::new(&self.file);
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -113,13 +113,14 @@ impl Bench {
             Some((name, command)) if name.starts_with("savedcmd_") => Ok(command.to_string()),
             // Linux before 6.3.
             Some((name, command)) if name.starts_with("cmd_") => Ok(command.to_string()),
-            _ => {
-                Err(Error::unavailable(Phase::Build, format!("no command in {}", notes.display())))
-            }
+            _ => Err(Error::unavailable(
+                Phase::Build,
+                format!("{} records no compile command", notes.display()),
+            )),
         }
     }
 
-    /// The unaltered file's text.
+    /// The text of the unaltered file.
     pub fn original(&self) -> &str {
         &self.original
     }
@@ -130,7 +131,7 @@ impl Bench {
         fs::read_to_string(&path).or_unavailable(Phase::Build, path.display())
     }
 
-    /// Compiles the file with this text in its place. The inner error is what the compiler says.
+    /// Compiles this text in place of the file. The inner error is the compiler's message.
     pub fn compile(&self, text: &str) -> Result<std::result::Result<Vec<u8>, String>> {
         self.write(text)?;
         let object = self.output.join(Path::new(&self.file).with_extension("o"));
@@ -143,7 +144,7 @@ impl Bench {
             return fs::read(&object).or_unavailable(Phase::Build, object.display()).map(Ok);
         }
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        // A full disk or a compiler that fails by itself is no fault of the text.
+        // A full disk or a crash of the compiler is not the text's fault.
         let machinery = ["fatal error:", "internal compiler error:"];
         let is_of_text = |line: &&str| {
             line.contains(" error: ") && !machinery.iter().any(|word| line.contains(word))
@@ -154,11 +155,11 @@ impl Bench {
         }
     }
 
-    /// Links the kernel with what was compiled last; the file to boot, which the next link
-    /// replaces. The inner error is what the linker says.
+    /// Links the kernel with the last compiled object and returns the file to boot. The next link
+    /// replaces it. The inner error is the linker's message.
     pub fn link(&self) -> Result<std::result::Result<PathBuf, String>> {
         let _ = fs::remove_file(&self.log);
-        // make looks at no other directory than the file's, and the link looks at this.
+        // make rebuilds only the file's directory, and the link reads this archive.
         let all = self.output.join("built-in.a");
         let touched = fs::File::options().append(true).open(&all);
         touched
@@ -172,7 +173,7 @@ impl Bench {
         }
     }
 
-    /// A failed link is the text's fault only if it is about names.
+    /// Only a link error about names is the text's fault.
     fn refused(&self, failure: Unavailable) -> Result<String> {
         let named = ["undefined reference", "undefined!", "modpost"];
         match failure.detail.iter().find(|line| named.iter().any(|word| line.contains(word))) {
@@ -181,7 +182,7 @@ impl Bench {
         }
     }
 
-    /// Puts the text there as a file of its own: the tree is linked to the pristine one.
+    /// Writes the text as a new file, because the tree is a hard link to the pristine one.
     fn write(&self, text: &str) -> Result<()> {
         let path = self.tree.join(&self.file);
         if fs::read_to_string(&path).is_ok_and(|now| now == text) {

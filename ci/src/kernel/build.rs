@@ -1,4 +1,4 @@
-//! Building a kernel into the cache.
+//! Builds a kernel into the cache.
 
 use super::key::{self, Ingredients};
 use super::make::Make;
@@ -11,9 +11,8 @@ use crate::target::{Kind, Target};
 use std::fs;
 use std::path::Path;
 
-/// Builds in a directory of its own, of which a part is renamed into place
-/// when nothing is missing: a half build never counts. The caller holds the
-/// place's lock.
+/// Builds in a scratch directory and renames the finished part into place, so
+/// an incomplete build never counts. The caller holds the place's lock.
 pub fn build(
     target: &Target,
     source: &Source,
@@ -24,18 +23,19 @@ pub fn build(
 ) -> Result<()> {
     let pristine = source.tree(cache)?;
     let scratch = cache.kernels().join(format!(".build-{}", place.name));
-    // Left by somebody who failed or was killed.
+    // A failed or killed build left it.
     let _ = fs::remove_dir_all(&scratch);
     let (output, finished) = (scratch.join("output"), scratch.join("finished"));
     for directory in [&output, &finished] {
         fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
     }
     let built = build_in(&scratch, &pristine, target, ingredients, place, cache, jobs);
-    // All that is large; after a failure, the log and the configuration stay.
+    // Remove the large files. After a failure, the log and the configuration
+    // stay.
     let _ = fs::remove_dir_all(&output);
     let _ = fs::remove_dir_all(scratch.join("tree"));
     built?;
-    // Only something damaged can stand there: it was not taken for a kernel.
+    // Anything there is damaged, or it would have counted as a kernel.
     let _ = fs::remove_dir_all(&place.directory);
     fs::rename(&finished, &place.directory)
         .or_unavailable(Phase::Build, place.directory.display())?;
@@ -85,7 +85,7 @@ fn build_in(
         [(image(target.kind), "kernel"), ("vmlinux", "vmlinux"), ("System.map", "System.map")]
     {
         let from = output.join(from);
-        // The same file twice for User-Mode Linux, so a link will do.
+        // For User-Mode Linux both are the same file, so a link is enough.
         fs::hard_link(&from, finished.join(to)).or_unavailable(Phase::Build, from.display())?;
     }
     for module in &target.modules {
@@ -98,7 +98,7 @@ fn build_in(
     fs::write(finished.join(PROOF), ingredients.to_text()).map_err(io)
 }
 
-/// Refuses a configuration that did not become what was asked for.
+/// Refuses a configuration that lacks a requested option.
 pub(super) fn checked_config(file: &Path, ingredients: &Ingredients) -> Result<()> {
     let got = fs::read_to_string(file).or_unavailable(Phase::Build, file.display())?;
     let missing = config::missing(&ingredients.config, &got);
@@ -109,7 +109,7 @@ pub(super) fn checked_config(file: &Path, ingredients: &Ingredients) -> Result<(
     Err(Unavailable::new(Phase::Build, message).logs(file).into())
 }
 
-/// What is booted, by its path below the output directory.
+/// The path of the kernel image in the output directory.
 pub(super) fn image(kind: Kind) -> &'static str {
     match kind {
         Kind::Uml => "vmlinux",

@@ -1,5 +1,5 @@
-//! The compiler of a kernel: the machine's own, or that of a distribution's
-//! package, unpacked in the cache for those who do not have it installed.
+//! A kernel's compiler: an installed program, or a distribution's package that
+//! is unpacked in the cache.
 
 use crate::cache::{self, Cache};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
@@ -11,21 +11,21 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// What compiles a kernel.
+/// A compiler for kernels.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Compiler {
-    /// A program of the machine, and the version that it states.
+    /// An installed program and its version string.
     Program(PathBuf, String),
-    /// A package that the machine has not installed.
+    /// A package that is not installed.
     Package(Package),
 }
 
 /// The compiler of a target that names none.
 const USUAL: &str = "gcc";
 
-/// Runs an unpacked compiler under the loader and with the libraries of its own
-/// distribution. It is told its name, or it would look for its files next to
-/// the loader and start the loader for each further step.
+/// Runs an unpacked compiler with the loader and libraries of its own
+/// distribution. The explicit name matters: otherwise the compiler would look
+/// for its files next to the loader, and run the loader for each further step.
 const STARTER: &str = r#"#!/bin/sh
 bin=${0%/*}
 root=${bin%/usr/lib/*}
@@ -40,13 +40,13 @@ case $1 in
 esac
 "#;
 
-/// The file of that name, next to the compiler.
+/// The starter's file name, next to the compiler.
 const STARTER_NAME: &str = "kcov-vm-cc";
 
 impl Compiler {
-    /// The target's compiler: one of that name in `PATH` if there is one, else
-    /// the newest package. `refresh` looks for a newer one even if it was
-    /// looked for today.
+    /// Returns the target's compiler: the program of that name in `PATH`, or
+    /// else the newest package. `refresh` looks for a newer one even if today's
+    /// search is done.
     pub fn of(target: &Target, cache: &Cache, refresh: bool) -> Result<Self> {
         if let Some(own) = Self::own(target)? {
             return Ok(own);
@@ -56,7 +56,7 @@ impl Compiler {
             .map_err(|why| missing(target, &why))
     }
 
-    /// What `of` would say, as far as that is known without asking anybody.
+    /// Returns the result of `of` as far as it is known without a search.
     pub fn last_known(target: &Target, cache: &Cache) -> Result<Option<Self>> {
         if let Some(own) = Self::own(target)? {
             return Ok(Some(own));
@@ -69,9 +69,10 @@ impl Compiler {
         let name = if target.compiler.is_empty() { USUAL } else { &target.compiler };
         match locate(name) {
             Some(program) => Self::program(program).map(Some),
-            None if target.compiler.is_empty() => {
-                Err(Error::unavailable(Phase::Build, format!("{USUAL} is not installed")))
-            }
+            None if target.compiler.is_empty() => Err(Error::unavailable(
+                Phase::Build,
+                format!("{USUAL} is not installed; install it"),
+            )),
             None => Ok(None),
         }
     }
@@ -90,8 +91,8 @@ impl Compiler {
         }
     }
 
-    /// The word for `make` that names it, where that has to be said; unpacked
-    /// if need be.
+    /// Returns the argument for `make` that names the compiler, if it is not the
+    /// default. Unpacks the compiler if necessary.
     pub fn make_argument(&self, target: &Target, cache: &Cache) -> Result<Option<String>> {
         let program = match self {
             Self::Program(..) if target.compiler.is_empty() => return Ok(None),
@@ -107,14 +108,14 @@ impl Compiler {
 fn missing(target: &Target, why: &Error) -> Error {
     let (name, suite) = (&target.compiler, &target.compiler_suite);
     let message = format!(
-        "{name} is missing and cannot be had from Debian's suite {suite}: {why}; put a {name} \
+        "{name} is missing and Debian's suite {suite} cannot provide it: {why}; put {name} \
          into PATH, or let apt reach a mirror with that suite"
     );
     Error::unavailable(Phase::Build, message)
 }
 
-/// The package's compiler, downloaded with all that it needs if it is not in
-/// the cache.
+/// Returns the package's compiler. Downloads it and everything it needs if it is
+/// not in the cache.
 fn unpacked(package: &Package, cache: &Cache) -> Result<PathBuf> {
     let name = package.directory();
     let root = cache.compilers().join(&name);
@@ -135,7 +136,7 @@ fn unpacked(package: &Package, cache: &Cache) -> Result<PathBuf> {
         fs::write(&starter, STARTER).or_unavailable(Phase::Build, starter.display())?;
         fs::set_permissions(&starter, fs::Permissions::from_mode(0o755))
             .or_unavailable(Phase::Build, starter.display())?;
-        // One that does not run must not stay there.
+        // A compiler that does not run must not stay there.
         Compiler::program(starter)?;
         fs::rename(&unpacked, &root).or_unavailable(Phase::Build, root.display())?;
         step.done();
@@ -143,7 +144,7 @@ fn unpacked(package: &Package, cache: &Cache) -> Result<PathBuf> {
     starter(&root, &package.name)
 }
 
-/// Where the starter belongs: next to the program that `/usr/bin` leads to.
+/// The path of the starter: next to the program that `/usr/bin` links to.
 fn starter(root: &Path, name: &str) -> Result<PathBuf> {
     let link = root.join("usr/bin").join(name);
     let program = fs::canonicalize(&link).or_unavailable(Phase::Build, link.display())?;
@@ -189,7 +190,7 @@ mod tests {
         let target = target("compiler = 'gcc-0'\ncompiler-suite = 'none'");
         let cache = cache(root.path());
         assert_eq!(Compiler::last_known(&target, &cache).expect("nothing is asked"), None);
-        // Remembered, so that nobody is asked; and then it cannot be downloaded.
+        // The remembered package avoids a search; its download fails.
         let package = r#"{"name":"gcc-0","version":"1:0-1","suite":"none"}"#;
         fs::write(cache.sources().join("gcc-0@none.json"), package).expect("a file");
         let compiler = Compiler::of(&target, &cache, false).expect("known");
@@ -197,7 +198,7 @@ mod tests {
         let error = compiler.make_argument(&target, &cache).expect_err("there is none");
         assert_eq!(error.status(), STATUS_UNAVAILABLE);
         let text = error.to_string();
-        for part in ["gcc-0 is missing", "suite none", "put a gcc-0 into PATH"] {
+        for part in ["gcc-0 is missing", "suite none", "put gcc-0 into PATH"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!cache.compilers().join("gcc-0-1_0-1").exists());

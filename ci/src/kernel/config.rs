@@ -1,11 +1,11 @@
-//! Checking that a configuration became what was asked for.
+//! Checks that the configuration has every requested option.
 
 use std::collections::BTreeMap;
 
-/// The lines of `wanted` that do not stand in `got`, as they were written.
+/// Returns the lines of `wanted` that `got` lacks, as written.
 ///
-/// kconfig drops what a tree does not know or whose needs are not met, without
-/// a word; a kernel without KCOV would then be taken for one with it.
+/// kconfig silently drops unknown options and options with unmet dependencies.
+/// A kernel without KCOV would then pass for one with it.
 pub fn missing(wanted: &str, got: &str) -> Vec<String> {
     let got = settings(got);
     settings(wanted)
@@ -18,7 +18,7 @@ pub fn missing(wanted: &str, got: &str) -> Vec<String> {
         .collect()
 }
 
-/// Names and values; the last line for a name counts, as it does for kconfig.
+/// Parses names and values. The last line for a name counts, as in kconfig.
 fn settings(text: &str) -> BTreeMap<&str, &str> {
     let mut settings = BTreeMap::new();
     for line in text.lines().map(str::trim) {

@@ -1,4 +1,4 @@
-//! The key of a build: everything that decides what comes out of it.
+//! The key of a build: a digest of everything that determines its result.
 
 use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::hash;
@@ -8,25 +8,25 @@ use crate::target::{Kind, Target};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Raised whenever this program builds differently from the same ingredients.
+/// Raise it whenever this program builds differently from the same ingredients.
 const RECIPE: u32 = 1;
 
-/// What a kernel is built from.
+/// The ingredients of a kernel.
 #[derive(Clone, Debug)]
 pub struct Ingredients {
     /// One line each; the key is their digest.
     lines: Vec<String>,
-    /// The configuration fragments' text, in order.
+    /// The text of the configuration fragments, in order.
     pub config: String,
-    /// The patches' files, in order.
+    /// The patch files, in order.
     pub patches: Vec<PathBuf>,
-    /// What compiles it.
+    /// The compiler.
     pub compiler: Compiler,
 }
 
 impl Ingredients {
-    /// Collects what the target's kernel is built from. `base` is where
-    /// `configs/` and `patches/` lie.
+    /// Collects the ingredients of the target's kernel. `base` is the directory
+    /// of `configs/` and `patches/`.
     pub fn of(target: &Target, source: &Source, compiler: &Compiler, base: &Path) -> Result<Self> {
         let open = |directory: &str, file: &String| {
             let path = base.join(directory).join(file);
@@ -54,13 +54,14 @@ impl Ingredients {
         hash::bytes(self.to_text().as_bytes())
     }
 
-    /// The text that is digested, kept next to the kernel.
+    /// The digested text, stored next to the kernel.
     pub fn to_text(&self) -> String {
         self.lines.concat()
     }
 }
 
-/// The words for `make`, except those that depend on the key or the machine.
+/// The arguments for `make`, except those that depend on the key or the
+/// machine.
 pub fn make_arguments(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Uml => &["ARCH=um", "vmlinux"],

@@ -1,4 +1,4 @@
-//! Running the kernel's `make`.
+//! Runs the kernel's `make`.
 
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::progress::Step;
@@ -9,28 +9,27 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// One kernel's build.
+/// One build of a kernel.
 #[derive(Debug)]
 pub struct Make<'a> {
-    /// The source tree; nothing is written there.
+    /// The source tree, which stays unchanged.
     pub tree: &'a Path,
-    /// Where everything is written.
+    /// The output directory.
     pub output: &'a Path,
-    /// Takes all that `make` says.
+    /// The log of all output of `make`.
     pub log: &'a Path,
-    /// The architecture and what to make.
+    /// The architecture and the make targets.
     pub arguments: &'a [&'a str],
-    /// The word that names the compiler, if it is not the usual one.
+    /// The argument that names the compiler, if it is not the default.
     pub compiler: Option<String>,
-    /// Goes into the release string, to be seen in the guest.
+    /// Becomes part of the release string, so the guest shows it.
     pub mark: &'a str,
-    /// How many jobs at once.
+    /// The number of parallel jobs.
     pub jobs: usize,
 }
 
 impl Make<'_> {
-    /// Writes `.config`: nothing but what `fragment` asks for and what that
-    /// needs.
+    /// Writes `.config` with the options of `fragment` and their dependencies only.
     pub fn configure(&self, fragment: &str) -> Result<()> {
         let file = self.output.join("fragment");
         fs::write(&file, fragment).or_unavailable(Phase::Build, file.display())?;
@@ -42,8 +41,8 @@ impl Make<'_> {
         self.run(&mut make, || {})
     }
 
-    /// Builds, with a bar whose length is the number of lines that the last
-    /// build printed, as remembered in `memory`.
+    /// Builds the kernel. The progress bar's length is the line count of the last build, which
+    /// `memory` stores.
     pub fn build(&self, name: &str, memory: &Path, target: &Target) -> Result<()> {
         let known = fs::read_to_string(memory).ok().and_then(|text| text.trim().parse().ok());
         let step = Step::begin(format!("build {name}"), Some(known.unwrap_or(target.build_lines)));
@@ -55,12 +54,12 @@ impl Make<'_> {
             step.advance(1);
         })?;
         step.done();
-        // Without it the next bar is a little wrong.
+        // Without it the next bar is slightly wrong.
         let _ = fs::write(memory, lines.to_string());
         Ok(())
     }
 
-    /// Builds after a change to a file of this directory, and looks at no other directory.
+    /// Rebuilds only this directory after a change to one of its files.
     pub fn rebuild(&self, directory: &str) -> Result<()> {
         let mut make = self.make();
         make.arg(format!("-j{}", self.jobs)).args(self.arguments);
@@ -74,13 +73,13 @@ impl Make<'_> {
         let mut output = std::ffi::OsString::from("O=");
         output.push(self.output);
         make.arg(output).arg(format!("LOCALVERSION={}", self.mark)).args(&self.compiler);
-        // The same kernel whoever builds it, whenever.
+        // Makes the build reproducible.
         make.args(["KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970"]);
         make.args(["KBUILD_BUILD_USER=kcov", "KBUILD_BUILD_HOST=kcov", "KBUILD_BUILD_VERSION=1"]);
         make
     }
 
-    /// Runs `make` with all its output in the log, and counts the lines.
+    /// Runs `make`, logs all its output and counts the lines.
     fn run(&self, make: &mut Command, mut line_seen: impl FnMut()) -> Result<()> {
         let log = OpenOptions::new().create(true).append(true).open(self.log);
         let mut log: File = log.or_unavailable(Phase::Build, self.log.display())?;
@@ -108,7 +107,7 @@ impl Make<'_> {
     }
 }
 
-/// The last lines of a log that speak of errors, or just the last ones.
+/// Returns the last lines of a log that mention errors, or else its last lines.
 fn relevant(log: &str) -> Vec<String> {
     const MOST: usize = 15;
     let errors: Vec<_> = log.lines().filter(|line| line.to_lowercase().contains("error")).collect();

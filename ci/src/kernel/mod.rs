@@ -1,4 +1,4 @@
-//! Kernels: found in the cache, or built into it.
+//! Finds kernels in the cache or builds them.
 
 mod bench;
 mod build;
@@ -29,29 +29,29 @@ pub struct Kernel {
     pub file: PathBuf,
     /// The mark in its release string, if we built it.
     pub mark: Option<String>,
-    /// What it was built from, for people.
+    /// Describes its source, for people.
     pub origin: String,
 }
 
-/// The file in a kernel's directory that is made last.
+/// The file in a kernel's directory that is written last.
 const PROOF: &str = "key.txt";
 
-/// The file there with the digest of the kernel as it was built.
+/// The file with the digest of the kernel as it was built.
 const DIGEST: &str = "sha256.txt";
 
-/// What decides of a target's kernel.
+/// The ingredients of a target's kernel, and their key.
 #[derive(Debug)]
 pub struct Recipe {
-    /// What the kernel's directory in the cache is called.
+    /// The name of the kernel's directory in the cache.
     pub name: String,
     /// One line for each ingredient.
     pub text: String,
-    /// The digest of the text, of which the name has the first digits.
+    /// The digest of the text. The name holds its first digits.
     pub key: String,
 }
 
 impl Kernel {
-    /// A kernel that the user built, and named by this option or variable.
+    /// Takes a kernel that the user built and named with the option or variable `by`.
     pub fn given(path: &Path, by: &str) -> Result<Self> {
         let file = fs::canonicalize(path).ok().filter(|path| path.is_file()).ok_or_else(|| {
             Error::usage(format!("{by} {}: there is no such file", path.display()))
@@ -60,10 +60,10 @@ impl Kernel {
         Ok(Self { file, mark: None, origin })
     }
 
-    /// Refuses a file that cannot be this kind of kernel, where that is not
-    /// left to somebody with better words for it.
+    /// Refuses a file that cannot be a kernel of this kind, unless a later check has a better
+    /// message.
     pub fn check(&self, kind: Kind) -> Result<()> {
-        // A shell would be given what the host cannot execute.
+        // If the host cannot execute the file, it would be run as a shell script.
         if kind == Kind::Uml && !runnable(&self.file) {
             let message = format!(
                 "{} is not a program, and a uml target's kernel has to be one",
@@ -74,7 +74,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// The target's kernel out of the cache, if it was built from exactly this.
+    /// Returns the cached kernel with exactly these ingredients, if there is one.
     pub fn cached(
         target: &Target,
         source: &Source,
@@ -86,7 +86,7 @@ impl Kernel {
         Ok(Place::of(target, &ingredients, cache).kernel(source, &ingredients))
     }
 
-    /// The target's kernel, built if it is not in the cache.
+    /// Returns the target's kernel and builds it if the cache lacks it.
     pub fn built(
         target: &Target,
         source: &Source,
@@ -95,7 +95,7 @@ impl Kernel {
         refresh: bool,
         jobs: usize,
     ) -> Result<Self> {
-        // A cached kernel needs nothing but the compiler's name for its key.
+        // A cached kernel needs the compiler only for its key.
         if host::has_compiler() {
             let compiler = Compiler::of(target, cache, refresh)?;
             if let Some(kernel) = Self::cached(target, source, &compiler, base, cache)? {
@@ -110,7 +110,7 @@ impl Kernel {
         let ingredients = Ingredients::of(target, source, &compiler, base)?;
         let place = Place::of(target, &ingredients, cache);
         let _lock = cache.lock(Phase::Build, &place.name)?;
-        // Whoever held the lock may have built it.
+        // The previous holder of the lock may have built it.
         let now = place.kernel(source, &ingredients);
         if let Some(kernel) = now.filter(|kernel| kernel.damage().is_none()) {
             return Ok(kernel);
@@ -121,7 +121,7 @@ impl Kernel {
         })
     }
 
-    /// What decides of the target's kernel.
+    /// Returns the ingredients and the key of the target's kernel.
     pub fn recipe(
         target: &Target,
         source: &Source,
@@ -134,7 +134,7 @@ impl Kernel {
         Ok(Recipe { name, text: ingredients.to_text(), key: ingredients.key() })
     }
 
-    /// In what way a kernel in the cache is not what was built, if it is not.
+    /// Returns how a cached kernel differs from its build, if it does.
     pub fn damage(&self) -> Option<String> {
         let digest = match hash::file(&self.file) {
             Ok(digest) => digest,
@@ -144,7 +144,7 @@ impl Kernel {
         match fs::read_to_string(&kept) {
             Ok(text) if text.trim() == digest => None,
             Ok(_) => Some("the kernel is damaged: its digest is not that of its build".into()),
-            // It was built before digests were kept. Without one it is believed next time too.
+            // It was built before digests were kept: trust it and keep its digest.
             Err(_) => {
                 let _ = cache::keep(&kept, &digest);
                 None
@@ -159,8 +159,8 @@ fn runnable(file: &Path) -> bool {
     read.is_ok() && (start == b"\x7fELF" || start.starts_with(b"#!"))
 }
 
-/// Where in the cache a kernel belongs: by what it is built from, so that
-/// targets with the same ingredients share it.
+/// The cache directory of a kernel. It depends only on the ingredients, so targets with the same
+/// ingredients share it.
 struct Place {
     name: String,
     mark: String,

@@ -1,4 +1,4 @@
-//! All alterations, one after the other: one is built while those before it run.
+//! Tries all alterations in turn: one is built while earlier ones run.
 
 use super::ground::Ground;
 use super::library::Library;
@@ -18,30 +18,30 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-/// What is tried, and what has come of it.
+/// The alterations to try and their outcomes so far.
 pub struct Campaign<'a> {
     session: &'a Session,
     options: &'a MutantsOptions,
-    /// Where all suites are built, the unaltered one too.
+    /// The copy that builds all suites, including the unaltered one.
     copy: Library,
     directory: PathBuf,
-    /// The names of all that may be tried, in their order.
+    /// The names of all alterations that may be tried, in order.
     pub order: Vec<String>,
     record: Mutex<Record>,
     started: Instant,
 }
 
-/// Something to try.
+/// An alteration to try.
 struct Job<'m> {
     mutant: &'m Mutant,
-    /// Another kernel than the unaltered one.
+    /// The altered kernel, if the kernel is altered.
     kernel: Option<PathBuf>,
-    /// Another suite than the unaltered one.
+    /// The altered suite, if the suite is altered.
     suite: Option<Task>,
 }
 
 impl<'a> Campaign<'a> {
-    /// Goes on with a record.
+    /// Continues with a record.
     pub fn new(session: &'a Session, options: &'a MutantsOptions, record: Record) -> Result<Self> {
         let directory = session.cache.runs().join(format!("{}-mutants", options.name));
         let _ = fs::remove_dir_all(&directory);
@@ -51,17 +51,17 @@ impl<'a> Campaign<'a> {
         Ok(Self { session, options, copy, directory, order: Vec::new(), record, started })
     }
 
-    /// What has come of all.
+    /// The outcomes.
     pub fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nothing has come of an alteration yet.
+    /// Whether the alteration has no outcome yet.
     pub fn lacks(&self, id: &str) -> bool {
         self.record().find(id).is_none()
     }
 
-    /// Tries alterations of the bench's file, with these checks and topics, or all.
+    /// Tries alterations of the bench's file with these checks and topics, or with all.
     pub fn kernels(
         &self,
         bench: &Bench,
@@ -102,7 +102,7 @@ impl<'a> Campaign<'a> {
                     }
                 };
                 if same(&altered, &kernel)? {
-                    let message = format!("`{}` did not get into the kernel", mutant.id);
+                    let message = format!("`{}` was built, but the kernel is unchanged", mutant.id);
                     return Err(Error::unavailable(Phase::Build, message));
                 }
                 if !send(Job { mutant, kernel: Some(altered), suite: None }) {
@@ -111,7 +111,7 @@ impl<'a> Campaign<'a> {
             }
             Ok(())
         })?;
-        // What the compiler makes the same of has the same fate.
+        // Mutants that compile to identical code share one outcome.
         for (mutant, first) in twins {
             let outcome = self.record().find(&first).map(|entry| entry.outcome.clone());
             outcome.into_iter().for_each(|outcome| self.settle(mutant, &ground, outcome));
@@ -119,7 +119,7 @@ impl<'a> Campaign<'a> {
         bench.compile(bench.original())?.map_err(unaltered).map(drop)
     }
 
-    /// Tries alterations of the library, on the target's own kernel.
+    /// Tries alterations of the library on the target's own kernel.
     pub fn library(&self, target: &'a Target, checks: &[String], mutants: &[Mutant]) -> Result<()> {
         let kernel = self.session.kernel(target)?.file;
         let ground = self.ground(target, kernel, checks)?;
@@ -145,8 +145,8 @@ impl<'a> Campaign<'a> {
         Ok(ground)
     }
 
-    /// Has workers judge what `make` sends, which is told whether they still do. The unaltered
-    /// kernel has to be green afterwards too.
+    /// Starts workers that judge the jobs that `make` sends. Sending fails when the workers have
+    /// stopped. The unaltered kernel must still be green afterwards.
     fn pipeline<'m>(
         &self,
         ground: &Ground<'_>,
@@ -177,7 +177,7 @@ impl<'a> Campaign<'a> {
         ground.green().map(drop)
     }
 
-    /// Notes what came of an alteration, and says so.
+    /// Records an alteration's outcome and prints it.
     fn settle(&self, mutant: &Mutant, ground: &Ground<'_>, outcome: Outcome) {
         let mut record = self.record();
         let word = match &outcome {
@@ -195,7 +195,7 @@ impl<'a> Campaign<'a> {
         let on = ground.target.name.clone();
         record.put(Entry { id, place: function, line, on, digest, outcome }, &self.order);
         if let Some(file) = &self.options.report {
-            // What is lost with it is made again.
+            // A failed write is repeated with the next outcome.
             let _ = fs::write(file, record.to_json());
         }
     }
@@ -210,7 +210,7 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
     Ok(read(one)? == read(other)?)
 }
 
-/// A copy that the next link does not touch.
+/// Copies the kernel, because the next link would replace it.
 fn keep(kernel: &Path, directory: &Path, name: &str) -> Result<PathBuf> {
     let copy = directory.join(name);
     fs::copy(kernel, &copy).or_unavailable(Phase::Build, copy.display())?;

@@ -1,37 +1,37 @@
-//! The six numbers.
+//! Counts the mutants by their six outcomes.
 
 use super::page::Known;
 use super::record::{Entry, Outcome};
 
-/// How many mutants went which way. They add up to all that were tried.
+/// The number of mutants for each outcome. They add up to all that were tried.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
     /// A check was red.
     pub killed: usize,
-    /// No check was, and the kernel did not survive the suite.
+    /// No check was red, but the kernel did not survive the suite.
     pub ended: usize,
-    /// All was green.
+    /// All checks were green.
     pub undetected: usize,
-    /// All was green, and it is proved that it has to be.
+    /// All checks were green, and a proof says why they have to be.
     pub equivalent: usize,
-    /// The compiler makes the same code of them.
+    /// They compile to identical code.
     pub same: usize,
-    /// They do not build.
+    /// They do not compile.
     pub invalid: usize,
 }
 
-/// The names of the numbers, and what they mean.
+/// The names of the numbers and their meanings.
 pub const MEANINGS: [(&str, &str); 6] = [
-    ("killed by a check", "a check was red, or the proof of what the target declares"),
-    ("ended by the kernel", "no check was red; it panicked, warned or hung, and once more so"),
-    ("undetected", "all is green"),
-    ("proved equivalent", "all is green, and the proof stands below"),
-    ("same code", "the compiler makes the same object of it"),
-    ("invalid", "it does not build"),
+    ("killed by a check", "a check was red, or the proof of the target's declaration"),
+    ("ended by the kernel", "no check was red; the kernel panicked, warned or hung, twice"),
+    ("undetected", "all checks are green"),
+    ("proved equivalent", "all checks are green; the proof is below"),
+    ("same code", "compiles to the same object file"),
+    ("invalid", "does not build"),
 ];
 
 impl Counts {
-    /// Counts entries.
+    /// Counts the entries.
     pub fn of<'a>(entries: impl Iterator<Item = &'a Entry>, known: &Known) -> Self {
         let mut counts = Self::default();
         for entry in entries {
@@ -49,19 +49,19 @@ impl Counts {
         counts
     }
 
-    /// In the order of their meanings.
+    /// The numbers, in the order of `MEANINGS`.
     pub fn numbers(self) -> [usize; 6] {
         let Self { killed, ended, undetected, equivalent, same, invalid } = self;
         [killed, ended, undetected, equivalent, same, invalid]
     }
 
-    /// What the checks notice, in words.
+    /// Describes the share of mutants that the checks notice.
     pub fn score(self) -> String {
         let other = self.killed + self.ended + self.undetected;
         let percent = self.killed as f64 * 100.0 / other.max(1) as f64;
         format!(
-            "A check notices {} of the {other} that are other code and not proved equivalent: \
-             {percent:.1} %.",
+            "A check notices {} of the {other} mutants that compile to other code and have no proof \
+             of equivalence: {percent:.1} %.",
             self.killed
         )
     }

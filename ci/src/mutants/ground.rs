@@ -1,4 +1,4 @@
-//! Where alterations are tried: a target, and the suite as it runs there unaltered.
+//! Where alterations are tried: a target and the unaltered suite's results there.
 
 use super::record::{Outcome, Record};
 use super::trial::{self, Attempt, Seen};
@@ -12,15 +12,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How many guests an alteration gets for its way through the suite.
+/// The number of guests for one alteration's way through the suite.
 const GUESTS: usize = 5;
 
-/// A target whose unaltered kernel is green.
+/// A target with a green unaltered kernel.
 #[derive(Debug)]
 pub struct Ground<'a> {
     session: &'a Session,
     pub target: &'a Target,
-    /// Whether the suite runs to its end.
+    /// Whether to run the whole suite.
     pub whole: bool,
     pub directory: &'a Path,
     /// The unaltered kernel.
@@ -28,16 +28,16 @@ pub struct Ground<'a> {
     /// The unaltered suite, with the arguments of every run.
     pub suite: Task,
     ready: Ready<'a>,
-    /// The checks that run there, as they do.
+    /// The checks that run there, in order.
     pub order: Vec<String>,
-    /// Those that do not.
+    /// The checks that are skipped there.
     pub skipped: Vec<String>,
-    /// How long a kernel may take that may hang.
+    /// The time limit for a kernel that may hang.
     patience: Duration,
 }
 
 impl<'a> Ground<'a> {
-    /// Runs the suite on the unaltered kernel, or these checks and topics of it.
+    /// Runs the whole suite, or these checks and topics, on the unaltered kernel.
     pub fn new(
         session: &'a Session,
         target: &'a Target,
@@ -64,19 +64,20 @@ impl<'a> Ground<'a> {
         };
         let started = Instant::now();
         let checks = ground.green()?;
-        // Long enough for a busy host; a kernel that seems to hang is given all time once more.
+        // Long enough for a busy host. A kernel that seems to hang gets a second run with the full
+        // limit.
         ground.patience = (started.elapsed() * 3).max(Duration::from_secs(30));
         (ground.skipped, ground.order) = checks;
         Ok(ground)
     }
 
-    /// The suite as it is called there, whichever build of it.
+    /// Returns the task that runs this build of the suite.
     pub fn task(&self, file: &Path) -> Result<Task> {
         task(self.session, self.target, file, self.whole)
     }
 
-    /// The unaltered kernel has to be green, or nothing means anything. Returns what was skipped
-    /// and what was run.
+    /// Checks that the unaltered kernel is green; otherwise no result means anything. Returns the
+    /// skipped and the executed checks.
     pub fn green(&self) -> Result<(Vec<String>, Vec<String>)> {
         let logs = self.directory.join("green");
         let attempt = Attempt { kernel: &self.kernel, suite: &self.suite, logs };
@@ -94,7 +95,7 @@ impl<'a> Ground<'a> {
         Ok((ids(skipped), ids(run)))
     }
 
-    /// What comes of an alteration. `kernel` is its kernel, if it is one of the kernel.
+    /// Judges an alteration. `kernel` is the altered kernel, if the kernel is altered.
     pub fn judge(
         &self,
         kernel: Option<&Path>,
@@ -134,7 +135,7 @@ impl<'a> Ground<'a> {
         self.session.run(&ready, task, listener)
     }
 
-    /// Notes which checks run there.
+    /// Adds the checks that run there to the record.
     pub fn introduce(&self, record: &mut Record) {
         record.places(&self.order);
         record.skip(self.skipped.clone());

@@ -1,4 +1,4 @@
-//! A copy of the workspace, in which the suite is built, unaltered and with the library altered.
+//! A copy of the workspace that builds the suite, unaltered or with an altered library.
 
 use super::mutant::Mutant;
 use crate::cache::{Cache, Lock};
@@ -8,11 +8,11 @@ use crate::programs::{self, workspace};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the suite is made from. Results are of one state of it.
+/// The suite's sources. Results are valid for one state of them.
 const SOURCES: &[&str] =
     &["conformance/claims", "conformance/src", "kcov-sys/src", "kcov/signal/src", "kcov/src"];
 
-/// The digest of the suite's sources. Comments and unit tests' snapshots do not count.
+/// Returns the digest of the suite's sources, without comments and unit tests' snapshots.
 pub fn digest() -> Result<String> {
     let mut text = String::new();
     for directory in SOURCES {
@@ -28,7 +28,7 @@ pub fn digest() -> Result<String> {
     Ok(hash::bytes(text.as_bytes())[..16].to_string())
 }
 
-/// A file's lines without those that are only a comment, in Rust or TOML, and those that are empty.
+/// Returns a file's lines without blank lines and pure comment lines, in Rust or TOML.
 fn code(content: &str) -> String {
     let attribute = |line: &str| line.starts_with("#[") || line.starts_with("#!");
     let comment = |line: &str| line.starts_with("//") || line.starts_with('#') && !attribute(line);
@@ -36,7 +36,7 @@ fn code(content: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// All files below a directory, but what is built and what git keeps; sorted.
+/// Returns all files below a directory, sorted, without build output and git's own files.
 fn files(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).or_unavailable(Phase::Image, directory.display())? {
@@ -51,15 +51,15 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The copy. It stays in the cache, so that little has to be compiled. Campaigns hold it, so that
-/// all of one is of one suite.
+/// The copy. It stays in the cache, so that builds are incremental. A campaign holds its lock, so
+/// that it tests one suite throughout.
 pub struct Library {
     directory: PathBuf,
     _lock: Lock,
 }
 
 impl Library {
-    /// Brings the copy up to date.
+    /// Opens the copy and updates it.
     pub fn open(cache: &Cache) -> Result<Self> {
         let lock = cache.lock(Phase::Build, "bench-library")?;
         let library = Self { directory: cache.benches().join("library"), _lock: lock };
@@ -70,18 +70,18 @@ impl Library {
         Ok(library)
     }
 
-    /// What stands in a file of the workspace.
+    /// Returns the content of a workspace file.
     pub fn original(file: &str) -> Result<String> {
         let path = workspace().join(file);
         fs::read_to_string(&path).or_unavailable(Phase::Targets, path.display())
     }
 
-    /// Builds the suite as it is.
+    /// Builds the unaltered suite.
     pub fn unaltered(&self, triple: &str) -> Result<PathBuf> {
         programs::build_suite_of(&self.directory, triple)
     }
 
-    /// Builds the suite with one file altered; where it lies until the next is built.
+    /// Builds the suite with one file altered. The next build replaces the result.
     pub fn build(&self, alteration: &Mutant, triple: &str) -> Result<PathBuf> {
         let file = Path::new(&alteration.function);
         let original = Self::original(&alteration.function)?;
@@ -97,7 +97,7 @@ impl Library {
         })
     }
 
-    /// Writes only what is otherwise: cargo looks at times.
+    /// Writes only changed content, because cargo compares modification times.
     fn put(&self, file: &Path, content: &[u8]) -> Result<()> {
         let path = self.directory.join(file);
         if fs::read(&path).is_ok_and(|now| now == content) {

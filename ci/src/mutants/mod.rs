@@ -1,8 +1,8 @@
-//! `mutants`: what the suite notices of alterations.
+//! `mutants`: measures which alterations the suite notices.
 //!
 //! Each mutant is the driver with one place altered. It is compiled, linked and booted, and the
-//! suite runs; what the compiler makes the same code of needs no run. What no operator makes is
-//! altered by name: in the kernel, or in the library that the suite is built with.
+//! suite runs. Mutants that compile to identical code are skipped. Named alterations add changes
+//! that no operator makes, in the kernel or in the suite's library.
 
 mod campaign;
 mod counts;

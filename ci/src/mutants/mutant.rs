@@ -1,4 +1,4 @@
-//! Mutants of a file: all that the operators make of it.
+//! Generates all mutants of a file.
 
 use super::operators::{Edit, Here};
 use super::plain::plain;
@@ -10,32 +10,32 @@ use tree_sitter::{Node, Parser};
 /// One altered copy of the file.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// Its name, the same as long as the place reads the same: function, operator, what it was and
-    /// what it becomes, and which of several such places of the function.
+    /// Its name: the function, the operator, the old and the new text, and a number if the function
+    /// has several such places. It is stable while the place reads the same.
     pub id: String,
-    /// The function that is altered.
+    /// The altered function.
     pub function: String,
-    /// The line, from 1.
+    /// The altered line, counted from 1.
     pub line: usize,
     /// The alteration.
     pub edit: Edit,
-    /// Its digest, if the name does not say it.
+    /// A digest of the change, if the name does not show it.
     pub digest: String,
 }
 
 impl Mutant {
-    /// The whole altered text.
+    /// Returns the whole altered text.
     pub fn apply(&self, original: &str) -> String {
         let Edit { place, with, .. } = &self.edit;
         let lines = |text: &str| text.matches('\n').count();
-        // What the plain text left out inside of the place would be lost, lines would not.
+        // Keep the line count, although the plain text may lack lines within the place.
         let kept = lines(&original[place.clone()]).saturating_sub(lines(with));
         let (before, after) = (&original[..place.start], &original[place.end..]);
         format!("{before}{with}{}{after}", "\n".repeat(kept))
     }
 }
 
-/// All mutants, in the order of the file.
+/// Returns all mutants, in the order of the file.
 pub fn all(text: &str, config: &str, subject: &Subject) -> Result<Vec<Mutant>, String> {
     let plain = plain(text, config, subject);
     let mut parser = Parser::new();
@@ -55,12 +55,12 @@ pub fn all(text: &str, config: &str, subject: &Subject) -> Result<Vec<Mutant>, S
                 found.extend(here.edits(node).into_iter().map(|edit| (name.clone(), edit)));
             });
         } else if !known(&subject.others) {
-            return Err(format!("`{name}` stands neither under `functions` nor under `others`"));
+            return Err(format!("`{name}` is neither in `functions` nor in `others`"));
         }
         seen.push(name);
     }
     if let Some(name) = subject.functions.iter().find(|name| !seen.contains(name)) {
-        return Err(format!("there is no function `{name}` in the file"));
+        return Err(format!("the file has no function `{name}`"));
     }
     found.sort_by_key(|(_, edit)| (edit.place.start, edit.place.end));
 
@@ -81,7 +81,7 @@ pub fn all(text: &str, config: &str, subject: &Subject) -> Result<Vec<Mutant>, S
     Ok(mutants.collect())
 }
 
-/// A function's name and body.
+/// Returns a function's name and body.
 fn function<'t>(node: Node<'t>, text: &str) -> Option<(String, Node<'t>)> {
     if node.kind() != "function_definition" {
         return None;

@@ -1,4 +1,4 @@
-//! Alterations that somebody has thought of, as data: `mutants/kernel/*.toml` and
+//! Named alterations, written by hand as data: `mutants/kernel/*.toml` and
 //! `mutants/library/*.toml`.
 
 use super::mutant::Mutant;
@@ -14,24 +14,24 @@ use std::path::Path;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
-    /// Its name: what is wrong then.
+    /// Its name, which describes the fault.
     pub name: String,
-    /// The file, by its path in the tree.
+    /// The file's path in the tree.
     pub file: String,
-    /// What stands there, once.
+    /// The text to replace; it occurs once.
     pub find: String,
-    /// What stands there instead.
+    /// The new text.
     pub with: String,
-    /// The checks that have to notice.
+    /// The checks that must go red.
     pub red: Vec<String>,
 }
 
-/// Where alterations are tried.
+/// The target and the checks of alterations.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Where {
     /// The target, if it is not the campaign's.
     pub on: Option<String>,
-    /// The checks and topics; all if there are none.
+    /// The checks and topics; empty means all.
     #[serde(default)]
     pub checks: Vec<String>,
 }
@@ -64,12 +64,12 @@ pub fn load(base: &Path, kind: &str) -> Result<BTreeMap<Where, Vec<Named>>> {
 }
 
 impl Named {
-    /// The alteration of this text of its file.
+    /// Returns the alteration of its file's text.
     pub fn mutant(&self, text: &str) -> Result<Mutant> {
         let mut places = text.match_indices(&self.find);
         let (Some((start, _)), None) = (places.next(), places.next()) else {
             let why = format!(
-                "`{}`: what it replaces stands {} times in {}",
+                "`{}`: the text of `find` occurs {} times in {}; it must occur once",
                 self.name,
                 text.matches(&self.find).count(),
                 self.file
@@ -89,7 +89,7 @@ impl Named {
         })
     }
 
-    /// What it does, whatever it is called.
+    /// A digest of the change, independent of its name.
     pub fn digest(&self) -> String {
         let text = format!("{}\0{}\0{}", self.file, self.find, self.with);
         hash::bytes(text.as_bytes())[..12].to_string()

@@ -1,25 +1,25 @@
-//! The alterations: what each makes of a place in the syntax tree.
+//! The mutation operators: the edits that each makes to a node of the syntax tree.
 
 use super::subject::Subject;
 use std::ops::Range;
 use tree_sitter::Node;
 
-/// One alteration of one place.
+/// One edit of one place.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Edit {
-    /// Which kind.
+    /// The operator.
     pub operator: &'static str,
-    /// The bytes that are replaced.
+    /// The replaced bytes.
     pub place: Range<usize>,
-    /// What with.
+    /// The new text.
     pub with: String,
 }
 
-/// What is known at a place.
+/// The context of a node.
 pub struct Here<'a> {
-    /// The text that was parsed.
+    /// The parsed text.
     pub text: &'a str,
-    /// What there is to know of the file.
+    /// The description of the file.
     pub subject: &'a Subject,
 }
 
@@ -28,7 +28,7 @@ impl Here<'_> {
         &self.text[node.byte_range()]
     }
 
-    /// All alterations of this node itself.
+    /// All edits of this node itself.
     pub fn edits(&self, node: Node<'_>) -> Vec<Edit> {
         if node.is_missing() || node.is_error() {
             return Vec::new();
@@ -67,13 +67,12 @@ impl Here<'_> {
             "!=" => ("relation", "=="),
             _ => return Vec::new(),
         };
-        // The whole expression is the place, so that the id says which one is meant.
+        // The place is the whole expression, so that the id is unambiguous.
         let with = self.replaced(node, sign.byte_range(), other);
         vec![Edit { operator, place: node.byte_range(), with }]
     }
 
-    /// The opposite of a condition, unless it is that of a single relation, which is another
-    /// operator's.
+    /// Negates a condition, except a single relation, which another operator changes.
     fn negate(&self, node: Node<'_>) -> Option<Edit> {
         let parenthesized = node.kind() == "parenthesized_expression";
         let inner = if parenthesized { node.named_child(0)? } else { node };
@@ -89,7 +88,7 @@ impl Here<'_> {
         (!relation && !inner.is_missing()).then(|| edit("negate", inner, &with))
     }
 
-    /// Another error number.
+    /// Replaces an error number.
     fn unary(&self, node: Node<'_>) -> Vec<Edit> {
         let errnos = &self.subject.errnos;
         let own = self.of(node).strip_prefix('-').map(str::trim);
@@ -119,7 +118,7 @@ impl Here<'_> {
         found.map(|other| edit("constant", node, other)).collect()
     }
 
-    /// Neighbouring arguments in each other's place.
+    /// Swaps neighbouring arguments.
     fn arguments(&self, node: Node<'_>) -> Vec<Edit> {
         let Some(list) = node.child_by_field_name("arguments") else { return Vec::new() };
         let mut cursor = list.walk();
@@ -134,7 +133,7 @@ impl Here<'_> {
             .collect()
     }
 
-    /// Nothing in a statement's place, unless it is the last of its function.
+    /// Deletes a statement, except a final return of a function.
     fn delete(&self, node: Node<'_>) -> Option<Edit> {
         let last = node.next_named_sibling().is_none()
             && node
@@ -142,12 +141,12 @@ impl Here<'_> {
                 .and_then(|block| block.parent())
                 .is_some_and(|p| p.kind() == "function_definition");
         let skipped = node.has_error() || (node.kind() == "return_statement" && last);
-        // Lines stay where they are: some are in the program.
+        // Keep the line count: some line numbers are compiled into the program.
         let lines = "\n".repeat(self.of(node).matches('\n').count());
         (!skipped && self.of(node) != ";").then(|| edit("delete", node, &format!(";{lines}")))
     }
 
-    /// What two neighbouring statements store, in each other's place.
+    /// Swaps the values that two neighbouring statements store.
     fn stores(&self, node: Node<'_>) -> Option<Edit> {
         let next = node.next_named_sibling().filter(|next| next.kind() == node.kind())?;
         let (one, other) = (self.stored(node)?, self.stored(next)?);

@@ -1,9 +1,9 @@
-//! Kernel C made plain for a parser that knows no preprocessor. What is left out becomes blanks,
-//! so that places in the plain text are places in the original.
+//! Simplifies kernel C for a parser without a preprocessor. Omitted text becomes blanks, so
+//! positions in the plain text equal those in the original.
 
 use super::subject::Subject;
 
-/// Leaves out what this configuration compiles without, and what is no C.
+/// Blanks out code that this configuration omits and macros that are not C.
 pub fn plain(text: &str, config: &str, subject: &Subject) -> String {
     let mut bytes = configured(text, config).into_bytes();
     for name in &subject.attributes {
@@ -24,7 +24,7 @@ pub fn plain(text: &str, config: &str, subject: &Subject) -> String {
     String::from_utf8(bytes).expect("only ASCII became blanks")
 }
 
-/// Evaluates `#ifdef` and its like for options of the configuration.
+/// Evaluates `#ifdef` and similar lines for the configuration's options.
 fn configured(text: &str, config: &str) -> String {
     let is_set = |name: &str| {
         config.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest == "=y"))
@@ -56,7 +56,7 @@ fn configured(text: &str, config: &str) -> String {
     plain
 }
 
-/// Where a name stands as a whole word.
+/// Finds a name as a whole word.
 fn words(text: &[u8], name: &str) -> Vec<usize> {
     let is_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let found = text.windows(name.len()).enumerate().filter(|(start, window)| {
@@ -67,7 +67,7 @@ fn words(text: &[u8], name: &str) -> Vec<usize> {
     found.map(|(start, _)| start).collect()
 }
 
-/// The parentheses that follow directly.
+/// Returns the parentheses that follow directly.
 fn arguments(text: &[u8], from: usize) -> Option<(usize, usize)> {
     if text.get(from) != Some(&b'(') {
         return None;

@@ -1,40 +1,40 @@
-//! What came of the alterations, as it is kept.
+//! The record of a campaign's outcomes.
 
 use crate::error::{Error, Phase, Result, one_line};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
-/// What came of one alteration.
+/// The outcome of one alteration.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Outcome {
     /// Checks went red.
     Killed {
-        /// Which: places in [`Record::checks`].
+        /// Their indices in [`Record::checks`].
         red: Vec<usize>,
-        /// How many others had no result, because each guest had ended before them.
+        /// The number of checks without a result, because each guest ended before them.
         #[serde(default, skip_serializing_if = "is_zero")]
         unseen: usize,
     },
-    /// No check was red, and the kernel panicked, complained or hung, twice.
+    /// No check was red, but the kernel panicked, complained or hung, twice.
     Ended {
-        /// What it said.
+        /// The kernel's complaint.
         why: String,
     },
-    /// All is green.
+    /// All checks were green.
     Undetected,
-    /// The compiler makes the same of it as of the original.
+    /// It compiles to the same code as the original.
     SameCode,
-    /// It does not build.
+    /// It does not compile.
     Invalid {
-        /// What the compiler says.
+        /// The compiler's message.
         why: String,
     },
 }
 
 impl Outcome {
-    /// The places of the red checks.
+    /// The indices of the red checks.
     pub fn red(&self) -> &[usize] {
         match self {
             Self::Killed { red, .. } => red,
@@ -47,41 +47,41 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// An alteration and what came of it.
+/// An alteration and its outcome.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Entry {
     /// Its name.
     pub id: String,
-    /// The function that it alters; of a named alteration the file.
+    /// The altered function, or the file of a named alteration.
     pub place: String,
-    /// The line that it alters.
+    /// The altered line.
     pub line: usize,
-    /// The target that had the last word.
+    /// The target of the final outcome.
     pub on: String,
-    /// What was altered into what, as a digest, where the name does not say it.
+    /// A digest of the change, if the name does not show it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
-    /// What came of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// All of a campaign.
+/// The record of a campaign.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Record {
     /// The target.
     pub target: String,
-    /// The source of its kernel.
+    /// The kernel's source.
     pub source: String,
-    /// The file that is altered.
+    /// The altered file.
     pub file: String,
     /// The digest of the suite's sources.
     pub suite: String,
-    /// How many mutants there are.
+    /// The number of mutants that exist.
     pub all: usize,
-    /// The checks that have run on the unaltered kernels.
+    /// The checks that ran on the unaltered kernels.
     pub checks: Vec<String>,
-    /// Those that the targets skip.
+    /// The checks that the targets skip.
     pub skipped: Vec<String>,
     /// The mutants that were tried, in the order of the file.
     pub mutants: Vec<Entry>,
@@ -90,7 +90,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads what was written.
+    /// Reads a record from a file.
     pub fn read(file: &Path) -> Result<Self> {
         let fail = |why: String| {
             Error::unavailable(Phase::Targets, format!("{}: {}", file.display(), one_line(&why)))
@@ -99,7 +99,7 @@ impl Record {
         serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
     }
 
-    /// Takes over what another record says, if it is of the same kernel and suite.
+    /// Takes over another record's results if it is of the same kernel and suite.
     pub fn resume(&mut self, earlier: Self) -> bool {
         let of = |record: &Self| {
             let Self { target, source, file, suite, .. } = record.clone();
@@ -112,12 +112,12 @@ impl Record {
         same
     }
 
-    /// What came of an alteration, if it was tried.
+    /// Returns the entry of an alteration, if it was tried.
     pub fn find(&self, id: &str) -> Option<&Entry> {
         self.mutants.iter().chain(&self.named).find(|entry| entry.id == id)
     }
 
-    /// Notes what came of one, in this order of names.
+    /// Inserts an entry at its position in `order`.
     pub fn put(&mut self, entry: Entry, order: &[String]) {
         let list = if entry.digest.is_empty() { &mut self.mutants } else { &mut self.named };
         list.retain(|other| other.id != entry.id);
@@ -130,7 +130,7 @@ impl Record {
         entry.outcome.red().iter().map(|&place| self.checks[place].as_str())
     }
 
-    /// The checks' places, for checks that are new too.
+    /// Returns the checks' indices and adds new checks.
     pub fn places(&mut self, ids: &[String]) -> Vec<usize> {
         let place = |id: &String| match self.checks.iter().position(|known| known == id) {
             Some(place) => place,
@@ -143,7 +143,7 @@ impl Record {
         ids.iter().map(place).collect()
     }
 
-    /// Notes checks that a target skips.
+    /// Adds checks that a target skips.
     pub fn skip(&mut self, ids: Vec<String>) {
         for id in ids {
             if !self.checks.contains(&id) && !self.skipped.contains(&id) {
@@ -152,7 +152,7 @@ impl Record {
         }
     }
 
-    /// All that has turned a check red: those first that turned few others red.
+    /// Returns the alterations that turned a check red, those with the fewest red checks first.
     pub fn turned_red(&self, check: &str) -> Vec<&Entry> {
         let place = self.checks.iter().position(|known| known == check);
         let is_red = |e: &&Entry| place.is_some_and(|place| e.outcome.red().contains(&place));
@@ -162,7 +162,7 @@ impl Record {
         found
     }
 
-    /// JSON with a line for each alteration, so that a change of one is a change of a line.
+    /// Writes JSON with one line for each alteration, for readable diffs.
     pub fn to_json(&self) -> String {
         let mut head =
             serde_json::to_value(Self { mutants: Vec::new(), named: Vec::new(), ..self.clone() })

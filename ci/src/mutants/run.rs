@@ -1,4 +1,4 @@
-//! `mutants`: what is tried, and what is reported.
+//! `mutants`: selects the alterations, tries them and reports.
 
 use super::campaign::Campaign;
 use super::library::{self, Library};
@@ -17,13 +17,18 @@ use crate::target::{Kind, Target};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Tries what there is to alter and reports.
+/// Tries the alterations and reports.
 pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Result<u8> {
     if target.mutants.is_empty() || target.kind == Kind::Netbsd {
-        return Err(Error::usage(format!("targets.toml names no mutants for {}", target.name)));
+        return Err(Error::usage(format!(
+            "{}: targets.toml has no key `mutants` for this target",
+            target.name
+        )));
     }
     if options.report.is_some() && !options.whole && !options.no_run {
-        return Err(Error::usage("--report: needs --whole, as results are of whole suites"));
+        return Err(Error::usage(
+            "--report: add --whole, because a report holds results of whole suites",
+        ));
     }
     let known = Known::load(&session.targets.base, &target.mutants)?;
     let suite = library::digest()?;
@@ -44,7 +49,7 @@ pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Resu
     Ok(if is_right { STATUS_PASSED } else { STATUS_FAILED })
 }
 
-/// What a campaign is made with.
+/// The inputs of a campaign.
 #[derive(Clone, Copy)]
 struct Means<'a> {
     session: &'a Session,
@@ -53,7 +58,7 @@ struct Means<'a> {
     known: &'a Known,
 }
 
-/// A campaign, or `None` where names are all that is asked for.
+/// Runs a campaign, or returns `None` if only names are requested.
 fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
     let Means { session, target, options, known } = means;
     let named = || known.kernel.values().chain(known.library.values()).flatten();
@@ -69,7 +74,10 @@ fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
     };
     if let Some(file) = options.report.as_ref().filter(|file| file.exists()) {
         if !Record::read(file).is_ok_and(|earlier| record.resume(earlier)) {
-            eprintln!("{}: not of this suite and kernel, so made anew", file.display());
+            eprintln!(
+                "{}: belongs to another suite or kernel; starting a new report",
+                file.display()
+            );
         }
     }
     record.named.retain(|entry| named().any(|n| n.name == entry.id && n.digest() == entry.digest));
@@ -94,19 +102,19 @@ fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
     Ok(Some(record))
 }
 
-/// Tries the mutants; whether there is more to do.
+/// Tries the mutants. Returns whether there is more to do.
 fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
     let Means { session, target, options, known } = means;
     let subject = &known.subject;
     let bench = open(session, target, &subject.file)?;
     let all = all(&bench, subject)?;
     if let Some(id) = subject.remarked().find(|id| all.iter().all(|mutant| mutant.id != **id)) {
-        let why = format!("{}: there is no mutant `{id}`, which it remarks on", target.mutants);
+        let why = format!("{}: it has a remark on `{id}`, which is not a mutant", target.mutants);
         return Err(Error::unavailable(Phase::Targets, why));
     }
     let chosen = chosen(&all, means);
     if chosen.is_empty() {
-        // A sample is of mutants only.
+        // A sample contains only mutants.
         let named = known.kernel.values().chain(known.library.values()).flatten();
         let named = named.filter(|_| options.sample.is_none());
         means.matched(named.map(|named| named.name.as_str()))?;
@@ -126,7 +134,7 @@ fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
     if !left.is_empty() {
         campaign.kernels(&bench, target, &[], &left)?;
     }
-    // Another target may have the same tree.
+    // Release the tree: another target may use the same one.
     drop(bench);
     for elsewhere in &subject.elsewhere {
         let other = session.targets.named(&elsewhere.target)?;
@@ -185,7 +193,7 @@ impl<'a> Means<'a> {
         self.options.only.as_ref().is_none_or(|words| id.contains(words.as_str()))
     }
 
-    /// An error unless the words that are asked for are in one of the names.
+    /// Fails unless a name contains the requested words.
     fn matched<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<()> {
         matched(self.options.only.as_deref(), names)
     }
@@ -196,8 +204,7 @@ impl<'a> Means<'a> {
     }
 }
 
-/// An error unless the words, if there are any, are in one of the names: a campaign of nothing would
-/// pass.
+/// Fails unless a name contains the words, if there are any. An empty campaign would pass.
 pub(super) fn matched<'n>(
     only: Option<&str>,
     mut names: impl Iterator<Item = &'n str>,
@@ -221,7 +228,7 @@ fn all(bench: &Bench, subject: &Subject) -> Result<Vec<Mutant>> {
     all.map_err(|why| Error::unavailable(Phase::Targets, format!("{}: {why}", subject.file)))
 }
 
-/// What is asked for. A sample is the same for the same seed.
+/// Returns the requested mutants. The same seed gives the same sample.
 fn chosen<'m>(all: &'m [Mutant], means: Means<'_>) -> Vec<&'m Mutant> {
     let mut found: Vec<&Mutant> = all.iter().filter(|mutant| means.wants(&mutant.id)).collect();
     if let Some(count) = means.options.sample {

@@ -1,41 +1,45 @@
-//! What is altered, as data: `mutants/<name>.toml` beside the targets.
+//! The description of the altered file, as data: `mutants/<name>.toml` beside the
+//! targets.
 
 use crate::error::{Error, Phase, Result, one_line};
 use serde::Deserialize;
 use std::fs;
 use std::path::Path;
 
-/// A file of the kernel and what there is to know for altering it.
+/// A kernel file and the facts for altering it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Subject {
-    /// The file, by its path in the tree.
+    /// The file's path in the tree.
     pub file: String,
-    /// The functions that are altered. All of the file stand here or under `others`.
+    /// The functions to alter. Each function of the file is listed here or in
+    /// `others`.
     pub functions: Vec<String>,
-    /// The functions that are not.
+    /// The functions not to alter.
     #[serde(default)]
     pub others: Vec<String>,
-    /// Error numbers; each is replaced with the next one, the last with the first.
+    /// Error numbers. Each is replaced with the next one, and the last with the
+    /// first.
     pub errnos: Vec<String>,
-    /// Names that are replaced with each other.
+    /// Names that are swapped for each other.
     pub swaps: Vec<(String, String)>,
-    /// Macros that are no C for the parser, left out with their arguments.
+    /// Macros that the parser cannot read; they are blanked out with their
+    /// arguments.
     pub attributes: Vec<String>,
-    /// Macros around code, left out without what is in their parentheses.
+    /// Macros around code; they are blanked out, but their arguments stay.
     pub wrappers: Vec<String>,
-    /// Mutants that other targets may notice where the campaign's own does not.
+    /// Mutants that other targets may detect when the campaign's target does not.
     #[serde(default)]
     pub elsewhere: Vec<Elsewhere>,
-    /// Mutants that do what the original does, and the proof.
+    /// Mutants that behave like the original, with proofs.
     #[serde(default)]
     pub equivalent: Vec<Remark>,
-    /// What is known of mutants that no check notices.
+    /// Known reasons why mutants stay undetected.
     #[serde(default)]
     pub undetected: Vec<Remark>,
 }
 
-/// A target that can tell more of some mutants.
+/// A target that can judge some mutants better.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Elsewhere {
@@ -43,15 +47,15 @@ pub struct Elsewhere {
     pub target: String,
     /// The checks and topics that it runs for them.
     pub checks: Vec<String>,
-    /// Words of the mutants' names, one of which is enough.
+    /// A mutant is meant if its name contains one of these.
     pub words: Vec<String>,
 }
 
-/// What is said of some mutants.
+/// A remark on some mutants.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Remark {
-    /// What.
+    /// The remark.
     pub because: String,
     /// The mutants.
     pub ids: Vec<String>,
@@ -73,7 +77,7 @@ impl Subject {
             }
             for id in ids {
                 if seen.contains(&id) {
-                    return Err(fail(format!("`{id}` is remarked on twice")));
+                    return Err(fail(format!("`{id}` has two remarks")));
                 }
                 seen.push(id);
             }
@@ -81,17 +85,17 @@ impl Subject {
         Ok(subject)
     }
 
-    /// All mutants that something is said of.
+    /// All mutants with a remark.
     pub fn remarked(&self) -> impl Iterator<Item = &String> {
         self.equivalent.iter().chain(&self.undetected).flat_map(|remark| &remark.ids)
     }
 
-    /// Whether the mutant is proved to do what the original does.
+    /// Whether the mutant is proved to be equivalent.
     pub fn is_equivalent(&self, id: &str) -> bool {
         self.equivalent.iter().flat_map(|remark| &remark.ids).any(|other| other == id)
     }
 
-    /// Why no check notices the mutant, if somebody has written it down.
+    /// Returns the known reason why no check notices the mutant.
     pub fn excuse(&self, id: &str) -> Option<&str> {
         let of = |remark: &&Remark| remark.ids.iter().any(|other| other == id);
         self.undetected.iter().find(of).map(|remark| remark.because.as_str())

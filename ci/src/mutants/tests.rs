@@ -112,7 +112,7 @@ fn known() -> Known {
     Known { subject: subject(), kernel, library }
 }
 
-/// One of each, and one that is called equivalent.
+/// One of each, and one with a proof of equivalence.
 fn record() -> Record {
     let mut record = Record { all: 7, suite: "s".into(), ..Record::default() };
     record.skip(vec!["a.c".into()]);
@@ -138,7 +138,7 @@ fn six_numbers_add_up() {
     let text = page::text(&record, &known, "s");
     assert!(text.contains("UNDETECTED f: e") && !text.contains("UNDETECTED f: x"), "{text}");
     assert_eq!(page::contradictions(&record, &known), [""; 0]);
-    // What is called equivalent and noticed is not.
+    // A detected mutant is not equivalent.
     record.mutants[5].outcome = Outcome::Ended { why: "no".into() };
     assert_eq!(page::contradictions(&record, &known), ["NOT EQUIVALENT f: x"]);
 }
@@ -179,7 +179,7 @@ fn words_in_no_name_are_an_error() {
     assert!(matched(Some("a"), std::iter::empty()).is_err(), "there is nothing to alter");
 }
 
-/// The data, and the files that it speaks of as they are.
+/// The data, and the current files that it describes.
 fn data() -> Known {
     Known::load(Path::new(env!("CARGO_MANIFEST_DIR")), "kcov.toml").expect("the data")
 }
@@ -216,7 +216,7 @@ fn alterations_of_the_library_can_be_made() {
     assert!(!names.is_empty());
 }
 
-/// The page is that of the record and of the data. It may say that the results are old or not.
+/// The page matches the record and the data. It may state either age.
 #[test]
 fn the_page_is_not_stale() {
     let (base, known) = (Path::new(env!("CARGO_MANIFEST_DIR")), data());

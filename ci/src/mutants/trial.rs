@@ -1,4 +1,4 @@
-//! One alteration under the suite, in as many guests as that takes.
+//! Runs the suite on one alteration, in as many guests as necessary.
 
 use super::ground::Ground;
 use crate::error::{Error, Phase, Result};
@@ -7,32 +7,32 @@ use crate::session::Task;
 use crate::verdict::{Check, Reader};
 use std::path::{Path, PathBuf};
 
-/// The name of what goes red before any check: what the target declares is not what the kernel has.
+/// The name of a failure before any check: the kernel does not have the declared features.
 pub const DECLARATION: &str = "(declaration)";
 
-/// What is tried.
+/// An alteration under test.
 #[derive(Debug)]
 pub struct Attempt<'a> {
     /// The kernel.
     pub kernel: &'a Path,
     /// The suite.
     pub suite: &'a Task,
-    /// Where logs go.
+    /// The log directory.
     pub logs: PathBuf,
 }
 
-/// What was seen.
+/// The results.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// The red checks.
     pub red: Vec<String>,
-    /// Why a guest ended early, or not well; the first reason.
+    /// The first reason why a guest ended early or badly.
     pub ended: Option<String>,
-    /// How many checks had no result.
+    /// The number of checks without a result.
     pub unseen: usize,
 }
 
-/// What one guest had to say.
+/// The results of one guest.
 pub struct Heard {
     pub checks: Vec<Check>,
     /// Whether the suite began.
@@ -51,7 +51,7 @@ impl Listener for Ear {
     }
 }
 
-/// Runs these checks in one guest, or all. Only a failure of this side is an error.
+/// Runs these checks, or all, in one guest. Only a failure of the infrastructure is an error.
 pub fn once(
     ground: &Ground<'_>,
     attempt: &Attempt<'_>,
@@ -75,7 +75,7 @@ pub fn once(
     Ok(Heard { checks, began, ended })
 }
 
-/// Walks through the suite. The check that a guest has not survived is left out in the next one.
+/// Walks through the suite. The next guest leaves out a check that killed its guest.
 pub fn walk(
     ground: &Ground<'_>,
     attempt: &Attempt<'_>,
@@ -98,7 +98,7 @@ pub fn walk(
             break;
         }
         if heard.checks.is_empty() && !unproved {
-            // It may have been the proof of the declaration, without which the checks can be run.
+            // The proof of the declaration may have failed. The checks can run without it.
             unproved = true;
             if why.contains("is not what the target declares") || why.contains("the probe for ") {
                 seen.red.push(DECLARATION.into());

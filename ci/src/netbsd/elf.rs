@@ -1,19 +1,19 @@
-//! What the notes of an ELF file say: whose it is, and how it can be started.
+//! Reads the notes of an ELF file: its system and its entry point.
 
-/// The version word of a NetBSD file, if it is one for x86_64.
+/// Returns the version number of a NetBSD file for x86_64.
 pub fn netbsd_version(bytes: &[u8]) -> Option<u32> {
     const IDENT: u32 = 1;
     let file = File::new(bytes)?;
     let word = |note: &Note<'_>| Some(u32::from_le_bytes(note.content.try_into().ok()?));
-    // Older kernels have the note in a section only.
+    // Older kernels have the note only in a section.
     file.notes(Table::Segments)
         .chain(file.notes(Table::Sections))
         .find(|note| note.owner == b"NetBSD" && note.kind == IDENT)
         .and_then(|note| word(&note))
 }
 
-/// Whether QEMU can start this kernel by itself: it looks for a note of Xen's
-/// with a 32-bit entry, in segments only.
+/// Whether QEMU can start this kernel directly. QEMU needs a Xen note with a
+/// 32-bit entry point, in a segment.
 pub fn has_pvh_entry(bytes: &[u8]) -> bool {
     const PHYS32_ENTRY: u32 = 18;
     File::new(bytes).is_some_and(|file| {
@@ -26,7 +26,7 @@ pub fn is_kernel(bytes: &[u8]) -> bool {
     File::new(bytes).and_then(|file| file.long(24)).is_some_and(|entry| entry >> 63 == 1)
 }
 
-/// Whether it needs an interpreter, and with that libraries.
+/// Whether it needs an interpreter, and thus libraries.
 pub fn is_dynamic(bytes: &[u8]) -> bool {
     const INTERPRETER: u32 = 3;
     File::new(bytes)
@@ -38,7 +38,7 @@ pub fn is_dynamic(bytes: &[u8]) -> bool {
 #[derive(Clone, Copy)]
 struct File<'a>(&'a [u8]);
 
-/// Where notes are found.
+/// The tables that can hold notes.
 #[derive(Clone, Copy)]
 enum Table {
     Segments,
@@ -90,10 +90,11 @@ impl<'a> File<'a> {
         })
     }
 
-    /// The pieces of the file of one kind. `None` if it is damaged.
+    /// Returns the parts of the file with the wanted kind; `None` if the file
+    /// is damaged.
     fn pieces(self, table: Table, wanted: u32) -> Option<Vec<&'a [u8]>> {
-        // Where the table is, its entries' size and number; where in an entry
-        // the kind is, the piece's place and its size.
+        // The offsets of the table's position, entry size and entry count; then
+        // the offsets of the kind, position and size in an entry.
         let (start, size, count, [kind, place, length]) = match table {
             Table::Segments => (self.long(32)?, self.half(54)?, self.half(56)?, [0, 8, 32]),
             Table::Sections => (self.long(40)?, self.half(58)?, self.half(60)?, [4, 24, 32]),
@@ -113,8 +114,7 @@ impl<'a> File<'a> {
 }
 
 impl<'a> Note<'a> {
-    /// The first of several notes, and what follows it. All parts are padded
-    /// to four bytes.
+    /// Splits off the first note. All parts are padded to four bytes.
     fn first(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
         let (name, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
@@ -147,7 +147,7 @@ pub(super) mod tests {
         bytes
     }
 
-    /// A file with notes in a section, and in a segment as well.
+    /// A file with notes in a section, and optionally in a segment as well.
     pub fn file(entry: u64, notes: &[u8], in_segment: bool) -> Vec<u8> {
         let mut bytes = vec![0; 64];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);

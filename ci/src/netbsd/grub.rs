@@ -1,4 +1,4 @@
-//! A disc that loads kernels which QEMU cannot start by itself.
+//! Makes boot discs for kernels that QEMU cannot start directly.
 
 use crate::cache::{self, Cache};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
@@ -10,10 +10,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What makes it.
+/// The program that makes the disc.
 pub const MKRESCUE: &str = "grub-mkrescue";
 
-/// GRUB talks on the console, so that it is known why it could not go on.
+/// GRUB uses the console, so that its errors are visible.
 const CONFIG: &str = "\
 serial --unit=0 --speed=9600
 terminal_input serial
@@ -24,7 +24,7 @@ menuentry netbsd {
 }
 ";
 
-/// The disc for this kernel, made once for each content.
+/// Returns the disc for this kernel. Each kernel's disc is made once.
 pub fn disc(kernel: &Path, cache: &Cache) -> Result<PathBuf> {
     let digest = hash::file(kernel).or_unavailable(Phase::Image, kernel.display())?;
     let name = format!("grub-{}.iso", &hash::bytes(format!("{CONFIG}{digest}").as_bytes())[..12]);
@@ -39,7 +39,7 @@ pub fn disc(kernel: &Path, cache: &Cache) -> Result<PathBuf> {
         .or_unavailable(Phase::Image, cache.netbsd().display())?;
     let (tree, half) = (scratch.path().join("tree"), scratch.path().join("half"));
     stage(&tree, kernel).or_unavailable(Phase::Image, tree.display())?;
-    // No firmware but the BIOS is emulated.
+    // QEMU emulates no firmware but the BIOS.
     let mut mkrescue = command(MKRESCUE);
     read(mkrescue.arg("-o").arg(&half).arg(&tree))
         .map_err(|why| Error::unavailable(Phase::Image, why))?;

@@ -1,21 +1,21 @@
-//! The kernel that the user gave.
+//! Checks the kernel that the user gave.
 
 use super::elf;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use std::fs;
 use std::path::Path;
 
-/// How a kernel is started.
+/// How to start a kernel.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Entry {
-    /// By QEMU.
+    /// QEMU starts it directly.
     Pvh,
-    /// By GRUB, from a disc.
+    /// GRUB starts it from a disc.
     Grub,
 }
 
-/// Refuses what cannot be a kernel of this release, before anything is built
-/// for it.
+/// Refuses files that cannot be a kernel of this release, before anything is
+/// built for it.
 pub fn entry(file: &Path, release: &str) -> Result<Entry> {
     let bytes = fs::read(file).or_unavailable(Phase::Kernel, file.display())?;
     examine(&bytes, release).map_err(|why| {
@@ -28,21 +28,22 @@ fn examine(bytes: &[u8], release: &str) -> std::result::Result<Entry, String> {
         return Err("is packed; unpack it with gunzip".into());
     }
     let version = elf::netbsd_version(bytes)
-        .ok_or("is not a NetBSD/amd64 kernel: it lacks the note that says so")?;
+        .ok_or("is not a NetBSD/amd64 kernel: it lacks NetBSD's ELF note")?;
     if !elf::is_kernel(bytes) {
         return Err("is a NetBSD program, not a kernel".into());
     }
     let version = words(version);
     if !version.starts_with(release) {
         return Err(format!(
-            "is of NetBSD {version}, which does not begin with `{release}`; --abi or \
-             --declare-release says what it has to begin with"
+            "is NetBSD {version}, which does not begin with `{release}`; select another \
+             beginning with --abi or --declare-release"
         ));
     }
     Ok(if elf::has_pvh_entry(bytes) { Entry::Pvh } else { Entry::Grub })
 }
 
-/// `MMmmrrpp00`, in which only development versions use the patch level.
+/// Formats the version number `MMmmrrpp00`. Only development versions use the
+/// patch level.
 fn words(version: u32) -> String {
     let (major, minor, patch) = (version / 100_000_000, version / 1_000_000 % 100, version / 100);
     match patch % 10_000 {
@@ -76,7 +77,7 @@ mod tests {
         refused(&file(0x40_0000, &ident(), true), "10.", "is a NetBSD program");
         refused(b"\x1f\x8b\x08", "10.", "gunzip");
         refused(b"", "10.", "is not a NetBSD/amd64 kernel");
-        refused(&file(HIGH, &ident(), true), "9.", "is of NetBSD 10.99.12, which");
+        refused(&file(HIGH, &ident(), true), "9.", "is NetBSD 10.99.12, which");
     }
 
     #[test]

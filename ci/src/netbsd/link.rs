@@ -1,8 +1,8 @@
-//! Linking programs for NetBSD with the host's `ld`.
+//! Links programs for NetBSD with the host's `ld`.
 //!
-//! The order of the start files matters and rustc puts arguments last, so what
-//! it calls as linker is a script. It lies in a directory of links to the
-//! sysroot's archives: nothing else, above all nothing of the host, is found.
+//! The order of the start files matters, but rustc puts additional arguments
+//! last. So its linker is a script, in a directory of links to the sysroot's
+//! archives. The linker finds nothing else, and nothing of the host.
 
 use super::sysroot::{self, UNWINDER};
 use crate::cache::Cache;
@@ -14,16 +14,16 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// What programs are compiled for.
+/// The target triple of the programs.
 pub const TRIPLE: &str = "x86_64-unknown-netbsd";
 
-/// rustc takes a name with this ending for a plain `ld`.
+/// rustc treats a linker with this suffix as a plain `ld`.
 const LINKER: &str = "netbsd-ld";
 
-/// Archives that are named when linking and that a release may not have.
+/// Archives on the linker's command line that a release may lack.
 const OPTIONAL: &[&str] = &["libelf.a", "libexecinfo.a", "libgcc.a", "librt.a", "libutil.a"];
 
-/// An archive without members.
+/// An empty archive.
 const EMPTY: &[u8] = b"!<arch>\n";
 
 /// Links programs against one sysroot.
@@ -33,7 +33,8 @@ pub struct Linker {
 }
 
 impl Linker {
-    /// The linker for what the user gave, made in the cache if need be.
+    /// Returns the linker for the given sysroot. Makes it in the cache if
+    /// necessary.
     pub fn new(given: &Path, cache: &Cache) -> Result<Self> {
         let sysroot = sysroot::find(given, cache)?;
         let files = files(&sysroot).or_unavailable(Phase::Image, sysroot.display())?;
@@ -45,7 +46,8 @@ impl Linker {
         let path = directory.join(LINKER);
         let _lock = cache.lock(Phase::Image, &format!("netbsd-{name}"))?;
         if !path.is_file() {
-            // The script is made last: it proves that nothing is missing.
+            // The script is written last, so its presence proves that nothing
+            // is missing.
             let _ = fs::remove_dir_all(&directory);
             make(&directory, &sysroot, &files, &script)
                 .or_unavailable(Phase::Image, directory.display())?;
@@ -53,7 +55,7 @@ impl Linker {
         Ok(Self { path })
     }
 
-    /// What rustc has to be told.
+    /// The flags for rustc.
     pub fn flags(&self) -> Vec<String> {
         vec![
             format!("-Clinker={}", self.path.display()),
@@ -63,7 +65,7 @@ impl Linker {
         ]
     }
 
-    /// How somebody links a program of their own.
+    /// Tells the user how to link a program.
     pub fn advice(&self) -> String {
         format!(
             "build it with RUSTFLAGS='{}' cargo build --target {TRIPLE}",
@@ -74,7 +76,7 @@ impl Linker {
 
 struct File {
     name: String,
-    /// Notices an edit, so that programs are linked again.
+    /// Changes with an edit, so that programs are linked again.
     identity: String,
 }
 
@@ -94,9 +96,9 @@ fn files(sysroot: &Path) -> io::Result<Vec<File>> {
     Ok(files)
 }
 
-/// Start files around what rustc names, in the order of NetBSD's own compiler;
-/// and all of libpthread before the C library, whose own stubs would be taken
-/// otherwise.
+/// Surrounds rustc's arguments with the start files, in the order of NetBSD's
+/// own compiler. All of libpthread comes before the C library, which has stubs
+/// of the same names.
 fn script(files: &[File]) -> String {
     let has = |name: &str| files.iter().any(|file| file.name == name);
     let mut text = String::from(
@@ -128,7 +130,7 @@ fn make(directory: &Path, sysroot: &Path, files: &[File], script: &str) -> io::R
     for name in OPTIONAL.iter().filter(|name| !has(name)) {
         fs::write(directory.join(name), EMPTY)?;
     }
-    // The name that Rust's standard library has for the unwinder.
+    // The name of the unwinder in Rust's standard library.
     let [unwinder, expected] = UNWINDER;
     if !has(expected) {
         symlink(sysroot.join(unwinder), directory.join(expected))?;

@@ -1,5 +1,5 @@
-//! NetBSD guests: a kernel and libraries that the user gave, and all that is
-//! made from them.
+//! NetBSD guests: uses the user's kernel and libraries, and builds everything
+//! else from them.
 
 mod elf;
 mod grub;
@@ -21,17 +21,18 @@ use link::Linker;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The libraries that the user gave, and where to keep what is made from them.
+/// The user's libraries and the cache for files made from them.
 #[derive(Clone, Debug)]
 pub struct Libraries {
-    /// What `--sysroot` named.
+    /// The directory that `--sysroot` named.
     pub sysroot: PathBuf,
-    /// Where to keep it.
+    /// The cache.
     pub cache: Cache,
 }
 
 impl Libraries {
-    /// What the user named by this option or variable. It has to exist.
+    /// Takes the directory that the user named with the option or variable
+    /// `by`. It must exist.
     pub fn given(path: &Path, by: &str, cache: &Cache) -> Result<Self> {
         let sysroot =
             fs::canonicalize(path).ok().filter(|path| path.is_dir()).ok_or_else(|| {
@@ -40,17 +41,17 @@ impl Libraries {
         Ok(Self { sysroot, cache: cache.clone() })
     }
 
-    /// Refuses what no program can be linked against.
+    /// Refuses libraries that no program can be linked against.
     pub fn check(&self) -> Result<()> {
         Linker::new(&self.sysroot, &self.cache).map(drop)
     }
 
-    /// How to build a program of one's own, if the libraries are in order.
+    /// Tells the user how to build a program, if the libraries are complete.
     pub fn advice(&self) -> Option<String> {
         Linker::new(&self.sysroot, &self.cache).ok().map(|linker| linker.advice())
     }
 
-    /// Builds a program of the workspace; where it lies.
+    /// Builds a program of the workspace and returns its path.
     pub fn build(&self, program: Program) -> Result<PathBuf> {
         let linker = Linker::new(&self.sysroot, &self.cache)?;
         let std = match programs::require_std(TRIPLE) {
@@ -58,8 +59,8 @@ impl Libraries {
             Err(_) if has_std_sources() => Std::Compiled,
             Err(Error::Unavailable(Unavailable { message, .. })) => {
                 let message = format!(
-                    "{message}; run `rustup target add {TRIPLE}`, or have it compiled: `rustup \
-                     component add rust-src`"
+                    "{message}; run `rustup target add {TRIPLE}`, or `rustup component add \
+                     rust-src` to compile the library"
                 );
                 return Err(Unavailable::new(Phase::Image, message).into());
             }
@@ -74,13 +75,13 @@ fn has_std_sources() -> bool {
     Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/std").is_dir()
 }
 
-/// Refuses what is no NetBSD kernel of this release.
+/// Refuses files that are not a NetBSD kernel of this release.
 pub(crate) fn check_kernel(kernel: &Path, release: &str) -> Result<()> {
     kernel::entry(kernel, release).map(drop)
 }
 
-/// The disc that boots this kernel, if QEMU cannot boot it by itself. Refuses
-/// what is no NetBSD kernel of this release.
+/// Returns the disc that boots this kernel, if QEMU cannot boot it directly.
+/// Refuses files that are not a NetBSD kernel of this release.
 pub(crate) fn disc(kernel: &Path, release: &str, cache: &Cache) -> Result<Option<PathBuf>> {
     match kernel::entry(kernel, release)? {
         Entry::Pvh => Ok(None),
@@ -88,7 +89,7 @@ pub(crate) fn disc(kernel: &Path, release: &str, cache: &Cache) -> Result<Option
     }
 }
 
-/// Says how to get what was not given.
+/// Names the missing options and where to get their files.
 pub(crate) fn given(kernel: bool, sysroot: bool) -> Result<()> {
     let kernel = (!kernel).then_some("--kernel FILE (a NetBSD/amd64 kernel with `options KCOV`)");
     let sysroot = (!sysroot).then_some("--sysroot DIR (usr/lib of the release's comp set)");
@@ -97,19 +98,19 @@ pub(crate) fn given(kernel: bool, sysroot: bool) -> Result<()> {
         return Ok(());
     }
     let missing = missing.join(" and ");
-    Err(Error::NotGiven(format!("needs {missing}; docs/src/netbsd-lane.md says how to get them")))
+    Err(Error::NotGiven(format!("needs {missing}; see docs/src/netbsd-lane.md")))
 }
 
-/// The file systems that a program finds mounted: type, place, and whether it
-/// can do without. It hides the job file.
+/// The file systems that init mounts: type, path, and whether it is optional.
+/// The mount hides the job file.
 pub(crate) const MOUNTS: &[(&str, &str, bool)] = &[("tmpfs", "/tmp", false)];
 
-/// Says why a guest could not run a program, if it could not.
+/// Returns the reason why a guest cannot run a program.
 pub(crate) fn unfit(bytes: &[u8]) -> Option<&'static str> {
     match elf::netbsd_version(bytes) {
-        None => Some("is not a program for NetBSD/amd64: it lacks the note that says so"),
+        None => Some("is not a program for NetBSD/amd64: it lacks NetBSD's ELF note"),
         Some(_) if elf::is_dynamic(bytes) => {
-            Some("is dynamically linked and a guest has no libraries")
+            Some("is dynamically linked, and a guest has no libraries")
         }
         Some(_) => None,
     }

@@ -1,4 +1,4 @@
-//! The guest's root: a small file system, made without being root.
+//! Makes the guest's root file system, without root privileges.
 
 use crate::error::{Error, OrUnavailable as _, Phase, Result, WRITING};
 use crate::image::{GuestFile, Image};
@@ -9,10 +9,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What makes it.
+/// The program that makes the file system.
 pub const MAKEFS: &str = "makefs";
 
-/// Directories, and their permissions.
+/// Directories and their permissions.
 const DIRECTORIES: &[(&str, u32)] = &[
     ("bin", 0o755),
     ("dev", 0o755),
@@ -22,7 +22,7 @@ const DIRECTORIES: &[(&str, u32)] = &[
     ("tmp", 0o1777),
 ];
 
-/// Serial lines. Dial-out devices, because these open without a carrier.
+/// Serial lines. Dial-out devices open without a carrier.
 const SERIAL_LINES: u32 = 8;
 const SERIAL: u32 = 8;
 const DIAL_OUT: u32 = 1 << 19;
@@ -40,7 +40,7 @@ const DEVICES: &[(&str, u32, u32, u32)] = &[
     ("vhci", 0o666, 355, 0),
 ];
 
-/// Makes the file system in `path`. `scratch` is for what it is made from.
+/// Makes the file system in `path`. `scratch` holds the temporary files.
 pub fn make(image: &Image<'_>, path: &Path, scratch: &Path) -> Result<()> {
     let own = |path: &str, mode, content: &[u8]| GuestFile {
         path: path.into(),
@@ -72,13 +72,13 @@ fn stage(files: &[GuestFile], tree: &Path, spec: &Path) -> io::Result<()> {
     fs::write(spec, mtree(files))
 }
 
-/// Room for the files, and for what the file system needs itself.
+/// Returns the size for the files and the file system's metadata.
 fn megabytes(files: &[GuestFile]) -> usize {
     let bytes: usize = files.iter().map(|file| file.content.len()).sum();
     (bytes / (1 << 20) + 1) * 5 / 4 + 8
 }
 
-/// What every file is, in the language of mtree(8).
+/// Describes every file, in the format of mtree(8).
 fn mtree(files: &[GuestFile]) -> String {
     let mut text = String::from("/set uid=0 gid=0\n. type=dir mode=0755\n");
     let mut line = |path: &str, rest: String| {
@@ -103,7 +103,8 @@ fn mtree(files: &[GuestFile]) -> String {
     text
 }
 
-/// As vis(3): what mtree would take for something else, in octal.
+/// Encodes a path as vis(3) does: characters with a meaning for mtree become
+/// octal.
 fn encode(path: &str) -> String {
     let mut text = String::new();
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! The libraries of a NetBSD release, which the user gave.
+//! Finds the libraries of a NetBSD release that the user gave.
 
 use crate::cache::{self, Cache};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
@@ -8,17 +8,16 @@ use crate::run::{command, read};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a static program cannot be linked without, and does not exist in two
-/// forms.
+/// The files that a static program needs and that exist in one form only.
 const REQUIRED: &[&str] = &["crt0.o", "crti.o", "crtn.o", "libc.a", "libm.a", "libpthread.a"];
 
-/// The unwinder: as the comp set has it, or inside of a whole libgcc_s.
+/// The unwinder: separate in the comp set, or part of a complete libgcc_s.
 pub(super) const UNWINDER: [&str; 2] = ["libgcc_eh.a", "libgcc_s.a"];
 
-/// Where a release keeps its sets.
+/// The directories of a release's sets.
 const SETS: &[&str] = &["", "binary/sets", "amd64/binary/sets"];
 
-/// The set with the libraries, as releases pack it.
+/// The packed set with the libraries.
 const COMP: &[(&str, &str)] = &[("comp.tar.xz", "--xz"), ("comp.tgz", "--gzip")];
 
 /// Finds the directory with the libraries: `given` itself, its `usr/lib`, or
@@ -38,8 +37,8 @@ pub fn find(given: &Path, cache: &Cache) -> Result<PathBuf> {
     };
     match missing(&directory) {
         Some(what) => Err(fail(format!(
-            "{} lacks {what}; it has to be usr/lib of NetBSD's comp set, a directory with that in \
-             it, or one with comp.tar.xz or comp.tgz",
+            "{} lacks {what}; give usr/lib of NetBSD's comp set, a directory that \
+             contains it, or one with comp.tar.xz or comp.tgz",
             directory.display()
         ))),
         None => fs::canonicalize(&directory).map_err(|error| fail(error.to_string())),
@@ -77,12 +76,12 @@ fn unpack(set: &Path, filter: &str, cache: &Cache) -> Result<PathBuf> {
         .or_unavailable(Phase::Image, cache.netbsd().display())?;
     let mut tar = command("tar");
     tar.args(["-x", "--no-same-owner", filter, "-f"]).arg(set).arg("-C").arg(scratch.path());
-    // Not those of another architecture, which lie in directories below.
+    // Skip other architectures' libraries in subdirectories.
     tar.args(["--wildcards", "--no-wildcards-match-slash", "./usr/lib/*.[ao]"]);
     read(&mut tar).map_err(|why| {
         Error::unavailable(Phase::Image, format!("cannot unpack {}: {why}", set.display()))
     })?;
-    // Only what was made by an older version of this program can stand there.
+    // Only an older version of this program can have left anything there.
     let _ = fs::remove_dir_all(&directory);
     fs::rename(scratch.keep(), &directory).or_unavailable(Phase::Image, directory.display())?;
     step.done();

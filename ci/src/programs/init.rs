@@ -1,4 +1,4 @@
-//! Guests' init for Linux, kept in the cache by its sources.
+//! Caches the Linux guests' init by its sources.
 
 use super::{INIT, Std, TRIPLE, compile_in, workspace};
 use crate::cache::Cache;
@@ -7,7 +7,7 @@ use crate::hash;
 use std::fs;
 use std::path::PathBuf;
 
-/// What init is made from. Whoever changes it gets another one.
+/// The sources of init. A change to any of them causes a new build.
 const SOURCES: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("../../guest/Cargo.toml")),
     ("src/bin/fixture.rs", include_str!("../../guest/src/bin/fixture.rs")),
@@ -21,7 +21,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("src/sys/netbsd.rs", include_str!("../../guest/src/sys/netbsd.rs")),
 ];
 
-/// Init out of the cache, built there if these sources were not yet.
+/// Returns init from the cache. Builds it there if these sources are new.
 pub fn kept(cache: &Cache) -> Result<PathBuf> {
     let text: String = SOURCES.iter().flat_map(|(path, text)| [path, "\n", text]).collect();
     let name = format!("{}-{}", INIT.binary, &hash::bytes(text.as_bytes())[..12]);
@@ -36,9 +36,9 @@ pub fn kept(cache: &Cache) -> Result<PathBuf> {
     let source = workspace().join("ci/guest/src/bin/init.rs");
     if !source.is_file() {
         let message = format!(
-            "the workspace that kcov-vm was built from is not at {} any more, and the guests' \
-             init is made from it; install kcov-vm again, with `cargo install --path ci` in a \
-             clone that stays",
+            "the workspace that built kcov-vm is no longer at {}, and building the guests' \
+             init needs it; install kcov-vm again with `cargo install --path ci`, from a \
+             permanent clone",
             workspace().display()
         );
         return Err(Error::unavailable(Phase::Image, message));
@@ -46,7 +46,7 @@ pub fn kept(cache: &Cache) -> Result<PathBuf> {
     let flags = ["-Ctarget-feature=+crt-static".to_string()];
     let target = cache.programs().join("target");
     let built = compile_in(workspace(), INIT, TRIPLE, &flags, Std::Installed, &target)?;
-    // Whoever is killed while copying leaves nothing that counts.
+    // A copy that is killed halfway leaves no valid file.
     let half = kept.with_extension("new");
     fs::copy(&built, &half)
         .and_then(|_| fs::rename(&half, &kept))

@@ -4,8 +4,8 @@ use super::{Run, TargetReport, Verdict};
 use crate::verdict::Counts;
 use serde_json::{Map, Value, json};
 
-/// Raised when a key is renamed, removed or means something else, and not when one is added.
-/// docs/src/reports.md says what they mean.
+/// Raise it when a key is renamed, removed or changes its meaning, but not for a new key.
+/// docs/src/reports.md documents the keys.
 const VERSION: u32 = 1;
 
 /// The whole report.

@@ -1,5 +1,5 @@
-//! JUnit's XML, as what collects results reads it: one suite per target. It has nothing but what the
-//! schema of Jenkins' xunit plugin allows, which is the strictest of its readers.
+//! JUnit's XML for result collectors: one suite per target. It uses only the schema of Jenkins'
+//! xunit plugin, which is the strictest reader.
 
 use super::text::unexpected;
 use super::{Run, TargetReport, Verdict};
@@ -15,7 +15,7 @@ struct Case<'a> {
     said: Said,
 }
 
-/// What a test case says: an element with a message and text.
+/// The result of a test case: an element with a message and text.
 enum Said {
     Nothing,
     Skipped(String),
@@ -23,7 +23,7 @@ enum Said {
     Error(String, String),
 }
 
-/// How many cases say what, for the attributes that have to repeat it.
+/// The totals of the cases, which the attributes repeat.
 #[derive(Clone, Copy, Default)]
 struct Totals {
     tests: usize,
@@ -95,7 +95,7 @@ fn totals<'a>(cases: impl IntoIterator<Item = &'a Case<'a>>) -> Totals {
     totals
 }
 
-/// What suites of suites and suites have in common.
+/// The attributes that `testsuites` and `testsuite` share.
 fn attributes(totals: Totals, time: Duration) -> String {
     let Totals { tests, failures, errors, .. } = totals;
     let time = time.as_secs_f64();
@@ -141,8 +141,8 @@ fn suite(report: &TargetReport, cases: &[Case<'_>], text: &mut String) {
     text.push_str("  </testsuite>\n");
 }
 
-/// Text for an attribute or an element. XML has no way at all to write most
-/// control characters, so they are shown as Rust would.
+/// Escapes text for an attribute or an element. XML cannot represent most control characters, so
+/// they are shown as in Rust.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

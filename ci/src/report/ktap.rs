@@ -43,7 +43,7 @@ fn result(check: &Check, number: usize, text: &mut String) {
         Outcome::Pass => writeln!(text, "    ok {number} {id}"),
         Outcome::Fail => writeln!(text, "    not ok {number} {id}"),
         Outcome::Skip { reason } => writeln!(text, "    ok {number} {id} # SKIP {reason}"),
-        // What test protocols call a failure that counts for nothing.
+        // Test protocols use TODO for an expected failure.
         Outcome::ExpectedFailure { reason } => {
             writeln!(text, "    not ok {number} {id} # TODO {reason}")
         }

@@ -1,4 +1,4 @@
-//! What a test run has to say, in four forms.
+//! The report of a test run, in four formats.
 
 mod json;
 mod junit;
@@ -18,47 +18,47 @@ use std::time::Duration;
 pub struct TargetReport {
     /// The target's name.
     pub target: String,
-    /// Its kind's word.
+    /// The name of its kind.
     pub kind: &'static str,
-    /// The kernel's release, if it came to say it.
+    /// The kernel's release, if it booted.
     pub release: Option<String>,
-    /// Where the kernel comes from.
+    /// The kernel's origin.
     pub kernel: Option<String>,
-    /// What executed the guest.
+    /// The guest's accelerator.
     pub accelerator: Option<String>,
-    /// What came of it.
+    /// The result.
     pub verdict: Verdict,
-    /// Whether the user named it, so that it has to run.
+    /// Whether the user named the target, so that it must run.
     pub required: bool,
-    /// How long the steps took.
+    /// The time of each step.
     pub times: Vec<(&'static str, Duration)>,
-    /// How long all took.
+    /// The total time.
     pub wall: Duration,
-    /// Where the logs are.
+    /// The log directory.
     pub logs: Option<PathBuf>,
 }
 
-/// What came of a target.
+/// The result of a target.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// All planned results.
     Checks(Vec<Check>),
-    /// None, for this reason.
+    /// No verdict, for this reason.
     None(Unavailable),
-    /// It was not tried, for want of this.
+    /// Not tried, because this is missing.
     NotRun(String),
 }
 
-/// All of a run.
+/// The report of a whole run.
 #[derive(Debug)]
 pub struct Run {
-    /// What the targets have to say.
+    /// The targets' reports.
     pub reports: Vec<TargetReport>,
-    /// How long it took.
+    /// The total time.
     pub wall: Duration,
 }
 
-/// The form of a report.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 pub enum Format {
     /// For people.
@@ -66,14 +66,14 @@ pub enum Format {
     Text,
     /// One test with subtests per target.
     Ktap,
-    /// One test suite per target, for what collects results.
+    /// One test suite per target, for result collectors.
     Junit,
     /// For programs.
     Json,
 }
 
 impl TargetReport {
-    /// A target of which nothing is known yet.
+    /// Makes an empty report on a target.
     pub fn of(target: &crate::target::Target) -> Self {
         Self {
             target: target.name.clone(),
@@ -89,7 +89,7 @@ impl TargetReport {
         }
     }
 
-    /// The exit status that this target alone would give.
+    /// The exit status for this target alone.
     pub fn status(&self) -> u8 {
         match &self.verdict {
             Verdict::None(_) => STATUS_UNAVAILABLE,
@@ -100,7 +100,7 @@ impl TargetReport {
         }
     }
 
-    /// The results, or none.
+    /// The results; empty if there are none.
     pub fn checks(&self) -> &[Check] {
         match &self.verdict {
             Verdict::Checks(checks) => checks,
@@ -108,7 +108,7 @@ impl TargetReport {
         }
     }
 
-    /// One word for what came of it.
+    /// One word for the result.
     fn word(&self) -> &'static str {
         match &self.verdict {
             Verdict::None(_) => "none",
@@ -118,14 +118,16 @@ impl TargetReport {
         }
     }
 
-    /// For people. `brief` leaves out what passed and puts skips together.
+    /// Formats the report for people. `brief` omits passed checks and groups
+    /// skips.
     pub fn text(&self, verbose: bool, brief: bool) -> String {
         text::target(self, verbose, brief)
     }
 }
 
 impl Run {
-    /// The report on all targets. `verbose` is for people only.
+    /// Formats the report on all targets. `verbose` affects only the text
+    /// format.
     pub fn render(&self, format: Format, verbose: bool) -> String {
         match format {
             Format::Text => {
@@ -139,13 +141,14 @@ impl Run {
         }
     }
 
-    /// Checks by targets, and counts; nothing if there is one target only.
+    /// Formats tables of checks by target and of counts; empty for a single
+    /// target.
     pub fn table(&self, verbose: bool) -> String {
         if self.reports.len() < 2 { String::new() } else { table::render(self, verbose) }
     }
 
-    /// The worst of the targets' exit statuses. Where nothing was run nothing
-    /// has passed.
+    /// The worst of the targets' exit statuses. A run of nothing has not
+    /// passed.
     pub fn status(&self) -> u8 {
         let ran = |report: &TargetReport| !matches!(report.verdict, Verdict::NotRun(_));
         if !self.reports.iter().any(ran) {

@@ -1,4 +1,4 @@
-//! Checks by targets, and how many went which way on each.
+//! Tables of checks by target and of the counts on each.
 
 use super::text::word;
 use super::{Run, TargetReport, Verdict};
@@ -7,11 +7,11 @@ use crate::verdict::{Counts, Outcome};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// The cell of a check that a target has no result for.
+/// The cell for a missing result.
 const NONE: &str = "·";
 
-/// Both tables. Checks that are ok wherever anything is make one line, unless
-/// all are wanted.
+/// Formats both tables. Without `verbose`, the checks that are ok on every
+/// target with results share one line.
 pub fn render(run: &Run, verbose: bool) -> String {
     let columns: Vec<Column> = run.reports.iter().map(Column::of).collect();
     let mut ids: Vec<&str> = Vec::new();
@@ -45,7 +45,7 @@ pub fn render(run: &Run, verbose: bool) -> String {
 struct Column<'a> {
     name: Vec<&'a str>,
     cells: HashMap<&'a str, &'static str>,
-    /// Whether anything ran there.
+    /// Whether any check ran there.
     tells: bool,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The names stand over the columns, a part in each line: they are long.
+/// The names are long, so each is split over several lines above its column.
 fn grid(text: &mut String, ids: &[&str], columns: &[Column<'_>]) {
     let first = ids.iter().map(|id| id.len()).max().unwrap_or(0).max("check".len());
     let mut line = |start: &str, cells: Vec<&str>| {

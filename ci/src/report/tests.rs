@@ -1,4 +1,4 @@
-//! All forms of one report.
+//! All formats of one report.
 
 use super::*;
 use crate::error::Phase;
@@ -161,8 +161,8 @@ fn junit_has_a_suite_for_each_target() {
     assert!(text.ends_with("  </testsuite>\n</testsuites>\n"), "{text}");
 }
 
-/// What each element may have, and the beginning of what it has to, by the schema of Jenkins' xunit
-/// plugin (junit-10.xsd).
+/// The required and the optional attributes of each element, by the schema of Jenkins' xunit plugin
+/// (junit-10.xsd).
 const SCHEMA: &[(&str, &[&str], &[&str])] = &[
     ("testsuites", &[], &["name", "time", "tests", "failures", "errors"]),
     (
@@ -198,7 +198,7 @@ fn junit_has_only_what_the_schema_has() {
         let (name, rest) = tag.split_once(' ').unwrap_or((tag, ""));
         let (_, required, optional) =
             SCHEMA.iter().find(|(known, ..)| *known == name).expect("a known element");
-        // Every other piece is a value.
+        // Every second piece is a value.
         let mut attributes: Vec<&str> = rest.split('"').step_by(2).collect();
         attributes.pop();
         let names: Vec<&str> =
@@ -226,14 +226,14 @@ fn json_says_the_same() {
     assert_eq!(value["targets"][3]["verdict"], "not run");
 }
 
-/// The page names all keys, and no other ones.
+/// The page names exactly these keys.
 #[test]
 fn the_book_documents_the_keys() {
     fn keys(value: &Value, found: &mut BTreeSet<String>) {
         match value {
             Value::Object(object) => object.iter().for_each(|(key, value)| {
                 found.insert(key.clone());
-                // What is in there is named by the run.
+                // The run chooses the names in there.
                 if key != "steps" {
                     keys(value, found);
                 }

@@ -1,11 +1,11 @@
-//! The form for people.
+//! The text format.
 
 use super::{TargetReport, Verdict};
 use crate::error::WRITING;
 use crate::verdict::{Check, Counts, Outcome};
 use std::fmt::Write as _;
 
-/// One target's part.
+/// Formats one target's part.
 pub fn target(report: &TargetReport, verbose: bool, brief: bool) -> String {
     let mut text = headline(report);
     for check in report.checks() {
@@ -46,7 +46,7 @@ fn is_expected(check: &Check) -> bool {
     matches!(check.outcome, Outcome::ExpectedFailure { .. })
 }
 
-/// The word for an outcome, of at most five letters.
+/// A word of at most five letters for an outcome.
 pub fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "ok",
@@ -56,7 +56,7 @@ pub fn word(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Why a check that is listed among the expected failures is red.
+/// Says why a check with an expected failure is red.
 pub fn unexpected(reason: &str) -> String {
     format!("it passed, and is expected to fail: {reason}")
 }
@@ -80,7 +80,7 @@ fn result(text: &mut String, check: &Check) {
     }
 }
 
-/// A line for each reason to skip, with the number of checks.
+/// Writes a line for each reason to skip, with the number of checks.
 fn skips(text: &mut String, checks: &[Check]) {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for check in checks {

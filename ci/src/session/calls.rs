@@ -1,5 +1,5 @@
-//! The file that tells the guest's program where the kernel calls the functions
-//! that the target names, and the target's modules.
+//! The file that tells the guest's program where the kernel calls the functions that the target
+//! names, and the target's modules.
 
 use super::{Ready, Session};
 use crate::cache;
@@ -23,15 +23,15 @@ const MODULES: &str = "/lib/modules";
 /// The variable that holds this path.
 pub const VARIABLE: &str = "KCOV_VM_CALLS";
 
-/// Stands for calls through pointers, whose callee is unknown.
+/// Stands for calls through pointers, because their callee is unknown.
 const POINTERS: &str = "*";
 
 /// Raise it whenever the text changes for the same kernel.
 const RECIPE: u32 = 2;
 
 impl Session {
-    /// The file and the modules, if the target asks for them. A kernel that the user
-    /// gives may have no symbols; then there is nothing.
+    /// Returns the file and the modules, if the target asks for them. A user's kernel may have no
+    /// symbols; then there is nothing.
     pub fn calls(&self, ready: &Ready<'_>) -> Result<Vec<GuestFile>> {
         let machine = &ready.machine;
         let Some(Calls { of, .. }) = &machine.target.calls else { return Ok(Vec::new()) };
@@ -74,8 +74,8 @@ fn modules(machine: &Machine<'_>) -> Result<Vec<GuestFile>> {
     machine.target.modules.iter().map(read).collect()
 }
 
-/// A line for each function of the kernel, and for each that a section of a module calls:
-/// `function@module/section`.
+/// Writes a line for each function of the kernel, and a line `function@module/section` for each
+/// function that a section of a module calls.
 fn text(file: &Path, of: &str, modules: &[GuestFile]) -> std::result::Result<String, String> {
     let code = Code::read(&fs::read(file).map_err(|error| error.to_string())?)?;
     let wanted =

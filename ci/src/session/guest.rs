@@ -1,4 +1,4 @@
-//! A target's guest: what it takes to boot it, and what is run in it.
+//! A target's guest: prepares it, boots it and runs a task.
 
 use super::{Session, calls};
 use crate::carry::Carried;
@@ -14,40 +14,40 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What a guest is to run.
+/// A program to run in a guest.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// The program, as it is found in the guest.
+    /// The program's file in the guest.
     pub program: GuestFile,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// What it finds besides.
+    /// Files of the host.
     pub carried: Carried,
-    /// Environment beyond that of every program; later ones win.
+    /// Environment variables in addition to the default ones; later ones win.
     pub environment: Vec<(OsString, OsString)>,
-    /// Its working directory, if not the usual one.
+    /// Its working directory, if not the default.
     pub directory: Option<String>,
-    /// Where it may write to inside of what is read-only.
+    /// Writable directories inside read-only ones.
     pub writable: Vec<String>,
-    /// Files for it alone.
+    /// Additional files.
     pub files: Vec<GuestFile>,
-    /// The directory whose files are sent back.
+    /// The directory that the guest sends back.
     pub send_back: Option<String>,
 }
 
-/// A target that can be booted.
+/// A target that is ready to boot.
 #[derive(Clone, Debug)]
 pub struct Ready<'a> {
     pub(super) machine: Machine<'a>,
     pub(super) expect: Expect,
     limits: Limits,
-    /// Where the kernel comes from.
+    /// The kernel's origin.
     pub kernel: String,
-    /// What executes it, and why.
+    /// The accelerator, and why it was chosen.
     pub accelerator: String,
-    /// Where logs will be.
+    /// The directory for logs.
     pub logs: PathBuf,
-    /// How long getting ready took.
+    /// The time that the preparation took.
     pub took: Duration,
 }
 
@@ -64,7 +64,8 @@ impl Task {
 }
 
 impl<'a> Ready<'a> {
-    /// The same with another kernel of the same release, and logs elsewhere.
+    /// Returns a copy with another kernel of the same release, and another log
+    /// directory.
     #[must_use]
     pub fn with(&self, kernel: PathBuf, logs: PathBuf, limits: Limits) -> Ready<'a> {
         let mut other = self.clone();
@@ -76,7 +77,7 @@ impl<'a> Ready<'a> {
 }
 
 impl Session {
-    /// Gets all that booting the target needs.
+    /// Prepares everything for booting the target.
     pub fn prepare<'a>(&self, target: &'a Target) -> Result<Ready<'a>> {
         let started = Instant::now();
         if target.kind == Kind::Qemu {
@@ -144,7 +145,7 @@ impl Session {
         let mut argv = vec![OsString::from(&task.program.path)];
         argv.extend(task.arguments);
         let mut mounts = image::mounts(system);
-        // Mounting would hide what the image has there.
+        // A mount would hide the image's own files.
         mounts.retain(|mount| {
             let inside = |path: &str| Path::new(path).starts_with(&mount.target);
             !inside(&task.program.path) && !task.carried.paths().any(inside)
@@ -175,7 +176,7 @@ impl Session {
             env,
             argv,
         };
-        // Once as it was loaded, once unpacked.
+        // Once in the loaded image, once unpacked.
         let bytes = task.carried.bytes() + task.program.content.len() as u64;
         let more_memory = u32::try_from((2 * bytes) >> 20).unwrap_or(u32::MAX);
         let machine = Machine { more_memory, ..ready.machine.clone() };
@@ -185,8 +186,8 @@ impl Session {
         guest::boot(&machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
     }
 
-    /// What to run on the target: a program of the host, in the guest's `/bin`
-    /// under the same name. The inner error says why it cannot run there.
+    /// Makes the task for a host program. It runs in the guest as `/bin/NAME`.
+    /// The inner error says why it cannot run there.
     pub fn task(
         &self,
         target: &Target,
@@ -214,7 +215,7 @@ impl Session {
         })
     }
 
-    /// How long a program may take.
+    /// The program's time limit.
     pub fn program_limit(&self, target: &Target) -> Duration {
         self.choices.limit.unwrap_or(target.program_limit())
     }

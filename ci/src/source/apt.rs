@@ -1,9 +1,8 @@
-//! Looking for packages, through the machine's own apt.
+//! Finds packages with the machine's apt.
 //!
-//! A suite is looked up in a private apt directory in the cache, with fresh
-//! lists; nothing below `/etc` is touched, and what the machine's own lists say,
-//! which may be as old as the machine, counts only where that fails. Mirrors are
-//! taken from the machine's configuration, and apt checks signatures as ever.
+//! It searches a suite in a private apt directory in the cache, with fresh lists, and changes
+//! nothing in `/etc`. The machine's own lists may be old, so they are only a fallback. Mirrors come
+//! from the machine's configuration, and apt checks signatures as usual.
 
 use super::Package;
 use crate::cache::Cache;
@@ -15,12 +14,12 @@ use std::process::Command;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// Looks in the lists that the machine has.
+/// Searches the machine's own lists.
 pub(super) fn own(pattern: &str) -> std::result::Result<Option<Package>, String> {
     candidates(&|| shared_command("apt-cache"), pattern, None)
 }
 
-/// Looks in a private directory that lists one suite.
+/// Searches a private directory that lists one suite.
 pub(super) fn private(
     pattern: &str,
     suite: &str,
@@ -43,8 +42,8 @@ pub(super) fn private(
     let mirrors = mirrors(&targets, suite);
     if mirrors.is_empty() {
         return Err(format!(
-            "apt on this machine knows of no Debian mirror that would have {suite}; if it has no \
-             package lists at all, run apt-get update"
+            "apt on this machine knows no Debian mirror for {suite}; if it has no \
+             package lists, run apt-get update"
         ));
     }
     let mut why = String::new();
@@ -54,7 +53,7 @@ pub(super) fn private(
         fs::write(&file, list).map_err(|error| format!("{}: {error}", file.display()))?;
         let step = Step::begin(format!("look for {pattern} in {suite}"), None);
         let mut update = private_command("apt-get", &directory);
-        // By itself apt calls it a success if it has fetched nothing.
+        // By default apt reports success even if it fetched nothing.
         match read(update.args(["-o", "APT::Update::Error-Mode=any", "update"])) {
             Ok(_) => step.done(),
             Err(error) => {
@@ -74,16 +73,16 @@ pub(super) fn private(
     Err(why)
 }
 
-/// apt as the machine has it.
+/// Makes a command of apt with the machine's settings.
 pub(super) fn shared_command(program: &str) -> Command {
     let mut command = command(program);
-    // The cache may lie where apt's own user cannot look.
+    // apt's own user may lack access to the cache.
     command.args(["-o", "APT::Sandbox::User=root"]);
     command
 }
 
-/// apt with all its state in `directory`. The one thing that it shares with
-/// the machine is what is configured for reaching mirrors, such as a proxy.
+/// Makes a command of apt with all its state in `directory`. From the machine it takes only
+/// settings for reaching mirrors, such as a proxy.
 pub(super) fn private_command(program: &str, directory: &Path) -> Command {
     let mut command = shared_command(program);
     for (option, value) in [
@@ -99,8 +98,8 @@ pub(super) fn private_command(program: &str, directory: &Path) -> Command {
     command
 }
 
-/// The mirrors that would have a suite, from `apt-get indextargets`. The suites of security updates
-/// are on mirrors of their own.
+/// Selects the mirrors for a suite from `apt-get indextargets`. Security suites have their own
+/// mirrors.
 fn mirrors<'t>(targets: &'t str, suite: &str) -> Vec<&'t str> {
     let mut mirrors = Vec::new();
     for line in targets.lines() {
@@ -109,7 +108,7 @@ fn mirrors<'t>(targets: &'t str, suite: &str) -> Vec<&'t str> {
         else {
             continue;
         };
-        // Before the first `apt-get update` the origin is not known.
+        // The origin is unknown before the first `apt-get update`.
         let debian = origin == "Debian" || origin.starts_with("$(");
         let security = release.contains("security") || uri.contains("debian-security");
         if debian && security == suite.ends_with("-security") && !mirrors.contains(&uri) {
@@ -119,7 +118,7 @@ fn mirrors<'t>(targets: &'t str, suite: &str) -> Vec<&'t str> {
     mirrors
 }
 
-/// The newest of the packages that match the pattern.
+/// Returns the newest package that matches the pattern.
 fn candidates(
     apt: &dyn Fn() -> Command,
     pattern: &str,
@@ -150,7 +149,7 @@ fn candidates(
     Ok(newest)
 }
 
-/// Names and candidate versions, from `apt-cache policy`.
+/// Parses names and candidate versions from `apt-cache policy`.
 fn policies(text: &str) -> Vec<(&str, &str)> {
     let mut name = "";
     let mut found = Vec::new();

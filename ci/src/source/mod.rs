@@ -1,5 +1,5 @@
-//! Kernel sources: what they are, which never needs the network twice a day,
-//! and the tree itself, which is only fetched when something has to be built.
+//! Kernel sources. Their identity needs the network at most once a day; the
+//! tree is fetched only for a build.
 
 mod apt;
 mod package;
@@ -18,19 +18,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// A kernel source that is known to exist.
+/// A kernel source that exists.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A distribution's source package.
     Package(Package),
-    /// A tarball of the user's, and its digest.
+    /// A user's tarball and its digest.
     Tarball(PathBuf, String),
-    /// A tree of the user's, and its manifest's digest.
+    /// A user's tree and its manifest's digest.
     Tree(PathBuf, String),
 }
 
 impl Source {
-    /// What the user gave with `--source`.
+    /// Takes the source of `--source`.
     pub fn given(path: &Path) -> Result<Self> {
         let unusable = |why: String| Error::usage(format!("--source {}: {why}", path.display()));
         let path = fs::canonicalize(path).map_err(|error| unusable(error.to_string()))?;
@@ -45,17 +45,17 @@ impl Source {
             return Err(unusable("is not a kernel source tree: it has no Kbuild".into()));
         }
         if path.join(".config").exists() {
-            return Err(unusable("was built in; run `make mrproper` there first".into()));
+            return Err(unusable("contains a build; run `make mrproper` there first".into()));
         }
         let manifest = manifest(&path).map_err(|error| unusable(error.to_string()))?;
         Ok(Self::Tree(path, hash::bytes(manifest.as_bytes())))
     }
 
-    /// The target's own source. `refresh` looks for a newer one even if it was
-    /// looked for today.
+    /// Returns the target's own source. `refresh` looks for a newer one even if
+    /// today's search is done.
     pub fn of(target: &Target, cache: &Cache, refresh: bool) -> Result<Self> {
         if target.package.is_empty() {
-            let why = "its kernel is the user's own, so there is no source".into();
+            let why = "a netbsd target has no source: its kernel is the user's own".into();
             return Err(Error::NotGiven(why));
         }
         Package::newest(&target.package, &target.suite, cache, refresh).map(Self::Package)
@@ -78,7 +78,7 @@ impl Source {
         }
     }
 
-    /// The tree, fetched and unpacked if need be.
+    /// Returns the tree. Fetches and unpacks it if necessary.
     pub fn tree(&self, cache: &Cache) -> Result<PathBuf> {
         let (name, tarball) = match self {
             Self::Tree(path, _) => return Ok(path.clone()),
@@ -105,8 +105,8 @@ impl Source {
     }
 }
 
-/// One line per file: path, size and time. Enough to notice an edit, and a
-/// hundred times cheaper than the contents.
+/// Lists path, size and time of each file. This notices an edit, a hundred
+/// times cheaper than reading the contents.
 fn manifest(root: &Path) -> io::Result<String> {
     let (mut lines, mut pending) = (Vec::new(), vec![root.to_path_buf()]);
     while let Some(directory) = pending.pop() {

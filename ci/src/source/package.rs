@@ -1,4 +1,4 @@
-//! A package, as it is known and as it is downloaded.
+//! Finds and downloads packages.
 
 use super::apt::{own, private, private_command, shared_command};
 use crate::cache::Cache;
@@ -19,15 +19,15 @@ pub struct Package {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The suite, if it comes out of a private directory.
+    /// The suite, if the package comes from a private directory.
     pub(super) suite: Option<String>,
 }
 
-/// For how long the newest version counts as the newest.
+/// The time until the next search for the newest version.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Package {
-    /// The newest package whose name is `pattern` or `pattern.*`.
+    /// Returns the newest package named `pattern` or `pattern.*`.
     pub fn newest(pattern: &str, suite: &str, cache: &Cache, refresh: bool) -> Result<Self> {
         let memory = memory(pattern, suite, cache);
         let known = Self::remembered(&memory);
@@ -39,7 +39,7 @@ impl Package {
         let _lock = cache.lock(Phase::Source, &format!("apt-{suite}"))?;
         let found = private(pattern, suite, cache).or_else(|why| match own(pattern) {
             Ok(Some(package)) => {
-                eprintln!("using {package} of this machine's own package lists: {why}");
+                eprintln!("using {package} from this machine's own package lists: {why}");
                 Ok(package)
             }
             _ => Err(why),
@@ -58,7 +58,7 @@ impl Package {
         }
     }
 
-    /// What `newest` found when it was last asked, without asking anybody.
+    /// Returns the last result of `newest`, without a search.
     pub fn last_known(pattern: &str, suite: &str, cache: &Cache) -> Option<Self> {
         Self::remembered(&memory(pattern, suite, cache)).map(|(package, _)| package)
     }
@@ -74,7 +74,7 @@ impl Package {
         format!("package {self}")
     }
 
-    /// What it is called as a directory: a version may hold bytes that `make` takes for its own.
+    /// The name for its directory. A version may contain characters that are special to `make`.
     pub fn directory(&self) -> String {
         format!("{}-{}", self.name, self.version.replace([':', '~'], "_"))
     }
@@ -88,8 +88,7 @@ impl Package {
         file.ok_or_else(|| Error::unavailable(Phase::Source, "apt-get download left no package"))
     }
 
-    /// Downloads the package, and all that it needs on a machine that has
-    /// nothing, into a directory.
+    /// Downloads the package and all its dependencies, as for an empty machine, into a directory.
     pub fn download_with_needs(&self, cache: &Cache, directory: &Path) -> Result<Vec<PathBuf>> {
         let (archives, status) = (directory.join("archives"), directory.join("status"));
         let prepare = fs::create_dir_all(archives.join("partial"));
@@ -105,7 +104,7 @@ impl Package {
         packages_in(&archives)
     }
 
-    /// The command that knows the package.
+    /// Makes an apt-get command with the package's lists.
     fn apt_get(&self, cache: &Cache) -> Command {
         match &self.suite {
             Some(suite) => private_command("apt-get", &cache.apt(suite)),
@@ -113,7 +112,7 @@ impl Package {
         }
     }
 
-    /// Has a command of apt download what is named last.
+    /// Downloads the last-named package with an apt command.
     fn fetch(&self, apt: &mut Command) -> Result<()> {
         let step = Step::begin(format!("download {self}"), None);
         read(apt.arg(format!("{}={}", self.name, self.version)))
@@ -129,12 +128,12 @@ impl fmt::Display for Package {
     }
 }
 
-/// Where the newest package is remembered.
+/// The file that stores the newest package.
 fn memory(pattern: &str, suite: &str, cache: &Cache) -> PathBuf {
     cache.sources().join(format!("{pattern}@{suite}.json"))
 }
 
-/// The packages in a directory.
+/// Lists the packages in a directory.
 fn packages_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let files = fs::read_dir(directory).or_unavailable(Phase::Source, directory.display())?;
     let paths = files.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,14 +1,14 @@
-//! Patched trees: hard links to the pristine files, except where patched.
+//! Patched trees: hard links to the pristine files, except for patched ones.
 
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::run::{command, read};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Makes a copy of `tree` in `directory` and applies patches to it.
+/// Copies `tree` to `directory` and applies patches to the copy.
 pub fn patched(tree: &Path, patches: &[PathBuf], directory: &Path) -> Result<()> {
     let copy = |how| read(command("cp").arg(how).arg(tree).arg(directory));
-    // There are no links to a tree of the user's on another file system.
+    // Hard links to a user's tree on another file system are impossible.
     copy("-al")
         .or_else(|_| {
             let _ = fs::remove_dir_all(directory);
@@ -37,7 +37,7 @@ pub fn patched(tree: &Path, patches: &[PathBuf], directory: &Path) -> Result<()>
     Ok(())
 }
 
-/// Gives a file its own inode, so that a change does not reach the other tree.
+/// Gives a file its own inode, so that a change does not affect the other tree.
 fn own(path: &Path) -> std::io::Result<()> {
     let permissions = fs::metadata(path)?.permissions();
     let content = fs::read(path)?;
@@ -46,7 +46,8 @@ fn own(path: &Path) -> std::io::Result<()> {
     fs::set_permissions(path, permissions)
 }
 
-/// The files that a patch names, without the first component of their paths.
+/// Returns the files that a patch names, without the first component of their
+/// paths.
 fn touched(patch: &str) -> impl Iterator<Item = &str> {
     patch.lines().filter_map(|line| {
         let name = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- "))?;

@@ -1,4 +1,4 @@
-//! Turning what was downloaded into a tree.
+//! Unpacks downloads into a tree.
 
 use super::Package;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
@@ -18,10 +18,10 @@ pub fn package(package: &Package, deb: &Path, scratch: &Path) -> Result<PathBuf>
     tarball(&inner, scratch)
 }
 
-/// Why a file is not unpacked.
+/// The message for an unknown file type.
 pub const NO_TARBALL: &str = "is not a tarball by its name (.tar, .tar.xz, .tar.gz, …)";
 
-/// What tar has to be told about a file; it cannot find out from a pipe.
+/// The tar option for a file's compression. tar cannot detect it in a pipe.
 pub fn filter(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     [
@@ -36,7 +36,7 @@ pub fn filter(path: &Path) -> Option<&'static str> {
     .find_map(|(suffix, option)| name.ends_with(suffix).then_some(option))
 }
 
-/// Unpacks a tarball with one directory at its top.
+/// Unpacks a tarball that has one top directory.
 pub fn tarball(path: &Path, scratch: &Path) -> Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let fail = |why: String| {
@@ -61,7 +61,7 @@ pub fn tarball(path: &Path, scratch: &Path) -> Result<PathBuf> {
         let mut piece = vec![0; 1 << 16];
         loop {
             let count = input.read(&mut piece).map_err(|error| fail(error.to_string()))?;
-            // A pipe that tar closed is explained by tar.
+            // If tar closed the pipe, tar reports the reason.
             if count == 0 || pipe.write_all(&piece[..count]).is_err() {
                 break;
             }
@@ -74,7 +74,7 @@ pub fn tarball(path: &Path, scratch: &Path) -> Result<PathBuf> {
         return Err(fail(text.lines().next().unwrap_or("tar failed").to_string()));
     }
     if !tree.join("Kbuild").is_file() {
-        return Err(fail("there is no kernel in it".into()));
+        return Err(fail("it contains no kernel source: Kbuild is missing".into()));
     }
     step.done();
     Ok(tree)

@@ -1,25 +1,24 @@
-//! Targets whose kernels the user gives: they are described by what is the
-//! same for a whole series of releases.
+//! Targets with a user's kernel. Each ABI covers a whole series of releases.
 
 use super::{Kind, Target, Targets, is_word};
 use crate::error::{Error, Result};
 use crate::netbsd;
 use serde::Deserialize;
 
-/// What one ABI is.
+/// The properties of one ABI.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Abi {
-    /// What the release string has to begin with.
+    /// The required beginning of the release string.
     pub release: String,
     /// Words for the test program.
     pub declares: Vec<String>,
 }
 
 impl Targets {
-    /// Takes what the user said over what the file says: the ABI of targets
-    /// that have some, and more words for kernels that are the user's, which
-    /// those of such targets always are.
+    /// Applies the user's options: selects the ABI of targets that have some,
+    /// and adds words for the user's kernels. A target with ABIs always has a
+    /// user's kernel.
     pub fn adjust(&mut self, abi: Option<&str>, declares: &[String], own: bool) -> Result<()> {
         if let Some(word) = declares.iter().find(|word| !is_word(word)) {
             return Err(Error::usage(format!("--declare {word}: not a word")));
@@ -40,8 +39,7 @@ impl Targets {
 }
 
 impl Target {
-    /// Takes release and words from one of the target's ABIs; without a name,
-    /// from the newest.
+    /// Takes release and words from the named ABI, or from the newest.
     pub fn choose_abi(&mut self, name: Option<&str>) -> std::result::Result<(), String> {
         if self.abi.is_empty() {
             return Ok(());
@@ -58,7 +56,7 @@ impl Target {
         Ok(())
     }
 
-    /// Keys that only one sort of target has.
+    /// Validates the keys that depend on the target's kind.
     pub(super) fn validate_origin(&self) -> std::result::Result<(), String> {
         let built = [
             ("package", self.package.is_empty()),
@@ -69,7 +67,9 @@ impl Target {
         if self.kind != Kind::Netbsd {
             return match built.iter().find(|(_, empty)| *empty) {
                 Some((key, _)) => Err(format!("key `{key}`: is missing or empty")),
-                None if !self.abi.is_empty() => Err("key `abi`: is for netbsd targets".into()),
+                None if !self.abi.is_empty() => {
+                    Err("key `abi`: works only for netbsd targets".into())
+                }
                 None => Ok(()),
             };
         }
@@ -79,7 +79,9 @@ impl Target {
             ("cmdline", self.cmdline.is_empty()),
         ];
         match built.iter().chain(&more).find(|(_, empty)| !empty) {
-            Some((key, _)) => Err(format!("key `{key}`: not for a netbsd target, see `abi`")),
+            Some((key, _)) => {
+                Err(format!("key `{key}`: not allowed for a netbsd target, see `abi`"))
+            }
             None if self.abi.is_empty() => Err("key `abi`: a netbsd target needs one".into()),
             None => match self.abi.keys().find(|name| name.parse::<u32>().is_err()) {
                 Some(name) => Err(format!("key `abi`: `{name}` is not a number")),

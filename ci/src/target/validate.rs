@@ -1,18 +1,18 @@
-//! What a target has to be, beyond what its keys' types say.
+//! Validates targets beyond the types of their keys.
 
 use super::{Kind, Target, is_word};
 use crate::programs::{TRIPLE, TRIPLE_32};
 use std::path::Path;
 
 impl Target {
-    /// Says which key is wrong; `base` is where the list of targets lies.
+    /// Validates the keys; `base` is the directory of `targets.toml`.
     pub(super) fn validate(&self, base: &Path) -> std::result::Result<(), String> {
         if !is_word(&self.name) {
             return Err("key `name`: must be letters, digits, `-`, `.` and `_`".into());
         }
         self.validate_origin()?;
         if self.compiler.is_empty() != self.compiler_suite.is_empty() {
-            return Err("keys `compiler` and `compiler-suite`: one without the other".into());
+            return Err("keys `compiler` and `compiler-suite`: set both or neither".into());
         }
         let own = [
             ("package", &self.package),
@@ -34,7 +34,7 @@ impl Target {
                     return Err(format!("key `declares`: `{declared}` is not a word"));
                 }
                 if declares[..index].contains(declared) {
-                    return Err(format!("key `declares`: `{declared}` stands there twice"));
+                    return Err(format!("key `declares`: `{declared}` is listed twice"));
                 }
             }
         }
@@ -45,7 +45,7 @@ impl Target {
             }
         }
         if ![TRIPLE, TRIPLE_32].contains(&self.userland.as_str()) {
-            return Err(format!("key `userland`: `{}` is none that is built", self.userland));
+            return Err(format!("key `userland`: `{}` is not supported", self.userland));
         }
         for (key, dir, files) in
             [("config", "configs", &self.config), ("patches", "patches", &self.patches)]
@@ -64,7 +64,7 @@ impl Target {
         match numbers.iter().find(|(_, number)| *number == 0) {
             Some((key, _)) => Err(format!("key `{key}`: must not be 0")),
             None if self.kind != Kind::Qemu && self.accel.is_some() => {
-                Err("key `accel`: is for qemu targets".into())
+                Err("key `accel`: works only for qemu targets".into())
             }
             None => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! One guest: what is run in it, and what it has to say.
+//! Runs the suite in one guest and reads its results.
 
 use super::Plan;
 use crate::error::{Error, Phase, Result, Unavailable};
@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::time::Duration;
 
-/// What a guest had to say.
+/// The results of a guest.
 pub struct Heard {
     pub checks: Vec<Check>,
     pub release: Option<String>,
@@ -50,7 +50,7 @@ pub fn run(
     };
     let finished = session.run(ready, task, &mut ear);
     let Ear { reader, errors, release, .. } = ear;
-    // What the program said to nobody in particular may explain the rest.
+    // The program's standard error may explain its results.
     let _ = fs::write(ready.logs.join("stderr.log"), &errors);
     let finished = finished?;
     let times = [("boot", finished.boot), ("program", finished.program)];
@@ -65,8 +65,8 @@ pub fn run(
     Ok(Heard { checks, release, times })
 }
 
-/// How the suite is called for the target: with these words, or to run. Without a list of calls
-/// the target's word for it is not said.
+/// Returns the suite's arguments: these words, or else `run`. Without a list of calls, the target's
+/// word for it is left out.
 pub fn suite_arguments(target: &Target, words: &[String], calls: bool) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = match words {
         [] => ["run", "--format", "ktap"].map(OsString::from).into(),
@@ -79,7 +79,7 @@ pub fn suite_arguments(target: &Target, words: &[String], calls: bool) -> Vec<Os
     arguments
 }
 
-/// Hears results as they come.
+/// Receives results as they arrive.
 struct Ear<'a> {
     reader: Reader,
     errors: Vec<u8>,

@@ -1,22 +1,22 @@
-//! What a run of the suite has to come to, as the suite says on this machine:
-//! a guest that leaves out a check, or skips one that the target's declaration
-//! lets run, is not believed.
+//! The suite's promise on the host: which checks the guest runs. A guest's run
+//! does not count if it omits a check, or skips one that the target's
+//! declaration allows to run.
 
 use crate::expected::{self, Failure};
 use crate::verdict::{Check, Outcome};
 
-/// What becomes of one check.
+/// The expected fate of one check.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Promise {
     id: String,
     /// Whether it may run.
     runs: bool,
-    /// For which reasons it may be skipped.
+    /// The accepted reasons to skip it.
     reasons: Vec<String>,
 }
 
-/// Reads what the suite says: a line for each check, of its id, a word and
-/// reasons, with tabs between them.
+/// Parses the suite's plan. Each line holds a check's id, a word and reasons,
+/// separated by tabs.
 pub fn parse(text: &str) -> Result<Vec<Promise>, String> {
     text.lines().map(|line| one(line).ok_or_else(|| format!("not a plan: `{line}`"))).collect()
 }
@@ -33,9 +33,9 @@ fn one(line: &str) -> Option<Promise> {
     Some(Promise { id, runs, reasons })
 }
 
-/// Puts results together and judges them, by the failures that are known and,
-/// where it is the suite that ran, by what it promised for these checks, or for
-/// all. An error means that results are missing, or that there are too many.
+/// Combines the results and judges them by the known failures. If the suite
+/// ran, it also judges them by the suite's promises for these checks, or for
+/// all. An error means that results are missing or superfluous.
 pub fn conclude(
     mut checks: Vec<Check>,
     failures: &[Failure],
@@ -49,11 +49,11 @@ pub fn conclude(
         promises.iter().filter(|it| asked.is_empty() || asked.contains(&it.id)).collect();
     let place = |check: &Check| promises.iter().position(|promise| promise.id == check.id);
     checks.sort_by_cached_key(place);
-    // What follows a failure is skipped then; the run is red as it is.
+    // After the first failure the rest is skipped. The run is red anyway.
     let ended = fail_fast && checks.iter().any(|check| check.outcome.is_red());
     for check in &mut checks {
         let Some(index) = due.iter().position(|promise| promise.id == check.id) else {
-            return Err(format!("there is a result for {} that is not due", check.id));
+            return Err(format!("{} has a result but was not requested", check.id));
         };
         let promise = due.remove(index);
         if let Some(wrong) = promise.broken_by(&check.outcome, ended) {
@@ -63,23 +63,23 @@ pub fn conclude(
     }
     match due.as_slice() {
         [] => Ok(checks),
-        [one] => Err(format!("there is no result for {}", one.id)),
-        [first, more @ ..] => {
-            Err(format!("there is no result for {} and {} others", first.id, more.len()))
-        }
+        [one] => Err(format!("{} has no result", one.id)),
+        [first, more @ ..] => Err(format!("{} and {} others have no result", first.id, more.len())),
     }
 }
 
 impl Promise {
-    /// In what way that is not what was promised.
+    /// Returns how the outcome breaks the promise.
     fn broken_by(&self, outcome: &Outcome, ended: bool) -> Option<String> {
         match outcome {
             Outcome::Skip { reason } => {
                 let wrong = !ended && !self.reasons.contains(reason);
-                wrong.then(|| format!("skipped, although the target declares enough: {reason}"))
+                wrong.then(|| {
+                    format!("skipped, although the target declares every requirement: {reason}")
+                })
             }
             _ => (!self.runs)
-                .then(|| format!("it ran, and was to be skipped: {}", self.reasons.join("; "))),
+                .then(|| format!("it ran, but should be skipped: {}", self.reasons.join("; "))),
         }
     }
 }
@@ -110,7 +110,7 @@ mod tests {
         conclude(checks, &[], Some(&parse(PLAN).expect("a plan")), &[], false)
     }
 
-    /// The ids of those that are red, with what is said about them.
+    /// The ids of red checks, with their diagnostics.
     fn red(checks: &[Check]) -> Vec<String> {
         let red = checks.iter().filter(|check| check.outcome.is_red());
         red.map(|check| format!("{}: {}", check.id, check.diagnostics.join("; "))).collect()
@@ -130,23 +130,23 @@ mod tests {
     fn a_check_that_was_left_out_is_no_verdict() {
         let mut checks = good();
         checks.remove(0);
-        assert_eq!(judge(checks.clone()).expect_err("one less"), "there is no result for d");
+        assert_eq!(judge(checks.clone()).expect_err("one less"), "d has no result");
         checks.remove(0);
         let why = judge(checks).expect_err("two less");
-        assert_eq!(why, "there is no result for a and 1 others");
+        assert_eq!(why, "a and 1 others have no result");
         assert!(judge(Vec::new()).is_err());
         let mut checks = good();
         checks.push(ran("e", Outcome::Pass));
         let why = judge(checks).expect_err("one more");
-        assert_eq!(why, "there is a result for e that is not due");
+        assert_eq!(why, "e has a result but was not requested");
     }
 
     #[test]
     fn a_skip_that_was_not_promised_is_red() {
         for (index, reason, said) in [
-            (1, "no net", "a: skipped, although the target declares enough: no net"),
-            (2, "no disk", "b: skipped, although the target declares enough: no disk"),
-            (3, "tired", "c: skipped, although the target declares enough: tired"),
+            (1, "no net", "a: skipped, although the target declares every requirement: no net"),
+            (2, "no disk", "b: skipped, although the target declares every requirement: no disk"),
+            (3, "tired", "c: skipped, although the target declares every requirement: tired"),
         ] {
             let mut checks = good();
             checks[index].outcome = Outcome::Skip { reason: reason.into() };
@@ -159,10 +159,10 @@ mod tests {
         let mut checks = good();
         checks[2].outcome = Outcome::Pass;
         let checks = judge(checks).expect("all results");
-        assert_eq!(red(&checks), ["b: it ran, and was to be skipped: no net"]);
+        assert_eq!(red(&checks), ["b: it ran, but should be skipped: no net"]);
     }
 
-    /// Nothing that is listed as failing may hide behind a skip.
+    /// A known failure may not hide behind a skip.
     #[test]
     fn a_known_failure_has_to_run() {
         let known = Failure { id: "a".into(), reason: "r".into(), link: "l".into() };
@@ -182,7 +182,7 @@ mod tests {
         };
         let one = || vec![ran("a", Outcome::Pass)];
         assert!(ask(one(), &["a"]).is_ok());
-        assert_eq!(ask(one(), &["a", "d"]).expect_err("one less"), "there is no result for d");
+        assert_eq!(ask(one(), &["a", "d"]).expect_err("one less"), "d has no result");
         assert!(ask(good(), &["a"]).is_err());
     }
 

@@ -1,4 +1,4 @@
-//! Whole and broken results.
+//! Complete and broken results.
 
 use super::*;
 
@@ -42,13 +42,13 @@ fn the_plan_is_kept() {
     refused("1..1\nok 1 a\nok 1 a\n", 0, "result 1 (a) came twice");
     refused("1..2\nok 2 b\nok 1 a\n", 0, "result 2 (b) came where 1 was due");
     refused("1..1\nok 1 a\nok 2 b\n", 0, "result 2 (b) is not in the plan");
-    refused("1..2\nok 1 a\nok 2 a\n", 0, "two results are called a");
+    refused("1..2\nok 1 a\nok 2 a\n", 0, "two results have the id a");
     refused("ok 1 a\n", 0, "before the plan");
     refused("ok 1 a\n1..1\n", 0, "before the plan");
     refused("1..1\n1..1\nok 1 a\n", 0, "a second plan");
     refused("1..x\nok 1 a\n", 0, "cannot read the plan");
-    refused("hello\n", 0, "no plan was announced");
-    refused("", 101, "no plan was announced; the program exited with status 101");
+    refused("hello\n", 0, "there is no plan");
+    refused("", 101, "there is no plan; the program exited with status 101");
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn bailing_out_is_quoted() {
 
 #[test]
 fn the_exit_status_has_to_agree() {
-    refused("1..1\nok 1 a\n", 1, "does not agree with 0 failed");
-    refused("1..1\nnot ok 1 a\n", 0, "does not agree with 1 failed");
+    refused("1..1\nok 1 a\n", 1, "but 0 of 1 checks failed");
+    refused("1..1\nnot ok 1 a\n", 0, "but 1 of 1 checks failed");
     refused("1..1\nok 1 a\n", 101, "status 101");
     let mut reader = Reader::default();
     reader.feed(b"1..1\nok 1 a\n");
@@ -95,7 +95,7 @@ fn results_of_no_check_are_told_apart() {
     let empty = "no check ran: the plan is empty";
     let one = "1..1\nok 1 a # SKIP no net\n";
     let two = "1..2\nok 1 a # SKIP no net\nok 2 b # SKIP no disc\n";
-    // With or without a word of the program's own.
+    // With or without an explanation from the program.
     for status in [0, 69] {
         assert_eq!(why("1..0\n", status).as_deref(), Some(empty));
         let said = "no check ran: a is skipped, as no net";
@@ -105,6 +105,6 @@ fn results_of_no_check_are_told_apart() {
     }
     assert_eq!(why("1..2\nok 1 a # SKIP x\nok 2 b\n", 0), None);
     assert_eq!(why("1..2\nnot ok 1 a\nok 2 b # SKIP x\n", 1), None);
-    refused("1..1\nok 1 a\n", 69, "status 69, which does not agree with 0 failed");
-    refused("1..1\nok 1 a # SKIP x\n", 1, "does not agree with 0 failed");
+    refused("1..1\nok 1 a\n", 69, "status 69, but 0 of 1 checks failed");
+    refused("1..1\nok 1 a # SKIP x\n", 1, "but 0 of 1 checks failed");
 }

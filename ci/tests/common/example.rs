@@ -1,4 +1,4 @@
-//! The examples of the published crates, in guests.
+//! Runs the published crates' examples in guests.
 
 use super::outcome::{Outcome, outcome};
 use std::fmt::Debug;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The workspace's programs, built as this test was.
+/// The directory of the workspace's programs, from the same build as this test.
 pub fn built() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
@@ -19,14 +19,14 @@ pub fn built() -> &'static Path {
     })
 }
 
-/// An example through `exec`: the target and its options are `words`.
+/// Runs an example through `exec`; `words` are the target and its options.
 pub fn example(words: &[&str], name: &str, arguments: &[&str]) -> Outcome {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
     command.arg("exec").args(words).arg("--").arg(built().join("examples").join(name));
     outcome(command.args(arguments))
 }
 
-/// Each line is the address of an instruction in the kernel.
+/// Asserts that each line is the address of an instruction in the kernel.
 #[track_caller]
 pub fn assert_addresses(lines: &[impl AsRef<str> + Debug]) {
     assert!(lines.len() > 10, "{lines:?}");

@@ -1,4 +1,4 @@
-//! A program that does what its words say, and the failures that it provokes.
+//! The program that misbehaves on request, and the failures that it provokes.
 
 use super::outcome::Outcome;
 use kcov_vm::programs::{FIXTURE, TRIPLE, build};
@@ -10,7 +10,7 @@ pub fn fixture() -> &'static Path {
     PATH.get_or_init(|| build(FIXTURE, TRIPLE).expect("the fixture builds"))
 }
 
-/// Exit status 69, with these words on standard error.
+/// Asserts exit status 69 and these words on standard error.
 #[track_caller]
 pub fn assert_no_verdict(outcome: &Outcome, words: &[&str]) {
     assert_eq!(outcome.status, Some(69), "{}", outcome.stderr);

@@ -1,5 +1,5 @@
-//! A crate that is no member of this workspace, whose tests cargo runs in a guest
-//! as docs/src/test-your-fuzzer.md tells people to have them run.
+//! A crate outside this workspace. cargo runs its tests in a guest as docs/src/test-your-fuzzer.md
+//! describes.
 
 use super::outcome::{Outcome, outcome};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn crate_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/fuzzer")
 }
 
-/// `cargo test` in the crate, with nothing set but the runner.
+/// Runs `cargo test` in the crate with only the runner configured.
 pub fn cargo_test(options: &str, words: &[&str]) -> Outcome {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.arg("test").args(words).current_dir(crate_directory());
@@ -22,7 +22,7 @@ pub fn cargo_test(options: &str, words: &[&str]) -> Outcome {
     outcome(&mut cargo)
 }
 
-/// The crate's test program, built once.
+/// Returns the crate's test program, built once.
 pub fn test_program() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
@@ -33,7 +33,7 @@ pub fn test_program() -> &'static Path {
     })
 }
 
-/// The runner itself, as cargo and nextest start it: the target and its options are `words`.
+/// Starts the runner as cargo and nextest do; `words` are the target and its options.
 pub fn runner(words: &[&str], program: &Path, arguments: &[&str]) -> Outcome {
     let mut command = Command::new(VM);
     command.arg("runner").args(words).arg(program).args(arguments);

@@ -1,8 +1,8 @@
-//! What came of a command.
+//! The outcome of a command.
 
 use std::process::{Command, Output};
 
-/// How a command ended, and what it printed.
+/// A command's exit status and output.
 pub struct Outcome {
     pub status: Option<i32>,
     pub stdout: String,
@@ -12,7 +12,7 @@ pub struct Outcome {
 pub fn outcome(command: &mut Command) -> Outcome {
     let Output { status, stdout, stderr } = command.output().expect("it starts");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    // What is built the first time is told of.
+    // The first build is announced.
     let matters = |line: &&str| !line.starts_with("build ");
     let stderr = text(stderr).split_inclusive('\n').filter(matters).collect();
     Outcome { status: status.code(), stdout: text(stdout), stderr }

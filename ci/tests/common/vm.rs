@@ -1,10 +1,10 @@
-//! `kcov-vm` with a cache of its own, so that nothing of the user's is touched.
+//! `kcov-vm` with its own cache, so that the user's files stay untouched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A directory with the cache and what a test writes.
+/// A directory for the cache and a test's files.
 pub struct Vm(tempfile::TempDir);
 
 impl Vm {
@@ -33,7 +33,7 @@ impl Vm {
     }
 }
 
-/// One line on standard error says why, and nothing is announced that was begun before.
+/// Asserts that one line on standard error says why, without earlier announcements.
 #[allow(dead_code, reason = "not every file of tests has command lines to refuse")]
 #[track_caller]
 pub fn assert_refused(command: &mut Command, status: i32, words: &[&str]) {

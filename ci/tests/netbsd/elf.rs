@@ -1,8 +1,8 @@
-//! A kernel in the form of one.
+//! Makes a fake kernel in the form of a real one.
 
-/// Where the fake kernel is linked, and its code begins.
+/// The link address and the start of the code.
 pub const LOAD: u32 = 0x10_0000;
-/// Half of the address space is a kernel's.
+/// The upper half of the address space belongs to the kernel.
 pub const KERNEL: u64 = 0xffff_ffff_8000_0000;
 
 fn note(owner: &str, kind: u32, content: u32) -> Vec<u8> {
@@ -16,8 +16,8 @@ fn note(owner: &str, kind: u32, content: u32) -> Vec<u8> {
     bytes
 }
 
-/// An ELF file of NetBSD 10.99.12 with an entry for QEMU, in two segments:
-/// its notes, and code.
+/// Makes an ELF file of NetBSD 10.99.12 with an entry point for QEMU, in two
+/// segments: notes and code.
 pub fn elf(entry: u64, code: &[u8]) -> Vec<u8> {
     const HEADERS: usize = 64 + 2 * 56;
     let notes = [note("NetBSD", 1, 1_099_001_200), note("Xen", 18, LOAD)].concat();

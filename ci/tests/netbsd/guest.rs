@@ -1,5 +1,5 @@
-//! A small program in the kernel's place, which says what it is told to on
-//! both serial lines.
+//! Boots a small program in place of a kernel. It writes given texts to both
+//! serial lines.
 
 use super::common::vm::Vm;
 use super::elf::{KERNEL, LOAD, elf};
@@ -53,12 +53,14 @@ impl Listener for Ear {
     }
 }
 
-/// Boots a kernel that says this, with a file system that it does not read.
+/// Boots a kernel that prints these texts, with a file system that it does not
+/// read.
 fn run(texts: &[(u16, &str)]) -> (Result<Finished, Unavailable>, String) {
     boot_code(&writer(texts))
 }
 
-/// Once, as packages are installed by one at a time.
+/// Installs the tools once, because only one process at a time can install
+/// packages.
 static TOOLS: LazyLock<()> =
     LazyLock::new(|| require(Need::Netbsd).expect("the tools of NetBSD guests"));
 
@@ -132,13 +134,13 @@ fn bad_news_on_the_console() {
         fails(&[(CONSOLE, &says(line))], words);
     }
     let texts = [(CHANNEL, &*frames(&begin())), (CONSOLE, "uvm_fault(0xff, 0x0, 1) -> e\n")];
-    // In which phase depends on which of the two lines is read first.
+    // The phase depends on which line is read first.
     fails(&texts, "the kernel faulted: `uvm_fault");
 }
 
 #[test]
 fn a_kernel_without_the_device_is_no_verdict() {
-    // What the suite says when what is declared cannot be found.
+    // The suite's message for a declared feature that is missing.
     let why = "the kernel is not what the target declares: kcov declared but absent";
     let said = Frame::Out(format!("KTAP version 1\n1..264\nBail out! {why}\n").into_bytes());
     let boot = begin().remove(0);
@@ -152,7 +154,7 @@ fn a_kernel_without_the_device_is_no_verdict() {
 
 #[test]
 fn a_kernel_that_crashes_at_once() {
-    // An invalid instruction, and nobody to tell.
+    // An invalid instruction without a handler.
     let (result, _) = boot_code(&[0x0f, 0x0b]);
     let why = result.expect_err("no verdict").to_string();
     assert!(why.starts_with("boot: ") && why.lines().count() == 1, "{why}");
@@ -160,6 +162,6 @@ fn a_kernel_that_crashes_at_once() {
 
 #[test]
 fn a_kernel_that_does_not_boot() {
-    let words = "boot: the image did not boot within 5 s; last on its console: `NetBSD`";
+    let words = "boot: the guest did not boot within 5 s; last on its console: `NetBSD`";
     fails(&[(CONSOLE, "NetBSD\r\n")], words);
 }

@@ -1,5 +1,5 @@
-//! The NetBSD lane as far as it goes without NetBSD: what is refused, and, with
-//! the feature `guest-tests`, what is made of what a guest says.
+//! The NetBSD lane without NetBSD: refused files and, with the feature
+//! `guest-tests`, the handling of a guest's output.
 
 mod elf;
 #[cfg(feature = "guest-tests")]
@@ -19,7 +19,7 @@ impl Vm {
         self.write("netbsd", elf(KERNEL, &[]))
     }
 
-    /// A program that a NetBSD guest could run.
+    /// Makes a program that a NetBSD guest could run.
     fn program(&self) -> PathBuf {
         self.write("program", elf(0x40_0000, &[]))
     }
@@ -35,7 +35,7 @@ impl Vm {
         self.path().join("sysroot")
     }
 
-    /// Executes a program in a guest, which must not come to that.
+    /// Tries to execute a program in a guest, which must be refused first.
     #[track_caller]
     fn refuses(&self, status: i32, options: &[(&str, &Path)], program: &Path, words: &[&str]) {
         let mut command = self.command(&["exec", "netbsd"]);
@@ -79,7 +79,8 @@ fn the_command_line_is_checked() {
     let with = |option, value| [&given[..], &[(option, Path::new(value))]].concat();
     vm.refuses(2, &with("--abi", "8"), &program, &["--abi 8: netbsd has 10, 9"]);
     vm.refuses(2, &with("--declare", "a b"), &program, &["--declare a b"]);
-    // A program for another system, and how to build it for this one.
+    // A program for another system. The message says how to build it for this
+    // one.
     let own = Path::new(env!("CARGO_BIN_EXE_kcov-vm"));
     let words = ["is not a program for NetBSD", "netbsd-ld", "--target x86_64-unknown-netbsd"];
     vm.refuses(2, &given, own, &words);
@@ -94,11 +95,11 @@ fn checks_are_those_of_the_system() {
         command.arg(&kernel).arg("--sysroot").arg(&sysroot);
         command
     };
-    // One that Linux alone has.
+    // A check for Linux only.
     let words = ["--check enable.mode-beyond-32-bits-is-refused: no such check or topic on NetBSD"];
     assert_refused(&mut test("enable.mode-beyond-32-bits-is-refused"), 2, &words);
-    assert_refused(&mut test("enable.mode-comes-frst"), 2, &["near it: enable.mode-comes-first"]);
-    // And one that NetBSD alone has.
+    assert_refused(&mut test("enable.mode-comes-frst"), 2, &["similar: enable.mode-comes-first"]);
+    // A check for NetBSD only.
     let mut linux = vm.command(&["test", "linux-uml", "--check", "enable.mode-comes-first"]);
     assert_refused(&mut linux, 2, &["enable.mode-comes-first: no such check or topic on Linux"]);
 }
@@ -113,13 +114,19 @@ fn options_that_would_change_nothing_are_refused() {
     let kernel = kernel.to_str().expect("UTF-8");
     for option in [["--abi", "9"], ["--sysroot", sysroot], ["--netbsd-kernel", kernel]] {
         let words = [&["test", "linux-uml", "linux-7"][..], &option].concat();
-        let named = format!("{}: is for netbsd targets, not linux-uml, linux-7", option[0]);
+        let named = format!("{}: works only for netbsd targets, not linux-uml, linux-7", option[0]);
         unused(&words, &[&named]);
         unused(&[&["exec", "linux-uml"][..], &option, &["--", "a"]].concat(), &[option[0]]);
     }
-    unused(&["test", "--declare", "vhci"], &["--declare: is for kernels of yours", "--kernel"]);
-    unused(&["drift", "linux-uml", "--manual", sysroot], &["--manual: is for netbsd targets"]);
-    // A variable may lie there.
+    unused(
+        &["test", "--declare", "vhci"],
+        &["--declare: works only for your own kernels", "--kernel"],
+    );
+    unused(
+        &["drift", "linux-uml", "--manual", sysroot],
+        &["--manual: works only for netbsd targets"],
+    );
+    // An unused variable is not an error.
     let mut command = vm.command(&["build", "netbsd"]);
     assert_refused(command.env("KCOV_VM_NETBSD_SYSROOT", sysroot), 69, &["netbsd: not run"]);
 }
@@ -159,7 +166,7 @@ fn other_files_than_kernels_are_refused() {
     refuses(&program, &["netbsd: kernel: ", "is a NetBSD program"]);
     let given: [(&str, &Path); 3] =
         [("--kernel", &kernel), ("--sysroot", &sysroot), ("--abi", Path::new("9"))];
-    vm.refuses(69, &given, &program, &["is of NetBSD 10.99.12", "`9.`", "--declare-release"]);
+    vm.refuses(69, &given, &program, &["is NetBSD 10.99.12", "`9.`", "--declare-release"]);
 }
 
 #[test]

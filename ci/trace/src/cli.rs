@@ -9,43 +9,43 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 const HELP: &str = "\
-Runs a command and says which kernel code its threads and children went through.
+Runs a command and lists the kernel code that its threads and children execute.
 
 Usage: kcov-trace [OPTIONS] -- COMMAND [ARGS]
        kcov-trace [OPTIONS] --read FILE
 
-Printed, on standard output:
-      --functions      a line per function (the default)
-      --lines          a line per program counter, with what was inlined there
-      --pcs            the program counters as recorded
+Output on standard output:
+      --functions      a line for each function (the default)
+      --lines          a line for each program counter, with inlined functions
+      --pcs            the recorded program counters
       --quiet          nothing
-Written:
-      --raw FILE       what was collected, for --read on any machine
-      --lcov FILE      for genhtml(1); needs debug information
-      --drcov FILE     for disassemblers
+Output files:
+      --raw FILE       the collected data, for --read on any machine
+      --lcov FILE      a tracefile for genhtml(1); needs debug information
+      --drcov FILE     coverage for disassemblers' plugins
 Names and lines:
-      --vmlinux FILE   from the kernel's file, best with debug information
+      --vmlinux FILE   the kernel image, best with debug information
       --kallsyms FILE  names only [default: /proc/kallsyms]
 Collecting:
-      --words N        size of each thread's buffer [default: 524288]
-      --limit SECONDS  kill the command after that; what was collected is kept
+      --words N        size of each thread's buffer in words [default: 524288]
+      --limit SECONDS  kill the command then, but keep the collected data
 
 Exit status: the command's, or 0 with --read; 2 if the command line is wrong,
 69 if kcov cannot be used, a file cannot be read or written, or the time limit
 is reached.
 ";
 
-/// Why nothing can be reported.
+/// An error that prevents a report.
 #[derive(Debug)]
 pub enum Error {
-    /// The command line asks for something that does not exist.
+    /// The command line is wrong.
     Usage(String),
-    /// Something else is in the way.
+    /// An operation failed.
     Unavailable(String),
 }
 
 impl Error {
-    /// The exit status that says so.
+    /// The error's exit status.
     pub fn status(&self) -> u8 {
         match self {
             Error::Usage(_) => 2,
@@ -53,7 +53,7 @@ impl Error {
         }
     }
 
-    /// What was being done when something failed.
+    /// Makes an error from the failed operation.
     pub fn of(doing: impl fmt::Display) -> impl FnOnce(io::Error) -> Error {
         move |error| Error::Unavailable(format!("{doing}: {error}"))
     }
@@ -93,13 +93,13 @@ struct Options {
     command: Vec<OsString>,
 }
 
-/// Does what the words say. The result is the exit status.
+/// Runs the command line and returns the exit status.
 pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, Error> {
     let Some(options) = parse(words)? else {
         report::print(HELP)?;
         return Ok(0);
     };
-    // What cannot be read is known of before the command runs.
+    // Read the input files first, so that errors show before the command runs.
     let symbols = match (&options.vmlinux, &options.kallsyms) {
         (Some(file), _) => Some(Symbols::of_kernel(file)?),
         (None, Some(file)) => Some(Symbols::listed(file)?),
@@ -123,7 +123,8 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, Error> {
     }
     let symbols = match symbols {
         Some(symbols) => symbols,
-        // The names of another machine's kernel would be wrong.
+        // The names of this machine's kernel would be wrong for another's
+        // trace.
         None if options.read.is_some() => Symbols::none(),
         None => Symbols::listed(Path::new("/proc/kallsyms"))?,
     };
@@ -138,8 +139,8 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, Error> {
     match ended {
         Ended::ByItself(status) => Ok(status),
         Ended::AtLimit(seconds) => Err(Error::Unavailable(format!(
-            "the command did not end within {seconds} s and was killed; what it went through until \
-             then is kept"
+            "the command did not end within {seconds} s and was killed; its coverage until then is \
+             kept"
         ))),
     }
 }
@@ -148,7 +149,7 @@ fn write(file: &Path, bytes: &[u8]) -> Result<(), Error> {
     fs::write(file, bytes).map_err(Error::of(file.display()))
 }
 
-/// `None` if help is wanted.
+/// Returns `None` for help.
 fn parse(words: impl Iterator<Item = OsString>) -> Result<Option<Options>, Error> {
     use lexopt::prelude::*;
     let mut parser = lexopt::Parser::from_args(words);
@@ -168,7 +169,7 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Option<Options>, Error
             Long("kallsyms") => options.kallsyms = Some(parser.value()?.into()),
             Long("words") => options.words = Some(parser.value()?.parse()?),
             Long("limit") => options.limit = Some(parser.value()?.parse()?),
-            // The command's own options are not ours.
+            // Options after the command's name belong to the command.
             Value(first) => {
                 options.command.push(first);
                 options.command.extend(parser.raw_args()?);
@@ -177,12 +178,14 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Option<Options>, Error
         }
     }
     let wrong = match (&options.read, options.command.is_empty()) {
-        (Some(_), false) => Some("a command, or --read FILE, not both"),
-        (None, true) => Some("a command is missing"),
+        (Some(_), false) => Some("give a command or --read FILE, not both"),
+        (None, true) => Some("name a command"),
         _ if options.lcov.is_some() && options.vmlinux.is_none() => {
             Some("--lcov needs --vmlinux FILE")
         }
-        _ if options.read.is_some() && options.words.is_some() => Some("--words is for collecting"),
+        _ if options.read.is_some() && options.words.is_some() => {
+            Some("--words works only with a command")
+        }
         _ => None,
     };
     match wrong {

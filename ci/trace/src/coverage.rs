@@ -1,4 +1,4 @@
-//! What was collected, and the text that it is kept as.
+//! The collected data and its text format.
 //!
 //! ```text
 //! kcov-trace 1
@@ -9,16 +9,16 @@
 //! 0xffffffff81000010 17
 //! ```
 //!
-//! A thread's line has its process, its own number, how many records there were, whether that is
-//! the whole, and its name; what follows are program counters as recorded, in the order in which
-//! they first came, and how often they did. Blanks in names stand as they are: a name comes last.
+//! A thread's line has its process id, its thread id, the number of records, whether they are
+//! complete, and its name. The following lines are the recorded program counters in the order of
+//! their first occurrence, each with its count. The name comes last, so it may contain spaces.
 
 use crate::modules::{Module, Modules};
 use kcov::Pc;
 use std::collections::HashMap;
 use std::fmt;
 
-/// The first line, with the version of what follows.
+/// The first line, with the format's version.
 const HEAD: &str = "kcov-trace 1";
 
 /// The coverage of one command.
@@ -26,33 +26,33 @@ const HEAD: &str = "kcov-trace 1";
 pub struct Coverage {
     /// The kernel's release.
     pub kernel: String,
-    /// How far the kernel is from where it was linked, in bytes, if that is known.
+    /// The kernel's offset from its link address in bytes, if known.
     pub slide: Option<u64>,
-    /// What was loaded.
+    /// The loaded modules.
     pub modules: Modules,
-    /// In the order of their ends.
+    /// In the order in which they ended.
     pub threads: Vec<Thread>,
 }
 
 /// The coverage of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its process.
+    /// The process id.
     pub process: i32,
-    /// Its own number.
+    /// The thread id.
     pub number: i32,
-    /// What it was called at last.
+    /// Its last name.
     pub name: String,
-    /// How many records there were.
+    /// The number of records.
     pub records: u64,
-    /// Whether the buffer was full, so that an unknown number is missing.
+    /// Whether the buffer was full, so that an unknown number of records is missing.
     pub truncated: bool,
-    /// Program counters in the order in which they first came, and how often they did.
+    /// Program counters in the order of their first occurrence, with their counts.
     pub counts: Vec<(Pc, u64)>,
 }
 
 impl Thread {
-    /// Takes records in their order.
+    /// Adds records in their order.
     pub fn count(&mut self, records: impl Iterator<Item = Pc>) {
         let mut known: HashMap<Pc, usize> =
             self.counts.iter().enumerate().map(|(index, (pc, _))| (*pc, index)).collect();
@@ -68,7 +68,7 @@ impl Thread {
 }
 
 impl Coverage {
-    /// All program counters, in the order of their addresses, and how often they came.
+    /// All program counters with their counts, sorted by address.
     pub fn total(&self) -> Vec<(Pc, u64)> {
         let mut sum: HashMap<Pc, u64> = HashMap::new();
         for (pc, count) in self.threads.iter().flat_map(|thread| &thread.counts) {
@@ -80,7 +80,7 @@ impl Coverage {
         all
     }
 
-    /// Reads the text. The error names the line that is wrong.
+    /// Parses the text. The error names the bad line.
     pub fn parse(text: &str) -> Result<Coverage, String> {
         let mut lines = text.lines();
         if lines.next() != Some(HEAD) {

@@ -1,10 +1,10 @@
-//! `kcov-trace`: which kernel code a command goes through. See `README.md`.
+//! `kcov-trace`: lists the kernel code that a command executes. See `README.md`.
 //!
-//! `record` collects, `coverage` is what was collected and how it is written down, `symbols` gives
-//! names and lines, `modules` knows what was loaded, `report` prints and writes.
+//! `record` collects, `coverage` holds and stores the data, `symbols` finds names and lines,
+//! `modules` lists loaded modules, and `report` prints and writes.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-compile_error!("kcov-trace steers the traced threads' registers: Linux on x86_64 only");
+compile_error!("kcov-trace sets the traced threads' registers and supports only Linux on x86_64");
 
 mod cli;
 mod coverage;

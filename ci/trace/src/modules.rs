@@ -1,41 +1,40 @@
-//! Code that was loaded into a running kernel.
+//! Modules that are loaded into a running kernel.
 
 /// A module's code in the running kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where its code begins in the running kernel.
+    /// The address of its code in the running kernel.
     pub start: u64,
-    /// How many bytes it takes, at most.
+    /// Its maximum size in bytes.
     pub size: u64,
 }
 
-/// The modules of a running kernel, to find an address in.
+/// The modules of a running kernel, searchable by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Modules(Vec<Module>);
 
 impl Modules {
-    /// Reads the text of Linux's `/proc/modules`.
+    /// Parses Linux's `/proc/modules`.
     ///
-    /// Lines without an address are left out; to a process without privileges all addresses are
-    /// shown as 0.
+    /// Skips lines without an address. A process without privileges sees all addresses as 0.
     pub fn parse(text: &str) -> Modules {
         text.lines().filter_map(line).collect()
     }
 
-    /// The module that an address of the running kernel is in, and how far it is from the beginning
-    /// of the module's code.
+    /// Finds the module at an address of the running kernel. Returns it with the offset from the
+    /// beginning of its code.
     pub fn find(&self, running: u64) -> Option<(&Module, u64)> {
         let above = self.0.partition_point(|module| module.start <= running);
-        // Sizes count data as well, so that they may reach into what follows: the last one that
-        // begins below is right.
+        // Sizes include data, so they may overlap what follows. The last module that begins below
+        // the address is the right one.
         let module = &self.0[above.checked_sub(1)?];
         let offset = running - module.start;
         (offset < module.size).then_some((module, offset))
     }
 
-    /// All modules, in the order of their addresses.
+    /// All modules, sorted by address.
     pub fn iter(&self) -> impl Iterator<Item = &Module> {
         self.0.iter()
     }
@@ -49,7 +48,7 @@ impl FromIterator<Module> for Modules {
     }
 }
 
-/// Name, size, users, by whom, state, address, and perhaps taints.
+/// Parses name, size, use count, users, state, address, and optional taints.
 fn line(line: &str) -> Option<Module> {
     let mut words = line.split_ascii_whitespace();
     let name = String::from(words.next()?);
@@ -76,7 +75,7 @@ not a line\n";
         assert_eq!(names, ["tun", "loop", "nfs"]);
         let find = |address| modules.find(address).map(|(module, at)| (module.name.as_str(), at));
         assert_eq!(find(0xffff_ffff_c050_0000), Some(("tun", 0)));
-        // Both claim it.
+        // Both ranges include this address.
         assert_eq!(find(0xffff_ffff_c050_8001), Some(("loop", 1)));
         assert_eq!(find(0xffff_ffff_c051_2000), None);
         assert_eq!(find(0xffff_ffff_c04f_ffff), None);

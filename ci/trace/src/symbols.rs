@@ -1,4 +1,4 @@
-//! Names and lines for program counters.
+//! Finds names and lines for program counters.
 
 use crate::cli::Error;
 use crate::coverage::Coverage;
@@ -9,31 +9,31 @@ use std::fmt;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Which addresses files of this program are about.
+/// The kind of addresses in this program's files.
 const RECORDED: AddressSpace = AddressSpace::LinkTime;
 
-/// The architecture that a record is of: User-Mode Linux is a program, and so in the lower half.
+/// The architecture of a record. User-Mode Linux is a program and runs in the lower half.
 pub fn arch(pc: Pc) -> Arch {
     if pc.address() >> 63 == 0 { Arch::Um64 } else { Arch::X86_64 }
 }
 
-/// Where names come from.
+/// The source of names.
 pub enum Symbols {
-    /// From the kernel's file, at the addresses that it was linked for.
+    /// The kernel image, with link addresses.
     Kernel(Box<Loader>),
-    /// From a list such as `/proc/kallsyms`, at the addresses that it is running at.
+    /// A list such as `/proc/kallsyms`, with runtime addresses.
     Listed(Vec<(u64, String)>),
 }
 
-/// Where a program counter is.
+/// The place of a program counter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The function that stands in the symbol table, or the module, and how far in it.
+    /// The function in the symbol table, or the module.
     pub symbol: String,
-    /// Bytes from its beginning.
+    /// The offset from its beginning, in bytes.
     pub offset: u64,
-    /// What was inlined there, innermost first; the last one is the function itself. Empty without
-    /// debug information.
+    /// The functions inlined there, innermost first. The last one is the function itself. Empty
+    /// without debug information.
     pub frames: Vec<Frame>,
 }
 
@@ -47,19 +47,19 @@ pub struct Frame {
 }
 
 impl Symbols {
-    /// Nothing is known.
+    /// No symbols.
     pub fn none() -> Symbols {
         Symbols::Listed(Vec::new())
     }
 
-    /// Those of a kernel's file (`vmlinux`).
+    /// Reads the symbols of a kernel image (`vmlinux`).
     pub fn of_kernel(file: &Path) -> Result<Symbols, Error> {
         let loader = Loader::new(file)
             .map_err(|error| Error::Unavailable(format!("{}: {error}", file.display())))?;
         Ok(Symbols::Kernel(Box::new(loader)))
     }
 
-    /// Those of a list.
+    /// Reads the symbols of a list.
     pub fn listed(file: &Path) -> Result<Symbols, Error> {
         let text = fs::read_to_string(file).map_err(Error::of(file.display()))?;
         let mut all: Vec<_> = text.lines().filter_map(code).collect();
@@ -67,9 +67,9 @@ impl Symbols {
         Ok(Symbols::Listed(all))
     }
 
-    /// Where a record is.
+    /// Finds the place of a record.
     pub fn look_up(&self, pc: Pc, coverage: &Coverage) -> Place {
-        // Modules are told apart by their addresses in the running kernel.
+        // Modules are identified by their addresses in the running kernel.
         let slide = coverage.slide.unwrap_or(0);
         let arch = arch(pc);
         let running = RECORDED.run_time(pc, slide).call_site(arch).address();
@@ -78,7 +78,7 @@ impl Symbols {
             Symbols::Kernel(loader) if module.is_none() => {
                 kernel(loader, RECORDED.link_time(pc, slide).call_site(arch).address())
             }
-            // Modules' symbols are in the list as well.
+            // The list includes modules' symbols.
             Symbols::Listed(all) if coverage.slide.is_some() => listed(all, running),
             _ => module.map_or_else(Place::default, |(module, offset)| Place {
                 symbol: format!("[{}]", module.name),
@@ -113,7 +113,7 @@ fn listed(all: &[(u64, String)], site: u64) -> Place {
     Place { symbol: symbol.clone(), offset: site - address, frames: Vec::new() }
 }
 
-/// A path without what only leads back: kernels are often built beside their source.
+/// Simplifies a path's `..` parts, because kernels are often built beside their source.
 fn plain(path: &str) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in Path::new(path).components() {
@@ -128,7 +128,7 @@ fn plain(path: &str) -> PathBuf {
     plain
 }
 
-/// A line of `/proc/kallsyms`: address, kind, name, and perhaps the module.
+/// Parses a line of `/proc/kallsyms`: address, kind, name, and optionally the module.
 fn code(line: &str) -> Option<(u64, String)> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address != 0)?;

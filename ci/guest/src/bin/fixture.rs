@@ -1,17 +1,17 @@
-//! A guest program that does what its arguments say, one after the other, to
-//! show what the runner makes of it:
+//! A guest program that misbehaves on request, to test the runner. It performs
+//! its arguments' actions in order:
 //!
 //! ```text
-//! out TEXT        a line on standard output
-//! err TEXT        a line on standard error
-//! write FILE TEXT a line to a file, such as the channel's device
+//! out TEXT        print a line on standard output
+//! err TEXT        print a line on standard error
+//! write FILE TEXT write a line to a file, such as the channel's device
 //! lkdtm POINT     make the kernel crash or complain (PANIC, EXCEPTION, …)
-//! sysrq KEY       the same through the magic key
-//! fill            take memory until there is none
+//! sysrq KEY       the same with the magic key
+//! fill            allocate memory until none is left
 //! orphan          leave a process behind that holds the output open
-//! sleep SECONDS   do nothing for a while
+//! sleep SECONDS   wait
 //! hang            never return
-//! power-off       take the guest down
+//! power-off       shut the guest down
 //! signal NUMBER   die by a signal
 //! status NUMBER   exit
 //! ```

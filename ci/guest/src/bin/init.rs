@@ -1,7 +1,8 @@
-//! PID 1 of a guest: mounts, runs the job's program, sends frames, goes down.
+//! PID 1 of a guest: mounts file systems, runs the job's program, sends frames,
+//! shuts down.
 //!
-//! Whatever goes wrong becomes a `fail` frame. Only before the channel is open
-//! is the console the one place left to complain to.
+//! Every error becomes a `fail` frame. Before the channel is open, errors go to
+//! the console.
 
 use kcov_vm_guest::job::{Job, Mount, Shutdown};
 use kcov_vm_guest::protocol::{CHUNK, Exit, Frame};
@@ -21,7 +22,7 @@ fn main() {
     let mut shutdown = Shutdown::PowerOff;
     if let Err(reason) = run(&mut shutdown) {
         eprintln!("kcov-vm-init: {reason}");
-        // A host that was not told anything would not end us either.
+        // A host without a report would not end the guest either.
         if shutdown == Shutdown::Wait {
             shutdown = Shutdown::Restart;
         }
@@ -31,20 +32,22 @@ fn main() {
     }
 }
 
-/// Fails only before the channel is open; later errors are sent over it.
+/// Fails only before the channel is open. It sends later errors over the
+/// channel.
 fn run(shutdown: &mut Shutdown) -> Result<(), String> {
     sys::begin().map_err(|e| format!("cannot begin: {e}"))?;
     let text = fs::read_to_string(sys::JOB).map_err(|e| format!("{}: {e}", sys::JOB))?;
     let job = Job::decode(&text)?;
     *shutdown = job.shutdown;
-    // The nonce is not the program's business.
+    // The program must not see the nonce.
     sys::forget_job().map_err(|e| format!("{}: {e}", sys::JOB))?;
 
     // The channel is a device file, so /dev comes first.
     let (first, later): (Vec<_>, Vec<_>) = job.mounts.iter().partition(|m| m.target == "/dev");
     let early = first.into_iter().try_for_each(attach);
     let channel = Channel::open(&job)?;
-    // Before what is mounted inside of them.
+    // Directories that may contain mount points become read-only before the
+    // mounts.
     let done = early
         .and_then(|()| job.read_only.iter().try_for_each(|path| protect(path)))
         .and_then(|()| later.into_iter().try_for_each(attach))
@@ -95,7 +98,7 @@ fn set(name: &str, value: &str) -> Result<(), String> {
     sys::set(name, value).map_err(|e| format!("cannot set {name} to {value}: {e}"))
 }
 
-/// Runs the program to its end, and to the end of all that it left behind.
+/// Runs the program until it and all its children have ended.
 fn program(job: &Job, channel: &Channel) -> Result<Exit, String> {
     let name = job.argv[0].to_string_lossy();
     let mut child = Command::new(&job.argv[0])
@@ -111,7 +114,7 @@ fn program(job: &Job, channel: &Channel) -> Result<Exit, String> {
     let out = child.stdout.take().map(|pipe| channel.forward(pipe, Frame::Out));
     let err = child.stderr.take().map(|pipe| channel.forward(pipe, Frame::Err));
 
-    // Not `child.wait()`: orphans of the program have to be reaped as well.
+    // `child.wait()` would not reap orphans of the program.
     let pid = Pid::from_child(&child);
     let exit = loop {
         match wait(WaitOptions::empty()) {
@@ -123,8 +126,8 @@ fn program(job: &Job, channel: &Channel) -> Result<Exit, String> {
             Err(error) => return Err(format!("cannot wait for {name}: {error}")),
         }
     };
-    // All that is left is the program's. Once it is gone, so are the writers of
-    // the pipes, and the forwarding threads come to an end.
+    // Every remaining process belongs to the program. When they are gone, no
+    // writer holds the pipes, and the forwarding threads end.
     kill_everything();
     while !matches!(wait(WaitOptions::empty()), Err(rustix::io::Errno::CHILD)) {}
     for thread in [out, err].into_iter().flatten() {
@@ -133,7 +136,7 @@ fn program(job: &Job, channel: &Channel) -> Result<Exit, String> {
     Ok(exit)
 }
 
-/// Sends the regular files of a directory. Others have no meaning on the host.
+/// Sends the regular files of a directory. Other files mean nothing on the host.
 fn send_back(root: &Path, directory: &Path, channel: &Channel) -> io::Result<()> {
     let mut entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -158,7 +161,7 @@ fn send_back(root: &Path, directory: &Path, channel: &Channel) -> io::Result<()>
     Ok(())
 }
 
-/// `kill(-1)`: every process but the caller. rustix spells that as the group
+/// `kill(-1)`: kills every process but the caller. In rustix this is the group
 /// of PID 1.
 fn kill_everything() {
     match kill_process_group(Pid::INIT, Signal::KILL) {
@@ -178,14 +181,16 @@ impl Channel {
     fn open(job: &Job) -> Result<Self, String> {
         let context = |error: io::Error| format!("{}: {error}", job.channel);
         let line = sys::open_channel(&job.channel).map_err(context)?;
-        // Raw, or the line discipline would turn every line feed into two bytes.
+        // Raw mode, because the line discipline would expand each line feed to
+        // two bytes.
         let mut settings = tcgetattr(&line).map_err(|e| context(e.into()))?;
         settings.make_raw();
         tcsetattr(&line, OptionalActions::Now, &settings).map_err(|e| context(e.into()))?;
         Ok(Self { line: Arc::new(Mutex::new(line)), nonce: job.nonce.as_str().into() })
     }
 
-    /// A host that does not listen is found by the host's time limit.
+    /// An error is only logged: if the host does not listen, its time limit ends
+    /// the run.
     fn send(&self, frame: &Frame) {
         let mut line = self.line.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Err(error) = line.write_all(frame.encode(&self.nonce).as_bytes()) {
@@ -198,7 +203,7 @@ impl Channel {
         let _ = tcdrain(&*line);
     }
 
-    /// Sends what comes out of `pipe` until its last writer is gone.
+    /// Sends the data from `pipe` until its last writer is gone.
     fn forward(
         &self,
         mut pipe: impl Read + Send + 'static,

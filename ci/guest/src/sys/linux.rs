@@ -1,4 +1,4 @@
-//! Linux: init lies in an initramfs, which it may change.
+//! Linux: init is in an initramfs, which it can change.
 
 use crate::job::{self, Mount, Shutdown};
 use rustix::io::Errno;
@@ -7,15 +7,15 @@ use rustix::system::{RebootCommand, reboot};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 
-/// Where the job file lies.
+/// The job file's path.
 pub const JOB: &str = job::PATH;
 
-/// Before anything else.
+/// Runs before anything else.
 pub fn begin() -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the job file out of reach for the program.
+/// Hides the job file from the program.
 pub fn forget_job() -> io::Result<()> {
     fs::remove_file(JOB)
 }
@@ -29,7 +29,7 @@ pub fn open_channel(name: &str) -> io::Result<File> {
 pub fn mount(point: &Mount) -> io::Result<()> {
     let kind = point.kind.as_str();
     match rustix::mount::mount(kind, point.target.as_str(), kind, MountFlags::empty(), None) {
-        // The kernel may have mounted /dev by itself.
+        // The kernel may have mounted /dev already.
         Ok(()) | Err(Errno::BUSY) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -1,5 +1,5 @@
-//! What init and the fixture ask of the kernel, where systems differ. Both
-//! files offer the same names.
+//! The system calls of init and the fixture that differ between systems. Both
+//! files export the same names.
 
 #[cfg(not(target_os = "netbsd"))]
 mod linux;
@@ -14,7 +14,7 @@ pub use netbsd::{JOB, begin, forget_job, go_down, make_read_only, mount, open_ch
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Lets the host end the guest.
+/// Waits until the host ends the guest.
 fn wait_for_the_host() -> ! {
     loop {
         sleep(Duration::from_secs(3600));

@@ -1,4 +1,4 @@
-//! NetBSD: init lies on a disk that stays read-only.
+//! NetBSD: init is on a disk that stays read-only.
 
 use crate::job::{self, Mount, Shutdown};
 use rustix::fs::minor;
@@ -8,32 +8,31 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::{File, OpenOptions};
 use std::{io, mem, ptr};
 
-/// Where the job file lies: where the first file system will be mounted.
+/// The job file's path: the mount point of the first file system.
 pub const JOB: &str = job::PATH_BELOW_TMP;
 
-/// Before anything else. The kernel leaves it to init to open the console, and
-/// a panic would wait in the debugger for somebody to type.
+/// Runs before anything else. On NetBSD init has to open the console. It also
+/// disables the debugger, where a panic would wait for input.
 pub fn begin() -> io::Result<()> {
-    // Fails only for a session leader, which is as good.
+    // This fails only for a session leader, which needs no new session.
     let _ = setsid();
     let console = OpenOptions::new().read(true).write(true).open("/dev/console")?;
     dup2_stdin(&console)?;
     dup2_stdout(&console)?;
     dup2_stderr(&console)?;
-    // A kernel without the debugger has no such setting and does not wait.
+    // A kernel without the debugger lacks this setting and does not wait.
     let _ = set("ddb.onpanic", "0");
     Ok(())
 }
 
-/// Makes the job file out of reach for the program, which the tmpfs over it
-/// does.
+/// Nothing to do: the tmpfs mount hides the job file from the program.
 pub fn forget_job() -> io::Result<()> {
     Ok(())
 }
 
-/// Opens the serial line to the host. How a kernel numbers serial lines depends
-/// on how it finds them, so a `*` stands for the first that is there and is not
-/// the console.
+/// Opens the serial line to the host. A kernel numbers serial lines by the way
+/// it finds them. So `*` stands for the first existing line that is not the
+/// console.
 pub fn open_channel(name: &str) -> io::Result<File> {
     const UNITS: u32 = 8;
     let console = console_unit()?;
@@ -54,7 +53,7 @@ fn console_unit() -> io::Result<u32> {
     let mut device: libc::dev_t = 0;
     let mut size = mem::size_of_val(&device);
     let old = ptr::from_mut(&mut device).cast::<c_void>();
-    // SAFETY: the name ends with a zero, `old` is valid for `size` bytes, and
+    // SAFETY: the name is null-terminated, `old` is valid for `size` bytes, and
     // there is no new value.
     let result =
         unsafe { libc::sysctlbyname(c"kern.consdev".as_ptr(), old, &raw mut size, ptr::null(), 0) };
@@ -89,25 +88,25 @@ pub fn mount(point: &Mount) -> io::Result<()> {
     let target = CString::new(point.target.as_str())?;
     let data = ptr::from_mut(&mut arguments).cast::<c_void>();
     let size = mem::size_of_val(&arguments);
-    // SAFETY: both strings end with a zero, `data` is valid for `size` bytes,
-    // and all three outlive the call.
+    // SAFETY: both strings are null-terminated, `data` is valid for `size`
+    // bytes, and all three outlive the call.
     let result = unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), 0, data, size) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Never asked for: the whole disk is read-only.
+/// Never called: the whole disk is read-only.
 pub fn make_read_only(_: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Sets a sysctl, which has to be an `int`.
+/// Sets a sysctl of type `int`.
 pub fn set(name: &str, value: &str) -> io::Result<()> {
     let name = CString::new(name)?;
     let value: c_int = value.parse().map_err(io::Error::other)?;
     let new = ptr::from_ref(&value).cast::<c_void>();
     let size = mem::size_of::<c_int>();
-    // SAFETY: the name ends with a zero, `new` is valid for `size` bytes, and
-    // the old value, which is not asked for, may be null.
+    // SAFETY: the name is null-terminated, `new` is valid for `size` bytes, and
+    // the old value may be null because it is not requested.
     let result =
         unsafe { libc::sysctlbyname(name.as_ptr(), ptr::null_mut(), ptr::null_mut(), new, size) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

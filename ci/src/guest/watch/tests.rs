@@ -70,9 +70,9 @@ fn a_warning_spoils_a_whole_run() {
 #[test]
 fn each_way_to_stop_short_has_its_words() {
     for (frames, ending, words) in [
-        (0, Ending::Stopped, "boot: the image did not boot within 5 s"),
-        (0, gone(), "boot: the image did not boot: exit status 0 before init"),
-        (2, Ending::Stopped, "program: the program hung: not done within 9 s"),
+        (0, Ending::Stopped, "boot: the guest did not boot within 5 s"),
+        (0, gone(), "boot: the guest did not boot: exit status 0 before init"),
+        (2, Ending::Stopped, "program: the program hung: it did not end within 9 s"),
         (2, gone(), "program: the guest went down before the program ended"),
         (3, Ending::Stopped, "end: the guest hung after"),
         (3, gone(), "end: the guest went down before its last frame"),
@@ -87,7 +87,7 @@ fn the_kernel_must_be_the_declared_one() {
     for (release, words) in [("6.1.0-kcov-aa", "begin with `7.`"), ("7.3.4-kcov-bb", "`-kcov-aa`")]
     {
         let why = run(&[boot(release)], &[], gone()).expect_err("another kernel");
-        assert!(why.starts_with("boot: the kernel is not what was declared"), "{why}");
+        assert!(why.starts_with("boot: the kernel is not the declared one"), "{why}");
         assert!(why.contains(words), "{why}");
     }
 }

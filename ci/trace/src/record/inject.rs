@@ -1,4 +1,4 @@
-//! System calls that a stopped thread makes for the debugger.
+//! Makes a stopped thread execute system calls for the debugger.
 
 use nix::errno::Errno;
 use nix::sys::ptrace;
@@ -6,19 +6,19 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-/// `syscall`, as it stands in memory.
+/// The `syscall` instruction in memory.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
-/// A thread that has just been made and stands behind the system call that made it.
+/// A new thread, stopped after the system call that created it.
 pub struct Newborn {
     thread: Pid,
     registers: libc::user_regs_struct,
-    /// Signals that came meanwhile.
+    /// Signals that arrived in the meantime.
     pub signals: Vec<Signal>,
 }
 
 impl Newborn {
-    /// Looks at a thread. `None` if it was not made by `syscall`, as it is by 32-bit programs.
+    /// Examines a thread. Returns `None` if `syscall` did not create it, as in 32-bit programs.
     pub fn new(thread: Pid) -> Result<Option<Newborn>, Errno> {
         let registers = ptrace::getregs(thread)?;
         let before = registers.rip.wrapping_sub(2);
@@ -27,14 +27,14 @@ impl Newborn {
         Ok(known.then_some(Newborn { thread, registers, signals: Vec::new() }))
     }
 
-    /// Has it make a system call.
+    /// Makes the thread execute a system call.
     ///
-    /// No memory is written to: the instruction is the one that made the thread.
+    /// This writes no memory: it reuses the instruction that created the thread.
     pub fn call(&mut self, number: i64, arguments: [u64; 3]) -> Result<u64, Errno> {
         let mut registers = self.registers;
         registers.rip -= SYSCALL.len() as u64;
         registers.rax = number as u64;
-        // No call is to be restarted by mistake.
+        // Prevents the kernel from restarting a call.
         registers.orig_rax = u64::MAX;
         [registers.rdi, registers.rsi, registers.rdx] = arguments;
         ptrace::setregs(self.thread, registers)?;
@@ -47,12 +47,12 @@ impl Newborn {
         }
     }
 
-    /// Puts it back to where it was.
+    /// Restores the thread's state.
     pub fn restore(&self) -> Result<(), Errno> {
         ptrace::setregs(self.thread, self.registers)
     }
 
-    /// Lets it run to the beginning or the end of a system call.
+    /// Runs the thread to the beginning or end of a system call.
     fn reach_syscall(&mut self) -> Result<(), Errno> {
         loop {
             ptrace::syscall(self.thread, None)?;

@@ -9,11 +9,11 @@ static REACHED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn reach(_: libc::c_int) {
     REACHED.store(true, Ordering::Relaxed);
-    // Again, lest it came just before somebody began to wait.
+    // Repeat the signal, in case it came just before a wait began.
     alarm::set(1);
 }
 
-/// Has the limit reached after so many seconds.
+/// Sets the limit in seconds.
 pub fn set(seconds: u32) -> Result<(), Errno> {
     let action = SigAction::new(SigHandler::Handler(reach), SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler stores to an atomic and calls alarm(2), which are both safe in a handler.
@@ -22,7 +22,7 @@ pub fn set(seconds: u32) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Whether it is reached.
+/// Whether the limit has passed.
 pub fn is_reached() -> bool {
     REACHED.load(Ordering::Relaxed)
 }

@@ -1,10 +1,10 @@
-//! Collecting: a debugger that has each thread enable kcov in itself.
+//! Collects coverage with a debugger that makes each thread enable kcov for itself.
 //!
-//! The kernel traces threads and nothing is inherited. The first thread enables before it starts
-//! the command, and stays traced over exec(2). Of each thread and process that is made afterwards
-//! the debugger hears before it runs; it has it fetch a descriptor of a device that is open and
-//! mapped here (pidfd_getfd(2)), enable that and close it again. The command needs nothing for it
-//! and finds nothing of it: no library, no descriptor, no memory.
+//! The kernel traces single threads, and children do not inherit it. The first thread enables kcov
+//! before it starts the command, and stays traced across exec(2). The debugger stops every later
+//! thread and process before it runs. It makes the thread fetch a file descriptor of a device that
+//! is open and mapped here (pidfd_getfd(2)), enable the device and close the descriptor again. The
+//! command needs no library for this, and finds no file descriptor and no memory of it.
 
 mod inject;
 mod limit;
@@ -17,19 +17,19 @@ use kcov_signal::KernelText;
 use std::ffi::OsString;
 use std::fs;
 
-/// Words of a thread's buffer: what `ls` goes through takes a fifth.
+/// The words of a thread's buffer. `ls` fills a fifth of it.
 const WORDS: u64 = 512 << 10;
 
-/// How a command came to its end.
+/// How a command ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Ended {
-    /// With this status, as a shell has it.
+    /// By itself, with this status as a shell reports it.
     ByItself(u8),
-    /// By us, after so many seconds.
+    /// The limit of so many seconds ended it.
     AtLimit(u32),
 }
 
-/// Runs a command to its end and to that of all its children, or to the time limit.
+/// Runs a command until it and all its children have ended, or until the time limit.
 pub fn run(
     command: &[OsString],
     words: Option<u64>,
@@ -38,11 +38,11 @@ pub fn run(
     let (threads, ended) = tracer::run(command, words.unwrap_or(WORDS), limit)?;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
         .map_err(Error::of("/proc/sys/kernel/osrelease"))?;
-    // A kernel without modules has no such file.
+    // A kernel without modules lacks this file.
     let modules = fs::read_to_string("/proc/modules").unwrap_or_default();
     let coverage = Coverage {
         kernel: kernel.trim_end().to_owned(),
-        // It is hidden from whoever may not know it.
+        // The kernel hides it from unprivileged processes.
         slide: KernelText::read().ok().map(|text| text.kaslr_offset()),
         modules: Modules::parse(&modules),
         threads,

@@ -1,4 +1,4 @@
-//! The debugger's loop: every thread from its first instruction to its end.
+//! The debugger's loop: follows every thread from its first instruction to its end.
 
 use super::inject::Newborn;
 use super::{Ended, limit};
@@ -19,11 +19,11 @@ use std::path::Path;
 use std::process::Command;
 use std::{fs, io};
 
-/// What the debugger knows of the threads.
+/// The debugger's state of the threads.
 struct Tracer {
     words: u64,
     live: HashMap<Pid, Live>,
-    /// Buffers of threads that have ended.
+    /// Buffers of ended threads, for reuse.
     spare: Vec<ChildBuffer<TracePc>>,
     done: Vec<Thread>,
 }
@@ -36,7 +36,7 @@ struct Live {
     name: String,
 }
 
-/// Runs a command; what its threads went through, and how it ended.
+/// Runs a command. Returns its threads' coverage and how it ended.
 pub fn run(
     command: &[OsString],
     words: u64,
@@ -74,12 +74,12 @@ impl Tracer {
         start.args(&command[1..]);
         let before_exec = move || {
             ptrace::traceme()?;
-            // SAFETY: the request takes a number; the descriptor is inherited, as it is closed by
-            // exec and not before.
+            // SAFETY: the request takes a number. The child inherits the file descriptor, which
+            // stays open until exec.
             let result = unsafe { libc::ioctl(fd, u64::from(KCOV_ENABLE) as _, KCOV_TRACE_PC) };
             Errno::result(result).map(drop).map_err(io::Error::from)
         };
-        // SAFETY: the closure makes two system calls; it neither allocates nor takes a lock.
+        // SAFETY: the closure makes two system calls. It neither allocates nor takes a lock.
         unsafe { start.pre_exec(before_exec) };
         let child = start.spawn().map_err(Error::of(&shown))?;
         let first = Pid::from_raw(child.id() as i32);
@@ -90,7 +90,7 @@ impl Tracer {
             | Options::PTRACE_O_TRACEEXIT
             | Options::PTRACE_O_TRACESYSGOOD
             | Options::PTRACE_O_EXITKILL;
-        // It stops at its exec, which is done by now.
+        // The command stops at its exec, which has completed by now.
         let begin = || {
             waitpid(first, None)?;
             ptrace::setoptions(first, options)?;
@@ -102,7 +102,7 @@ impl Tracer {
         Ok(first)
     }
 
-    /// Until nobody is left.
+    /// Follows all threads until none is left.
     fn follow(&mut self, first: Pid) -> Result<u8, Errno> {
         let mut result = 0;
         loop {
@@ -149,7 +149,7 @@ impl Tracer {
                 }
                 _ => Ok(()),
             };
-            // A thread may be killed while it stands.
+            // A thread may be killed while it is stopped.
             match resumed {
                 Ok(()) | Err(Errno::ESRCH) => {}
                 Err(errno) => return Err(errno),
@@ -157,18 +157,18 @@ impl Tracer {
         }
     }
 
-    /// What a killed thread has collected is there when it has ended. Those that are not known yet are
-    /// killed when the signal comes again.
+    /// Kills all known threads. Their coverage is read when they have ended. The next signal kills
+    /// those that were unknown.
     fn kill_all_at_limit(&self) {
         if limit::is_reached() {
             for thread in self.live.keys() {
-                // One that has ended needs no more.
+                // An ended thread needs no signal.
                 let _ = kill(*thread, Signal::SIGKILL);
             }
         }
     }
 
-    /// A thread that has just been made, by one that is traced.
+    /// Adopts a new thread of a traced one.
     fn adopt(&mut self, thread: Pid) -> Result<(), Errno> {
         let (process, name) = described(thread);
         let untraced = |why: &dyn std::fmt::Display| {
@@ -187,10 +187,10 @@ impl Tracer {
                 let enabled = enable(&mut newborn, buffer.device());
                 newborn.restore()?;
                 for signal in newborn.signals {
-                    // It will be there when the thread goes on.
+                    // Deliver the signal when the thread continues.
                     kill(thread, signal)?;
                 }
-                // What the debugger had it do is not the command's.
+                // Discard the records of the debugger's own calls.
                 match enabled.and_then(|()| buffer.reset().map_err(|error| error.to_string())) {
                     Ok(()) => Some(buffer),
                     Err(why) => {
@@ -204,7 +204,7 @@ impl Tracer {
         ptrace::cont(thread, None)
     }
 
-    /// Exec gives a thread the number of its process; the others are gone.
+    /// Exec gives the calling thread its process's id and ends all other threads.
     fn renumber(&mut self, thread: Pid) -> Result<(), Errno> {
         let former = Pid::from_raw(ptrace::getevent(thread)? as i32);
         if former != thread {
@@ -223,7 +223,7 @@ impl Tracer {
         }
     }
 
-    /// Reads what a thread left; the kernel has disabled its device.
+    /// Reads an ended thread's buffer. The kernel has disabled its device.
     fn end(&mut self, thread: Pid) {
         let Some(Live { buffer: Some(mut buffer), process, name }) = self.live.remove(&thread)
         else {
@@ -241,14 +241,14 @@ impl Tracer {
     }
 }
 
-/// Has a thread enable a device of ours. The error names what it could not do.
+/// Makes a thread enable our device. The error names the failed operation.
 fn enable(thread: &mut Newborn, device: &Device) -> Result<(), String> {
     let failed = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
     let (own, fd) = (getpid().as_raw() as u64, device.as_fd().as_raw_fd() as u64);
     let process = thread.call(libc::SYS_pidfd_open, [own, 0, 0]).map_err(failed("pidfd_open"))?;
     let fetched =
         thread.call(libc::SYS_pidfd_getfd, [process, fd, 0]).map_err(failed("pidfd_getfd"));
-    // A descriptor that is closed is no reason to fail.
+    // A failed close does not matter.
     let _ = thread.call(libc::SYS_close, [process, 0, 0]);
     let fetched = fetched?;
     let request = [fetched, u64::from(KCOV_ENABLE), u64::from(KCOV_TRACE_PC)];
@@ -257,7 +257,7 @@ fn enable(thread: &mut Newborn, device: &Device) -> Result<(), String> {
     enabled.map(drop)
 }
 
-/// A thread's process and name.
+/// Returns a thread's process and name.
 fn described(thread: Pid) -> (i32, String) {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let field = |key| status.lines().find_map(|line| line.strip_prefix(key));

@@ -1,19 +1,19 @@
-//! The format of DynamoRIO's drcov, version 2, which coverage plugins of disassemblers read.
+//! The drcov format of DynamoRIO, version 2, for disassemblers' coverage plugins.
 
 use crate::coverage::Coverage;
 use object::{Object as _, ObjectSegment as _};
 use std::fs;
 use std::path::Path;
 
-/// Code that was loaded as one: addresses as they are recorded.
+/// A range of code, in recorded addresses.
 struct Image {
     start: u64,
     end: u64,
     path: String,
 }
 
-/// The file's bytes. A block is the byte to which the hook's call returns, where an instruction
-/// begins that was executed: how far they go is not recorded.
+/// Renders the file. A block is the single byte at the hook's return address: an executed
+/// instruction begins there, but its block's length is not recorded.
 pub fn render(coverage: &Coverage, kernel: Option<&Path>) -> Vec<u8> {
     let slide = coverage.slide.unwrap_or(0);
     let places: Vec<u64> = coverage.total().iter().map(|(pc, _)| pc.address()).collect();
@@ -35,7 +35,7 @@ pub fn render(coverage: &Coverage, kernel: Option<&Path>) -> Vec<u8> {
     }
     let mut blocks = Vec::new();
     for place in places {
-        // Modules are smaller and may lie within what is taken for the kernel.
+        // Modules are smaller and may overlap the kernel's range.
         let inside = |image: &Image| (image.start..image.end).contains(&place);
         let found = images.iter().enumerate().rev().find(|(_, image)| inside(image));
         let Some((id, image)) = found else { continue };
@@ -50,12 +50,12 @@ pub fn render(coverage: &Coverage, kernel: Option<&Path>) -> Vec<u8> {
     bytes
 }
 
-/// Where the kernel's code is: by its file, or else by what was recorded.
+/// Returns the range of the kernel's code, from its file or else from the records.
 fn kernel_image(file: Option<&Path>, places: &[u64]) -> Image {
     let path = file.map_or_else(|| "vmlinux".into(), |file| file.display().to_string());
     let bytes = file.and_then(|file| fs::read(file).ok()).unwrap_or_default();
     let mut segments: Vec<(u64, u64)> = match object::File::parse(&*bytes) {
-        // Data of processors lies at 0.
+        // Per-processor data is at address 0.
         Ok(file) => file
             .segments()
             .map(|segment| (segment.address(), segment.address().wrapping_add(segment.size())))

@@ -1,7 +1,7 @@
-//! The tracefile of lcov(1), from which genhtml(1) makes pages.
+//! Writes a tracefile of lcov(1), which genhtml(1) turns into pages.
 //!
-//! What could have been covered is found in the kernel's file: every call of the coverage hook. Of
-//! files in which nothing was covered nothing is said, or the pages would be those of the kernel.
+//! The possible coverage comes from the kernel's file: every call of the coverage hook. Files
+//! without any coverage are omitted, because the pages would otherwise cover the whole kernel.
 
 use crate::cli::Error;
 use crate::coverage::Coverage;
@@ -13,27 +13,28 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the compiler calls at the beginning of every block.
+/// The function that the compiler calls at the beginning of every block.
 const HOOK: &str = "__sanitizer_cov_trace_pc";
 
-/// Lines and functions of one file, with how often they were gone through.
+/// Lines and functions of one file, with their counts.
 #[derive(Default)]
 struct Lines {
     lines: BTreeMap<u32, u64>,
-    /// By name: the first line that is known, and how often.
+    /// By name: the first known line and the count.
     functions: BTreeMap<String, (u32, u64)>,
 }
 
-/// The tracefile. `kernel` is the file that the symbols are of.
+/// Renders the tracefile. `kernel` is the file of the symbols.
 pub fn render(coverage: &Coverage, symbols: &Symbols, kernel: &Path) -> Result<String, Error> {
     let bytes = fs::read(kernel).map_err(Error::of(kernel.display()))?;
     let fail = |why: &str| Error::Unavailable(format!("{}: {why}", kernel.display()));
     let counts: HashMap<Pc, u64> = coverage.total().into_iter().collect();
     let calls = Code::read(&bytes).map_err(|why| fail(&why))?.calls(HOOK);
-    let calls = calls.ok_or_else(|| fail("has no hook: it is not a kernel with kcov"))?;
+    let calls =
+        calls.ok_or_else(|| fail("has no coverage hook: the kernel was built without kcov"))?;
     let mut all: BTreeSet<Pc> = calls.into_iter().map(Pc::new).collect();
-    // Beside them: a call that ends a function may be compiled as a jump, and its record is then
-    // one of the function's caller.
+    // Add the records themselves: the compiler may turn a function's final call into a jump, and
+    // its record then belongs to the function's caller.
     all.extend(counts.keys());
     let mut files: BTreeMap<PathBuf, Lines> = BTreeMap::new();
     for pc in all {
@@ -41,7 +42,7 @@ pub fn render(coverage: &Coverage, symbols: &Symbols, kernel: &Path) -> Result<S
         for frame in symbols.look_up(pc, coverage).frames {
             let Some((file, line)) = frame.line.filter(|(_, line)| *line > 0) else { continue };
             let file = files.entry(file).or_default();
-            // Several blocks of a line are not several times.
+            // Several blocks of a line do not multiply its count.
             let known = file.lines.entry(line).or_default();
             *known = count.max(*known);
             let known = file.functions.entry(frame.function).or_insert((line, 0));
@@ -49,7 +50,7 @@ pub fn render(coverage: &Coverage, symbols: &Symbols, kernel: &Path) -> Result<S
         }
     }
     if files.is_empty() {
-        return Err(fail("has no debug information; the target linux-uml-dwarf has"));
+        return Err(fail("has no debug information; use the target linux-uml-dwarf"));
     }
     files.retain(|_, lines| lines.lines.values().any(|count| *count > 0));
     Ok(files.iter().map(|(file, lines)| section(file, lines)).collect())

@@ -1,4 +1,4 @@
-//! What is printed and written.
+//! Prints and writes the reports.
 
 pub mod drcov;
 pub mod lcov;
@@ -7,21 +7,21 @@ pub mod text;
 use crate::cli::Error;
 use std::io::{ErrorKind, Write as _};
 
-/// What is printed.
+/// The output on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// A line per function.
+    /// A line for each function.
     #[default]
     Functions,
-    /// A line per program counter, with what was inlined there.
+    /// A line for each program counter, with inlined functions.
     Lines,
-    /// The program counters, as recorded.
+    /// The recorded program counters.
     Pcs,
     /// Nothing.
     Quiet,
 }
 
-/// Prints. A reader that closed its end wanted no more.
+/// Prints text. A closed reader is not an error.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,4 +1,4 @@
-//! For people.
+//! The text reports.
 
 use super::Style;
 use crate::coverage::{Coverage, Thread};
@@ -8,18 +8,18 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// A program counter, how often it came, and where it is.
+/// A program counter, its count and its place.
 type Found = (Pc, u64, Place);
 
-/// What a function adds up to.
+/// The totals of a function.
 struct Function {
     records: u64,
     pcs: usize,
-    /// Of its first program counter.
+    /// The place of its first program counter.
     place: Place,
 }
 
-/// The coverage as text.
+/// Renders the coverage as text.
 pub fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
     let mut text = String::new();
     if style == Style::Quiet {
@@ -30,7 +30,7 @@ pub fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
         line(&mut text, format_args!("{}", summary(thread)));
     }
     if threads.iter().any(|thread| thread.truncated) {
-        let advice = "a truncated thread's buffer was full: --words N makes it larger";
+        let advice = "a truncated thread's buffer was full: enlarge it with --words N";
         line(&mut text, format_args!("{advice}"));
     }
     if style == Style::Pcs {
@@ -60,7 +60,7 @@ pub fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
     text
 }
 
-/// The deepest directory that all files are in.
+/// The deepest common directory of all files.
 fn root(found: &[Found]) -> PathBuf {
     let mut files = found.iter().flat_map(|(_, _, place)| &place.frames).filter_map(file);
     let Some(mut root) = files.next().and_then(Path::parent) else { return PathBuf::new() };
@@ -76,7 +76,7 @@ fn below(root: &Path, text: &mut String) {
     }
 }
 
-/// The file and the line, behind a blank.
+/// Formats a space, the file and the line.
 fn at(frame: &Frame, root: &Path) -> String {
     let Some((file, at)) = &frame.line else { return String::new() };
     format!(" {}:{at}", file.strip_prefix(root).unwrap_or(file).display())
@@ -103,7 +103,7 @@ fn functions(found: &[Found], kernel: &str, root: &Path, text: &mut String) {
             "" => "??".to_owned(),
             symbol => symbol.to_owned(),
         };
-        // Static functions of one name are told apart by where they begin.
+        // The start address distinguishes static functions with the same name.
         let key = format!("{name} {:#x}", pc.address().wrapping_sub(place.offset));
         let key = if name == "??" { name } else { key };
         let first = || Function { records: 0, pcs: 0, place: place.clone() };

@@ -1,4 +1,5 @@
-//! Lists by hand; files as a compiler makes them, with the same hook as a kernel's.
+//! Tests handwritten lists, and files that a compiler made with the same hook as a
+//! kernel's.
 
 use super::*;
 use crate::coverage::Thread;
@@ -17,7 +18,7 @@ fn names_come_from_the_running_kernels_addresses() {
     let text = "0000000000001000 T read\n0000000000001100 d data\n0000000000009000 t open\t[nfs]\n";
     let all = Symbols::Listed(text.lines().filter_map(code).collect());
     let moved = coverage(Some(0x800));
-    // The call is before, in the function that it belongs to.
+    // The call is before this address, in its own function.
     let shown = |pc| all.look_up(Pc::new(pc), &moved).to_string();
     assert_eq!(shown(0x802), "read+0x1");
     assert_eq!(shown(0x800), "??");
@@ -39,7 +40,7 @@ fn paths_lead_forward() {
     assert_eq!(plain("../fs/read.c"), Path::new("../fs/read.c"));
 }
 
-/// Compiles a program with the hook, as kernels are.
+/// Compiles a program with the hook, as for a kernel.
 fn compiled(directory: &Path) -> PathBuf {
     const SOURCE: &str = "\
 volatile int sink;
@@ -84,7 +85,7 @@ fn a_file_gives_lines_and_what_was_inlined() {
     let (path, line) = inlined.frames[1].line.clone().expect("a line");
     assert_eq!((path, line), (directory.path().join("kernel.c"), 8));
 
-    // Only `outer` was gone through, and `never` could have been.
+    // Only `outer` was executed; `never` could have been.
     let mut thread = Thread::default();
     thread.count((start..end).map(Pc::new));
     let coverage = Coverage { threads: vec![thread], ..coverage };
@@ -101,7 +102,7 @@ fn files_that_do_not_serve_say_why() {
     assert!(none.to_string().starts_with("/none/vmlinux: "), "{none}");
     let own = std::env::current_exe().expect("this program");
     let error = lcov::render(&coverage(None), &Symbols::none(), &own).expect_err("refused");
-    assert!(error.to_string().contains("not a kernel with kcov"), "{error}");
+    assert!(error.to_string().contains("no coverage hook"), "{error}");
     let directory = tempfile::tempdir().expect("a directory");
     let file = compiled(directory.path());
     let strip = Command::new("strip").arg("--strip-debug").arg(&file).status();
