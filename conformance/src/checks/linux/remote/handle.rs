@@ -10,6 +10,7 @@ use std::time::Duration;
 
 checks! {
     usb_instances needs(Remote),
+    subsystems_have_their_own_instances needs(Remote),
     several_at_once needs(Remote),
     process_id_as_common_instance needs(Remote),
     reserved_bytes_are_refused needs(Remote),
@@ -41,6 +42,18 @@ fn usb_instances(cx: &Context) {
         let remote = Remote::of(KCOV_SUBSYSTEM_USB | instance);
         assert_eq!(device.remote_enable(&remote), Ok(()), "instance {instance:#x}");
         device.disable().expect("disabled");
+    }
+}
+
+fn subsystems_have_their_own_instances(cx: &Context) {
+    // As many as a request takes: the kernel compares only handles with the same hash.
+    let instances = 1..=256;
+    let first = sized(cx, COVER_SIZE);
+    let all = Remote { handles: instances.clone().map(usb).collect(), ..Remote::default() };
+    first.remote_enable(&all).expect("enabled");
+    for instance in instances {
+        let other = thread(|| tried(cx, &Remote::common(instance)));
+        assert_eq!(other, Ok(()), "instance {instance}");
     }
 }
 
