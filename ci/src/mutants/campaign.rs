@@ -185,7 +185,7 @@ impl<'a> Campaign<'a> {
             Outcome::Killed { red, unseen } => {
                 format!("killed, {} red, {unseen} not seen", red.len())
             }
-            Outcome::Ended { why } => format!("ended: {why}"),
+            Outcome::Ended { why, .. } => format!("ended: {why}"),
             Outcome::Undetected => "UNDETECTED".into(),
             Outcome::SameCode => "same code".into(),
             Outcome::Invalid { why } => format!("invalid: {why}"),

@@ -111,10 +111,10 @@ impl<'a> Ground<'a> {
         if seen.red.is_empty() && seen.ended.is_some() {
             seen = trial::walk(self, &attempt, self.limits(None), 1)?;
         }
-        let Seen { red, ended, unseen } = seen;
+        let Seen { red, ended, during, unseen } = seen;
         Ok(match ended {
             _ if !red.is_empty() => Outcome::Killed { red: record(&red), unseen },
-            Some(why) => Outcome::Ended { why },
+            Some(why) => Outcome::Ended { why, during: record(&during) },
             None => Outcome::Undetected,
         })
     }

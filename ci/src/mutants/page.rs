@@ -169,12 +169,12 @@ fn checks(record: &Record) -> String {
     let mut all: Vec<&String> = record.checks.iter().chain(&record.skipped).collect();
     all.sort();
     for check in all {
-        let (by, red) = match record.turned_red(check).first() {
-            Some(entry) => {
-                (format!("`{}`", entry.id.replace('|', "\\|")), entry.outcome.red().len() - 1)
-            }
-            None if record.skipped.contains(check) => ("never seen to fail: not run".into(), 0),
-            None => ("never seen to fail".into(), 0),
+        let name = |entry: &Entry| format!("`{}`", entry.id.replace('|', "\\|"));
+        let (by, red) = match (record.turned_red(check).first(), record.ended_during(check)) {
+            (Some(entry), _) => (name(entry), entry.outcome.red().len() - 1),
+            (None, Some(entry)) => (format!("the kernel ended it: {}", name(entry)), 0),
+            _ if record.skipped.contains(check) => ("never seen to fail: not run".into(), 0),
+            _ => ("never seen to fail".into(), 0),
         };
         writeln!(page, "| `{check}` | {by} | {red} |").expect(WRITING);
     }

@@ -21,6 +21,9 @@ pub enum Outcome {
     Ended {
         /// The kernel's complaint.
         why: String,
+        /// The checks that were running then, as indices in [`Record::checks`].
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        during: Vec<usize>,
     },
     /// All checks were green.
     Undetected,
@@ -38,6 +41,14 @@ impl Outcome {
     pub fn red(&self) -> &[usize] {
         match self {
             Self::Killed { red, .. } => red,
+            _ => &[],
+        }
+    }
+
+    /// The indices of the checks during which the kernel ended its guest, and none was red.
+    pub fn during(&self) -> &[usize] {
+        match self {
+            Self::Ended { during, .. } => during,
             _ => &[],
         }
     }
@@ -160,6 +171,13 @@ impl Record {
             self.named.iter().chain(&self.mutants).filter(is_red).collect();
         found.sort_by_key(|entry| entry.outcome.red().len());
         found
+    }
+
+    /// Returns an alteration for which the kernel ended the guest during a check.
+    pub fn ended_during(&self, check: &str) -> Option<&Entry> {
+        let place = self.checks.iter().position(|known| known == check)?;
+        let mut all = self.named.iter().chain(&self.mutants);
+        all.find(|entry| entry.outcome.during().contains(&place))
     }
 
     /// Writes JSON with one line for each alteration, for readable diffs.

@@ -120,7 +120,7 @@ fn record() -> Record {
     let why = || String::from("no");
     record.mutants = vec![
         entry("f: a", Outcome::Killed { red, unseen: 0 }),
-        entry("f: b", Outcome::Ended { why: why() }),
+        entry("f: b", Outcome::Ended { why: why(), during: Vec::new() }),
         entry("f: c", Outcome::SameCode),
         entry("f: d", Outcome::Invalid { why: why() }),
         entry("f: e", Outcome::Undetected),
@@ -139,7 +139,7 @@ fn six_numbers_add_up() {
     assert!(text.contains("UNDETECTED f: e") && !text.contains("UNDETECTED f: x"), "{text}");
     assert_eq!(page::contradictions(&record, &known), [""; 0]);
     // A detected mutant is not equivalent.
-    record.mutants[5].outcome = Outcome::Ended { why: "no".into() };
+    record.mutants[5].outcome = Outcome::Ended { why: "no".into(), during: vec![1] };
     assert_eq!(page::contradictions(&record, &known), ["NOT EQUIVALENT f: x"]);
 }
 
@@ -155,6 +155,14 @@ fn a_check_that_never_failed_is_named() {
     ] {
         assert!(page.contains(line), "{line}: {page}");
     }
+}
+
+#[test]
+fn a_check_that_the_kernel_ended_is_named() {
+    let mut record = record();
+    record.mutants[1].outcome = Outcome::Ended { why: "no".into(), during: vec![1] };
+    let page = page::render(&record, &known(), "s");
+    assert!(page.contains("| `a.b` | the kernel ended it: `f: b` | 0 |"), "{page}");
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct Seen {
     pub red: Vec<String>,
     /// The first reason why a guest ended early or badly.
     pub ended: Option<String>,
+    /// The checks during which guests ended.
+    pub during: Vec<String>,
     /// The number of checks without a result.
     pub unseen: usize,
 }
@@ -105,7 +107,8 @@ pub fn walk(
                 continue;
             }
         } else {
-            left.drain(..left.len().min(heard.checks.len() + 1));
+            let checks = left.drain(..left.len().min(heard.checks.len() + 1));
+            seen.during.extend(checks.skip(heard.checks.len()));
         }
         seen.ended.get_or_insert(why);
         if left.is_empty() {
