@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// The file's place in the guest. All guests have the directory.
+/// The path of the file in the guest. Every guest has its directory.
 pub const PATH: &str = "/bin/kcov-vm.calls";
 
 /// Where the modules are in the guest.
