@@ -64,6 +64,10 @@ pub(crate) fn through_pointers(
             if !known {
                 found.insert(at.next_ip());
             }
+            // At boot, x86 patches paravirtual calls through memory into direct calls of 5 bytes.
+            if at.is_ip_rel_memory_operand() && at.len() == 6 {
+                found.insert(at.ip() + 5);
+            }
         }
         constant &= !written(&mut info, at);
         if matches!(at.code(), Code::Mov_r64_imm64 | Code::Mov_r32_imm32) {
