@@ -64,8 +64,10 @@ pub(crate) fn through_pointers(
             if !known {
                 found.insert(at.next_ip());
             }
-            // At boot, x86 patches paravirtual calls through memory into direct calls of 5 bytes.
-            if at.is_ip_rel_memory_operand() && at.len() == 6 {
+            // At boot, x86 patches paravirtual calls into direct calls of 5 bytes.
+            let table = || symbols.range(..=at.ip_rel_memory_address()).next_back();
+            let paravirtual = |(_, names): (_, &Vec<String>)| names.iter().any(|n| n == "pv_ops");
+            if at.is_ip_rel_memory_operand() && table().is_some_and(paravirtual) {
                 found.insert(at.ip() + 5);
             }
         }
