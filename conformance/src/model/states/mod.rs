@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 /// The thread from whose view the table is, and another thread.
 const OWN: T = T(1);
 const OTHER: T = T(2);
-/// The device in question, and another device that has a size.
+/// The device under test, and a second device that is already sized.
 const DEVICE: D = D(0);
 const SECOND: D = D(1);
 const WORDS: u64 = 512;
