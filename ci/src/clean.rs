@@ -3,7 +3,7 @@
 use crate::cache::Cache;
 use crate::error::{OrUnavailable as _, Phase, Result, WRITING};
 use crate::kernel::{Compiler, Kernel};
-use crate::source::{Package, Source};
+use crate::source::Source;
 use crate::target::Targets;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -27,14 +27,13 @@ impl Needed {
     fn of(targets: &Targets, cache: &Cache) -> Result<Self> {
         let mut needed = Self::default();
         for target in &targets.all {
-            let known = Package::last_known(&target.package, &target.suite, cache);
-            let Some(package) = known else { continue };
-            needed.sources.insert(package.directory());
+            let known = Source::last_known(target, &targets.base, cache);
+            let Some(source) = known else { continue };
+            needed.sources.extend(source.directory());
             let Some(compiler) = Compiler::last_known(target, cache)? else { continue };
             if let Compiler::Package(package) = &compiler {
                 needed.compilers.insert(package.directory());
             }
-            let source = Source::Package(package);
             let recipe = Kernel::recipe(target, &source, &compiler, &targets.base, cache)?;
             needed.kernels.insert(recipe.name);
         }
@@ -138,7 +137,9 @@ mod tests {
     #[test]
     fn what_targets_need_and_what_is_held_stays() {
         let base = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let targets = Targets::load(&base.join("targets.toml")).expect("valid");
+        let text = fs::read_to_string(base.join("targets.toml")).expect("a file");
+        // Without the locked versions.
+        let targets = Targets::parse(&text, base).expect("valid");
         let root = tempfile::tempdir().expect("a directory");
         let cache = Cache::open(Some(root.path())).expect("a cache");
         let uml = targets.named("linux-uml").expect("a target");

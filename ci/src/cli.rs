@@ -65,6 +65,8 @@ pub enum Command {
         #[arg(long, value_name = "DIR|TARBALL")]
         source: Option<PathBuf>,
     },
+    /// Lock the newest package versions in targets.lock and report what changed
+    Lock,
     /// Remove old logs, and old sources, compilers and kernels that no target needs
     Clean {
         /// Only list what would be removed

@@ -11,7 +11,7 @@ use crate::netbsd::Libraries;
 pub(crate) use crate::output::print;
 use crate::programs::Programs;
 use crate::session::{Choices, Session};
-use crate::source::Source;
+use crate::source::{self, LOCK, Source};
 use crate::system::System;
 use crate::target::{Kind, Target, Targets};
 use crate::{clean, drift, exec, list, mutants, output, tester};
@@ -41,6 +41,14 @@ fn carry_out(cli: Cli) -> Result<u8> {
             build_all(&session, &chosen)
         }
         Command::Key { name, source } => key(&general, &name, source),
+        Command::Lock => {
+            let (cache, targets) = (Cache::open(general.cache.as_deref())?, targets(&general)?);
+            print(&match source::raise(&targets.base, &targets.wanted(), &cache)? {
+                changes if changes.is_empty() => format!("{LOCK}: all versions are the newest\n"),
+                changes => changes,
+            });
+            Ok(STATUS_PASSED)
+        }
         Command::Clean { dry_run, days } => {
             let cache = Cache::open(general.cache.as_deref())?;
             let age = Duration::from_secs(days.saturating_mul(24 * 60 * 60));

@@ -52,7 +52,8 @@ fn sources(session: &Session, target: &Target, given: &Given) -> Result<Vec<OsSt
     match target.kind.system() {
         System::NetBsd => given.arguments(),
         System::Linux => {
-            let tree = Source::of(target, &session.cache, false)?.tree(&session.cache)?;
+            let base = &session.targets.base;
+            let tree = Source::of(target, base, &session.cache, false)?.tree(&session.cache)?;
             Ok(vec!["--source".into(), tree.into_os_string()])
         }
     }

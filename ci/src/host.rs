@@ -10,6 +10,8 @@ use crate::run::{command, in_path, read};
 /// A task that needs programs of the host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Need {
+    /// Downloading a tarball.
+    Download,
     /// Building kernels.
     Build,
     /// Booting QEMU guests.
@@ -24,6 +26,7 @@ impl Need {
     /// The programs that must be in `PATH`.
     fn programs(self) -> &'static [&'static str] {
         match self {
+            Self::Download => &["curl"],
             Self::Build => &["make", "gcc", "ld", "flex", "bison", "bc", "tar", "xz", "patch"],
             Self::Qemu => &[QEMU],
             Self::Netbsd => &[QEMU, MAKEFS, "ld"],
@@ -35,6 +38,7 @@ impl Need {
     /// no program to check.
     fn packages(self) -> &'static [&'static str] {
         match self {
+            Self::Download => &["curl", "ca-certificates"],
             Self::Build => &[
                 "make",
                 "gcc",
@@ -57,6 +61,7 @@ impl Need {
 
     fn phase(self) -> Phase {
         match self {
+            Self::Download => Phase::Source,
             Self::Build => Phase::Build,
             Self::Qemu | Self::Netbsd | Self::Grub => Phase::Image,
         }

@@ -3,7 +3,7 @@
 use crate::cache::Cache;
 use crate::error::WRITING;
 use crate::kernel::{Compiler, Kernel};
-use crate::source::{Package, Source};
+use crate::source::Source;
 use crate::system::System;
 use crate::target::{Target, Targets};
 use std::fmt::Write as _;
@@ -32,14 +32,14 @@ pub fn render(targets: &Targets, cache: &Cache, verbose: bool) -> String {
 }
 
 fn row(target: &Target, targets: &Targets, cache: &Cache) -> [String; 4] {
-    let known = Package::last_known(&target.package, &target.suite, cache);
+    let known = Source::last_known(target, &targets.base, cache);
     let source = match &known {
-        Some(package) => package.to_string(),
+        Some(Source::Package(package)) => package.short(),
+        Some(source) => source.describe(),
         None if target.package.is_empty() => "-".into(),
         None => format!("{} ({})", target.package, target.suite),
     };
-    let built = known.is_some_and(|package| {
-        let source = Source::Package(package);
+    let built = known.is_some_and(|source| {
         let Ok(Some(compiler)) = Compiler::last_known(target, cache) else { return false };
         let kernel = Kernel::cached(target, &source, &compiler, &targets.base, cache);
         matches!(kernel, Ok(Some(_)))

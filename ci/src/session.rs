@@ -12,7 +12,7 @@ use crate::host;
 use crate::kernel::{Compiler, Kernel};
 use crate::netbsd::{self, Libraries};
 use crate::programs::Programs;
-use crate::source::{Package, Source};
+use crate::source::Source;
 use crate::target::{Kind, Target, Targets};
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl Session {
     pub fn source(&self, target: &Target) -> Result<Source> {
         match &self.choices.source {
             Some(source) => Ok(source.clone()),
-            None => Source::of(target, &self.cache, self.choices.refresh),
+            None => Source::of(target, &self.targets.base, &self.cache, self.choices.refresh),
         }
     }
 
@@ -94,10 +94,10 @@ impl Session {
             return Ok(kernel.clone());
         }
         if self.choices.settled && self.choices.source.is_none() && host::has_compiler() {
-            let known = Package::last_known(&target.package, &target.suite, &self.cache);
+            let base = &self.targets.base;
+            let known = Source::last_known(target, base, &self.cache);
             let compiler = Compiler::last_known(target, &self.cache)?;
-            if let (Some(source), Some(compiler)) = (known.map(Source::Package), compiler) {
-                let base = &self.targets.base;
+            if let (Some(source), Some(compiler)) = (known, compiler) {
                 let built = Kernel::cached(target, &source, &compiler, base, &self.cache)?;
                 if let Some(kernel) = built.filter(|kernel| kernel.damage().is_none()) {
                     return Ok(kernel);

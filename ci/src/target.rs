@@ -6,6 +6,7 @@ mod validate;
 use crate::error::{Error, Phase, Result, one_line};
 use crate::guest::Accel;
 use crate::programs::TRIPLE;
+use crate::source::{Pins, Wanted};
 use crate::system::System;
 use abi::Abi;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,9 @@ pub struct Target {
     /// The suite to search if the machine's own suites lack the package.
     #[serde(default)]
     pub suite: String,
+    /// The source, if it is not a package.
+    #[serde(default)]
+    pub source: Option<Origin>,
     /// Configuration fragments in `configs/`; later ones win.
     #[serde(default)]
     pub config: Vec<String>,
@@ -91,6 +95,30 @@ pub struct Target {
     /// The approximate number of lines that a build prints, for the first progress bar.
     #[serde(default = "build_lines")]
     pub build_lines: u64,
+    /// The source package with its locked version.
+    #[serde(skip)]
+    pub wanted: Wanted,
+    /// The compiler's package with its locked version.
+    #[serde(skip)]
+    pub wanted_compiler: Wanted,
+}
+
+/// A source that is not a package.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, untagged)]
+pub enum Origin {
+    /// A tarball to download, and its digest.
+    Download {
+        /// Its address.
+        url: String,
+        /// Its SHA-256 digest in hexadecimal.
+        sha256: String,
+    },
+    /// A tree or tarball of this machine.
+    Local {
+        /// Its path; relative to the directory of `targets.toml`.
+        path: PathBuf,
+    },
 }
 
 /// The functions for the list of calls.
@@ -151,6 +179,11 @@ impl Kind {
 }
 
 impl Target {
+    fn lock(&mut self, pins: &Pins) {
+        self.wanted = pins.wanted(&self.package, &self.suite);
+        self.wanted_compiler = pins.wanted(&self.compiler, &self.compiler_suite);
+    }
+
     /// The time limit for booting.
     pub fn boot_limit(&self) -> Duration {
         Duration::from_secs(self.boot_limit)
@@ -179,7 +212,10 @@ impl Targets {
         };
         let text = fs::read_to_string(file).map_err(|e| fail(e.to_string()))?;
         let base = file.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, base).map_err(fail)
+        let mut targets = Self::parse(&text, base).map_err(fail)?;
+        let pins = Pins::load(base)?;
+        targets.all.iter_mut().for_each(|target| target.lock(&pins));
+        Ok(targets)
     }
 
     /// Parses and validates the file's text; `base` is its directory.
@@ -203,6 +239,7 @@ impl Targets {
                 entry.try_into().map_err(|e| format!("{name}: {}", one_line(&e.to_string())))?;
             target.validate(base).map_err(|e| format!("{name}: {e}"))?;
             target.choose_abi(None)?;
+            target.lock(&Pins::default());
             if all.iter().any(|other| other.name == target.name) {
                 return Err(format!("{name}: key `name`: another target has it"));
             }
@@ -212,6 +249,19 @@ impl Targets {
             return Err("key `default`: no target sets it to true".into());
         }
         Ok(Self { all, base: base.to_path_buf() })
+    }
+
+    /// Returns all packages that targets use: sources and compilers.
+    pub fn wanted(&self) -> Vec<Wanted> {
+        let mut all: Vec<Wanted> = Vec::new();
+        for target in &self.all {
+            for wanted in [&target.wanted, &target.wanted_compiler] {
+                if !wanted.pattern.is_empty() && !all.contains(wanted) {
+                    all.push(wanted.clone());
+                }
+            }
+        }
+        all
     }
 
     /// Returns the named targets, each once, or the default ones.

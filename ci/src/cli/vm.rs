@@ -9,7 +9,7 @@ pub struct BuildOptions {
     /// Build from this kernel tree or tarball instead of the target's package
     #[arg(long, value_name = "DIR|TARBALL")]
     pub source: Option<PathBuf>,
-    /// Look for a newer package now instead of once a day
+    /// Search for the source package now instead of once a day
     #[arg(long, conflicts_with = "source")]
     pub refresh: bool,
     /// The number of parallel make jobs [default: one per processor]

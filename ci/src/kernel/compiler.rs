@@ -45,13 +45,12 @@ const STARTER_NAME: &str = "kcov-vm-cc";
 
 impl Compiler {
     /// Returns the target's compiler: the program of that name in `PATH`, or
-    /// else the newest package. `refresh` looks for a newer one even if today's
-    /// search is done.
+    /// else a package. `refresh` searches even if today's search is done.
     pub fn of(target: &Target, cache: &Cache, refresh: bool) -> Result<Self> {
         if let Some(own) = Self::own(target)? {
             return Ok(own);
         }
-        Package::newest(&target.compiler, &target.compiler_suite, cache, refresh)
+        Package::find(&target.wanted_compiler, cache, refresh)
             .map(Self::Package)
             .map_err(|why| missing(target, &why))
     }
@@ -61,7 +60,7 @@ impl Compiler {
         if let Some(own) = Self::own(target)? {
             return Ok(Some(own));
         }
-        let known = Package::last_known(&target.compiler, &target.compiler_suite, cache);
+        let known = Package::last_known(&target.wanted_compiler, cache);
         Ok(known.map(Self::Package))
     }
 

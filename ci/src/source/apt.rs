@@ -4,7 +4,8 @@
 //! nothing in `/etc`. The machine's own lists may be old, so they are only a fallback. Mirrors come
 //! from the machine's configuration, and apt checks signatures as usual.
 
-use super::Package;
+use super::pin::Pin;
+use super::{Package, Wanted};
 use crate::cache::Cache;
 use crate::progress::Step;
 use crate::run::{command, read};
@@ -15,16 +16,13 @@ use std::process::Command;
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// Searches the machine's own lists.
-pub(super) fn own(pattern: &str) -> std::result::Result<Option<Package>, String> {
-    candidates(&|| shared_command("apt-cache"), pattern, None)
+pub(super) fn own(wanted: &Wanted) -> std::result::Result<Option<Package>, String> {
+    chosen(&|| shared_command("apt-cache"), wanted, None)
 }
 
 /// Searches a private directory that lists one suite.
-pub(super) fn private(
-    pattern: &str,
-    suite: &str,
-    cache: &Cache,
-) -> std::result::Result<Package, String> {
+pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Package, String> {
+    let Wanted { pattern, suite, .. } = wanted;
     let directory = cache.apt(suite);
     let prepare = || {
         fs::create_dir_all(directory.join("lists/partial"))?;
@@ -65,7 +63,7 @@ pub(super) fn private(
             }
         }
         let apt = || private_command("apt-cache", &directory);
-        match candidates(&apt, pattern, Some(suite))? {
+        match chosen(&apt, wanted, Some(suite))? {
             Some(package) => return Ok(package),
             None => why = format!("{suite} has no package {pattern}"),
         }
@@ -118,21 +116,36 @@ fn mirrors<'t>(targets: &'t str, suite: &str) -> Vec<&'t str> {
     mirrors
 }
 
-/// Returns the newest package that matches the pattern.
-fn candidates(
+/// Returns the locked version if it is available, else the newest package that matches the
+/// pattern.
+fn chosen(
     apt: &dyn Fn() -> Command,
-    pattern: &str,
+    wanted: &Wanted,
     suite: Option<&str>,
 ) -> std::result::Result<Option<Package>, String> {
-    let expression = format!("^{}(\\.[0-9]+)*$", pattern.replace('.', "\\."));
+    let expression = format!("^{}(\\.[0-9]+)*$", wanted.pattern.replace('.', "\\."));
     let found = read(apt().args(["search", "--names-only", &expression]))?;
     let names: Vec<_> = found.lines().filter_map(|line| line.split(' ').next()).collect();
     if names.is_empty() {
         return Ok(None);
     }
     let policy = read(apt().arg("policy").args(names))?;
+    let known = policies(&policy);
+    let package = |name: &str, version: &str, instead_of| {
+        let (name, version) = (name.to_string(), version.to_string());
+        Package { name, version, suite: suite.map(str::to_string), instead_of }
+    };
+    let pin = wanted.pin.as_ref();
+    let has = |pin: &&Pin| {
+        let of_name = known.iter().filter(|policy| policy.name == pin.name);
+        of_name.flat_map(|policy| &policy.versions).any(|version| *version == pin.version)
+    };
+    if let Some(pin) = pin.filter(has) {
+        return Ok(Some(package(&pin.name, &pin.version, None)));
+    }
     let mut newest: Option<Package> = None;
-    for (name, version) in policies(&policy) {
+    for Policy { name, candidate, .. } in &known {
+        let Some(version) = candidate else { continue };
         let newer = match &newest {
             None => true,
             Some(best) => {
@@ -142,24 +155,39 @@ fn candidates(
             }
         };
         if newer {
-            let suite = suite.map(str::to_string);
-            newest = Some(Package { name: name.into(), version: version.into(), suite });
+            newest = Some(package(name, version, pin.map(Pin::text)));
         }
     }
     Ok(newest)
 }
 
-/// Parses names and candidate versions from `apt-cache policy`.
-fn policies(text: &str) -> Vec<(&str, &str)> {
-    let mut name = "";
-    let mut found = Vec::new();
+/// A package's versions.
+#[derive(Debug, Default, PartialEq)]
+struct Policy<'t> {
+    name: &'t str,
+    candidate: Option<&'t str>,
+    versions: Vec<&'t str>,
+}
+
+/// Parses the output of `apt-cache policy`.
+fn policies(text: &str) -> Vec<Policy<'_>> {
+    let mut found: Vec<Policy<'_>> = Vec::new();
     for line in text.lines() {
-        if let Some(package) = line.strip_suffix(':').filter(|line| !line.starts_with(' ')) {
-            name = package;
-        } else if let Some(version) = line.trim().strip_prefix("Candidate: ") {
-            if version != "(none)" {
-                found.push((name, version));
-            }
+        if let Some(name) = line.strip_suffix(':').filter(|line| !line.starts_with(' ')) {
+            found.push(Policy { name, ..Policy::default() });
+            continue;
+        }
+        let Some(policy) = found.last_mut() else { continue };
+        if let Some(version) = line.trim().strip_prefix("Candidate: ") {
+            policy.candidate = Some(version).filter(|version| *version != "(none)");
+        }
+        // A line of the version table: five columns for a mark, the version, its priority.
+        let entry = line.get(..5).filter(|mark| matches!(*mark, "     " | " *** "));
+        let mut words = entry.and_then(|_| line.get(5..)).unwrap_or_default().split(' ');
+        if let (Some(version), Some(_)) =
+            (words.next().filter(|word| !word.is_empty()), words.next())
+        {
+            policy.versions.push(version);
         }
     }
     found
@@ -184,18 +212,27 @@ mod tests {
     }
 
     #[test]
-    fn policies_name_candidates() {
+    fn policies_have_candidates_and_versions() {
         let text = "\
 linux-source-7.2:
-  Installed: (none)
+  Installed: 7.2.0-1
   Candidate: 7.2.1-1~bpo13+1
   Version table:
      7.2.1-1~bpo13+1 500
+        500 http://mirror.example/debian trixie-backports/main amd64 Packages
+ *** 7.2.0-1 100
+        100 /var/lib/dpkg/status
 linux-source-7.3:
   Installed: (none)
   Candidate: (none)
   Version table:
 ";
-        assert_eq!(policies(text), [("linux-source-7.2", "7.2.1-1~bpo13+1")]);
+        let with = Policy {
+            name: "linux-source-7.2",
+            candidate: Some("7.2.1-1~bpo13+1"),
+            versions: vec!["7.2.1-1~bpo13+1", "7.2.0-1"],
+        };
+        let without = Policy { name: "linux-source-7.3", ..Policy::default() };
+        assert_eq!(policies(text), [with, without]);
     }
 }

@@ -1,5 +1,6 @@
 //! Finds and downloads packages.
 
+use super::Wanted;
 use super::apt::{own, private, private_command, shared_command};
 use crate::cache::Cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
@@ -21,32 +22,28 @@ pub struct Package {
     pub version: String,
     /// The suite, if the package comes from a private directory.
     pub(super) suite: Option<String>,
+    /// The locked package that the archive does not have.
+    #[serde(default)]
+    pub(super) instead_of: Option<String>,
 }
 
 /// The time until the next search for the newest version.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Package {
-    /// Returns the newest package named `pattern` or `pattern.*`.
-    pub fn newest(pattern: &str, suite: &str, cache: &Cache, refresh: bool) -> Result<Self> {
-        let memory = memory(pattern, suite, cache);
-        let known = Self::remembered(&memory);
+    /// Returns the package: its locked version if the archive has that, else the newest one.
+    /// `refresh` searches even if today's search is done.
+    pub fn find(wanted: &Wanted, cache: &Cache, refresh: bool) -> Result<Self> {
+        let known = Self::remembered(wanted, cache);
         if let (Some((package, age)), false) = (&known, refresh) {
-            if *age < DAY {
+            if *age < DAY && wanted.is(package) {
                 return Ok(package.clone());
             }
         }
-        let _lock = cache.lock(Phase::Source, &format!("apt-{suite}"))?;
-        let found = private(pattern, suite, cache).or_else(|why| match own(pattern) {
-            Ok(Some(package)) => {
-                eprintln!("using {package} from this machine's own package lists: {why}");
-                Ok(package)
-            }
-            _ => Err(why),
-        });
-        match (found, known) {
+        match (Self::searched(wanted, cache), known) {
             (Ok(package), _) => {
-                let text = serde_json::to_string(&package).unwrap_or_default();
+                let (text, memory) =
+                    (serde_json::to_string(&package).unwrap_or_default(), memory(wanted, cache));
                 fs::write(&memory, text).or_unavailable(Phase::Source, memory.display())?;
                 Ok(package)
             }
@@ -54,24 +51,43 @@ impl Package {
                 eprintln!("using {package} as before: {why}");
                 Ok(package)
             }
-            (Err(why), None) => Err(Error::unavailable(Phase::Source, why)),
+            (Err(why), None) => Err(why),
         }
     }
 
-    /// Returns the last result of `newest`, without a search.
-    pub fn last_known(pattern: &str, suite: &str, cache: &Cache) -> Option<Self> {
-        Self::remembered(&memory(pattern, suite, cache)).map(|(package, _)| package)
+    /// Searches the archive, and then the machine's own package lists.
+    pub(super) fn searched(wanted: &Wanted, cache: &Cache) -> Result<Self> {
+        let _lock = cache.lock(Phase::Source, &format!("apt-{}", wanted.suite))?;
+        private(wanted, cache).or_else(|why| match own(wanted) {
+            Ok(Some(package)) => {
+                eprintln!("using {package} from this machine's own package lists: {why}");
+                Ok(package)
+            }
+            _ => Err(Error::unavailable(Phase::Source, why)),
+        })
     }
 
-    fn remembered(memory: &Path) -> Option<(Self, Duration)> {
-        let time = fs::metadata(memory).ok()?.modified().ok()?;
-        let package = serde_json::from_str(&fs::read_to_string(memory).ok()?).ok()?;
+    /// Returns the last result of `find`, without a search.
+    pub fn last_known(wanted: &Wanted, cache: &Cache) -> Option<Self> {
+        let (package, _) = Self::remembered(wanted, cache)?;
+        wanted.is(&package).then_some(package)
+    }
+
+    fn remembered(wanted: &Wanted, cache: &Cache) -> Option<(Self, Duration)> {
+        let memory = memory(wanted, cache);
+        let time = fs::metadata(&memory).ok()?.modified().ok()?;
+        let package = serde_json::from_str(&fs::read_to_string(&memory).ok()?).ok()?;
         Some((package, SystemTime::now().duration_since(time).unwrap_or_default()))
     }
 
     /// Its identity, for keys.
     pub fn identity(&self) -> String {
-        format!("package {self}")
+        format!("package {}", self.short())
+    }
+
+    /// Its name and version.
+    pub fn short(&self) -> String {
+        format!("{} {}", self.name, self.version)
     }
 
     /// The name for its directory. A version may contain characters that are special to `make`.
@@ -124,12 +140,16 @@ impl Package {
 
 impl fmt::Display for Package {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.name, self.version)
+        f.write_str(&self.short())?;
+        match &self.instead_of {
+            Some(locked) => write!(f, " (the archive lacks the locked {locked})"),
+            None => Ok(()),
+        }
     }
 }
 
-/// The file that stores the newest package.
-fn memory(pattern: &str, suite: &str, cache: &Cache) -> PathBuf {
+/// The file that stores the result of the last search.
+fn memory(Wanted { pattern, suite, .. }: &Wanted, cache: &Cache) -> PathBuf {
     cache.sources().join(format!("{pattern}@{suite}.json"))
 }
 

@@ -58,15 +58,15 @@ impl Target {
 
     /// Validates the keys that depend on the target's kind.
     pub(super) fn validate_origin(&self) -> std::result::Result<(), String> {
-        let built = [
-            ("package", self.package.is_empty()),
-            ("suite", self.suite.is_empty()),
-            ("config", self.config.is_empty()),
-            ("release", self.release.is_empty()),
-        ];
+        let package = [("package", self.package.is_empty()), ("suite", self.suite.is_empty())];
+        let built = [("config", self.config.is_empty()), ("release", self.release.is_empty())];
         if self.kind != Kind::Netbsd {
-            return match built.iter().find(|(_, empty)| *empty) {
+            let needed = package.iter().filter(|_| self.source.is_none()).chain(&built);
+            return match needed.into_iter().find(|(_, empty)| *empty) {
                 Some((key, _)) => Err(format!("key `{key}`: is missing or empty")),
+                None if self.source.is_some() && package.iter().any(|(_, empty)| !empty) => {
+                    Err("key `source`: set either it, or `package` and `suite`".into())
+                }
                 None if !self.abi.is_empty() => {
                     Err("key `abi`: works only for netbsd targets".into())
                 }
@@ -77,8 +77,9 @@ impl Target {
             ("patches", self.patches.is_empty()),
             ("declares", self.declares.is_empty()),
             ("cmdline", self.cmdline.is_empty()),
+            ("source", self.source.is_none()),
         ];
-        match built.iter().chain(&more).find(|(_, empty)| !empty) {
+        match package.iter().chain(&built).chain(&more).find(|(_, empty)| !empty) {
             Some((key, _)) => {
                 Err(format!("key `{key}`: not allowed for a netbsd target, see `abi`"))
             }

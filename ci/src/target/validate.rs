@@ -1,7 +1,8 @@
 //! Validates targets beyond the types of their keys.
 
-use super::{Kind, Target, is_word};
+use super::{Kind, Origin, Target, is_word};
 use crate::programs::{TRIPLE, TRIPLE_32};
+use crate::source;
 use std::path::Path;
 
 impl Target {
@@ -42,6 +43,14 @@ impl Target {
         if let Some(calls) = &self.calls {
             if !declared.any(|words| words.contains(&calls.word)) {
                 return Err(format!("key `calls`: `{}` is not declared", calls.word));
+            }
+        }
+        if let Some(Origin::Download { url, sha256 }) = &self.source {
+            if sha256.len() != 64 || !sha256.bytes().all(|b| b.is_ascii_hexdigit()) {
+                return Err("key `source`: `sha256` must be 64 hexadecimal digits".into());
+            }
+            if !source::is_tarball(Path::new(url)) {
+                return Err(format!("key `source`: {url} {}", source::NO_TARBALL));
             }
         }
         if ![TRIPLE, TRIPLE_32].contains(&self.userland.as_str()) {
