@@ -131,12 +131,24 @@ pub fn keep(path: &Path, text: &str) -> io::Result<()> {
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// Makes the directories and checks that they are writable.
+/// The file that marks a directory of reproducible files, such as cargo's `target`.
+pub const MARK: &str = "CACHEDIR.TAG";
+
+/// The content of a mark.
+const SIGNATURE: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
+
+/// Makes the directories and checks that they are writable. Marks them, because a cache may be in the
+/// directory of a crate, which guests get without marked directories.
 fn prepare(root: &Path) -> io::Result<PathBuf> {
     for directory in
         ["apt", "benches", "compilers", "kernels", "locks", "netbsd", "programs", "runs", "sources"]
     {
-        fs::create_dir_all(root.join(directory))?;
+        let directory = root.join(directory);
+        fs::create_dir_all(&directory)?;
+        let mark = directory.join(MARK);
+        if !mark.exists() {
+            fs::write(mark, SIGNATURE)?;
+        }
     }
     // Commands run in other directories, so the path must be absolute.
     let root = fs::canonicalize(root)?;

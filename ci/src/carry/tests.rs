@@ -1,6 +1,7 @@
 //! Tests which files are carried, skipped or refused.
 
 use super::*;
+use crate::cache::Cache;
 use std::os::unix::fs::symlink;
 
 #[test]
@@ -23,6 +24,18 @@ fn a_tree_comes_without_histories_and_caches() {
     assert!(carried.has(&path("data")) && !carried.has(&path("target")));
     assert_eq!(carried.read_only().count(), 1);
     assert_eq!(carried.library_path(), None);
+}
+
+#[test]
+fn the_runners_own_cache_stays_out() {
+    let root = tempfile::tempdir().expect("a directory");
+    let cache = Cache::open(Some(&root.path().join(".cache/kcov-vm"))).expect("a cache");
+    for directory in [cache.sources(), cache.kernels(), cache.programs(), cache.runs()] {
+        fs::write(directory.join("large"), "").expect("a file");
+    }
+    let mut carried = Carried::default();
+    carried.add(root.path()).expect("carried");
+    assert!(!carried.entries.keys().any(|at| at.ends_with("/large")), "{:?}", carried.entries);
 }
 
 #[test]

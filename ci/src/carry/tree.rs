@@ -1,6 +1,7 @@
 //! Carries a directory with everything in it.
 
 use super::{Carried, Entry, place};
+use crate::cache::MARK;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,10 +9,6 @@ use std::path::Path;
 
 /// Directories of version control systems.
 const HISTORIES: &[&str] = &[".git", ".hg", ".jj", ".svn"];
-
-/// The file that marks a directory of reproducible files, such as cargo's
-/// `target`.
-const CACHE: &str = "CACHEDIR.TAG";
 
 impl Carried {
     pub(super) fn tree(&mut self, root: &Path, at: &str) -> Result<(), String> {
@@ -29,7 +26,7 @@ impl Carried {
             let at = place(&path)?;
             if kind.is_dir() {
                 let history = HISTORIES.iter().any(|name| entry.file_name() == *name);
-                if !history && !path.join(CACHE).exists() {
+                if !history && !path.join(MARK).exists() {
                     self.below(&path, &at)?;
                 }
             } else if kind.is_symlink() {

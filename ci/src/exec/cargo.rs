@@ -1,5 +1,6 @@
 //! Gives a program the environment that cargo would give it.
 
+use crate::cache::MARK;
 use crate::carry;
 use crate::session::Task;
 use std::env;
@@ -57,5 +58,5 @@ fn temporary(program: &Path) -> Option<PathBuf> {
         .into_iter()
         .flatten()
         .map(|directory| directory.join("tmp"))
-        .find(|tmp| tmp.is_dir() && tmp.with_file_name("CACHEDIR.TAG").exists())
+        .find(|tmp| tmp.is_dir() && tmp.with_file_name(MARK).exists())
 }
