@@ -7,7 +7,7 @@ mod vm;
 pub use programs::{
     CarryOptions, ExecOptions, PlaceOptions, RunnerOptions, StyleOptions, TraceOptions,
 };
-pub use suite::{LockstepOptions, MutantsOptions, TestOptions};
+pub use suite::{LockstepOptions, MutantsOptions, ResultsOptions, TestOptions};
 pub use vm::{AccelChoice, BuildOptions, GuestOptions, VmOptions};
 
 use clap::{Args, Parser, Subcommand};
@@ -95,6 +95,8 @@ pub enum Command {
     },
     /// Alter the driver with each mutation operator and count the mutants that the suite misses
     Mutants(MutantsOptions),
+    /// Print the table of test runs on kernels that continuous integration does not have
+    Results(ResultsOptions),
     /// Run a program in a guest; pass on its output and exit status
     Exec(Box<ExecOptions>),
     /// Run a program in a guest and report the kernel code that its threads and children execute

@@ -14,7 +14,7 @@ use crate::session::{Choices, Session};
 use crate::source::{self, LOCK, Source};
 use crate::system::System;
 use crate::target::{Kind, Target, Targets};
-use crate::{clean, drift, exec, list, mutants, output, tester};
+use crate::{clean, drift, exec, list, mutants, output, results, tester};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -49,6 +49,7 @@ fn carry_out(cli: Cli) -> Result<u8> {
             });
             Ok(STATUS_PASSED)
         }
+        Command::Results(options) => results::run(&targets(&general)?.base, &options),
         Command::Clean { dry_run, days } => {
             let cache = Cache::open(general.cache.as_deref())?;
             let age = Duration::from_secs(days.saturating_mul(24 * 60 * 60));

@@ -30,6 +30,7 @@ mod parallel;
 pub mod programs;
 pub mod progress;
 pub mod report;
+mod results;
 mod run;
 pub mod session;
 pub mod source;

@@ -10,6 +10,7 @@ use crate::commands::{complain, print};
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::expected::{self, Failure};
 use crate::ids;
+use crate::mutants::suite_digest;
 use crate::parallel;
 use crate::progress::{Step, beside_bars};
 use crate::report::{Format, Run, TargetReport, Verdict};
@@ -113,7 +114,13 @@ pub fn test(
         reports[ready[index]] = Some(report);
     });
 
-    let run = Run { reports: reports.into_iter().flatten().collect(), wall: started.elapsed() };
+    let whole = options.checks.is_empty() && options.program.is_none() && options.suite.is_empty();
+    let run = Run {
+        reports: reports.into_iter().flatten().collect(),
+        // Without the sources, there is nothing to compare with.
+        suite: whole.then(|| suite_digest().ok()).flatten(),
+        wall: started.elapsed(),
+    };
     let whole = || run.render(options.format, verbose);
     if text_now {
         print(&run.table(verbose));

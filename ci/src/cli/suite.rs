@@ -70,6 +70,20 @@ pub struct LockstepOptions {
     pub vm: VmOptions,
 }
 
+/// Options of `results`.
+#[derive(Args, Debug)]
+pub struct ResultsOptions {
+    /// Add the runs in this JSON report of `cargo vm test`
+    #[arg(long, value_name = "REPORT", requires = "kernel")]
+    pub add: Option<PathBuf>,
+    /// The origin of the kernel of --add, for the table; a run with the same words is replaced
+    #[arg(long, value_name = "WORDS", requires = "add")]
+    pub kernel: Option<String>,
+    /// Write the documentation page
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+}
+
 impl LockstepOptions {
     /// Returns the equivalent test; its checks are the seeds. The default time limit suits slow
     /// guests.

@@ -18,6 +18,7 @@ mod run;
 mod subject;
 mod trial;
 
+pub(crate) use library::digest as suite_digest;
 pub(crate) use run::run;
 
 #[cfg(test)]

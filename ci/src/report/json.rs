@@ -12,7 +12,13 @@ const VERSION: u32 = 1;
 pub fn render(run: &Run) -> String {
     let targets: Vec<_> = run.reports.iter().map(target).collect();
     let seconds = run.wall.as_secs_f64();
-    format!("{:#}\n", json!({ "version": VERSION, "targets": targets, "seconds": seconds }))
+    let document = json!({
+        "version": VERSION,
+        "suite": run.suite,
+        "targets": targets,
+        "seconds": seconds,
+    });
+    format!("{document:#}\n")
 }
 
 fn target(report: &TargetReport) -> Value {

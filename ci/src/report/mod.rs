@@ -54,6 +54,8 @@ pub enum Verdict {
 pub struct Run {
     /// The targets' reports.
     pub reports: Vec<TargetReport>,
+    /// The digest of the suite's sources, if the whole suite ran.
+    pub suite: Option<String>,
     /// The total time.
     pub wall: Duration,
 }

@@ -50,6 +50,7 @@ fn run() -> Run {
             other,
             not_run,
         ],
+        suite: Some("0123456789abcdef".into()),
         wall: Duration::from_secs(3),
     }
 }
