@@ -8,6 +8,7 @@ mod campaign;
 mod counts;
 mod ground;
 mod library;
+mod lockstep;
 mod mutant;
 mod named;
 mod operators;

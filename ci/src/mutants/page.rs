@@ -1,6 +1,7 @@
 //! Reports a campaign as text and as a page of the documentation.
 
 use super::counts::{Counts, MEANINGS};
+use super::lockstep::{self, Lockstep, Score};
 use super::named::{self, Named, Where};
 use super::record::{Entry, Outcome, Record};
 use super::subject::Subject;
@@ -30,6 +31,11 @@ impl Known {
         })
     }
 
+    /// Whether it is a named alteration of the kernel.
+    pub fn is_of_kernel(&self, name: &str) -> bool {
+        self.kernel.values().flatten().any(|named| named.name == name)
+    }
+
     /// Finds a named alteration.
     fn named(&self, name: &str) -> Option<&Named> {
         self.kernel.values().chain(self.library.values()).flatten().find(|n| n.name == name)
@@ -39,9 +45,10 @@ impl Known {
 /// Lists the results that contradict the data.
 pub fn contradictions(record: &Record, known: &Known) -> Vec<String> {
     let mut all = Vec::new();
-    for Entry { id, outcome, .. } in &record.mutants {
+    for Entry { id, outcome, lockstep, .. } in &record.mutants {
         let noticed = matches!(outcome, Outcome::Killed { .. } | Outcome::Ended { .. });
-        if noticed && known.subject.is_equivalent(id) {
+        let by_lockstep = lockstep.as_ref().is_some_and(|seen| *seen != Lockstep::Agreed);
+        if (noticed || by_lockstep) && known.subject.is_equivalent(id) {
             all.push(format!("NOT EQUIVALENT {id}"));
         } else if noticed && known.subject.excuse(id).is_some() {
             all.push(format!("NOT UNDETECTED {id}"));
@@ -103,6 +110,7 @@ pub fn text(record: &Record, known: &Known, suite: &str) -> String {
     let tried = record.mutants.len();
     writeln!(text, "{tried:5} of {} mutants. {}", record.all, counts.score()).expect(WRITING);
     writeln!(text, "{}\n{}", seen(record), age(record, suite).replace('*', "")).expect(WRITING);
+    writeln!(text, "{}", lockstep::describe(record, known)).expect(WRITING);
     for entry in undetected(record, known) {
         writeln!(text, "UNDETECTED {}", entry.id).expect(WRITING);
     }
@@ -135,14 +143,16 @@ pub fn render(record: &Record, known: &Known, suite: &str) -> String {
         writeln!(page, "| {name} | {number} | {meaning} |").expect(WRITING);
     }
     writeln!(page, "| **all** | {tried} | |\n\n{}\n", counts.score()).expect(WRITING);
+    writeln!(page, "{}\n", lockstep::describe(record, known)).expect(WRITING);
     let names = MEANINGS.map(|(name, _)| name).join(" | ");
-    writeln!(page, "| function | {names} |\n|---|{}", "---:|".repeat(6)).expect(WRITING);
+    writeln!(page, "| function | {names} | lockstep |\n|---|{}", "---:|".repeat(7)).expect(WRITING);
     let mut functions: Vec<&str> = record.mutants.iter().map(|entry| &*entry.place).collect();
     functions.dedup();
     for name in functions {
-        let own = record.mutants.iter().filter(|entry| entry.place == name);
-        let numbers = Counts::of(own, known).numbers().map(|number| number.to_string());
-        writeln!(page, "| `{name}` | {} |", numbers.join(" | ")).expect(WRITING);
+        let own = || record.mutants.iter().filter(|entry| entry.place == name);
+        let numbers = Counts::of(own(), known).numbers().map(|number| number.to_string());
+        let lockstep = Score::of(own(), known).cell();
+        writeln!(page, "| `{name}` | {} | {lockstep} |", numbers.join(" | ")).expect(WRITING);
     }
     page.push_str("\n## Undetected\n\n");
     for entry in undetected(record, known) {

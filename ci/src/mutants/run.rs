@@ -70,18 +70,20 @@ fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
         source: session.source(target)?.describe(),
         file: known.subject.file.clone(),
         suite: suite.to_string(),
+        operations: known.subject.lockstep.operations,
         ..Record::default()
     };
     if let Some(file) = options.report.as_ref().filter(|file| file.exists()) {
         if !Record::read(file).is_ok_and(|earlier| record.resume(earlier)) {
             eprintln!(
-                "{}: belongs to another suite or kernel; starting a new report",
+                "{}: belongs to another suite, kernel or number of operations; starting a new \
+                 report",
                 file.display()
             );
         }
     }
     record.named.retain(|entry| named().any(|n| n.name == entry.id && n.digest() == entry.digest));
-    let mut campaign = Campaign::new(session, options, record)?;
+    let mut campaign = Campaign::new(session, options, &known.subject.lockstep, record)?;
     campaign.order = named().map(|named| named.name.clone()).collect();
     if !options.named && !mutants(means, &mut campaign)? {
         return Ok(None);

@@ -1,6 +1,7 @@
 //! The description of the altered file, as data: `mutants/<name>.toml` beside the
 //! targets.
 
+use super::lockstep::Plan;
 use crate::error::{Error, Phase, Result, one_line};
 use serde::Deserialize;
 use std::fs;
@@ -28,6 +29,9 @@ pub struct Subject {
     pub attributes: Vec<String>,
     /// Macros around code; they are blanked out, but their arguments stay.
     pub wrappers: Vec<String>,
+    /// How lockstep runs on altered kernels.
+    #[serde(default)]
+    pub lockstep: Plan,
     /// Mutants that other targets may detect when the campaign's target does not.
     #[serde(default)]
     pub elsewhere: Vec<Elsewhere>,

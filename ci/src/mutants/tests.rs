@@ -1,5 +1,6 @@
 use super::counts::Counts;
 use super::library::Library;
+use super::lockstep::{self, Lockstep, Score};
 use super::mutant::all;
 use super::page::{self, Known};
 use super::plain;
@@ -45,6 +46,7 @@ fn subject() -> Subject {
         swaps: Vec::new(),
         attributes: words(&["notrace", "__must_hold"]),
         wrappers: words(&["guarded"]),
+        lockstep: lockstep::Plan { operations: 3, targets: words(&["t"]) },
         elsewhere: Vec::new(),
         equivalent: vec![Remark { because: "nobody looks".into(), ids: words(&["f: x"]) }],
         undetected: Vec::new(),
@@ -104,7 +106,7 @@ fn functions_are_all_known() {
 
 fn entry(id: &str, outcome: Outcome) -> Entry {
     let (on, digest) = ("t".into(), String::new());
-    Entry { id: id.into(), place: "f".into(), line: 1, on, digest, outcome }
+    Entry { id: id.into(), place: "f".into(), line: 1, on, digest, outcome, lockstep: None }
 }
 
 fn known() -> Known {
@@ -141,6 +143,51 @@ fn six_numbers_add_up() {
     // A detected mutant is not equivalent.
     record.mutants[5].outcome = Outcome::Ended { why: "no".into(), during: vec![1] };
     assert_eq!(page::contradictions(&record, &known), ["NOT EQUIVALENT f: x"]);
+}
+
+/// It counts what the six numbers call other code.
+#[test]
+fn lockstep_has_a_score_of_its_own() {
+    let (mut record, known) = (record(), known());
+    record.operations = 3;
+    let score = |record: &Record| Score::of(record.mutants.iter(), &known);
+    assert_eq!(score(&record).cell(), "not run");
+    assert!(page::render(&record, &known, "s").contains("Lockstep was not run."));
+    for (place, seen) in [
+        (0, Lockstep::Agreed),
+        (1, Lockstep::Ended("no".into())),
+        (4, Lockstep::Parted),
+        (5, Lockstep::Agreed),
+    ] {
+        record.mutants[place].lockstep = Some(seen);
+    }
+    let counted = Score { ran: 3, noticed: 2, killed: 1, both: 0, not_run: 0 };
+    assert_eq!(score(&record), counted);
+    let text = page::render(&record, &known, "s");
+    for words in [
+        "3 operations of seed 1. It notices 2 of 3 mutants",
+        "66.7 %), and 0 of the 1 of them that",
+        "It notices 0 of 0 named",
+        "| `f` | 1 | 1 | 1 | 1 | 1 | 1 | 2 of 3 |",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let again: Record = serde_json::from_str(&record.to_json()).expect("what was written");
+    assert_eq!(again.mutants, record.mutants);
+    assert_eq!(page::contradictions(&record, &known), [""; 0]);
+    record.mutants[5].lockstep = Some(Lockstep::Parted);
+    assert_eq!(page::contradictions(&record, &known), ["NOT EQUIVALENT f: x"]);
+    // A mutant without a result does not count as missed.
+    record.mutants[4].lockstep = None;
+    let counted = Score { ran: 2, noticed: 1, killed: 1, both: 0, not_run: 1 };
+    assert_eq!(score(&record), counted);
+    assert!(page::text(&record, &known, "s").contains(" Not run: 1."));
+}
+
+#[test]
+fn other_operations_are_another_campaign() {
+    let mut new = Record { suite: "s".into(), operations: 3, ..Record::default() };
+    assert!(!new.resume(record()), "the record was made without lockstep");
 }
 
 #[test]
@@ -197,8 +244,10 @@ fn what_is_judged_elsewhere_is_judged_on_a_target() {
     let targets = Targets::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("targets.toml"));
     let targets = targets.expect("the targets");
     let known = data();
-    assert!(!known.subject.elsewhere.is_empty());
-    for elsewhere in &known.subject.elsewhere {
+    let Subject { elsewhere, lockstep, .. } = &known.subject;
+    assert!(!elsewhere.is_empty() && lockstep.operations > 0);
+    assert!(lockstep.targets.iter().all(|name| targets.named(name).is_ok()));
+    for elsewhere in elsewhere {
         assert!(targets.named(&elsewhere.target).is_ok(), "{}", elsewhere.target);
         assert!(!elsewhere.checks.is_empty() && !elsewhere.words.is_empty());
     }
