@@ -1,6 +1,6 @@
 //! Options of the commands that run the suite.
 
-use super::vm::{BuildOptions, VmOptions};
+use super::vm::{BuildOptions, OwnOptions, VmOptions};
 use crate::report::Format;
 use clap::Args;
 use std::ffi::OsString;
@@ -138,6 +138,12 @@ pub struct MutantsOptions {
     /// Limit a guest's program to N seconds instead of the target's limit
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: Option<u64>,
+    /// For netbsd targets: the shell command that builds a kernel of the tree --source
+    #[arg(long = "build", value_name = "COMMAND")]
+    pub command: Option<String>,
+    /// The kernel's description.
+    #[command(flatten)]
+    pub own: OwnOptions,
     /// Build options.
     #[command(flatten)]
     pub build: BuildOptions,

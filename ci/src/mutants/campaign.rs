@@ -1,5 +1,6 @@
 //! Tries all alterations in turn: one is built while earlier ones run.
 
+use super::bench::Bench;
 use super::ground::Ground;
 use super::library::Library;
 use super::lockstep::{Lockstep, Plan};
@@ -8,7 +9,6 @@ use super::record::{Entry, Outcome, Record};
 use crate::cli::MutantsOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::hash;
-use crate::kernel::Bench;
 use crate::session::{Session, Task};
 use crate::target::Target;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub struct Campaign<'a> {
     options: &'a MutantsOptions,
     lockstep: &'a Plan,
     /// The copy that builds all suites, including the unaltered one.
-    copy: Library,
+    copy: Library<'a>,
     directory: PathBuf,
     /// The names of all alterations that may be tried, in order.
     pub order: Vec<String>,
@@ -53,7 +53,7 @@ impl<'a> Campaign<'a> {
         let directory = session.cache.runs().join(format!("{}-mutants", options.name));
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(&directory).or_unavailable(Phase::Image, directory.display())?;
-        let copy = Library::open(&session.cache)?;
+        let copy = Library::open(&session.cache, session.programs.netbsd.as_ref())?;
         let (record, started) = (Mutex::new(record), Instant::now());
         let order = Vec::new();
         Ok(Self { session, options, lockstep, copy, directory, order, record, started })

@@ -6,8 +6,9 @@ use super::trial::{self, Attempt, Seen};
 use crate::cli::LockstepOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::{Finished, Limits, Listener};
+use crate::kernel::Kernel;
 use crate::session::{Ready, Session, Task};
-use crate::target::Target;
+use crate::target::{Kind, Target};
 use crate::tester::suite_arguments;
 use crate::verdict::Outcome as Verdict;
 use std::fs;
@@ -59,7 +60,11 @@ impl<'a> Ground<'a> {
         whole: bool,
     ) -> Result<Self> {
         let suite = task(session, target, suite, whole)?;
-        let (ready, patience, lockstep) = (session.prepare(target)?, Duration::ZERO, None);
+        let ready = match target.kind {
+            Kind::Uml | Kind::Qemu => session.prepare(target)?,
+            Kind::Netbsd => session.prepare_with(target, Kernel::given(&kernel, "--build")?)?,
+        };
+        let (patience, lockstep) = (Duration::ZERO, None);
         let (order, skipped) = (checks.to_vec(), Vec::new());
         let mut ground = Self {
             session,
@@ -187,7 +192,7 @@ impl<'a> Ground<'a> {
         let Attempt { kernel, logs, .. } = attempt;
         let _ = fs::remove_dir_all(logs);
         fs::create_dir_all(logs).or_unavailable(Phase::Image, logs.display())?;
-        let ready = self.ready.with(kernel.to_path_buf(), logs.clone(), limits);
+        let ready = self.ready.with(kernel.to_path_buf(), logs.clone(), limits)?;
         let task = task.knowing(self.session.calls(&ready)?);
         self.session.run(&ready, task, listener)
     }

@@ -39,17 +39,17 @@ int g(void)
 fn subject() -> Subject {
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     Subject {
+        title: "Mutants".into(),
+        named: "kernel".into(),
         file: "kernel/f.c".into(),
         functions: words(&["f"]),
         others: words(&["g"]),
         errnos: words(&["EINVAL", "EBUSY"]),
-        swaps: Vec::new(),
         attributes: words(&["notrace", "__must_hold"]),
         wrappers: words(&["guarded"]),
         lockstep: lockstep::Plan { operations: 3, targets: words(&["t"]) },
-        elsewhere: Vec::new(),
         equivalent: vec![Remark { because: "nobody looks".into(), ids: words(&["f: x"]) }],
-        undetected: Vec::new(),
+        ..Subject::default()
     }
 }
 
