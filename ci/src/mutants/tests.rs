@@ -5,7 +5,7 @@ use super::mutant::all;
 use super::page::{self, Known};
 use super::plain;
 use super::record::{Entry, Outcome, Record};
-use super::run::matched;
+use super::run::{matched, revision};
 use super::subject::{Remark, Subject};
 use crate::programs::workspace;
 use crate::target::Targets;
@@ -83,6 +83,34 @@ fn every_operator_has_its_places() {
     }
     let applied = mutants[4].apply(TEXT);
     assert_eq!(applied, TEXT.replace("-EINVAL", "-EBUSY"));
+}
+
+/// NetBSD's functions return positive error numbers, and some names are defined.
+#[test]
+fn errors_without_a_sign_are_replaced() {
+    let text = "int f(int a)\n{\n#ifdef DIAGNOSTIC\n\tcheck();\n#endif\n\tif (rare(a == 1))\n\t\treturn EBUSY;\n\treturn a;\n}\n";
+    let mut subject = subject();
+    subject.others.clear();
+    subject.defined = vec!["DIAGNOSTIC".into()];
+    subject.wrappers = vec!["rare".into()];
+    let mutants = all(text, "", &subject).expect("parsed");
+    let ids: Vec<_> = mutants.iter().map(|mutant| mutant.id.as_str()).collect();
+    let expected = [
+        "f: delete: check();",
+        "f: relation: a == 1 => a != 1",
+        "f: constant: 1 => 2",
+        "f: delete: return EBUSY;",
+        "f: errno: EBUSY => EINVAL",
+    ];
+    assert_eq!(ids, expected);
+    assert!(mutants[1].apply(text).contains("if (rare(a != 1))"));
+}
+
+#[test]
+fn netbsds_files_name_their_revision() {
+    let text = "/*\t$NetBSD: f.c,v 1.2 2022/10/26 23:24:21 who Exp $\t*/\nint f;\n";
+    assert_eq!(revision(text), "NetBSD, revision 1.2 of 2022-10-26");
+    assert_eq!(revision("int f;\n"), "NetBSD");
 }
 
 #[test]
@@ -236,7 +264,24 @@ fn words_in_no_name_are_an_error() {
 
 /// The data, and the current files that it describes.
 fn data() -> Known {
-    Known::load(Path::new(env!("CARGO_MANIFEST_DIR")), "kcov.toml").expect("the data")
+    data_of("kcov.toml")
+}
+
+fn data_of(name: &str) -> Known {
+    Known::load(Path::new(env!("CARGO_MANIFEST_DIR")), name).expect("the data")
+}
+
+#[test]
+fn netbsds_data_can_be_read() {
+    let known = data_of("netbsd.toml");
+    assert!(known.library.is_empty() && known.kernel.values().flatten().count() > 0);
+    for named in known.kernel.values().flatten() {
+        assert_ne!(named.find, named.with, "{}", named.name);
+        assert!(!named.red.is_empty(), "{}: name the checks that notice it", named.name);
+    }
+    for remark in known.subject.equivalent.iter().chain(&known.subject.undetected) {
+        assert!(remark.ids.iter().all(|id| id.contains(": ")), "{:?}", remark.ids);
+    }
 }
 
 #[test]
@@ -276,15 +321,24 @@ fn alterations_of_the_library_can_be_made() {
 /// The page matches the record and the data. It may state either age.
 #[test]
 fn the_page_is_not_stale() {
-    let (base, known) = (Path::new(env!("CARGO_MANIFEST_DIR")), data());
-    let record = Record::read(&base.join("mutants/linux-uml.json")).expect("the record");
-    let page = std::fs::read_to_string(workspace().join("docs/src/mutants.md")).expect("the page");
-    let same = [record.suite.as_str(), ""]
-        .iter()
-        .any(|suite| page == page::render(&record, &known, suite));
-    assert!(
-        same,
-        "run `cargo vm mutants linux-uml --no-run --report ci/mutants/linux-uml.json \
-         --page docs/src/mutants.md`"
-    );
+    let base = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (target, data) in [("linux-uml", "kcov.toml"), ("netbsd", "netbsd.toml")] {
+        let (known, report) = (data_of(data), base.join(format!("mutants/{target}.json")));
+        let page = workspace().join(&known.subject.page);
+        // NetBSD's report needs a user's tree.
+        if target == "netbsd" && !report.exists() && !page.exists() {
+            continue;
+        }
+        let record = Record::read(&report).expect("the record");
+        let text = std::fs::read_to_string(&page).expect("the page");
+        let same = [record.suite.as_str(), ""]
+            .iter()
+            .any(|suite| text == page::render(&record, &known, suite));
+        assert!(
+            same,
+            "run `cargo vm mutants {target} --no-run --report {} --page {}`",
+            report.display(),
+            page.display()
+        );
+    }
 }
