@@ -21,10 +21,10 @@ pub struct Recipe {
     pub command: String,
 }
 
-/// Puts the original back when its standard input ends, and thus also after we were killed. make
-/// compares whole seconds, so the restored file has to be newer than any object.
+/// Puts the original back when its standard input ends, and thus also after we were killed. The
+/// restored file has to be newer than any object, also of a command that has not ended yet.
 const RESTORE: &str = r#"trap '' HUP INT TERM; cat > /dev/null
-cmp -s "$1" "$2" || { cat "$1" > "$2" && touch -d '+2 seconds' "$2"; } && rm "$1""#;
+cmp -s "$1" "$2" || { cat "$1" > "$2" && touch -d '+1 minute' "$2"; } && rm "$1""#;
 
 /// The tree and its altered file.
 #[derive(Debug)]
