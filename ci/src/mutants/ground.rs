@@ -97,13 +97,15 @@ impl<'a> Ground<'a> {
     pub fn accompany(&mut self, plan: &Plan) -> Result<()> {
         let mut task = self.suite.clone();
         task.arguments = suite_arguments(self.target, &plan.words(), self.target.calls.is_some());
-        let full = LockstepOptions::limit(plan.operations, 1);
-        let full = self.session.choices.limit.unwrap_or(Duration::from_secs(full));
-        self.lockstep = Some(Companion { task, limits: [full; 2] });
+        let most = self.session.program_limit(self.target);
+        self.lockstep = Some(Companion { task, limits: [most; 2] });
         let started = Instant::now();
         self.agrees()?;
         if let Some(companion) = &mut self.lockstep {
-            companion.limits[0] = patient(started.elapsed());
+            // Many alterations hang, so the second limit is not the target's.
+            let usual = Duration::from_secs(LockstepOptions::limit(plan.operations, 1));
+            let full = usual.max(started.elapsed() * 20).min(most);
+            companion.limits = [patient(started.elapsed()).min(full), full];
         }
         Ok(())
     }
