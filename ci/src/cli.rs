@@ -8,7 +8,7 @@ pub use programs::{
     CarryOptions, ExecOptions, PlaceOptions, RunnerOptions, StyleOptions, TraceOptions,
 };
 pub use suite::{LockstepOptions, MutantsOptions, ResultsOptions, TestOptions};
-pub use vm::{AccelChoice, BuildOptions, GuestOptions, VmOptions};
+pub use vm::{AccelChoice, BuildOptions, GuestOptions, OwnOptions, VmOptions};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -94,7 +94,8 @@ pub enum Command {
         manual: Option<PathBuf>,
     },
     /// Alter the driver with each mutation operator and count the mutants that the suite misses
-    Mutants(MutantsOptions),
+    #[command(after_help = MUTANTS_HELP)]
+    Mutants(Box<MutantsOptions>),
     /// Print the table of test runs on kernels that continuous integration does not have
     Results(ResultsOptions),
     /// Run a program in a guest; pass on its output and exit status
@@ -106,6 +107,20 @@ pub enum Command {
     #[command(after_help = RUNNER_HELP)]
     Runner(Box<RunnerOptions>),
 }
+
+/// The text below the options of `mutants`.
+const MUTANTS_HELP: &str = "\
+For a netbsd target, name your tree with --source and give a command that builds
+a kernel of it. In the command, {tree} stands for the tree and {kernel} for the
+file where the command leaves the kernel:
+
+    cargo vm mutants netbsd --sysroot sets/ --source usr/src \\
+        --build 'cd {tree} && ./build.sh -u ... kernel=KCOV && cp ... {kernel}'
+
+The runner writes the altered sys/kern/subr_kcov.c into the tree, and restores it
+in the end, even if it is killed. Two kernels are the same code if their loaded
+parts are equal except for the texts with the version, the number of the build
+and its time.";
 
 /// The text below the options of `runner`.
 const RUNNER_HELP: &str = "\

@@ -2,7 +2,8 @@
 
 use crate::cache::Cache;
 use crate::cli::{
-    AccelChoice, BuildOptions, Cli, Command, General, GuestOptions, TestOptions, VmOptions,
+    AccelChoice, BuildOptions, Cli, Command, General, GuestOptions, MutantsOptions, TestOptions,
+    VmOptions,
 };
 use crate::error::{Error, Result, STATUS_PASSED};
 use crate::guest::Accel;
@@ -16,6 +17,7 @@ use crate::system::System;
 use crate::target::{Kind, Target, Targets};
 use crate::{clean, drift, exec, list, mutants, output, results, tester};
 use std::fmt::Display;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -71,8 +73,7 @@ fn carry_out(cli: Cli) -> Result<u8> {
             drift::run(&session, &chosen, &given, !names.is_empty())
         }
         Command::Mutants(options) => {
-            let mut session = session(&general, &options.build, None)?;
-            session.choices.limit = options.time_limit.map(Duration::from_secs);
+            let session = session_of_mutants(&general, &options)?;
             let target = session.targets.named(&options.name)?;
             mutants::run(&session, target, &options)
         }
@@ -101,10 +102,10 @@ fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
         return Err(Error::usage(why));
     }
     let given = [
-        ("--abi", guest.abi.is_some()),
-        ("--sysroot", guest.sysroot.is_some()),
+        ("--abi", guest.own.abi.is_some()),
+        ("--sysroot", guest.own.sysroot.is_some()),
         ("--netbsd-kernel", guest.netbsd_kernel.is_some()),
-        ("--declare", !guest.declare.is_empty() && !is_own_kernel(guest, build)),
+        ("--declare", !guest.own.declare.is_empty() && !is_own_kernel(guest, build)),
     ];
     refuse_unneeded(&given, chosen)
 }
@@ -167,7 +168,8 @@ fn session(
             })
             .map(|(file, by)| Kernel::given(&file, by))
             .transpose()?,
-        release: guest.and_then(|g| g.declare_release.clone()),
+        netbsd_tree: None,
+        release: guest.and_then(|g| g.own.declare_release.clone()),
         jobs: build
             .jobs
             .map_or_else(|| available_parallelism().map_or(1, usize::from), |jobs| jobs as usize),
@@ -184,12 +186,40 @@ fn session(
     let mut programs = Programs::default();
     programs.kept = Some(cache.clone());
     if let Some(guest) = guest {
-        targets.adjust(guest.abi.as_deref(), &guest.declare, is_own_kernel(guest, build))?;
-        let sysroot = or_variable(guest.sysroot.as_deref(), "--sysroot", "KCOV_VM_NETBSD_SYSROOT");
+        let own = &guest.own;
+        targets.adjust(own.abi.as_deref(), &own.declare, is_own_kernel(guest, build))?;
+        let sysroot = or_variable(own.sysroot.as_deref(), "--sysroot", "KCOV_VM_NETBSD_SYSROOT");
         let libraries = sysroot.map(|(given, by)| Libraries::given(&given, by, &cache));
         programs.netbsd = libraries.transpose()?;
     }
     Ok(Session { cache, targets, choices, programs })
+}
+
+/// Opens a session for `mutants`. A netbsd target's source is a tree of NetBSD's.
+fn session_of_mutants(general: &General, options: &MutantsOptions) -> Result<Session> {
+    let targets = targets(general)?;
+    let target = targets.named(&options.name)?;
+    let own = &options.own;
+    let guest = GuestOptions { own: own.clone(), ..GuestOptions::default() };
+    let mut build = options.build.clone();
+    let given = [
+        ("--build", options.command.is_some()),
+        ("--abi", own.abi.is_some()),
+        ("--sysroot", own.sysroot.is_some()),
+        ("--declare-release", own.declare_release.is_some()),
+        ("--declare", !own.declare.is_empty() && !is_own_kernel(&guest, &build)),
+    ];
+    refuse_unneeded(&given, &[target])?;
+    let tree = (target.kind == Kind::Netbsd).then(|| build.source.take()).flatten();
+    let mut session = session(general, &build, Some(&guest))?;
+    session.choices.limit = options.time_limit.map(Duration::from_secs);
+    session.choices.netbsd_tree = tree
+        .map(|tree| {
+            fs::canonicalize(&tree)
+                .map_err(|error| Error::usage(format!("--source {}: {error}", tree.display())))
+        })
+        .transpose()?;
+    Ok(session)
 }
 
 /// Opens a session for a program on one target.

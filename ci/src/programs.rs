@@ -122,10 +122,17 @@ pub fn build(program: Program, triple: &str) -> Result<PathBuf> {
     compile(program, triple, &flags(triple)?, Std::Installed)
 }
 
-/// Builds the test suite in another copy of the workspace.
-pub(crate) fn build_suite_of(copy: &Path, triple: &str) -> Result<PathBuf> {
-    let target = copy.join("target");
-    compile_in(copy, SUITE, triple, &flags(triple)?, Std::Installed, &target)
+/// Builds the test suite in another copy of the workspace. NetBSD's needs the user's libraries.
+pub(crate) fn build_suite_of(
+    copy: &Path,
+    triple: &str,
+    netbsd: Option<&Libraries>,
+) -> Result<PathBuf> {
+    let (flags, std) = match netbsd {
+        Some(libraries) if triple == netbsd::TRIPLE => libraries.way()?,
+        _ => (flags(triple)?, Std::Installed),
+    };
+    compile_in(copy, SUITE, triple, &flags, std, &copy.join("target"))
 }
 
 fn flags(triple: &str) -> Result<Vec<String>> {

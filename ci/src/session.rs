@@ -14,6 +14,7 @@ use crate::netbsd::{self, Libraries};
 use crate::programs::Programs;
 use crate::source::Source;
 use crate::target::{Kind, Target, Targets};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The user's choices for all targets.
@@ -30,6 +31,8 @@ pub struct Choices {
     pub kernel: Option<Kernel>,
     /// The same, for NetBSD targets only.
     pub netbsd_kernel: Option<Kernel>,
+    /// The tree of NetBSD's sources, for `mutants`.
+    pub netbsd_tree: Option<PathBuf>,
     /// Replaces the target's `release`.
     pub release: Option<String>,
     /// Jobs for `make`.

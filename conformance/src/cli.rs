@@ -37,6 +37,7 @@ Usage: kcov-conformance <command>
   lockstep           compares the kernel with the model on random operations
       --operations N     the number for each seed, 10000 by default
       --seed S           can be repeated
+      --unshortened      stops where kernel and model diverge
       --declare, --device   as above
   drift              compares the registry with its sources
       --source DIR       a source tree of Linux or NetBSD

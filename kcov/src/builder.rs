@@ -125,19 +125,20 @@ impl Builder {
         let mut widths = system.widths.iter();
         let (width, words) = loop {
             let Some(&width) = widths.next() else {
-                return Err(self.about_path(Error::new(Operation::SetSize, ErrorKind::NotKcov)));
+                let error = Error::new(Operation::SetSize, ErrorKind::NotKcov);
+                return Err(error.with_path(file.path()));
             };
             let words = self.size.words_for(system, width)?;
             match file.set_size(width, words) {
                 Ok(()) => break (width, words),
                 Err(errno) if errno == system.wrong_width && widths.len() > 0 => {}
-                Err(errno) => return Err(self.about_path(file.error(Operation::SetSize)(errno))),
+                Err(errno) => return Err(file.error(Operation::SetSize)(errno)),
             }
         };
         let bytes = usize::try_from(words).ok().and_then(|words| words.checked_mul(width.bytes()));
         let bytes = bytes.ok_or_else(|| Error::new(Operation::Map, ErrorKind::OutOfMemory))?;
-        let mapping = Mapping::new(&file, bytes, self.guard_pages)
-            .map_err(|errno| self.about_path(file.error(Operation::Map)(errno)))?;
+        let mapping =
+            Mapping::new(&file, bytes, self.guard_pages).map_err(file.error(Operation::Map))?;
         let protection = self.protection;
         let identity = file.identity();
         let parts = Parts { mapping, file, builder: Some(self), stamp: 0, identity };
@@ -162,14 +163,6 @@ impl Builder {
         match self.min_fd {
             Some(min) => file.move_up(min),
             None => Ok(file),
-        }
-    }
-
-    fn about_path(&self, error: Error) -> Error {
-        match &self.place {
-            Place::Path { path, .. } => error.with_path(path),
-            #[cfg(feature = "fake")]
-            Place::Fake(_) => error,
         }
     }
 }

@@ -27,7 +27,7 @@ impl Device {
     /// `words` words: on NetBSD, a smaller `words` would map only part of the buffer.
     #[cfg(any(target_os = "linux", target_os = "netbsd"))]
     pub unsafe fn adopt(fd: std::os::fd::OwnedFd, words: usize) -> Result<Device, Error> {
-        let file = File::Kernel(fd);
+        let file = File::Kernel(fd, None);
         // Drivers always refuse a size of 0; the errno tells whether they know the request.
         let is_its = |width: &&crate::buffer::Width| {
             file.set_size(**width, 0) != Err(file.system().wrong_width)

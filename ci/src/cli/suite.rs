@@ -1,6 +1,6 @@
 //! Options of the commands that run the suite.
 
-use super::vm::{BuildOptions, VmOptions};
+use super::vm::{BuildOptions, OwnOptions, VmOptions};
 use crate::report::Format;
 use clap::Args;
 use std::ffi::OsString;
@@ -85,12 +85,15 @@ pub struct ResultsOptions {
 }
 
 impl LockstepOptions {
-    /// Returns the equivalent test; its checks are the seeds. The default time limit suits slow
-    /// guests.
+    /// The default time limit in seconds. It suits slow guests.
+    pub fn limit(operations: u64, seeds: usize) -> u64 {
+        120 + operations * seeds as u64 / 50
+    }
+
+    /// Returns the equivalent test; its checks are the seeds.
     pub fn into_test(self) -> TestOptions {
         let Self { names, operations, seeds, format, report, mut vm } = self;
-        let slow = 120 + operations * seeds.len() as u64 / 50;
-        vm.guest.time_limit.get_or_insert(slow);
+        vm.guest.time_limit.get_or_insert(Self::limit(operations, seeds.len()));
         let mut suite = vec!["lockstep".to_string(), format!("--operations={operations}")];
         suite.extend(seeds.iter().map(|seed| format!("--seed={seed}")));
         TestOptions {
@@ -130,7 +133,7 @@ pub struct MutantsOptions {
     /// Only list the mutants
     #[arg(long)]
     pub list: bool,
-    /// Run the whole suite for each mutant, even after a failure
+    /// Run the whole suite for each mutant, even after a failure, and then lockstep alone
     #[arg(long)]
     pub whole: bool,
     /// Write the outcomes to a JSON file after each alteration. A report on the same kernel and
@@ -149,6 +152,12 @@ pub struct MutantsOptions {
     /// Limit a guest's program to N seconds instead of the target's limit
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: Option<u64>,
+    /// For netbsd targets: the shell command that builds a kernel of the tree --source
+    #[arg(long = "build", value_name = "COMMAND")]
+    pub command: Option<String>,
+    /// The kernel's description.
+    #[command(flatten)]
+    pub own: OwnOptions,
     /// Build options.
     #[command(flatten)]
     pub build: BuildOptions,

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Options for building kernels.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct BuildOptions {
     /// Build from this kernel tree or tarball instead of the target's package
     #[arg(long, value_name = "DIR|TARBALL")]
@@ -17,15 +17,9 @@ pub struct BuildOptions {
     pub jobs: Option<u32>,
 }
 
-/// Options for booting kernels.
-#[derive(Args, Debug)]
-pub struct GuestOptions {
-    /// Boot this kernel; build nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "refresh", "jobs"])]
-    pub kernel: Option<PathBuf>,
-    /// Boot this kernel on netbsd targets only; works with --all [default: $KCOV_VM_NETBSD_KERNEL]
-    #[arg(long, value_name = "FILE")]
-    pub netbsd_kernel: Option<PathBuf>,
+/// Options that describe a user's kernel.
+#[derive(Args, Clone, Debug, Default)]
+pub struct OwnOptions {
     /// The libraries to link programs for netbsd targets against: usr/lib of NetBSD's comp set, or
     /// a directory that contains it or the packed set [default: $KCOV_VM_NETBSD_SYSROOT]
     #[arg(long, value_name = "DIR")]
@@ -39,6 +33,20 @@ pub struct GuestOptions {
     /// The required beginning of the kernel's release, instead of the target's
     #[arg(long, value_name = "PREFIX")]
     pub declare_release: Option<String>,
+}
+
+/// Options for booting kernels.
+#[derive(Args, Debug, Default)]
+pub struct GuestOptions {
+    /// Boot this kernel; build nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "refresh", "jobs"])]
+    pub kernel: Option<PathBuf>,
+    /// Boot this kernel on netbsd targets only; works with --all [default: $KCOV_VM_NETBSD_KERNEL]
+    #[arg(long, value_name = "FILE")]
+    pub netbsd_kernel: Option<PathBuf>,
+    /// The kernel's description.
+    #[command(flatten)]
+    pub own: OwnOptions,
     /// Limit booting to N seconds, and then the program as well
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: Option<u64>,

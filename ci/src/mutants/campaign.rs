@@ -1,13 +1,14 @@
 //! Tries all alterations in turn: one is built while earlier ones run.
 
+use super::bench::Bench;
 use super::ground::Ground;
 use super::library::Library;
+use super::lockstep::{Lockstep, Plan};
 use super::mutant::Mutant;
 use super::record::{Entry, Outcome, Record};
 use crate::cli::MutantsOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::hash;
-use crate::kernel::Bench;
 use crate::session::{Session, Task};
 use crate::target::Target;
 use std::collections::HashMap;
@@ -22,8 +23,9 @@ use std::time::Instant;
 pub struct Campaign<'a> {
     session: &'a Session,
     options: &'a MutantsOptions,
+    lockstep: &'a Plan,
     /// The copy that builds all suites, including the unaltered one.
-    copy: Library,
+    copy: Library<'a>,
     directory: PathBuf,
     /// The names of all alterations that may be tried, in order.
     pub order: Vec<String>,
@@ -42,13 +44,19 @@ struct Job<'m> {
 
 impl<'a> Campaign<'a> {
     /// Continues with a record.
-    pub fn new(session: &'a Session, options: &'a MutantsOptions, record: Record) -> Result<Self> {
+    pub fn new(
+        session: &'a Session,
+        options: &'a MutantsOptions,
+        lockstep: &'a Plan,
+        record: Record,
+    ) -> Result<Self> {
         let directory = session.cache.runs().join(format!("{}-mutants", options.name));
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(&directory).or_unavailable(Phase::Image, directory.display())?;
-        let copy = Library::open(&session.cache)?;
+        let copy = Library::open(&session.cache, session.programs.netbsd.as_ref())?;
         let (record, started) = (Mutex::new(record), Instant::now());
-        Ok(Self { session, options, copy, directory, order: Vec::new(), record, started })
+        let order = Vec::new();
+        Ok(Self { session, options, lockstep, copy, directory, order, record, started })
     }
 
     /// The outcomes.
@@ -72,12 +80,15 @@ impl<'a> Campaign<'a> {
         let original = bench.compile(bench.original())?.map_err(unaltered)?;
         let kernel = bench.link()?.map_err(unaltered)?;
         let kernel = keep(&kernel, &self.directory, "unaltered")?;
-        let ground = self.ground(target, kernel.clone(), checks)?;
+        let mut ground = self.ground(target, kernel.clone(), checks)?;
+        if self.options.whole && self.lockstep.targets.contains(&target.name) {
+            ground.accompany(self.lockstep)?;
+        }
         let mut twins = Vec::new();
         self.pipeline(&ground, |send| {
             let mut tried: HashMap<String, &str> = HashMap::new();
             for (number, mutant) in mutants.iter().enumerate() {
-                let settle = |outcome| self.settle(mutant, &ground, outcome);
+                let settle = |outcome| self.settle(mutant, &ground, outcome, None);
                 let object = match bench.compile(&mutant.apply(bench.original()))? {
                     Ok(object) if object == original => {
                         settle(Outcome::SameCode);
@@ -113,8 +124,10 @@ impl<'a> Campaign<'a> {
         })?;
         // Mutants that compile to identical code share one outcome.
         for (mutant, first) in twins {
-            let outcome = self.record().find(&first).map(|entry| entry.outcome.clone());
-            outcome.into_iter().for_each(|outcome| self.settle(mutant, &ground, outcome));
+            let first = self.record().find(&first).cloned();
+            if let Some(Entry { outcome, lockstep, .. }) = first {
+                self.settle(mutant, &ground, outcome, lockstep);
+            }
         }
         bench.compile(bench.original())?.map_err(unaltered).map(drop)
     }
@@ -128,7 +141,7 @@ impl<'a> Campaign<'a> {
                 let file = self.copy.build(mutant, &target.userland)?;
                 let suite = ground.task(&file)?;
                 if suite.program.content == ground.suite.program.content {
-                    self.settle(mutant, &ground, Outcome::SameCode);
+                    self.settle(mutant, &ground, Outcome::SameCode, None);
                 } else if !send(Job { mutant, kernel: None, suite: Some(suite) }) {
                     break;
                 }
@@ -160,8 +173,14 @@ impl<'a> Campaign<'a> {
             let places = |red: &[String]| self.record().places(red);
             let suite = suite.as_ref().unwrap_or(&ground.suite);
             let outcome = ground.judge(kernel.as_deref(), suite, number, places)?;
+            // Another target may have judged the mutant before.
+            let earlier = self.record().find(&mutant.id).and_then(|entry| entry.lockstep.clone());
+            let lockstep = match (earlier, &kernel) {
+                (None, Some(kernel)) => ground.lockstep(kernel, &number.to_string())?,
+                (earlier, _) => earlier,
+            };
             kernel.iter().for_each(|kernel| drop(fs::remove_file(kernel)));
-            self.settle(mutant, ground, outcome);
+            self.settle(mutant, ground, outcome, lockstep);
         };
         thread::scope(|scope| {
             let workers: Vec<_> =
@@ -174,11 +193,18 @@ impl<'a> Campaign<'a> {
             let ran: Vec<Result<()>> = workers.into_iter().map(join).collect();
             made.and(ran.into_iter().collect::<Result<()>>())
         })?;
-        ground.green().map(drop)
+        ground.green()?;
+        ground.agrees()
     }
 
     /// Records an alteration's outcome and prints it.
-    fn settle(&self, mutant: &Mutant, ground: &Ground<'_>, outcome: Outcome) {
+    fn settle(
+        &self,
+        mutant: &Mutant,
+        ground: &Ground<'_>,
+        outcome: Outcome,
+        lockstep: Option<Lockstep>,
+    ) {
         let mut record = self.record();
         let word = match &outcome {
             Outcome::Killed { red, unseen: 0 } => format!("killed, {} red", red.len()),
@@ -191,9 +217,15 @@ impl<'a> Campaign<'a> {
             Outcome::Invalid { why } => format!("invalid: {why}"),
         };
         let Mutant { id, function, line, digest, .. } = mutant.clone();
-        eprintln!("{} s: {id}: {word}", self.started.elapsed().as_secs());
+        let also = match &lockstep {
+            None => String::new(),
+            Some(Lockstep::Agreed) => "; lockstep agrees".into(),
+            Some(Lockstep::Parted) => "; lockstep parts".into(),
+            Some(Lockstep::Ended(why)) => format!("; lockstep ended: {why}"),
+        };
+        eprintln!("{} s: {id}: {word}{also}", self.started.elapsed().as_secs());
         let on = ground.target.name.clone();
-        record.put(Entry { id, place: function, line, on, digest, outcome }, &self.order);
+        record.put(Entry { id, place: function, line, on, digest, outcome, lockstep }, &self.order);
         if let Some(file) = &self.options.report {
             // A failed write is repeated with the next outcome.
             let _ = fs::write(file, record.to_json());

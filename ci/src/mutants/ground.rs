@@ -1,11 +1,14 @@
 //! Where alterations are tried: a target and the unaltered suite's results there.
 
+use super::lockstep::{Lockstep, Plan};
 use super::record::{Outcome, Record};
 use super::trial::{self, Attempt, Seen};
+use crate::cli::LockstepOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::{Finished, Limits, Listener};
+use crate::kernel::Kernel;
 use crate::session::{Ready, Session, Task};
-use crate::target::Target;
+use crate::target::{Kind, Target};
 use crate::tester::suite_arguments;
 use crate::verdict::Outcome as Verdict;
 use std::fs;
@@ -34,6 +37,15 @@ pub struct Ground<'a> {
     pub skipped: Vec<String>,
     /// The time limit for a kernel that may hang.
     patience: Duration,
+    lockstep: Option<Companion>,
+}
+
+/// Lockstep, which runs on an altered kernel after the suite.
+#[derive(Debug)]
+struct Companion {
+    task: Task,
+    /// The time limits for a kernel that may hang, and for a second try.
+    limits: [Duration; 2],
 }
 
 impl<'a> Ground<'a> {
@@ -48,7 +60,11 @@ impl<'a> Ground<'a> {
         whole: bool,
     ) -> Result<Self> {
         let suite = task(session, target, suite, whole)?;
-        let (ready, patience) = (session.prepare(target)?, Duration::ZERO);
+        let ready = match target.kind {
+            Kind::Uml | Kind::Qemu => session.prepare(target)?,
+            Kind::Netbsd => session.prepare_with(target, Kernel::given(&kernel, "--build")?)?,
+        };
+        let (patience, lockstep) = (Duration::ZERO, None);
         let (order, skipped) = (checks.to_vec(), Vec::new());
         let mut ground = Self {
             session,
@@ -61,12 +77,13 @@ impl<'a> Ground<'a> {
             order,
             skipped,
             patience,
+            lockstep,
         };
         let started = Instant::now();
         let checks = ground.green()?;
         // Long enough for a busy host. A kernel that seems to hang gets a second run with the full
         // limit.
-        ground.patience = (started.elapsed() * 3).max(Duration::from_secs(30));
+        ground.patience = patient(started.elapsed());
         (ground.skipped, ground.order) = checks;
         Ok(ground)
     }
@@ -74,6 +91,53 @@ impl<'a> Ground<'a> {
     /// Returns the task that runs this build of the suite.
     pub fn task(&self, file: &Path) -> Result<Task> {
         task(self.session, self.target, file, self.whole)
+    }
+
+    /// Lets lockstep follow the suite. It must agree on the unaltered kernel.
+    pub fn accompany(&mut self, plan: &Plan) -> Result<()> {
+        let mut task = self.suite.clone();
+        task.arguments = suite_arguments(self.target, &plan.words(), self.target.calls.is_some());
+        let most = self.session.program_limit(self.target);
+        self.lockstep = Some(Companion { task, limits: [most; 2] });
+        let started = Instant::now();
+        self.agrees()?;
+        if let Some(companion) = &mut self.lockstep {
+            // Many alterations hang, so the second limit is not the target's.
+            let usual = Duration::from_secs(LockstepOptions::limit(plan.operations, 1));
+            let full = usual.max(started.elapsed() * 20).min(most);
+            companion.limits = [patient(started.elapsed()).min(full), full];
+        }
+        Ok(())
+    }
+
+    /// Checks that lockstep agrees on the unaltered kernel, if it runs there.
+    pub fn agrees(&self) -> Result<()> {
+        let why = match self.lockstep(&self.kernel, "green")? {
+            None | Some(Lockstep::Agreed) => return Ok(()),
+            Some(Lockstep::Parted) => "it diverges from the model".into(),
+            Some(Lockstep::Ended(why)) => why,
+        };
+        let message = format!("lockstep does not agree on the unaltered kernel: {why}");
+        Err(Error::unavailable(Phase::Verdict, message))
+    }
+
+    /// Runs lockstep on an altered kernel, if it runs on the target.
+    pub fn lockstep(&self, kernel: &Path, logs: &str) -> Result<Option<Lockstep>> {
+        let Some(Companion { task, limits }) = &self.lockstep else { return Ok(None) };
+        let logs = self.directory.join(format!("lockstep-{logs}"));
+        let attempt = Attempt { kernel, suite: task, logs };
+        let mut last = String::new();
+        for limit in limits {
+            let heard = trial::once(self, &attempt, self.limits(Some(*limit)), &[])?;
+            if heard.checks.iter().any(|check| check.outcome.is_red()) {
+                return Ok(Some(Lockstep::Parted));
+            }
+            match heard.ended {
+                None => return Ok(Some(Lockstep::Agreed)),
+                Some(why) => last = why,
+            }
+        }
+        Ok(Some(Lockstep::Ended(last)))
     }
 
     /// Checks that the unaltered kernel is green; otherwise no result means anything. Returns the
@@ -130,7 +194,7 @@ impl<'a> Ground<'a> {
         let Attempt { kernel, logs, .. } = attempt;
         let _ = fs::remove_dir_all(logs);
         fs::create_dir_all(logs).or_unavailable(Phase::Image, logs.display())?;
-        let ready = self.ready.with(kernel.to_path_buf(), logs.clone(), limits);
+        let ready = self.ready.with(kernel.to_path_buf(), logs.clone(), limits)?;
         let task = task.knowing(self.session.calls(&ready)?);
         self.session.run(&ready, task, listener)
     }
@@ -146,6 +210,11 @@ impl<'a> Ground<'a> {
         let program = program.unwrap_or(most);
         Limits { boot: self.target.boot_limit(), program }
     }
+}
+
+/// A limit that suits a busy host. A kernel that seems to hang gets a second run with the full one.
+fn patient(took: Duration) -> Duration {
+    (took * 3).max(Duration::from_secs(30))
 }
 
 fn task(session: &Session, target: &Target, file: &Path, whole: bool) -> Result<Task> {

@@ -4,6 +4,7 @@ use super::mutant::Mutant;
 use crate::cache::{Cache, Lock};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::hash;
+use crate::netbsd::Libraries;
 use crate::programs::{self, workspace};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,16 +54,18 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>> {
 
 /// The copy. It stays in the cache, so that builds are incremental. A campaign holds its lock, so
 /// that it tests one suite throughout.
-pub struct Library {
+pub struct Library<'a> {
     directory: PathBuf,
+    /// The user's libraries for NetBSD.
+    netbsd: Option<&'a Libraries>,
     _lock: Lock,
 }
 
-impl Library {
+impl<'a> Library<'a> {
     /// Opens the copy and updates it.
-    pub fn open(cache: &Cache) -> Result<Self> {
+    pub fn open(cache: &Cache, netbsd: Option<&'a Libraries>) -> Result<Self> {
         let lock = cache.lock(Phase::Build, "bench-library")?;
-        let library = Self { directory: cache.benches().join("library"), _lock: lock };
+        let library = Self { directory: cache.benches().join("library"), netbsd, _lock: lock };
         for path in files(workspace())? {
             let content = fs::read(&path).or_unavailable(Phase::Image, path.display())?;
             library.put(path.strip_prefix(workspace()).unwrap_or(&path), &content)?;
@@ -78,7 +81,7 @@ impl Library {
 
     /// Builds the unaltered suite.
     pub fn unaltered(&self, triple: &str) -> Result<PathBuf> {
-        programs::build_suite_of(&self.directory, triple)
+        programs::build_suite_of(&self.directory, triple, self.netbsd)
     }
 
     /// Builds the suite with one file altered. The next build replaces the result.

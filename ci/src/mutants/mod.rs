@@ -2,12 +2,15 @@
 //!
 //! Each mutant is the driver with one place altered. It is compiled, linked and booted, and the
 //! suite runs. Mutants that compile to identical code are skipped. Named alterations add changes
-//! that no operator makes, in the kernel or in the suite's library.
+//! that no operator makes, in the kernel or in the suite's library. NetBSD's kernels come from the
+//! user's tree and command.
 
+mod bench;
 mod campaign;
 mod counts;
 mod ground;
 mod library;
+mod lockstep;
 mod mutant;
 mod named;
 mod operators;

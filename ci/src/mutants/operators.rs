@@ -44,7 +44,7 @@ impl Here<'_> {
             "number_literal" => self.number(node),
             "true" => vec![edit("constant", node, "false")],
             "false" => vec![edit("constant", node, "true")],
-            "identifier" => self.swap_name(node),
+            "identifier" => [self.swap_name(node), self.errno(node)].concat(),
             "call_expression" => self.arguments(node),
             "expression_statement" => {
                 [self.delete(node), self.stores(node)].into_iter().flatten().collect()
@@ -88,14 +88,23 @@ impl Here<'_> {
         (!relation && !inner.is_missing()).then(|| edit("negate", inner, &with))
     }
 
-    /// Replaces an error number.
+    /// Replaces a negated error number.
     fn unary(&self, node: Node<'_>) -> Vec<Edit> {
+        let other = self.of(node).strip_prefix('-').and_then(|own| self.other_errno(own.trim()));
+        other.map(|other| edit("errno", node, &format!("-{other}"))).into_iter().collect()
+    }
+
+    /// Replaces an error number that is not negated.
+    fn errno(&self, node: Node<'_>) -> Vec<Edit> {
+        let negated = node.parent().is_some_and(|parent| parent.kind() == "unary_expression");
+        let other = self.other_errno(self.of(node)).filter(|_| !negated);
+        other.map(|other| edit("errno", node, other)).into_iter().collect()
+    }
+
+    fn other_errno(&self, own: &str) -> Option<&str> {
         let errnos = &self.subject.errnos;
-        let own = self.of(node).strip_prefix('-').map(str::trim);
-        let Some(index) = errnos.iter().position(|name| Some(name.as_str()) == own) else {
-            return Vec::new();
-        };
-        vec![edit("errno", node, &format!("-{}", errnos[(index + 1) % errnos.len()]))]
+        let index = errnos.iter().position(|name| name == own)?;
+        Some(&errnos[(index + 1) % errnos.len()])
     }
 
     fn number(&self, node: Node<'_>) -> Vec<Edit> {

@@ -5,7 +5,7 @@ use super::subject::Subject;
 
 /// Blanks out code that this configuration omits and macros that are not C.
 pub fn plain(text: &str, config: &str, subject: &Subject) -> String {
-    let mut bytes = configured(text, config).into_bytes();
+    let mut bytes = configured(text, config, subject).into_bytes();
     for name in &subject.attributes {
         for start in words(&bytes, name) {
             let end = start + name.len();
@@ -24,10 +24,12 @@ pub fn plain(text: &str, config: &str, subject: &Subject) -> String {
     String::from_utf8(bytes).expect("only ASCII became blanks")
 }
 
-/// Evaluates `#ifdef` and similar lines for the configuration's options.
-fn configured(text: &str, config: &str) -> String {
+/// Evaluates `#ifdef` and similar lines for the defined names and the configuration's options.
+fn configured(text: &str, config: &str, subject: &Subject) -> String {
     let is_set = |name: &str| {
-        config.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest == "=y"))
+        let is_defined = subject.defined.iter().any(|defined| defined == name);
+        is_defined
+            || config.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest == "=y"))
     };
     let mut states: Vec<bool> = Vec::new();
     let mut plain = String::with_capacity(text.len());

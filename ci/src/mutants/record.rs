@@ -1,5 +1,6 @@
 //! The record of a campaign's outcomes.
 
+use super::lockstep::Lockstep;
 use crate::error::{Error, Phase, Result, one_line};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -75,6 +76,9 @@ pub struct Entry {
     /// The outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// The result of lockstep alone, if it was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lockstep: Option<Lockstep>,
 }
 
 /// The record of a campaign.
@@ -88,6 +92,9 @@ pub struct Record {
     pub file: String,
     /// The digest of the suite's sources.
     pub suite: String,
+    /// The number of operations of lockstep.
+    #[serde(default)]
+    pub operations: u64,
     /// The number of mutants that exist.
     pub all: usize,
     /// The checks that ran on the unaltered kernels.
@@ -110,11 +117,12 @@ impl Record {
         serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
     }
 
-    /// Takes over another record's results if it is of the same kernel and suite.
+    /// Takes over another record's results if it is of the same kernel, suite and number of
+    /// operations.
     pub fn resume(&mut self, earlier: Self) -> bool {
         let of = |record: &Self| {
-            let Self { target, source, file, suite, .. } = record.clone();
-            (target, source, file, suite)
+            let Self { target, source, file, suite, operations, .. } = record.clone();
+            (target, source, file, suite, operations)
         };
         let same = of(self) == of(&earlier);
         if same {

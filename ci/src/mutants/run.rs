@@ -1,5 +1,6 @@
 //! `mutants`: selects the alterations, tries them and reports.
 
+use super::bench::Bench;
 use super::campaign::Campaign;
 use super::library::{self, Library};
 use super::mutant::{self, Mutant};
@@ -11,15 +12,17 @@ use crate::cli::MutantsOptions;
 use crate::commands::print;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
 use crate::hash;
-use crate::kernel::Bench;
+use crate::kernel;
+use crate::netbsd;
 use crate::session::Session;
 use crate::target::{Kind, Target};
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 /// Tries the alterations and reports.
 pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Result<u8> {
-    if target.mutants.is_empty() || target.kind == Kind::Netbsd {
+    if target.mutants.is_empty() {
         return Err(Error::usage(format!(
             "{}: targets.toml has no key `mutants` for this target",
             target.name
@@ -67,21 +70,23 @@ fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
     }
     let mut record = Record {
         target: target.name.clone(),
-        source: session.source(target)?.describe(),
+        source: source(session, target, &known.subject.file)?,
         file: known.subject.file.clone(),
         suite: suite.to_string(),
+        operations: known.subject.lockstep.operations,
         ..Record::default()
     };
     if let Some(file) = options.report.as_ref().filter(|file| file.exists()) {
         if !Record::read(file).is_ok_and(|earlier| record.resume(earlier)) {
             eprintln!(
-                "{}: belongs to another suite or kernel; starting a new report",
+                "{}: belongs to another suite, kernel or number of operations; starting a new \
+                 report",
                 file.display()
             );
         }
     }
     record.named.retain(|entry| named().any(|n| n.name == entry.id && n.digest() == entry.digest));
-    let mut campaign = Campaign::new(session, options, record)?;
+    let mut campaign = Campaign::new(session, options, &known.subject.lockstep, record)?;
     campaign.order = named().map(|named| named.name.clone()).collect();
     if !options.named && !mutants(means, &mut campaign)? {
         return Ok(None);
@@ -106,8 +111,14 @@ fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
 fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
     let Means { session, target, options, known } = means;
     let subject = &known.subject;
-    let bench = open(session, target, &subject.file)?;
-    let all = all(&bench, subject)?;
+    let (all, bench) = match target.kind {
+        // A list needs no kernel.
+        Kind::Netbsd => (all(&netbsd_text(session, &subject.file)?, "", subject)?, None),
+        Kind::Uml | Kind::Qemu => {
+            let bench = linux(session, target, &subject.file)?;
+            (all(bench.original(), &bench.config()?, subject)?, Some(Bench::Linux(bench)))
+        }
+    };
     if let Some(id) = subject.remarked().find(|id| all.iter().all(|mutant| mutant.id != **id)) {
         let why = format!("{}: it has a remark on `{id}`, which is not a mutant", target.mutants);
         return Err(Error::unavailable(Phase::Targets, why));
@@ -132,10 +143,10 @@ fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
     }
     let left: Vec<&Mutant> = chosen.iter().copied().filter(|m| campaign.lacks(&m.id)).collect();
     if !left.is_empty() {
+        let bench = bench.map_or_else(|| open(means, target, &subject.file), Ok)?;
         campaign.kernels(&bench, target, &[], &left)?;
+        // The end of the block releases the tree: another target may use the same one.
     }
-    // Release the tree: another target may use the same one.
-    drop(bench);
     for elsewhere in &subject.elsewhere {
         let other = session.targets.named(&elsewhere.target)?;
         let is_open = |id: &str| {
@@ -147,8 +158,9 @@ fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
         if !chosen.iter().any(|mutant| is_open(&mutant.id)) {
             continue;
         }
-        let bench = open(session, other, &subject.file)?;
-        let all = self::all(&bench, subject)?;
+        let bench = linux(session, other, &subject.file)?;
+        let all = self::all(bench.original(), &bench.config()?, subject)?;
+        let bench = Bench::Linux(bench);
         let left: Vec<&Mutant> = all.iter().filter(|mutant| is_open(&mutant.id)).collect();
         campaign.kernels(&bench, other, &elsewhere.checks, &left)?;
     }
@@ -164,7 +176,7 @@ fn kernel<'a>(means: Means<'a>, campaign: &Campaign<'a>) -> Result<()> {
         }
         for (file, named) in files {
             let on = means.target(place)?;
-            let bench = open(means.session, on, file)?;
+            let bench = open(means, on, file)?;
             let mutants: Vec<Mutant> =
                 named.iter().map(|n| n.mutant(bench.original())).collect::<Result<_>>()?;
             campaign.kernels(&bench, on, &place.checks, &mutants.iter().collect::<Vec<_>>())?;
@@ -217,14 +229,61 @@ pub(super) fn matched<'n>(
     }
 }
 
-fn open(session: &Session, target: &Target, file: &str) -> Result<Bench> {
-    let source = session.source(target)?;
-    let (cache, jobs) = (&session.cache, session.choices.jobs);
-    Bench::open(target, &source, &session.targets.base, cache, jobs, file)
+fn open(means: Means<'_>, target: &Target, file: &str) -> Result<Bench> {
+    let Means { session, options, .. } = means;
+    if target.kind != Kind::Netbsd {
+        return linux(session, target, file).map(Bench::Linux);
+    }
+    netbsd::given(true, session.programs.netbsd.is_some())?;
+    let tree = netbsd_tree(session)?.to_path_buf();
+    let command = options.command.clone().filter(|command| command.contains("{kernel}"));
+    let command = command.ok_or_else(|| {
+        let why = "--build: needs a command that leaves a kernel at {kernel}; see `--help`";
+        Error::usage(why)
+    })?;
+    let recipe = netbsd::Recipe { tree, command };
+    netbsd::Bench::open(&recipe, file, &session.cache).map(Bench::Netbsd)
 }
 
-fn all(bench: &Bench, subject: &Subject) -> Result<Vec<Mutant>> {
-    let all = mutant::all(bench.original(), &bench.config()?, subject);
+fn linux(session: &Session, target: &Target, file: &str) -> Result<kernel::Bench> {
+    let source = session.source(target)?;
+    let (cache, jobs) = (&session.cache, session.choices.jobs);
+    kernel::Bench::open(target, &source, &session.targets.base, cache, jobs, file)
+}
+
+fn netbsd_tree(session: &Session) -> Result<&Path> {
+    let tree = session.choices.netbsd_tree.as_deref();
+    tree.ok_or_else(|| Error::usage("--source: needs the tree of NetBSD's sources; see `--help`"))
+}
+
+fn netbsd_text(session: &Session, file: &str) -> Result<String> {
+    let path = netbsd_tree(session)?.join(file);
+    fs::read_to_string(&path).or_unavailable(Phase::Source, path.display())
+}
+
+/// Describes the target's source. NetBSD's file is known by its revision and its digest, and the
+/// kernel by the declared words.
+fn source(session: &Session, target: &Target, file: &str) -> Result<String> {
+    if target.kind != Kind::Netbsd {
+        return Ok(session.source(target)?.describe());
+    }
+    let text = netbsd_text(session, file)?;
+    let digest = &hash::bytes(text.as_bytes())[..12];
+    Ok(format!("{} (digest {digest}; {})", revision(&text), target.declares.join(", ")))
+}
+
+/// Returns the revision that NetBSD's repository has written into a file.
+pub(super) fn revision(text: &str) -> String {
+    let words = text.split_once(",v ").map(|(_, rest)| rest.split_whitespace().take(2));
+    let words: Vec<_> = words.into_iter().flatten().collect();
+    match words.as_slice() {
+        [number, date] => format!("NetBSD, revision {number} of {}", date.replace('/', "-")),
+        _ => "NetBSD".into(),
+    }
+}
+
+fn all(text: &str, config: &str, subject: &Subject) -> Result<Vec<Mutant>> {
+    let all = mutant::all(text, config, subject);
     all.map_err(|why| Error::unavailable(Phase::Targets, format!("{}: {why}", subject.file)))
 }
 

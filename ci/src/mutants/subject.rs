@@ -1,15 +1,28 @@
 //! The description of the altered file, as data: `mutants/<name>.toml` beside the
 //! targets.
 
+use super::lockstep::Plan;
 use crate::error::{Error, Phase, Result, one_line};
 use serde::Deserialize;
 use std::fs;
 use std::path::Path;
 
 /// A kernel file and the facts for altering it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Subject {
+    /// The page's title.
+    pub title: String,
+    /// The page's file.
+    pub page: String,
+    /// The command's options in addition to the usual ones.
+    #[serde(default)]
+    pub options: String,
+    /// The directory of named alterations of the kernel.
+    pub named: String,
+    /// Whether there are named alterations of the library.
+    #[serde(default)]
+    pub library: bool,
     /// The file's path in the tree.
     pub file: String,
     /// The functions to alter. Each function of the file is listed here or in
@@ -26,8 +39,14 @@ pub struct Subject {
     /// Macros that the parser cannot read; they are blanked out with their
     /// arguments.
     pub attributes: Vec<String>,
+    /// Names that are defined when the file is compiled.
+    #[serde(default)]
+    pub defined: Vec<String>,
     /// Macros around code; they are blanked out, but their arguments stay.
     pub wrappers: Vec<String>,
+    /// How lockstep runs on altered kernels.
+    #[serde(default)]
+    pub lockstep: Plan,
     /// Mutants that other targets may detect when the campaign's target does not.
     #[serde(default)]
     pub elsewhere: Vec<Elsewhere>,

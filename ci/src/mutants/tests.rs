@@ -1,10 +1,11 @@
 use super::counts::Counts;
 use super::library::Library;
+use super::lockstep::{self, Lockstep, Score};
 use super::mutant::all;
 use super::page::{self, Known};
 use super::plain;
 use super::record::{Entry, Outcome, Record};
-use super::run::matched;
+use super::run::{matched, revision};
 use super::subject::{Remark, Subject};
 use crate::programs::workspace;
 use crate::target::Targets;
@@ -38,16 +39,17 @@ int g(void)
 fn subject() -> Subject {
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     Subject {
+        title: "Mutants".into(),
+        named: "kernel".into(),
         file: "kernel/f.c".into(),
         functions: words(&["f"]),
         others: words(&["g"]),
         errnos: words(&["EINVAL", "EBUSY"]),
-        swaps: Vec::new(),
         attributes: words(&["notrace", "__must_hold"]),
         wrappers: words(&["guarded"]),
-        elsewhere: Vec::new(),
+        lockstep: lockstep::Plan { operations: 3, targets: words(&["t"]) },
         equivalent: vec![Remark { because: "nobody looks".into(), ids: words(&["f: x"]) }],
-        undetected: Vec::new(),
+        ..Subject::default()
     }
 }
 
@@ -83,6 +85,34 @@ fn every_operator_has_its_places() {
     assert_eq!(applied, TEXT.replace("-EINVAL", "-EBUSY"));
 }
 
+/// NetBSD's functions return positive error numbers, and some names are defined.
+#[test]
+fn errors_without_a_sign_are_replaced() {
+    let text = "int f(int a)\n{\n#ifdef DIAGNOSTIC\n\tcheck();\n#endif\n\tif (rare(a == 1))\n\t\treturn EBUSY;\n\treturn a;\n}\n";
+    let mut subject = subject();
+    subject.others.clear();
+    subject.defined = vec!["DIAGNOSTIC".into()];
+    subject.wrappers = vec!["rare".into()];
+    let mutants = all(text, "", &subject).expect("parsed");
+    let ids: Vec<_> = mutants.iter().map(|mutant| mutant.id.as_str()).collect();
+    let expected = [
+        "f: delete: check();",
+        "f: relation: a == 1 => a != 1",
+        "f: constant: 1 => 2",
+        "f: delete: return EBUSY;",
+        "f: errno: EBUSY => EINVAL",
+    ];
+    assert_eq!(ids, expected);
+    assert!(mutants[1].apply(text).contains("if (rare(a != 1))"));
+}
+
+#[test]
+fn netbsds_files_name_their_revision() {
+    let text = "/*\t$NetBSD: f.c,v 1.2 2022/10/26 23:24:21 who Exp $\t*/\nint f;\n";
+    assert_eq!(revision(text), "NetBSD, revision 1.2 of 2022-10-26");
+    assert_eq!(revision("int f;\n"), "NetBSD");
+}
+
 #[test]
 fn plain_text_keeps_its_places() {
     let text = plain::plain(TEXT, "CONFIG_OFF=y\n", &subject());
@@ -104,7 +134,7 @@ fn functions_are_all_known() {
 
 fn entry(id: &str, outcome: Outcome) -> Entry {
     let (on, digest) = ("t".into(), String::new());
-    Entry { id: id.into(), place: "f".into(), line: 1, on, digest, outcome }
+    Entry { id: id.into(), place: "f".into(), line: 1, on, digest, outcome, lockstep: None }
 }
 
 fn known() -> Known {
@@ -141,6 +171,51 @@ fn six_numbers_add_up() {
     // A detected mutant is not equivalent.
     record.mutants[5].outcome = Outcome::Ended { why: "no".into(), during: vec![1] };
     assert_eq!(page::contradictions(&record, &known), ["NOT EQUIVALENT f: x"]);
+}
+
+/// It counts what the six numbers call other code.
+#[test]
+fn lockstep_has_a_score_of_its_own() {
+    let (mut record, known) = (record(), known());
+    record.operations = 3;
+    let score = |record: &Record| Score::of(record.mutants.iter(), &known);
+    assert_eq!(score(&record).cell(), "not run");
+    assert!(page::render(&record, &known, "s").contains("Lockstep was not run."));
+    for (place, seen) in [
+        (0, Lockstep::Agreed),
+        (1, Lockstep::Ended("no".into())),
+        (4, Lockstep::Parted),
+        (5, Lockstep::Agreed),
+    ] {
+        record.mutants[place].lockstep = Some(seen);
+    }
+    let counted = Score { ran: 3, noticed: 2, killed: 1, both: 0, not_run: 0 };
+    assert_eq!(score(&record), counted);
+    let text = page::render(&record, &known, "s");
+    for words in [
+        "3 operations of seed 1. It notices 2 of 3 mutants",
+        "66.7 %), and 0 of the 1 of them that",
+        "It notices 0 of 0 named",
+        "| `f` | 1 | 1 | 1 | 1 | 1 | 1 | 2 of 3 |",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let again: Record = serde_json::from_str(&record.to_json()).expect("what was written");
+    assert_eq!(again.mutants, record.mutants);
+    assert_eq!(page::contradictions(&record, &known), [""; 0]);
+    record.mutants[5].lockstep = Some(Lockstep::Parted);
+    assert_eq!(page::contradictions(&record, &known), ["NOT EQUIVALENT f: x"]);
+    // A mutant without a result does not count as missed.
+    record.mutants[4].lockstep = None;
+    let counted = Score { ran: 2, noticed: 1, killed: 1, both: 0, not_run: 1 };
+    assert_eq!(score(&record), counted);
+    assert!(page::text(&record, &known, "s").contains(" Not run: 1."));
+}
+
+#[test]
+fn other_operations_are_another_campaign() {
+    let mut new = Record { suite: "s".into(), operations: 3, ..Record::default() };
+    assert!(!new.resume(record()), "the record was made without lockstep");
 }
 
 #[test]
@@ -189,7 +264,24 @@ fn words_in_no_name_are_an_error() {
 
 /// The data, and the current files that it describes.
 fn data() -> Known {
-    Known::load(Path::new(env!("CARGO_MANIFEST_DIR")), "kcov.toml").expect("the data")
+    data_of("kcov.toml")
+}
+
+fn data_of(name: &str) -> Known {
+    Known::load(Path::new(env!("CARGO_MANIFEST_DIR")), name).expect("the data")
+}
+
+#[test]
+fn netbsds_data_can_be_read() {
+    let known = data_of("netbsd.toml");
+    assert!(known.library.is_empty() && known.kernel.values().flatten().count() > 0);
+    for named in known.kernel.values().flatten() {
+        assert_ne!(named.find, named.with, "{}", named.name);
+        assert!(!named.red.is_empty(), "{}: name the checks that notice it", named.name);
+    }
+    for remark in known.subject.equivalent.iter().chain(&known.subject.undetected) {
+        assert!(remark.ids.iter().all(|id| id.contains(": ")), "{:?}", remark.ids);
+    }
 }
 
 #[test]
@@ -197,8 +289,10 @@ fn what_is_judged_elsewhere_is_judged_on_a_target() {
     let targets = Targets::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("targets.toml"));
     let targets = targets.expect("the targets");
     let known = data();
-    assert!(!known.subject.elsewhere.is_empty());
-    for elsewhere in &known.subject.elsewhere {
+    let Subject { elsewhere, lockstep, .. } = &known.subject;
+    assert!(!elsewhere.is_empty() && lockstep.operations > 0);
+    assert!(lockstep.targets.iter().all(|name| targets.named(name).is_ok()));
+    for elsewhere in elsewhere {
         assert!(targets.named(&elsewhere.target).is_ok(), "{}", elsewhere.target);
         assert!(!elsewhere.checks.is_empty() && !elsewhere.words.is_empty());
     }
@@ -227,15 +321,24 @@ fn alterations_of_the_library_can_be_made() {
 /// The page matches the record and the data. It may state either age.
 #[test]
 fn the_page_is_not_stale() {
-    let (base, known) = (Path::new(env!("CARGO_MANIFEST_DIR")), data());
-    let record = Record::read(&base.join("mutants/linux-uml.json")).expect("the record");
-    let page = std::fs::read_to_string(workspace().join("docs/src/mutants.md")).expect("the page");
-    let same = [record.suite.as_str(), ""]
-        .iter()
-        .any(|suite| page == page::render(&record, &known, suite));
-    assert!(
-        same,
-        "run `cargo vm mutants linux-uml --no-run --report ci/mutants/linux-uml.json \
-         --page docs/src/mutants.md`"
-    );
+    let base = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (target, data) in [("linux-uml", "kcov.toml"), ("netbsd", "netbsd.toml")] {
+        let (known, report) = (data_of(data), base.join(format!("mutants/{target}.json")));
+        let page = workspace().join(&known.subject.page);
+        // NetBSD's report needs a user's tree.
+        if target == "netbsd" && !report.exists() && !page.exists() {
+            continue;
+        }
+        let record = Record::read(&report).expect("the record");
+        let text = std::fs::read_to_string(&page).expect("the page");
+        let same = [record.suite.as_str(), ""]
+            .iter()
+            .any(|suite| text == page::render(&record, &known, suite));
+        assert!(
+            same,
+            "run `cargo vm mutants {target} --no-run --report {} --page {}`",
+            report.display(),
+            page.display()
+        );
+    }
 }

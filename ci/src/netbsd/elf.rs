@@ -26,6 +26,12 @@ pub fn is_kernel(bytes: &[u8]) -> bool {
     File::new(bytes).and_then(|file| file.long(24)).is_some_and(|entry| entry >> 63 == 1)
 }
 
+/// Returns the parts of a file that are loaded.
+pub fn loaded(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    const LOAD: u32 = 1;
+    File::new(bytes)?.pieces(Table::Segments, LOAD)
+}
+
 /// Whether it needs an interpreter, and thus libraries.
 pub fn is_dynamic(bytes: &[u8]) -> bool {
     const INTERPRETER: u32 = 3;

@@ -37,14 +37,20 @@ pub fn disc(kernel: &Path, cache: &Cache) -> Result<PathBuf> {
     let step = Step::begin("make a disc that boots the kernel", None);
     let scratch = cache::scratch(&cache.netbsd(), &name)
         .or_unavailable(Phase::Image, cache.netbsd().display())?;
-    let (tree, half) = (scratch.path().join("tree"), scratch.path().join("half"));
+    let half = make(kernel, scratch.path())?;
+    fs::rename(&half, &disc).or_unavailable(Phase::Image, disc.display())?;
+    step.done();
+    Ok(disc)
+}
+
+/// Makes the disc in this directory.
+pub fn make(kernel: &Path, directory: &Path) -> Result<PathBuf> {
+    let (tree, disc) = (directory.join("tree"), directory.join("disc.iso"));
     stage(&tree, kernel).or_unavailable(Phase::Image, tree.display())?;
     // QEMU emulates no firmware but the BIOS.
     let mut mkrescue = command(MKRESCUE);
-    read(mkrescue.arg("-o").arg(&half).arg(&tree))
+    read(mkrescue.arg("-o").arg(&disc).arg(&tree))
         .map_err(|why| Error::unavailable(Phase::Image, why))?;
-    fs::rename(&half, &disc).or_unavailable(Phase::Image, disc.display())?;
-    step.done();
     Ok(disc)
 }
 

@@ -1,6 +1,7 @@
 //! NetBSD guests: uses the user's kernel and libraries, and builds everything
 //! else from them.
 
+mod bench;
 mod elf;
 mod grub;
 mod kernel;
@@ -8,7 +9,8 @@ mod link;
 mod root;
 mod sysroot;
 
-pub(crate) use grub::MKRESCUE;
+pub(crate) use bench::{Bench, Recipe};
+pub(crate) use grub::{MKRESCUE, make as make_disc};
 pub(crate) use link::TRIPLE;
 pub(crate) use root::{MAKEFS, make as make_root};
 
@@ -53,6 +55,12 @@ impl Libraries {
 
     /// Builds a program of the workspace and returns its path.
     pub fn build(&self, program: Program) -> Result<PathBuf> {
+        let (flags, std) = self.way()?;
+        programs::compile(program, TRIPLE, &flags, std)
+    }
+
+    /// Returns the flags for the compiler, and the origin of the standard library.
+    pub(crate) fn way(&self) -> Result<(Vec<String>, Std)> {
         let linker = Linker::new(&self.sysroot, &self.cache)?;
         let std = match programs::require_std(TRIPLE) {
             Ok(()) => Std::Installed,
@@ -66,7 +74,7 @@ impl Libraries {
             }
             Err(error) => return Err(error),
         };
-        programs::compile(program, TRIPLE, &linker.flags(), std)
+        Ok((linker.flags(), std))
     }
 }
 

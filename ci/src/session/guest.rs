@@ -6,6 +6,7 @@ use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::guest::{self, Accel, Expect, Finished, Limits, Listener, Machine};
 use crate::host::{self, Need};
 use crate::image::{self, GuestFile, Image};
+use crate::kernel::Kernel;
 use crate::netbsd::{self, Libraries};
 use crate::target::{Kind, Target};
 use kcov_vm_guest::job::{Job, Mount};
@@ -66,13 +67,15 @@ impl Task {
 impl<'a> Ready<'a> {
     /// Returns a copy with another kernel of the same release, and another log
     /// directory.
-    #[must_use]
-    pub fn with(&self, kernel: PathBuf, logs: PathBuf, limits: Limits) -> Ready<'a> {
+    pub fn with(&self, kernel: PathBuf, logs: PathBuf, limits: Limits) -> Result<Ready<'a>> {
         let mut other = self.clone();
+        if other.machine.disc.is_some() {
+            other.machine.disc = Some(netbsd::make_disc(&kernel, &logs)?);
+        }
         other.machine.kernel = kernel;
         other.logs = logs;
         other.limits = limits;
-        other
+        Ok(other)
     }
 }
 
@@ -84,6 +87,13 @@ impl Session {
             host::require(Need::Qemu)?;
         }
         let kernel = self.kernel(target)?;
+        let ready = self.prepare_with(target, kernel)?;
+        Ok(Ready { took: started.elapsed(), ..ready })
+    }
+
+    /// Prepares to boot the target with this kernel.
+    pub fn prepare_with<'a>(&self, target: &'a Target, kernel: Kernel) -> Result<Ready<'a>> {
+        let started = Instant::now();
         kernel.check(target.kind)?;
         let release = self.release(target);
         let disc = match target.kind {

@@ -17,17 +17,25 @@ const MANY: NonZeroU64 = NonZeroU64::new(10_000).expect("not 0");
 pub(super) struct Request {
     operations: NonZeroU64,
     seeds: Vec<u64>,
+    /// Whether a diverging sequence is shortened.
+    shortened: bool,
     declared: Option<Declaration>,
     device: PathBuf,
 }
 
 pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
-    let mut request =
-        Request { operations: MANY, seeds: Vec::new(), declared: None, device: default_device() };
+    let mut request = Request {
+        operations: MANY,
+        seeds: Vec::new(),
+        shortened: true,
+        declared: None,
+        device: default_device(),
+    };
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Long("operations") => request.operations = parser.value()?.parse()?,
             Arg::Long("seed") => request.seeds.push(parser.value()?.parse()?),
+            Arg::Long("unshortened") => request.shortened = false,
             Arg::Long("declare") => {
                 request.declared = Some(Declaration::parse(&parser.value()?.string()?)?);
             }
@@ -66,7 +74,7 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
             }
             io::stdout().flush()
         };
-        let passed = match lockstep.run(seed, request.operations.get(), note)? {
+        let passed = match lockstep.run(seed, request.operations.get(), request.shortened, note)? {
             Verdict::Agreed => true,
             Verdict::Parted => false,
             Verdict::None(why) => return bail_out(&why),

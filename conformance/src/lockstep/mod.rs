@@ -80,11 +80,13 @@ impl Lockstep {
         })
     }
 
-    /// Executes this many operations and reports progress.
+    /// Executes this many operations and reports progress, and the shortened sequence if kernel and
+    /// model diverge.
     pub fn run(
         &mut self,
         seed: u64,
         operations: u64,
+        shortened: bool,
         mut note: impl FnMut(&str) -> io::Result<()>,
     ) -> io::Result<Verdict> {
         const NOW_AND_THEN: u64 = 50_000;
@@ -105,10 +107,12 @@ impl Lockstep {
             all.hash(&mut digest);
             if let Some(divergence) = divergence {
                 note(&format!("seed {seed}: model and kernel diverge after {done} operations"))?;
-                let length = divergence.operations.len();
-                let shortest = shrink::shrink(self, divergence);
-                note(&format!("shortened from {length} to {}:", shortest.operations.len()))?;
-                note(&source::check(&shortest))?;
+                if shortened {
+                    let length = divergence.operations.len();
+                    let shortest = shrink::shrink(self, divergence);
+                    note(&format!("shortened from {length} to {}:", shortest.operations.len()))?;
+                    note(&source::check(&shortest))?;
+                }
                 return Ok(Verdict::Parted);
             }
             if before != done / NOW_AND_THEN {

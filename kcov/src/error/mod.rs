@@ -233,8 +233,8 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_path(mut self, path: &Path) -> Error {
-        self.path = Some(path.to_owned());
+    pub(crate) fn with_path(mut self, path: Option<&Path>) -> Error {
+        self.path = path.map(Path::to_owned);
         self
     }
 
@@ -263,7 +263,7 @@ impl Error {
         self.help
     }
 
-    /// The file that could not be opened or is not a kcov device.
+    /// The file that could not be opened, or the device's, if this crate opened it.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -278,7 +278,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {}", self.operation)?;
         if let Some(path) = &self.path {
-            write!(f, " {}", path.display())?;
+            match self.operation {
+                Operation::Open => write!(f, " {}", path.display())?,
+                _ => write!(f, " ({})", path.display())?,
+            }
         }
         write!(f, ": {}", self.kind.text())?;
         if let Some((asked, limits)) = &self.size {

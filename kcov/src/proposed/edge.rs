@@ -82,7 +82,7 @@ impl Mapping {
     /// Maps a device from byte `offset` on.
     fn at(file: &File, bytes: usize, offset: u64) -> Result<Mapping, i32> {
         match file {
-            File::Kernel(file) => {
+            File::Kernel(file, _) => {
                 Ok(Mapping::of(Memory::Kernel(Pages::map_at(file, bytes, offset)?)))
             }
             #[cfg(feature = "fake")]

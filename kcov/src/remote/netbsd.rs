@@ -157,7 +157,8 @@ impl Attachment {
     fn begin<M: Mode>(&self, mode: M) -> Result<(), Error> {
         let file = self.active.owner.file();
         let number = file.system().number(mode.kind(SEAL), true);
-        let number = number.map_err(|kind| Error::new(Operation::EnableRemote, kind))?;
+        let refuse = |kind| Error::new(Operation::EnableRemote, kind).with_path(file.path());
+        let number = number.map_err(refuse)?;
         // If somebody else stored a count, the kernel could write in front of the buffer.
         self.buffer().set_count(Width::W64, 0);
         file.enable(number).map_err(file.error(Operation::EnableRemote))?;
@@ -266,7 +267,7 @@ impl Device {
     }
 
     fn begin_attachment(&self, source: Source) -> Result<Mapping, Error> {
-        let refuse = |kind| Error::new(Operation::Attach, kind);
+        let refuse = |kind| Error::new(Operation::Attach, kind).with_path(self.file().path());
         if !self.system().has_sources {
             return Err(refuse(ErrorKind::Unsupported));
         }

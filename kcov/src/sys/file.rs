@@ -12,7 +12,8 @@ use std::path::Path;
 
 #[derive(Debug)]
 pub(crate) enum File {
-    Kernel(host::File),
+    /// A descriptor, and the path that was opened, if this crate opened it.
+    Kernel(host::File, Option<Box<Path>>),
     #[cfg(feature = "fake")]
     Fake(fake::Descriptor),
 }
@@ -24,7 +25,7 @@ macro_rules! requests {
             $(#[$meta])*
             pub(crate) fn $name(&self $(, $argument: $type)*) -> Result<(), i32> {
                 match self {
-                    File::Kernel(file) => host::$name(file $(, $argument)*),
+                    File::Kernel(file, _) => host::$name(file $(, $argument)*),
                     #[cfg(feature = "fake")]
                     File::Fake(file) => file.$name($($argument),*),
                 }
@@ -50,7 +51,8 @@ impl File {
     /// Opens a file. If `checked`, also verifies that it is a kcov device.
     pub(crate) fn open(path: &Path, checked: bool) -> Result<File, Error> {
         let refuse = |errno| {
-            let error = Error::from_errno(host::SYSTEM, Operation::Open, errno).with_path(path);
+            let error =
+                Error::from_errno(host::SYSTEM, Operation::Open, errno).with_path(Some(path));
             match host::explain_open(path, errno) {
                 Some(kind) => error.with_kind(kind),
                 None => error,
@@ -58,17 +60,21 @@ impl File {
         };
         let file = host::open(path).map_err(refuse)?;
         if checked && !host::is_kcov(path, &file) {
-            return Err(Error::new(Operation::Open, ErrorKind::NotKcov).with_path(path));
+            return Err(Error::new(Operation::Open, ErrorKind::NotKcov).with_path(Some(path)));
         }
-        Ok(File::Kernel(file))
+        Ok(File::Kernel(file, Some(path.into())))
     }
 
     /// Moves the open file to the lowest free descriptor that is at least `least`.
     pub(crate) fn move_up(self, least: i32) -> Result<File, Error> {
         match self {
-            File::Kernel(file) => host::move_up(file, least)
-                .map(File::Kernel)
-                .map_err(|errno| Error::from_errno(host::SYSTEM, Operation::MoveDescriptor, errno)),
+            File::Kernel(file, path) => match host::move_up(file, least) {
+                Ok(file) => Ok(File::Kernel(file, path)),
+                Err(errno) => {
+                    let error = Error::from_errno(host::SYSTEM, Operation::MoveDescriptor, errno);
+                    Err(error.with_path(path.as_deref()))
+                }
+            },
             #[cfg(feature = "fake")]
             File::Fake(file) => Ok(File::Fake(file)),
         }
@@ -77,20 +83,28 @@ impl File {
     /// The system whose rules the file follows.
     pub(crate) fn system(&self) -> &'static System {
         match self {
-            File::Kernel(_) => host::SYSTEM,
+            File::Kernel(..) => host::SYSTEM,
             #[cfg(feature = "fake")]
             File::Fake(file) => file.system(),
         }
     }
 
     pub(crate) fn error(&self, operation: Operation) -> impl Fn(i32) -> Error {
-        let system = self.system();
-        move |errno| Error::from_errno(system, operation, errno)
+        move |errno| Error::from_errno(self.system(), operation, errno).with_path(self.path())
+    }
+
+    /// The path that was opened.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            File::Kernel(_, path) => path.as_deref(),
+            #[cfg(feature = "fake")]
+            File::Fake(_) => None,
+        }
     }
 
     pub(crate) fn identity(&self) -> Option<Identity> {
         match self {
-            File::Kernel(file) => Some(host::identity(file)),
+            File::Kernel(file, _) => Some(host::identity(file)),
             #[cfg(feature = "fake")]
             File::Fake(_) => None,
         }
@@ -105,7 +119,7 @@ mod descriptor {
     impl AsFd for File {
         fn as_fd(&self) -> BorrowedFd<'_> {
             match self {
-                File::Kernel(file) => file.as_fd(),
+                File::Kernel(file, _) => file.as_fd(),
                 #[cfg(feature = "fake")]
                 File::Fake(file) => file.as_fd(),
             }
@@ -117,7 +131,7 @@ mod descriptor {
         #[allow(clippy::useless_conversion, reason = "where there is no kcov the types differ")]
         fn from(file: File) -> OwnedFd {
             match file {
-                File::Kernel(file) => file,
+                File::Kernel(file, _) => file,
                 #[cfg(feature = "fake")]
                 File::Fake(file) => file.into(),
             }

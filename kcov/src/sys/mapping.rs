@@ -24,7 +24,7 @@ impl Mapping {
     /// Maps `bytes` bytes of the device's buffer, with `guard_pages` inaccessible pages per side.
     pub(crate) fn new(file: &File, bytes: usize, guard_pages: usize) -> Result<Mapping, i32> {
         let memory = match file {
-            File::Kernel(file) => Memory::Kernel(Pages::map(file, bytes, guard_pages)?),
+            File::Kernel(file, _) => Memory::Kernel(Pages::map(file, bytes, guard_pages)?),
             #[cfg(feature = "fake")]
             File::Fake(file) => {
                 let memory = file.map(bytes)?;
@@ -66,7 +66,7 @@ impl Mapping {
     /// nothing is traced into the buffer.
     pub(crate) fn look(&self, file: &File, stamp: u64, is_free: impl FnOnce() -> bool) -> Look {
         match (&self.memory, file) {
-            (Memory::Kernel(pages), File::Kernel(file)) => pages.look(file, stamp, is_free),
+            (Memory::Kernel(pages), File::Kernel(file, _)) => pages.look(file, stamp, is_free),
             #[cfg(feature = "fake")]
             _ => Look { stamp: is_free().then_some(stamp), file_is_ours: true },
         }

@@ -173,7 +173,8 @@ fn leaked_and_device_kept(cx: &Context) {
 fn second_device_on_one_thread(cx: &Context) {
     let (mut first, mut second) = (open(cx, 1), open(cx, 1));
     let session = enable(&mut first);
-    assert_eq!(kind(second.enable(TracePc)), ErrorKind::AlreadyEnabled);
+    let error = second.enable(TracePc).map(drop).expect_err("refused");
+    assert_eq!((error.kind(), error.path()), (ErrorKind::AlreadyEnabled, Some(cx.device())));
     drop(session);
     drop(enable(&mut second));
 }

@@ -46,6 +46,7 @@ fn unknown_source_is_refused(cx: &Context) {
     for source in [Source::new(u64::MAX, 1), Source::vhci(0, 99)] {
         let refused = device.attach(source).expect_err("there is no such source");
         assert_eq!(refused.error().kind(), ErrorKind::NoSuchSource);
+        assert_eq!(refused.error().path(), Some(cx.device()), "{}", refused.error());
         device = refused.into_device();
     }
     records(&mut device);
