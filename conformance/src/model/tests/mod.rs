@@ -10,7 +10,7 @@ mod words;
 
 use super::linux::{self, Linux};
 use super::netbsd::{self, NetBsd};
-use super::{Access, D, Driver, Geometry, M, Operation, Outcome, Request, T, Touch, World};
+use super::{Access, D, Driver, Geometry, M, Operation, Outcome, Request, T, Touch, Work, World};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use words::operation;
@@ -187,10 +187,11 @@ fn only_what_looks_at_the_count_touches_a_buffer() {
     assert_eq!(world.reached(), [buffer].into());
     let own = world.driver.recording(buffer).expect("it is enabled");
     let trace = |thread| Operation::Trace { thread, map, count: 0 };
+    let work = Work::Worker;
     let touched = [
         (trace(thread), Touch::Own(own)),
         (trace(other), Touch::Others),
-        (Operation::Background { thread: other, map }, Touch::Others),
+        (Operation::Background { thread: other, map, work, count: 0 }, Touch::Others),
         (Operation::Store { thread, map, word: 7 }, Touch::Word(511, 7)),
         (Operation::Load { thread, map }, Touch::Nothing),
         (ask(Request::Enable(0)), Touch::Nothing),
