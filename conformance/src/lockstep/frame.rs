@@ -20,8 +20,15 @@ use std::ops::Range;
 
 /// The number of times a thread is scheduled until it sees that its buffer is full.
 const PATIENCE: u32 = 1000;
+
 /// Sections are tested after one in this many operations.
-const SELDOM: usize = 16;
+fn interval(work: Work) -> usize {
+    match work {
+        // Each time, the kernel starts a thread.
+        Work::Worker => 16,
+        Work::SoftInterrupt => 4,
+    }
+}
 
 /// All buffers with their expected words.
 #[derive(Debug)]
@@ -77,11 +84,8 @@ impl Frame {
 
     /// The work to test after this operation.
     fn due(&self) -> Vec<Work> {
-        match self.turn / SELDOM % self.works.len().max(1) {
-            _ if self.thorough => self.works.clone(),
-            turn if self.turn % SELDOM == 0 => self.works.get(turn).copied().into_iter().collect(),
-            _ => Vec::new(),
-        }
+        let due = |work: &Work| self.thorough || self.turn % interval(*work) == 0;
+        self.works.iter().copied().filter(due).collect()
     }
 
     fn buffers(
@@ -243,7 +247,7 @@ impl Frame {
         });
         let most = |recording: Option<Recording>| recording.map_or(0, |r| r.mode.capacity(r.words));
         // Leaves room for few records, or for all.
-        let room = self.turn as u64 / SELDOM as u64 / 2 % 4;
+        let room = (self.turn / interval(work) % 4) as u64;
         let start = |recording| if room == 0 { 0 } else { most(recording).saturating_sub(room) };
         for (buffer, instance) in &open {
             buffer.map.store(0, start(world.driver.recording(*instance)));

@@ -35,11 +35,20 @@ pub(crate) fn works(features: &[Feature]) -> Vec<Work> {
 /// Makes this process the reaper of orphaned processes, and keeps the root hub awake: a hub that
 /// falls asleep or wakes up starts sections of its own.
 pub(crate) fn prepare() -> Result<()> {
-    static HUB: OnceLock<RootHub> = OnceLock::new();
-    if RootHub::present() && HUB.get().is_none() {
-        let _ = HUB.set(RootHub::open()?);
+    if RootHub::present() {
+        hub()?;
     }
     Ok(nix::sys::prctl::set_child_subreaper(true)?)
+}
+
+/// Children share it, until they execute a program.
+fn hub() -> Result<&'static RootHub> {
+    static HUB: OnceLock<RootHub> = OnceLock::new();
+    if let Some(hub) = HUB.get() {
+        return Ok(hub);
+    }
+    let hub = RootHub::open()?;
+    Ok(HUB.get_or_init(|| hub))
 }
 
 /// Nothing survives the processes of a run.
@@ -125,7 +134,7 @@ pub(crate) fn remap(map: &Map, how: Remap) -> Result<()> {
 pub(crate) fn work(work: Work) -> Result<()> {
     match work {
         Work::Worker => Vhost::new()?.work(),
-        Work::SoftInterrupt => RootHub::open()?.work()?,
+        Work::SoftInterrupt => hub()?.work()?,
     }
     Ok(())
 }
@@ -148,7 +157,7 @@ pub(crate) fn request(rng: &mut Rng) -> Request {
             0 => 2,
             1 => 1 << 32,
             2 => u64::MAX,
-            3..6 => 1,
+            3..7 => 1,
             _ => 0,
         }),
         50..75 => Request::Disable(match rng.u8(0..12) {
@@ -173,7 +182,7 @@ fn remote(rng: &mut Rng) -> Remote {
         5..12 => Handle::Bus,
         _ => Handle::Usb(good(rng)),
     };
-    let number = if rng.bool() { 0 } else { rng.usize(1..4) };
+    let number = if rng.u8(0..3) == 0 { 0 } else { rng.usize(1..4) };
     let mut handles = Vec::new();
     for _ in 0..number {
         handles.push(handle(rng));
