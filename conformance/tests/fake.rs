@@ -126,6 +126,7 @@ fn number(handle: Handle) -> u64 {
         Handle::Zero => 0,
         Handle::Common(number) => u64::from(number) + 1,
         Handle::Usb(number) => 0x0100_0000_0000_0000 | u64::from(number),
+        Handle::Bus => 0x0100_0000_0000_ffff,
         Handle::UsbReserved => 0x0100_0001_0000_0001,
         Handle::CommonReserved => 0x0000_0001_0000_0001,
         Handle::NoSubsystem => 0x0200_0000_0000_0001,

@@ -1,9 +1,9 @@
 //! Operations on a descriptor or a mapping that are the same on both systems.
 
-use super::order::Report;
+use super::order::{Patience, Report};
 use super::system;
 use crate::errno::Result;
-use crate::model::{Call, FULL, Geometry, PAGE, WORD};
+use crate::model::{Call, FULL, Geometry, PAGE, WORD, Work};
 use crate::raw::{Device, Map, call, wait_for};
 use nix::unistd::Whence;
 use std::ops::Range;
@@ -66,20 +66,20 @@ pub(super) fn trace(map: &Map, count: u64, tries: u32) -> Report {
     Report::Counted(before, after)
 }
 
-/// With one try, waits until the count changes; with several, repeats until it does not. Leaves the
-/// buffer full.
-pub(super) fn background(map: &Map, tries: u32) -> Result<Report> {
-    for _ in 0..tries {
-        map.reset();
-        system::work_in_background()?;
-        let limit = Duration::from_secs(if tries == 1 { 5 } else { 0 });
-        if wait_for(limit, || map.count() > 0) == (tries == 1) {
+/// Lets the kernel work, and reports the counts before and after. Leaves the buffer full.
+pub(super) fn background(map: &Map, work: Work, count: u64, patience: Patience) -> Result<Report> {
+    let mut after = count;
+    for _ in 0..patience.tries {
+        map.store(0, count);
+        system::work(work)?;
+        // A section may end after its work is done.
+        let _ = wait_for(Duration::from_secs(5), || map.count() >= patience.least);
+        after = map.swap(0, FULL);
+        if after == count {
             break;
         }
     }
-    let count = map.count();
-    map.store(0, FULL);
-    Ok(Report::Counted(0, count))
+    Ok(Report::Counted(count, after))
 }
 
 /// A hash of these words.

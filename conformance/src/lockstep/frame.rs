@@ -11,30 +11,38 @@ use super::order::Order;
 use super::real::Real;
 use super::system::Driver;
 use crate::model::{
-    Driver as _, Instance, M, Mode, Operation, Outcome, PAGE, Recording, T, Touch, WORD, World,
+    Driver as _, FULL, Instance, M, Mode, Operation, Outcome, PAGE, Recording, T, Touch, WORD,
+    Work, World,
 };
-use buffer::{Buffer, Kept, changed, records};
+use buffer::{Buffer, Kept, changed, collected, records};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The number of times a thread is scheduled until it sees that its buffer is full.
 const PATIENCE: u32 = 1000;
-/// Kernel threads are tested after one in this many operations.
-const SELDOM: usize = 16;
+
+/// Sections are tested after one in this many operations.
+fn interval(work: Work) -> usize {
+    match work {
+        // Each time, the kernel starts a thread.
+        Work::Worker => 16,
+        Work::SoftInterrupt => 4,
+    }
+}
 
 /// All buffers with their expected words.
 #[derive(Debug)]
 pub(super) struct Frame {
     buffers: BTreeMap<Instance, Buffer>,
-    background: bool,
+    works: Vec<Work>,
     /// Tests all threads after each operation.
     thorough: bool,
     turn: usize,
 }
 
 impl Frame {
-    pub fn new(background: bool, thorough: bool) -> Frame {
-        Frame { buffers: BTreeMap::new(), background, thorough, turn: 0 }
+    pub fn new(works: Vec<Work>, thorough: bool) -> Frame {
+        Frame { buffers: BTreeMap::new(), works, thorough, turn: 0 }
     }
 
     /// Unmaps the buffers that the operation frees, because this mapping would keep them.
@@ -58,8 +66,8 @@ impl Frame {
         for thread in self.chosen(after, operation) {
             self.traced(real, after, thread)?;
             self.rest(real, after, thread)?;
-            if self.background && (self.thorough || self.turn % SELDOM == 0) {
-                self.collected(real, after, thread)?;
+            for work in self.due() {
+                self.collected(real, after, thread, work)?;
             }
         }
         Ok(())
@@ -72,6 +80,12 @@ impl Frame {
         let wanted =
             |thread: &T| self.thorough || *thread == operation.thread() || Some(*thread) == turn;
         all.into_iter().filter(wanted).collect()
+    }
+
+    /// The work to test after this operation.
+    fn due(&self) -> Vec<Work> {
+        let due = |work: &Work| self.thorough || self.turn % interval(*work) == 0;
+        self.works.iter().copied().filter(due).collect()
     }
 
     fn buffers(
@@ -103,6 +117,10 @@ impl Frame {
                     records(recording, *from, *to)
                 }
                 (Touch::Own(_), _) => 1..buffer.words.len(),
+                (Touch::Sections(recording), Outcome::Counted(from, to)) => {
+                    collected(recording, *from, *to)
+                }
+                (Touch::Sections(_), _) => 0..0,
                 (Touch::Others, _) => {
                     restless.extend(recording.and_then(|r| r.thread));
                     0..buffer.words.len()
@@ -221,40 +239,30 @@ impl Frame {
         whole.then_some((*name, buffer, first..first + words))
     }
 
-    /// Tests whether kernel threads that work for the thread record, and where.
-    fn collected(&self, real: &mut Real<'_>, world: &World<Driver>, thread: T) -> Kept {
+    /// Tests whether the kernel records this work for the thread, and where.
+    fn collected(&self, real: &mut Real<'_>, world: &World<Driver>, thread: T, work: Work) -> Kept {
         let mut open = self.open_to(world, thread);
         open.retain(|(_, instance)| {
             world.driver.recording(*instance).is_none_or(|r| r.thread.is_none())
         });
-        // Leaves room for one more record, or for all.
-        let little = self.thorough || self.turn / SELDOM % 2 == 0;
-        let start = |recording: Option<Recording>| match recording {
-            Some(r) if little => r.mode.capacity(r.words).saturating_sub(1),
-            _ => 0,
-        };
+        let most = |recording: Option<Recording>| recording.map_or(0, |r| r.mode.capacity(r.words));
+        // Leaves room for few records, or for all.
+        let room = (self.turn / interval(work) % 4) as u64;
+        let start = |recording| if room == 0 { 0 } else { most(recording).saturating_sub(room) };
         for (buffer, instance) in &open {
             buffer.map.store(0, start(world.driver.recording(*instance)));
         }
-        real.asked(thread, &Order::Work)?;
+        real.asked(thread, &Order::Work { work })?;
         for (buffer, instance) in open {
             let recording = world.driver.recording(instance);
-            let (from, to) = (start(recording), buffer.map.count());
-            let expected = world.driver.background(thread, instance);
-            let most = recording.map_or(0, |r| r.mode.capacity(r.words));
-            if !expected.allows(&Outcome::Counted(from, to)) || (to > most && to > 0) {
+            let (from, to) = (start(recording), buffer.map.swap(0, FULL));
+            let expected = world.driver.background(thread, work, instance, from);
+            if !expected.allows(&Outcome::Counted(from, to)) || to > most(recording) {
                 return changed(format!(
-                    "on behalf of {thread:?} the count became {to} from {from}, not {expected:?}"
+                    "{work:?} for {thread:?}: the count was {from}, is {to}, not {expected:?}"
                 ));
             }
-            buffer.hold();
-            // The kernel may store part of a record that does not fit, after the counted ones.
-            let free = match recording {
-                Some(r) if r.mode == Mode::Cmp => records(r, from, most).start..buffer.words.len(),
-                Some(r) => records(r, from, to),
-                None => 0..0,
-            };
-            buffer.compare(&free)?;
+            buffer.compare(&recording.map_or(0..0, |r| collected(r, from, to)))?;
         }
         Ok(())
     }

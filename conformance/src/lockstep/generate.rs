@@ -2,7 +2,8 @@
 
 use super::{Driver, system};
 use crate::model::{
-    Access, D, Driver as _, Geometry, M, MOST_THREADS, Operation, PAGE, Request, T, WORD, World,
+    Access, D, Driver as _, Geometry, M, MOST_THREADS, Operation, Outcome, PAGE, Request, T, WORD,
+    Work, World,
 };
 use fastrand::Rng;
 
@@ -14,7 +15,7 @@ const MOST_NAMES: usize = 6;
 #[derive(Debug)]
 pub struct Generator {
     rng: Rng,
-    background: bool,
+    works: Vec<Work>,
     names: u32,
 }
 
@@ -30,7 +31,7 @@ const KINDS: &[(Kind, u32)] = &[
     (Kind::Unmap, 30),
     (Kind::Remap, 4),
     (Kind::Trace, 120),
-    (Kind::Background, 10),
+    (Kind::Background, 40),
     (Kind::Store, 25),
     (Kind::Load, 40),
     (Kind::StartThread, 24),
@@ -67,8 +68,8 @@ enum Kind {
 impl Generator {
     /// The same seed gives the same operations, as long as the kernel gives the same answers.
     #[must_use]
-    pub fn new(seed: u64, background: bool) -> Generator {
-        Generator { rng: Rng::with_seed(seed), background, names: 1 }
+    pub fn new(seed: u64, works: Vec<Work>) -> Generator {
+        Generator { rng: Rng::with_seed(seed), works, names: 1 }
     }
 
     /// The number of operations of the next run.
@@ -80,7 +81,12 @@ impl Generator {
     pub fn operation(&mut self, world: &World<Driver>) -> Operation {
         loop {
             let operation = self.candidate(world);
-            if let Some(operation) = operation.filter(|operation| world.possible(operation)) {
+            let Some(operation) = operation.filter(|operation| world.possible(operation)) else {
+                continue;
+            };
+            // Refusals change nothing. With fewer of them, more states are reached.
+            let refused = matches!(world.clone().step(&operation)[0].0, Outcome::Refused(_));
+            if !refused || self.rng.u8(0..3) == 0 {
                 return operation;
             }
         }
@@ -134,8 +140,10 @@ impl Generator {
                 let map = self.one(&maps)?;
                 Operation::Trace { thread, map, count: self.count(world, thread, map) }
             }
-            Kind::Background if self.background => {
-                Operation::Background { thread, map: self.one(&maps)? }
+            Kind::Background => {
+                let work = self.rng.choice(&self.works).copied()?;
+                let map = self.collecting(world, thread, &maps)?;
+                Operation::Background { thread, map, work, count: self.count(world, thread, map) }
             }
             Kind::Store => {
                 Operation::Store { thread, map: self.one(&maps)?, word: u64::from(name) }
@@ -201,17 +209,24 @@ impl Generator {
         }
     }
 
+    /// Usually a mapping of a buffer into which sections are collected, if there is one.
+    fn collecting(&mut self, world: &World<Driver>, thread: T, maps: &[M]) -> Option<M> {
+        let remote = |map: &M| world.recording(thread, *map).is_some_and(|r| r.thread.is_none());
+        let some: Vec<M> = maps.iter().copied().filter(remote).collect();
+        if some.is_empty() || self.rng.u8(0..4) == 0 { self.one(maps) } else { self.one(&some) }
+    }
+
     /// Counts near the limits.
     fn count(&mut self, world: &World<Driver>, thread: T, map: M) -> u64 {
         let recording = world.recording(thread, map);
         let capacity = recording.map_or(1, |r| r.mode.capacity(r.words));
         match self.rng.u8(0..16) {
-            0 => capacity.saturating_sub(1),
-            1 => capacity,
-            2 => capacity + 1,
-            3 => 1 << 40,
-            4 => u64::MAX,
-            5 => 1 << 62,
+            0..3 => capacity.saturating_sub(self.rng.u64(1..8)),
+            3 => capacity,
+            4 => capacity + 1,
+            5 => 1 << 40,
+            6 => u64::MAX,
+            7 => 1 << 62,
             _ => 0,
         }
     }
@@ -239,11 +254,11 @@ mod tests {
     use super::{Generator, MOST_NAMES, MOST_PROCESSES};
     use crate::declare::Feature;
     use crate::lockstep::system;
-    use crate::model::{MOST_THREADS, Operation, World};
+    use crate::model::{MOST_THREADS, Operation, Work, World};
 
     /// The operations for a kernel that never lags behind.
     fn operations(seed: u64) -> Vec<Operation> {
-        let mut generator = Generator::new(seed, true);
+        let mut generator = Generator::new(seed, vec![Work::Worker, Work::SoftInterrupt]);
         let features = [Feature::Comparisons, Feature::Long64, Feature::NetBsd10, Feature::Vhci];
         let mut world = World::new(system::driver(&features).expect("a model"));
         let mut all = Vec::new();

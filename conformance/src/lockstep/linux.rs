@@ -4,12 +4,13 @@ use crate::declare::Feature;
 use crate::errno::Result;
 use crate::lockstep::generate::size;
 use crate::model::linux::{FILL, GOOD, Kernel, Linux};
-use crate::model::{Call, Handle, Memory, Remap, Remote, Request};
-use crate::raw::{Device, Map, Vhost, page_size};
+use crate::model::{Call, Handle, Memory, Remap, Remote, Request, Work};
+use crate::raw::{Device, Gadget, Map, RootHub, Vhost, page_size};
 use fastrand::Rng;
 use kcov_sys::linux as sys;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// The model.
 pub(crate) type Driver = Linux;
@@ -22,14 +23,32 @@ pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String
     Ok(Linux::new(Kernel::of(features)))
 }
 
-/// Whether [`work_in_background`] is possible.
-pub(crate) fn has_background(features: &[Feature]) -> bool {
-    features.contains(&Feature::Vhost)
+/// The work that the kernel can do for a thread.
+pub(crate) fn works(features: &[Feature]) -> Vec<Work> {
+    let all = [(Feature::Vhost, Work::Worker), (Feature::Usb, Work::SoftInterrupt)];
+    all.into_iter()
+        .filter(|(feature, _)| features.contains(feature))
+        .map(|(_, work)| work)
+        .collect()
 }
 
-/// Makes this process the reaper of orphaned processes.
-pub(crate) fn adopt_orphans() -> Result<()> {
+/// Makes this process the reaper of orphaned processes, and keeps the root hub awake: a hub that
+/// falls asleep or wakes up starts sections of its own.
+pub(crate) fn prepare() -> Result<()> {
+    if RootHub::present() {
+        hub()?;
+    }
     Ok(nix::sys::prctl::set_child_subreaper(true)?)
+}
+
+/// Children share it, until they execute a program.
+fn hub() -> Result<&'static RootHub> {
+    static HUB: OnceLock<RootHub> = OnceLock::new();
+    if let Some(hub) = HUB.get() {
+        return Ok(hub);
+    }
+    let hub = RootHub::open()?;
+    Ok(HUB.get_or_init(|| hub))
 }
 
 /// Nothing survives the processes of a run.
@@ -51,6 +70,8 @@ fn number(handle: Handle, run: u32) -> u64 {
         Handle::Zero => 0,
         Handle::Common(n) => sys::KCOV_SUBSYSTEM_COMMON | instance(n),
         Handle::Usb(n) => sys::KCOV_SUBSYSTEM_USB | instance(n),
+        Handle::Bus if RootHub::present() => sys::KCOV_SUBSYSTEM_USB | Gadget::bus(),
+        Handle::Bus => sys::KCOV_SUBSYSTEM_USB | 1,
         Handle::UsbReserved => sys::KCOV_SUBSYSTEM_USB | instance(0) | between,
         Handle::CommonReserved => instance(0) | between,
         Handle::NoSubsystem => UNKNOWN | instance(0),
@@ -109,9 +130,12 @@ pub(crate) fn remap(map: &Map, how: Remap) -> Result<()> {
     }
 }
 
-/// Lets a kernel thread work for this thread, and waits for it.
-pub(crate) fn work_in_background() -> Result<()> {
-    Vhost::new()?.work();
+/// Lets the kernel work for this thread, and waits for it.
+pub(crate) fn work(work: Work) -> Result<()> {
+    match work {
+        Work::Worker => Vhost::new()?.work(),
+        Work::SoftInterrupt => hub()?.work()?,
+    }
     Ok(())
 }
 
@@ -133,7 +157,7 @@ pub(crate) fn request(rng: &mut Rng) -> Request {
             0 => 2,
             1 => 1 << 32,
             2 => u64::MAX,
-            3..6 => 1,
+            3..7 => 1,
             _ => 0,
         }),
         50..75 => Request::Disable(match rng.u8(0..12) {
@@ -155,9 +179,10 @@ fn remote(rng: &mut Rng) -> Remote {
         2 => Handle::UsbReserved,
         3 => Handle::CommonReserved,
         4 => Handle::NoSubsystem,
+        5..12 => Handle::Bus,
         _ => Handle::Usb(good(rng)),
     };
-    let number = if rng.bool() { 0 } else { rng.usize(1..4) };
+    let number = if rng.u8(0..3) == 0 { 0 } else { rng.usize(1..4) };
     let mut handles = Vec::new();
     for _ in 0..number {
         handles.push(handle(rng));
@@ -171,7 +196,8 @@ fn remote(rng: &mut Rng) -> Remote {
         },
         area: match rng.u8(0..8) {
             0 => 1,
-            1 => 4,
+            1 => 2,
+            2 => 4,
             _ => 512,
         },
         common: match rng.u8(0..24) {

@@ -22,10 +22,11 @@ mod worker;
 pub use real::{Real, Stage};
 
 use crate::declare::{Feature, probe_all};
-use crate::model::{Operation, Outcome, World};
+use crate::model::{Operation, Outcome, Work, World};
 pub(crate) use crate::system_lockstep as system;
 use frame::Frame;
 use generate::Generator;
+use order::Patience;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::Path;
@@ -61,7 +62,7 @@ pub struct Divergence {
 pub struct Lockstep {
     stage: Stage,
     model: Driver,
-    background: bool,
+    works: Vec<Work>,
 }
 
 /// The number of times that a thread is given time to come to rest.
@@ -76,7 +77,7 @@ impl Lockstep {
         Ok(Lockstep {
             stage: Stage::new(device)?,
             model: system::driver(features)?,
-            background: system::has_background(features),
+            works: system::works(features),
         })
     }
 
@@ -91,7 +92,7 @@ impl Lockstep {
     ) -> io::Result<Verdict> {
         const NOW_AND_THEN: u64 = 50_000;
         let start = Instant::now();
-        let mut generator = Generator::new(seed, self.background);
+        let mut generator = Generator::new(seed, self.works.clone());
         let mut digest = DefaultHasher::new();
         let (mut done, mut runs) = (0, 0);
         while done < operations {
@@ -136,14 +137,14 @@ impl Lockstep {
         let mut real = self.stage.start()?;
         let mut world = World::new(self.model.clone());
         let (mut operations, mut expected) = (Vec::new(), Vec::new());
-        let mut frame = Frame::new(self.background, thorough);
+        let mut frame = Frame::new(self.works.clone(), thorough);
         let mut divergence = None;
         for index in 0..length {
             let Some(operation) = next(&world, index) else { continue };
             let noisy = noisy(&world, &operation);
             let steps = world.clone().step(&operation);
             frame.before(&steps[0].1);
-            let seen = real.run(&operation, tries(noisy, &operation, &steps[0].0));
+            let seen = real.run(&operation, patience(noisy, &operation, &steps[0].0));
             let allowed: Vec<Outcome> = steps.iter().map(|(outcome, _)| outcome.clone()).collect();
             let step = steps.into_iter().find(|(outcome, _)| outcome.allows(&seen));
             let parted = match &step {
@@ -178,21 +179,28 @@ impl Lockstep {
 /// Whether another thread records into the same buffer. It may not be at rest yet.
 fn noisy(world: &World<Driver>, operation: &Operation) -> bool {
     match operation {
-        Operation::Trace { thread, map, .. } | Operation::Background { thread, map } => {
+        Operation::Trace { thread, map, .. } | Operation::Background { thread, map, .. } => {
             world.recording(*thread, *map).is_some_and(|r| r.thread != Some(*thread))
         }
         _ => false,
     }
 }
 
-/// The number of repetitions before an unexpected observation counts.
-fn tries(noisy: bool, operation: &Operation, expected: &Outcome) -> u32 {
-    match (operation, expected) {
-        (Operation::Trace { .. }, Outcome::Unchanged) if noisy => PATIENCE,
-        (Operation::Background { .. }, Outcome::Unchanged) => 50,
-        (Operation::Background { .. }, Outcome::Anything) => 2,
+/// The waiting before an unexpected observation counts.
+fn patience(noisy: bool, operation: &Operation, expected: &Outcome) -> Patience {
+    let works = matches!(operation, Operation::Background { .. });
+    let tries = match expected {
+        Outcome::Unchanged if works => 50,
+        Outcome::Anything if works => 2,
+        Outcome::Unchanged if noisy => PATIENCE,
         _ => 1,
-    }
+    };
+    let least = match (operation, expected) {
+        (Operation::Background { count, .. }, Outcome::Grown(_)) => count + 1,
+        (_, Outcome::Counted(_, to)) => *to,
+        _ => 0,
+    };
+    Patience { tries, least }
 }
 
 /// Executes the operations on a new tree of processes. Checks that come from lockstep use it.
@@ -206,12 +214,12 @@ pub fn replay(device: &Path, operations: &[(Operation, Outcome)]) {
     let mut world = World::new(system::driver(&features).expect("a model"));
     let mut stage = Stage::new(device).expect("processes can be driven");
     let mut real = stage.start().expect("a process");
-    let mut frame = Frame::new(system::has_background(&features), true);
+    let mut frame = Frame::new(system::works(&features), true);
     for (operation, expected) in operations {
         let step = world.clone().step(operation).into_iter().find(|(said, _)| said == expected);
         let after = step.expect("what the model allows").1;
         frame.before(&after);
-        let seen = real.run(operation, tries(true, operation, expected));
+        let seen = real.run(operation, patience(true, operation, expected));
         assert!(expected.allows(&seen), "{operation:?}: {seen:?}, not {expected:?}");
         let kept = frame.after(&mut real, [&world, &after], operation, &seen);
         assert_eq!(kept, Ok(()), "{operation:?}");

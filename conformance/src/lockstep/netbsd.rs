@@ -4,7 +4,7 @@ use crate::declare::Feature;
 use crate::errno::{Errno, Result};
 use crate::lockstep::generate::size;
 use crate::model::netbsd::{Kernel, NetBsd};
-use crate::model::{Call, Remap, Request};
+use crate::model::{Call, Remap, Request, Work};
 use crate::raw::{Device, Map, Source};
 use fastrand::Rng;
 use kcov_sys::netbsd as sys;
@@ -19,13 +19,13 @@ pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String
     Ok(NetBsd::new(Kernel::of(features)))
 }
 
-/// Whether [`work_in_background`] is possible.
-pub(crate) fn has_background(_: &[Feature]) -> bool {
-    false
+/// The work that the kernel can do for a thread.
+pub(crate) fn works(_: &[Feature]) -> Vec<Work> {
+    Vec::new()
 }
 
 /// init reaps orphaned processes.
-pub(crate) fn adopt_orphans() -> Result<()> {
+pub(crate) fn prepare() -> Result<()> {
     Ok(())
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn remap(_: &Map, _: Remap) -> Result<()> {
 }
 
 /// NetBSD has no equivalent.
-pub(crate) fn work_in_background() -> Result<()> {
+pub(crate) fn work(_: Work) -> Result<()> {
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The messages between the driving process and its threads.
 
 use super::channel::Channels;
-use crate::model::{D, M, Operation};
+use crate::model::{D, M, Operation, Work};
 use serde::{Deserialize, Serialize};
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use std::path::PathBuf;
 /// An order to a thread.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Execute the operation. A trace is repeated until it records nothing, at most `tries` times.
-    Do { operation: Operation, tries: u32 },
+    /// Execute the operation.
+    Do { operation: Operation, patience: Patience },
     /// Receive a descriptor from the socket.
     Receive { new: D },
     /// Start a thread on this channel.
@@ -23,12 +23,26 @@ pub(super) enum Order {
     Fork { slot: usize },
     /// Make the traced call.
     Call,
-    /// Let a kernel thread work for this thread.
-    Work,
+    /// Let the kernel work for this thread.
+    Work { work: Work },
     /// Return a hash of the mapping, or do nothing.
     Look { map: Option<M> },
     /// Wait for a child.
     Wait { pid: i32 },
+}
+
+/// When to accept an observation.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Patience {
+    /// Repeat the operation until nothing is recorded, at most this many times.
+    pub tries: u32,
+    /// Wait for sections until the count is at least this.
+    pub least: u64,
+}
+
+impl Patience {
+    /// Accepts the first observation.
+    pub const NONE: Patience = Patience { tries: 1, least: 0 };
 }
 
 /// A thread's answer.

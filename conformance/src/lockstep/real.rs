@@ -1,7 +1,7 @@
 //! The kernel's side: processes and threads that execute the operations one at a time.
 
 use super::channel::{Channel, Channels};
-use super::order::{Equipment, Order, Report};
+use super::order::{Equipment, Order, Patience, Report};
 use super::{system, worker};
 use crate::errno::Errno;
 use crate::model::{D, Operation, Outcome, Request, T};
@@ -52,7 +52,7 @@ impl Stage {
     /// Prepares. The calling process must have only one thread.
     pub fn new(device: &Path) -> Result<Stage, String> {
         let failed = |what: &str, errno: Errno| format!("{what}: {errno}");
-        system::adopt_orphans().map_err(|errno| failed("orphans cannot be adopted", errno))?;
+        system::prepare().map_err(|errno| failed("the system is not prepared", errno))?;
         let channels = Channels::new(SLOTS).map_err(|e| failed("no sockets", e.into()))?;
         for slot in 0..SLOTS {
             let limited = channels.of_driver(slot).set_limit(PATIENCE);
@@ -134,7 +134,7 @@ impl Real<'_> {
     /// Duplicates a thread's descriptor into this process.
     pub(super) fn lent(&mut self, thread: T, descriptor: D) -> Result<Device, Outcome> {
         let operation = Operation::Pass { thread, descriptor, to: thread, new: descriptor };
-        self.asked(thread, &order(&operation, 1))?;
+        self.asked(thread, &order(&operation, Patience::NONE))?;
         Ok(self.stage.channels.take_descriptor())
     }
 
@@ -159,10 +159,10 @@ impl Real<'_> {
     }
 
     /// Executes a possible operation.
-    pub fn run(&mut self, operation: &Operation, tries: u32) -> Outcome {
+    pub(super) fn run(&mut self, operation: &Operation, patience: Patience) -> Outcome {
         match *operation {
             Operation::Pass { thread, to, new, .. } => {
-                let sent = self.perform(thread, operation, 1);
+                let sent = self.perform(thread, operation, Patience::NONE);
                 if sent != Outcome::Done {
                     return sent;
                 }
@@ -182,7 +182,7 @@ impl Real<'_> {
             Operation::Fork { thread, new } => self.fork(thread, new),
             Operation::Execute { thread, .. } => {
                 let (slot, old) = (self.slots[&thread], self.threads[&thread]);
-                self.channel(slot).send(&order(operation, 1));
+                self.channel(slot).send(&order(operation, Patience::NONE));
                 let process = self.forget(old);
                 // The new program's only thread takes over the channel.
                 self.slots.insert(thread, slot);
@@ -192,7 +192,7 @@ impl Real<'_> {
             }
             Operation::Exit { thread } => {
                 let slot = self.slots[&thread];
-                self.channel(slot).send(&order(operation, 1));
+                self.channel(slot).send(&order(operation, Patience::NONE));
                 self.buried(thread)
             }
             Operation::Kill { thread } => {
@@ -202,12 +202,12 @@ impl Real<'_> {
                     Err(errno) => Outcome::Senseless(format!("kill: {errno}")),
                 }
             }
-            _ => self.perform(operation.thread(), operation, tries),
+            _ => self.perform(operation.thread(), operation, patience),
         }
     }
 
-    fn perform(&mut self, thread: T, operation: &Operation, tries: u32) -> Outcome {
-        self.tell(thread, &order(operation, tries))
+    fn perform(&mut self, thread: T, operation: &Operation, patience: Patience) -> Outcome {
+        self.tell(thread, &order(operation, patience))
     }
 
     /// Waits for the first message of a new thread.
@@ -276,8 +276,8 @@ impl Real<'_> {
     }
 }
 
-fn order(operation: &Operation, tries: u32) -> Order {
-    Order::Do { operation: operation.clone(), tries }
+fn order(operation: &Operation, patience: Patience) -> Order {
+    Order::Do { operation: operation.clone(), patience }
 }
 
 fn outcome(report: Report) -> Outcome {

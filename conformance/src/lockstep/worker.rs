@@ -5,7 +5,7 @@
 
 use super::act::{LAST, background, digest, mapped, misuse, trace};
 use super::channel::Channels;
-use super::order::{Equipment, Order, Report};
+use super::order::{Equipment, Order, Patience, Report};
 use super::system;
 use crate::errno::{Errno, Result};
 use crate::kernel::this_program;
@@ -96,7 +96,7 @@ impl Process {
 
     fn obey(&'static self, order: Order, slot: usize) -> Report {
         match order {
-            Order::Do { operation, tries } => self.perform(&operation, tries, slot),
+            Order::Do { operation, patience } => self.perform(&operation, patience, slot),
             Order::Receive { new } => {
                 self.keep(new, self.channels.take_descriptor());
                 Report::Done
@@ -124,7 +124,7 @@ impl Process {
                 call();
                 Report::Done
             }
-            Order::Work => match system::work_in_background() {
+            Order::Work { work } => match system::work(work) {
                 Ok(()) => Report::Done,
                 Err(Errno(number)) => Report::Refused(number),
             },
@@ -145,14 +145,14 @@ impl Process {
         lock(&self.devices).insert(name, device);
     }
 
-    fn perform(&self, operation: &Operation, tries: u32, slot: usize) -> Report {
-        match self.try_to(operation, tries, slot) {
+    fn perform(&self, operation: &Operation, patience: Patience, slot: usize) -> Report {
+        match self.try_to(operation, patience, slot) {
             Ok(report) => report,
             Err(Errno(number)) => Report::Refused(number),
         }
     }
 
-    fn try_to(&self, operation: &Operation, tries: u32, slot: usize) -> Result<Report> {
+    fn try_to(&self, operation: &Operation, patience: Patience, slot: usize) -> Result<Report> {
         let devices = lock(&self.devices);
         let maps = lock(&self.maps);
         match operation {
@@ -196,9 +196,11 @@ impl Process {
             }
             Operation::Remap { map, how, .. } => system::remap(&maps[map], *how)?,
             Operation::Trace { map, count, .. } => {
-                return Ok(trace(&maps[map], *count, tries));
+                return Ok(trace(&maps[map], *count, patience.tries));
             }
-            Operation::Background { map, .. } => return background(&maps[map], tries),
+            Operation::Background { map, work, count, .. } => {
+                return background(&maps[map], *work, *count, patience);
+            }
             Operation::Store { map, word, .. } => maps[map].store(LAST, *word),
             Operation::Load { map, .. } => return Ok(Report::Word(maps[map].load(LAST))),
             Operation::Execute { keep, .. } => {

@@ -15,6 +15,8 @@ pub enum Touch {
     Word(u64, u64),
     /// Records the acting thread.
     Own(Recording),
+    /// Collects sections.
+    Sections(Recording),
     /// Lets others record.
     Others,
 }
@@ -29,6 +31,7 @@ impl<R: Driver> World<R> {
             self.maps(thread).find(|(name, m)| name == map && shared(m)).map(|(_, m)| m.geometry)
         };
         let recording = self.driver.recording(buffer);
+        let works = matches!(operation, Operation::Background { .. });
         match operation {
             Operation::Store { map, word, .. } => match shows(map) {
                 Some(geometry) => Touch::Word(last_of_page(&geometry), *word),
@@ -38,6 +41,7 @@ impl<R: Driver> World<R> {
                 match recording.filter(|_| shows(map).is_some_and(|geometry| geometry.writable)) {
                     None => Touch::Nothing,
                     Some(r) if r.thread == Some(thread) => Touch::Own(r),
+                    Some(r) if r.thread.is_none() && works => Touch::Sections(r),
                     Some(_) => Touch::Others,
                 }
             }

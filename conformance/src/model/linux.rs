@@ -2,7 +2,7 @@
 
 use super::{
     Access, Call, Driver, End, Geometry, Handle, Instance, Memory, Mode, Outcome, PAGE, Recording,
-    Remap, Remote, Request, T, WORD,
+    Remap, Remote, Request, T, WORD, Work,
 };
 use crate::declare::Feature;
 use std::collections::BTreeMap;
@@ -80,6 +80,12 @@ const MOST_HANDLES: usize = 256;
 pub const GOOD: u16 = 4;
 /// The first of the handles that `fill` adds.
 pub const FILL: u16 = 512;
+/// `CONFIG_KCOV_IRQ_AREA_SIZE`, the area size of sections in softirqs, in words.
+const SOFT_AREA: u64 = 0x40000;
+/// The first section of any work has at least this many records.
+const LEAST_RECORDS: u64 = 4;
+/// A worker runs at most this many sections for one piece of work.
+const MOST_SECTIONS: u64 = 8;
 
 const BUSY: Outcome = Outcome::Refused("EBUSY");
 const INVALID: Outcome = Outcome::Refused("EINVAL");
@@ -232,7 +238,7 @@ impl Linux {
         let mut handles = Vec::new();
         let filled = (0..remote.fill).map(|n| Handle::Usb(FILL + n as u16));
         for handle in remote.handles.iter().copied().chain(filled) {
-            if !matches!(handle, Handle::Usb(_)) {
+            if !matches!(handle, Handle::Usb(_) | Handle::Bus) {
                 return Err(INVALID);
             }
             if self.is_taken(&handle) || handles.contains(&handle) {
@@ -353,18 +359,27 @@ impl Driver for Linux {
         Some(Recording { thread, mode: *mode, words: kcov.words? })
     }
 
-    fn background(&self, thread: T, buffer: Instance) -> Outcome {
+    /// `kcov_remote_start`, then `kcov_move_area`.
+    fn background(&self, thread: T, work: Work, buffer: Instance, count: u64) -> Outcome {
         let collected = || {
-            let handle = self.tasks.get(&thread)?.handle?;
+            let handle = match work {
+                Work::Worker => self.tasks.get(&thread)?.handle?,
+                Work::SoftInterrupt => Handle::Bus,
+            };
             let kcov = self.instances.get(&buffer)?;
             let Enabled { mode, remote, .. } = kcov.enabled.as_ref()?;
             let section = remote.as_ref().filter(|section| section.handles.contains(&handle))?;
-            let room = mode.capacity(kcov.words?);
-            let some = room > 0 && mode.capacity(section.area.into()) > 0;
-            some.then_some(match mode {
-                // The work may not compare anything.
-                Mode::Cmp => Outcome::Anything,
-                _ => Outcome::Grown(room),
+            let (area, sections) = match work {
+                Work::Worker => (section.area.into(), MOST_SECTIONS),
+                Work::SoftInterrupt => (SOFT_AREA, 1),
+            };
+            let (capacity, each) = (mode.capacity(kcov.words?), mode.capacity(area));
+            let room = capacity.checked_sub(count).filter(|&room| room > 0 && each > 0)?;
+            Some(match (mode, work) {
+                // The worker may not compare anything.
+                (Mode::Cmp, Work::Worker) => Outcome::Anything,
+                _ if room <= each.min(LEAST_RECORDS) => Outcome::Counted(count, capacity),
+                _ => Outcome::Grown(count + room.min(each * sections)),
             })
         };
         collected().unwrap_or(Outcome::Unchanged)
@@ -389,7 +404,7 @@ impl Driver for Linux {
     /// Registering all free handles at once succeeds, registering a taken one fails.
     fn shown(&self) -> Vec<(Request, Outcome)> {
         let last = FILL + MOST_HANDLES as u16 - 1;
-        let usb = (0..GOOD).chain([FILL, last]).map(Handle::Usb);
+        let usb = (0..GOOD).chain([FILL, last]).map(Handle::Usb).chain([Handle::Bus]);
         let common = (0..GOOD).map(Handle::Common);
         let (taken, free): (Vec<_>, Vec<_>) =
             usb.chain(common).partition(|handle| self.is_taken(handle));

@@ -18,6 +18,7 @@ pub use frame::Touch;
 pub use names::Kind;
 pub use operation::{
     Access, Call, D, Geometry, Handle, M, Memory, Operation, Outcome, Remap, Remote, Request, T,
+    Work,
 };
 pub use world::{MOST_THREADS, Mapping, World};
 
@@ -123,8 +124,8 @@ pub trait Driver: Clone + std::fmt::Debug {
     /// The current recording into this buffer.
     fn recording(&self, buffer: Instance) -> Option<Recording>;
 
-    /// The change of this buffer's count from 0 when the kernel works for the thread.
-    fn background(&self, thread: T, buffer: Instance) -> Outcome;
+    /// The change of this buffer's count when the kernel does this work for the thread.
+    fn background(&self, thread: T, work: Work, buffer: Instance, count: u64) -> Outcome;
 
     /// The result of tracing with this count in the buffer, or none if the count must not be
     /// stored: some drivers then write outside the buffer.

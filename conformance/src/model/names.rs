@@ -69,7 +69,7 @@ impl Operation {
             Operation::Unmap { thread, map }
             | Operation::Remap { thread, map, .. }
             | Operation::Trace { thread, map, .. }
-            | Operation::Background { thread, map }
+            | Operation::Background { thread, map, .. }
             | Operation::Store { thread, map, .. }
             | Operation::Load { thread, map } => {
                 see(Kind::Thread, &mut thread.0);

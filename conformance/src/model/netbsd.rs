@@ -2,7 +2,7 @@
 
 use super::{
     Access, Call, Driver, End, Geometry, Instance, Mode, Outcome, PAGE, Recording, Remap, Request,
-    T, WORD,
+    T, WORD, Work,
 };
 use crate::declare::Feature;
 use std::collections::BTreeMap;
@@ -322,7 +322,7 @@ impl Driver for NetBsd {
         Some(Recording { thread, mode: desc.mode, words: desc.entries? })
     }
 
-    fn background(&self, _: T, _: Instance) -> Outcome {
+    fn background(&self, _: T, _: Work, _: Instance, _: u64) -> Outcome {
         Outcome::Unchanged
     }
 

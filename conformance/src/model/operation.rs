@@ -68,12 +68,23 @@ pub enum Handle {
     Common(u16),
     /// A valid USB handle of a bus that does not exist.
     Usb(u16),
+    /// The USB handle of the bus whose softirqs are remote sections.
+    Bus,
     /// A USB handle with a reserved bit set.
     UsbReserved,
     /// A common handle with a reserved bit set.
     CommonReserved,
     /// A handle of an unknown subsystem.
     NoSubsystem,
+}
+
+/// Work of the kernel for a thread, in remote sections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Work {
+    /// By a kernel thread: the worker of a vhost device.
+    Worker,
+    /// By a softirq in the middle of a system call: the completion of a USB request.
+    SoftInterrupt,
 }
 
 /// The readable part of an argument.
@@ -179,9 +190,8 @@ pub enum Operation {
     Remap { thread: T, map: M, how: Remap },
     /// Stores a count, makes a system call and reads the count.
     Trace { thread: T, map: M, count: u64 },
-    /// Lets a kernel thread work for this thread and checks whether the count is more than 0. Linux
-    /// only.
-    Background { thread: T, map: M },
+    /// Stores a count, lets the kernel work for this thread and reads the count. Linux only.
+    Background { thread: T, map: M, work: Work, count: u64 },
     /// Stores a word at the end of the mapping's first page.
     Store { thread: T, map: M, word: u64 },
     /// Loads that word.

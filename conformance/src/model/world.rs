@@ -140,6 +140,11 @@ impl<R: Driver> World<R> {
         let free = |d: &D| !has(d);
         let shows = |m: &M| process.maps.get(m);
         let room = |new: &T| self.threads.len() < MOST_THREADS && !self.threads.contains_key(new);
+        let harmless = |m: &Mapping, count| {
+            let recording = self.driver.recording(m.buffer);
+            m.geometry.offset == 0
+                && recording.is_none_or(|r| self.driver.counted(r, count).is_some())
+        };
         match operation {
             Operation::Open { descriptor, .. } => free(descriptor),
             Operation::Duplicate { descriptor, new, .. } => has(descriptor) && free(new),
@@ -156,14 +161,9 @@ impl<R: Driver> World<R> {
             Operation::Unmap { map, .. } | Operation::Remap { map, .. } => shows(map).is_some(),
             Operation::Load { map, .. } => shows(map).is_some(),
             Operation::Store { map, .. } => shows(map).is_some_and(|m| m.geometry.writable),
-            Operation::Background { map, .. } => {
-                shows(map).is_some_and(|m| m.geometry.writable && !m.geometry.private)
-            }
-            Operation::Trace { map, count, .. } => shows(map).is_some_and(|m| {
-                let recording = self.driver.recording(m.buffer);
-                let harmless = |r| self.driver.counted(r, *count).is_some();
-                m.geometry.offset == 0 && recording.is_none_or(harmless)
-            }),
+            Operation::Background { map, count, .. } => shows(map)
+                .is_some_and(|m| m.geometry.writable && !m.geometry.private && harmless(m, *count)),
+            Operation::Trace { map, count, .. } => shows(map).is_some_and(|m| harmless(m, *count)),
             Operation::StartThread { new, .. } | Operation::Fork { new, .. } => room(new),
             Operation::EndThread { thread } => self.threads[thread] != *thread,
             Operation::Execute { .. } | Operation::Exit { .. } | Operation::Kill { .. } => true,
@@ -240,13 +240,13 @@ impl<R: Driver> World<R> {
             }
             Operation::Remap { how, .. } => return self.driver.remap(*how),
             Operation::Trace { thread, map, count } => return self.trace(*thread, *map, *count),
-            Operation::Background { thread, map } => {
+            Operation::Background { thread, map, work, count } => {
                 let buffer = self.process(*thread).maps[map].buffer;
                 let own = self.driver.recording(buffer).is_some_and(|r| r.thread == Some(*thread));
                 return if own {
                     Outcome::Anything
                 } else {
-                    self.driver.background(*thread, buffer)
+                    self.driver.background(*thread, *work, buffer, *count)
                 };
             }
             Operation::Store { thread, map, word } => {

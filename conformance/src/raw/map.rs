@@ -96,6 +96,12 @@ impl Map {
         self.word(index).store(value, Ordering::Release);
     }
 
+    /// Stores a word and returns the one before.
+    #[must_use]
+    pub fn swap(&self, index: usize, value: u64) -> u64 {
+        self.word(index).swap(value, Ordering::Relaxed)
+    }
+
     fn half(&self, byte: usize) -> &AtomicU32 {
         assert!(byte % 4 == 0 && byte + 4 <= self.bytes, "byte {byte} is not mapped");
         // SAFETY: the assertion keeps the offset inside the mapping, which is page-aligned.

@@ -63,6 +63,18 @@ impl Buffer {
     }
 }
 
+/// The words that sections change when the count becomes this.
+pub fn collected(recording: Recording, from: u64, to: u64) -> Range<usize> {
+    if from > recording.mode.capacity(recording.words) {
+        return 0..0;
+    }
+    let all = records(recording, from, to);
+    // The kernel may store a part of a comparison that does not fit, behind the counted ones.
+    // Before it seemed to be done, it may have finished earlier work.
+    let more = recording.mode == Mode::Cmp || from == to;
+    if more { all.start..recording.words as usize } else { all }
+}
+
 /// The words of the records between these counts.
 pub fn records(recording: Recording, from: u64, to: u64) -> Range<usize> {
     let each = if recording.mode == Mode::Cmp { 4 } else { 1 };

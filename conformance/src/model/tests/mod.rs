@@ -10,7 +10,7 @@ mod words;
 
 use super::linux::{self, Linux};
 use super::netbsd::{self, NetBsd};
-use super::{Access, D, Driver, Geometry, M, Operation, Outcome, Request, T, Touch, World};
+use super::{Access, D, Driver, Geometry, M, Operation, Outcome, Request, T, Touch, Work, World};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use words::operation;
@@ -187,10 +187,11 @@ fn only_what_looks_at_the_count_touches_a_buffer() {
     assert_eq!(world.reached(), [buffer].into());
     let own = world.driver.recording(buffer).expect("it is enabled");
     let trace = |thread| Operation::Trace { thread, map, count: 0 };
+    let work = Work::Worker;
     let touched = [
         (trace(thread), Touch::Own(own)),
         (trace(other), Touch::Others),
-        (Operation::Background { thread: other, map }, Touch::Others),
+        (Operation::Background { thread: other, map, work, count: 0 }, Touch::Others),
         (Operation::Store { thread, map, word: 7 }, Touch::Word(511, 7)),
         (Operation::Load { thread, map }, Touch::Nothing),
         (ask(Request::Enable(0)), Touch::Nothing),
@@ -201,4 +202,42 @@ fn only_what_looks_at_the_count_touches_a_buffer() {
     for (operation, touch) in touched {
         assert_eq!(world.touch(&operation, buffer), touch, "{operation:?}");
     }
+}
+
+/// Sections go to the device with their handle, as many records as it has room for.
+#[test]
+fn sections_go_where_their_handle_is_and_fill_the_room() {
+    let kernel = linux::Kernel { comparisons: true, bounds_count: true, local_and_remote: true };
+    let (thread, other, map) = (T(0), T(1), M(0));
+    let before = [
+        Operation::StartThread { thread, new: other },
+        Operation::Open { thread, descriptor: D(b'a'.into()), access: Access::ReadWrite },
+    ];
+    let begins = |script: &str| {
+        let script: Vec<_> = script.split("; ").map(operation).collect();
+        before.iter().chain(&script).fold(World::new(Linux::new(kernel)), |world, operation| {
+            assert!(world.possible(operation));
+            world.step(operation).swap_remove(0).1
+        })
+    };
+    let after = |script: &str, thread, work, count| {
+        let operation = Operation::Background { thread, map, work, count };
+        begins(script).step(&operation).swap_remove(0).0
+    };
+    let remote = |rest: &str| format!("size a 512; map a 4096; remote a {rest}");
+    let (worker, soft) = (Work::Worker, Work::SoftInterrupt);
+    let (common, bus) = (remote("common=c1"), remote("bus area=2 common=c1"));
+    assert_eq!(after(&common, thread, soft, 0), Outcome::Unchanged);
+    assert_eq!(after(&common, other, worker, 0), Outcome::Unchanged);
+    assert_eq!(after(&common, thread, worker, 0), Outcome::Grown(511));
+    assert_eq!(after(&common, thread, worker, 509), Outcome::Counted(509, 511));
+    assert_eq!(after(&common, thread, worker, 511), Outcome::Unchanged);
+    assert_eq!(after(&common, thread, worker, 512), Outcome::Unchanged);
+    assert_eq!(after(&bus, other, soft, 508), Outcome::Counted(508, 511));
+    assert_eq!(after(&bus, thread, worker, 0), Outcome::Grown(8));
+    assert_eq!(after(&bus, thread, worker, 510), Outcome::Counted(510, 511));
+    let comparisons = remote("bus mode=1");
+    assert_eq!(after(&comparisons, other, soft, 0), Outcome::Grown(127));
+    assert_eq!(after(&comparisons, other, soft, 124), Outcome::Counted(124, 127));
+    assert_eq!(after(&comparisons, other, worker, 0), Outcome::Unchanged);
 }

@@ -14,6 +14,7 @@ fn handle(word: &str) -> Handle {
     let number = || word[1..].parse().expect("a number");
     match word {
         "z" => Handle::Zero,
+        "bus" => Handle::Bus,
         "ur" => Handle::UsbReserved,
         "cr" => Handle::CommonReserved,
         "unknown" => Handle::NoSubsystem,
@@ -43,6 +44,7 @@ fn remote(words: &[&str]) -> Remote {
     for word in words {
         match word.split_once('=') {
             Some(("mode", mode)) => remote.mode = number(mode) as u32,
+            Some(("area", area)) => remote.area = number(area) as u32,
             Some(("fill", fill)) => remote.fill = number(fill) as u32,
             Some(("common", common)) => remote.common = handle(common),
             _ if *word == "nowhere" => remote.memory = Memory::Nowhere,

@@ -119,7 +119,7 @@ impl Gadget {
 }
 
 /// Returns the directory of the bus's root hub.
-fn root_hub() -> PathBuf {
+pub(super) fn root_hub() -> PathBuf {
     let controller = std::fs::read_dir("/sys/devices/platform/dummy_hcd.0").expect("a controller");
     let named = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("usb"))
