@@ -132,7 +132,7 @@ impl Lockstep {
         let mut real = self.stage.start()?;
         let mut world = World::new(self.model.clone());
         let (mut operations, mut expected) = (Vec::new(), Vec::new());
-        let mut frame = Frame::new(self.background, thorough);
+        let mut frame = Frame::new(self.background && system::BACKGROUND_IS_QUICK, thorough);
         let mut divergence = None;
         for index in 0..length {
             let Some(operation) = next(&world, index) else { continue };
@@ -202,7 +202,8 @@ pub fn replay(device: &Path, operations: &[(Operation, Outcome)]) {
     let mut world = World::new(system::driver(&features).expect("a model"));
     let mut stage = Stage::new(device).expect("processes can be driven");
     let mut real = stage.start().expect("a process");
-    let mut frame = Frame::new(system::has_background(&features), true);
+    let background = system::has_background(&features) && system::BACKGROUND_IS_QUICK;
+    let mut frame = Frame::new(background, true);
     for (operation, expected) in operations {
         let step = world.clone().step(operation).into_iter().find(|(said, _)| said == expected);
         let after = step.expect("what the model allows").1;

@@ -5,7 +5,7 @@ use crate::errno::{Errno, Result};
 use crate::lockstep::generate::size;
 use crate::model::netbsd::{Kernel, NetBsd};
 use crate::model::{Call, Remap, Request};
-use crate::raw::{Device, Map, Source};
+use crate::raw::{Device, Map, Source, explored};
 use fastrand::Rng;
 use kcov_sys::netbsd as sys;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -20,9 +20,12 @@ pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String
 }
 
 /// Whether [`work_in_background`] is possible.
-pub(crate) fn has_background(_: &[Feature]) -> bool {
-    false
+pub(crate) fn has_background(features: &[Feature]) -> bool {
+    features.contains(&Feature::Vhci)
 }
+
+/// The kernel explores a port for about a second.
+pub(crate) const BACKGROUND_IS_QUICK: bool = false;
 
 /// init reaps orphaned processes.
 pub(crate) fn adopt_orphans() -> Result<()> {
@@ -79,8 +82,9 @@ pub(crate) fn remap(_: &Map, _: Remap) -> Result<()> {
     Ok(())
 }
 
-/// NetBSD has no equivalent.
+/// Lets the kernel explore a new device at port 1.
 pub(crate) fn work_in_background() -> Result<()> {
+    explored(0, 1, || ());
     Ok(())
 }
 

@@ -179,8 +179,7 @@ pub enum Operation {
     Remap { thread: T, map: M, how: Remap },
     /// Stores a count, makes a system call and reads the count.
     Trace { thread: T, map: M, count: u64 },
-    /// Lets a kernel thread work for this thread and checks whether the count is more than 0. Linux
-    /// only.
+    /// Lets a kernel thread work in remote sections and checks whether the count is more than 0.
     Background { thread: T, map: M },
     /// Stores a word at the end of the mapping's first page.
     Store { thread: T, map: M, word: u64 },
