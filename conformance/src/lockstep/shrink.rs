@@ -4,8 +4,8 @@ use super::{Divergence, Lockstep};
 use crate::model::Operation;
 use std::time::{Duration, Instant};
 
-/// If the kernel hangs, each attempt takes long.
-const LIMIT: Duration = Duration::from_secs(60);
+/// Without an end, a kernel that hangs would make each attempt take long.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Leaves out operations and merges threads as long as the sequence diverges.
 pub(super) fn shrink(lockstep: &mut Lockstep, found: Divergence) -> Divergence {

@@ -157,7 +157,8 @@ impl<R: Driver> World<R> {
             Operation::Load { map, .. } => shows(map).is_some(),
             Operation::Store { map, .. } => shows(map).is_some_and(|m| m.geometry.writable),
             Operation::Background { map, .. } => {
-                shows(map).is_some_and(|m| m.geometry.writable && !m.geometry.private)
+                let counts = |m: &Mapping| m.geometry.offset == 0 && !m.geometry.private;
+                shows(map).is_some_and(|m| m.geometry.writable && counts(m))
             }
             Operation::Trace { map, count, .. } => shows(map).is_some_and(|m| {
                 let recording = self.driver.recording(m.buffer);
