@@ -161,13 +161,18 @@ impl Lockstep {
         Ok((operations, divergence))
     }
 
-    /// Executes those of these operations that are possible.
-    fn again(&mut self, operations: &[Operation]) -> Result<Option<Divergence>, String> {
+    /// Executes those of these operations that are possible. If `thorough`, asks all threads after
+    /// each one.
+    fn again(
+        &mut self,
+        operations: &[Operation],
+        thorough: bool,
+    ) -> Result<Option<Divergence>, String> {
         let possible = |world: &World<Driver>, index: usize| {
             let operation = &operations[index];
             world.possible(operation).then(|| operation.clone())
         };
-        Ok(self.attempt(operations.len(), true, possible)?.1)
+        Ok(self.attempt(operations.len(), thorough, possible)?.1)
     }
 }
 
