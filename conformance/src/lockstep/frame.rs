@@ -40,7 +40,8 @@ impl Frame {
     /// Unmaps the buffers that the operation frees, because this mapping would keep them.
     pub fn before(&mut self, after: &World<Driver>) {
         let reached = after.reached();
-        let stays = |instance| reached.contains(&instance) || after.driver.outlives_devices(instance);
+        let stays =
+            |instance| reached.contains(&instance) || after.driver.outlives_devices(instance);
         self.buffers.retain(|instance, _| stays(*instance));
     }
 

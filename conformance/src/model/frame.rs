@@ -59,9 +59,8 @@ impl<R: Driver> World<R> {
         let (instance, access) = self.opened(thread, descriptor)?;
         let all = (self.driver.words(instance)? * WORD).next_multiple_of(PAGE);
         let mapped = |writable| {
-            let geometry = |bytes| {
-                Geometry { bytes, offset: 0, writable, executable: false, private: false }
-            };
+            let geometry =
+                |bytes| Geometry { bytes, offset: 0, writable, executable: false, private: false };
             let buffer = self.driver.map(instance, access, &geometry(all)).ok()?;
             let bytes = if self.driver.outlives_devices(buffer) { PAGE } else { all };
             Some((buffer, geometry(bytes)))
