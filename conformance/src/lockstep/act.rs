@@ -4,11 +4,10 @@ use super::order::{Patience, Report};
 use super::system;
 use crate::errno::Result;
 use crate::model::{Call, FULL, Geometry, PAGE, WORD, Work};
-use crate::raw::{Device, Map, call, wait_for};
+use crate::raw::{Device, LONG, Map, call, wait_for};
 use nix::unistd::Whence;
 use std::ops::Range;
 use std::os::fd::AsFd as _;
-use std::time::Duration;
 
 /// The word of a mapping to store and load: the last of its first page.
 pub(super) const LAST: usize = (PAGE / WORD) as usize - 1;
@@ -73,7 +72,7 @@ pub(super) fn background(map: &Map, work: Work, count: u64, patience: Patience) 
         map.store(0, count);
         system::work(work)?;
         // A section may end after its work is done.
-        let _ = wait_for(Duration::from_secs(5), || map.count() >= patience.least);
+        let _ = wait_for(LONG, || map.count() >= patience.least);
         after = map.swap(0, FULL);
         if after == count {
             break;

@@ -48,7 +48,9 @@ impl Frame {
     /// Unmaps the buffers that the operation frees, because this mapping would keep them.
     pub fn before(&mut self, after: &World<Driver>) {
         let reached = after.reached();
-        self.buffers.retain(|instance, _| reached.contains(instance));
+        let stays =
+            |instance| reached.contains(&instance) || after.driver.outlives_devices(instance);
+        self.buffers.retain(|instance, _| stays(*instance));
     }
 
     /// Compares everything with the model.
@@ -108,7 +110,10 @@ impl Frame {
             let free = match (before.touch(operation, instance), seen) {
                 (Touch::Nothing, _) => 0..0,
                 (Touch::Word(index, word), _) => {
-                    buffer.words[index as usize] = word;
+                    // Of some buffers only the first page is mapped.
+                    if let Some(expected) = buffer.words.get_mut(index as usize) {
+                        *expected = word;
+                    }
                     0..0
                 }
                 (Touch::Own(recording), Outcome::Counted(from, to))
@@ -136,7 +141,7 @@ impl Frame {
         restless.into_iter().try_for_each(|thread| self.rest(real, after, thread))
     }
 
-    /// Maps the new buffer of a device.
+    /// Maps a buffer that a device has got.
     fn new_buffer(
         &mut self,
         real: &mut Real<'_>,
@@ -153,7 +158,7 @@ impl Frame {
             Ok(map) => map,
             Err(errno) => return changed(format!("the whole buffer is not mapped: {errno}")),
         };
-        let unknown = world.driver.unknown_content(instance);
+        let unknown = world.driver.outlives_devices(instance);
         self.buffers.insert(instance, Buffer::of(instance, map, unknown)?);
         Ok(())
     }

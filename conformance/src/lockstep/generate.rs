@@ -31,7 +31,7 @@ const KINDS: &[(Kind, u32)] = &[
     (Kind::Unmap, 30),
     (Kind::Remap, 4),
     (Kind::Trace, 120),
-    (Kind::Background, 40),
+    (Kind::Background, system::WORK_WEIGHT),
     (Kind::Store, 25),
     (Kind::Load, 40),
     (Kind::StartThread, 24),

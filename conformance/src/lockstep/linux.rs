@@ -32,6 +32,11 @@ pub(crate) fn works(features: &[Feature]) -> Vec<Work> {
         .collect()
 }
 
+/// After operations, frames test whether work is collected.
+pub(crate) const WORK_IS_QUICK: bool = true;
+/// The weight of work among the operations.
+pub(crate) const WORK_WEIGHT: u32 = 40;
+
 /// Makes this process the reaper of orphaned processes, and keeps the root hub awake: a hub that
 /// falls asleep or wakes up starts sections of its own.
 pub(crate) fn prepare() -> Result<()> {

@@ -5,7 +5,7 @@ use crate::errno::{Errno, Result};
 use crate::lockstep::generate::size;
 use crate::model::netbsd::{Kernel, NetBsd};
 use crate::model::{Call, Remap, Request, Work};
-use crate::raw::{Device, Map, Source};
+use crate::raw::{Device, Map, Source, explored};
 use fastrand::Rng;
 use kcov_sys::netbsd as sys;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -19,10 +19,15 @@ pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String
     Ok(NetBsd::new(Kernel::of(features)))
 }
 
-/// The work that the kernel can do for a thread.
-pub(crate) fn works(_: &[Feature]) -> Vec<Work> {
-    Vec::new()
+/// The work that the kernel can do: a kernel thread explores a port.
+pub(crate) fn works(features: &[Feature]) -> Vec<Work> {
+    if features.contains(&Feature::Vhci) { vec![Work::Worker] } else { Vec::new() }
 }
+
+/// The kernel explores a port for about a second.
+pub(crate) const WORK_IS_QUICK: bool = false;
+/// The weight of work among the operations.
+pub(crate) const WORK_WEIGHT: u32 = 5;
 
 /// init reaps orphaned processes.
 pub(crate) fn prepare() -> Result<()> {
@@ -79,8 +84,9 @@ pub(crate) fn remap(_: &Map, _: Remap) -> Result<()> {
     Ok(())
 }
 
-/// NetBSD has no equivalent.
+/// Lets the kernel explore a new device at port 1.
 pub(crate) fn work(_: Work) -> Result<()> {
+    explored(0, 1, || ());
     Ok(())
 }
 

@@ -4,13 +4,15 @@ use super::{Divergence, Lockstep};
 use crate::model::Operation;
 use std::time::{Duration, Instant};
 
-/// If the kernel hangs, each attempt takes long.
-const LIMIT: Duration = Duration::from_secs(60);
+/// Without an end, a kernel that hangs would make each attempt take long.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Leaves out operations and merges threads as long as the sequence diverges.
 pub(super) fn shrink(lockstep: &mut Lockstep, found: Divergence) -> Divergence {
     let end = Instant::now() + LIMIT;
     let mut best = found;
+    // Asking only some threads takes a fraction of the time, if it shows the divergence.
+    let thorough = !matches!(lockstep.again(&best.operations, false), Ok(Some(_)));
     let mut chunk = best.operations.len().div_ceil(2);
     while chunk > 0 && Instant::now() < end {
         let mut shorter = false;
@@ -18,7 +20,7 @@ pub(super) fn shrink(lockstep: &mut Lockstep, found: Divergence) -> Divergence {
         while start < best.operations.len() && Instant::now() < end {
             let mut candidate = best.operations.clone();
             candidate.drain(start..candidate.len().min(start + chunk));
-            match try_it(lockstep, &candidate, &best) {
+            match try_it(lockstep, &candidate, &best, thorough) {
                 Some(divergence) => {
                     best = divergence;
                     shorter = true;
@@ -26,7 +28,7 @@ pub(super) fn shrink(lockstep: &mut Lockstep, found: Divergence) -> Divergence {
                 None => start += chunk,
             }
         }
-        if let Some(divergence) = fewer_names(lockstep, &best, end) {
+        if let Some(divergence) = fewer_names(lockstep, &best, thorough, end) {
             best = divergence;
             shorter = true;
         }
@@ -38,7 +40,12 @@ pub(super) fn shrink(lockstep: &mut Lockstep, found: Divergence) -> Divergence {
 }
 
 /// Merges a thread into another one, or a duplicated descriptor into the original.
-fn fewer_names(lockstep: &mut Lockstep, best: &Divergence, end: Instant) -> Option<Divergence> {
+fn fewer_names(
+    lockstep: &mut Lockstep,
+    best: &Divergence,
+    thorough: bool,
+    end: Instant,
+) -> Option<Divergence> {
     for (index, operation) in best.operations.iter().enumerate() {
         let Some((kind, copy, original)) = operation.copies() else { continue };
         if Instant::now() >= end {
@@ -49,7 +56,7 @@ fn fewer_names(lockstep: &mut Lockstep, best: &Divergence, end: Instant) -> Opti
         for operation in &mut candidate {
             operation.rename(kind, copy, original);
         }
-        let found = try_it(lockstep, &candidate, best);
+        let found = try_it(lockstep, &candidate, best, thorough);
         if found.is_some() {
             return found;
         }
@@ -61,8 +68,9 @@ fn try_it(
     lockstep: &mut Lockstep,
     candidate: &[Operation],
     best: &Divergence,
+    thorough: bool,
 ) -> Option<Divergence> {
     // A sequence that cannot be executed is not a solution.
-    let found = lockstep.again(candidate).ok().flatten()?;
+    let found = lockstep.again(candidate, thorough).ok().flatten()?;
     (found.operations.len() < best.operations.len()).then_some(found)
 }

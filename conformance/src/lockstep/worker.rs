@@ -216,11 +216,15 @@ impl Process {
     /// Returns only on failure.
     fn execute(&self, devices: &BTreeMap<D, Device>, keep: bool, slot: usize) -> io::Error {
         let mut descriptors = Vec::new();
-        for (&name, device) in devices.iter().filter(|_| keep) {
-            if let Err(errno) = fcntl(device, FcntlArg::F_SETFD(FdFlag::empty())) {
+        // A received descriptor, or one that survived an earlier exec, is not close-on-exec.
+        let flag = if keep { FdFlag::empty() } else { FdFlag::FD_CLOEXEC };
+        for (&name, device) in devices {
+            if let Err(errno) = fcntl(device, FcntlArg::F_SETFD(flag)) {
                 return errno.into();
             }
-            descriptors.push((name, device.as_raw_fd()));
+            if keep {
+                descriptors.push((name, device.as_raw_fd()));
+            }
         }
         let equipment = Equipment {
             channels: self.channels.clone(),

@@ -56,17 +56,20 @@ impl<R: Driver> World<R> {
         self.instances().chain(all.map(|mapping| mapping.buffer)).collect()
     }
 
-    /// A mapping of a device's whole own buffer, writable if the descriptor allows it.
+    /// A device's buffer and a mapping of all of it, writable if the descriptor allows it. Of the
+    /// large buffer that outlives devices, the mapping shows the first page.
     #[must_use]
     pub fn whole(&self, thread: T, descriptor: super::D) -> Option<(Instance, Geometry)> {
         let (instance, access) = self.opened(thread, descriptor)?;
-        let bytes = (self.driver.words(instance)? * WORD).next_multiple_of(PAGE);
-        let geometry =
-            |writable| Geometry { bytes, offset: 0, writable, executable: false, private: false };
-        let own = |geometry: &Geometry| {
-            self.driver.map(instance, access, geometry).is_ok_and(|buffer| buffer == instance)
+        let all = (self.driver.words(instance)? * WORD).next_multiple_of(PAGE);
+        let mapped = |writable| {
+            let geometry =
+                |bytes| Geometry { bytes, offset: 0, writable, executable: false, private: false };
+            let buffer = self.driver.map(instance, access, &geometry(all)).ok()?;
+            let bytes = if self.driver.outlives_devices(buffer) { PAGE } else { all };
+            Some((buffer, geometry(bytes)))
         };
-        Some((instance, [true, false].map(geometry).into_iter().find(own)?))
+        [true, false].into_iter().find_map(mapped)
     }
 
     /// Whether no thread can record there except the one that the model names.

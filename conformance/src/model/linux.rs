@@ -397,7 +397,7 @@ impl Driver for Linux {
         }
     }
 
-    fn unknown_content(&self, _: Instance) -> bool {
+    fn outlives_devices(&self, _: Instance) -> bool {
         false
     }
 

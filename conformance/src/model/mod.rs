@@ -131,8 +131,8 @@ pub trait Driver: Clone + std::fmt::Debug {
     /// stored: some drivers then write outside the buffer.
     fn counted(&self, recording: Recording, count: u64) -> Option<Outcome>;
 
-    /// Whether the initial contents of a buffer are unknown.
-    fn unknown_content(&self, buffer: Instance) -> bool;
+    /// Whether the buffer is as old as the kernel, so its initial contents are unknown.
+    fn outlives_devices(&self, buffer: Instance) -> bool;
 
     /// Ioctls by a thread outside the model, on its own sized device, with their results. They
     /// reveal hidden state of the driver and together leave it unchanged.

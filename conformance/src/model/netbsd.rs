@@ -62,6 +62,8 @@ const MOST_ENTRIES: u64 = 256 << 10;
 const MOST_BYTES: u64 = MOST_ENTRIES * WORD;
 /// The first instance that represents the descriptor of a source.
 const SOURCES: u32 = 1 << 30;
+/// The source whose port the kernel explores.
+const EXPLORED: Instance = Instance(SOURCES + 1);
 
 const BUSY: Outcome = Outcome::Refused("EBUSY");
 const INVALID: Outcome = Outcome::Refused("EINVAL");
@@ -322,8 +324,14 @@ impl Driver for NetBsd {
         Some(Recording { thread, mode: desc.mode, words: desc.entries? })
     }
 
-    fn background(&self, _: T, _: Work, _: Instance, _: u64) -> Outcome {
-        Outcome::Unchanged
+    /// The kernel explores a port: `kcov_remote_enter`.
+    fn background(&self, _: T, _: Work, buffer: Instance, count: u64) -> Outcome {
+        match self.recording(buffer) {
+            Some(recording) if buffer == EXPLORED && recording.mode != Mode::None => {
+                self.counted(recording, count).unwrap_or(Outcome::Anything)
+            }
+            _ => Outcome::Unchanged,
+        }
     }
 
     /// `__sanitizer_cov_trace_pc` and `trace_cmp`.
@@ -338,12 +346,20 @@ impl Driver for NetBsd {
     }
 
     /// Sources live as long as the kernel.
-    fn unknown_content(&self, buffer: Instance) -> bool {
+    fn outlives_devices(&self, buffer: Instance) -> bool {
         buffer.0 >= SOURCES
     }
 
-    /// Detaching from a source disables it for everybody.
+    /// Whether each source is enabled. The device stays attached to the last one, because detaching
+    /// disables.
     fn shown(&self) -> Vec<(Request, Outcome)> {
-        Vec::new()
+        let ask = |port| {
+            let refused = match self.recording(Instance(SOURCES + port as u32)) {
+                Some(_) => (Request::Enable(1), BUSY),
+                None => (Request::Disable(0), NO_ENTRY),
+            };
+            [(Request::Attach(0, port), Outcome::Done), refused]
+        };
+        (0..self.kernel.ports).flat_map(ask).collect()
     }
 }

@@ -190,7 +190,7 @@ pub enum Operation {
     Remap { thread: T, map: M, how: Remap },
     /// Stores a count, makes a system call and reads the count.
     Trace { thread: T, map: M, count: u64 },
-    /// Stores a count, lets the kernel work for this thread and reads the count. Linux only.
+    /// Stores a count, lets the kernel work in remote sections and reads the count.
     Background { thread: T, map: M, work: Work, count: u64 },
     /// Stores a word at the end of the mapping's first page.
     Store { thread: T, map: M, word: u64 },

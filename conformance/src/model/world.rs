@@ -329,7 +329,7 @@ impl<R: Driver> World<R> {
         }
         match self.stored.get(&(buffer, page(&geometry))) {
             Some(word) => Outcome::Word(*word),
-            None if self.recorded.contains(&buffer) || self.driver.unknown_content(buffer) => {
+            None if self.recorded.contains(&buffer) || self.driver.outlives_devices(buffer) => {
                 Outcome::Anything
             }
             None => Outcome::Word(0),

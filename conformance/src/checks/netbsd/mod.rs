@@ -41,6 +41,7 @@ pub const CHECKS: &[&[Check]] = &[
     exec::CHECKS,
     remote::CHECKS,
     remote::attach::CHECKS,
+    remote::kept::CHECKS,
     remote::release::CHECKS,
     remote::section::CHECKS,
 ];

@@ -1,6 +1,7 @@
 //! Remote coverage: attaching devices to sources.
 
 pub(super) mod attach;
+pub(super) mod kept;
 pub(super) mod release;
 pub(super) mod section;
 
@@ -24,9 +25,19 @@ checks! {
 /// A port that the first controller has.
 const PORT: Source = Source { subsystem: 0, id: 1 };
 
+/// Another port of it, at which no device appears while a check uses it.
+const ELSEWHERE: Source = Source { subsystem: 0, id: 3 };
+
+/// A source that no kernel has.
+const NONE: Source = Source { subsystem: u64::MAX, id: u64::MAX };
+
 fn attached(cx: &Context) -> Device {
+    attached_to(cx, PORT)
+}
+
+fn attached_to(cx: &Context, source: Source) -> Device {
     let device = open(cx);
-    device.attach(PORT).expect("attached");
+    device.attach(source).expect("attached");
     device
 }
 
@@ -100,6 +111,11 @@ fn beside_local(cx: &Context) {
     assert_eq!(remote.disable(), Ok(()));
     local.enable(KCOV_TRACE_PC).expect("locally first");
     assert_eq!(remote.enable(KCOV_TRACE_PC), Ok(()));
+    assert_eq!(remote.disable(), Ok(()));
+    assert_eq!(remote.detach(), Ok(()));
+    map.reset();
+    call();
+    assert!(map.count() > 0, "the thread is still traced");
 }
 
 fn buffer_is_the_greatest(cx: &Context) {

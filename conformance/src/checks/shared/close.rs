@@ -1,5 +1,6 @@
 //! Closing, duplicating and passing on file descriptors.
 
+use super::kept::records_outlast;
 use super::{COVER_SIZE, mapped, other_stays_traced, sized};
 use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, call, child, pass_descriptor, thread};
@@ -20,7 +21,7 @@ checks! {
 fn while_enabled_keeps_tracing(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    device.close().expect("closed");
+    records_outlast(&map, KCOV_TRACE_PC, || device.close().expect("closed"));
     map.reset();
     call();
     assert!(map.count() > 0);

@@ -87,6 +87,7 @@ fn device_of_other_traced_thread_is_refused(cx: &Context) {
         // Being traced gives this thread no right over another thread's device.
         mine.enable(KCOV_TRACE_PC).expect("this thread has a device of its own");
         cx.refused_by(&device, Device::disable);
+        assert_eq!(mine.disable(), Ok(()), "which stays enabled");
     });
 }
 

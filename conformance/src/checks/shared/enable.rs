@@ -49,6 +49,7 @@ fn modes_are_exclusive(cx: &Context) {
         map.reset();
         call();
         assert!(map.count() > 0, "mode {first} goes on");
+        assert_eq!(map.load(1) < 8, first == KCOV_TRACE_CMP, "{:#x} in mode {first}", map.load(1));
         device.disable().expect("disabled");
     }
 }
@@ -80,7 +81,14 @@ fn through_duplicate(cx: &Context) {
 }
 
 fn before_sizing_is_refused(cx: &Context) {
-    cx.refused_by(&open(cx), |device| device.enable(KCOV_TRACE_PC));
+    let device = open(cx);
+    cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
+    assert_eq!(device.init_trace(COVER_SIZE), Ok(()), "it is not enabled");
+    let (other, map) = mapped(cx);
+    assert_eq!(other.enable(KCOV_TRACE_PC), Ok(()), "the thread is not busy");
+    map.reset();
+    call();
+    assert!(map.count() > 0);
 }
 
 fn already_enabled_is_refused(cx: &Context) {

@@ -24,6 +24,14 @@ pub(crate) fn fill_up(map: &Map) {
     panic!("the count grows for ever: {last}");
 }
 
+/// Asserts that this thread's calls fill the buffer to its last word.
+#[track_caller]
+pub(crate) fn is_filled(map: &Map) {
+    map.store(0, map.words() as u64 - 2);
+    call();
+    assert_eq!(map.count(), map.words() as u64 - 1);
+}
+
 /// Asserts that a full buffer keeps every word.
 pub(crate) fn keeps_its_records(map: &Map) {
     fill_up(map);

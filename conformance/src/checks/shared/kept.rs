@@ -30,7 +30,7 @@ pub(crate) fn unchanged<T>(map: &Map, operation: impl FnOnce() -> T) -> T {
 /// Panics if the operation removes or changes the records of an earlier call. It may add records of
 /// its own after them.
 #[track_caller]
-fn records_outlast<T>(map: &Map, mode: u32, operation: impl FnOnce() -> T) -> T {
+pub(super) fn records_outlast<T>(map: &Map, mode: u32, operation: impl FnOnce() -> T) -> T {
     map.reset();
     call();
     let before = map.count();
@@ -57,6 +57,10 @@ fn changes_nothing<T>(cx: &Context, mode: u32, operation: impl Fn(&Device) -> T)
     // The count that `mark` stores leaves no room, so the operation itself is not recorded.
     mark(&map, SENTINEL);
     unchanged(&map, || operation(&device));
+    map.reset();
+    call();
+    assert!(map.count() > 0, "this thread is still traced");
+    assert_eq!(map.load(1) < 8, mode == KCOV_TRACE_CMP, "{:#x} in mode {mode}", map.load(1));
     device.disable().expect("disabled");
 
     map.reset();

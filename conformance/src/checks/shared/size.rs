@@ -1,5 +1,6 @@
 //! `KCOV_INIT_TRACE`.
 
+use super::full::is_filled;
 use super::{COVER_SIZE, mapped, open, sized};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, call, page_words};
@@ -50,15 +51,20 @@ fn second_time_is_refused(cx: &Context) {
 }
 
 fn second_time_other_size_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
+    let (device, map) = mapped(cx);
+    cx.refused_by(&device, |device| device.init_trace(2 * COVER_SIZE));
+    assert!(device.map(COVER_SIZE + page_words()).is_err(), "the first size holds");
     cx.refused_by(&device, |device| device.init_trace(COVER_SIZE / 2));
     device.map(COVER_SIZE).expect("the first size holds");
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    is_filled(&map);
 }
 
 fn second_time_while_enabled_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
+    let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     cx.refused_by(&device, |device| device.init_trace(COVER_SIZE));
+    is_filled(&map);
 }
 
 fn second_time_after_disable_is_refused(cx: &Context) {
@@ -69,9 +75,11 @@ fn second_time_after_disable_is_refused(cx: &Context) {
 }
 
 fn range_comes_before_state(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
+    let (device, map) = mapped(cx);
     cx.refused_by(&device, |device| device.init_trace(0));
     cx.refused_by(&device, |device| device.init_trace(GREATEST + 1));
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    is_filled(&map);
 }
 
 fn refusal_leaves_device_unsized(cx: &Context) {

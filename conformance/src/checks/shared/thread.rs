@@ -5,6 +5,7 @@ use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, call, settled, thread};
 use crate::system::enable_freed;
 use std::sync::Barrier;
+use std::sync::mpsc::channel;
 
 checks! {
     only_the_enabling_one_is_traced,
@@ -13,6 +14,7 @@ checks! {
     one_at_a_time_per_device,
     exit_disables,
     exit_keeps_the_records,
+    end_concerns_no_other_thread,
     mode_changes_from_one_to_the_next needs(Comparisons),
 }
 
@@ -121,4 +123,40 @@ fn mode_changes_from_one_to_the_next(cx: &Context) {
         assert_eq!(records[0] < 8, mode == KCOV_TRACE_CMP, "round {round}: {records:#x?}");
         assert_eq!(map.copy(1, records.len()), records, "round {round}: what the end leaves");
     }
+}
+
+fn end_concerns_no_other_thread(cx: &Context) {
+    let buffers: Vec<_> = (0..6).map(|_| mapped(cx)).collect();
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (device, map) in &buffers {
+            let ((ask, asked), (answer, answers)) = (channel::<()>(), channel());
+            let thread = scope.spawn(move || {
+                device.enable(KCOV_TRACE_PC).expect("enabled");
+                // Ends when nobody can ask any more.
+                for () in asked {
+                    map.reset();
+                    call();
+                    answer.send(map.count()).expect("somebody has asked");
+                }
+            });
+            threads.push(Some((ask, answers, thread)));
+        }
+        for end in [None, Some(2), Some(0), Some(5), Some(3)] {
+            if let Some((ask, _, thread)) = end.and_then(|end: usize| threads[end].take()) {
+                drop(ask);
+                thread.join().expect("a thread");
+            }
+            for (number, (thread, (device, _))) in threads.iter().zip(&buffers).enumerate() {
+                let Some((ask, answers, _)) = thread else { continue };
+                ask.send(()).expect("the thread listens");
+                assert!(answers.recv().expect("an answer") > 0, "thread {number} is traced");
+                assert!(device.enable(KCOV_TRACE_PC).is_err(), "thread {number} has its device");
+            }
+            if let Some((device, _)) = end.map(|end| &buffers[end]) {
+                assert_eq!(enable_freed(device, KCOV_TRACE_PC), Ok(()), "nobody has it enabled");
+                device.disable().expect("disabled");
+            }
+        }
+    });
 }

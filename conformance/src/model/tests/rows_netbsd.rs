@@ -94,6 +94,7 @@ pub(super) const NETBSD: &[(&str, &str)] = &[
     ("remote.not-enabled-disable-is-refused", "attach a 0 1; disable a"),
     ("remote.attach.unknown-source-is-refused", "attach a 1 0"),
     ("remote.attach.unknown-source-is-refused", "attach a 0 99"),
+    ("remote.attach.unknown-source-keeps-the-attachment", "attach a 0 1; enable a 1; attach a 1 0"),
     ("remote.attach.unreadable-argument-is-refused", "attach-unreadable a"),
     ("remote.attach.while-enabled-is-refused", "size a 512; enable a 1; attach a 0 1"),
     ("remote.attach.enabled-comes-before-source", "size a 512; enable a 1; attach a 1 0"),
@@ -119,6 +120,10 @@ pub(super) const NETBSD: &[(&str, &str)] = &[
     (
         "remote.release.close-of-other-disables",
         "attach a 0 1; attach b 0 1; enable a 1; close b; disable a",
+    ),
+    (
+        "remote.release.leaving-for-another-source-disables-not",
+        "attach a 0 1; enable a 1; attach a 0 2; disable a",
     ),
     (
         "remote.release.process-exit-of-other-disables",

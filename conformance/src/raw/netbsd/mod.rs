@@ -4,7 +4,7 @@ mod probe;
 mod vhci;
 
 pub use probe::probe;
-pub use vhci::Controller;
+pub use vhci::explored;
 
 use crate::errno::{Errno, Result};
 use crate::raw::Device;

@@ -1,6 +1,6 @@
 //! `KCOV_IOC_REMOTE_ATTACH` and `KCOV_IOC_REMOTE_DETACH`.
 
-use super::{PORT, attached, source_map};
+use super::{ELSEWHERE, NONE, PORT, attached, attached_to, source_map};
 use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, Source, call};
 use crate::system::{COVER_SIZE, mapped, open, sized};
@@ -8,6 +8,7 @@ use kcov_sys::netbsd::KCOV_IOC_REMOTE_ATTACH;
 
 checks! {
     unknown_source_is_refused needs(NetBsd10),
+    unknown_source_keeps_the_attachment needs(Vhci),
     unreadable_argument_is_refused needs(NetBsd10),
     while_enabled_is_refused needs(NetBsd10),
     enabled_comes_before_source needs(NetBsd10),
@@ -19,10 +20,10 @@ checks! {
     size_is_ignored needs(Vhci),
     own_buffer_comes_back needs(Vhci),
     own_buffer_can_be_sized_after_detach needs(Vhci),
+    mappings_stay needs(Vhci),
+    is_of_one_device needs(Vhci),
+    elsewhere_moves_the_device needs(Vhci),
 }
-
-/// A source that no kernel has.
-const NONE: Source = Source { subsystem: u64::MAX, id: u64::MAX };
 
 fn unknown_source_is_refused(cx: &Context) {
     let device = open(cx);
@@ -32,6 +33,15 @@ fn unknown_source_is_refused(cx: &Context) {
     cx.refused_by(&device, |device| device.attach(Source { subsystem: 1, id: 1 }));
     device.init_trace(COVER_SIZE).expect("it is not attached");
     assert!(device.map(COVER_SIZE).is_ok());
+}
+
+fn unknown_source_keeps_the_attachment(cx: &Context) {
+    let device = attached(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    cx.refused(device.attach(NONE));
+    cx.refused(device.attach(Source::vhci(99, 1)));
+    assert_eq!(device.disable(), Ok(()), "it is attached, and its source enabled");
+    assert_eq!(device.detach(), Ok(()));
 }
 
 fn unreadable_argument_is_refused(cx: &Context) {
@@ -63,8 +73,15 @@ fn detach_while_enabled_is_refused(cx: &Context) {
 }
 
 fn every_port_is_a_source(cx: &Context) {
-    for port in 0..2 {
-        assert_eq!(open(cx).attach(Source::vhci(0, port)), Ok(()), "port {port}");
+    let ports = [(0, 0), (0, 1), (0, 7), (1, 0), (1, 1), (7, 7)];
+    let attached = ports.map(|(bus, port)| attached_to(cx, Source::vhci(bus, port)));
+    let maps = attached.each_ref().map(source_map);
+    let last = maps[0].words() - 1;
+    for (number, map) in maps.iter().enumerate() {
+        map.store(last, number as u64);
+    }
+    for (number, map) in maps.iter().enumerate() {
+        assert_eq!(map.load(last), number as u64, "port {:?} has its own buffer", ports[number]);
     }
 }
 
@@ -81,7 +98,11 @@ fn while_the_source_is_enabled(cx: &Context) {
     let device = attached(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     assert_eq!(device.attach(PORT), Ok(()));
-    assert_eq!(open(cx).attach(PORT), Ok(()));
+    let other = open(cx);
+    assert_eq!(other.attach(PORT), Ok(()));
+    assert_eq!(other.disable(), Ok(()), "it stays enabled");
+    assert_eq!(other.attach(PORT), Ok(()));
+    assert!(other.disable().is_err(), "it stays disabled");
 }
 
 fn size_is_ignored(cx: &Context) {
@@ -111,4 +132,44 @@ fn own_buffer_can_be_sized_after_detach(cx: &Context) {
     device.detach().expect("detached");
     assert_eq!(device.init_trace(COVER_SIZE), Ok(()));
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+}
+
+fn mappings_stay(cx: &Context) {
+    let (device, own) = mapped(cx);
+    device.attach(PORT).expect("attached");
+    let source = source_map(&device);
+    own.store(9, 1);
+    source.store(9, 2);
+    assert_eq!(own.load(9), 1, "a mapping from before");
+    device.attach(ELSEWHERE).expect("attached elsewhere");
+    source_map(&device).store(9, 3);
+    device.detach().expect("detached");
+    assert_eq!((own.load(9), source.load(9)), (1, 2));
+    device.close().expect("closed");
+    source.store(9, 4);
+    assert_eq!(source_map(&attached(cx)).load(9), 4, "the mapping outlives the device");
+}
+
+fn is_of_one_device(cx: &Context) {
+    let (device, other) = (attached(cx), attached(cx));
+    other.detach().expect("detached");
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the first one is still attached");
+    assert_eq!(device.disable(), Ok(()));
+    other.attach(PORT).expect("attached");
+    other.close().expect("closed");
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the first one is still attached");
+    assert_eq!(device.detach(), Ok(()));
+}
+
+fn elsewhere_moves_the_device(cx: &Context) {
+    let device = attached(cx);
+    let own = source_map(&device);
+    own.store(9, 1);
+    device.attach(ELSEWHERE).expect("attached elsewhere");
+    let map = source_map(&device);
+    map.store(9, 2);
+    assert_eq!(own.load(9), 1, "another buffer");
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert!(attached(cx).disable().is_err(), "the earlier source is not enabled");
+    assert_eq!(attached_to(cx, ELSEWHERE).disable(), Ok(()));
 }

@@ -1,6 +1,6 @@
 //! A source has no owner: what ends collection from it, and what does not.
 
-use super::attached;
+use super::{ELSEWHERE, PORT, attached, attached_to};
 use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, child, thread};
 
@@ -13,6 +13,9 @@ checks! {
     close_of_other_disables needs(Vhci),
     process_exit_of_other_disables needs(Vhci),
     thread_exit_disables_not needs(Vhci),
+    leaving_for_another_source_disables_not needs(Vhci),
+    end_of_another_attachment_disables_not needs(Vhci),
+    close_of_a_duplicate_disables_not needs(Vhci),
 }
 
 /// Returns a device that collects from the source.
@@ -70,5 +73,31 @@ fn process_exit_of_other_disables(cx: &Context) {
 fn thread_exit_disables_not(cx: &Context) {
     let device = attached(cx);
     thread(|| device.enable(KCOV_TRACE_PC)).expect("enabled");
+    assert_eq!(device.disable(), Ok(()), "it was still enabled");
+}
+
+fn leaving_for_another_source_disables_not(cx: &Context) {
+    let device = enabled(cx);
+    device.attach(ELSEWHERE).expect("attached");
+    cx.refused_by(&device, Device::disable);
+    assert_eq!(attached(cx).disable(), Ok(()), "it was still enabled");
+}
+
+fn end_of_another_attachment_disables_not(cx: &Context) {
+    let device = enabled(cx);
+    let left = attached_to(cx, ELSEWHERE);
+    left.enable(KCOV_TRACE_PC).expect("enabled");
+    left.attach(PORT).expect("attached");
+    left.attach(ELSEWHERE).expect("attached");
+    left.detach().expect("detached");
+    left.close().expect("closed");
+    attached_to(cx, ELSEWHERE).close().expect("closed");
+    assert_eq!(device.disable(), Ok(()), "it was still enabled");
+}
+
+fn close_of_a_duplicate_disables_not(cx: &Context) {
+    let device = enabled(cx);
+    device.duplicate().expect("a duplicate").close().expect("closed");
+    child(|| ());
     assert_eq!(device.disable(), Ok(()), "it was still enabled");
 }

@@ -1,60 +1,261 @@
-//! The kernel's work for a device that appears at a port.
+//! Remote sections: the kernel's exploration of a new device at a port.
 
-use super::{attached, source_map};
+use super::{ELSEWHERE, PORT, attached, attached_to, source_map};
 use crate::check::{Context, checks};
-use crate::raw::{Controller, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, settled, wait_for};
-use std::time::Duration;
+use crate::checks::shared::{SENTINEL, index, mark};
+use crate::raw::{
+    Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Source, explored, settled,
+};
 
 checks! {
-    new_device_is_collected needs(Vhci) seconds(60),
-    comparisons_are_collected needs(Vhci, Comparisons) seconds(60),
-    not_enabled_collects_nothing needs(Vhci) seconds(60),
+    new_device_is_collected needs(Vhci),
+    comparisons_are_collected needs(Vhci, Comparisons),
+    not_enabled_collects_nothing needs(Vhci),
+    mode_none_collects_nothing needs(Vhci),
+    mode_is_that_of_the_enable needs(Vhci, Comparisons),
+    each_source_has_its_own_records needs(Vhci),
+    records_follow_the_count needs(Vhci),
+    comparisons_follow_the_count needs(Vhci, Comparisons),
+    ends_with_the_buffer needs(Vhci),
+    comparisons_end_with_the_buffer needs(Vhci, Comparisons),
+    end_of_collection_is_immediate needs(Vhci),
+    begins_with_the_next_section needs(Vhci),
+    follows_the_mode needs(Vhci, Comparisons),
+    goes_on_beside_other_operations needs(Vhci),
 }
 
-/// The port of [`super::PORT`].
-const PORT: u32 = 1;
-
-/// Makes a device appear. The kernel notices it after a while, and gives up because the device
-/// never answers.
-fn plug_in() -> Controller {
-    let controller = Controller::open(PORT).expect("the controller opens");
-    controller.plug_in().expect("a device appears");
-    controller
+/// One section of [`PORT`].
+pub(super) fn section() {
+    meanwhile(|| ());
 }
 
-fn collected(map: &Map) -> u64 {
-    let _controller = plug_in();
-    assert!(wait_for(LONG, || map.count() > 0), "nothing is collected");
-    settled(map)
+fn meanwhile<T>(body: impl FnOnce() -> T) -> T {
+    explored(0, 1, body)
+}
+
+/// Returns a device that collects from the source, and the source's buffer: marked, with a count of
+/// 0.
+fn enabled(cx: &Context, mode: u32) -> (Device, Map) {
+    let device = attached(cx);
+    device.enable(mode).expect("enabled");
+    let map = source_map(&device);
+    mark(&map, SENTINEL);
+    map.reset();
+    (device, map)
+}
+
+/// Asserts that `records` records of this many words each follow `before` ones, and that the rest
+/// of the buffer is marked.
+#[track_caller]
+fn only_these(map: &Map, words: usize, before: u64, records: u64) {
+    let place = |count| 1 + words * index(count);
+    let (first, end) = (place(before), place(before + records));
+    assert_eq!(map.count(), before + records);
+    assert!(map.copy(1, first - 1).iter().all(|&word| word == SENTINEL), "before them");
+    assert!(!map.copy(first, end - first).contains(&SENTINEL), "{records} records");
+    let rest = map.copy(end, map.words() - end);
+    assert!(rest.iter().all(|&word| word == SENTINEL), "after them");
+}
+
+/// Asserts that the buffer has records of the mode and nothing else, and empties it.
+#[track_caller]
+fn collected(map: &Map, mode: u32) {
+    let words = words(mode);
+    let count = map.count();
+    assert!(count > 0, "nothing is collected");
+    only_these(map, words, 0, count);
+    let records = map.copy(1, words * index(count));
+    let records = records.chunks_exact(words);
+    // A comparison's type is a small number, a program counter is not.
+    assert!(records.clone().all(|r| (r[0] < 8) == (mode == KCOV_TRACE_CMP)), "mode {mode}");
+    let addresses = records.map(|record| record[words - 1]);
+    let (least, greatest) = (addresses.clone().min(), addresses.max());
+    let (least, greatest) = (least.expect("a record"), greatest.expect("a record"));
+    assert!(greatest - least < 1 << 30, "{least:#x} to {greatest:#x} is more than the kernel");
+    mark(map, SENTINEL);
+    map.reset();
+}
+
+#[track_caller]
+fn nothing_is_collected(map: &Map) {
+    only_these(map, 1, 0, 0);
+}
+
+fn words(mode: u32) -> usize {
+    if mode == KCOV_TRACE_CMP { 4 } else { 1 }
 }
 
 fn new_device_is_collected(cx: &Context) {
-    let device = attached(cx);
-    let map = source_map(&device);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    map.reset();
-    let count = collected(&map);
-    let records = map.copy(1, usize::try_from(count).expect("a count"));
-    let (least, greatest) = (records.iter().min(), records.iter().max());
-    let (least, greatest) = (least.expect("a record"), greatest.expect("a record"));
-    assert!(greatest - least < 1 << 30, "{least:#x} to {greatest:#x} is more than the kernel");
+    let (_device, map) = enabled(cx, KCOV_TRACE_PC);
+    section();
+    collected(&map, KCOV_TRACE_PC);
 }
 
 fn comparisons_are_collected(cx: &Context) {
-    let device = attached(cx);
-    let map = source_map(&device);
-    device.enable(KCOV_TRACE_CMP).expect("enabled");
-    map.reset();
-    let count = usize::try_from(collected(&map)).expect("a count");
-    let types = map.copy(1, 4 * count);
-    assert!(types.chunks_exact(4).all(|record| record[0] < 8), "records of four words");
+    let (_device, map) = enabled(cx, KCOV_TRACE_CMP);
+    section();
+    collected(&map, KCOV_TRACE_CMP);
 }
 
 fn not_enabled_collects_nothing(cx: &Context) {
-    let device = attached(cx);
-    let map = source_map(&device);
-    map.reset();
-    let _controller = plug_in();
-    let some = wait_for(Duration::from_secs(12), || map.count() > 0);
-    assert!(!some, "{} records", map.count());
+    let (device, map) = enabled(cx, KCOV_TRACE_PC);
+    device.disable().expect("disabled");
+    section();
+    nothing_is_collected(&map);
+    device.detach().expect("detached");
+    device.attach(PORT).expect("attached");
+    section();
+    nothing_is_collected(&map);
+}
+
+fn mode_none_collects_nothing(cx: &Context) {
+    let (device, map) = enabled(cx, KCOV_MODE_NONE);
+    section();
+    nothing_is_collected(&map);
+    assert_eq!(device.disable(), Ok(()), "it was enabled");
+}
+
+fn mode_is_that_of_the_enable(cx: &Context) {
+    let (device, map) = enabled(cx, KCOV_TRACE_PC);
+    let other = attached(cx);
+    assert!(device.enable(KCOV_TRACE_CMP).is_err(), "it is enabled");
+    assert!(other.enable(KCOV_TRACE_CMP).is_err(), "so it is for another device");
+    assert!(device.enable(3).is_err(), "there is no such mode");
+    section();
+    collected(&map, KCOV_TRACE_PC);
+    device.disable().expect("disabled");
+    other.enable(KCOV_TRACE_CMP).expect("enabled");
+    device.attach(PORT).expect("attached again");
+    section();
+    collected(&map, KCOV_TRACE_CMP);
+    other.detach().expect("detached");
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    section();
+    collected(&map, KCOV_TRACE_PC);
+}
+
+fn each_source_has_its_own_records(cx: &Context) {
+    let ports = [(0, 1), (0, 2), (1, 1), (1, 2)];
+    let of = |(bus, port)| {
+        let device = attached_to(cx, Source::vhci(bus, port));
+        let map = source_map(&device);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        mark(&map, SENTINEL);
+        map.reset();
+        (device, map)
+    };
+    let sources = ports.map(of);
+    for ((bus, port), (_, own)) in ports.into_iter().zip(&sources) {
+        explored(bus, port, || ());
+        collected(own, KCOV_TRACE_PC);
+        sources.iter().for_each(|(_, map)| nothing_is_collected(map));
+    }
+}
+
+fn records_follow_the_count(cx: &Context) {
+    follow_the_count(cx, KCOV_TRACE_PC);
+}
+
+fn comparisons_follow_the_count(cx: &Context) {
+    follow_the_count(cx, KCOV_TRACE_CMP);
+}
+
+fn follow_the_count(cx: &Context, mode: u32) {
+    let (_device, map) = enabled(cx, mode);
+    for stored in [0, 1000] {
+        mark(&map, SENTINEL);
+        map.store(0, stored);
+        section();
+        let first = map.count();
+        only_these(&map, words(mode), stored, first - stored);
+        let records = map.copy(0, 1 + words(mode) * index(first));
+        section();
+        assert!(map.count() > first, "the next section adds records");
+        assert_eq!(map.copy(1, records.len() - 1), records[1..], "after the earlier ones");
+        only_these(&map, words(mode), stored, map.count() - stored);
+    }
+}
+
+fn ends_with_the_buffer(cx: &Context) {
+    end_with_the_buffer(cx, KCOV_TRACE_PC);
+}
+
+fn comparisons_end_with_the_buffer(cx: &Context) {
+    end_with_the_buffer(cx, KCOV_TRACE_CMP);
+}
+
+fn end_with_the_buffer(cx: &Context, mode: u32) {
+    let (_device, map) = enabled(cx, mode);
+    let capacity = ((map.words() - 1) / words(mode)) as u64;
+    for room in [5, 0] {
+        mark(&map, SENTINEL);
+        map.store(0, capacity - room);
+        section();
+        only_these(&map, words(mode), capacity - room, room);
+    }
+}
+
+fn end_of_collection_is_immediate(cx: &Context) {
+    let ends: [fn(Device); 3] = [
+        |device| {
+            device.disable().expect("disabled");
+            // Closing would disable as well.
+            std::mem::forget(device);
+        },
+        |device| {
+            device.detach().expect("detached");
+            std::mem::forget(device);
+        },
+        |device| device.close().expect("closed"),
+    ];
+    for end in ends {
+        let (device, map) = enabled(cx, KCOV_TRACE_PC);
+        let (_other, count) = meanwhile(|| {
+            assert!(settled(&map) > 0, "the section has begun");
+            end(device);
+            (attached(cx), settled(&map))
+        });
+        only_these(&map, 1, 0, count);
+    }
+}
+
+fn begins_with_the_next_section(cx: &Context) {
+    let (device, map) = enabled(cx, KCOV_TRACE_PC);
+    device.disable().expect("disabled");
+    meanwhile(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
+    nothing_is_collected(&map);
+    section();
+    collected(&map, KCOV_TRACE_PC);
+}
+
+fn follows_the_mode(cx: &Context) {
+    let (device, map) = enabled(cx, KCOV_TRACE_PC);
+    meanwhile(|| {
+        device.disable().expect("disabled");
+        assert!(settled(&map) > 0, "the section has begun");
+        mark(&map, SENTINEL);
+        map.reset();
+        device.enable(KCOV_TRACE_CMP).expect("enabled");
+    });
+    collected(&map, KCOV_TRACE_CMP);
+}
+
+fn goes_on_beside_other_operations(cx: &Context) {
+    let (device, map) = enabled(cx, KCOV_TRACE_PC);
+    meanwhile(|| {
+        let other = attached(cx);
+        assert!(other.enable(KCOV_TRACE_CMP).is_err(), "it is enabled");
+        device.init_trace(512).expect("ignored");
+        device.duplicate().expect("a duplicate").close().expect("closed");
+        source_map(&other).unmap().expect("unmapped");
+        // The devices leave the source, which stays enabled.
+        for device in [&device, &other] {
+            device.attach(ELSEWHERE).expect("attached");
+        }
+        assert!(settled(&map) > 0, "the section has begun");
+        mark(&map, SENTINEL);
+        map.reset();
+    });
+    collected(&map, KCOV_TRACE_PC);
+    assert_eq!(attached(cx).disable(), Ok(()), "it is still enabled");
 }
