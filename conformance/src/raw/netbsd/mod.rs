@@ -1,9 +1,11 @@
 //! The NetBSD device. Its requests take pointers.
 
 mod probe;
+mod sysctl;
 mod vhci;
 
 pub use probe::probe;
+pub(crate) use sysctl::{free_memory, sysctl, sysctl_name};
 pub use vhci::Controller;
 
 use crate::errno::{Errno, Result};
