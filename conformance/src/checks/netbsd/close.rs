@@ -27,7 +27,7 @@ fn succeeds_in_every_state(cx: &Context) {
 
 fn instance_is_given_back(cx: &Context) {
     // Each instance takes more than 64 bytes.
-    const TIMES: u64 = 20_000;
+    const TIMES: u64 = 10_000;
     gives_back_bytes(TIMES, TIMES * 64, || drop(open(cx)));
 }
 

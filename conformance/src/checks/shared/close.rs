@@ -117,7 +117,7 @@ fn process_may_end_in_every_state(cx: &Context) {
 }
 
 /// Uses this many devices with buffers of 2 MiB, one after the other.
-const DEVICES: u64 = 32;
+const DEVICES: u64 = 16;
 const WORDS: u64 = 1 << 18;
 
 /// Panics if the uses of a device and its buffer leave much less memory free than before.

@@ -62,12 +62,12 @@ fn route(socket: &File) {
 fn shorts(cx: &Context) {
     // The kernel compares the protocol of each routing socket with that of the message's address.
     let (_other, socket) = (routing(SHORT), routing(0));
-    shows_only(cx, kcov_cmp_size(1), (SHORT.into(), 0), || route(&socket));
+    shows(cx, kcov_cmp_size(1), &[(SHORT.into(), 0)], || route(&socket));
 }
 
 fn ints(cx: &Context) {
     // The kernel compares the user of each process with the argument.
-    shows_only(cx, kcov_cmp_size(2), (0, INT.into()), || {
+    shows(cx, kcov_cmp_size(2), &[(0, INT.into())], || {
         // SAFETY: the call takes no pointer.
         unsafe { libc::getpriority(libc::PRIO_USER, INT) };
     });
@@ -77,7 +77,7 @@ fn constant_byte(cx: &Context) {
     // The kernel looks for the end of a name.
     let name = [BYTE, 0];
     let kind = kcov_cmp_size(0) | KCOV_CMP_CONST;
-    shows_only(cx, kind, (b'/'.into(), BYTE.into()), || {
+    shows(cx, kind, &[(b'/'.into(), BYTE.into())], || {
         // SAFETY: the name ends with a zero byte.
         let returned = unsafe { libc::access(name.as_ptr().cast(), libc::F_OK) };
         assert_eq!(returned, -1, "there is no such file");
@@ -109,12 +109,14 @@ fn switch_over_byte(cx: &Context) {
 }
 
 fn switch_over_short(cx: &Context) {
-    // The kernel switches over the type of the lock. These are all cases.
+    // The kernel switches over the type of the lock. These are all cases. The type is signed, and
+    // the compiler would extend a negative one.
+    const KIND: i16 = 0x1234;
     let file = File::open("/dev/null").expect("a device");
     let known =
-        [libc::F_RDLCK, libc::F_UNLCK, libc::F_WRLCK].map(|kind| (kind as u64, SHORT.into()));
+        [libc::F_RDLCK, libc::F_UNLCK, libc::F_WRLCK].map(|kind| (kind as u64, KIND as u64));
     shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &known, || {
-        lock(&file, SHORT as i16, libc::SEEK_SET as i16);
+        lock(&file, KIND, libc::SEEK_SET as i16);
     });
 }
 

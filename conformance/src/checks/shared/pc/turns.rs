@@ -18,9 +18,10 @@ checks! {
 /// compare two lengths. Linux polls more than about 30 descriptors in several parts.
 pub(crate) const TURNS: [usize; 4] = [5, 20, 21, 29];
 
-/// Looks up a name after this many slashes, which the kernel skips one by one.
+/// Looks up a short name after this many slashes, which the kernel skips one by one. A longer name
+/// would make longer loops.
 pub(crate) fn skip_slashes(turns: usize) {
-    let path = format!("{}no-such-file", "/".repeat(turns));
+    let path = format!("{}?", "/".repeat(turns));
     let path = CString::new(path).expect("a path");
     // SAFETY: the path ends with a zero byte.
     let returned = unsafe { libc::access(path.as_ptr(), libc::F_OK) };
