@@ -9,7 +9,7 @@ mod module;
 
 pub use module::module_calls;
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Register};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +20,8 @@ pub struct Code {
     instructions: Vec<Instruction>,
     /// Names by address.
     symbols: BTreeMap<u64, Vec<String>>,
+    /// The addresses that are called directly. Functions may lack a symbol.
+    called: BTreeSet<u64>,
 }
 
 /// The calls of and jumps to given functions.
@@ -49,7 +51,9 @@ impl Code {
             decode(bytes, section.address(), &symbols, &mut instructions);
         }
         instructions.sort_unstable_by_key(Instruction::ip);
-        Ok(Code { instructions, symbols })
+        let calls = instructions.iter().filter(|at| at.flow_control() == FlowControl::Call);
+        let called = calls.map(Instruction::near_branch_target).collect();
+        Ok(Code { instructions, symbols, called })
     }
 
     /// The names that `wanted` accepts, sorted by address.
@@ -73,22 +77,35 @@ impl Code {
     /// then that of the other function's caller. Calls through pointers are not included.
     #[must_use]
     pub fn return_addresses(&self, name: &str) -> Option<BTreeSet<u64>> {
-        let mut targets: BTreeSet<u64> = self.addresses(name).take(1).collect();
-        let mut found = Reached::default();
+        let targets: BTreeSet<u64> = self.addresses(name).take(1).collect();
+        (!targets.is_empty()).then(|| self.returns_of(targets))
+    }
+
+    /// Returns the return addresses of calls with an unknown callee. A function that ends with a
+    /// jump through a pointer returns from an unknown function, too.
+    #[must_use]
+    pub fn through_pointers(&self) -> BTreeSet<u64> {
+        let mut found = flow::through_pointers(&self.instructions, &self.symbols);
+        // A jump table has an index.
+        let ends = self.instructions.iter().filter(|at| {
+            at.flow_control() == FlowControl::IndirectBranch && at.memory_index() == Register::None
+        });
+        let functions = ends.flat_map(|end| self.functions(end.ip())).collect();
+        found.extend(self.returns_of(functions));
+        found
+    }
+
+    /// Returns the return addresses of these functions and of those that end with a jump to one.
+    fn returns_of(&self, mut targets: BTreeSet<u64>) -> BTreeSet<u64> {
+        let mut found = BTreeSet::new();
         let mut new = targets.clone();
         while !new.is_empty() {
             let Reached { calls, jumps } = self.reach(&new);
-            found.calls.extend(calls);
+            found.extend(calls);
             let ending = jumps.iter().flat_map(|jump| self.functions(*jump));
             new = ending.filter(|function| targets.insert(*function)).collect();
         }
-        (!targets.is_empty()).then_some(found.calls)
-    }
-
-    /// Returns the return addresses of calls with an unknown callee.
-    #[must_use]
-    pub fn through_pointers(&self) -> BTreeSet<u64> {
-        flow::through_pointers(&self.instructions, &self.symbols)
+        found
     }
 
     fn addresses(&self, name: &str) -> impl Iterator<Item = u64> {
@@ -121,7 +138,7 @@ impl Code {
         };
         let whole = names.iter().filter_map(|name| name.split_once(".cold"));
         let mut all: Vec<u64> = whole.flat_map(|(name, _)| self.addresses(name)).collect();
-        all.push(*start);
+        all.push(*self.called.range(*start..=address).next_back().unwrap_or(start));
         all
     }
 }

@@ -32,9 +32,11 @@ __attribute__((noinline)) int many(int a, int b, int c, int d, int e, int f, int
     return a + b + c + d + e + f + g + h + i + j + k;
 }
 static void nothing(int i) { sink = i; }
+__attribute__((noinline, no_sanitize_coverage)) void last(int i) { other(i); }
 int main(int count, char **words) {
     other = nothing;
     table(count);
+    last(count);
     return words ? many(1, 2, 3, 4, 5, 6, (int[5]) {7}) : 0;
 }
 ";
@@ -80,6 +82,26 @@ fn the_code_model_makes_no_difference() {
     assert_eq!(names, ["main", "many", "nothing", "table"]);
     assert!(near.iter().any(|(name, count)| name == "table" && *count >= 7), "{near:?}");
     assert_eq!(per_function(&compiled(&["-mcmodel=large"])), near);
+}
+
+#[test]
+fn a_function_may_end_with_a_jump_through_a_pointer() {
+    let found = |option| {
+        let code = Code::read(&compiled(&[option])).expect("code");
+        let calls = code.calls("last").expect("a function");
+        assert_eq!(calls.len(), 1, "the program calls it once: {calls:x?}");
+        calls.is_subset(&code.through_pointers())
+    };
+    assert!(!found("-fno-optimize-sibling-calls"));
+    assert!(found("-foptimize-sibling-calls"));
+}
+
+#[test]
+fn a_function_may_lack_a_symbol() {
+    let mut code = Code::read(&compiled(&["-foptimize-sibling-calls"])).expect("code");
+    let with = code.through_pointers();
+    code.symbols.retain(|_, names| !names.iter().any(|name| name == "last"));
+    assert_eq!(code.through_pointers(), with);
 }
 
 #[test]

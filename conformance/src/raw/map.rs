@@ -47,15 +47,14 @@ impl Map {
         self.writable
     }
 
-    /// Makes everything from this byte on inaccessible.
-    pub fn protect_from(&self, byte: usize) -> Result<()> {
+    /// Gives everything from this byte on this access.
+    pub fn protect_from(&self, byte: usize, prot: i32) -> Result<()> {
         assert!(byte <= self.bytes, "byte {byte} is not mapped");
         // SAFETY: the assertion above keeps the offset inside the mapping.
         let start = unsafe { self.base.byte_add(byte) };
-        // SAFETY: the range is part of the mapping. Reading it later ends the process, and so fails
-        // the check.
-        let returned =
-            unsafe { libc::mprotect(start.as_ptr(), self.bytes - byte, libc::PROT_NONE) };
+        // SAFETY: the range is part of the mapping. An access that is not allowed ends the process,
+        // and so fails the check.
+        let returned = unsafe { libc::mprotect(start.as_ptr(), self.bytes - byte, prot) };
         Errno::check(returned).map(drop)
     }
 

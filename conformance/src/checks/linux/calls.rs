@@ -27,10 +27,13 @@ pub(crate) fn switch_over_argument() {
     assert_eq!(returned, -1, "the kernel does not know that option");
 }
 
+/// The constant that [`compare_argument`] reaches: the number of families.
+pub(crate) const CONSTANT: std::ops::Range<u64> = libc::AF_UNIX as u64 + 1..100;
+
 /// A call that compares its argument with a constant.
-pub(crate) fn compare_argument() {
+pub(crate) fn compare_argument(argument: u32) {
     // SAFETY: the call takes no pointer.
-    let returned = unsafe { libc::socket(MAGIC as i32, 0, 0) };
+    let returned = unsafe { libc::socket(argument as i32, 0, 0) };
     assert_eq!(returned, -1, "the kernel does not know that family");
 }
 
@@ -76,9 +79,7 @@ pub(crate) fn compare_half() {
 
 /// Compares 32 bits with a constant.
 pub(crate) fn compare_word() {
-    // SAFETY: the call takes no pointer.
-    let returned = unsafe { libc::socket(WIDE as i32, 0, 0) };
-    assert_eq!(returned, -1, "the kernel does not know that family");
+    compare_argument(WIDE as u32);
 }
 
 /// Compares two 32-bit arguments with each other.

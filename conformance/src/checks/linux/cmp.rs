@@ -6,7 +6,6 @@ pub(super) mod life;
 pub(super) mod operands;
 
 pub(super) mod soft;
-pub(super) mod turns;
 
 use super::calls::{self, WIDE};
 use crate::check::{Context, checks};

@@ -3,4 +3,3 @@
 pub(super) mod full;
 pub(super) mod place;
 pub(super) mod soft;
-pub(super) mod turns;

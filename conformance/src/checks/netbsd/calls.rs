@@ -28,10 +28,13 @@ pub(crate) fn switch_over_argument() {
     assert_eq!(returned, -1, "the kernel does not know that command");
 }
 
+/// The constant that [`compare_argument`] reaches: the number of limits.
+pub(crate) const CONSTANT: std::ops::Range<u64> = libc::RLIMIT_NOFILE as u64 + 1..100;
+
 /// A call that compares its argument with a constant.
-pub(crate) fn compare_argument() {
+pub(crate) fn compare_argument(argument: u32) {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure outlives the call.
-    let returned = unsafe { libc::getrlimit(MAGIC as i32, &mut limit) };
+    let returned = unsafe { libc::getrlimit(argument as i32, &mut limit) };
     assert_eq!(returned, -1, "the kernel does not know that resource");
 }

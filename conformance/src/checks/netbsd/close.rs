@@ -1,13 +1,15 @@
 //! Closing a device.
 
-use super::{COVER_SIZE, mapped, sized};
+use super::{COVER_SIZE, mapped, open, sized};
 use crate::check::{Context, checks};
+use crate::checks::shared::close::gives_back_bytes;
 use crate::checks::shared::other_stays_traced;
 use crate::raw::{Device, KCOV_TRACE_PC};
 use std::sync::Mutex;
 
 checks! {
     succeeds_in_every_state,
+    instance_is_given_back,
     while_enabled_by_other_thread,
     while_enabled_nobody_can_disable,
 }
@@ -21,6 +23,12 @@ fn succeeds_in_every_state(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     assert_eq!(device.close(), Ok(()));
+}
+
+fn instance_is_given_back(cx: &Context) {
+    // Each instance takes more than 64 bytes.
+    const TIMES: u64 = 10_000;
+    gives_back_bytes(TIMES, TIMES * 64, || drop(open(cx)));
 }
 
 /// A thread that does not own the device closes the last file descriptor. The owner stays traced.

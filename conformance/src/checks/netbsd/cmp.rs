@@ -1,6 +1,7 @@
 //! Comparison operands: promises that only NetBSD makes.
 
 pub(super) mod full;
+pub(super) mod operands;
 
 use super::mapped;
 use crate::check::{Context, checks};

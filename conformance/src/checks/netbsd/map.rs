@@ -14,6 +14,7 @@ checks! {
     unaligned_offset_is_accepted,
     part_of_a_page_is_whole_pages,
     executable_is_refused,
+    access_cannot_be_added,
     negative_offset_is_refused,
     above_greatest_length_is_refused,
     above_greatest_offset_is_refused,
@@ -85,6 +86,20 @@ fn executable_is_refused(cx: &Context) {
     let device = sized(cx, page_words());
     for prot in [PROT_EXEC, PROT_READ | PROT_EXEC] {
         cx.refused_by(&device, |device| device.map_with(page_size(), 0, prot, MAP_SHARED));
+    }
+}
+
+fn access_cannot_be_added(cx: &Context) {
+    let device = sized(cx, page_words());
+    for prot in [PROT_READ, PROT_WRITE, READ_WRITE] {
+        let map = device.map_with(page_size(), 0, prot, MAP_SHARED).expect("mapped");
+        for more in [READ_WRITE, PROT_READ | PROT_EXEC, PROT_WRITE | PROT_EXEC, PROT_EXEC] {
+            if prot & more != more {
+                cx.refused(map.protect_from(0, more));
+            }
+        }
+        assert_eq!(map.protect_from(0, libc::PROT_NONE), Ok(()), "it can be taken away");
+        assert_eq!(map.protect_from(0, prot), Ok(()), "and given back");
     }
 }
 

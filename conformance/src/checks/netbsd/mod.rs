@@ -36,6 +36,7 @@ pub const CHECKS: &[&[Check]] = &[
     pc::full::CHECKS,
     cmp::CHECKS,
     cmp::full::CHECKS,
+    cmp::operands::CHECKS,
     thread::CHECKS,
     close::CHECKS,
     exec::CHECKS,

@@ -6,7 +6,7 @@ pub(super) mod unique;
 
 use crate::check::Context;
 use crate::raw::{KCOV_TRACE_PC, Map, call};
-use crate::system::calls::{compare_argument, seek_nowhere, switch_over_argument};
+use crate::system::calls::{MAGIC, compare_argument, seek_nowhere, switch_over_argument};
 use crate::system::{COVER_SIZE, mapped, mapped_of, sized};
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ fn assert_once<T: Ord + std::fmt::Debug>(values: &[T]) {
 fn calls() {
     call();
     seek_nowhere();
-    compare_argument();
+    compare_argument(MAGIC);
     switch_over_argument();
 }
 

@@ -118,7 +118,7 @@ fn each_comparison_once(cx: &Context) {
     device.enable(KCOV_TRACE_UNIQ_CMP).expect("enabled");
     map.reset();
     for _ in 0..50 {
-        compare_argument();
+        compare_argument(MAGIC);
         call();
     }
     let words = map.copy(1, 4 * index(map.count()));

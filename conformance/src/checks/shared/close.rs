@@ -1,9 +1,12 @@
 //! Closing, duplicating and passing on file descriptors.
 
 use super::kept::records_outlast;
-use super::{COVER_SIZE, mapped, other_stays_traced, sized};
+use super::{COVER_SIZE, mapped, mapped_of, other_stays_traced, sized};
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, call, child, pass_descriptor, thread};
+use crate::raw::{
+    Device, KCOV_TRACE_PC, LONG, Map, call, child, free_memory, page_words, pass_descriptor,
+    thread, wait_for,
+};
 use crate::system::enable_freed;
 use nix::unistd::dup2;
 
@@ -16,6 +19,8 @@ checks! {
     passed_descriptor_is_the_same_device,
     other_number_of_a_descriptor,
     process_may_end_in_every_state,
+    buffer_is_given_back,
+    buffer_of_an_ended_thread_is_given_back,
 }
 
 fn while_enabled_keeps_tracing(cx: &Context) {
@@ -110,4 +115,73 @@ fn process_may_end_in_every_state(cx: &Context) {
     });
     let device = sized(cx, COVER_SIZE);
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+}
+
+/// Uses this many devices with buffers of 2 MiB, one after the other.
+const DEVICES: u64 = 16;
+const WORDS: u64 = 1 << 18;
+
+/// Panics if the uses of a device and its buffer leave much less memory free than before.
+#[track_caller]
+fn gives_back(cx: &Context, uses: &[fn(Device, Map)]) {
+    for used in uses {
+        let bytes = DEVICES * WORDS * 8;
+        gives_back_bytes(DEVICES, bytes, || {
+            let (device, map) = mapped_of(cx, WORDS);
+            used(device, map);
+        });
+    }
+}
+
+/// Panics unless most of these bytes, which `times` uses take, are free afterwards. Other activities
+/// of the kernel use a little memory.
+#[track_caller]
+pub(crate) fn gives_back_bytes(times: u64, bytes: u64, used: impl Fn()) {
+    used();
+    let before = free_memory();
+    (0..times).for_each(|_| used());
+    let lost = || before.saturating_sub(free_memory());
+    assert!(wait_for(LONG, || lost() < bytes / 2), "{} of {bytes} bytes are lost", lost());
+}
+
+fn buffer_is_given_back(cx: &Context) {
+    // The file descriptor and the mapping both hold the buffer. Either may go first.
+    let uses: [fn(Device, Map); 3] = [
+        |device, map| {
+            map.store(map.words() - 1, 1);
+            device.close().expect("closed");
+            map.unmap().expect("unmapped");
+        },
+        |device, map| {
+            let again = device.map(WORDS).expect("mapped again");
+            device.enable(KCOV_TRACE_PC).expect("enabled");
+            call();
+            device.disable().expect("disabled");
+            again.unmap().expect("unmapped");
+            map.unmap().expect("unmapped");
+            device.close().expect("closed");
+        },
+        |device, map| {
+            map.unmap().expect("unmapped");
+            assert!(device.init_trace(WORDS).is_err(), "it has a size");
+            assert!(device.map(WORDS + page_words()).is_err(), "it is not as long");
+            assert!(device.disable().is_err(), "it is not enabled");
+        },
+    ];
+    gives_back(cx, &uses);
+}
+
+fn buffer_of_an_ended_thread_is_given_back(cx: &Context) {
+    let closed_by_itself: fn(Device, Map) = |device, map| {
+        thread(|| {
+            device.enable(KCOV_TRACE_PC).expect("enabled");
+            device.close().expect("closed");
+            drop(map);
+        });
+    };
+    let closed_later: fn(Device, Map) = |device, map| {
+        thread(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
+        drop((device, map));
+    };
+    gives_back(cx, &[closed_by_itself, closed_later]);
 }

@@ -3,6 +3,8 @@
 pub(crate) mod full;
 pub(crate) mod kept;
 pub(crate) mod life;
+pub(crate) mod operands;
+pub(crate) mod turns;
 
 use super::workload::WORKLOAD;
 use super::{mapped, mark};
@@ -77,7 +79,7 @@ pub(crate) fn collect(cx: &Context, traced: impl Fn()) -> Vec<Comparison> {
 }
 
 fn operands_are_collected(cx: &Context) {
-    let found = collect(cx, compare_argument);
+    let found = collect(cx, || compare_argument(MAGIC));
     let magic = |c: &&Comparison| [c.first, c.second].contains(&u64::from(MAGIC));
     assert!(found.iter().any(|c| magic(&c)), "{MAGIC:#x} is not in {found:#x?}");
     let found = collect(cx, call);
@@ -151,7 +153,7 @@ fn address_is_the_caller(cx: &Context) {
 }
 
 fn constant_comes_first(cx: &Context) {
-    let found = collect(cx, compare_argument);
+    let found = collect(cx, || compare_argument(MAGIC));
     let magic: Vec<_> = found
         .iter()
         .filter(|c| c.is_const() && [c.first, c.second].contains(&u64::from(MAGIC)))

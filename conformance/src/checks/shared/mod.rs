@@ -1,7 +1,7 @@
 //! Checks of promises that both systems make, with the same id in both registries of claims. The
 //! errors of refused calls differ, so the claims state them.
 
-mod close;
+pub(crate) mod close;
 pub(crate) mod cmp;
 mod disable;
 mod enable;
@@ -32,10 +32,13 @@ pub const CHECKS: &[&[Check]] = &[
     pc::CHECKS,
     pc::full::CHECKS,
     pc::kept::CHECKS,
+    pc::turns::CHECKS,
     cmp::CHECKS,
     cmp::full::CHECKS,
     cmp::kept::CHECKS,
     cmp::life::CHECKS,
+    cmp::operands::CHECKS,
+    cmp::turns::CHECKS,
     thread::CHECKS,
     close::CHECKS,
     fork::CHECKS,

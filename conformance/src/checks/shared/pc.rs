@@ -2,6 +2,7 @@
 
 pub(crate) mod full;
 pub(crate) mod kept;
+pub(crate) mod turns;
 
 use super::workload::WORKLOAD;
 use super::{SENTINEL, mapped, mark, other_stays_traced};

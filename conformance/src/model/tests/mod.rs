@@ -68,6 +68,7 @@ const OUTSIDE: &[&str] = &[
     "open.unprivileged-is-refused",
     "open.not-built-in-is-refused",
     "remote.handles-changed-meanwhile-is-refused",
+    "map.access-cannot-be-added",
 ];
 
 fn compare<R: Driver>(

@@ -148,7 +148,7 @@ impl Map {
     pub fn page_before_hole() -> Result<(Map, usize)> {
         let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
         let pages = Map::new(&-1, 2 * page_size(), 0, prot, flags)?;
-        pages.protect_from(page_size())?;
+        pages.protect_from(page_size(), libc::PROT_NONE)?;
         let hole = pages.address().expose_provenance() + page_size();
         Ok((pages, hole))
     }

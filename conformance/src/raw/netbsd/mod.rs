@@ -1,10 +1,16 @@
 //! The NetBSD device. Its requests take pointers.
 
 mod probe;
+mod sysctl;
 mod vhci;
 
 pub use probe::probe;
+<<<<<<< HEAD
 pub use vhci::explored;
+=======
+pub(crate) use sysctl::{free_memory, sysctl, sysctl_name};
+pub use vhci::Controller;
+>>>>>>> nbcmp
 
 use crate::errno::{Errno, Result};
 use crate::raw::Device;

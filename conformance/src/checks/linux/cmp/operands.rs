@@ -1,8 +1,7 @@
-//! Comparisons of each size, with values that the program chooses. What a system call compares is
-//! up to the kernel, but has long been stable. The compiler determines the order of two variables.
+//! Comparisons of each size that only calls of Linux make.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::cmp::{Comparison, collect};
+use crate::checks::shared::cmp::operands::{constant_long, shows, shows_only};
 use crate::raw::{Child, child};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
@@ -19,36 +18,12 @@ checks! {
     bytes needs(Comparisons),
     shorts needs(Comparisons),
     ints needs(Comparisons),
-    longs needs(Comparisons),
     constant_byte needs(Comparisons),
     constant_short needs(Comparisons),
-    constant_int needs(Comparisons),
     constant_long needs(Comparisons, Long64),
     switch_over_byte needs(Comparisons),
     switch_over_short needs(Comparisons),
     switch_over_long needs(Comparisons, Long64),
-}
-
-/// Asserts that the call makes each of these comparisons, as this type.
-#[track_caller]
-fn shows(cx: &Context, kind: u64, wanted: &[(u64, u64)], traced: impl Fn()) {
-    let found = collect(cx, traced);
-    for &(first, second) in wanted {
-        let same = |c: &Comparison| (c.kind, c.first, c.second) == (kind, first, second);
-        assert!(found.iter().any(same), "no {kind}: {first:#x}, {second:#x} in {found:#x?}");
-    }
-}
-
-/// The same for operands that the kernel compares nowhere else. No record may have them in the
-/// other order or as another type.
-#[track_caller]
-fn shows_only(cx: &Context, kind: u64, (first, second): (u64, u64), traced: impl Fn()) {
-    let of = |c: &Comparison| [c.first, c.second] == [first, second];
-    let swapped = |c: &Comparison| [c.second, c.first] == [first, second];
-    let found = collect(cx, traced).into_iter().filter(|c| of(c) || swapped(c));
-    let found: Vec<_> = found.map(|c| (c.kind, c.first, c.second)).collect();
-    assert!(!found.is_empty(), "{first:#x} is not compared with {second:#x}");
-    assert!(found.iter().all(|c| *c == (kind, first, second)), "not only {kind}: {found:#x?}");
 }
 
 /// The controlling terminal of this process, which must not lead a process group. The terminal's
@@ -139,20 +114,6 @@ fn ints(cx: &Context) {
     }
 }
 
-fn longs(cx: &Context) {
-    // The kernel compares a limit with its maximum.
-    const LIMIT: u64 = 0x1122_3344_5566_7788;
-    const MAXIMUM: u64 = 0x1122_3344_5566_7780;
-    let limits = [LIMIT, MAXIMUM];
-    shows_only(cx, kcov_cmp_size(3), (LIMIT, MAXIMUM), || {
-        let none = std::ptr::null_mut::<u64>();
-        // SAFETY: the call reads two words, which `limits` has, and writes nothing to null.
-        let returned =
-            unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, &limits, none) };
-        assert_eq!(returned, -1, "the limit is above its maximum");
-    });
-}
-
 fn constant_byte(cx: &Context) {
     child(|| {
         let terminal = Terminal::new();
@@ -177,39 +138,6 @@ fn constant_short(cx: &Context) {
         let returned = unsafe { libc::bind(socket.as_raw_fd(), address.as_ptr().cast(), 16) };
         assert_eq!(returned, -1, "the socket is of another family");
     });
-}
-
-fn constant_int(cx: &Context) {
-    // The kernel compares a family with the maximum, and with nothing else.
-    const FAMILY: u32 = 0x9234_5678;
-    let found = collect(cx, || {
-        // SAFETY: the call takes no pointer.
-        let returned = unsafe { libc::socket(FAMILY as i32, libc::SOCK_STREAM, 0) };
-        assert_eq!(returned, -1, "there is no such family");
-    });
-    let family = u64::from(FAMILY);
-    let all = found.iter().filter(|c| [c.first, c.second].contains(&family)).collect::<Vec<_>>();
-    let kind = kcov_cmp_size(2) | KCOV_CMP_CONST;
-    assert!(all.iter().all(|c| c.kind == kind && c.second == family), "{all:#x?}");
-    assert!(all.iter().any(|c| (libc::AF_UNIX as u64 + 1..100).contains(&c.first)), "{all:#x?}");
-}
-
-fn constant_long(cx: &Context) {
-    // The kernel compares nanoseconds with those of a second, or with one less.
-    const NANOSECONDS: i64 = 0x1234_5678_1234_5678;
-    let time = [0_i64, NANOSECONDS];
-    let found = collect(cx, || {
-        let none = std::ptr::null_mut::<i64>();
-        // SAFETY: the call reads two words, which `time` has, and writes nothing to null.
-        let returned = unsafe { libc::syscall(libc::SYS_nanosleep, &time, none) };
-        assert_eq!(returned, -1, "there are no such nanoseconds");
-    });
-    let bound = found.iter().find(|c| {
-        c.kind == kcov_cmp_size(3) | KCOV_CMP_CONST
-            && c.second == NANOSECONDS as u64
-            && [999_999_999, 1_000_000_000].contains(&c.first)
-    });
-    assert!(bound.is_some(), "{found:#x?}");
 }
 
 fn switch_over_byte(cx: &Context) {

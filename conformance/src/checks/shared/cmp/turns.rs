@@ -1,9 +1,9 @@
 //! A kernel loop whose length the caller chooses. A comparison that has just been recorded is
 //! recorded again.
 
-use super::super::pc::turns::{TURNS, skip_slashes};
 use crate::check::{Context, checks};
 use crate::checks::shared::cmp::{Comparison, collect};
+use crate::checks::shared::pc::turns::{TURNS, skip_slashes};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use std::collections::HashMap;
 

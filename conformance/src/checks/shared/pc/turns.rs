@@ -2,9 +2,9 @@
 //! recorded again.
 
 use crate::check::{Context, checks};
+use crate::checks::shared::mapped;
 use crate::checks::shared::pc::records;
 use crate::raw::{KCOV_TRACE_PC, Map};
-use crate::system::mapped;
 use std::collections::HashMap;
 use std::ffi::CString;
 
@@ -15,15 +15,16 @@ checks! {
 }
 
 /// How often the loops run. The compiler may have peeled off the first or last turn, so checks
-/// compare two lengths. Beyond about 30 descriptors the kernel polls in several parts.
-pub(in super::super) const TURNS: [usize; 4] = [5, 20, 21, 29];
+/// compare two lengths. Linux polls more than about 30 descriptors in several parts.
+pub(crate) const TURNS: [usize; 4] = [5, 20, 21, 29];
 
-/// Looks up a name after this many slashes, which the kernel skips one by one.
-pub(in super::super) fn skip_slashes(turns: usize) {
-    let path = format!("{}no-such-file", "/".repeat(turns));
+/// Looks up a short name after this many slashes, which the kernel skips one by one. A longer name
+/// would make longer loops.
+pub(crate) fn skip_slashes(turns: usize) {
+    let path = format!("{}?", "/".repeat(turns));
     let path = CString::new(path).expect("a path");
     // SAFETY: the path ends with a zero byte.
-    let returned = unsafe { libc::syscall(libc::SYS_access, path.as_ptr(), 0) };
+    let returned = unsafe { libc::access(path.as_ptr(), libc::F_OK) };
     assert_eq!(returned, -1, "there is no such file");
 }
 
@@ -31,7 +32,7 @@ pub(in super::super) fn skip_slashes(turns: usize) {
 fn poll_nothing(turns: usize) {
     let mut none = vec![libc::pollfd { fd: -1, events: 0, revents: 0 }; turns];
     // SAFETY: the call gets the number of entries, and does not block.
-    let returned = unsafe { libc::syscall(libc::SYS_poll, none.as_mut_ptr(), turns, 0) };
+    let returned = unsafe { libc::poll(none.as_mut_ptr(), turns as libc::nfds_t, 0) };
     assert_eq!(returned, 0, "nothing is ready");
 }
 

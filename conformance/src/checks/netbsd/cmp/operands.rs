@@ -1,0 +1,136 @@
+//! Comparisons of each size that only calls of NetBSD make.
+
+use crate::check::{Context, checks};
+use crate::checks::shared::cmp::operands::{constant_long, shows, shows_only};
+use crate::raw::{sysctl, sysctl_name};
+use kcov_sys::netbsd::{KCOV_CMP_CONST, kcov_cmp_size};
+use nix::unistd::pipe;
+use std::fs::File;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+
+checks! {
+    bytes needs(Comparisons),
+    shorts needs(Comparisons),
+    ints needs(Comparisons),
+    constant_byte needs(Comparisons),
+    constant_short needs(Comparisons),
+    constant_long needs(Comparisons),
+    switch_over_byte needs(Comparisons),
+    switch_over_short needs(Comparisons),
+    switch_over_long needs(Comparisons),
+}
+
+// The highest bit of each is set, so sign extension would show.
+const BYTE: u8 = 0xd6;
+const SHORT: u16 = 0x9234;
+const INT: u32 = 0x9234_5678;
+
+fn bytes(cx: &Context) {
+    // The kernel compares the name of a time counter with the present one's, letter by letter.
+    let counter = sysctl_name(c"kern.timecounter.hardware");
+    let present = sysctl(&counter, None).expect("a name")[0];
+    shows_only(cx, kcov_cmp_size(0), (BYTE.into(), present.into()), || {
+        assert!(sysctl(&counter, Some(&[BYTE, 0])).is_err(), "there is no such counter");
+    });
+}
+
+/// Returns a routing socket of this protocol.
+fn routing(protocol: u16) -> File {
+    // SAFETY: the call takes no pointer.
+    let fd = unsafe { libc::socket(libc::AF_ROUTE, libc::SOCK_RAW, protocol.into()) };
+    assert!(fd >= 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: the kernel has just created this descriptor, so nothing else owns it.
+    unsafe { OwnedFd::from_raw_fd(fd) }.into()
+}
+
+/// Sends a message of an unknown type about an address of no family.
+fn route(socket: &File) {
+    use std::io::Write as _;
+    const HEADER: usize = 120;
+    const ADDRESS: u8 = 16;
+    const LENGTH: usize = HEADER + ADDRESS as usize;
+    let mut message = [0; LENGTH];
+    message[..2].copy_from_slice(&(LENGTH as u16).to_ne_bytes());
+    message[2..4].copy_from_slice(&[libc::RTM_VERSION as u8, BYTE]);
+    // One address follows, the destination.
+    message[12] = libc::RTA_DST as u8;
+    message[HEADER] = ADDRESS;
+    let sent = (&*socket).write(&message);
+    assert!(sent.is_err(), "there is no such message");
+}
+
+fn shorts(cx: &Context) {
+    // The kernel compares the protocol of each routing socket with that of the message's address.
+    let (_other, socket) = (routing(SHORT), routing(0));
+    shows(cx, kcov_cmp_size(1), &[(SHORT.into(), 0)], || route(&socket));
+}
+
+fn ints(cx: &Context) {
+    // The kernel compares the user of each process with the argument.
+    shows(cx, kcov_cmp_size(2), &[(0, INT.into())], || {
+        // SAFETY: the call takes no pointer.
+        unsafe { libc::getpriority(libc::PRIO_USER, INT) };
+    });
+}
+
+fn constant_byte(cx: &Context) {
+    // The kernel looks for the end of a name.
+    let name = [BYTE, 0];
+    let kind = kcov_cmp_size(0) | KCOV_CMP_CONST;
+    shows(cx, kind, &[(b'/'.into(), BYTE.into())], || {
+        // SAFETY: the name ends with a zero byte.
+        let returned = unsafe { libc::access(name.as_ptr().cast(), libc::F_OK) };
+        assert_eq!(returned, -1, "there is no such file");
+    });
+}
+
+/// Sets a lock whose type and start are these on the file.
+fn lock(file: &File, kind: i16, whence: i16) {
+    let lock = libc::flock { l_start: 0, l_len: 1, l_pid: 0, l_type: kind, l_whence: whence };
+    // SAFETY: the structure outlives the call.
+    let returned = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &lock) };
+    assert_eq!(returned, -1, "there is no such lock");
+}
+
+fn constant_short(cx: &Context) {
+    // The kernel asks whether the lock is relative to the position. Devices have no locks.
+    let file = File::open("/dev/null").expect("a device");
+    let operands = (libc::SEEK_CUR as u64, SHORT.into());
+    shows_only(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, operands, || {
+        lock(&file, libc::F_RDLCK as i16, SHORT as i16);
+    });
+}
+
+fn switch_over_byte(cx: &Context) {
+    // The kernel switches over the type of the message. These are all cases.
+    let socket = routing(0);
+    let known = [1, 2, 3, 4, 8].map(|kind| (kind, BYTE.into()));
+    shows(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &known, || route(&socket));
+}
+
+fn switch_over_short(cx: &Context) {
+    // The kernel switches over the type of the lock. These are all cases. The type is signed, and
+    // the compiler would extend a negative one.
+    const KIND: i16 = 0x1234;
+    let file = File::open("/dev/null").expect("a device");
+    let known =
+        [libc::F_RDLCK, libc::F_UNLCK, libc::F_WRLCK].map(|kind| (kind as u64, KIND as u64));
+    shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &known, || {
+        lock(&file, KIND, libc::SEEK_SET as i16);
+    });
+}
+
+fn switch_over_long(cx: &Context) {
+    // A request that takes no argument, and that no file knows.
+    const REQUEST: u64 = 0x9234_5678_2000_5678;
+    let (out, _into) = pipe().expect("a pipe");
+    // A pipe switches over its own requests, such as FIONSPACE, and those of all files, such as
+    // FIONREAD, and of terminals: TIOCGPGRP and TIOCSPGRP.
+    let known = [0x4004_6678, libc::FIONREAD, 0x4004_7477, libc::FIONBIO, 0x8004_7476];
+    let known = known.map(|request| (request, REQUEST));
+    shows(cx, kcov_cmp_size(3) | KCOV_CMP_CONST, &known, || {
+        // SAFETY: there is no such request, so the kernel uses no argument.
+        let returned = unsafe { libc::ioctl(out.as_raw_fd(), REQUEST, 0) };
+        assert_eq!(returned, -1, "there is no such request");
+    });
+}

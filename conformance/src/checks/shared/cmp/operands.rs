@@ -1,0 +1,76 @@
+//! Comparisons of each size, with values that the program chooses. What a system call compares is
+//! up to the kernel, but has long been stable. The compiler determines the order of two variables.
+
+use super::{Comparison, collect};
+use crate::check::{Context, checks};
+use crate::system::calls::{CONSTANT, compare_argument};
+use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
+use nix::sys::resource::{Resource, setrlimit};
+
+checks! {
+    longs needs(Comparisons),
+    constant_int needs(Comparisons),
+}
+
+/// Asserts that the call makes each of these comparisons, as this type.
+#[track_caller]
+pub(crate) fn shows(cx: &Context, kind: u64, wanted: &[(u64, u64)], traced: impl Fn()) {
+    let found = collect(cx, traced);
+    for &(first, second) in wanted {
+        let same = |c: &Comparison| (c.kind, c.first, c.second) == (kind, first, second);
+        assert!(found.iter().any(same), "no {kind}: {first:#x}, {second:#x} in {found:#x?}");
+    }
+}
+
+/// The same for operands that the kernel compares nowhere else. No record may have them in the
+/// other order or as another type.
+#[track_caller]
+pub(crate) fn shows_only(cx: &Context, kind: u64, (first, second): (u64, u64), traced: impl Fn()) {
+    let of = |c: &Comparison| [c.first, c.second] == [first, second];
+    let swapped = |c: &Comparison| [c.second, c.first] == [first, second];
+    let found = collect(cx, traced).into_iter().filter(|c| of(c) || swapped(c));
+    let found: Vec<_> = found.map(|c| (c.kind, c.first, c.second)).collect();
+    assert!(!found.is_empty(), "{first:#x} is not compared with {second:#x}");
+    assert!(found.iter().all(|c| *c == (kind, first, second)), "not only {kind}: {found:#x?}");
+}
+
+fn longs(cx: &Context) {
+    // The kernel compares a limit with its maximum.
+    const LIMIT: u64 = 0x1122_3344_5566_7788;
+    const MAXIMUM: u64 = 0x1122_3344_5566_7780;
+    shows_only(cx, kcov_cmp_size(3), (LIMIT, MAXIMUM), || {
+        let set = setrlimit(Resource::RLIMIT_NOFILE, LIMIT, MAXIMUM);
+        assert!(set.is_err(), "the limit is above its maximum");
+    });
+}
+
+fn constant_int(cx: &Context) {
+    // The call compares its argument with nothing else. The highest bit is set, so sign extension
+    // would show.
+    const ARGUMENT: u32 = 0x9234_5678;
+    let found = collect(cx, || compare_argument(ARGUMENT));
+    let argument = u64::from(ARGUMENT);
+    let all = found.iter().filter(|c| [c.first, c.second].contains(&argument)).collect::<Vec<_>>();
+    let kind = kcov_cmp_size(2) | KCOV_CMP_CONST;
+    assert!(all.iter().all(|c| c.kind == kind && c.second == argument), "{all:#x?}");
+    assert!(all.iter().any(|c| CONSTANT.contains(&c.first)), "{all:#x?}");
+}
+
+/// The check of programs whose `long` has 64 bits.
+pub(crate) fn constant_long(cx: &Context) {
+    // The kernel compares nanoseconds with those of a second, or with one less.
+    const NANOSECONDS: i64 = 0x1234_5678_1234_5678;
+    let time = [0_i64, NANOSECONDS];
+    let found = collect(cx, || {
+        let none = std::ptr::null_mut();
+        // SAFETY: the call reads two words, which `time` has, and writes nothing to null.
+        let returned = unsafe { libc::nanosleep(time.as_ptr().cast(), none) };
+        assert_eq!(returned, -1, "there are no such nanoseconds");
+    });
+    let bound = found.iter().find(|c| {
+        c.kind == kcov_cmp_size(3) | KCOV_CMP_CONST
+            && c.second == NANOSECONDS as u64
+            && [999_999_999, 1_000_000_000].contains(&c.first)
+    });
+    assert!(bound.is_some(), "{found:#x?}");
+}
