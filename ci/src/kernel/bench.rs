@@ -98,8 +98,30 @@ impl Bench {
             fs::write(&proof, ingredients.to_text())
                 .or_unavailable(Phase::Build, proof.display())?;
         }
+        bench.restore(&kept, Path::new(""))?;
         bench.compiler = bench.recorded()?;
         Ok(bench)
+    }
+
+    /// Compiles all files below `kept` as they were, because an interrupted campaign may have left
+    /// another file altered.
+    fn restore(&mut self, kept: &Path, below: &Path) -> Result<()> {
+        let directory = kept.join(below);
+        for entry in fs::read_dir(&directory).or_unavailable(Phase::Build, directory.display())? {
+            let entry = entry.or_unavailable(Phase::Build, directory.display())?;
+            let (path, file) = (entry.path(), below.join(entry.file_name()));
+            if path.is_dir() {
+                self.restore(kept, &file)?;
+                continue;
+            }
+            let text = fs::read_to_string(&path).or_unavailable(Phase::Build, path.display())?;
+            let asked = std::mem::replace(&mut self.file, file.display().to_string());
+            self.compiler = self.recorded()?;
+            let compiled = self.compile(&text)?;
+            self.file = asked;
+            compiled.map_err(|why| Error::unavailable(Phase::Build, why))?;
+        }
+        Ok(())
     }
 
     /// Returns the compile command that make recorded for the file.

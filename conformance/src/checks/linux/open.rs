@@ -29,16 +29,22 @@ fn file_of_debugfs(cx: &Context) {
     open(cx);
 }
 
+const NOTHING: Option<&Path> = None;
+
+/// Lets this process mount without effect on others.
+fn private_mounts() {
+    unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
+    let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    mount(NOTHING, "/", NOTHING, private, NOTHING).expect("private mounts");
+}
+
 fn absent_until_debugfs_is_mounted(cx: &Context) {
     let directory = cx.device().parent().expect("a directory");
     let tried = child(|| -> (Option<Errno>, Option<Errno>) {
-        let nowhere = None::<&Path>;
-        unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
-        let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
-        mount(nowhere, "/", nowhere, private, nowhere).expect("private mounts");
+        private_mounts();
         umount2(directory, MntFlags::MNT_DETACH).expect("debugfs is unmounted");
         let without = Device::open(cx.device()).err();
-        mount(Some("none"), directory, Some("debugfs"), MsFlags::empty(), nowhere)
+        mount(Some("none"), directory, Some("debugfs"), MsFlags::empty(), NOTHING)
             .expect("debugfs is mounted");
         (without, Device::open(cx.device()).err())
     });
@@ -52,18 +58,13 @@ fn owner_may_read_and_write_only(cx: &Context) {
 
 fn unprivileged_is_refused(cx: &Context) {
     let tried: Result<()> = child(|| {
-        // Uses a file descriptor of the directory, so only the file's own mode can refuse.
-        let directory = cx.device().parent().expect("a directory");
-        let inside = nix::fcntl::open(directory, OFlag::O_PATH, nix::sys::stat::Mode::empty())
-            .expect("the directory");
+        // Not even the path of debugfs is open to others. At another place only the file's own mode
+        // can refuse.
+        let place = Path::new("/dev/null");
+        private_mounts();
+        mount(Some(cx.device()), place, NOTHING, MsFlags::MS_BIND, NOTHING).expect("mounted");
         setuid(Uid::from_raw(65534)).expect("setuid");
-        let file = nix::fcntl::openat(
-            inside,
-            cx.device().file_name().expect("a name"),
-            OFlag::O_RDWR,
-            nix::sys::stat::Mode::empty(),
-        );
-        Ok(file.map(drop)?)
+        Device::open(place).map(drop)
     });
     cx.refused(tried);
 }

@@ -158,25 +158,30 @@ fn storing_zero_makes_room(cx: &Context) {
     let (device, pcs, edges) = areas(cx);
     device.enable(BOTH).expect("enabled");
     call();
-    for map in [&pcs, &edges] {
-        assert!(map.count() > 0);
+    let before = [&pcs, &edges].map(|map| {
+        let records = records_of(map);
+        assert!(!records.is_empty());
         map.reset();
-    }
+        records
+    });
     seek_nowhere();
-    for map in [&pcs, &edges] {
-        assert_once(&records_of(map));
+    for (map, before) in [&pcs, &edges].into_iter().zip(before) {
+        let records = records_of(map);
+        assert_once(&records);
+        assert!(!records.contains(&before[0]), "the count starts over");
     }
 }
 
 fn recorded_is_remembered(cx: &Context) {
     let (device, map) = mapped(cx);
+    let mut earlier = Vec::new();
     for _ in 0..2 {
         device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
         for _ in 0..50 {
             call();
         }
         let first = records_of(&map);
-        map.reset();
+        assert!(!earlier.iter().any(|pc| first.contains(pc)), "{first:x?} after {earlier:x?}");
         let nothing = || {
             map.reset();
             call();
@@ -185,6 +190,7 @@ fn recorded_is_remembered(cx: &Context) {
         assert!(at_times(nothing), "{} were recorded before", first.len());
         device.disable().expect("disabled");
         map.reset();
+        earlier = first;
     }
     let fresh = plain(cx);
     assert!(!fresh.is_empty(), "another device does not remember");

@@ -113,8 +113,10 @@ fn process_may_end_in_every_state(cx: &Context) {
         device.close().expect("closed");
         std::mem::forget(map);
     });
+    // The device of a parent outlives the child.
     let device = sized(cx, COVER_SIZE);
-    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+    child(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
+    assert_eq!(enable_freed(&device, KCOV_TRACE_PC), Ok(()));
 }
 
 /// Uses this many devices with buffers of 2 MiB, one after the other.
