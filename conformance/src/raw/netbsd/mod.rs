@@ -5,12 +5,8 @@ mod sysctl;
 mod vhci;
 
 pub use probe::probe;
-<<<<<<< HEAD
-pub use vhci::explored;
-=======
 pub(crate) use sysctl::{free_memory, sysctl, sysctl_name};
-pub use vhci::Controller;
->>>>>>> nbcmp
+pub use vhci::explored;
 
 use crate::errno::{Errno, Result};
 use crate::raw::Device;
