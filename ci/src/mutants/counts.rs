@@ -26,7 +26,7 @@ pub const MEANINGS: [(&str, &str); 6] = [
     ("ended by the kernel", "no check was red; the kernel panicked, warned or hung, twice"),
     ("undetected", "all checks are green"),
     ("proved equivalent", "all checks are green; the proof is below"),
-    ("same code", "compiles to the same object file"),
+    ("same code", "compiles to the same code"),
     ("invalid", "does not build"),
 ];
 
