@@ -147,6 +147,11 @@ impl Bench {
         &self.original
     }
 
+    /// The linked kernel with its symbols.
+    pub fn symbols(&self) -> PathBuf {
+        self.output.join("vmlinux")
+    }
+
     /// The kernel's configuration.
     pub fn config(&self) -> Result<String> {
         let path = self.output.join(".config");

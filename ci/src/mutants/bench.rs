@@ -37,4 +37,12 @@ impl Bench {
             Self::Netbsd(bench) => Ok(Ok(bench.kernel().to_path_buf())),
         }
     }
+
+    /// The linked kernel with its symbols.
+    pub fn symbols(&self) -> PathBuf {
+        match self {
+            Self::Linux(bench) => bench.symbols(),
+            Self::Netbsd(bench) => bench.kernel().to_path_buf(),
+        }
+    }
 }

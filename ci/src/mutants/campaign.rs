@@ -79,7 +79,7 @@ impl<'a> Campaign<'a> {
     ) -> Result<()> {
         let original = bench.compile(bench.original())?.map_err(unaltered)?;
         let kernel = bench.link()?.map_err(unaltered)?;
-        let kernel = keep(&kernel, &self.directory, "unaltered")?;
+        let kernel = keep(bench, &kernel, &self.directory.join("unaltered"))?;
         let mut ground = self.ground(target, kernel.clone(), checks)?;
         if self.options.whole && self.lockstep.targets.contains(&target.name) {
             ground.accompany(self.lockstep)?;
@@ -106,7 +106,9 @@ impl<'a> Campaign<'a> {
                 }
                 tried.insert(object, &mutant.id);
                 let altered = match bench.link()? {
-                    Ok(altered) => keep(&altered, &self.directory, &format!("kernel-{number}"))?,
+                    Ok(altered) => {
+                        keep(bench, &altered, &self.directory.join(format!("kernel-{number}")))?
+                    }
                     Err(why) => {
                         settle(Outcome::Invalid { why });
                         continue;
@@ -179,7 +181,8 @@ impl<'a> Campaign<'a> {
                 (None, Some(kernel)) => ground.lockstep(kernel, &number.to_string())?,
                 (earlier, _) => earlier,
             };
-            kernel.iter().for_each(|kernel| drop(fs::remove_file(kernel)));
+            let kept = kernel.iter().filter_map(|kernel| kernel.parent());
+            kept.for_each(|directory| drop(fs::remove_dir_all(directory)));
             self.settle(mutant, ground, outcome, lockstep);
         };
         thread::scope(|scope| {
@@ -242,9 +245,15 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
     Ok(read(one)? == read(other)?)
 }
 
-/// Copies the kernel, because the next link would replace it.
-fn keep(kernel: &Path, directory: &Path, name: &str) -> Result<PathBuf> {
-    let copy = directory.join(name);
-    fs::copy(kernel, &copy).or_unavailable(Phase::Build, copy.display())?;
+/// Copies the kernel and its symbols, because the next link would replace them.
+fn keep(bench: &Bench, kernel: &Path, directory: &Path) -> Result<PathBuf> {
+    let (copy, symbols) = (directory.join("kernel"), bench.symbols());
+    fs::create_dir_all(directory)
+        .and_then(|()| fs::copy(kernel, &copy))
+        .or_unavailable(Phase::Build, copy.display())?;
+    if symbols != kernel {
+        let beside = copy.with_file_name("vmlinux");
+        fs::copy(symbols, &beside).or_unavailable(Phase::Build, beside.display())?;
+    }
     Ok(copy)
 }
