@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 checks! {
     succeeds_in_every_state,
-    instance_is_given_back,
+    instance_is_given_back seconds(240),
     while_enabled_by_other_thread,
     while_enabled_nobody_can_disable,
 }
@@ -26,9 +26,13 @@ fn succeeds_in_every_state(cx: &Context) {
 }
 
 fn instance_is_given_back(cx: &Context) {
-    // Each instance takes more than 64 bytes.
+    // An instance takes more than 64 bytes, and so would a second buffer without pages.
     const TIMES: u64 = 10_000;
-    gives_back_bytes(TIMES, TIMES * 64, || drop(open(cx)));
+    let other = sized(cx, COVER_SIZE);
+    gives_back_bytes(TIMES, TIMES * 64, || {
+        drop(open(cx));
+        assert!(other.init_trace(COVER_SIZE).is_err(), "it has a size");
+    });
 }
 
 /// A thread that does not own the device closes the last file descriptor. The owner stays traced.

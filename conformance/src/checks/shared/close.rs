@@ -19,8 +19,8 @@ checks! {
     passed_descriptor_is_the_same_device,
     other_number_of_a_descriptor,
     process_may_end_in_every_state,
-    buffer_is_given_back,
-    buffer_of_an_ended_thread_is_given_back,
+    buffer_is_given_back seconds(240),
+    buffer_of_an_ended_thread_is_given_back seconds(240),
 }
 
 fn while_enabled_keeps_tracing(cx: &Context) {
