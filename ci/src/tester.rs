@@ -82,6 +82,10 @@ pub fn test(
 ) -> Result<u8> {
     let started = Instant::now();
     let suites = validate(session, targets, options)?;
+    let is_whole =
+        options.checks.is_empty() && options.program.is_none() && options.suite.is_empty();
+    // An installed runner without the sources has nothing to compare with.
+    let suite = is_whole.then(|| suite_digest().ok()).flatten();
     let guests = options
         .guests
         .map_or_else(|| available_parallelism().map_or(1, usize::from), |guests| guests as usize);
@@ -114,11 +118,9 @@ pub fn test(
         reports[ready[index]] = Some(report);
     });
 
-    let whole = options.checks.is_empty() && options.program.is_none() && options.suite.is_empty();
     let run = Run {
         reports: reports.into_iter().flatten().collect(),
-        // Without the sources, there is nothing to compare with.
-        suite: whole.then(|| suite_digest().ok()).flatten(),
+        suite,
         wall: started.elapsed(),
     };
     let whole = || run.render(options.format, verbose);
