@@ -118,11 +118,8 @@ pub fn test(
         reports[ready[index]] = Some(report);
     });
 
-    let run = Run {
-        reports: reports.into_iter().flatten().collect(),
-        suite,
-        wall: started.elapsed(),
-    };
+    let run =
+        Run { reports: reports.into_iter().flatten().collect(), suite, wall: started.elapsed() };
     let whole = || run.render(options.format, verbose);
     if text_now {
         print(&run.table(verbose));

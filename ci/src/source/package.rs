@@ -2,6 +2,7 @@
 
 use super::Wanted;
 use super::apt::{own, private, private_command, shared_command};
+use super::pin::Pin;
 use crate::cache::Cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::progress::Step;
@@ -76,7 +77,10 @@ impl Package {
     fn remembered(wanted: &Wanted, cache: &Cache) -> Option<(Self, Duration)> {
         let memory = memory(wanted, cache);
         let time = fs::metadata(&memory).ok()?.modified().ok()?;
-        let package = serde_json::from_str(&fs::read_to_string(&memory).ok()?).ok()?;
+        let mut package: Self = serde_json::from_str(&fs::read_to_string(&memory).ok()?).ok()?;
+        // The lock may have been raised since.
+        let pin = wanted.pin.as_ref().map(Pin::text);
+        package.instead_of = package.instead_of.filter(|locked| Some(locked) == pin.as_ref());
         Some((package, SystemTime::now().duration_since(time).unwrap_or_default()))
     }
 
