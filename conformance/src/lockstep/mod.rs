@@ -190,7 +190,8 @@ fn noisy(world: &World<Driver>, operation: &Operation) -> bool {
 fn tries(noisy: bool, operation: &Operation, expected: &Outcome) -> u32 {
     match (operation, expected) {
         (Operation::Trace { .. }, Outcome::Unchanged) if noisy => PATIENCE,
-        (Operation::Background { .. }, Outcome::Unchanged) => 50,
+        (Operation::Background { .. }, Outcome::Unchanged) if system::BACKGROUND_IS_QUICK => 50,
+        (Operation::Background { .. }, Outcome::Unchanged) => 2,
         (Operation::Background { .. }, Outcome::Anything) => 2,
         _ => 1,
     }
