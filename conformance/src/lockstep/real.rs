@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 /// The maximum number of threads.
 const SLOTS: usize = crate::model::MOST_THREADS;
-/// A thread that does not answer for this many seconds hangs.
-const PATIENCE: i64 = 20;
+/// A thread that does not answer for this many seconds hangs. A worker waits less for the kernel.
+const PATIENCE: i64 = 100;
 
 /// The parts that all runs share.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use super::{COVER_SIZE, SENTINEL, beside_other, mapped_page, mark, sized};
 use crate::check::Context;
 use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, page_words, settled, thread};
+use crate::system::enable_freed;
 
 /// Defines the checks of one mode.
 macro_rules! of_mode {
@@ -111,5 +112,9 @@ pub(crate) fn by_enabling_and_disabling(cx: &Context, mode: u32) {
 pub(crate) fn by_the_end_of_the_thread(cx: &Context, mode: u32) {
     let (device, map) = mapped_page(cx);
     mark(&map, SENTINEL);
-    unchanged(&map, || thread(|| device.enable(mode).expect("enabled")));
+    unchanged(&map, || {
+        thread(|| device.enable(mode).expect("enabled"));
+        enable_freed(&device, mode).expect("the thread has ended");
+        device.disable().expect("disabled");
+    });
 }
