@@ -41,7 +41,7 @@ impl Package {
                 return Ok(package.clone());
             }
         }
-        match (Self::searched(wanted, cache), known) {
+        match (Self::searched(wanted, cache)?, known) {
             (Ok(package), _) => {
                 let (text, memory) =
                     (serde_json::to_string(&package).unwrap_or_default(), memory(wanted, cache));
@@ -52,20 +52,24 @@ impl Package {
                 eprintln!("using {package} as before: {why}");
                 Ok(package)
             }
-            (Err(why), None) => Err(why),
+            (Err(why), None) => Err(Error::unavailable(Phase::Source, why)),
         }
     }
 
-    /// Searches the archive, and then the machine's own package lists.
-    pub(super) fn searched(wanted: &Wanted, cache: &Cache) -> Result<Self> {
+    /// Searches the archive, and then the machine's own package lists. The inner error is the reason
+    /// why it is in neither.
+    pub(super) fn searched(
+        wanted: &Wanted,
+        cache: &Cache,
+    ) -> Result<std::result::Result<Self, String>> {
         let _lock = cache.lock(Phase::Source, &format!("apt-{}", wanted.suite))?;
-        private(wanted, cache).or_else(|why| match own(wanted) {
+        Ok(private(wanted, cache).or_else(|why| match own(wanted) {
             Ok(Some(package)) => {
                 eprintln!("using {package} from this machine's own package lists: {why}");
                 Ok(package)
             }
-            _ => Err(Error::unavailable(Phase::Source, why)),
-        })
+            _ => Err(why),
+        }))
     }
 
     /// Returns the last result of `find`, without a search.

@@ -91,7 +91,8 @@ pub fn raise(base: &Path, wanted: &[Wanted], cache: &Cache) -> Result<String> {
     let (mut pins, mut changes) = (Pins::default(), String::new());
     for Wanted { pattern, suite, pin: before } in wanted {
         let newest = Wanted { pattern: pattern.clone(), suite: suite.clone(), pin: None };
-        let Package { name, version, .. } = Package::searched(&newest, cache)?;
+        let Package { name, version, .. } = Package::searched(&newest, cache)?
+            .map_err(|why| Error::unavailable(Phase::Source, why))?;
         let pin = Pin { pattern: pattern.clone(), suite: suite.clone(), name, version };
         if before.as_ref() != Some(&pin) {
             let before = before.as_ref().map_or("not locked".into(), Pin::text);
