@@ -38,7 +38,7 @@ Usage: kcov-conformance <command>
       --operations N     the number for each seed, 10000 by default
       --seed S           can be repeated
       --unshortened      stops where kernel and model diverge
-      --declare, --device   as above
+      --declare, --unproved, --device   as above
   drift              compares the registry with its sources
       --source DIR       a source tree of Linux or NetBSD
       --manual FILE      a copy of kcov(4), as mdoc or as formatted by `man`

@@ -19,6 +19,8 @@ pub(super) struct Request {
     seeds: Vec<u64>,
     /// Whether a diverging sequence is shortened.
     shortened: bool,
+    /// Whether to trust the declaration without probes.
+    unproved: bool,
     declared: Option<Declaration>,
     device: PathBuf,
 }
@@ -28,6 +30,7 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
         operations: MANY,
         seeds: Vec::new(),
         shortened: true,
+        unproved: false,
         declared: None,
         device: default_device(),
     };
@@ -36,6 +39,7 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
             Arg::Long("operations") => request.operations = parser.value()?.parse()?,
             Arg::Long("seed") => request.seeds.push(parser.value()?.parse()?),
             Arg::Long("unshortened") => request.shortened = false,
+            Arg::Long("unproved") => request.unproved = true,
             Arg::Long("declare") => {
                 request.declared = Some(Declaration::parse(&parser.value()?.string()?)?);
             }
@@ -56,10 +60,11 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
         writeln!(io::stdout(), "Bail out! {why}")?;
         Ok(ExitCode::from(EXIT_UNAVAILABLE))
     };
-    let (kernel, target) = match run::prepare(&request.device, request.declared.as_ref()) {
-        Ok(prepared) => prepared,
-        Err(why) => return bail_out(&why),
-    };
+    let (kernel, target) =
+        match run::prepare(&request.device, request.declared.as_ref(), request.unproved) {
+            Ok(prepared) => prepared,
+            Err(why) => return bail_out(&why),
+        };
     writeln!(out, "# kernel: {}", kernel.name)?;
     writeln!(out, "# features: {}", run::words(&target.features))?;
     let mut lockstep = match Lockstep::new(&request.device, &target.features) {

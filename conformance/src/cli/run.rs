@@ -27,10 +27,7 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
     };
     let claims = Claims::of_system();
     let mut report = Report::begin(io::stdout().lock(), request.format, selected.len())?;
-    let prepared = match request.declared.as_ref().filter(|_| request.unproved) {
-        Some(declared) => Kernel::running().map(|kernel| (kernel, declared.clone())),
-        None => prepare(&request.device, request.declared.as_ref()),
-    };
+    let prepared = prepare(&request.device, request.declared.as_ref(), request.unproved);
     let (kernel, target) = match prepared {
         Ok(prepared) => prepared,
         Err(why) => {
@@ -80,8 +77,12 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
 pub(super) fn prepare(
     device: &Path,
     declared: Option<&Declaration>,
+    unproved: bool,
 ) -> Result<(Kernel, Declaration), String> {
     let kernel = Kernel::running()?;
+    if let Some(declared) = declared.filter(|_| unproved) {
+        return Ok((kernel, declared.clone()));
+    }
     let found = probe_all(device)?;
     let Some(declared) = declared else {
         if !found.contains(&Feature::Kcov) {
