@@ -97,7 +97,7 @@ fn constant_short(cx: &Context) {
     let file = File::open("/dev/null").expect("a device");
     let operands = (libc::SEEK_CUR as u64, SHORT.into());
     shows_only(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, operands, || {
-        lock(&file, libc::F_RDLCK as i16, SHORT as i16);
+        lock(&file, libc::F_RDLCK, SHORT as i16);
     });
 }
 
