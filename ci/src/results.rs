@@ -8,6 +8,8 @@ use crate::commands::print;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, STATUS_PASSED, WRITING, one_line};
 use crate::mutants::suite_digest;
 use crate::run::{command, read};
+use crate::system::System;
+use crate::target::Kind;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::fs;
@@ -41,6 +43,7 @@ struct Results {
 struct Run {
     kernel: String,
     target: String,
+    kind: Kind,
     release: String,
     date: String,
     suite: String,
@@ -54,13 +57,14 @@ struct Run {
 /// The keys of a JSON report that a run needs.
 #[derive(Deserialize)]
 struct Report {
-    suite: Option<String>,
     targets: Vec<Target>,
 }
 
 #[derive(Deserialize)]
 struct Target {
     target: String,
+    kind: Kind,
+    suite: Option<String>,
     release: Option<String>,
     accelerator: Option<String>,
     counts: Option<Counts>,
@@ -94,7 +98,11 @@ pub fn run(base: &Path, options: &ResultsOptions) -> Result<u8> {
         fs::write(&file, format!("{HEAD}\n{text}"))
             .or_unavailable(Phase::Targets, file.display())?;
     }
-    let table = results.table(&suite_digest()?);
+    let [linux, netbsd] = [suite_digest(System::Linux)?, suite_digest(System::NetBsd)?];
+    let table = results.table(|kind| match kind.system() {
+        System::Linux => &linux,
+        System::NetBsd => &netbsd,
+    });
     print(&table);
     if let Some(page) = &options.page {
         fs::write(page, format!("{PAGE_HEAD}\n{table}"))
@@ -108,17 +116,19 @@ impl Results {
     fn add(&mut self, text: &str, kernel: &str, date: &str) -> std::result::Result<(), String> {
         let report: Report = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let whole = "only a run of the whole suite counts: leave out --check and --program";
-        let suite = report.suite.ok_or(whole)?;
         for target in report.targets {
-            let Target { target: name, release, accelerator, counts, seconds } = target;
+            let Target { target: name, kind, suite, release, accelerator, counts, seconds } =
+                target;
+            let suite = suite.ok_or(whole)?;
             let Counts { passed, failed, skipped } =
                 counts.ok_or_else(|| format!("{name} has no verdict"))?;
             let run = Run {
                 kernel: kernel.into(),
                 target: name,
+                kind,
                 release: release.unwrap_or_default(),
                 date: date.into(),
-                suite: suite.clone(),
+                suite,
                 accelerator: accelerator.unwrap_or_default(),
                 passed,
                 failed,
@@ -135,8 +145,8 @@ impl Results {
         Ok(())
     }
 
-    /// Makes the table.
-    fn table(&self, suite: &str) -> String {
+    /// Makes the table. `suite` is the digest of the suite as it is now.
+    fn table<'a>(&self, suite: impl Fn(Kind) -> &'a str) -> String {
         let mut text = "| kernel | release | run | suite | passed | failed | skipped | seconds |\n\
             |---|---|---|---|---:|---:|---:|---:|\n"
             .to_string();
@@ -144,7 +154,7 @@ impl Results {
             let Run {
                 kernel, release, date, accelerator, passed, failed, skipped, seconds, ..
             } = run;
-            let age = if run.suite == suite { "current" } else { "**old**" };
+            let age = if run.suite == suite(run.kind) { "current" } else { "**old**" };
             writeln!(
                 text,
                 "| {kernel} | {release} | {date}, {accelerator} | `{}`, {age} | {passed} | {failed} \
@@ -163,7 +173,7 @@ mod tests {
 
     fn report(suite: &str, counts: &str) -> String {
         format!(
-            r#"{{"version": 1, "suite": {suite}, "targets": [{{"target": "netbsd",
+            r#"{{"version": 1, "targets": [{{"target": "netbsd", "kind": "netbsd", "suite": {suite},
             "release": "10.99.12", "accelerator": "TCG", "counts": {counts}, "seconds": 61.7}}]}}"#
         )
     }
@@ -178,9 +188,9 @@ mod tests {
         }
         let expected =
             "| from sources | 10.99.12 | 2026-11-22, TCG | `s1`, current | 5 | 0 | 2 | 62 |";
-        let table = results.table("s1");
+        let table = results.table(|_| "s1");
         assert_eq!(table.lines().skip(2).collect::<Vec<_>>(), [expected]);
-        assert!(results.table("s2").contains("**old**"));
+        assert!(results.table(|_| "s2").contains("**old**"));
         results.add(&report("\"s2\"", COUNTS), "a release", "2026-11-23").expect("added");
         assert_eq!(results.run.len(), 2);
     }

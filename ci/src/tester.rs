@@ -82,10 +82,6 @@ pub fn test(
 ) -> Result<u8> {
     let started = Instant::now();
     let suites = validate(session, targets, options)?;
-    let is_whole =
-        options.checks.is_empty() && options.program.is_none() && options.suite.is_empty();
-    // An installed runner without the sources has nothing to compare with.
-    let suite = is_whole.then(|| suite_digest().ok()).flatten();
     let guests = options
         .guests
         .map_or_else(|| available_parallelism().map_or(1, usize::from), |guests| guests as usize);
@@ -118,8 +114,7 @@ pub fn test(
         reports[ready[index]] = Some(report);
     });
 
-    let run =
-        Run { reports: reports.into_iter().flatten().collect(), suite, wall: started.elapsed() };
+    let run = Run { reports: reports.into_iter().flatten().collect(), wall: started.elapsed() };
     let whole = || run.render(options.format, verbose);
     if text_now {
         print(&run.table(verbose));
@@ -189,6 +184,11 @@ fn on_target(plan: &Plan<'_>, target: &Target) -> TargetReport {
     let started = Instant::now();
     let mut report = TargetReport::of(target);
     report.required = is_required(plan.options, target);
+    let TestOptions { checks, program, suite, .. } = plan.options;
+    if checks.is_empty() && program.is_none() && suite.is_empty() {
+        // An installed runner without the sources has nothing to compare with.
+        report.suite = suite_digest(target.kind.system()).ok();
+    }
     report.verdict = match judge(plan, target, &mut report) {
         Ok(checks) => Verdict::Checks(checks),
         Err(error) => without_verdict(error),

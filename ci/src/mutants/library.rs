@@ -6,6 +6,7 @@ use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::hash;
 use crate::netbsd::Libraries;
 use crate::programs::{self, workspace};
+use crate::system::System;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,20 +14,35 @@ use std::path::{Path, PathBuf};
 const SOURCES: &[&str] =
     &["conformance/claims", "conformance/src", "kcov-sys/src", "kcov/signal/src", "kcov/src"];
 
-/// Returns the digest of the suite's sources, without comments and unit tests' snapshots.
-pub fn digest() -> Result<String> {
+/// Names of directories and files in them that guests do not use.
+const UNUSED: &[&str] = &["drift", "reference", "snapshots", "tests"];
+
+/// Returns the digest of the suite's sources for a system, without comments.
+pub fn digest(system: System) -> Result<String> {
+    let other = match system {
+        System::Linux => System::NetBsd,
+        System::NetBsd => System::Linux,
+    };
     let mut text = String::new();
     for directory in SOURCES {
         for path in files(&workspace().join(directory))? {
-            if path.extension().is_some_and(|extension| extension == "snap") {
+            let name = path.strip_prefix(workspace()).unwrap_or(&path);
+            if !is_used(name, other) {
                 continue;
             }
             let content = fs::read_to_string(&path).or_unavailable(Phase::Image, path.display())?;
-            let name = path.strip_prefix(workspace()).unwrap_or(&path);
             text += &format!("{} {}\n", name.display(), hash::bytes(code(&content).as_bytes()));
         }
     }
     Ok(hash::bytes(text.as_bytes())[..16].to_string())
+}
+
+/// Whether guests use this file: it is no test or page, and not only for the `other` system.
+fn is_used(path: &Path, other: System) -> bool {
+    path.with_extension("").iter().all(|name| {
+        let name = name.to_string_lossy();
+        !UNUSED.contains(&&*name) && name.split('-').all(|word| word != other.word())
+    })
 }
 
 /// Returns a file's lines without blank lines and pure comment lines, in Rust or TOML.
@@ -114,7 +130,20 @@ impl<'a> Library<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::code;
+    use super::{code, is_used};
+    use crate::system::System;
+    use std::path::Path;
+
+    #[test]
+    fn files_of_the_other_system_do_not_change_the_digest() {
+        let used = |path| is_used(Path::new(path), System::NetBsd);
+        assert!(used("conformance/src/raw/linux/usb.rs"));
+        assert!(used("conformance/claims/linux-driver.toml"));
+        assert!(!used("conformance/claims/netbsd-driver.toml"));
+        assert!(!used("kcov/src/sys/netbsd.rs"));
+        assert!(!used("conformance/src/checks/netbsd/open.rs"));
+        assert!(!used("conformance/src/model/tests/rows.rs"));
+    }
 
     #[test]
     fn comments_do_not_change_the_digest() {

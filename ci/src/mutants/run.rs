@@ -34,7 +34,7 @@ pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Resu
         ));
     }
     let known = Known::load(&session.targets.base, &target.mutants)?;
-    let suite = library::digest()?;
+    let suite = library::digest(target.kind.system())?;
     let record = match &options.report {
         Some(file) if options.no_run => Record::read(file)?,
         _ => match attempt(Means { session, target, options, known: &known }, &suite)? {

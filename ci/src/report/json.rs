@@ -14,7 +14,6 @@ pub fn render(run: &Run) -> String {
     let seconds = run.wall.as_secs_f64();
     let document = json!({
         "version": VERSION,
-        "suite": run.suite,
         "targets": targets,
         "seconds": seconds,
     });
@@ -40,6 +39,7 @@ fn target(report: &TargetReport) -> Value {
         "kind": report.kind,
         "release": report.release,
         "kernel": report.kernel,
+        "suite": report.suite,
         "accelerator": report.accelerator,
         "verdict": report.word(),
         "counts": counts,

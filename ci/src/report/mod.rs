@@ -24,6 +24,8 @@ pub struct TargetReport {
     pub release: Option<String>,
     /// The kernel's origin.
     pub kernel: Option<String>,
+    /// The digest of the suite's sources, if the whole suite ran.
+    pub suite: Option<String>,
     /// The guest's accelerator.
     pub accelerator: Option<String>,
     /// The result.
@@ -54,8 +56,6 @@ pub enum Verdict {
 pub struct Run {
     /// The targets' reports.
     pub reports: Vec<TargetReport>,
-    /// The digest of the suite's sources, if the whole suite ran.
-    pub suite: Option<String>,
     /// The total time.
     pub wall: Duration,
 }
@@ -82,6 +82,7 @@ impl TargetReport {
             kind: target.kind.name(),
             release: None,
             kernel: None,
+            suite: None,
             accelerator: None,
             verdict: Verdict::Checks(Vec::new()),
             required: true,

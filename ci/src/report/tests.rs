@@ -21,6 +21,7 @@ fn report(name: &str, verdict: Verdict) -> TargetReport {
         kind: "uml",
         release: matches!(verdict, Verdict::Checks(_)).then(|| "7.3.4".into()),
         kernel: None,
+        suite: Some("0123456789abcdef".into()),
         accelerator: None,
         verdict,
         required: true,
@@ -50,7 +51,6 @@ fn run() -> Run {
             other,
             not_run,
         ],
-        suite: Some("0123456789abcdef".into()),
         wall: Duration::from_secs(3),
     }
 }
