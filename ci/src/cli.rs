@@ -102,6 +102,16 @@ pub enum Command {
     Exec(Box<ExecOptions>),
     /// Run a program in a guest and report the kernel code that its threads and children execute
     Trace(Box<TraceOptions>),
+    /// Print the variables with which cargo builds programs for a target and runs them there
+    #[command(after_help = ENV_HELP)]
+    Env {
+        /// The target
+        #[arg(value_name = "TARGET")]
+        name: String,
+        /// Build and boot options.
+        #[command(flatten)]
+        vm: Box<VmOptions>,
+    },
     /// Like `exec`, for cargo: set it as the `runner` of a target in any crate's cargo
     /// configuration
     #[command(after_help = RUNNER_HELP)]
@@ -121,6 +131,15 @@ The runner writes the altered sys/kern/subr_kcov.c into the tree, and restores i
 in the end, even if it is killed. Two kernels are the same code if their loaded
 parts are equal except for the texts with the version, the number of the build
 and its time.";
+
+/// The text below the options of `env`.
+const ENV_HELP: &str = "\
+For a shell:
+
+    eval \"$(kcov-vm env linux-uml)\"
+    cargo test
+
+A netbsd target needs --sysroot to build programs, and --kernel to run them.";
 
 /// The text below the options of `runner`.
 const RUNNER_HELP: &str = "\

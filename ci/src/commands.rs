@@ -15,7 +15,7 @@ use crate::session::{Choices, Session};
 use crate::source::{self, LOCK, Source};
 use crate::system::System;
 use crate::target::{Kind, Target, Targets};
-use crate::{clean, drift, exec, list, mutants, output, results, tester};
+use crate::{clean, drift, env, exec, list, mutants, output, results, tester};
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,6 +85,11 @@ fn carry_out(cli: Cli) -> Result<u8> {
             let mut session = session_on(&general, &options.vm, &options.name)?;
             session.choices.grace = exec::TRACE_GRACE;
             exec::trace(&session, *options, general.verbose)
+        }
+        Command::Env { name, vm } => {
+            let session = session_on(&general, &vm, &name)?;
+            let target = session.targets.named(&name)?;
+            env::run(&session, target)
         }
         Command::Runner(options) => {
             let mut session = session_on(&general, &options.place.vm, &options.name)?;

@@ -1,6 +1,7 @@
 //! Writes initramfs archives in cpio's `newc` format.
 
 use crate::error::WRITING;
+use crate::image::Layout;
 use std::fmt::Write as _;
 
 /// An archive being written.
@@ -15,22 +16,21 @@ const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
 
-impl Archive {
-    /// Adds a directory. Parents come before their children.
-    pub fn directory(&mut self, path: &str, mode: u32) {
+impl Layout for Archive {
+    fn directory(&mut self, path: &str, mode: u32) {
         self.entry(path, DIRECTORY | mode, (0, 0), &[]);
     }
 
-    /// Adds a regular file.
-    pub fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
+    fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
         self.entry(path, FILE | mode, (0, 0), content);
     }
 
-    /// Adds a symbolic link.
-    pub fn link(&mut self, path: &str, to: &str) {
+    fn link(&mut self, path: &str, to: &str) {
         self.entry(path, LINK | 0o777, (0, 0), to.as_bytes());
     }
+}
 
+impl Archive {
     /// Adds a character device with its major and minor number.
     pub fn character_device(&mut self, path: &str, mode: u32, device: (u32, u32)) {
         self.entry(path, CHARACTER_DEVICE | mode, device, &[]);

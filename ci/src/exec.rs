@@ -39,13 +39,9 @@ pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8
         };
         let mut task = session
             .task(target, &program, arguments)
-            .and_then(|task| equip(task, &carry, target))
+            .and_then(|task| equip(task, &carry))
             .map_err(Error::Usage)?;
-        if target.kind.system() == System::Linux {
-            task.send_back = scratch.is_some().then(|| SCRATCH.into());
-        } else if scratch.is_some() {
-            return Err(Error::usage(format!("{}: --scratch is for Linux targets", target.name)));
-        }
+        task.send_back = scratch.is_some().then(|| SCRATCH.into());
         finish(session, target, task, scratch.as_deref(), verbose)
     };
     status(target, run())
@@ -56,9 +52,6 @@ pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Resul
     let RunnerOptions { name, mut program, no_tree, place } = options;
     let PlaceOptions { carry, scratch, .. } = place;
     let target = session.targets.named(&name)?;
-    if target.kind.system() != System::Linux {
-        return Err(Error::usage(format!("{}: `runner` runs Linux programs only", target.name)));
-    }
     // Cargo names programs by absolute paths.
     if program[0].as_bytes().starts_with(b"-") {
         let option = Path::new(&program[0]).display();
@@ -66,12 +59,13 @@ pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Resul
     }
     let arguments = program.split_off(1);
     let run = || {
+        session.given(target)?;
         let unfit = |why| Error::unavailable(Phase::Image, why);
         let program = Path::new(&program[0]);
         let mut task = session.task(target, program, arguments).map_err(unfit)?;
         task.environment.push(("KCOV_VM_TARGET".into(), target.name.clone().into()));
         cargo::equip(&mut task, program, !no_tree).map_err(unfit)?;
-        let mut task = equip(task, &carry, target).map_err(Error::Usage)?;
+        let mut task = equip(task, &carry).map_err(Error::Usage)?;
         task.send_back = scratch.is_some().then(|| SCRATCH.into());
         finish(session, target, task, scratch.as_deref(), verbose)
     };
@@ -79,17 +73,7 @@ pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Resul
 }
 
 /// Adds the files and variables that the options name.
-fn equip(
-    mut task: Task,
-    options: &CarryOptions,
-    target: &Target,
-) -> std::result::Result<Task, String> {
-    if target.kind.system() != System::Linux {
-        if options.env.is_empty() && options.carry.is_empty() {
-            return Ok(task);
-        }
-        return Err(format!("{}: --env and --carry are for Linux targets", target.name));
-    }
+fn equip(mut task: Task, options: &CarryOptions) -> std::result::Result<Task, String> {
     for path in &options.carry {
         task.carried.add(path).map_err(|why| format!("--carry {why}"))?;
     }

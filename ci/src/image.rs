@@ -17,8 +17,7 @@ use std::time::SystemTime;
 /// A file for the guest.
 #[derive(Clone, Debug)]
 pub struct GuestFile {
-    /// Its absolute path in the guest. A NetBSD image must have the directory,
-    /// such as `/bin`.
+    /// Its absolute path in the guest.
     pub path: String,
     /// Its permissions.
     pub mode: u32,
@@ -35,8 +34,18 @@ pub struct Image<'a> {
     pub job: &'a Job,
     /// The job's files.
     pub files: &'a [GuestFile],
-    /// Files of the host; Linux only.
+    /// Files of the host.
     pub carried: &'a Carried,
+}
+
+/// The format of an image.
+pub trait Layout {
+    /// Adds a directory. Parents come before their children.
+    fn directory(&mut self, path: &str, mode: u32);
+    /// Adds a regular file.
+    fn file(&mut self, path: &str, mode: u32, content: &[u8]);
+    /// Adds a symbolic link.
+    fn link(&mut self, path: &str, to: &str);
 }
 
 impl Image<'_> {
@@ -53,22 +62,27 @@ impl Image<'_> {
 
     fn initramfs(&self) -> Vec<u8> {
         let mut archive = Archive::default();
-        for directory in ["bin", "dev", "proc", "sys", "run", "root"] {
-            archive.directory(directory, 0o755);
-        }
-        archive.directory("tmp", 0o1777);
+        self.lay_out(&mut archive, &["/bin", "/dev", "/proc", "/sys", "/run", "/root"]);
         // The kernel opens it for init before /dev is mounted.
-        archive.character_device("dev/console", 0o600, (5, 1));
-        archive.file("init", 0o755, self.init);
-        let mut made: BTreeSet<_> =
-            ["/bin", "/dev", "/proc", "/sys", "/run", "/root", "/tmp"].map(String::from).into();
-        self.carried.write(&mut archive, &mut made);
-        for file in self.files {
-            carry::ancestors(&file.path, &mut archive, &mut made);
-            archive.file(&file.path, file.mode, &file.content);
-        }
-        archive.file(job::PATH, 0o600, self.job.encode().as_bytes());
+        archive.character_device("/dev/console", 0o600, (5, 1));
+        archive.file("/init", 0o755, self.init);
         archive.finish()
+    }
+
+    /// Adds the directories and /tmp, the job and all files but init.
+    pub fn lay_out(&self, image: &mut dyn Layout, directories: &[&str]) {
+        let mut made = BTreeSet::from(["/tmp".to_string()]);
+        image.directory("/tmp", 0o1777);
+        for directory in directories {
+            made.insert((*directory).to_string());
+            image.directory(directory, 0o755);
+        }
+        self.carried.write(image, &mut made);
+        for file in self.files {
+            carry::ancestors(&file.path, image, &mut made);
+            image.file(&file.path, file.mode, &file.content);
+        }
+        image.file(job::PATH, 0o600, self.job.encode().as_bytes());
     }
 }
 

@@ -13,6 +13,7 @@ pub mod console;
 pub mod cpio;
 mod drift;
 pub mod elf;
+pub mod env;
 pub mod error;
 mod exec;
 pub mod expected;

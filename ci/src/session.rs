@@ -77,7 +77,8 @@ impl Session {
         }
     }
 
-    fn netbsd_kernel(&self) -> Option<&Kernel> {
+    /// Returns the user's kernel for NetBSD targets.
+    pub fn netbsd_kernel(&self) -> Option<&Kernel> {
         self.choices.kernel.as_ref().or(self.choices.netbsd_kernel.as_ref())
     }
 

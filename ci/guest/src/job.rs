@@ -2,17 +2,14 @@
 //!
 //! Each line has a key and a value, separated by a space. Values are
 //! [escaped](crate::escape). The file is part of the image. It contains the
-//! nonce, so init hides it before the program starts.
+//! nonce, so init removes it before the program starts.
 
 use crate::escape::{escape, unescape};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-/// The job file's path in an initramfs. Init removes it.
+/// The job file's path. Init removes it.
 pub const PATH: &str = "/kcov-vm.job";
-
-/// Its path in a read-only image, where a mount hides it.
-pub const PATH_BELOW_TMP: &str = "/tmp/kcov-vm.job";
 
 /// The job of a guest.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

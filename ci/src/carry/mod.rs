@@ -7,8 +7,8 @@ mod tree;
 
 pub use scratch::Scratch;
 
-use crate::cpio::Archive;
 use crate::elf;
+use crate::image::Layout;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -124,28 +124,29 @@ impl Carried {
         self.bytes
     }
 
-    /// Writes everything to an archive that has only the root directory.
-    pub(crate) fn write(&self, archive: &mut Archive, made: &mut BTreeSet<String>) {
+    /// Adds everything to an image that has only the root directory and the directories `made`.
+    pub(crate) fn write(&self, image: &mut dyn Layout, made: &mut BTreeSet<String>) {
         for (path, entry) in &self.entries {
-            ancestors(path, archive, made);
+            ancestors(path, image, made);
             match entry {
                 Entry::Directory(mode) => {
-                    made.insert(path.clone());
-                    archive.directory(path, *mode);
+                    if made.insert(path.clone()) {
+                        image.directory(path, *mode);
+                    }
                 }
-                Entry::File(mode, content) => archive.file(path, *mode, content),
-                Entry::Link(to) => archive.link(path, to),
+                Entry::File(mode, content) => image.file(path, *mode, content),
+                Entry::Link(to) => image.link(path, to),
             }
         }
     }
 }
 
 /// Adds a path's parent directories, each once.
-pub(crate) fn ancestors(path: &str, archive: &mut Archive, made: &mut BTreeSet<String>) {
+pub(crate) fn ancestors(path: &str, image: &mut dyn Layout, made: &mut BTreeSet<String>) {
     for (at, _) in path.match_indices('/').filter(|(at, _)| *at > 0) {
         let directory = &path[..at];
         if made.insert(directory.to_string()) {
-            archive.directory(directory, 0o755);
+            image.directory(directory, 0o755);
         }
     }
 }

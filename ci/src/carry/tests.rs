@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cache::Cache;
+use crate::cpio::Archive;
 use std::os::unix::fs::symlink;
 
 #[test]

@@ -22,7 +22,11 @@ const RAW: &str = "trace";
 pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<u8> {
     let target = session.targets.named(&options.name)?;
     if target.kind.system() != System::Linux {
-        return Err(Error::usage(format!("{}: `trace` is for Linux targets", target.name)));
+        return Err(Error::usage(format!(
+            "{}: `trace` is for Linux targets, because its tracer needs Linux's ptrace; run a \
+             program that uses the crate kcov with `exec`",
+            target.name
+        )));
     }
     let program = find::find(&options.program[0])
         .and_then(|program| find::check(&program, &options.carry.carry).map(|()| program))
@@ -45,7 +49,7 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
         let unfit = |why| Error::unavailable(Phase::Image, why);
         let mut task = session.task(target, &tool, arguments).map_err(unfit)?;
         task.carried.add(&program).map_err(Error::Usage)?;
-        let mut task = equip(task, &options.carry, target).map_err(Error::Usage)?;
+        let mut task = equip(task, &options.carry).map_err(Error::Usage)?;
         task.send_back = Some(SCRATCH.into());
         let back = tempfile::tempdir().or_unavailable(Phase::Image, "a temporary directory")?;
         let exit = finish(session, target, task, Some(back.path()), verbose)?;

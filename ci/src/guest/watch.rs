@@ -187,7 +187,10 @@ impl<'a> Watch<'a> {
                     format!("the guest went down before its last frame: {how}{last}")
                 }
             };
-            return Err(Unavailable::new(self.phase, message));
+            let advice = (self.phase == Phase::Boot && self.expect.system == System::NetBsd)
+                .then(|| "see `A kernel that does not boot` in docs/src/netbsd-lane.md".into());
+            let failure = Unavailable::new(self.phase, message);
+            return Err(failure.detail(advice.into_iter().collect()));
         }
         let booted = self.booted.unwrap_or(self.started);
         Ok(Finished {

@@ -55,22 +55,23 @@ impl Linker {
         Ok(Self { path })
     }
 
-    /// The flags for rustc.
-    pub fn flags(&self) -> Vec<String> {
-        vec![
-            format!("-Clinker={}", self.path.display()),
-            "-Clinker-flavor=ld".into(),
-            "-Crelocation-model=static".into(),
-            "-Ctarget-feature=+crt-static".into(),
-        ]
+    /// The linker's path.
+    pub fn path(&self) -> String {
+        self.path.display().to_string()
     }
 
-    /// Tells the user how to link a program.
-    pub fn advice(&self) -> String {
-        format!(
-            "build it with RUSTFLAGS='{}' cargo build --target {TRIPLE}",
-            self.flags().join(" ")
-        )
+    /// The flags for rustc.
+    pub fn flags(&self) -> Vec<String> {
+        let mut flags = vec![format!("-Clinker={}", self.path())];
+        flags.extend(self.other_flags());
+        flags
+    }
+
+    /// The flags for rustc, without the linker's path.
+    pub fn other_flags(&self) -> Vec<String> {
+        ["-Clinker-flavor=ld", "-Crelocation-model=static", "-Ctarget-feature=+crt-static"]
+            .map(String::from)
+            .into()
     }
 }
 

@@ -48,9 +48,17 @@ impl Libraries {
         Linker::new(&self.sysroot, &self.cache).map(drop)
     }
 
-    /// Tells the user how to build a program, if the libraries are complete.
-    pub fn advice(&self) -> Option<String> {
-        Linker::new(&self.sysroot, &self.cache).ok().map(|linker| linker.advice())
+    /// Tells the user how to build a program.
+    pub fn advice(&self) -> String {
+        let sysroot = self.sysroot.display();
+        format!("build it with the variables that `cargo vm env netbsd --sysroot {sysroot}` prints")
+    }
+
+    /// Returns the linker for cargo, and the other flags. Cargo needs rustup's standard library.
+    pub fn cargo(&self) -> Result<(String, Vec<String>)> {
+        programs::require_std(TRIPLE)?;
+        let linker = Linker::new(&self.sysroot, &self.cache)?;
+        Ok((linker.path(), linker.other_flags()))
     }
 
     /// Builds a program of the workspace and returns its path.
@@ -110,7 +118,6 @@ pub(crate) fn given(kernel: bool, sysroot: bool) -> Result<()> {
 }
 
 /// The file systems that init mounts: type, path, and whether it is optional.
-/// The mount hides the job file.
 pub(crate) const MOUNTS: &[(&str, &str, bool)] = &[("tmpfs", "/tmp", false)];
 
 /// Returns the reason why a guest cannot run a program.

@@ -1,26 +1,22 @@
 //! Makes the guest's root file system, without root privileges.
 
 use crate::error::{Error, OrUnavailable as _, Phase, Result, WRITING};
-use crate::image::{GuestFile, Image};
+use crate::image::{Image, Layout};
 use crate::run::{command, locate, read};
-use kcov_vm_guest::job;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 /// The program that makes the file system.
 pub const MAKEFS: &str = "makefs";
 
-/// Directories and their permissions.
-const DIRECTORIES: &[(&str, u32)] = &[
-    ("bin", 0o755),
-    ("dev", 0o755),
-    ("proc", 0o755),
-    ("root", 0o755),
-    ("sbin", 0o755),
-    ("tmp", 0o1777),
-];
+/// Directories beside `/tmp`.
+const DIRECTORIES: &[&str] = &["/bin", "/dev", "/root", "/sbin"];
+
+/// Free space in the file system, in MiB, and the number of free inodes.
+const FREE: &[&str] = &["-b", "64m", "-f", "4096"];
 
 /// Serial lines. Dial-out devices open without a carrier.
 const SERIAL_LINES: u32 = 8;
@@ -42,65 +38,73 @@ const DEVICES: &[(&str, u32, u32, u32)] = &[
 
 /// Makes the file system in `path`. `scratch` holds the temporary files.
 pub fn make(image: &Image<'_>, path: &Path, scratch: &Path) -> Result<()> {
-    let own = |path: &str, mode, content: &[u8]| GuestFile {
-        path: path.into(),
-        mode,
-        content: content.to_vec(),
-    };
-    let mut files = vec![
-        own("/sbin/init", 0o755, image.init),
-        own(job::PATH_BELOW_TMP, 0o600, image.job.encode().as_bytes()),
-    ];
-    files.extend_from_slice(image.files);
-    let files = &files;
     let staging = tempfile::tempdir_in(scratch).or_unavailable(Phase::Image, scratch.display())?;
     let (tree, spec) = (staging.path().join("tree"), staging.path().join("spec"));
-    stage(files, &tree, &spec).or_unavailable(Phase::Image, staging.path().display())?;
+    let mut stage = Stage::new(&tree);
+    image.lay_out(&mut stage, DIRECTORIES);
+    stage.file("/sbin/init", 0o755, image.init);
+    stage.devices();
+    let Stage { text, result, .. } = stage;
+    result
+        .and_then(|()| fs::write(&spec, text))
+        .or_unavailable(Phase::Image, staging.path().display())?;
     let mut makefs = command(locate(MAKEFS).unwrap_or(MAKEFS.into()));
-    makefs.args(["-t", "ffs", "-B", "little", "-o", "version=1", "-s"]);
-    makefs.arg(format!("{}m", megabytes(files))).arg("-F").arg(&spec).arg(path).arg(&tree);
+    makefs.args(["-t", "ffs", "-B", "little", "-o", "version=1"]).args(FREE);
+    makefs.arg("-F").arg(&spec).arg(path).arg(&tree);
     read(&mut makefs).map(drop).map_err(|why| Error::unavailable(Phase::Image, why))
 }
 
-fn stage(files: &[GuestFile], tree: &Path, spec: &Path) -> io::Result<()> {
-    for (directory, _) in DIRECTORIES {
-        fs::create_dir_all(tree.join(directory))?;
-    }
-    for file in files {
-        fs::write(tree.join(file.path.trim_start_matches('/')), &file.content)?;
-    }
-    fs::write(spec, mtree(files))
+/// A tree on the host, and a description of its files in the format of mtree(8).
+#[derive(Debug)]
+struct Stage {
+    tree: PathBuf,
+    text: String,
+    /// The first error.
+    result: io::Result<()>,
 }
 
-/// Returns the size for the files and the file system's metadata.
-fn megabytes(files: &[GuestFile]) -> usize {
-    let bytes: usize = files.iter().map(|file| file.content.len()).sum();
-    (bytes / (1 << 20) + 1) * 5 / 4 + 8
-}
+impl Stage {
+    fn new(tree: &Path) -> Self {
+        let text = "/set uid=0 gid=0\n. type=dir mode=0755\n".into();
+        Self { tree: tree.into(), text, result: fs::create_dir(tree) }
+    }
 
-/// Describes every file, in the format of mtree(8).
-fn mtree(files: &[GuestFile]) -> String {
-    let mut text = String::from("/set uid=0 gid=0\n. type=dir mode=0755\n");
-    let mut line = |path: &str, rest: String| {
+    /// Describes a file, and makes it unless there was an error.
+    fn put(&mut self, path: &str, rest: &str, make: impl FnOnce(&Path) -> io::Result<()>) {
         let path = path.trim_start_matches('/');
-        writeln!(text, "./{} {rest}", encode(path)).expect(WRITING);
-    };
-    for (path, mode) in DIRECTORIES {
-        line(path, format!("type=dir mode={mode:04o}"));
+        writeln!(self.text, "./{} {rest}", encode(path)).expect(WRITING);
+        if self.result.is_ok() {
+            self.result = make(&self.tree.join(path));
+        }
     }
-    let device = |mode: u32, major: u32, minor: u32| {
-        format!("type=char mode={mode:04o} device=netbsd,{major},{minor}")
-    };
-    for &(name, mode, major, minor) in DEVICES {
-        line(&format!("dev/{name}"), device(mode, major, minor));
+
+    /// Devices need no file on the host.
+    fn devices(&mut self) {
+        let mut device = |name: &str, mode: u32, major: u32, minor: u32| {
+            let rest = format!("type=char mode={mode:04o} device=netbsd,{major},{minor}");
+            self.put(&format!("/dev/{name}"), &rest, |_| Ok(()));
+        };
+        for &(name, mode, major, minor) in DEVICES {
+            device(name, mode, major, minor);
+        }
+        for unit in 0..SERIAL_LINES {
+            device(&format!("dty0{unit}"), 0o600, SERIAL, DIAL_OUT | unit);
+        }
     }
-    for unit in 0..SERIAL_LINES {
-        line(&format!("dev/dty0{unit}"), device(0o600, SERIAL, DIAL_OUT | unit));
+}
+
+impl Layout for Stage {
+    fn directory(&mut self, path: &str, mode: u32) {
+        self.put(path, &format!("type=dir mode={mode:04o}"), |at| fs::create_dir(at));
     }
-    for file in files {
-        line(&file.path, format!("type=file mode={:04o}", file.mode));
+
+    fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
+        self.put(path, &format!("type=file mode={mode:04o}"), |at| fs::write(at, content));
     }
-    text
+
+    fn link(&mut self, path: &str, to: &str) {
+        self.put(path, "type=link mode=0777", |at| symlink(to, at));
+    }
 }
 
 /// Encodes a path as vis(3) does: characters with a meaning for mtree become
@@ -121,32 +125,38 @@ fn encode(path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn file(path: &str, size: usize) -> GuestFile {
-        GuestFile { path: path.into(), mode: 0o755, content: vec![0; size] }
-    }
-
     #[test]
     fn the_spec_names_directories_devices_and_files() {
-        let text = mtree(&[file("/sbin/init", 0), file("/bin/a b#c", 0)]);
+        let scratch = tempfile::tempdir().expect("a directory");
+        let tree = scratch.path().join("tree");
+        let mut stage = Stage::new(&tree);
+        stage.directory("/dev", 0o755);
+        stage.directory("/bin", 0o755);
+        stage.file("/bin/a b#c", 0o755, b"x");
+        stage.link("/bin/l", "a b#c");
+        stage.devices();
+        let Stage { text, result, .. } = stage;
+        result.expect("made");
         for expected in [
             "/set uid=0 gid=0\n. type=dir mode=0755\n",
-            "\n./tmp type=dir mode=1777\n",
+            "\n./dev type=dir mode=0755\n",
             "\n./dev/console type=char mode=0600 device=netbsd,0,0\n",
             "\n./dev/dty01 type=char mode=0600 device=netbsd,8,524289\n",
             "\n./dev/kcov type=char mode=0666 device=netbsd,346,0\n",
-            "\n./sbin/init type=file mode=0755\n",
             "\n./bin/a\\040b\\043c type=file mode=0755\n",
+            "\n./bin/l type=link mode=0777\n",
         ] {
             assert!(text.contains(expected), "{expected:?} is not in: {text}");
         }
-        // Parents come before their children.
-        assert!(text.find("./dev ").expect("dev") < text.find("./dev/null").expect("null"));
+        assert_eq!(fs::read(tree.join("bin/l")).expect("a link"), b"x");
     }
 
     #[test]
-    fn there_is_room_for_everything() {
-        assert_eq!(megabytes(&[]), 9);
-        let files = [file("/a", 8 << 20), file("/b", 8 << 20)];
-        assert!(megabytes(&files) >= 16 + 8);
+    fn the_first_error_is_kept() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let mut stage = Stage::new(&scratch.path().join("tree"));
+        stage.file("/missing/file", 0o644, b"");
+        stage.directory("/dev", 0o755);
+        assert_eq!(stage.result.expect_err("no parent").kind(), io::ErrorKind::NotFound);
     }
 }

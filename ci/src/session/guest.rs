@@ -8,6 +8,7 @@ use crate::host::{self, Need};
 use crate::image::{self, GuestFile, Image};
 use crate::kernel::Kernel;
 use crate::netbsd::{self, Libraries};
+use crate::system::System;
 use crate::target::{Kind, Target};
 use kcov_vm_guest::job::{Job, Mount};
 use std::ffi::OsString;
@@ -175,7 +176,10 @@ impl Session {
             channel: ready.machine.channel().into(),
             shutdown: ready.machine.shutdown(),
             mounts,
-            read_only: task.carried.read_only().cloned().collect(),
+            read_only: match system {
+                System::Linux => task.carried.read_only().cloned().collect(),
+                System::NetBsd => Vec::new(),
+            },
             send_back: task.send_back,
             sysctl: target
                 .sysctl
@@ -186,9 +190,13 @@ impl Session {
             env,
             argv,
         };
-        // Once in the loaded image, once unpacked.
-        let bytes = task.carried.bytes() + task.program.content.len() as u64;
-        let more_memory = u32::try_from((2 * bytes) >> 20).unwrap_or(u32::MAX);
+        let bytes = match system {
+            // Once in the loaded image, once unpacked.
+            System::Linux => 2 * (task.carried.bytes() + task.program.content.len() as u64),
+            // On the disk.
+            System::NetBsd => 0,
+        };
+        let more_memory = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
         let machine = Machine { more_memory, ..ready.machine.clone() };
         let mut files = vec![task.program];
         files.extend(task.files);
@@ -206,7 +214,7 @@ impl Session {
     ) -> std::result::Result<Task, String> {
         let (content, carried) = image::program(file, target.kind.system()).map_err(|why| {
             let libraries = self.programs.netbsd.as_ref().filter(|_| target.kind == Kind::Netbsd);
-            match libraries.filter(|_| file.is_file()).and_then(Libraries::advice) {
+            match libraries.filter(|_| file.is_file()).map(Libraries::advice) {
                 Some(advice) => format!("{why}; {advice}"),
                 None => why,
             }

@@ -4,7 +4,7 @@
 //! Every error becomes a `fail` frame. Before the channel is open, errors go to
 //! the console.
 
-use kcov_vm_guest::job::{Job, Mount, Shutdown};
+use kcov_vm_guest::job::{self, Job, Mount, Shutdown};
 use kcov_vm_guest::protocol::{CHUNK, Exit, Frame};
 use kcov_vm_guest::sys;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
@@ -36,11 +36,12 @@ fn main() {
 /// channel.
 fn run(shutdown: &mut Shutdown) -> Result<(), String> {
     sys::begin().map_err(|e| format!("cannot begin: {e}"))?;
-    let text = fs::read_to_string(sys::JOB).map_err(|e| format!("{}: {e}", sys::JOB))?;
+    let context = |error: io::Error| format!("{}: {error}", job::PATH);
+    let text = fs::read_to_string(job::PATH).map_err(context)?;
     let job = Job::decode(&text)?;
     *shutdown = job.shutdown;
     // The program must not see the nonce.
-    sys::forget_job().map_err(|e| format!("{}: {e}", sys::JOB))?;
+    fs::remove_file(job::PATH).map_err(context)?;
 
     // The channel is a device file, so /dev comes first.
     let (first, later): (Vec<_>, Vec<_>) = job.mounts.iter().partition(|m| m.target == "/dev");

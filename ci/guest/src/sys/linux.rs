@@ -1,23 +1,15 @@
 //! Linux: init is in an initramfs, which it can change.
 
-use crate::job::{self, Mount, Shutdown};
+use crate::job::{Mount, Shutdown};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::system::{RebootCommand, reboot};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 
-/// The job file's path.
-pub const JOB: &str = job::PATH;
-
 /// Runs before anything else.
 pub fn begin() -> io::Result<()> {
     Ok(())
-}
-
-/// Hides the job file from the program.
-pub fn forget_job() -> io::Result<()> {
-    fs::remove_file(JOB)
 }
 
 /// Opens the serial line to the host.

@@ -7,9 +7,9 @@ mod linux;
 mod netbsd;
 
 #[cfg(not(target_os = "netbsd"))]
-pub use linux::{JOB, begin, forget_job, go_down, make_read_only, mount, open_channel, set};
+pub use linux::{begin, go_down, make_read_only, mount, open_channel, set};
 #[cfg(target_os = "netbsd")]
-pub use netbsd::{JOB, begin, forget_job, go_down, make_read_only, mount, open_channel, set};
+pub use netbsd::{begin, go_down, make_read_only, mount, open_channel, set};
 
 use std::thread::sleep;
 use std::time::Duration;

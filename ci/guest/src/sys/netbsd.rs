@@ -1,18 +1,19 @@
-//! NetBSD: init is on a disk that stays read-only.
+//! NetBSD: init is on a disk of its own, which it can change.
 
-use crate::job::{self, Mount, Shutdown};
+use crate::job::{Mount, Shutdown};
 use rustix::fs::minor;
 use rustix::process::setsid;
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs::{File, OpenOptions};
 use std::{io, mem, ptr};
 
-/// The job file's path: the mount point of the first file system.
-pub const JOB: &str = job::PATH_BELOW_TMP;
+/// `MNT_UPDATE` of `<sys/fstypes.h>`: changes a mounted file system's options.
+const MNT_UPDATE: c_int = 0x0001_0000;
 
-/// Runs before anything else. On NetBSD init has to open the console. It also
-/// disables the debugger, where a panic would wait for input.
+/// Runs before anything else. On NetBSD init has to open the console and make
+/// the root file system writable. It also disables the debugger, where a panic
+/// would wait for input.
 pub fn begin() -> io::Result<()> {
     // This fails only for a session leader, which needs no new session.
     let _ = setsid();
@@ -22,12 +23,9 @@ pub fn begin() -> io::Result<()> {
     dup2_stderr(&console)?;
     // A kernel without the debugger lacks this setting and does not wait.
     let _ = set("ddb.onpanic", "0");
-    Ok(())
-}
-
-/// Nothing to do: the tmpfs mount hides the job file from the program.
-pub fn forget_job() -> io::Result<()> {
-    Ok(())
+    // `struct ufs_args` of `<ufs/ufs/ufsmount.h>`: the device's name. An update
+    // needs none.
+    mount_with(c"ffs", c"/", MNT_UPDATE, &mut ptr::null_mut::<c_char>())
 }
 
 /// Opens the serial line to the host. A kernel numbers serial lines by the way
@@ -84,17 +82,21 @@ pub fn mount(point: &Mount) -> io::Result<()> {
         root_gid: 0,
         root_mode: 0o1777,
     };
-    let kind = CString::new(point.kind.as_str())?;
     let target = CString::new(point.target.as_str())?;
-    let data = ptr::from_mut(&mut arguments).cast::<c_void>();
-    let size = mem::size_of_val(&arguments);
+    mount_with(c"tmpfs", &target, 0, &mut arguments)
+}
+
+/// mount(2) with the arguments of the file system `kind`.
+fn mount_with<T>(kind: &CStr, target: &CStr, flags: c_int, arguments: &mut T) -> io::Result<()> {
+    let data = ptr::from_mut(arguments).cast::<c_void>();
+    let size = mem::size_of::<T>();
     // SAFETY: both strings are null-terminated, `data` is valid for `size`
     // bytes, and all three outlive the call.
-    let result = unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), 0, data, size) };
+    let result = unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), flags, data, size) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Never called: the whole disk is read-only.
+/// Never called: NetBSD cannot mount a part of a file system read-only.
 pub fn make_read_only(_: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

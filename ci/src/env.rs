@@ -1,0 +1,85 @@
+//! `env`: the variables with which cargo builds programs for a target and runs them there.
+
+use crate::error::{Error, Phase, Result, STATUS_PASSED, WRITING};
+use crate::netbsd::TRIPLE;
+use crate::output::print;
+use crate::run::{command, read};
+use crate::session::Session;
+use crate::system::System;
+use crate::target::Target;
+use std::env::current_exe;
+use std::fmt::Write as _;
+
+/// Prints the variables as commands for a shell.
+pub fn run(session: &Session, target: &Target) -> Result<u8> {
+    let mut lines = Vec::new();
+    let triple = match target.kind.system() {
+        System::Linux => host()?,
+        System::NetBsd => {
+            let libraries = session.programs.netbsd.as_ref().ok_or_else(|| {
+                let why = "needs --sysroot DIR (usr/lib of the release's comp set)";
+                Error::NotGiven(format!("{}: {why}", target.name))
+            })?;
+            let (linker, flags) = libraries.cargo()?;
+            lines.push(("CARGO_BUILD_TARGET".into(), TRIPLE.into()));
+            lines.push((variable(TRIPLE, "LINKER"), linker));
+            lines.push((variable(TRIPLE, "RUSTFLAGS"), flags.join(" ")));
+            if let Some(kernel) = session.netbsd_kernel() {
+                let path = |path: &std::path::Path| path.display().to_string();
+                lines.push(("KCOV_VM_NETBSD_KERNEL".into(), path(&kernel.file)));
+                lines.push(("KCOV_VM_NETBSD_SYSROOT".into(), path(&libraries.sysroot)));
+            }
+            TRIPLE.to_string()
+        }
+    };
+    if session.given(target).is_ok() {
+        let program = current_exe()
+            .map_err(|error| Error::unavailable(Phase::Output, error.to_string()))?
+            .display()
+            .to_string();
+        // Cargo splits the value at white space.
+        if program.contains(char::is_whitespace) {
+            let why = format!("{program}: cargo cannot call a runner with a space in its path");
+            return Err(Error::unavailable(Phase::Output, why));
+        }
+        let runner = format!("{program} runner {}", target.name);
+        lines.push((variable(&triple, "RUNNER"), runner));
+    }
+    print(&render(&lines));
+    Ok(STATUS_PASSED)
+}
+
+/// The host's target triple.
+fn host() -> Result<String> {
+    let unknown = |why| Error::unavailable(Phase::Output, why);
+    let text = read(command("rustc").arg("-vV")).map_err(unknown)?;
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(String::from).ok_or_else(|| unknown("rustc -vV names no host".into()))
+}
+
+/// The variable of cargo for a setting of a target triple.
+fn variable(triple: &str, setting: &str) -> String {
+    format!("CARGO_TARGET_{}_{setting}", triple.to_uppercase().replace(['-', '.'], "_"))
+}
+
+fn render(lines: &[(String, String)]) -> String {
+    let mut text = String::new();
+    for (name, value) in lines {
+        writeln!(text, "export {name}='{}'", value.replace('\'', r"'\''")).expect(WRITING);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_takes_each_value_as_it_is() {
+        let lines = [(variable(TRIPLE, "LINKER"), "/it's/ld".to_string())];
+        let text = render(&lines);
+        assert_eq!(text, "export CARGO_TARGET_X86_64_UNKNOWN_NETBSD_LINKER='/it'\\''s/ld'\n");
+        let shell = read(command("sh").args(["-c", &format!("{text} env")])).expect("a shell");
+        assert!(shell.lines().any(|line| line.ends_with("_LINKER=/it's/ld")), "{shell}");
+    }
+}
