@@ -91,7 +91,8 @@ impl Bench {
         };
         bench.write(&bench.original)?;
         if !proof.exists() {
-            let make = bench.make(jobs);
+            let arguments = key::build_arguments(target);
+            let make = Make { arguments: &arguments, ..bench.make(jobs) };
             make.configure(&ingredients.config)?;
             checked_config(&bench.output.join(".config"), &ingredients)?;
             make.build(&target.name, &bench.directory.join("lines"), target)?;

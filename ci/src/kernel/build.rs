@@ -62,10 +62,7 @@ fn build_in(
         &patched
     };
 
-    let mut arguments = key::make_arguments(target.kind).to_vec();
-    if !target.modules.is_empty() {
-        arguments.push("modules");
-    }
+    let arguments = key::build_arguments(target);
     let make = Make {
         tree,
         output: &output,

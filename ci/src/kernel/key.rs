@@ -70,6 +70,12 @@ pub fn make_arguments(kind: Kind) -> &'static [&'static str] {
     }
 }
 
+/// The arguments of a whole build: these and the modules, if the target has any.
+pub fn build_arguments(target: &Target) -> Vec<&'static str> {
+    let modules = (!target.modules.is_empty()).then_some("modules");
+    make_arguments(target.kind).iter().copied().chain(modules).collect()
+}
+
 fn lines(
     source: &str,
     configs: &[String],

@@ -76,17 +76,20 @@ fn init_trace_without_memory(cx: &Context) {
 }
 
 fn map_without_memory(cx: &Context) {
+    // So large that with pages of 4 KiB the mapping needs page tables of its own.
+    let words = 1 << 21;
+    let pages = index(words / page_words());
     let mut refused = 0;
     let failed = each_allocation(|nth, faults| {
-        let device = sized(cx, 4 * page_words());
-        let (map, hit) = faults.at(nth, || device.map(4 * page_words()));
+        let device = sized(cx, words);
+        let (map, hit) = faults.at(nth, || device.map(words));
         if let Ok(map) = &map {
             // If a page were missing, this would end the check.
-            (0..4).for_each(|page| assert_eq!(map.load(page * index(page_words())), 0));
+            (0..pages).for_each(|page| assert_eq!(map.load(page * index(page_words())), 0));
         }
         if without_memory(cx, &map) {
             refused += 1;
-            still_records(&device, &device.map(4 * page_words()).expect("it can still be mapped"));
+            still_records(&device, &device.map(words).expect("it can still be mapped"));
         }
         hit
     });
