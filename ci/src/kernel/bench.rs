@@ -27,6 +27,7 @@ pub struct Bench {
     log: PathBuf,
     mark: String,
     kind: Kind,
+    modules: Vec<String>,
     file: String,
     original: String,
     /// The argument for `make` that selects the compiler, if it is not the default.
@@ -85,6 +86,7 @@ impl Bench {
             directory,
             mark: place.mark,
             kind: target.kind,
+            modules: target.modules.clone(),
             file: file.to_string(),
             original,
             _lock: lock,
@@ -148,9 +150,10 @@ impl Bench {
         &self.original
     }
 
-    /// The linked kernel with its symbols.
-    pub fn symbols(&self) -> PathBuf {
-        self.output.join("vmlinux")
+    /// The files that belong beside the linked kernel: its symbols and modules.
+    pub fn beside(&self) -> Vec<PathBuf> {
+        let modules = self.modules.iter().map(String::as_str);
+        ["vmlinux"].into_iter().chain(modules).map(|file| self.output.join(file)).collect()
     }
 
     /// The kernel's configuration.

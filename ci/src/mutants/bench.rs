@@ -38,11 +38,11 @@ impl Bench {
         }
     }
 
-    /// The linked kernel with its symbols.
-    pub fn symbols(&self) -> PathBuf {
+    /// The files that belong beside the linked kernel.
+    pub fn beside(&self) -> Vec<PathBuf> {
         match self {
-            Self::Linux(bench) => bench.symbols(),
-            Self::Netbsd(bench) => bench.kernel().to_path_buf(),
+            Self::Linux(bench) => bench.beside(),
+            Self::Netbsd(_) => Vec::new(),
         }
     }
 }

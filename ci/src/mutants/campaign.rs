@@ -12,6 +12,7 @@ use crate::hash;
 use crate::session::{Session, Task};
 use crate::target::Target;
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
@@ -245,15 +246,15 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
     Ok(read(one)? == read(other)?)
 }
 
-/// Copies the kernel and its symbols, because the next link would replace them.
+/// Copies the kernel and what belongs beside it, because the next link would replace it.
 fn keep(bench: &Bench, kernel: &Path, directory: &Path) -> Result<PathBuf> {
-    let (copy, symbols) = (directory.join("kernel"), bench.symbols());
-    fs::create_dir_all(directory)
-        .and_then(|()| fs::copy(kernel, &copy))
-        .or_unavailable(Phase::Build, copy.display())?;
-    if symbols != kernel {
-        let beside = copy.with_file_name("vmlinux");
-        fs::copy(symbols, &beside).or_unavailable(Phase::Build, beside.display())?;
+    fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
+    let copy = |from: &Path, name: &OsStr| {
+        let to = directory.join(name);
+        fs::copy(from, &to).or_unavailable(Phase::Build, to.display()).map(|_| to)
+    };
+    for file in bench.beside().iter().filter(|file| *file != kernel) {
+        copy(file, file.file_name().unwrap_or_default())?;
     }
-    Ok(copy)
+    copy(kernel, OsStr::new("kernel"))
 }

@@ -4,9 +4,10 @@
 use super::{Ready, Session};
 use crate::cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::guest::Machine;
 use crate::hash;
 use crate::image::GuestFile;
-use crate::target::{Calls, Target};
+use crate::target::Calls;
 use kcov_vm_calls::Code;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,12 +23,6 @@ const MODULES: &str = "/lib/modules";
 /// The variable that holds this path.
 pub const VARIABLE: &str = "KCOV_VM_CALLS";
 
-/// The kernel's file with symbols.
-const SYMBOLS: &str = "vmlinux";
-
-/// The last directories of a boot image's path in a build tree.
-const BOOT: &[&str] = &["boot", "x86", "arch"];
-
 /// Stands for calls through pointers, because their callee is unknown.
 const POINTERS: &str = "*";
 
@@ -41,15 +36,14 @@ impl Session {
         let machine = &ready.machine;
         let Some(Calls { of, .. }) = &machine.target.calls else { return Ok(Vec::new()) };
         let given = ready.expect.build.is_none();
+        let beside = machine.kernel.with_file_name("vmlinux");
         let cached = machine.kernel.starts_with(self.cache.kernels());
-        let directory = directory(&machine.kernel);
-        let file = &directory.map_or(machine.kernel.clone(), |found| found.join(SYMBOLS));
+        let file = if beside.is_file() { &beside } else { &machine.kernel };
         let key = hash::bytes(format!("{RECIPE} {of}").as_bytes());
         let kept = file.with_file_name(format!("calls-{}", &key[..12]));
-        let modules = match directory.map(|found| modules(found, machine.target)) {
-            None => Vec::new(),
-            Some(Err(_)) if given => Vec::new(),
-            Some(found) => found?,
+        let modules = match modules(machine) {
+            Err(_) if given => Vec::new(),
+            found => found?,
         };
         let list = match fs::read(&kept).ok().filter(|_| cached) {
             Some(list) => list,
@@ -72,24 +66,15 @@ impl Session {
     }
 }
 
-/// The directory with the kernel's symbols: its own in the cache, or the build tree's.
-fn directory(kernel: &Path) -> Option<&Path> {
-    let below =
-        kernel.ancestors().skip(1).find(|path| !BOOT.iter().any(|name| path.ends_with(name)));
-    let all = [kernel.parent(), below];
-    all.into_iter().flatten().find(|path| path.join(SYMBOLS).is_file())
-}
-
 /// The modules that were built with the kernel.
-fn modules(directory: &Path, target: &Target) -> Result<Vec<GuestFile>> {
+fn modules(machine: &Machine<'_>) -> Result<Vec<GuestFile>> {
     let read = |path: &String| {
         let name = path.rsplit('/').next().unwrap_or(path);
-        let files = [name, path].map(|path| directory.join(path));
-        let file = files.iter().find(|file| file.is_file()).unwrap_or(&files[0]);
-        let content = fs::read(file).or_unavailable(Phase::Kernel, file.display())?;
+        let file = machine.kernel.with_file_name(name);
+        let content = fs::read(&file).or_unavailable(Phase::Kernel, file.display())?;
         Ok(GuestFile { path: format!("{MODULES}/{name}"), mode: 0o444, content })
     };
-    target.modules.iter().map(read).collect()
+    machine.target.modules.iter().map(read).collect()
 }
 
 /// Writes a line for each function of the kernel, and a line `function@module/section` for each
