@@ -18,12 +18,20 @@ checks! {
 /// More allocations than any request makes.
 const MOST: u32 = 500;
 
+/// The allocator's own allocations, which may fail unnoticed, lie between those of a request in
+/// varying places. So one sweep may miss an allocation.
+const SWEEPS: usize = 25;
+
 /// Repeats a request with its first, second, … allocation failing, until the request makes no such
 /// allocation. `each` gets the number of the allocation and returns whether it was reached.
-fn each_allocation(mut each: impl FnMut(u32, &mut Faults) -> bool) -> u32 {
+fn sweep(mut each: impl FnMut(u32, &mut Faults) -> bool) -> usize {
     let mut faults = Faults::ready();
-    let failed = (1..MOST).take_while(|&nth| each(nth, &mut faults)).count();
-    u32::try_from(failed).expect("a number of allocations")
+    (1..MOST).take_while(|&nth| each(nth, &mut faults)).count()
+}
+
+/// Sweeps until each allocation has failed. Returns the number of failed allocations.
+fn each_allocation(mut each: impl FnMut(u32, &mut Faults) -> bool) -> usize {
+    (0..SWEEPS).map(|_| sweep(&mut each)).sum()
 }
 
 /// Whether the request failed as the claim says. It may also succeed without the allocation.
@@ -100,9 +108,9 @@ fn remote_enable_without_memory(cx: &Context) {
     let (device, map) = mapped_page(cx);
     let handles = (1..9).map(super::remote::usb).collect();
     let remote = Remote { common: super::remote::common(), handles, ..Remote::default() };
-    let sweep = || {
+    let count = || {
         let mut refused = 0;
-        let failed = each_allocation(|nth, faults| {
+        let failed = sweep(|nth, faults| {
             let (enabled, hit) = faults.at(nth, || device.remote_enable(&remote));
             refused += u32::from(without_memory(cx, &enabled));
             match enabled {
@@ -114,9 +122,8 @@ fn remote_enable_without_memory(cx: &Context) {
         });
         (refused, failed)
     };
-    // The structure and each handle need memory. The allocator's own allocations, which may fail
-    // unnoticed, lie between them in varying places, so half of the sweeps see fewer refusals.
-    let sweeps: Vec<_> = (0..25).map(|_| sweep()).collect();
+    // The structure and each handle need memory. Half of the sweeps see fewer refusals.
+    let sweeps: Vec<_> = (0..SWEEPS).map(|_| count()).collect();
     let whole = sweeps.iter().any(|(refused, _)| *refused >= 10);
     assert!(whole, "refusals, of so many failures: {sweeps:?}");
     device.remote_enable(&remote).expect("it can still be enabled");
