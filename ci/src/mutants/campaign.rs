@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -170,6 +171,7 @@ impl<'a> Campaign<'a> {
     ) -> Result<()> {
         let (sender, jobs) = sync_channel::<Job<'m>>(1);
         let jobs = Mutex::new(jobs);
+        let failed = AtomicBool::new(false);
         let work = |number| loop {
             let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(Job { mutant, kernel, suite }) = next else { return Ok(()) };
@@ -186,10 +188,21 @@ impl<'a> Campaign<'a> {
             kept.for_each(|directory| drop(fs::remove_dir_all(directory)));
             self.settle(mutant, ground, outcome, lockstep);
         };
+        let work = |number| {
+            let done = work(number);
+            if done.is_err() {
+                failed.store(true, Ordering::Relaxed);
+                // The sender may wait for a worker, and this may be the last one.
+                let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
+                jobs.iter().for_each(drop);
+            }
+            done
+        };
         thread::scope(|scope| {
+            let work = &work;
             let workers: Vec<_> =
                 (0..self.options.guests).map(|number| scope.spawn(move || work(number))).collect();
-            let made = make(&|job| sender.send(job).is_ok());
+            let made = make(&|job| !failed.load(Ordering::Relaxed) && sender.send(job).is_ok());
             drop(sender);
             let join = |worker: thread::ScopedJoinHandle<'_, Result<()>>| {
                 worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
