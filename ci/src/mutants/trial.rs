@@ -6,6 +6,7 @@ use crate::guest::{Limits, Listener, Stream};
 use crate::session::Task;
 use crate::verdict::{Check, Reader};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// The name of a failure before any check: the kernel does not have the declared features.
 pub const DECLARATION: &str = "(declaration)";
@@ -77,12 +78,14 @@ pub fn once(
     Ok(Heard { checks, began, ended })
 }
 
-/// Walks through the suite. The next guest leaves out a check that killed its guest.
+/// Walks through the suite. The next guest leaves out a check that killed its guest. No guest starts
+/// after `end`, but for the first.
 pub fn walk(
     ground: &Ground<'_>,
     attempt: &Attempt<'_>,
     limits: Limits,
     guests: usize,
+    end: Instant,
 ) -> Result<Seen> {
     let mut seen = Seen { unseen: ground.order.len(), ..Seen::default() };
     let mut left = ground.order.clone();
@@ -111,7 +114,7 @@ pub fn walk(
             seen.during.extend(checks.skip(heard.checks.len()));
         }
         seen.ended.get_or_insert(why);
-        if left.is_empty() {
+        if left.is_empty() || Instant::now() > end {
             break;
         }
     }
