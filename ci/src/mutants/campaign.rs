@@ -261,6 +261,7 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
 
 /// Copies the kernel and what belongs beside it, because the next link would replace it.
 fn keep(bench: &Bench, kernel: &Path, directory: &Path) -> Result<PathBuf> {
+    let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
     let copy = |from: &Path, name: &OsStr| {
         let to = directory.join(name);

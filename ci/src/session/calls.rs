@@ -37,7 +37,10 @@ impl Session {
         let Some(Calls { of, .. }) = &machine.target.calls else { return Ok(Vec::new()) };
         let given = ready.expect.build.is_none();
         let beside = machine.kernel.with_file_name("vmlinux");
-        let cached = machine.kernel.starts_with(self.cache.kernels());
+        // In the cache, a kernel has a directory of its own.
+        let cached = [self.cache.kernels(), self.cache.runs()]
+            .iter()
+            .any(|directory| machine.kernel.starts_with(directory));
         let file = if beside.is_file() { &beside } else { &machine.kernel };
         let key = hash::bytes(format!("{RECIPE} {of}").as_bytes());
         let kept = file.with_file_name(format!("calls-{}", &key[..12]));
