@@ -143,7 +143,7 @@ A netbsd target needs --sysroot to build programs, and --kernel to run them.";
 
 /// The text below the options of `runner`.
 const RUNNER_HELP: &str = "\
-The guest has the crate's directory (CARGO_MANIFEST_DIR), read-only, at the same
+The guest has a copy of the crate's directory (CARGO_MANIFEST_DIR) at the same
 path; it is the working directory. The program gets the variables CARGO_*, RUST_*
 and NEXTEST*, and KCOV_VM_SCRATCH names a directory that it can write to.
 

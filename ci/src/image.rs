@@ -38,6 +38,21 @@ pub struct Image<'a> {
     pub carried: &'a Carried,
 }
 
+/// The directories that every image has, beside /tmp. Parents come before their children.
+const DIRECTORIES: &[&str] =
+    &["/bin", "/dev", "/etc", "/home", "/root", "/sbin", "/usr", "/usr/bin", "/usr/sbin", "/var"];
+
+/// Files that programs expect. Carried files replace them.
+const FILES: &[(&str, &str)] = &[
+    ("/etc/group", "root:x:0:\nnogroup:x:65534:\n"),
+    ("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
+    (
+        "/etc/passwd",
+        "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
+    ),
+    ("/etc/resolv.conf", ""),
+];
+
 /// The format of an image.
 pub trait Layout {
     /// Adds a directory. Parents come before their children.
@@ -62,22 +77,27 @@ impl Image<'_> {
 
     fn initramfs(&self) -> Vec<u8> {
         let mut archive = Archive::default();
-        self.lay_out(&mut archive, &["/bin", "/dev", "/proc", "/sys", "/run", "/root"]);
+        self.lay_out(&mut archive, &["/proc", "/sys", "/run"]);
         // The kernel opens it for init before /dev is mounted.
         archive.character_device("/dev/console", 0o600, (5, 1));
         archive.file("/init", 0o755, self.init);
         archive.finish()
     }
 
-    /// Adds the directories and /tmp, the job and all files but init.
+    /// Adds the directories, the job and all files but init.
     pub fn lay_out(&self, image: &mut dyn Layout, directories: &[&str]) {
         let mut made = BTreeSet::from(["/tmp".to_string()]);
         image.directory("/tmp", 0o1777);
-        for directory in directories {
+        for directory in DIRECTORIES.iter().chain(directories) {
             made.insert((*directory).to_string());
             image.directory(directory, 0o755);
         }
         self.carried.write(image, &mut made);
+        for (path, content) in FILES {
+            if self.carried.paths().all(|carried| carried != *path) {
+                image.file(path, 0o644, content.as_bytes());
+            }
+        }
         for file in self.files {
             carry::ancestors(&file.path, image, &mut made);
             image.file(&file.path, file.mode, &file.content);

@@ -58,6 +58,12 @@ fn exec_looks_in_path() {
 }
 
 #[test]
+fn the_loopback_interface_is_up() {
+    let Outcome { status, stderr, .. } = exec(&[], &["loopback"]);
+    assert_eq!(status, Some(0), "{stderr}");
+}
+
+#[test]
 fn output_that_cannot_be_written_is_no_verdict() {
     let full = || fs::File::options().write(true).open("/dev/full").expect("a device");
     let why = "kcov-vm: output: cannot write to standard output: No space left on device";

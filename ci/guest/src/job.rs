@@ -23,8 +23,6 @@ pub struct Job {
     pub shutdown: Shutdown,
     /// File systems to mount, in order.
     pub mounts: Vec<Mount>,
-    /// Directories that the program cannot write to.
-    pub read_only: Vec<String>,
     /// The directory to send to the host after the program has ended.
     pub send_back: Option<String>,
     /// Settings in `/proc/sys`, as `name` (with dots or slashes) and value.
@@ -86,9 +84,6 @@ impl Job {
             let key = if mount.optional { "mount-optional" } else { "mount" };
             line(key, format!("{} {}", mount.kind, mount.target).as_bytes());
         }
-        for path in &self.read_only {
-            line("read-only", path.as_bytes());
-        }
         if let Some(path) = &self.send_back {
             line("send-back", path.as_bytes());
         }
@@ -132,7 +127,6 @@ impl Job {
             "nonce" => self.nonce = text,
             "channel" => self.channel = text,
             "cwd" => self.cwd = text,
-            "read-only" => self.read_only.push(text),
             "send-back" => self.send_back = Some(text),
             "shutdown" => {
                 self.shutdown = match text.as_str() {
@@ -174,7 +168,6 @@ mod tests {
                 Mount { kind: "proc".into(), target: "/proc".into(), optional: false },
                 Mount { kind: "devpts".into(), target: "/dev/pts".into(), optional: true },
             ],
-            read_only: vec!["/home/a b".into()],
             send_back: Some("/scratch".into()),
             sysctl: vec![("kernel.printk".into(), "8 4 1 7".into())],
             cwd: "/tmp".into(),

@@ -31,8 +31,6 @@ enum Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Carried {
     entries: BTreeMap<String, Entry>,
-    /// Directories that are read-only in the guest.
-    read_only: BTreeSet<String>,
     /// The directories that hold the libraries.
     libraries: BTreeSet<String>,
     bytes: u64,
@@ -40,7 +38,7 @@ pub struct Carried {
 
 impl Carried {
     /// Adds a file or directory. A program brings its libraries; a directory is
-    /// read-only and brings everything in it.
+    /// brings everything in it.
     pub fn add(&mut self, path: &Path) -> Result<(), String> {
         let at = place(path)?;
         if path.is_dir() {
@@ -106,11 +104,6 @@ impl Carried {
     /// The paths of all files and directories.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
-    }
-
-    /// The directories that the program cannot write to.
-    pub fn read_only(&self) -> impl Iterator<Item = &String> {
-        self.read_only.iter()
     }
 
     /// The library directories, in the form of `LD_LIBRARY_PATH`.

@@ -11,12 +11,7 @@ use std::path::Path;
 const HISTORIES: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 
 impl Carried {
-    pub(super) fn tree(&mut self, root: &Path, at: &str) -> Result<(), String> {
-        self.read_only.insert(at.to_string());
-        self.below(root, at)
-    }
-
-    fn below(&mut self, directory: &Path, at: &str) -> Result<(), String> {
+    pub(super) fn tree(&mut self, directory: &Path, at: &str) -> Result<(), String> {
         let fail = |error: io::Error| format!("{}: {error}", directory.display());
         let mode = fs::metadata(directory).map_err(fail)?.permissions().mode() & 0o7777;
         self.entries.insert(at.to_string(), Entry::Directory(mode));
@@ -27,7 +22,7 @@ impl Carried {
             if kind.is_dir() {
                 let history = HISTORIES.iter().any(|name| entry.file_name() == *name);
                 if !history && !path.join(MARK).exists() {
-                    self.below(&path, &at)?;
+                    self.tree(&path, &at)?;
                 }
             } else if kind.is_symlink() {
                 let to = fs::read_link(&path).map_err(fail)?;

@@ -62,7 +62,7 @@ pub struct CarryOptions {
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub env: Vec<OsString>,
     /// Copy this file or directory into the guest, to the same path. Programs
-    /// bring their libraries; directories are read-only. May be repeated
+    /// bring their libraries. May be repeated
     #[arg(long, value_name = "PATH")]
     pub carry: Vec<PathBuf>,
 }

@@ -31,7 +31,6 @@ pub fn equip(task: &mut Task, program: &Path, tree: bool) -> Result<(), String> 
     if let Some(tmp) = temporary(program) {
         let at = carry::place(&tmp)?;
         task.carried.directory(&at, 0o777);
-        task.writable.push(at);
     }
     let here = env::current_dir().ok().filter(|path| task.carried.has(path));
     task.directory = here.and_then(|path| Some(path.to_str()?.to_string()));

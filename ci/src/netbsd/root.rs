@@ -12,9 +12,6 @@ use std::path::{Path, PathBuf};
 /// The program that makes the file system.
 pub const MAKEFS: &str = "makefs";
 
-/// Directories beside `/tmp`.
-const DIRECTORIES: &[&str] = &["/bin", "/dev", "/root", "/sbin"];
-
 /// Free space in the file system, in MiB, and the number of free inodes.
 const FREE: &[&str] = &["-b", "64m", "-f", "4096"];
 
@@ -41,7 +38,7 @@ pub fn make(image: &Image<'_>, path: &Path, scratch: &Path) -> Result<()> {
     let staging = tempfile::tempdir_in(scratch).or_unavailable(Phase::Image, scratch.display())?;
     let (tree, spec) = (staging.path().join("tree"), staging.path().join("spec"));
     let mut stage = Stage::new(&tree);
-    image.lay_out(&mut stage, DIRECTORIES);
+    image.lay_out(&mut stage, &[]);
     stage.file("/sbin/init", 0o755, image.init);
     stage.devices();
     let Stage { text, result, .. } = stage;

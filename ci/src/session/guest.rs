@@ -10,7 +10,7 @@ use crate::kernel::Kernel;
 use crate::netbsd::{self, Libraries};
 use crate::system::System;
 use crate::target::{Kind, Target};
-use kcov_vm_guest::job::{Job, Mount};
+use kcov_vm_guest::job::Job;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,6 @@ pub struct Task {
     pub environment: Vec<(OsString, OsString)>,
     /// Its working directory, if not the default.
     pub directory: Option<String>,
-    /// Writable directories inside read-only ones.
-    pub writable: Vec<String>,
     /// Additional files.
     pub files: Vec<GuestFile>,
     /// The directory that the guest sends back.
@@ -161,11 +159,6 @@ impl Session {
             let inside = |path: &str| Path::new(path).starts_with(&mount.target);
             !inside(&task.program.path) && !task.carried.paths().any(inside)
         });
-        mounts.extend(task.writable.into_iter().map(|target| Mount {
-            kind: "tmpfs".into(),
-            target,
-            optional: false,
-        }));
         let mut env = image::environment();
         for (name, value) in task.environment {
             env.retain(|(known, _)| *known != name);
@@ -176,10 +169,6 @@ impl Session {
             channel: ready.machine.channel().into(),
             shutdown: ready.machine.shutdown(),
             mounts,
-            read_only: match system {
-                System::Linux => task.carried.read_only().cloned().collect(),
-                System::NetBsd => Vec::new(),
-            },
             send_back: task.send_back,
             sysctl: target
                 .sysctl
@@ -227,7 +216,6 @@ impl Session {
             carried,
             environment: Vec::new(),
             directory: None,
-            writable: Vec::new(),
             files: Vec::new(),
             send_back: None,
         })

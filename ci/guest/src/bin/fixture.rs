@@ -7,6 +7,7 @@
 //! write FILE TEXT write a line to a file, such as the channel's device
 //! lkdtm POINT     make the kernel crash or complain (PANIC, EXCEPTION, …)
 //! sysrq KEY       the same with the magic key
+//! loopback        connect to itself over TCP
 //! fill            allocate memory until none is left
 //! orphan          leave a process behind that holds the output open
 //! sleep SECONDS   wait
@@ -20,6 +21,7 @@ use kcov_vm_guest::job::Shutdown;
 use kcov_vm_guest::sys;
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::Write as _;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Command, exit};
 use std::thread::sleep;
 use std::time::Duration;
@@ -52,6 +54,10 @@ fn act(action: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> {
         }
         "lkdtm" => fs::write("/sys/kernel/debug/provoke-crash/DIRECT", word()),
         "sysrq" => fs::write("/proc/sysrq-trigger", word()),
+        "loopback" => {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            TcpStream::connect(listener.local_addr()?).map(drop)
+        }
         "fill" => {
             let mut taken = Vec::new();
             loop {

@@ -47,10 +47,11 @@ fn run(shutdown: &mut Shutdown) -> Result<(), String> {
     let (first, later): (Vec<_>, Vec<_>) = job.mounts.iter().partition(|m| m.target == "/dev");
     let early = first.into_iter().try_for_each(attach);
     let channel = Channel::open(&job)?;
-    // Directories that may contain mount points become read-only before the
-    // mounts.
+    // Only few programs need it, and a kernel may lack it.
+    if let Err(error) = sys::raise_loopback() {
+        eprintln!("kcov-vm-init: no loopback interface: {error}");
+    }
     let done = early
-        .and_then(|()| job.read_only.iter().try_for_each(|path| protect(path)))
         .and_then(|()| later.into_iter().try_for_each(attach))
         .and_then(|()| job.sysctl.iter().try_for_each(|(name, value)| set(name, value)))
         .and_then(|()| boot(&job, &channel));
@@ -89,10 +90,6 @@ fn attach(point: &Mount) -> Result<(), String> {
         }
         _ => Ok(()),
     }
-}
-
-fn protect(path: &str) -> Result<(), String> {
-    sys::make_read_only(path).map_err(|e| format!("cannot make {path} read-only: {e}"))
 }
 
 fn set(name: &str, value: &str) -> Result<(), String> {

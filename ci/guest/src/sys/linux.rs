@@ -5,7 +5,9 @@ use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::system::{RebootCommand, reboot};
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsRawFd as _;
+use std::{io, mem};
 
 /// Runs before anything else.
 pub fn begin() -> io::Result<()> {
@@ -27,10 +29,19 @@ pub fn mount(point: &Mount) -> io::Result<()> {
     }
 }
 
-/// Makes a directory read-only, for root as well.
-pub fn make_read_only(path: &str) -> io::Result<()> {
-    rustix::mount::mount_bind(path, path)?;
-    Ok(rustix::mount::mount_remount(path, MountFlags::BIND | MountFlags::RDONLY, "")?)
+/// Enables the interface `lo`, which then has its addresses.
+pub fn raise_loopback() -> io::Result<()> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    // SAFETY: zero is valid for every field.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = *from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the request takes a `struct ifreq`, which outlives the call.
+    let result =
+        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Sets a sysctl.

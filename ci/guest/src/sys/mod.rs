@@ -7,9 +7,9 @@ mod linux;
 mod netbsd;
 
 #[cfg(not(target_os = "netbsd"))]
-pub use linux::{begin, go_down, make_read_only, mount, open_channel, set};
+pub use linux::{begin, go_down, mount, open_channel, raise_loopback, set};
 #[cfg(target_os = "netbsd")]
-pub use netbsd::{begin, go_down, make_read_only, mount, open_channel, set};
+pub use netbsd::{begin, go_down, mount, open_channel, raise_loopback, set};
 
 use std::thread::sleep;
 use std::time::Duration;

@@ -6,6 +6,8 @@ use rustix::process::setsid;
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs::{File, OpenOptions};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsRawFd as _;
 use std::{io, mem, ptr};
 
 /// `MNT_UPDATE` of `<sys/fstypes.h>`: changes a mounted file system's options.
@@ -96,9 +98,39 @@ fn mount_with<T>(kind: &CStr, target: &CStr, flags: c_int, arguments: &mut T) ->
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Never called: NetBSD cannot mount a part of a file system read-only.
-pub fn make_read_only(_: &str) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+/// `struct ifaliasreq` of `<net/if.h>`.
+#[repr(C)]
+struct InterfaceAddress {
+    name: [u8; 16],
+    address: libc::sockaddr_in,
+    destination: libc::sockaddr_in,
+    mask: libc::sockaddr_in,
+}
+
+/// `SIOCAIFADDR` of `<sys/sockio.h>`: `_IOW('i', 26, struct ifaliasreq)`.
+const ADD_ADDRESS: libc::c_ulong = 0x8040_691a;
+
+/// Gives the interface `lo0` its address, which also enables it.
+pub fn raise_loopback() -> io::Result<()> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    let inet = |address: Ipv4Addr| libc::sockaddr_in {
+        sin_len: mem::size_of::<libc::sockaddr_in>() as u8,
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: 0,
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.octets()) },
+        sin_zero: [0; 8],
+    };
+    let mut name = [0; 16];
+    name[..3].copy_from_slice(b"lo0");
+    let request = InterfaceAddress {
+        name,
+        address: inet(Ipv4Addr::LOCALHOST),
+        destination: inet(Ipv4Addr::LOCALHOST),
+        mask: inet(Ipv4Addr::new(255, 0, 0, 0)),
+    };
+    // SAFETY: the request takes a `struct ifaliasreq`, which outlives the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), ADD_ADDRESS, &raw const request) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Sets a sysctl of type `int`.
