@@ -47,10 +47,8 @@ fn run(shutdown: &mut Shutdown) -> Result<(), String> {
     let (first, later): (Vec<_>, Vec<_>) = job.mounts.iter().partition(|m| m.target == "/dev");
     let early = first.into_iter().try_for_each(attach);
     let channel = Channel::open(&job)?;
-    // Only few programs need it, and a kernel may lack it.
-    if let Err(error) = sys::raise_loopback() {
-        eprintln!("kcov-vm-init: no loopback interface: {error}");
-    }
+    // Few programs need it, and a kernel may lack it.
+    let _ = sys::raise_loopback();
     let done = early
         .and_then(|()| later.into_iter().try_for_each(attach))
         .and_then(|()| job.sysctl.iter().try_for_each(|(name, value)| set(name, value)))

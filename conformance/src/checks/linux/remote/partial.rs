@@ -4,7 +4,7 @@ use super::common;
 use crate::check::{Context, checks};
 use crate::checks::shared::{SENTINEL, index, mark};
 use crate::raw::{
-    KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, settled, wait_for,
+    KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, settled, thread, wait_for,
 };
 use crate::system::mapped;
 use nix::unistd::{pipe, read, write};
@@ -15,6 +15,8 @@ checks! {
     first_comparisons_come_over needs(Remote, IoUring, Comparisons),
     nothing_comes_to_a_full_buffer needs(Remote, Vhost),
     no_comparison_comes_to_a_full_buffer needs(Remote, IoUring, Comparisons),
+    area_of_records_is_filled needs(Remote, IoUring),
+    area_of_comparisons_is_filled needs(Remote, IoUring, Comparisons),
 }
 
 /// A buffer into which a kernel thread's sections are collected in one mode.
@@ -26,9 +28,15 @@ struct Collects {
 
 impl Collects {
     fn begin(cx: &Context, mode: u32) -> Collects {
+        let remote = Remote { mode, ..Remote::common(common()) };
+        Collects::with(cx, remote, || if mode == KCOV_TRACE_CMP { copying() } else { kicking() })
+    }
+
+    fn with(cx: &Context, remote: Remote, work: impl Fn() -> Box<dyn Fn()>) -> Collects {
+        let mode = remote.mode;
         let (device, map) = mapped(cx);
-        device.remote_enable(&Remote { mode, ..Remote::common(common()) }).expect("enabled");
-        let work = if mode == KCOV_TRACE_CMP { copying() } else { kicking() };
+        device.remote_enable(&remote).expect("enabled");
+        let work = work();
         // The device stays enabled without a file descriptor, as long as this thread lives.
         device.close().expect("closed");
         Collects { mode, map, work }
@@ -39,7 +47,12 @@ impl Collects {
     }
 
     fn capacity(&self) -> usize {
-        (self.map.words() - 1) / self.words_of_record()
+        self.capacity_of(self.map.words())
+    }
+
+    /// The number of records in so many words.
+    fn capacity_of(&self, words: usize) -> usize {
+        (words - 1) / self.words_of_record()
     }
 
     /// The words of `number` records, starting with record `first`.
@@ -136,4 +149,25 @@ fn nothing_comes_to_a_full_buffer(cx: &Context) {
 
 fn no_comparison_comes_to_a_full_buffer(cx: &Context) {
     full_stays(cx, KCOV_TRACE_CMP);
+}
+
+/// A section collects as many records as its area has room for.
+fn area_is_filled(cx: &Context, mode: u32) {
+    for area in 5..18 {
+        // A device is enabled until its thread ends.
+        thread(|| {
+            let remote = Remote { mode, area, ..Remote::common(common()) };
+            let collects = Collects::with(cx, remote, copying);
+            let room = collects.capacity_of(area as usize);
+            assert_eq!(collects.work_behind(0), room, "an area of {area} words");
+        });
+    }
+}
+
+fn area_of_records_is_filled(cx: &Context) {
+    area_is_filled(cx, KCOV_TRACE_PC);
+}
+
+fn area_of_comparisons_is_filled(cx: &Context) {
+    area_is_filled(cx, KCOV_TRACE_CMP);
 }
