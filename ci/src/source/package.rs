@@ -23,7 +23,7 @@ pub struct Package {
     pub version: String,
     /// The suite, if the package comes from a private directory.
     pub(super) suite: Option<String>,
-    /// The locked package that the archive does not have.
+    /// The locked version, if the archive no longer has it.
     #[serde(default)]
     pub(super) instead_of: Option<String>,
 }

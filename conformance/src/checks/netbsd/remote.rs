@@ -25,7 +25,7 @@ checks! {
 /// A port that the first controller has.
 const PORT: Source = Source { subsystem: 0, id: 1 };
 
-/// Another port of it, at which no device appears while a check uses it.
+/// Another port of the controller, where no device appears while a check uses it.
 const ELSEWHERE: Source = Source { subsystem: 0, id: 3 };
 
 /// A source that no kernel has.

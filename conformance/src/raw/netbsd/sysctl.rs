@@ -15,7 +15,7 @@ pub(crate) fn sysctl_name(name: &CStr) -> Vec<c_int> {
     number[..length].to_vec()
 }
 
-/// Returns the present value, after setting it to a new one if one is given.
+/// Reads the value, and sets it if `new` is given.
 pub(crate) fn sysctl(name: &[c_int], new: Option<&[u8]>) -> Result<Vec<u8>> {
     let mut value = vec![0; 4096];
     let mut length = value.len();
