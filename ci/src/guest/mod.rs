@@ -32,6 +32,9 @@ pub struct Limits {
     pub boot: Duration,
     /// From there to the end of the program.
     pub program: Duration,
+    /// The processor time that the guest's process may use without output. Unlike the other
+    /// limits, it does not depend on the host's load.
+    pub silent: Option<Duration>,
 }
 
 /// The properties that the kernel must have.
@@ -105,6 +108,8 @@ pub struct Finished {
     pub boot: Duration,
     /// The time that the program took.
     pub program: Duration,
+    /// The processor time of the guest's process.
+    pub processor: Duration,
 }
 
 impl Finished {

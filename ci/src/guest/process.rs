@@ -4,6 +4,7 @@ use super::watch::{Ending, Watch};
 use super::{Finished, Listener};
 use crate::error::{Phase, Unavailable};
 use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::param::clock_ticks_per_second;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process_group, set_parent_process_death_signal, waitid,
@@ -22,7 +23,9 @@ use std::time::{Duration, Instant};
 pub const HOST_SAYS: &str = "its standard error: ";
 /// The interval for checking whether the process has ended.
 const TICK: Duration = Duration::from_millis(20);
-/// The time for the last bytes to arrive after that.
+/// The interval for reading its processor time.
+const LOOK: Duration = Duration::from_millis(500);
+/// The time for the last bytes to arrive after the end.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// The pipe behind a guest's second serial line. User-Mode Linux cannot poll a
@@ -69,8 +72,13 @@ pub fn run(
     let mut console = Lines::default();
     let mut open = 2;
     let mut gone: Option<Instant> = None;
+    let mut looked = Instant::now();
     while open > 0 {
         let now = Instant::now();
+        if now >= looked + LOOK {
+            looked = now;
+            watch.used(guest.processor_time(), now);
+        }
         match gone {
             Some(since) if now >= since + DRAIN => break,
             None if now >= watch.deadline() => break,
@@ -107,6 +115,7 @@ pub fn run(
         thread::sleep(TICK);
     }
     console.end(|line| watch.console(line, Instant::now()));
+    watch.used(guest.processor_time(), Instant::now());
     let ending = guest.end();
     watch.finish(ending).map_err(|failure| match failure.phase {
         // The host side's messages matter only until the guest reports.
@@ -174,6 +183,15 @@ impl Guest {
     fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         matches!(waitid(WaitId::Pid(self.pid), options), Ok(Some(_)))
+    }
+
+    /// The processor time of all threads of the process.
+    fn processor_time(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        // The name, in parentheses, may contain anything. The next field is the third one.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+        let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+        Duration::from_millis(ticks * 1000 / clock_ticks_per_second().max(1))
     }
 
     fn kill_group(&self) {

@@ -42,6 +42,11 @@ pub struct Watch<'a> {
     troubles: Vec<(Phase, Trouble)>,
     complaint: Option<(Phase, String)>,
     last_line: String,
+    /// The guest's processor time at the last look.
+    processor: Duration,
+    /// The same at the last output.
+    heard: Duration,
+    is_silent: bool,
 }
 
 impl<'a> Watch<'a> {
@@ -61,6 +66,9 @@ impl<'a> Watch<'a> {
             troubles: Vec::new(),
             complaint: None,
             last_line: String::new(),
+            processor: Duration::ZERO,
+            heard: Duration::ZERO,
+            is_silent: false,
         }
     }
 
@@ -69,8 +77,18 @@ impl<'a> Watch<'a> {
         self.deadline
     }
 
+    /// Takes the processor time that the guest has used.
+    pub fn used(&mut self, processor: Duration, now: Instant) {
+        self.processor = processor;
+        if self.limits.silent.is_some_and(|most| processor.saturating_sub(self.heard) > most) {
+            self.is_silent = true;
+            self.hurry(now);
+        }
+    }
+
     /// Takes a line of the kernel log.
     pub fn console(&mut self, line: &str, now: Instant) {
+        self.heard = self.processor;
         if self.done && self.waits_for_us() {
             return;
         }
@@ -89,6 +107,7 @@ impl<'a> Watch<'a> {
 
     /// Takes bytes from the channel.
     pub fn channel(&mut self, bytes: &[u8], listener: &mut dyn Listener, now: Instant) {
+        self.heard = self.processor;
         if self.complaint.is_some() {
             return;
         }
@@ -168,6 +187,10 @@ impl<'a> Watch<'a> {
                 line => format!("; last on its console: `{line}`"),
             };
             let message = match (ending, self.phase) {
+                (Ending::Stopped, _) if self.is_silent => format!(
+                    "the guest hung: it used {} s of processor time without output{last}",
+                    self.limits.silent.unwrap_or_default().as_secs()
+                ),
                 (Ending::Stopped, Phase::Boot) => format!(
                     "the guest did not boot within {} s{last}",
                     self.limits.boot.as_secs_f32()
@@ -198,6 +221,7 @@ impl<'a> Watch<'a> {
             exit: self.exited.map(|(_, exit)| exit),
             boot: booted - self.started,
             program: self.exited.map_or(Duration::ZERO, |(at, _)| at - booted),
+            processor: self.processor,
         })
     }
 }

@@ -18,6 +18,10 @@ use std::time::{Duration, Instant};
 /// The number of guests for one alteration's way through the suite.
 const GUESTS: usize = 5;
 
+/// A guest hangs if it uses this processor time without output, or that of the unaltered kernel's
+/// run if it is more.
+const SILENT: Duration = Duration::from_secs(10);
+
 /// No more guests start on an alteration after so many times a guest's usual limit.
 const ROUNDS: u32 = 2;
 
@@ -40,6 +44,8 @@ pub struct Ground<'a> {
     pub skipped: Vec<String>,
     /// The time limit for a kernel that may hang.
     patience: Duration,
+    /// The processor time that a guest may use without output.
+    silent: Option<Duration>,
     lockstep: Option<Companion>,
 }
 
@@ -67,7 +73,7 @@ impl<'a> Ground<'a> {
             Kind::Uml | Kind::Qemu => session.prepare(target)?,
             Kind::Netbsd => session.prepare_with(target, Kernel::given(&kernel, "--build")?)?,
         };
-        let (patience, lockstep) = (Duration::ZERO, None);
+        let (patience, silent, lockstep) = (Duration::ZERO, None, None);
         let (order, skipped) = (checks.to_vec(), Vec::new());
         let mut ground = Self {
             session,
@@ -80,14 +86,16 @@ impl<'a> Ground<'a> {
             order,
             skipped,
             patience,
+            silent,
             lockstep,
         };
         let started = Instant::now();
-        let checks = ground.green()?;
+        let (processor, skipped, order) = ground.green()?;
         // Long enough for a busy host. A kernel that seems to hang gets a second run with the full
         // limit.
         ground.patience = patient(started.elapsed());
-        (ground.skipped, ground.order) = checks;
+        ground.silent = Some(processor.max(SILENT));
+        (ground.skipped, ground.order) = (skipped, order);
         Ok(ground)
     }
 
@@ -144,8 +152,8 @@ impl<'a> Ground<'a> {
     }
 
     /// Checks that the unaltered kernel is green; otherwise no result means anything. Returns the
-    /// skipped and the executed checks.
-    pub fn green(&self) -> Result<(Vec<String>, Vec<String>)> {
+    /// guest's processor time, and the skipped and the executed checks.
+    pub fn green(&self) -> Result<(Duration, Vec<String>, Vec<String>)> {
         let logs = self.directory.join("green");
         let attempt = Attempt { kernel: &self.kernel, suite: &self.suite, logs };
         let heard = trial::once(self, &attempt, self.limits(None), &self.order)?;
@@ -159,7 +167,7 @@ impl<'a> Ground<'a> {
         let skipped = |check: &crate::verdict::Check| matches!(check.outcome, Verdict::Skip { .. });
         let (skipped, run): (Vec<_>, Vec<_>) = heard.checks.into_iter().partition(skipped);
         let ids = |checks: Vec<crate::verdict::Check>| checks.into_iter().map(|c| c.id).collect();
-        Ok((ids(skipped), ids(run)))
+        Ok((heard.processor, ids(skipped), ids(run)))
     }
 
     /// Judges an alteration. `kernel` is the altered kernel, if the kernel is altered.
@@ -212,7 +220,7 @@ impl<'a> Ground<'a> {
     fn limits(&self, program: Option<Duration>) -> Limits {
         let most = self.session.choices.limit.unwrap_or(self.target.program_limit());
         let program = program.unwrap_or(most);
-        Limits { boot: self.target.boot_limit(), program }
+        Limits { boot: self.target.boot_limit(), program, silent: self.silent }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::guest::{Limits, Listener, Stream};
 use crate::session::Task;
 use crate::verdict::{Check, Reader};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The name of a failure before any check: the kernel does not have the declared features.
 pub const DECLARATION: &str = "(declaration)";
@@ -41,6 +41,8 @@ pub struct Heard {
     /// Whether the suite began.
     began: bool,
     pub ended: Option<String>,
+    /// The guest's processor time, if it ended properly.
+    pub processor: Duration,
 }
 
 #[derive(Default)]
@@ -67,15 +69,19 @@ pub fn once(
     let finished = ground.run(attempt, limits, task, &mut ear);
     let (checks, plan) = ear.0.progress();
     let (checks, began) = (checks.to_vec(), plan.is_some());
+    let mut processor = Duration::ZERO;
     let ended = match finished {
-        Ok(finished) => ear.0.finish(finished.ended()?).err(),
+        Ok(finished) => {
+            processor = finished.processor;
+            ear.0.finish(finished.ended()?).err()
+        }
         Err(Error::Unavailable(failure)) => match failure.phase {
             Phase::Boot | Phase::Program | Phase::End => Some(failure.message),
             _ => return Err(failure.into()),
         },
         Err(error) => return Err(error),
     };
-    Ok(Heard { checks, began, ended })
+    Ok(Heard { checks, began, ended, processor })
 }
 
 /// Walks through the suite. The next guest leaves out a check that killed its guest. No guest starts

@@ -105,6 +105,7 @@ impl Session {
         let limits = Limits {
             boot: self.choices.limit.unwrap_or(target.boot_limit()),
             program: self.program_limit(target) + self.choices.grace,
+            silent: None,
         };
         let expect = Expect {
             system: target.kind.system(),

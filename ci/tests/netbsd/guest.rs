@@ -75,7 +75,7 @@ fn boot_code(code: &[u8]) -> (Result<Finished, Unavailable>, String) {
         Machine { target, kernel, disc: None, accel: Accel::Tcg, memory: None, more_memory: 0 };
     let job = Job { nonce: "n".into(), ..Job::default() };
     let limit = Duration::from_secs(5);
-    let limits = Limits { boot: limit, program: limit };
+    let limits = Limits { boot: limit, program: limit, silent: None };
     let expect = Expect {
         system: System::NetBsd,
         release: "10.".into(),

@@ -1,7 +1,11 @@
 use super::*;
 use crate::error::STATUS_UNAVAILABLE;
 
-const LIMITS: Limits = Limits { boot: Duration::from_secs(5), program: Duration::from_secs(9) };
+const LIMITS: Limits = Limits {
+    boot: Duration::from_secs(5),
+    program: Duration::from_secs(9),
+    silent: Some(Duration::from_secs(3)),
+};
 
 struct Deaf;
 impl Listener for Deaf {
@@ -126,4 +130,18 @@ fn trouble_shortens_the_wait() {
     assert_eq!(watch.deadline(), now + LIMITS.boot);
     watch.console("Kernel panic - not syncing: x", now);
     assert_eq!(watch.deadline(), now + AFTER_PANIC);
+}
+
+#[test]
+fn a_guest_that_works_without_a_word_hangs() {
+    let (expect, now) = (expect(), Instant::now());
+    let mut watch = Watch::new("n", LIMITS, &expect, now);
+    watch.used(Duration::from_secs(3), now);
+    watch.channel(boot("7.3.4-kcov-aa").encode("n").as_bytes(), &mut Deaf, now);
+    watch.used(Duration::from_secs(6), now);
+    assert_eq!(watch.deadline(), now + LIMITS.program);
+    watch.used(Duration::from_millis(6010), now);
+    assert_eq!(watch.deadline(), now);
+    let why = watch.finish(Ending::Stopped).expect_err("hung").to_string();
+    assert!(why.starts_with("program: the guest hung: it used 3 s of processor time"), "{why}");
 }
