@@ -1,16 +1,8 @@
-//! The command line.
-
-mod programs;
-mod suite;
-mod vm;
-
-pub use programs::{
-    CarryOptions, ExecOptions, PlaceOptions, RunnerOptions, StyleOptions, TraceOptions,
-};
-pub use suite::{LockstepOptions, MutantsOptions, ResultsOptions, TestOptions};
-pub use vm::{AccelChoice, BuildOptions, GuestOptions, OwnOptions, VmOptions};
+//! The command line: kcov-vm's commands and this project's own.
 
 use clap::{Args, Parser, Subcommand};
+use kcov_vm::cli::{self as vm, BuildOptions, General, OwnOptions, TestOptions, VmOptions};
+use kcov_vm::report::Format;
 use std::path::PathBuf;
 
 /// Builds kernels, boots them, and runs test programs in them.
@@ -28,56 +20,12 @@ pub struct Cli {
     pub general: General,
 }
 
-/// Options of all commands.
-#[derive(Args, Debug)]
-pub struct General {
-    /// The directory for sources, kernels and logs [default: kcov-vm in the user's cache directory]
-    #[arg(long, global = true, value_name = "DIR", env = "KCOV_VM_CACHE", hide_env_values = true)]
-    pub cache: Option<PathBuf>,
-    /// Show the kernel log, the time of each step and the targets' declared words
-    #[arg(short, long, global = true)]
-    pub verbose: bool,
-    /// Use another list of targets
-    #[arg(long, global = true, value_name = "FILE", hide = true)]
-    pub targets: Option<PathBuf>,
-}
-
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List the targets
-    List,
-    /// Build the targets' kernels
-    Build {
-        /// The targets [default: the default targets of `list`]
-        #[arg(value_name = "TARGET")]
-        names: Vec<String>,
-        /// Build options.
-        #[command(flatten)]
-        build: BuildOptions,
-    },
-    /// Print the ingredients and the key of a target's kernel
-    Key {
-        /// The target
-        #[arg(value_name = "TARGET")]
-        name: String,
-        /// Use this kernel tree or tarball instead of the target's package
-        #[arg(long, value_name = "DIR|TARBALL")]
-        source: Option<PathBuf>,
-    },
-    /// Lock the newest package versions in targets.lock and report what changed
-    Lock,
-    /// Remove old logs, and old sources, compilers and kernels that no target needs
-    Clean {
-        /// Only list what would be removed
-        #[arg(long)]
-        dry_run: bool,
-        /// Remove only what was made more than N days ago
-        #[arg(long, value_name = "N", default_value_t = 7)]
-        days: u64,
-    },
-    /// Run the conformance suite, or another KTAP program, on the targets
-    Test(Box<TestOptions>),
+    /// The commands of kcov-vm.
+    #[command(flatten)]
+    Vm(vm::Command),
     /// Run random operations in a guest and compare the kernel with the suite's model of the driver
     Lockstep(Box<LockstepOptions>),
     /// Compare the suite's claims with the targets' sources: report claims about
@@ -98,24 +46,6 @@ pub enum Command {
     Mutants(Box<MutantsOptions>),
     /// Print the table of test runs on kernels that continuous integration does not have
     Results(ResultsOptions),
-    /// Run a program in a guest; pass on its output and exit status
-    Exec(Box<ExecOptions>),
-    /// Run a program in a guest and report the kernel code that its threads and children execute
-    Trace(Box<TraceOptions>),
-    /// Print the variables with which cargo builds programs for a target and runs them there
-    #[command(after_help = ENV_HELP)]
-    Env {
-        /// The target
-        #[arg(value_name = "TARGET")]
-        name: String,
-        /// Build and boot options.
-        #[command(flatten)]
-        vm: Box<VmOptions>,
-    },
-    /// Like `exec`, for cargo: set it as the `runner` of a target in any crate's cargo
-    /// configuration
-    #[command(after_help = RUNNER_HELP)]
-    Runner(Box<RunnerOptions>),
 }
 
 /// The text below the options of `mutants`.
@@ -132,23 +62,125 @@ in the end, even if it is killed. Two kernels are the same code if their loaded
 parts are equal except for the texts with the version, the number of the build
 and its time.";
 
-/// The text below the options of `env`.
-const ENV_HELP: &str = "\
-For a shell:
+/// Options of `lockstep`.
+#[derive(Args, Debug)]
+pub struct LockstepOptions {
+    /// The targets [default: the default targets of `list`]
+    #[arg(value_name = "TARGET")]
+    pub names: Vec<String>,
+    /// The number of operations for each seed
+    #[arg(long, value_name = "N", default_value_t = 20_000,
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub operations: u64,
+    /// The seed of a sequence of operations; may be repeated
+    #[arg(long = "seed", value_name = "S", default_value = "1")]
+    pub seeds: Vec<u64>,
+    /// The report's format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+    /// Write the report to a file, and the text format to standard output
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Build and boot options.
+    #[command(flatten)]
+    pub vm: VmOptions,
+}
 
-    eval \"$(kcov-vm env linux-uml)\"
-    cargo test
+/// Options of `results`.
+#[derive(Args, Debug)]
+pub struct ResultsOptions {
+    /// Add the runs in this JSON report of `cargo vm test`
+    #[arg(long, value_name = "REPORT", requires = "kernel")]
+    pub add: Option<PathBuf>,
+    /// The origin of the kernel of --add, for the table; a run with the same words is replaced
+    #[arg(long, value_name = "WORDS", requires = "add")]
+    pub kernel: Option<String>,
+    /// Write the documentation page
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+}
 
-A netbsd target needs --sysroot to build programs, and --kernel to run them.";
+impl LockstepOptions {
+    /// The default time limit in seconds. It suits slow guests.
+    pub fn limit(operations: u64, seeds: usize) -> u64 {
+        120 + operations * seeds as u64 / 50
+    }
 
-/// The text below the options of `runner`.
-const RUNNER_HELP: &str = "\
-The guest has a copy of the crate's directory (CARGO_MANIFEST_DIR) at the same
-path; it is the working directory. The program gets the variables CARGO_*, RUST_*
-and NEXTEST*, and KCOV_VM_SCRATCH names a directory that it can write to.
+    /// Returns the equivalent test; its checks are the seeds.
+    pub fn into_test(self) -> TestOptions {
+        let Self { names, operations, seeds, format, report, mut vm } = self;
+        vm.guest.time_limit.get_or_insert(Self::limit(operations, seeds.len()));
+        let mut suite = vec!["lockstep".to_string(), format!("--operations={operations}")];
+        suite.extend(seeds.iter().map(|seed| format!("--seed={seed}")));
+        TestOptions {
+            names,
+            all: false,
+            guests: None,
+            checks: Vec::new(),
+            fail_fast: false,
+            program: None,
+            arguments: Vec::new(),
+            suite,
+            format,
+            report,
+            vm,
+        }
+    }
+}
 
-    RUNNER='kcov-vm runner linux-uml'
-    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=$RUNNER cargo test";
+/// Options of `mutants`.
+#[derive(Args, Debug)]
+pub struct MutantsOptions {
+    /// The target
+    #[arg(value_name = "TARGET")]
+    pub name: String,
+    /// Read the alterations from this directory instead of `mutants`
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub data: Option<PathBuf>,
+    /// Try only the named alterations, no mutants
+    #[arg(long, conflicts_with = "sample")]
+    pub named: bool,
+    /// Try only N mutants and no named alterations
+    #[arg(long, value_name = "N")]
+    pub sample: Option<usize>,
+    /// The seed that selects the sample
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "sample")]
+    pub seed: u64,
+    /// Try only mutants and alterations with WORDS in their names
+    #[arg(long, value_name = "WORDS")]
+    pub only: Option<String>,
+    /// Only list the mutants
+    #[arg(long)]
+    pub list: bool,
+    /// Run the whole suite for each mutant, even after a failure, and then lockstep alone
+    #[arg(long)]
+    pub whole: bool,
+    /// Write the outcomes to a JSON file after each alteration. A report on the same kernel and
+    /// suite is continued
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Run nothing; print the report's results
+    #[arg(long, requires = "report", conflicts_with_all = ["whole", "list"])]
+    pub no_run: bool,
+    /// Write the documentation page
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+    /// The number of parallel guests
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    pub guests: u32,
+    /// Limit a guest's program to N seconds instead of the target's limit
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub time_limit: Option<u64>,
+    /// For netbsd targets: the shell command that builds a kernel of the tree --source
+    #[arg(long = "build", value_name = "COMMAND")]
+    pub command: Option<String>,
+    /// The kernel's description.
+    #[command(flatten)]
+    pub own: OwnOptions,
+    /// Build options.
+    #[command(flatten)]
+    pub build: BuildOptions,
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,12 @@
 //! `drift`: lets the suite compare its claims with the targets' sources.
 
-use crate::commands::{complain, no_verdict};
-use crate::error::{Error, Phase, Result, STATUS_PASSED, STATUS_UNAVAILABLE, Unavailable};
-use crate::run::{command, not_started};
-use crate::session::Session;
-use crate::source::Source;
-use crate::system::System;
-use crate::target::Target;
+use kcov_vm::error::{Error, Phase, Result, STATUS_PASSED, STATUS_UNAVAILABLE, Unavailable};
+use kcov_vm::output::{complain, no_verdict};
+use kcov_vm::run::{command, not_started};
+use kcov_vm::session::Session;
+use kcov_vm::source::Source;
+use kcov_vm::system::System;
+use kcov_vm::target::Target;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -1,12 +1,17 @@
-//! `cargo vm`: see `cargo vm --help`.
+//! `cargo vm`: kcov-vm with this project's suite, and the commands that judge the suite.
+
+mod cli;
+mod commands;
+mod drift;
+mod mutants;
+mod results;
+mod suite;
 
 use clap::Parser as _;
-use kcov_vm::cli::Cli;
-use kcov_vm::commands;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match commands::run(Cli::parse()) {
+    match commands::run(cli::Cli::parse()) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             eprintln!("kcov-vm: {error}");

@@ -4,18 +4,17 @@
 //! from JSON reports.
 
 use crate::cli::ResultsOptions;
-use crate::commands::print;
-use crate::error::{Error, OrUnavailable as _, Phase, Result, STATUS_PASSED, WRITING, one_line};
-use crate::mutants::suite_digest;
-use crate::run::{command, read};
-use crate::system::System;
-use crate::target::Kind;
+use crate::suite::{self, data};
+use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, STATUS_PASSED, WRITING, one_line};
+use kcov_vm::output::print;
+use kcov_vm::run::{command, read};
+use kcov_vm::system::System;
+use kcov_vm::target::Kind;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
-/// The name of the file beside `targets.toml`.
+/// The name of the file.
 const FILE: &str = "results.toml";
 
 const HEAD: &str = "# Whole test runs. `cargo vm results --add REPORT --kernel WORDS` adds them.\n";
@@ -78,10 +77,9 @@ struct Counts {
     skipped: u64,
 }
 
-/// Prints the table and, if requested, adds to it or writes the page. `base` is the directory of
-/// `targets.toml`.
-pub fn run(base: &Path, options: &ResultsOptions) -> Result<u8> {
-    let file = base.join(FILE);
+/// Prints the table and, if requested, adds to it or writes the page.
+pub fn run(options: &ResultsOptions) -> Result<u8> {
+    let file = data().join(FILE);
     let text = fs::read_to_string(&file).or_unavailable(Phase::Targets, file.display())?;
     let mut results: Results = toml::from_str(&text).map_err(|error| {
         let why = one_line(&error.to_string());
@@ -98,7 +96,7 @@ pub fn run(base: &Path, options: &ResultsOptions) -> Result<u8> {
         fs::write(&file, format!("{HEAD}\n{text}"))
             .or_unavailable(Phase::Targets, file.display())?;
     }
-    let [linux, netbsd] = [suite_digest(System::Linux)?, suite_digest(System::NetBsd)?];
+    let [linux, netbsd] = [suite::digest(System::Linux)?, suite::digest(System::NetBsd)?];
     let table = results.table(|kind| match kind.system() {
         System::Linux => &linux,
         System::NetBsd => &netbsd,

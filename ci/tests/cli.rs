@@ -280,7 +280,7 @@ fn env_is_for_a_shell() {
     let vm = Vm::new();
     let (status, stdout, stderr) = vm.run(&["env", "linux-uml"]);
     assert_eq!((status, stderr.as_str()), (Some(0), ""));
-    let own = env!("CARGO_BIN_EXE_kcov-vm");
+    let own = env!("CARGO_BIN_EXE_kcov-ci");
     assert!(stdout.starts_with("export CARGO_TARGET_"), "{stdout}");
     assert!(stdout.ends_with(&format!("_RUNNER='{own} runner linux-uml'\n")), "{stdout}");
     let (status, stdout, stderr) = vm.run(&["env", "netbsd"]);
@@ -291,7 +291,7 @@ fn env_is_for_a_shell() {
 #[test]
 fn runner_says_what_is_wrong_with_its_own_words() {
     let vm = Vm::new();
-    let own = env!("CARGO_BIN_EXE_kcov-vm");
+    let own = env!("CARGO_BIN_EXE_kcov-ci");
     let runner = |options: &[&str], words: &[&str]| {
         vm.refuses(&[&["runner", "linux-uml"], options, &[own]].concat(), words);
     };
@@ -353,7 +353,7 @@ fn the_workflow_has_all_linux_targets() {
     let workflow = fs::read_to_string(workflow).expect("the workflow");
     let (_, matrix) = workflow.split_once("        target:\n").expect("a matrix");
     let named: Vec<_> = matrix.lines().map_while(|l| l.strip_prefix("          - ")).collect();
-    let list = include_str!("../targets.toml");
+    let list = include_str!("../vm/data/targets.toml");
     let names = list.lines().filter_map(|line| line.strip_prefix("name = \""));
     let names = names.filter_map(|name| name.strip_suffix('"')).filter(|n| n.starts_with("linux"));
     assert_eq!(named, names.collect::<Vec<_>>());

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 fn vm() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_kcov-vm"))
+    Command::new(env!("CARGO_BIN_EXE_kcov-ci"))
 }
 
 /// Runs the fixture through `exec`.
@@ -302,9 +302,9 @@ fn another_kernel_than_declared() {
 #[test]
 fn an_init_that_cannot_do_its_duty() {
     // The same target with a setting that no kernel has.
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("vm/data");
     let copy = tempfile::tempdir().expect("a directory");
-    for name in ["configs", "patches", "mutants"] {
+    for name in ["configs", "patches"] {
         std::os::unix::fs::symlink(own.join(name), copy.path().join(name)).expect("a link");
     }
     let text = fs::read_to_string(own.join("targets.toml")).expect("targets");

@@ -42,7 +42,7 @@ fn test(output: &str) -> (Option<i32>, String) {
     let file = directory.path().join("kernel");
     fs::write(&file, kernel(output)).expect("a file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("permissions");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
     let command = command.args(["test", "linux-uml", "--check", ID, "--kernel"]).arg(file);
     let Outcome { status, stdout, stderr } = outcome(command);
     (status, stdout + &stderr)

@@ -30,7 +30,7 @@ fn newest(release: &str) -> Option<Version> {
 #[test]
 fn every_check_runs_on_some_target() {
     let Targets { target } =
-        toml::from_str(include_str!("../../ci/targets.toml")).expect("the targets");
+        toml::from_str(include_str!("../../ci/vm/data/targets.toml")).expect("the targets");
     let declaration = |words: &[String]| Declaration::parse(&words.join(",")).expect("our words");
     let targets: Vec<_> = target
         .iter()

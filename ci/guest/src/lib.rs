@@ -7,4 +7,5 @@
 pub mod escape;
 pub mod job;
 pub mod protocol;
+pub mod sources;
 pub mod sys;

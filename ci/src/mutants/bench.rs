@@ -1,7 +1,7 @@
 //! The trees that mutants are built in.
 
-use crate::error::Result;
-use crate::{kernel, netbsd};
+use kcov_vm::error::Result;
+use kcov_vm::{kernel, netbsd};
 use std::path::PathBuf;
 
 /// A tree with one altered file. The inner errors are the compiler's messages.

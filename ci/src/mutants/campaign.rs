@@ -7,10 +7,10 @@ use super::lockstep::{Lockstep, Plan};
 use super::mutant::Mutant;
 use super::record::{Entry, Outcome, Record};
 use crate::cli::MutantsOptions;
-use crate::error::{Error, OrUnavailable as _, Phase, Result};
-use crate::hash;
-use crate::session::{Session, Task};
-use crate::target::Target;
+use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result};
+use kcov_vm::hash;
+use kcov_vm::session::{Session, Task};
+use kcov_vm::target::Target;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -55,7 +55,7 @@ impl<'a> Campaign<'a> {
         let directory = session.cache.runs().join(format!("{}-mutants", options.name));
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(&directory).or_unavailable(Phase::Image, directory.display())?;
-        let copy = Library::open(&session.cache, session.programs.netbsd.as_ref())?;
+        let copy = Library::open(&session.cache, &session.programs)?;
         let (record, started) = (Mutex::new(record), Instant::now());
         let order = Vec::new();
         Ok(Self { session, options, lockstep, copy, directory, order, record, started })

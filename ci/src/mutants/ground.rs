@@ -4,13 +4,13 @@ use super::lockstep::{Lockstep, Plan};
 use super::record::{Outcome, Record};
 use super::trial::{self, Attempt, Seen};
 use crate::cli::LockstepOptions;
-use crate::error::{Error, OrUnavailable as _, Phase, Result};
-use crate::guest::{Finished, Limits, Listener};
-use crate::kernel::Kernel;
-use crate::session::{Ready, Session, Task};
-use crate::target::{Kind, Target};
-use crate::tester::suite_arguments;
-use crate::verdict::Outcome as Verdict;
+use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result};
+use kcov_vm::guest::{Finished, Limits, Listener};
+use kcov_vm::kernel::Kernel;
+use kcov_vm::session::{Ready, Session, Task};
+use kcov_vm::target::{Kind, Target};
+use kcov_vm::tester::suite_arguments;
+use kcov_vm::verdict::Outcome as Verdict;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -164,9 +164,10 @@ impl<'a> Ground<'a> {
             let message = format!("the suite is not green on the unaltered kernel: {why}");
             return Err(Error::unavailable(Phase::Verdict, message));
         }
-        let skipped = |check: &crate::verdict::Check| matches!(check.outcome, Verdict::Skip { .. });
+        let skipped =
+            |check: &kcov_vm::verdict::Check| matches!(check.outcome, Verdict::Skip { .. });
         let (skipped, run): (Vec<_>, Vec<_>) = heard.checks.into_iter().partition(skipped);
-        let ids = |checks: Vec<crate::verdict::Check>| checks.into_iter().map(|c| c.id).collect();
+        let ids = |checks: Vec<kcov_vm::verdict::Check>| checks.into_iter().map(|c| c.id).collect();
         Ok((heard.processor, ids(skipped), ids(run)))
     }
 

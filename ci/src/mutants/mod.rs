@@ -21,8 +21,7 @@ mod run;
 mod subject;
 mod trial;
 
-pub(crate) use library::digest as suite_digest;
-pub(crate) use run::run;
+pub use run::run;
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use super::operators::{Edit, Here};
 use super::plain::plain;
 use super::subject::Subject;
-use crate::error::one_line;
+use kcov_vm::error::one_line;
 use std::collections::HashMap;
 use tree_sitter::{Node, Parser};
 

@@ -3,8 +3,8 @@
 
 use super::mutant::Mutant;
 use super::operators::Edit;
-use crate::error::{Error, OrUnavailable as _, Phase, Result, one_line};
-use crate::hash;
+use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, one_line};
+use kcov_vm::hash;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,9 +43,9 @@ struct File {
     alteration: Vec<Named>,
 }
 
-/// Reads all files of `mutants/<kind>` below `base`.
-pub fn load(base: &Path, kind: &str) -> Result<BTreeMap<Where, Vec<Named>>> {
-    let directory = base.join("mutants").join(kind);
+/// Reads all files of `<kind>` in the directory `data`.
+pub fn load(data: &Path, kind: &str) -> Result<BTreeMap<Where, Vec<Named>>> {
+    let directory = data.join(kind);
     let mut all: BTreeMap<Where, Vec<Named>> = BTreeMap::new();
     let mut files = Vec::new();
     for entry in fs::read_dir(&directory).or_unavailable(Phase::Targets, directory.display())? {

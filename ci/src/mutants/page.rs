@@ -5,7 +5,7 @@ use super::lockstep::{self, Lockstep, Score};
 use super::named::{self, Named, Where};
 use super::record::{Entry, Outcome, Record};
 use super::subject::Subject;
-use crate::error::{Result, WRITING};
+use kcov_vm::error::{Result, WRITING};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,11 +22,11 @@ pub struct Known {
 
 impl Known {
     /// Reads all data files.
-    pub fn load(base: &Path, name: &str) -> Result<Self> {
-        let subject = Subject::load(base, name)?;
-        let kernel = named::load(base, &subject.named)?;
+    pub fn load(data: &Path, name: &str) -> Result<Self> {
+        let subject = Subject::load(data, name)?;
+        let kernel = named::load(data, &subject.named)?;
         let library = match subject.library {
-            true => named::load(base, "library")?,
+            true => named::load(data, "library")?,
             false => BTreeMap::new(),
         };
         Ok(Self { subject, kernel, library })

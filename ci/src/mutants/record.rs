@@ -1,7 +1,7 @@
 //! The record of a campaign's outcomes.
 
 use super::lockstep::Lockstep;
-use crate::error::{Error, Phase, Result, one_line};
+use kcov_vm::error::{Error, Phase, Result, one_line};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;

@@ -2,26 +2,32 @@
 
 use super::bench::Bench;
 use super::campaign::Campaign;
-use super::library::{self, Library};
+use super::library::Library;
 use super::mutant::{self, Mutant};
 use super::named::{Named, Where};
 use super::page::{self, Known};
 use super::record::{Outcome, Record};
 use super::subject::Subject;
 use crate::cli::MutantsOptions;
-use crate::commands::print;
-use crate::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
-use crate::hash;
-use crate::kernel;
-use crate::netbsd;
-use crate::session::Session;
-use crate::target::{Kind, Target};
+use crate::suite::{self, data};
+use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
+use kcov_vm::hash;
+use kcov_vm::kernel;
+use kcov_vm::netbsd;
+use kcov_vm::output::print;
+use kcov_vm::session::Session;
+use kcov_vm::target::{Kind, Target};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 /// Tries the alterations and reports.
-pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Result<u8> {
+pub fn run(
+    session: &Session,
+    target: &Target,
+    tree: Option<&Path>,
+    options: &MutantsOptions,
+) -> Result<u8> {
     if target.mutants.is_empty() {
         return Err(Error::usage(format!(
             "{}: targets.toml has no key `mutants` for this target",
@@ -33,11 +39,12 @@ pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Resu
             "--report: add --whole, because a report holds results of whole suites",
         ));
     }
-    let known = Known::load(&session.targets.base, &target.mutants)?;
-    let suite = library::digest(target.kind.system())?;
+    let data = options.data.clone().unwrap_or_else(|| data().join("mutants"));
+    let known = Known::load(&data, &target.mutants)?;
+    let suite = suite::digest(target.kind.system())?;
     let record = match &options.report {
         Some(file) if options.no_run => Record::read(file)?,
-        _ => match attempt(Means { session, target, options, known: &known }, &suite)? {
+        _ => match attempt(Means { session, target, tree, options, known: &known }, &suite)? {
             Some(record) => record,
             None => return Ok(STATUS_PASSED),
         },
@@ -57,20 +64,22 @@ pub fn run(session: &Session, target: &Target, options: &MutantsOptions) -> Resu
 struct Means<'a> {
     session: &'a Session,
     target: &'a Target,
+    /// The tree of NetBSD's sources.
+    tree: Option<&'a Path>,
     options: &'a MutantsOptions,
     known: &'a Known,
 }
 
 /// Runs a campaign, or returns `None` if only names are requested.
 fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
-    let Means { session, target, options, known } = means;
+    let Means { session, target, options, known, .. } = means;
     let named = || known.kernel.values().chain(known.library.values()).flatten();
     if options.named {
         means.matched(named().map(|named| named.name.as_str()))?;
     }
     let mut record = Record {
         target: target.name.clone(),
-        source: source(session, target, &known.subject.file)?,
+        source: source(means, &known.subject.file)?,
         file: known.subject.file.clone(),
         suite: suite.to_string(),
         operations: known.subject.lockstep.operations,
@@ -109,11 +118,11 @@ fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
 
 /// Tries the mutants. Returns whether there is more to do.
 fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
-    let Means { session, target, options, known } = means;
+    let Means { session, target, options, known, .. } = means;
     let subject = &known.subject;
     let (all, bench) = match target.kind {
         // A list needs no kernel.
-        Kind::Netbsd => (all(&netbsd_text(session, &subject.file)?, "", subject)?, None),
+        Kind::Netbsd => (all(&netbsd_text(means, &subject.file)?, "", subject)?, None),
         Kind::Uml | Kind::Qemu => {
             let bench = linux(session, target, &subject.file)?;
             (all(bench.original(), &bench.config()?, subject)?, Some(Bench::Linux(bench)))
@@ -235,13 +244,13 @@ fn open(means: Means<'_>, target: &Target, file: &str) -> Result<Bench> {
         return linux(session, target, file).map(Bench::Linux);
     }
     netbsd::given(true, session.programs.netbsd.is_some())?;
-    let tree = netbsd_tree(session)?.to_path_buf();
+    let tree = netbsd_tree(means)?.to_path_buf();
     let command = options.command.clone().filter(|command| command.contains("{kernel}"));
     let command = command.ok_or_else(|| {
         let why = "--build: needs a command that leaves a kernel at {kernel}; see `--help`";
         Error::usage(why)
     })?;
-    let recipe = netbsd::Recipe { tree, command };
+    let recipe = netbsd::BenchRecipe { tree, command };
     netbsd::Bench::open(&recipe, file, &session.cache).map(Bench::Netbsd)
 }
 
@@ -251,23 +260,25 @@ fn linux(session: &Session, target: &Target, file: &str) -> Result<kernel::Bench
     kernel::Bench::open(target, &source, &session.targets.base, cache, jobs, file)
 }
 
-fn netbsd_tree(session: &Session) -> Result<&Path> {
-    let tree = session.choices.netbsd_tree.as_deref();
-    tree.ok_or_else(|| Error::usage("--source: needs the tree of NetBSD's sources; see `--help`"))
+fn netbsd_tree(means: Means<'_>) -> Result<&Path> {
+    means
+        .tree
+        .ok_or_else(|| Error::usage("--source: needs the tree of NetBSD's sources; see `--help`"))
 }
 
-fn netbsd_text(session: &Session, file: &str) -> Result<String> {
-    let path = netbsd_tree(session)?.join(file);
+fn netbsd_text(means: Means<'_>, file: &str) -> Result<String> {
+    let path = netbsd_tree(means)?.join(file);
     fs::read_to_string(&path).or_unavailable(Phase::Source, path.display())
 }
 
 /// Describes the target's source. NetBSD's file is known by its revision and its digest, and the
 /// kernel by the declared words.
-fn source(session: &Session, target: &Target, file: &str) -> Result<String> {
+fn source(means: Means<'_>, file: &str) -> Result<String> {
+    let Means { session, target, .. } = means;
     if target.kind != Kind::Netbsd {
         return Ok(session.source(target)?.describe());
     }
-    let text = netbsd_text(session, file)?;
+    let text = netbsd_text(means, file)?;
     let digest = &hash::bytes(text.as_bytes())[..12];
     Ok(format!("{} (digest {digest}; {})", revision(&text), target.declares.join(", ")))
 }

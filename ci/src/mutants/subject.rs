@@ -2,7 +2,7 @@
 //! targets.
 
 use super::lockstep::Plan;
-use crate::error::{Error, Phase, Result, one_line};
+use kcov_vm::error::{Error, Phase, Result, one_line};
 use serde::Deserialize;
 use std::fs;
 use std::path::Path;
@@ -81,9 +81,9 @@ pub struct Remark {
 }
 
 impl Subject {
-    /// Reads `mutants/<name>` below `base`.
-    pub fn load(base: &Path, name: &str) -> Result<Self> {
-        let file = base.join("mutants").join(name);
+    /// Reads `<name>` in the directory `data`.
+    pub fn load(data: &Path, name: &str) -> Result<Self> {
+        let file = data.join(name);
         let fail = |message: String| {
             Error::unavailable(Phase::Targets, format!("{}: {message}", file.display()))
         };

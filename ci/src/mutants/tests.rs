@@ -7,9 +7,8 @@ use super::plain;
 use super::record::{Entry, Outcome, Record};
 use super::run::{matched, revision};
 use super::subject::{Remark, Subject};
-use crate::programs::workspace;
-use crate::target::Targets;
-use std::path::Path;
+use crate::suite::{self, workspace};
+use kcov_vm::target::Targets;
 
 const TEXT: &str = "\
 #define X 1
@@ -268,7 +267,7 @@ fn data() -> Known {
 }
 
 fn data_of(name: &str) -> Known {
-    Known::load(Path::new(env!("CARGO_MANIFEST_DIR")), name).expect("the data")
+    Known::load(&suite::data().join("mutants"), name).expect("the data")
 }
 
 #[test]
@@ -286,7 +285,7 @@ fn netbsds_data_can_be_read() {
 
 #[test]
 fn what_is_judged_elsewhere_is_judged_on_a_target() {
-    let targets = Targets::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("targets.toml"));
+    let targets = Targets::load(&workspace().join("ci/vm/data/targets.toml"));
     let targets = targets.expect("the targets");
     let known = data();
     let Subject { elsewhere, lockstep, .. } = &known.subject;
@@ -321,7 +320,7 @@ fn alterations_of_the_library_can_be_made() {
 /// The page matches the record and the data. It may state either age.
 #[test]
 fn the_page_is_not_stale() {
-    let base = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let base = suite::data();
     for (target, data) in [("linux-uml", "kcov.toml"), ("netbsd", "netbsd.toml")] {
         let (known, report) = (data_of(data), base.join(format!("mutants/{target}.json")));
         let page = workspace().join(&known.subject.page);

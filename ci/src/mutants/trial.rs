@@ -1,10 +1,10 @@
 //! Runs the suite on one alteration, in as many guests as necessary.
 
 use super::ground::Ground;
-use crate::error::{Error, Phase, Result};
-use crate::guest::{Limits, Listener, Stream};
-use crate::session::Task;
-use crate::verdict::{Check, Reader};
+use kcov_vm::error::{Error, Phase, Result};
+use kcov_vm::guest::{Limits, Listener, Stream};
+use kcov_vm::session::Task;
+use kcov_vm::verdict::{Check, Reader};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

@@ -21,7 +21,7 @@ pub fn built() -> &'static Path {
 
 /// Runs an example through `exec`; `words` are the target and its options.
 pub fn example(words: &[&str], name: &str, arguments: &[&str]) -> Outcome {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
     command.arg("exec").args(words).arg("--").arg(built().join("examples").join(name));
     outcome(command.args(arguments))
 }

@@ -1,13 +1,18 @@
 //! The program that misbehaves on request, and the failures that it provokes.
 
 use super::outcome::Outcome;
-use kcov_vm::programs::{FIXTURE, TRIPLE, build};
+use kcov_vm::toolchain::{Program, Recipe, TRIPLE, target_directory};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 pub fn fixture() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| build(FIXTURE, TRIPLE).expect("the fixture builds"))
+    PATH.get_or_init(|| {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+        let program = Program { package: "kcov-vm-guest", binary: "kcov-vm-fixture" };
+        let recipe = Recipe::linux(TRIPLE).expect("a host triple");
+        recipe.build(workspace, program, &target_directory(workspace)).expect("the fixture builds")
+    })
 }
 
 /// Asserts exit status 69 and these words on standard error.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-const VM: &str = env!("CARGO_BIN_EXE_kcov-vm");
+const VM: &str = env!("CARGO_BIN_EXE_kcov-ci");
 const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
 
 fn crate_directory() -> PathBuf {

@@ -24,7 +24,7 @@ impl Vm {
     }
 
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-vm"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
         command.env("KCOV_VM_CACHE", self.path().join("cache")).args(words);
         for name in ["KCOV_VM_NETBSD_KERNEL", "KCOV_VM_NETBSD_SYSROOT"] {
             command.env_remove(name);

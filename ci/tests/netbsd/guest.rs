@@ -5,11 +5,11 @@ use super::common::vm::Vm;
 use super::elf::{KERNEL, LOAD, elf};
 use kcov_vm::carry::Carried;
 use kcov_vm::error::{Error, Unavailable};
-use kcov_vm::guest::{Accel, Expect, Finished, Limits, Listener, Machine, Stream, boot};
+use kcov_vm::guest::{Expect, Finished, Limits, Listener, Machine, Stream, boot};
 use kcov_vm::host::{Need, require};
 use kcov_vm::image::Image;
 use kcov_vm::system::System;
-use kcov_vm::target::Targets;
+use kcov_vm::target::{Accel, Targets};
 use kcov_vm::verdict::Reader;
 use kcov_vm_guest::job::Job;
 use kcov_vm_guest::protocol::{Exit, Frame};
@@ -68,7 +68,7 @@ fn boot_code(code: &[u8]) -> (Result<Finished, Unavailable>, String) {
     LazyLock::force(&TOOLS);
     let vm = Vm::new();
     let kernel = vm.write("netbsd", elf(KERNEL, code));
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets.toml");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("vm/data/targets.toml");
     let targets = Targets::load(&file).expect("valid");
     let target = targets.select(&["netbsd".into()]).expect("there is one")[0];
     let machine =

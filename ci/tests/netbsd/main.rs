@@ -81,7 +81,7 @@ fn the_command_line_is_checked() {
     vm.refuses(2, &with("--declare", "a b"), &program, &["--declare a b"]);
     // A program for another system. The message says how to build it for this
     // one.
-    let own = Path::new(env!("CARGO_BIN_EXE_kcov-vm"));
+    let own = Path::new(env!("CARGO_BIN_EXE_kcov-ci"));
     let words = ["is not a program for NetBSD", "cargo vm env netbsd"];
     vm.refuses(2, &given, own, &words);
 }
@@ -161,7 +161,7 @@ fn other_files_than_kernels_are_refused() {
         let given: [(&str, &Path); 2] = [("--kernel", kernel), ("--sysroot", &sysroot)];
         vm.refuses(69, &given, &program, words);
     };
-    let own = Path::new(env!("CARGO_BIN_EXE_kcov-vm"));
+    let own = Path::new(env!("CARGO_BIN_EXE_kcov-ci"));
     refuses(own, &["netbsd: kernel: ", "is not a NetBSD/amd64 kernel"]);
     refuses(&program, &["netbsd: kernel: ", "is a NetBSD program"]);
     let given: [(&str, &Path); 3] =

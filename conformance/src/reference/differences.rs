@@ -29,8 +29,8 @@ fn targets(system: System) -> Vec<(String, Declaration)> {
     struct File {
         target: Vec<Target>,
     }
-    let file: File =
-        toml::from_str(include_str!("../../../ci/targets.toml")).expect("the list of targets");
+    let file: File = toml::from_str(include_str!("../../../ci/vm/data/targets.toml"))
+        .expect("the list of targets");
     let mut all = Vec::new();
     for Target { name, declares, abi } in file.target {
         let abis = abi.into_iter().map(|(abi, it)| (format!("{name} --abi {abi}"), it.declares));

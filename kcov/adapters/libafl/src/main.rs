@@ -1,6 +1,6 @@
 //! A fuzzer of a few system calls with LibAFL and kcov.
 //!
-//! In a guest, from this directory (`ci/README.md` has what the machine needs):
+//! In a guest, from this directory (`ci/vm/README.md` has what the machine needs):
 //!
 //! ```sh
 //! RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --target x86_64-unknown-linux-gnu

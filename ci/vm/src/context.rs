@@ -1,0 +1,150 @@
+//! What the commands share: the cache, the targets and sessions on them.
+
+use crate::cache::Cache;
+use crate::cli::{AccelChoice, BuildOptions, General, GuestOptions, VmOptions};
+use crate::error::{Error, Result};
+use crate::home::Home;
+use crate::kernel::Kernel;
+use crate::netbsd::Libraries;
+use crate::programs::Programs;
+use crate::session::{Choices, Session};
+use crate::source::Source;
+use crate::system::System;
+use crate::target::{Accel, Kind, Target, Targets};
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+/// The state of every command.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The options of all commands.
+    pub general: &'a General,
+    /// Where the runner's own files come from.
+    pub home: &'a Home,
+    /// The cache.
+    pub cache: Cache,
+    /// All targets.
+    pub targets: Targets,
+}
+
+impl<'a> Context<'a> {
+    /// Opens the cache and reads the targets.
+    pub fn new(general: &'a General, home: &'a Home) -> Result<Self> {
+        let cache = Cache::open(general.cache.as_deref())?;
+        let file = match &general.targets {
+            Some(file) => file.clone(),
+            None => home.targets(&cache)?,
+        };
+        Ok(Self { general, home, targets: Targets::load(&file)?, cache })
+    }
+
+    /// Opens a session with these options.
+    pub fn session(&self, build: &BuildOptions, guest: Option<&GuestOptions>) -> Result<Session> {
+        let choices = Choices {
+            source: build.source.as_deref().map(Source::given).transpose()?,
+            refresh: build.refresh,
+            settled: false,
+            kernel: guest
+                .and_then(|g| g.kernel.as_deref())
+                .map(|file| Kernel::given(file, "--kernel"))
+                .transpose()?,
+            netbsd_kernel: guest
+                .and_then(|g| {
+                    let (option, variable) = ("--netbsd-kernel", "KCOV_VM_NETBSD_KERNEL");
+                    or_variable(g.netbsd_kernel.as_deref(), option, variable)
+                })
+                .map(|(file, by)| Kernel::given(&file, by))
+                .transpose()?,
+            release: guest.and_then(|g| g.own.declare_release.clone()),
+            jobs: build.jobs.map_or_else(
+                || available_parallelism().map_or(1, usize::from),
+                |jobs| jobs as usize,
+            ),
+            limit: guest.and_then(|g| g.time_limit).map(Duration::from_secs),
+            grace: Duration::ZERO,
+            accel: match guest.map(|g| g.accel) {
+                Some(AccelChoice::Kvm) => Some(Accel::Kvm),
+                Some(AccelChoice::Tcg) => Some(Accel::Tcg),
+                Some(AccelChoice::Auto) | None => None,
+            },
+        };
+        let (cache, mut targets) = (self.cache.clone(), self.targets.clone());
+        let mut netbsd = None;
+        if let Some(guest) = guest {
+            let own = &guest.own;
+            targets.adjust(own.abi.as_deref(), &own.declare, is_own_kernel(guest, build))?;
+            let (option, variable) = ("--sysroot", "KCOV_VM_NETBSD_SYSROOT");
+            let sysroot = or_variable(own.sysroot.as_deref(), option, variable);
+            let libraries = sysroot.map(|(given, by)| Libraries::given(&given, by, &cache));
+            netbsd = libraries.transpose()?;
+        }
+        let programs = Programs::new(self.home, &targets, &cache, netbsd);
+        Ok(Session { cache, targets, choices, programs })
+    }
+
+    /// Opens a session for a program on one target.
+    pub fn session_on(&self, vm: &VmOptions, name: &str) -> Result<Session> {
+        let session = self.session(&vm.build, Some(&vm.guest))?;
+        refuse_unused(vm, &[session.targets.named(name)?])?;
+        Ok(session)
+    }
+}
+
+/// Refuses options that would have no effect.
+pub fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
+    let VmOptions { build, guest } = vm;
+    if guest.accel != AccelChoice::Auto && chosen.iter().all(|target| target.kind == Kind::Uml) {
+        let why = format!("--accel: works only for QEMU targets, not {}", names(chosen));
+        return Err(Error::usage(why));
+    }
+    let given = [
+        ("--abi", guest.own.abi.is_some()),
+        ("--sysroot", guest.own.sysroot.is_some()),
+        ("--netbsd-kernel", guest.netbsd_kernel.is_some()),
+        ("--declare", !guest.own.declare.is_empty() && !is_own_kernel(guest, build)),
+    ];
+    refuse_unneeded(&given, chosen)
+}
+
+/// Refuses options that only netbsd targets need.
+pub fn refuse_unneeded(given: &[(&str, bool)], chosen: &[&Target]) -> Result<()> {
+    if chosen.iter().any(|target| target.kind.system() == System::NetBsd) {
+        return Ok(());
+    }
+    match given.iter().find(|(_, given)| *given) {
+        Some(("--declare", _)) => Err(Error::usage(
+            "--declare: works only for your own kernels: add --kernel or --source, or name a \
+             netbsd target",
+        )),
+        Some((option, _)) => Err(Error::usage(format!(
+            "{option}: works only for netbsd targets, not {}",
+            names(chosen)
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn names(targets: &[&Target]) -> String {
+    let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// Whether the user named the kernel or its source.
+pub fn is_own_kernel(guest: &GuestOptions, build: &BuildOptions) -> bool {
+    guest.kernel.is_some() || build.source.is_some()
+}
+
+/// Returns the value of an option, or else of an environment variable, and the name of its source.
+/// clap cannot handle the variable: an unused option is an error, an unused variable is not.
+fn or_variable(
+    given: Option<&Path>,
+    option: &'static str,
+    variable: &'static str,
+) -> Option<(PathBuf, &'static str)> {
+    let found = || std::env::var_os(variable).filter(|value| !value.is_empty());
+    match given {
+        Some(path) => Some((path.to_path_buf(), option)),
+        None => found().map(|path| (path.into(), variable)),
+    }
+}

@@ -1,0 +1,173 @@
+//! `exec` and `runner`: pass on a program's output and exit status.
+
+use crate::carry::Scratch;
+use crate::cli::{CarryOptions, ExecOptions, PlaceOptions, RunnerOptions};
+use crate::error::{Error, Phase, Result};
+use crate::guest::{Listener, Stream};
+use crate::output::{self, no_verdict};
+use crate::session::{Session, Task};
+use crate::system::System;
+use crate::target::Target;
+use kcov_vm_guest::protocol::Exit;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+mod cargo;
+mod find;
+mod trace;
+
+pub use trace::{GRACE as TRACE_GRACE, trace};
+
+/// The directory in a guest that a program can write to.
+const SCRATCH: &str = "/scratch";
+
+/// Runs a program that the user chose.
+pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8> {
+    let ExecOptions { name, mut program, place } = options;
+    let PlaceOptions { carry, scratch, .. } = place;
+    let target = session.targets.named(&name)?;
+    let arguments = program.split_off(1);
+    let run = || {
+        session.given(target)?;
+        let program = match target.kind.system() {
+            System::Linux => find::find(&program[0]).map_err(Error::Usage)?,
+            // The host's `PATH` does not apply to NetBSD.
+            System::NetBsd => PathBuf::from(&program[0]),
+        };
+        let mut task = session
+            .task(target, &program, arguments)
+            .and_then(|task| equip(task, &carry))
+            .map_err(Error::Usage)?;
+        task.send_back = scratch.is_some().then(|| SCRATCH.into());
+        finish(session, target, task, scratch.as_deref(), verbose)
+    };
+    status(target, run())
+}
+
+/// Runs a program that cargo chose, so a problem with it is not a usage error.
+pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Result<u8> {
+    let RunnerOptions { name, mut program, no_tree, place } = options;
+    let PlaceOptions { carry, scratch, .. } = place;
+    let target = session.targets.named(&name)?;
+    // Cargo names programs by absolute paths.
+    if program[0].as_bytes().starts_with(b"-") {
+        let option = Path::new(&program[0]).display();
+        return Err(Error::usage(format!("runner {option}: no such option; see runner --help")));
+    }
+    let arguments = program.split_off(1);
+    let run = || {
+        session.given(target)?;
+        let unfit = |why| Error::unavailable(Phase::Image, why);
+        let program = Path::new(&program[0]);
+        let mut task = session.task(target, program, arguments).map_err(unfit)?;
+        task.environment.push(("KCOV_VM_TARGET".into(), target.name.clone().into()));
+        cargo::equip(&mut task, program, !no_tree).map_err(unfit)?;
+        let mut task = equip(task, &carry).map_err(Error::Usage)?;
+        task.send_back = scratch.is_some().then(|| SCRATCH.into());
+        finish(session, target, task, scratch.as_deref(), verbose)
+    };
+    status(target, run())
+}
+
+/// Adds the files and variables that the options name.
+fn equip(mut task: Task, options: &CarryOptions) -> std::result::Result<Task, String> {
+    for path in &options.carry {
+        task.carried.add(path).map_err(|why| format!("--carry {why}"))?;
+    }
+    task.carried.directory(SCRATCH, 0o1777);
+    task.environment.push(("KCOV_VM_SCRATCH".into(), SCRATCH.into()));
+    if !options.carry.is_empty() {
+        task.environment.push(("PATH".into(), "/bin:/sbin:/usr/bin:/usr/sbin".into()));
+    }
+    if let Some(path) = task.carried.library_path() {
+        task.environment.push(("LD_LIBRARY_PATH".into(), path.into()));
+    }
+    for word in &options.env {
+        task.environment.push(variable(word)?);
+    }
+    Ok(task)
+}
+
+/// Parses `--env`: a name with a value, or the name of a variable that is set
+/// here.
+fn variable(word: &OsStr) -> std::result::Result<(OsString, OsString), String> {
+    let shown = Path::new(word).display();
+    let bytes = word.as_bytes();
+    let at = bytes.iter().position(|&byte| byte == b'=');
+    match at {
+        Some(0) => Err(format!("--env {shown}: a variable has a name; write NAME or NAME=VALUE")),
+        Some(at) => {
+            let part = |bytes| OsStr::from_bytes(bytes).to_os_string();
+            Ok((part(&bytes[..at]), part(&bytes[at + 1..])))
+        }
+        None => match env::var_os(word) {
+            Some(value) => Ok((word.into(), value)),
+            None => Err(format!("--env {shown}: is not set here; use --env {shown}=VALUE")),
+        },
+    }
+}
+
+/// Boots the guest and passes on the program's output and files.
+fn finish(
+    session: &Session,
+    target: &Target,
+    task: Task,
+    scratch: Option<&Path>,
+    verbose: bool,
+) -> Result<Exit> {
+    let unkept = |why| Error::unavailable(Phase::End, format!("--scratch {why}"));
+    let scratch = scratch.map(Scratch::new).transpose();
+    let scratch = scratch.map_err(|why| Error::usage(format!("--scratch {why}")))?;
+    let ready = session.prepare(target)?;
+    if verbose {
+        eprintln!("{}: {}, {}", target.name, ready.kernel, ready.accelerator);
+    }
+    let mut through = Through { verbose, scratch };
+    let finished = session.run(&ready, task, &mut through)?;
+    through.scratch.map_or(Ok(()), Scratch::finish).map_err(unkept)?;
+    let exit = finished.ended()?;
+    // There was no error that the logs could explain.
+    let _ = fs::remove_dir_all(&ready.logs);
+    Ok(exit)
+}
+
+fn status(target: &Target, result: Result<Exit>) -> Result<u8> {
+    match result {
+        // A status has eight bits, and a signal's number is below 65.
+        Ok(Exit::Status(number)) => Ok(number as u8),
+        Ok(Exit::Signal(number)) => Ok(128_u8.wrapping_add(number as u8)),
+        Err(error) => no_verdict(target, error),
+    }
+}
+
+/// Passes on a program's output as it arrives.
+struct Through {
+    verbose: bool,
+    scratch: Option<Scratch>,
+}
+
+impl Listener for Through {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        output::write(stream, bytes);
+    }
+
+    fn file(&mut self, path: &OsStr, mode: u32) {
+        if let Some(scratch) = &mut self.scratch {
+            scratch.file(path, mode);
+        }
+    }
+
+    fn data(&mut self, bytes: &[u8]) {
+        if let Some(scratch) = &mut self.scratch {
+            scratch.data(bytes);
+        }
+    }
+
+    fn console(&mut self, line: &str) {
+        if self.verbose {
+            eprintln!("[kernel] {line}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A kernel and the machine that its target describes.
+
+use crate::target::{Accel, Kind, Target};
+use kcov_vm_guest::job::Shutdown;
+use std::path::PathBuf;
+
+/// A kernel file and the machine to boot it on.
+#[derive(Clone, Debug)]
+pub struct Machine<'a> {
+    /// The target.
+    pub target: &'a Target,
+    /// The kernel's absolute path.
+    pub kernel: PathBuf,
+    /// The boot disc, for a kernel that QEMU cannot load.
+    pub disc: Option<PathBuf>,
+    /// For QEMU only.
+    pub accel: Accel,
+    /// The directory for the guest's memory; for User-Mode Linux only.
+    pub memory: Option<PathBuf>,
+    /// MiB in addition to the target's memory, for a large image.
+    pub more_memory: u32,
+}
+
+/// After a panic the guest must end. By default it would halt, and the runner
+/// would wait for the time limit.
+pub(super) const CMDLINE: &str = "rdinit=/init panic=-1";
+
+impl Machine<'_> {
+    /// The guest's memory, in MiB.
+    pub(super) fn mebibytes(&self) -> u32 {
+        self.target.memory.saturating_add(self.more_memory)
+    }
+
+    /// The guest's device that carries the frames.
+    pub fn channel(&self) -> &'static str {
+        match self.target.kind {
+            Kind::Uml => "/dev/ttyS0",
+            Kind::Qemu => "/dev/ttyS1",
+            Kind::Netbsd => "/dev/dty0*",
+        }
+    }
+
+    /// How the guest ends the machine. Our x86 kernels have no ACPI, so they
+    /// can only restart; QEMU exits on a restart.
+    pub fn shutdown(&self) -> Shutdown {
+        match self.target.kind {
+            Kind::Uml => Shutdown::PowerOff,
+            Kind::Qemu => Shutdown::Restart,
+            // Its USB code may panic during shutdown.
+            Kind::Netbsd => Shutdown::Wait,
+        }
+    }
+
+    /// Names the accelerator, for messages.
+    pub fn accelerator(&self) -> &'static str {
+        match (self.target.kind, self.accel) {
+            (Kind::Uml, _) => "host process",
+            (_, Accel::Kvm) => "KVM",
+            (_, Accel::Tcg) => "TCG",
+        }
+    }
+}

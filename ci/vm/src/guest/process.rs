@@ -1,0 +1,265 @@
+//! The guest as a host process: starts it, reads its output, ends it.
+
+use super::watch::{Ending, Watch};
+use super::{Finished, Listener};
+use crate::error::{Phase, Unavailable};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::param::clock_ticks_per_second;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, set_parent_process_death_signal, waitid,
+};
+use std::fs::{self, File};
+use std::io::{self, Read, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The prefix of the host side's lines in a failure's detail.
+pub const HOST_SAYS: &str = "its standard error: ";
+/// The interval for checking whether the process has ended.
+const TICK: Duration = Duration::from_millis(20);
+/// The interval for reading its processor time.
+const LOOK: Duration = Duration::from_millis(500);
+/// The time for the last bytes to arrive after the end.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// The pipe behind a guest's second serial line. User-Mode Linux cannot poll a
+/// file.
+#[derive(Debug)]
+pub struct Line {
+    read: OwnedFd,
+    write: OwnedFd,
+}
+
+impl Line {
+    pub fn new() -> io::Result<Self> {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+        Ok(Self { read, write })
+    }
+
+    /// The file descriptor's number in the guest's process.
+    pub fn number(&self) -> i32 {
+        self.write.as_raw_fd()
+    }
+}
+
+enum Event {
+    Console(Vec<u8>),
+    Channel(Vec<u8>),
+    Closed,
+}
+
+/// Runs the command until it ends or the watch's deadline passes. Its standard
+/// output is the console, and `line` is the channel.
+pub fn run(
+    command: Command,
+    line: Line,
+    mut watch: Watch<'_>,
+    logs: &Path,
+    listener: &mut dyn Listener,
+) -> Result<Finished, Unavailable> {
+    let context = |error: io::Error| Unavailable::new(Phase::Image, error.to_string());
+    let mut console_log = File::create(logs.join("console.log")).map_err(context)?;
+    let mut channel_log = File::create(logs.join("channel.log")).map_err(context)?;
+    let host_log = logs.join("host.log");
+    let (mut guest, events) = Guest::start(command, line, &host_log)?;
+
+    let mut console = Lines::default();
+    let mut open = 2;
+    let mut gone: Option<Instant> = None;
+    let mut looked = Instant::now();
+    while open > 0 {
+        let now = Instant::now();
+        if now >= looked + LOOK {
+            looked = now;
+            watch.used(guest.processor_time(), now);
+        }
+        match gone {
+            Some(since) if now >= since + DRAIN => break,
+            None if now >= watch.deadline() => break,
+            None if guest.has_ended() => {
+                guest.kill_group();
+                gone = Some(now);
+            }
+            _ => {}
+        }
+        let event = match events.recv_timeout(TICK) {
+            Ok(event) => event,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        let now = Instant::now();
+        // A log that cannot be written must not cost the verdict.
+        match event {
+            Event::Console(bytes) => {
+                let _ = console_log.write_all(&bytes);
+                console.feed(&bytes, |line| {
+                    listener.console(line);
+                    watch.console(line, now);
+                });
+            }
+            Event::Channel(bytes) => {
+                let _ = channel_log.write_all(&bytes);
+                watch.channel(&bytes, listener, now);
+            }
+            Event::Closed => open -= 1,
+        }
+    }
+    // Both lines are closed, so the process is about to end.
+    while open == 0 && Instant::now() < watch.deadline() && !guest.has_ended() {
+        thread::sleep(TICK);
+    }
+    console.end(|line| watch.console(line, Instant::now()));
+    watch.used(guest.processor_time(), Instant::now());
+    let ending = guest.end();
+    watch.finish(ending).map_err(|failure| match failure.phase {
+        // The host side's messages matter only until the guest reports.
+        Phase::Boot => said_by_host(failure, &host_log),
+        _ => failure,
+    })
+}
+
+fn said_by_host(failure: Unavailable, log: &Path) -> Unavailable {
+    const MOST: usize = 3;
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(MOST)..];
+    let last = last.iter().map(|line| format!("{HOST_SAYS}{line}"));
+    let detail = failure.detail.iter().cloned().chain(last).collect();
+    failure.detail(detail)
+}
+
+/// The process group of the guest's process.
+struct Guest {
+    child: Child,
+    pid: Pid,
+}
+
+impl Guest {
+    fn start(
+        mut command: Command,
+        line: Line,
+        host_log: &Path,
+    ) -> Result<(Self, Receiver<Event>), Unavailable> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let context = |error: io::Error| Unavailable::new(Phase::Image, format!("{name}: {error}"));
+        let Line { read, write } = line;
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(host_log).map_err(context)?)
+            .process_group(0);
+        let before_exec = move || {
+            // The only file descriptor that the guest inherits.
+            fcntl_setfd(&write, FdFlags::empty())?;
+            // Its own group does not receive the terminal's Ctrl-C, so the
+            // guest must die with us.
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            Ok(())
+        };
+        // SAFETY: the closure makes two system calls. It neither allocates nor
+        // takes a lock, so it may run between fork and exec.
+        unsafe { command.pre_exec(before_exec) };
+        let mut child = command.spawn().map_err(context)?;
+        // The command holds our copy of the write end. The channel would never
+        // close while it exists.
+        drop(command);
+        let pid = Pid::from_child(&child);
+        let (sender, events) = sync_channel(64);
+        if let Some(console) = child.stdout.take() {
+            forward(console, sender.clone(), Event::Console);
+        }
+        forward(File::from(read), sender, Event::Channel);
+        Ok((Self { child, pid }, events))
+    }
+
+    /// Whether the process has ended. It is not reaped yet, so its number still
+    /// names its group and nothing else.
+    fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        matches!(waitid(WaitId::Pid(self.pid), options), Ok(Some(_)))
+    }
+
+    /// The processor time of all threads of the process.
+    fn processor_time(&self) -> Duration {
+        let stat =
+            fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        // The name, in parentheses, may contain anything. The next field is the third one.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+        let ticks: u64 =
+            fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+        Duration::from_millis(ticks * 1000 / clock_ticks_per_second().max(1))
+    }
+
+    fn kill_group(&self) {
+        // Fails only if the group is empty.
+        let _ = kill_process_group(self.pid, Signal::KILL);
+    }
+
+    fn end(&mut self) -> Ending {
+        let by_itself = self.has_ended();
+        self.kill_group();
+        match self.child.wait() {
+            Ok(status) if by_itself => Ending::Gone(status.to_string().replace(": ", " ")),
+            _ => Ending::Stopped,
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // After `end` the child is reaped, and its number may name another
+        // process.
+        if let Ok(None) = self.child.try_wait() {
+            self.kill_group();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn forward(
+    mut from: impl Read + Send + 'static,
+    to: SyncSender<Event>,
+    event: fn(Vec<u8>) -> Event,
+) {
+    thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        loop {
+            match from.read(&mut bytes) {
+                Ok(0) => break,
+                Ok(count) if to.send(event(bytes[..count].to_vec())).is_err() => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        let _ = to.send(Event::Closed);
+    });
+}
+
+/// Splits bytes into lines of text.
+#[derive(Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    fn feed(&mut self, bytes: &[u8], mut on: impl FnMut(&str)) {
+        for &byte in bytes {
+            if byte == b'\n' {
+                on(String::from_utf8_lossy(&std::mem::take(&mut self.0)).trim_end());
+            } else {
+                self.0.push(byte);
+            }
+        }
+    }
+
+    fn end(&mut self, mut on: impl FnMut(&str)) {
+        if !self.0.is_empty() {
+            on(&String::from_utf8_lossy(&self.0));
+        }
+    }
+}

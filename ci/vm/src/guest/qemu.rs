@@ -1,0 +1,35 @@
+//! QEMU: an old PC with two serial lines and nothing else.
+
+use super::machine::{CMDLINE, Machine};
+use crate::host::QEMU;
+use crate::target::Accel;
+use std::process::Command;
+
+/// The command that boots the machine.
+pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command {
+    let mut command = bare(machine, "max", channel);
+    command.arg("-kernel").arg(&machine.kernel).args(["-initrd", initramfs]);
+    // On a busy host, a working timer can fire too late for the kernel's timer check.
+    let own = format!("console=ttyS0 no_timer_check {CMDLINE}");
+    command.args(["-append", &format!("{own} {}", machine.target.cmdline)]);
+    command
+}
+
+/// The machine without a kernel. `cpu` is the processor model without KVM.
+pub fn bare(machine: &Machine<'_>, cpu: &str, channel: i32) -> Command {
+    let (memory, smp) = (machine.mebibytes(), machine.target.smp);
+    let (accel, cpu) = match machine.accel {
+        Accel::Kvm => ("kvm", "host"),
+        Accel::Tcg => ("tcg", cpu),
+    };
+    let mut command = Command::new(QEMU);
+    command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+    command.args(["-machine", "pc", "-accel", accel, "-cpu", cpu]);
+    command.args(["-m", &format!("{memory}M")]);
+    // Without ACPI, the firmware can describe only sockets.
+    command.args(["-smp", &format!("{smp},sockets={smp},cores=1,threads=1")]);
+    command.args(["-chardev", "file,id=console,path=/dev/fd/1", "-serial", "chardev:console"]);
+    command.args(["-chardev", &format!("file,id=channel,path=/dev/fd/{channel}")]);
+    command.args(["-serial", "chardev:channel"]);
+    command
+}

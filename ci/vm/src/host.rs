@@ -1,0 +1,150 @@
+//! Checks the host for the programs that the runner needs, and installs them as
+//! root.
+
+use crate::error::{Error, Phase, Result, Unavailable};
+use crate::progress::Step;
+use crate::run::{command, in_path, read};
+
+/// The emulator.
+pub const QEMU: &str = "qemu-system-x86_64";
+/// The program that makes NetBSD's file systems.
+pub const MAKEFS: &str = "makefs";
+/// The program that makes discs that boot a kernel.
+pub const MKRESCUE: &str = "grub-mkrescue";
+
+/// A task that needs programs of the host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Need {
+    /// Downloading a tarball.
+    Download,
+    /// Building kernels.
+    Build,
+    /// Booting QEMU guests.
+    Qemu,
+    /// Booting NetBSD guests.
+    Netbsd,
+    /// Making a disc that boots a kernel.
+    Grub,
+}
+
+impl Need {
+    /// The programs that must be in `PATH`.
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Download => &["curl"],
+            Self::Build => &["make", "gcc", "ld", "flex", "bison", "bc", "tar", "xz", "patch"],
+            Self::Qemu => &[QEMU],
+            Self::Netbsd => &[QEMU, MAKEFS, "ld"],
+            Self::Grub => &[MKRESCUE, "xorriso", "mformat"],
+        }
+    }
+
+    /// The Debian packages that provide the programs, and headers, which have
+    /// no program to check.
+    fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Download => &["curl", "ca-certificates"],
+            Self::Build => &[
+                "make",
+                "gcc",
+                "binutils",
+                "libc6-dev",
+                "flex",
+                "bison",
+                "bc",
+                "libelf-dev",
+                "libssl-dev",
+                "tar",
+                "xz-utils",
+                "patch",
+            ],
+            Self::Qemu => &["qemu-system-x86"],
+            Self::Netbsd => &["qemu-system-x86", "makefs", "binutils"],
+            Self::Grub => &["grub-common", "grub-pc-bin", "xorriso", "mtools"],
+        }
+    }
+
+    fn phase(self) -> Phase {
+        match self {
+            Self::Download => Phase::Source,
+            Self::Build => Phase::Build,
+            Self::Qemu | Self::Netbsd | Self::Grub => Phase::Image,
+        }
+    }
+}
+
+/// Checks that everything needed is installed. As root on Debian the runner
+/// installs missing packages; otherwise it lists them.
+pub fn require(need: Need) -> Result<()> {
+    let programs: Vec<_> =
+        need.programs().iter().copied().filter(|program| !in_path(program)).collect();
+    let packages = missing_packages(need.packages());
+    if programs.is_empty() && packages.as_ref().is_none_or(Vec::is_empty) {
+        return Ok(());
+    }
+    let fail = |what: String, packages: &[&str]| -> Error {
+        let line = format!("apt-get install --no-install-recommends {}", packages.join(" "));
+        Unavailable::new(need.phase(), format!("{what} missing; install with: {line}")).into()
+    };
+    match packages {
+        // The packages are installed, but the programs are not in PATH.
+        // Installing again would change nothing.
+        Some(packages) if packages.is_empty() => {
+            let what = format!("{} not in PATH:", programs.join(" "));
+            Err(fail(what, need.packages()))
+        }
+        Some(packages) if rustix::process::geteuid().is_root() => install(&packages)
+            .map_err(|why| fail(format!("{why}; {}", packages.join(" ")), &packages)),
+        Some(packages) => Err(fail(packages.join(" "), &packages)),
+        None => Err(fail(programs.join(" "), need.packages())),
+    }
+}
+
+/// Whether there is a compiler. Every kernel's key depends on it.
+pub fn has_compiler() -> bool {
+    in_path("gcc")
+}
+
+/// Returns the packages that are not installed, or `None` without `dpkg-query`.
+fn missing_packages(packages: &[&'static str]) -> Option<Vec<&'static str>> {
+    let mut query = command("dpkg-query");
+    // It fails for unknown names, which are missing as well.
+    query.args(["--show", "--showformat=${Package} ${db:Status-Status}\n"]).args(packages);
+    let output = query.output().ok()?;
+    Some(not_installed(&String::from_utf8_lossy(&output.stdout), packages))
+}
+
+fn not_installed(listing: &str, packages: &[&'static str]) -> Vec<&'static str> {
+    let installed = |package: &&str| {
+        listing.lines().any(|line| line.split_once(' ') == Some((*package, "installed")))
+    };
+    packages.iter().copied().filter(|package| !installed(package)).collect()
+}
+
+fn install(packages: &[&str]) -> std::result::Result<(), String> {
+    let list = packages.join(" ");
+    let step = Step::begin(format!("install {list}"), None);
+    let apt = |words: &[&str]| {
+        let mut apt = command("apt-get");
+        apt.env("DEBIAN_FRONTEND", "noninteractive").args(words);
+        read(&mut apt).map(drop)
+    };
+    let words = [&["install", "--yes", "--no-install-recommends"], packages].concat();
+    // The package lists may be old or absent.
+    apt(&words).or_else(|_| apt(&["update"]).and_then(|()| apt(&words)))?;
+    step.done();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_missing_unless_installed() {
+        let listing = "make installed\nbc config-files\nflex installed\n";
+        let packages = ["make", "bc", "flex", "bison"];
+        assert_eq!(not_installed(listing, &packages), ["bc", "bison"]);
+        assert_eq!(not_installed("", &packages), packages);
+    }
+}

@@ -1,0 +1,42 @@
+//! Builds kernels, boots them, runs a program in them and reports its results.
+//!
+//! This directory's `README.md` has the two ideas and a diagram. Nothing here
+//! knows the subject of the tests: a target is a kernel, a guest is that kernel
+//! running, and a program speaks KTAP.
+
+pub mod cache;
+pub mod carry;
+mod clean;
+pub mod cli;
+pub mod commands;
+pub mod console;
+pub mod context;
+pub mod cpio;
+pub mod elf;
+pub mod env;
+pub mod error;
+mod exec;
+pub mod expected;
+pub mod guest;
+pub mod hash;
+pub mod home;
+pub mod host;
+mod ids;
+pub mod image;
+pub mod kernel;
+pub mod layout;
+mod list;
+pub mod netbsd;
+pub mod output;
+mod parallel;
+pub mod programs;
+pub mod progress;
+pub mod report;
+pub mod run;
+pub mod session;
+pub mod source;
+pub mod system;
+pub mod target;
+pub mod tester;
+pub mod toolchain;
+pub mod verdict;

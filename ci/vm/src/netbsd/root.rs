@@ -1,0 +1,163 @@
+//! Makes the guest's root file system, without root privileges.
+
+use crate::error::{Error, OrUnavailable as _, Phase, Result, WRITING};
+use crate::host::MAKEFS;
+use crate::layout::Layout;
+use crate::run::{command, locate, read};
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// Free space in the file system, in MiB, and the number of free inodes.
+const FREE: &[&str] = &["-b", "64m", "-f", "4096"];
+
+/// Serial lines. Dial-out devices open without a carrier.
+const SERIAL_LINES: u32 = 8;
+const SERIAL: u32 = 8;
+const DIAL_OUT: u32 = 1 << 19;
+
+/// Devices: name, permissions, major and minor number on amd64.
+const DEVICES: &[(&str, u32, u32, u32)] = &[
+    ("console", 0o600, 0, 0),
+    ("constty", 0o600, 0, 1),
+    ("tty", 0o666, 1, 0),
+    ("null", 0o666, 2, 2),
+    ("zero", 0o666, 2, 12),
+    ("random", 0o666, 46, 0),
+    ("urandom", 0o666, 46, 1),
+    ("kcov", 0o666, 346, 0),
+    ("vhci", 0o666, 355, 0),
+];
+
+/// Makes the file system in `path`, with init and what `fill` adds. `scratch` holds the temporary
+/// files.
+pub fn make(
+    path: &Path,
+    scratch: &Path,
+    init: &[u8],
+    fill: impl FnOnce(&mut dyn Layout),
+) -> Result<()> {
+    let staging = tempfile::tempdir_in(scratch).or_unavailable(Phase::Image, scratch.display())?;
+    let (tree, spec) = (staging.path().join("tree"), staging.path().join("spec"));
+    let mut stage = Stage::new(&tree);
+    fill(&mut stage);
+    stage.file("/sbin/init", 0o755, init);
+    stage.devices();
+    let Stage { text, result, .. } = stage;
+    result
+        .and_then(|()| fs::write(&spec, text))
+        .or_unavailable(Phase::Image, staging.path().display())?;
+    let mut makefs = command(locate(MAKEFS).unwrap_or(MAKEFS.into()));
+    makefs.args(["-t", "ffs", "-B", "little", "-o", "version=1"]).args(FREE);
+    makefs.arg("-F").arg(&spec).arg(path).arg(&tree);
+    read(&mut makefs).map(drop).map_err(|why| Error::unavailable(Phase::Image, why))
+}
+
+/// A tree on the host, and a description of its files in the format of mtree(8).
+#[derive(Debug)]
+struct Stage {
+    tree: PathBuf,
+    text: String,
+    /// The first error.
+    result: io::Result<()>,
+}
+
+impl Stage {
+    fn new(tree: &Path) -> Self {
+        let text = "/set uid=0 gid=0\n. type=dir mode=0755\n".into();
+        Self { tree: tree.into(), text, result: fs::create_dir(tree) }
+    }
+
+    /// Describes a file, and makes it unless there was an error.
+    fn put(&mut self, path: &str, rest: &str, make: impl FnOnce(&Path) -> io::Result<()>) {
+        let path = path.trim_start_matches('/');
+        writeln!(self.text, "./{} {rest}", encode(path)).expect(WRITING);
+        if self.result.is_ok() {
+            self.result = make(&self.tree.join(path));
+        }
+    }
+
+    /// Devices need no file on the host.
+    fn devices(&mut self) {
+        let mut device = |name: &str, mode: u32, major: u32, minor: u32| {
+            let rest = format!("type=char mode={mode:04o} device=netbsd,{major},{minor}");
+            self.put(&format!("/dev/{name}"), &rest, |_| Ok(()));
+        };
+        for &(name, mode, major, minor) in DEVICES {
+            device(name, mode, major, minor);
+        }
+        for unit in 0..SERIAL_LINES {
+            device(&format!("dty0{unit}"), 0o600, SERIAL, DIAL_OUT | unit);
+        }
+    }
+}
+
+impl Layout for Stage {
+    fn directory(&mut self, path: &str, mode: u32) {
+        self.put(path, &format!("type=dir mode={mode:04o}"), |at| fs::create_dir(at));
+    }
+
+    fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
+        self.put(path, &format!("type=file mode={mode:04o}"), |at| fs::write(at, content));
+    }
+
+    fn link(&mut self, path: &str, to: &str) {
+        self.put(path, "type=link mode=0777", |at| symlink(to, at));
+    }
+}
+
+/// Encodes a path as vis(3) does: characters with a meaning for mtree become
+/// octal.
+fn encode(path: &str) -> String {
+    let mut text = String::new();
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-+,=@".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            write!(text, "\\{byte:03o}").expect(WRITING);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spec_names_directories_devices_and_files() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let tree = scratch.path().join("tree");
+        let mut stage = Stage::new(&tree);
+        stage.directory("/dev", 0o755);
+        stage.directory("/bin", 0o755);
+        stage.file("/bin/a b#c", 0o755, b"x");
+        stage.link("/bin/l", "a b#c");
+        stage.devices();
+        let Stage { text, result, .. } = stage;
+        result.expect("made");
+        for expected in [
+            "/set uid=0 gid=0\n. type=dir mode=0755\n",
+            "\n./dev type=dir mode=0755\n",
+            "\n./dev/console type=char mode=0600 device=netbsd,0,0\n",
+            "\n./dev/dty01 type=char mode=0600 device=netbsd,8,524289\n",
+            "\n./dev/kcov type=char mode=0666 device=netbsd,346,0\n",
+            "\n./bin/a\\040b\\043c type=file mode=0755\n",
+            "\n./bin/l type=link mode=0777\n",
+        ] {
+            assert!(text.contains(expected), "{expected:?} is not in: {text}");
+        }
+        assert_eq!(fs::read(tree.join("bin/l")).expect("a link"), b"x");
+    }
+
+    #[test]
+    fn the_first_error_is_kept() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let mut stage = Stage::new(&scratch.path().join("tree"));
+        stage.file("/missing/file", 0o644, b"");
+        stage.directory("/dev", 0o755);
+        assert_eq!(stage.result.expect_err("no parent").kind(), io::ErrorKind::NotFound);
+    }
+}

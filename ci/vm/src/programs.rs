@@ -1,0 +1,150 @@
+//! The programs that run in guests.
+
+mod init;
+
+use crate::cache::Cache;
+use crate::error::{Error, Phase, Result};
+use crate::home::Home;
+use crate::netbsd::{self, Libraries};
+use crate::run::{command, locate, read};
+use crate::system::System;
+use crate::target::Targets;
+use crate::toolchain::{Program, Recipe, TRIPLE, target_directory};
+use std::env::current_exe;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Builds or finds each program at most once, in the thread that asks first.
+#[derive(Debug)]
+pub struct Programs {
+    known: Mutex<Vec<(String, String, PathBuf)>>,
+    /// The user's libraries for NetBSD.
+    pub netbsd: Option<Libraries>,
+    /// Where programs come from.
+    pub home: Home,
+    cache: Cache,
+    suite: String,
+    tracer: String,
+}
+
+impl Programs {
+    /// The programs that the targets name.
+    pub fn new(home: &Home, targets: &Targets, cache: &Cache, netbsd: Option<Libraries>) -> Self {
+        let Targets { suite, tracer, .. } = targets.clone();
+        Self {
+            known: Mutex::default(),
+            netbsd,
+            home: home.clone(),
+            cache: cache.clone(),
+            suite,
+            tracer,
+        }
+    }
+
+    /// Returns the guests' init.
+    pub fn init(&self, system: System) -> Result<PathBuf> {
+        let triple = match system {
+            System::Linux => TRIPLE,
+            System::NetBsd => netbsd::TRIPLE,
+        };
+        let make =
+            || init::kept(&self.recipe(triple)?, self.home.workspace.as_deref(), &self.cache);
+        self.once(init::NAME, triple, make)
+    }
+
+    /// Returns the test suite for this host and most guests.
+    pub fn suite(&self) -> Result<PathBuf> {
+        self.suite_for(TRIPLE)
+    }
+
+    /// Returns the test suite for this triple.
+    pub fn suite_for(&self, triple: &str) -> Result<PathBuf> {
+        self.once(&self.suite, triple, || self.own(&self.suite, triple))
+    }
+
+    /// The suite's name.
+    pub fn suite_name(&self) -> &str {
+        &self.suite
+    }
+
+    /// Returns the program that traces commands, for guests and this host.
+    pub fn tracer(&self) -> Result<PathBuf> {
+        self.once(&self.tracer, TRIPLE, || self.own(&self.tracer, TRIPLE))
+    }
+
+    /// Returns the suite's ids for a system.
+    pub fn checks(&self, system: System) -> Result<Vec<String>> {
+        let list = read(command(self.suite()?).args(["list", "--system", system.word()]))
+            .map_err(|why| Error::unavailable(Phase::Image, why))?;
+        Ok(list.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_string).collect())
+    }
+
+    /// Returns the suite's plan for a kernel with these declared words and this
+    /// release.
+    pub fn plan(&self, declares: &[String], release: &str) -> Result<String> {
+        let words = ["plan", "--release", release, "--declare", &declares.join(",")];
+        read(command(self.suite()?).args(words))
+            .map_err(|why| Error::unavailable(Phase::Verdict, why))
+    }
+
+    /// Builds the suite in a copy of the workspace.
+    pub fn suite_of(&self, copy: &Path, triple: &str) -> Result<PathBuf> {
+        let program = Program { package: &self.suite, binary: &self.suite };
+        self.recipe(triple)?.build(copy, program, &copy.join("target"))
+    }
+
+    fn recipe(&self, triple: &str) -> Result<Recipe> {
+        match &self.netbsd {
+            Some(libraries) if triple == netbsd::TRIPLE => libraries.recipe(),
+            _ => Recipe::linux(triple),
+        }
+    }
+
+    /// Returns a program of the workspace, or else an installed one.
+    fn own(&self, name: &str, triple: &str) -> Result<PathBuf> {
+        match &self.home.workspace {
+            _ if name.is_empty() => {
+                let why = "the list of targets names no such program; name one with --program";
+                Err(Error::unavailable(Phase::Targets, why))
+            }
+            Some(workspace) => {
+                let program = Program { package: name, binary: name };
+                self.recipe(triple)?.build(workspace, program, &target_directory(workspace))
+            }
+            None if triple == TRIPLE => installed(name),
+            None => Err(Error::unavailable(
+                Phase::Image,
+                format!("there is no installed {name} for {triple}; name a program with --program"),
+            )),
+        }
+    }
+
+    fn once(
+        &self,
+        name: &str,
+        triple: &str,
+        make: impl FnOnce() -> Result<PathBuf>,
+    ) -> Result<PathBuf> {
+        // A thread that panicked while building has left the list unchanged.
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.iter().find(|(other, of, _)| other == name && of == triple);
+        if let Some((_, _, path)) = known {
+            return Ok(path.clone());
+        }
+        let path = make()?;
+        all.push((name.to_string(), triple.to_string(), path.clone()));
+        Ok(path)
+    }
+}
+
+/// Finds a program beside this one, or in `PATH`.
+fn installed(name: &str) -> Result<PathBuf> {
+    let beside = current_exe().ok().map(|own| own.with_file_name(name));
+    beside.filter(|path| path.is_file()).or_else(|| locate(name)).ok_or_else(|| {
+        let message = format!(
+            "{name} is neither beside this program nor in PATH; install it with `cargo install \
+             {name}`"
+        );
+        Error::unavailable(Phase::Image, message)
+    })
+}

@@ -1,0 +1,272 @@
+//! All formats of one report.
+
+use super::*;
+use crate::error::Phase;
+use crate::verdict::Outcome;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+fn check(id: &str, outcome: Outcome, diagnostics: &[&str]) -> Check {
+    Check {
+        id: id.into(),
+        outcome,
+        diagnostics: diagnostics.iter().map(ToString::to_string).collect(),
+        time: Duration::from_millis(250),
+    }
+}
+
+fn report(name: &str, verdict: Verdict) -> TargetReport {
+    TargetReport {
+        target: name.into(),
+        kind: "uml",
+        release: matches!(verdict, Verdict::Checks(_)).then(|| "7.3.4".into()),
+        kernel: None,
+        suite: Some("0123456789abcdef".into()),
+        accelerator: None,
+        verdict,
+        required: true,
+        times: vec![("boot", Duration::from_millis(1500))],
+        wall: Duration::from_secs(2),
+        logs: Some("/l".into()),
+    }
+}
+
+fn run() -> Run {
+    let skip = || Outcome::Skip { reason: "no net".into() };
+    let known = || Outcome::ExpectedFailure { reason: "a bug (l)".into() };
+    let first = vec![
+        check("x", Outcome::Pass, &["unseen"]),
+        check("y", Outcome::Fail, &["1 is not <2>"]),
+        check("z", skip(), &[]),
+        check("w", known(), &[]),
+    ];
+    let failure = Unavailable::new(Phase::Boot, "no").detail(vec!["more".into()]);
+    let mut not_run = report("d", Verdict::NotRun("give a kernel".into()));
+    not_run.required = false;
+    let other = report("c-7", Verdict::Checks(vec![check("x", Outcome::Pass, &[])]));
+    Run {
+        reports: vec![
+            report("a", Verdict::Checks(first)),
+            report("b", Verdict::None(failure)),
+            other,
+            not_run,
+        ],
+        wall: Duration::from_secs(3),
+    }
+}
+
+#[test]
+fn people_see_what_failed_and_why() {
+    let expected = "\
+a: 7.3.4 (uml)
+    ok   x
+    FAIL y
+         1 is not <2>
+    skip z: no net
+    xfail w: a bug (l)
+a: 1 passed, 1 failed, 1 failed as expected, 1 skipped in 2.0 s; logs: /l
+a: boot 1.50 s
+";
+    assert_eq!(run().reports[0].text(true, false), expected);
+    let expected = "\
+b: not booted (uml)
+b: no verdict: boot: no
+    more
+";
+    assert_eq!(run().reports[1].text(false, true), expected);
+}
+
+#[test]
+fn a_brief_report_leaves_out_what_passed() {
+    let expected = "\
+a: 7.3.4 (uml)
+    FAIL y
+         1 is not <2>
+    xfail w: a bug (l)
+    skip 1 check: no net
+a: 1 passed, 1 failed, 1 failed as expected, 1 skipped in 2.0 s; logs: /l
+";
+    assert_eq!(run().reports[0].text(false, true), expected);
+}
+
+#[test]
+fn one_table_shows_who_differs() {
+    let table = run().table(false);
+    let expected = "
+       a      b      c      d
+check                7
+y      FAIL   ·      ·      ·
+z      skip   ·      ·      ·
+w      xfail  ·      ·      ·
+1 check is ok on every target that runs any
+
+target  passed  failed  xfail  skipped  seconds
+a            1       1      1        1      2.0
+b       none: boot: no
+c-7          1       0      0        0      2.0
+d       not run: give a kernel
+3.0 s
+";
+    assert_eq!(table, expected);
+    assert!(run().table(true).contains("\nx      ok     ·      ok     ·\n"));
+}
+
+#[test]
+fn ktap_nests_targets() {
+    let expected = "\
+KTAP version 1
+1..4
+    KTAP version 1
+    1..4
+    # unseen
+    ok 1 x
+    # 1 is not <2>
+    not ok 2 y
+    ok 3 z # SKIP no net
+    not ok 4 w # TODO a bug (l)
+not ok 1 a
+# no verdict: boot: no
+#     more
+not ok 2 b
+    KTAP version 1
+    1..1
+    ok 1 x
+ok 3 c-7
+ok 4 d # SKIP not run: give a kernel
+";
+    assert_eq!(run().render(Format::Ktap, true), expected);
+}
+
+#[test]
+fn junit_has_a_suite_for_each_target() {
+    let text = run().render(Format::Junit, false);
+    let expected = r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="cargo vm test" tests="7" failures="1" errors="1" time="3.000">
+  <testsuite name="a" tests="4" failures="1" errors="0" time="2.000" skipped="2">
+    <properties>
+      <property name="kind" value="uml"/>
+      <property name="release" value="7.3.4"/>
+    </properties>
+    <testcase classname="a" name="x" time="0.250"/>
+    <testcase classname="a" name="y" time="0.250">
+      <failure message="1 is not &lt;2&gt;">1 is not &lt;2&gt;</failure>
+    </testcase>
+    <testcase classname="a" name="z" time="0.250">
+      <skipped message="no net"></skipped>
+    </testcase>
+"#;
+    assert!(text.starts_with(expected), "{text}");
+    let error = r#"<error message="no verdict: boot: no">boot: no&#10;    more</error>"#;
+    assert!(text.contains(error), "{text}");
+    assert!(text.contains(r#"<skipped message="not run: give a kernel">"#), "{text}");
+    assert!(text.ends_with("  </testsuite>\n</testsuites>\n"), "{text}");
+}
+
+/// The required and the optional attributes of each element, by the schema of Jenkins' xunit plugin
+/// (junit-10.xsd).
+const SCHEMA: &[(&str, &[&str], &[&str])] = &[
+    ("testsuites", &[], &["name", "time", "tests", "failures", "errors"]),
+    (
+        "testsuite",
+        &["name", "tests", "failures", "errors"],
+        &[
+            "group",
+            "time",
+            "skipped",
+            "timestamp",
+            "hostname",
+            "id",
+            "package",
+            "file",
+            "log",
+            "url",
+        ],
+    ),
+    ("testcase", &["name"], &["time", "classname", "group"]),
+    ("property", &["name", "value"], &[]),
+    ("failure", &[], &["type", "message"]),
+    ("error", &[], &["type", "message"]),
+    ("skipped", &[], &["type", "message"]),
+    ("properties", &[], &[]),
+];
+
+#[test]
+fn junit_has_only_what_the_schema_has() {
+    let text = run().render(Format::Junit, false);
+    let mut seen = Vec::new();
+    for tag in text.split('<').skip(2).filter(|tag| !tag.starts_with('/')) {
+        let (tag, _) = tag.split_once('>').expect("an end");
+        let (name, rest) = tag.split_once(' ').unwrap_or((tag, ""));
+        let (_, required, optional) =
+            SCHEMA.iter().find(|(known, ..)| *known == name).expect("a known element");
+        // Every second piece is a value.
+        let mut attributes: Vec<&str> = rest.split('"').step_by(2).collect();
+        attributes.pop();
+        let names: Vec<&str> =
+            attributes.iter().map(|text| text.trim().trim_end_matches('=')).collect();
+        let allowed = |name: &&str| required.contains(name) || optional.contains(name);
+        assert!(names.iter().all(allowed), "<{tag}>");
+        assert!(required.iter().all(|name| names.contains(name)), "<{tag}>");
+        assert!(!optional.contains(&"time") || names.contains(&"time"), "<{tag}>");
+        seen.push(name);
+    }
+    assert!(SCHEMA.iter().all(|(name, ..)| seen.contains(name)), "{seen:?}");
+}
+
+#[test]
+fn json_says_the_same() {
+    let text = run().render(Format::Json, false);
+    let value: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(value["version"], 1);
+    assert_eq!(value["targets"][0]["verdict"], "failed");
+    assert_eq!(value["targets"][0]["checks"][2]["reason"], "no net");
+    assert_eq!(value["targets"][0]["checks"][3]["outcome"], "xfail");
+    assert_eq!(value["targets"][0]["counts"]["skipped"], 1);
+    assert_eq!(value["targets"][1]["verdict"], "none");
+    assert_eq!(value["targets"][1]["failure"]["phase"], "boot");
+    assert_eq!(value["targets"][3]["verdict"], "not run");
+}
+
+/// The page names exactly these keys.
+#[test]
+fn the_book_documents_the_keys() {
+    fn keys(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(object) => object.iter().for_each(|(key, value)| {
+                found.insert(key.clone());
+                // The run chooses the names in there.
+                if key != "steps" {
+                    keys(value, found);
+                }
+            }),
+            Value::Array(array) => array.iter().for_each(|value| keys(value, found)),
+            _ => {}
+        }
+    }
+    let value = serde_json::from_str(&run().render(Format::Json, false)).expect("JSON");
+    let mut found = BTreeSet::new();
+    keys(&value, &mut found);
+    let page = include_str!("../../../../docs/src/reports.md");
+    let (_, json) = page.split_once("## JSON").expect("the section");
+    let (json, _) = json.split_once("\n## ").expect("another section");
+    let documented: BTreeSet<String> = json
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(key, _)| key.to_string())
+        .collect();
+    assert_eq!(documented, found);
+}
+
+#[test]
+fn the_worst_target_decides() {
+    let mut all = run();
+    assert_eq!(all.status(), 69);
+    all.reports.remove(1);
+    assert_eq!(all.status(), 1);
+    all.reports.remove(0);
+    assert_eq!(all.status(), 0, "what was not run does not count");
+    all.reports[1].required = true;
+    assert_eq!(all.status(), 69, "unless it was named");
+    all.reports.truncate(0);
+    assert_eq!(all.status(), 69, "nothing passes for want of a run");
+}

@@ -1,0 +1,111 @@
+//! From a target to a finished run.
+
+mod calls;
+mod guest;
+
+pub use guest::{Ready, Task};
+
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::host;
+use crate::kernel::{Compiler, Kernel};
+use crate::netbsd::{self, Libraries};
+use crate::programs::Programs;
+use crate::source::Source;
+use crate::target::{Accel, Kind, Target, Targets};
+use std::time::Duration;
+
+/// The user's choices for all targets.
+#[derive(Clone, Debug)]
+pub struct Choices {
+    /// Replaces the targets' own sources.
+    pub source: Option<Source>,
+    /// Look for newer packages now.
+    pub refresh: bool,
+    /// Use the kernel of the known package, if it is built, without a search
+    /// for a newer package.
+    pub settled: bool,
+    /// A kernel to use instead of building one.
+    pub kernel: Option<Kernel>,
+    /// The same, for NetBSD targets only.
+    pub netbsd_kernel: Option<Kernel>,
+    /// Replaces the target's `release`.
+    pub release: Option<String>,
+    /// Jobs for `make`.
+    pub jobs: usize,
+    /// Replaces the targets' limits.
+    pub limit: Option<Duration>,
+    /// Additional time for a program that enforces the limit itself.
+    pub grace: Duration,
+    /// Replaces the targets' own setting and the probe.
+    pub accel: Option<Accel>,
+}
+
+/// The state that all runs share.
+#[derive(Debug)]
+pub struct Session {
+    /// The cache.
+    pub cache: Cache,
+    /// All targets.
+    pub targets: Targets,
+    /// The user's choices.
+    pub choices: Choices,
+    /// The guest programs.
+    pub programs: Programs,
+}
+
+impl Session {
+    /// Returns the target's source.
+    pub fn source(&self, target: &Target) -> Result<Source> {
+        match &self.choices.source {
+            Some(source) => Ok(source.clone()),
+            None => Source::of(target, &self.targets.base, &self.cache, self.choices.refresh),
+        }
+    }
+
+    /// Checks that the user gave every option that the target requires.
+    pub fn given(&self, target: &Target) -> Result<()> {
+        match target.kind {
+            Kind::Uml | Kind::Qemu => Ok(()),
+            Kind::Netbsd => {
+                netbsd::given(self.netbsd_kernel().is_some(), self.programs.netbsd.is_some())
+            }
+        }
+    }
+
+    /// Returns the user's kernel for NetBSD targets.
+    pub fn netbsd_kernel(&self) -> Option<&Kernel> {
+        self.choices.kernel.as_ref().or(self.choices.netbsd_kernel.as_ref())
+    }
+
+    fn release<'a>(&'a self, target: &'a Target) -> &'a str {
+        self.choices.release.as_ref().unwrap_or(&target.release)
+    }
+
+    /// Returns the target's kernel and builds it if necessary.
+    pub fn kernel(&self, target: &Target) -> Result<Kernel> {
+        self.given(target)?;
+        if let (Kind::Netbsd, Some(kernel)) = (target.kind, self.netbsd_kernel()) {
+            netbsd::check_kernel(&kernel.file, self.release(target))?;
+            self.programs.netbsd.as_ref().map_or(Ok(()), Libraries::check)?;
+            return Ok(kernel.clone());
+        }
+        if let Some(kernel) = &self.choices.kernel {
+            return Ok(kernel.clone());
+        }
+        if self.choices.settled && self.choices.source.is_none() && host::has_compiler() {
+            let base = &self.targets.base;
+            let known = Source::last_known(target, base, &self.cache);
+            let compiler = Compiler::last_known(target, &self.cache)?;
+            if let (Some(source), Some(compiler)) = (known, compiler) {
+                let built = Kernel::cached(target, &source, &compiler, base, &self.cache)?;
+                if let Some(kernel) = built.filter(|kernel| kernel.damage().is_none()) {
+                    return Ok(kernel);
+                }
+            }
+        }
+        let source = self.source(target)?;
+        let Choices { refresh, jobs, .. } = self.choices;
+        Kernel::built(target, &source, &self.targets.base, &self.cache, refresh, jobs)
+    }
+}

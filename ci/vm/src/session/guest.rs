@@ -1,0 +1,234 @@
+//! A target's guest: prepares it, boots it and runs a task.
+
+use super::{Session, calls};
+use crate::carry::Carried;
+use crate::error::{OrUnavailable as _, Phase, Result};
+use crate::guest::{self, Expect, Finished, Limits, Listener, Machine};
+use crate::host::{self, Need};
+use crate::image::{self, GuestFile, Image};
+use crate::kernel::Kernel;
+use crate::netbsd::{self, Libraries};
+use crate::system::System;
+use crate::target::{Accel, Kind, Target};
+use kcov_vm_guest::job::Job;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A program to run in a guest.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// The program's file in the guest.
+    pub program: GuestFile,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Files of the host.
+    pub carried: Carried,
+    /// Environment variables in addition to the default ones; later ones win.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Its working directory, if not the default.
+    pub directory: Option<String>,
+    /// Additional files.
+    pub files: Vec<GuestFile>,
+    /// The directory that the guest sends back.
+    pub send_back: Option<String>,
+}
+
+/// A target that is ready to boot.
+#[derive(Clone, Debug)]
+pub struct Ready<'a> {
+    pub(super) machine: Machine<'a>,
+    pub(super) expect: Expect,
+    limits: Limits,
+    /// The kernel's origin.
+    pub kernel: String,
+    /// The accelerator, and why it was chosen.
+    pub accelerator: String,
+    /// The directory for logs.
+    pub logs: PathBuf,
+    /// The time that the preparation took.
+    pub took: Duration,
+}
+
+impl Task {
+    /// Adds the list of calls and the modules, if there are any.
+    #[must_use]
+    pub fn knowing(mut self, calls: Vec<GuestFile>) -> Self {
+        if !calls.is_empty() {
+            self.environment.push((calls::VARIABLE.into(), calls::PATH.into()));
+        }
+        self.files.extend(calls);
+        self
+    }
+}
+
+impl<'a> Ready<'a> {
+    /// Returns a copy with another kernel of the same release, and another log
+    /// directory.
+    pub fn with(&self, kernel: PathBuf, logs: PathBuf, limits: Limits) -> Result<Ready<'a>> {
+        let mut other = self.clone();
+        if other.machine.disc.is_some() {
+            other.machine.disc = Some(netbsd::make_disc(&kernel, &logs)?);
+        }
+        other.machine.kernel = kernel;
+        other.logs = logs;
+        other.limits = limits;
+        Ok(other)
+    }
+}
+
+impl Session {
+    /// Prepares everything for booting the target.
+    pub fn prepare<'a>(&self, target: &'a Target) -> Result<Ready<'a>> {
+        let started = Instant::now();
+        if target.kind == Kind::Qemu {
+            host::require(Need::Qemu)?;
+        }
+        let kernel = self.kernel(target)?;
+        let ready = self.prepare_with(target, kernel)?;
+        Ok(Ready { took: started.elapsed(), ..ready })
+    }
+
+    /// Prepares to boot the target with this kernel.
+    pub fn prepare_with<'a>(&self, target: &'a Target, kernel: Kernel) -> Result<Ready<'a>> {
+        let started = Instant::now();
+        kernel.check(target.kind)?;
+        let release = self.release(target);
+        let disc = match target.kind {
+            Kind::Uml | Kind::Qemu => None,
+            Kind::Netbsd => {
+                host::require(Need::Netbsd)?;
+                netbsd::disc(&kernel.file, release, &self.cache)?
+            }
+        };
+        let limits = Limits {
+            boot: self.choices.limit.unwrap_or(target.boot_limit()),
+            program: self.program_limit(target) + self.choices.grace,
+            silent: None,
+        };
+        let expect = Expect {
+            system: target.kind.system(),
+            release: release.to_string(),
+            machine: target.machine.clone(),
+            build: kernel.mark.clone(),
+        };
+        let logs = image::log_directory(&self.cache.runs(), &target.name)?;
+        let chosen = self.choices.accel.or(target.accel);
+        let accel = chosen.unwrap_or(Accel::Tcg);
+        let place = (target.kind == Kind::Uml)
+            .then(|| guest::memory_place(target.memory, &logs))
+            .transpose()?;
+        let (memory, elsewhere) =
+            place.map_or((None, None), |place| (Some(place.directory), place.why));
+        let mut machine =
+            Machine { target, kernel: kernel.file, disc, accel, memory, more_memory: 0 };
+        let mut accelerator = machine.accelerator().to_string();
+        if let (Some(directory), Some(why)) = (&machine.memory, elsewhere) {
+            accelerator += &format!(" (memory in {}: {why})", directory.display());
+        }
+        if target.kind == Kind::Qemu && chosen.is_none() {
+            let init = self.init(target)?;
+            let memory = self.cache.kvm_probe();
+            match guest::probe_kvm(&machine, &init, &expect, &memory, &logs)? {
+                Ok(()) => {
+                    machine.accel = Accel::Kvm;
+                    accelerator = machine.accelerator().to_string();
+                }
+                Err(why) => accelerator = format!("TCG (KVM probe failed: {why})"),
+            }
+        }
+        let took = started.elapsed();
+        Ok(Ready { machine, expect, limits, kernel: kernel.origin, accelerator, logs, took })
+    }
+
+    /// Boots the target and runs the task in it.
+    pub fn run(
+        &self,
+        ready: &Ready<'_>,
+        task: Task,
+        listener: &mut dyn Listener,
+    ) -> Result<Finished> {
+        let target = ready.machine.target;
+        let init = self.init(target)?;
+        let system = target.kind.system();
+        let mut argv = vec![OsString::from(&task.program.path)];
+        argv.extend(task.arguments);
+        let mut mounts = image::mounts(system);
+        // A mount would hide the image's own files.
+        mounts.retain(|mount| {
+            let inside = |path: &str| Path::new(path).starts_with(&mount.target);
+            !inside(&task.program.path) && !task.carried.paths().any(inside)
+        });
+        let mut env = image::environment();
+        for (name, value) in task.environment {
+            env.retain(|(known, _)| *known != name);
+            env.push((name, value));
+        }
+        let job = Job {
+            nonce: image::nonce(),
+            channel: ready.machine.channel().into(),
+            shutdown: ready.machine.shutdown(),
+            mounts,
+            send_back: task.send_back,
+            sysctl: target
+                .sysctl
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            cwd: task.directory.unwrap_or_else(|| "/tmp".into()),
+            env,
+            argv,
+        };
+        let bytes = match system {
+            // Once in the loaded image, once unpacked.
+            System::Linux => 2 * (task.carried.bytes() + task.program.content.len() as u64),
+            // On the disk.
+            System::NetBsd => 0,
+        };
+        let more_memory = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
+        let machine = Machine { more_memory, ..ready.machine.clone() };
+        let mut files = vec![task.program];
+        files.extend(task.files);
+        let image = Image { init: &init, job: &job, files: &files, carried: &task.carried };
+        guest::boot(&machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
+    }
+
+    /// Makes the task for a host program. It runs in the guest as `/bin/NAME`.
+    /// The inner error says why it cannot run there.
+    pub fn task(
+        &self,
+        target: &Target,
+        file: &Path,
+        arguments: Vec<OsString>,
+    ) -> std::result::Result<Task, String> {
+        let (content, carried) = image::program(file, target.kind.system()).map_err(|why| {
+            let libraries = self.programs.netbsd.as_ref().filter(|_| target.kind == Kind::Netbsd);
+            match libraries.filter(|_| file.is_file()).map(Libraries::advice) {
+                Some(advice) => format!("{why}; {advice}"),
+                None => why,
+            }
+        })?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let program = GuestFile { path: format!("/bin/{name}"), mode: 0o755, content };
+        Ok(Task {
+            program,
+            arguments,
+            carried,
+            environment: Vec::new(),
+            directory: None,
+            files: Vec::new(),
+            send_back: None,
+        })
+    }
+
+    /// The program's time limit.
+    pub fn program_limit(&self, target: &Target) -> Duration {
+        self.choices.limit.unwrap_or(target.program_limit())
+    }
+
+    fn init(&self, target: &Target) -> Result<Vec<u8>> {
+        let path = self.programs.init(target.kind.system())?;
+        fs::read(&path).or_unavailable(Phase::Image, path.display())
+    }
+}

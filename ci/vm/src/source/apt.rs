@@ -1,0 +1,238 @@
+//! Finds packages with the machine's apt.
+//!
+//! It searches a suite in a private apt directory in the cache, with fresh lists, and changes
+//! nothing in `/etc`. The machine's own lists may be old, so they are only a fallback. Mirrors come
+//! from the machine's configuration, and apt checks signatures as usual.
+
+use super::Package;
+use crate::cache::Cache;
+use crate::progress::Step;
+use crate::run::{command, read};
+use crate::target::{Pin, Wanted};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// Searches the machine's own lists.
+pub(super) fn own(wanted: &Wanted) -> std::result::Result<Option<Package>, String> {
+    chosen(&|| shared_command("apt-cache"), wanted, None)
+}
+
+/// Searches a private directory that lists one suite.
+pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Package, String> {
+    let Wanted { pattern, suite, .. } = wanted;
+    let directory = cache.apt(suite);
+    let prepare = || {
+        fs::create_dir_all(directory.join("lists/partial"))?;
+        fs::create_dir_all(directory.join("archives/partial"))
+    };
+    prepare().map_err(|error| format!("{}: {error}", directory.display()))?;
+    if !Path::new(KEYRING).is_file() {
+        return Err(format!("{KEYRING} is missing: apt-get install debian-archive-keyring"));
+    }
+    let targets = read(command("apt-get").args([
+        "indextargets",
+        "--format",
+        "$(REPO_URI) $(RELEASE) $(ORIGIN) $(COMPONENT)",
+    ]))?;
+    let mirrors = mirrors(&targets, suite);
+    if mirrors.is_empty() {
+        return Err(format!(
+            "apt on this machine knows no Debian mirror for {suite}; if it has no \
+             package lists, run apt-get update"
+        ));
+    }
+    let mut why = String::new();
+    for mirror in mirrors {
+        let list = format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n");
+        let file = directory.join("sources.list");
+        fs::write(&file, list).map_err(|error| format!("{}: {error}", file.display()))?;
+        let step = Step::begin(format!("look for {pattern} in {suite}"), None);
+        let mut update = private_command("apt-get", &directory);
+        // By default apt reports success even if it fetched nothing.
+        match read(update.args(["-o", "APT::Update::Error-Mode=any", "update"])) {
+            Ok(_) => step.done(),
+            Err(error) => {
+                why = format!(
+                    "the package lists of {suite} cannot be fetched: {error}; without a network, \
+                     give a kernel's source with --source"
+                );
+                continue;
+            }
+        }
+        let apt = || private_command("apt-cache", &directory);
+        match chosen(&apt, wanted, Some(suite))? {
+            Some(package) => return Ok(package),
+            None => why = format!("{suite} has no package {pattern}"),
+        }
+    }
+    Err(why)
+}
+
+/// Makes a command of apt with the machine's settings.
+pub(super) fn shared_command(program: &str) -> Command {
+    let mut command = command(program);
+    // apt's own user may lack access to the cache.
+    command.args(["-o", "APT::Sandbox::User=root"]);
+    command
+}
+
+/// Makes a command of apt with all its state in `directory`. From the machine it takes only
+/// settings for reaching mirrors, such as a proxy.
+pub(super) fn private_command(program: &str, directory: &Path) -> Command {
+    let mut command = shared_command(program);
+    for (option, value) in [
+        ("Dir::Etc::sourcelist", "sources.list"),
+        ("Dir::State::lists", "lists"),
+        ("Dir::Cache", ""),
+        ("Dir::Cache::archives", "archives"),
+    ] {
+        command.arg("-o").arg(format!("{option}={}", directory.join(value).display()));
+    }
+    command.args(["-o", "Dir::Etc::sourceparts=/dev/null"]);
+    command.args(["-o", "Dir::Etc::preferencesparts=/dev/null"]);
+    command
+}
+
+/// Selects the mirrors for a suite from `apt-get indextargets`. Security suites have their own
+/// mirrors.
+fn mirrors<'t>(targets: &'t str, suite: &str) -> Vec<&'t str> {
+    let mut mirrors = Vec::new();
+    for line in targets.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(uri), Some(release), Some(origin)) = (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        // The origin is unknown before the first `apt-get update`.
+        let debian = origin == "Debian" || origin.starts_with("$(");
+        let security = release.contains("security") || uri.contains("debian-security");
+        if debian && security == suite.ends_with("-security") && !mirrors.contains(&uri) {
+            mirrors.push(uri);
+        }
+    }
+    mirrors
+}
+
+/// Returns the locked version if it is available, else the newest package that matches the
+/// pattern.
+fn chosen(
+    apt: &dyn Fn() -> Command,
+    wanted: &Wanted,
+    suite: Option<&str>,
+) -> std::result::Result<Option<Package>, String> {
+    let expression = format!("^{}(\\.[0-9]+)*$", wanted.pattern.replace('.', "\\."));
+    let found = read(apt().args(["search", "--names-only", &expression]))?;
+    let names: Vec<_> = found.lines().filter_map(|line| line.split(' ').next()).collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let policy = read(apt().arg("policy").args(names))?;
+    let known = policies(&policy);
+    let package = |name: &str, version: &str, instead_of| {
+        let (name, version) = (name.to_string(), version.to_string());
+        Package { name, version, suite: suite.map(str::to_string), instead_of }
+    };
+    let pin = wanted.pin.as_ref();
+    let has = |pin: &&Pin| {
+        let of_name = known.iter().filter(|policy| policy.name == pin.name);
+        of_name.flat_map(|policy| &policy.versions).any(|version| *version == pin.version)
+    };
+    if let Some(pin) = pin.filter(has) {
+        return Ok(Some(package(&pin.name, &pin.version, None)));
+    }
+    let mut newest: Option<Package> = None;
+    for Policy { name, candidate, .. } in &known {
+        let Some(version) = candidate else { continue };
+        let newer = match &newest {
+            None => true,
+            Some(best) => {
+                let mut dpkg = command("dpkg");
+                dpkg.args(["--compare-versions", version, "gt", &best.version]);
+                dpkg.status().map_err(|error| format!("dpkg: {error}"))?.success()
+            }
+        };
+        if newer {
+            newest = Some(package(name, version, pin.map(Pin::text)));
+        }
+    }
+    Ok(newest)
+}
+
+/// A package's versions.
+#[derive(Debug, Default, PartialEq)]
+struct Policy<'t> {
+    name: &'t str,
+    candidate: Option<&'t str>,
+    versions: Vec<&'t str>,
+}
+
+/// Parses the output of `apt-cache policy`.
+fn policies(text: &str) -> Vec<Policy<'_>> {
+    let mut found: Vec<Policy<'_>> = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_suffix(':').filter(|line| !line.starts_with(' ')) {
+            found.push(Policy { name, ..Policy::default() });
+            continue;
+        }
+        let Some(policy) = found.last_mut() else { continue };
+        if let Some(version) = line.trim().strip_prefix("Candidate: ") {
+            policy.candidate = Some(version).filter(|version| *version != "(none)");
+        }
+        // A line of the version table: five columns for a mark, the version, its priority.
+        let entry = line.get(..5).filter(|mark| matches!(*mark, "     " | " *** "));
+        let mut words = entry.and_then(|_| line.get(5..)).unwrap_or_default().split(' ');
+        if let (Some(version), Some(_)) =
+            (words.next().filter(|word| !word.is_empty()), words.next())
+        {
+            policy.versions.push(version);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirrors_are_the_machines_own() {
+        let text = "\
+            http://mirror.example/debian-security/ bookworm-security Debian main\n\
+            http://mirror.example/debian/ bookworm Debian main\n\
+            http://mirror.example/debian/ bookworm Debian main\n\
+            https://other.example/ stable Other main\n\
+            http://fresh.example/debian/ bookworm $(ORIGIN) main\n";
+        let expected = ["http://mirror.example/debian/", "http://fresh.example/debian/"];
+        assert_eq!(mirrors(text, "trixie-backports"), expected);
+        assert_eq!(mirrors(text, "bookworm-security"), ["http://mirror.example/debian-security/"]);
+        assert!(mirrors("", "sid").is_empty());
+    }
+
+    #[test]
+    fn policies_have_candidates_and_versions() {
+        let text = "\
+linux-source-7.2:
+  Installed: 7.2.0-1
+  Candidate: 7.2.1-1~bpo13+1
+  Version table:
+     7.2.1-1~bpo13+1 500
+        500 http://mirror.example/debian trixie-backports/main amd64 Packages
+ *** 7.2.0-1 100
+        100 /var/lib/dpkg/status
+linux-source-7.3:
+  Installed: (none)
+  Candidate: (none)
+  Version table:
+";
+        let with = Policy {
+            name: "linux-source-7.2",
+            candidate: Some("7.2.1-1~bpo13+1"),
+            versions: vec!["7.2.1-1~bpo13+1", "7.2.0-1"],
+        };
+        let without = Policy { name: "linux-source-7.3", ..Policy::default() };
+        assert_eq!(policies(text), [with, without]);
+    }
+}

@@ -1,0 +1,210 @@
+//! Finds and downloads packages.
+
+use super::apt::{own, private, private_command, shared_command};
+use crate::cache::Cache;
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::progress::Step;
+use crate::run::read;
+use crate::target::{Pin, Wanted};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+/// A package that apt can download.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The suite, if the package comes from a private directory.
+    pub(super) suite: Option<String>,
+    /// The locked version, if the archive no longer has it.
+    #[serde(default)]
+    pub(super) instead_of: Option<String>,
+}
+
+/// The time until the next search for the newest version.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Package {
+    /// Returns the package: its locked version if the archive has that, else the newest one.
+    /// `refresh` searches even if today's search is done.
+    pub fn find(wanted: &Wanted, cache: &Cache, refresh: bool) -> Result<Self> {
+        let known = Self::remembered(wanted, cache);
+        if let (Some((package, age)), false) = (&known, refresh) {
+            if *age < DAY && package.is(wanted) {
+                return Ok(package.clone());
+            }
+        }
+        match (Self::searched(wanted, cache)?, known) {
+            (Ok(package), _) => {
+                let (text, memory) =
+                    (serde_json::to_string(&package).unwrap_or_default(), memory(wanted, cache));
+                fs::write(&memory, text).or_unavailable(Phase::Source, memory.display())?;
+                Ok(package)
+            }
+            (Err(why), Some((package, _))) => {
+                eprintln!("using {package} as before: {why}");
+                Ok(package)
+            }
+            (Err(why), None) => Err(Error::unavailable(Phase::Source, why)),
+        }
+    }
+
+    /// Searches the archive, and then the machine's own package lists. The inner error is the reason
+    /// why it is in neither.
+    pub(super) fn searched(
+        wanted: &Wanted,
+        cache: &Cache,
+    ) -> Result<std::result::Result<Self, String>> {
+        let _lock = cache.lock(Phase::Source, &format!("apt-{}", wanted.suite))?;
+        Ok(private(wanted, cache).or_else(|why| match own(wanted) {
+            Ok(Some(package)) => {
+                eprintln!("using {package} from this machine's own package lists: {why}");
+                Ok(package)
+            }
+            _ => Err(why),
+        }))
+    }
+
+    /// Whether a remembered package is the right one.
+    fn is(&self, wanted: &Wanted) -> bool {
+        wanted.pin.as_ref().is_none_or(|pin| {
+            (&pin.name, &pin.version) == (&self.name, &self.version)
+                || self.instead_of == Some(pin.text())
+        })
+    }
+
+    /// Returns the last result of `find`, without a search.
+    pub fn last_known(wanted: &Wanted, cache: &Cache) -> Option<Self> {
+        let (package, _) = Self::remembered(wanted, cache)?;
+        package.is(wanted).then_some(package)
+    }
+
+    fn remembered(wanted: &Wanted, cache: &Cache) -> Option<(Self, Duration)> {
+        let memory = memory(wanted, cache);
+        let time = fs::metadata(&memory).ok()?.modified().ok()?;
+        let mut package: Self = serde_json::from_str(&fs::read_to_string(&memory).ok()?).ok()?;
+        // The lock may have been raised since.
+        let pin = wanted.pin.as_ref().map(Pin::text);
+        package.instead_of = package.instead_of.filter(|locked| Some(locked) == pin.as_ref());
+        Some((package, SystemTime::now().duration_since(time).unwrap_or_default()))
+    }
+
+    /// Its identity, for keys.
+    pub fn identity(&self) -> String {
+        format!("package {}", self.short())
+    }
+
+    /// Its name and version.
+    pub fn short(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+
+    /// The name for its directory. A version may contain characters that are special to `make`.
+    pub fn directory(&self) -> String {
+        format!("{}-{}", self.name, self.version.replace([':', '~'], "_"))
+    }
+
+    /// Downloads the package into a directory.
+    pub fn download(&self, cache: &Cache, directory: &Path) -> Result<PathBuf> {
+        let mut apt = self.apt_get(cache);
+        apt.arg("download").current_dir(directory);
+        self.fetch(&mut apt)?;
+        let file = packages_in(directory)?.pop();
+        file.ok_or_else(|| Error::unavailable(Phase::Source, "apt-get download left no package"))
+    }
+
+    /// Downloads the package and all its dependencies, as for an empty machine, into a directory.
+    pub fn download_with_needs(&self, cache: &Cache, directory: &Path) -> Result<Vec<PathBuf>> {
+        let (archives, status) = (directory.join("archives"), directory.join("status"));
+        let prepare = fs::create_dir_all(archives.join("partial"));
+        prepare.and_then(|()| fs::write(&status, "")).or_unavailable(Phase::Source, "apt-get")?;
+        let mut apt = self.apt_get(cache);
+        for (option, value) in
+            [("Dir::State::status", &status), ("Dir::Cache::archives", &archives)]
+        {
+            apt.arg("-o").arg(format!("{option}={}", value.display()));
+        }
+        apt.args(["--yes", "--download-only", "--no-install-recommends", "install"]);
+        self.fetch(&mut apt)?;
+        packages_in(&archives)
+    }
+
+    /// Makes an apt-get command with the package's lists.
+    fn apt_get(&self, cache: &Cache) -> Command {
+        match &self.suite {
+            Some(suite) => private_command("apt-get", &cache.apt(suite)),
+            None => shared_command("apt-get"),
+        }
+    }
+
+    /// Downloads the last-named package with an apt command.
+    fn fetch(&self, apt: &mut Command) -> Result<()> {
+        let step = Step::begin(format!("download {self}"), None);
+        read(apt.arg(format!("{}={}", self.name, self.version)))
+            .map_err(|why| Error::unavailable(Phase::Source, why))?;
+        step.done();
+        Ok(())
+    }
+}
+
+impl fmt::Display for Package {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.short())?;
+        match &self.instead_of {
+            Some(locked) => write!(f, " (the archive lacks the locked {locked})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The file that stores the result of the last search.
+fn memory(Wanted { pattern, suite, .. }: &Wanted, cache: &Cache) -> PathBuf {
+    cache.sources().join(format!("{pattern}@{suite}.json"))
+}
+
+/// Lists the packages in a directory.
+fn packages_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    let files = fs::read_dir(directory).or_unavailable(Phase::Source, directory.display())?;
+    let paths = files.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.filter(|path| path.extension().is_some_and(|name| name == "deb")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::{LOCK, Pins};
+
+    const TEXT: &str = "[[package]]\npattern = 'linux-source-7'\nsuite = 'sid'\n\
+        name = 'linux-source-7.3'\nversion = '7.3.4-1'\n";
+
+    fn package(version: &str, instead_of: Option<&str>) -> Package {
+        let instead_of = instead_of.map(str::to_string);
+        Package {
+            name: "linux-source-7.3".into(),
+            version: version.into(),
+            suite: None,
+            instead_of,
+        }
+    }
+
+    #[test]
+    fn a_locked_version_is_the_only_right_one() {
+        let base = tempfile::tempdir().expect("a directory");
+        fs::write(base.path().join(LOCK), TEXT).expect("a file");
+        let pins = Pins::load(base.path()).expect("valid");
+        let wanted = pins.wanted("linux-source-7", "sid");
+        assert!(package("7.3.4-1", None).is(&wanted));
+        assert!(!package("7.3.5-1", None).is(&wanted));
+        assert!(package("7.3.5-1", Some("linux-source-7.3 7.3.4-1")).is(&wanted));
+        assert!(!package("7.3.5-1", Some("linux-source-7.3 7.3.3-1")).is(&wanted));
+        let free = pins.wanted("linux-source-7", "trixie");
+        assert_eq!(free.pin, None);
+        assert!(package("7.3.5-1", None).is(&free));
+    }
+}

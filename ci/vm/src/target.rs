@@ -1,0 +1,322 @@
+//! `targets.toml`: the kernels and their declared properties.
+
+mod abi;
+mod lock;
+mod tarball;
+mod validate;
+
+pub use lock::{FILE as LOCK, Pin, Pins, Wanted};
+pub use tarball::{NO_TARBALL, compression};
+
+use crate::error::{Error, Phase, Result, one_line};
+use crate::system::System;
+use crate::toolchain::TRIPLE;
+use abi::Abi;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A kernel that can run programs.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Target {
+    /// Its name on the command line.
+    pub name: String,
+    /// The way to build and boot it.
+    pub kind: Kind,
+    /// The source package: a name, or the beginning of several (`linux-source-7` stands for the
+    /// newest `linux-source-7.*`).
+    #[serde(default)]
+    pub package: String,
+    /// The suite to search if the machine's own suites lack the package.
+    #[serde(default)]
+    pub suite: String,
+    /// The source, if it is not a package.
+    #[serde(default)]
+    pub source: Option<Origin>,
+    /// Configuration fragments in `configs/`; later ones win.
+    #[serde(default)]
+    pub config: Vec<String>,
+    /// Patches in `patches/`, applied in order.
+    #[serde(default)]
+    pub patches: Vec<String>,
+    /// The compiler, if not the machine's `gcc`: a program, or the package of the same name.
+    #[serde(default)]
+    pub compiler: String,
+    /// The suite to search for the compiler's package.
+    #[serde(default)]
+    pub compiler_suite: String,
+    /// The description for `mutants`: a file in `mutants/`.
+    #[serde(default)]
+    pub mutants: String,
+    /// The required beginning of the release string.
+    #[serde(default)]
+    pub release: String,
+    /// The required machine name.
+    #[serde(default = "x86_64")]
+    pub machine: String,
+    /// Words that tell the test program which features this kernel has. The runner does not
+    /// interpret them.
+    #[serde(default)]
+    pub declares: Vec<String>,
+    /// Modules, by their paths in the tree. They are built and put into `/lib/modules` of the
+    /// suite's guests.
+    #[serde(default)]
+    pub modules: Vec<String>,
+    /// The functions for the program's list of calls.
+    #[serde(default)]
+    pub calls: Option<Calls>,
+    /// The ABIs to choose from, for a kernel that the user gives.
+    #[serde(default)]
+    pub abi: BTreeMap<String, Abi>,
+    /// The triple of the suite, if not the kernel's own width.
+    #[serde(default = "native")]
+    pub userland: String,
+    /// Settings made before the program starts.
+    #[serde(default)]
+    pub sysctl: BTreeMap<String, String>,
+    /// Additional words for the kernel's command line.
+    #[serde(default)]
+    pub cmdline: String,
+    /// The accelerator, if it is fixed and not probed.
+    #[serde(default)]
+    pub accel: Option<Accel>,
+    /// Memory, in MiB.
+    pub memory: u32,
+    /// Processors.
+    #[serde(default = "one")]
+    pub smp: u32,
+    /// The time limit for booting, in seconds.
+    pub boot_limit: u64,
+    /// The time limit for the program, in seconds.
+    pub program_limit: u64,
+    /// Whether it is a default target.
+    #[serde(default)]
+    pub default: bool,
+    /// The approximate number of lines that a build prints, for the first progress bar.
+    #[serde(default = "build_lines")]
+    pub build_lines: u64,
+    /// The source package with its locked version.
+    #[serde(skip)]
+    pub wanted: Wanted,
+    /// The compiler's package with its locked version.
+    #[serde(skip)]
+    pub wanted_compiler: Wanted,
+}
+
+/// A source that is not a package.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, untagged)]
+pub enum Origin {
+    /// A tarball to download, and its digest.
+    Download {
+        /// Its address.
+        url: String,
+        /// Its SHA-256 digest in hexadecimal.
+        sha256: String,
+    },
+    /// A tree or tarball of this machine.
+    Local {
+        /// Its path; relative to the directory of `targets.toml`.
+        path: PathBuf,
+    },
+}
+
+/// The functions for the list of calls.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calls {
+    /// A name, or a beginning with an asterisk.
+    pub of: String,
+    /// The word of `declares` to leave out if a user's kernel has no such list.
+    pub word: String,
+}
+
+fn x86_64() -> String {
+    "x86_64".into()
+}
+
+fn native() -> String {
+    TRIPLE.into()
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn build_lines() -> u64 {
+    1500
+}
+
+/// The way to build and boot a kernel.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// User-Mode Linux: a program of the host.
+    Uml,
+    /// x86_64 in QEMU.
+    Qemu,
+    /// NetBSD/amd64 in QEMU, with a kernel that the user gives.
+    Netbsd,
+}
+
+/// How QEMU runs a guest.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub enum Accel {
+    /// The host's processor.
+    Kvm,
+    /// QEMU's emulation.
+    Tcg,
+}
+
+impl Kind {
+    /// The name in `targets.toml`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uml => "uml",
+            Self::Qemu => "qemu",
+            Self::Netbsd => "netbsd",
+        }
+    }
+
+    /// The kernel's system.
+    pub fn system(self) -> System {
+        match self {
+            Self::Uml | Self::Qemu => System::Linux,
+            Self::Netbsd => System::NetBsd,
+        }
+    }
+}
+
+impl Target {
+    fn lock(&mut self, pins: &Pins) {
+        self.wanted = pins.wanted(&self.package, &self.suite);
+        self.wanted_compiler = pins.wanted(&self.compiler, &self.compiler_suite);
+    }
+
+    /// The time limit for booting.
+    pub fn boot_limit(&self) -> Duration {
+        Duration::from_secs(self.boot_limit)
+    }
+
+    /// The time limit for the program.
+    pub fn program_limit(&self) -> Duration {
+        Duration::from_secs(self.program_limit)
+    }
+}
+
+/// All targets, in the order of the file.
+#[derive(Clone, Debug)]
+pub struct Targets {
+    /// The targets.
+    pub all: Vec<Target>,
+    /// The directory of `configs/` and `patches/`.
+    pub base: PathBuf,
+    /// The default program of `test`, if there is one: a package with a binary of this name. It must understand
+    /// `list --system WORD`, `plan --release R --declare WORDS` and `run --format ktap --declare
+    /// WORDS [ID…]`.
+    pub suite: String,
+    /// The program that `trace` runs in the guest, and then on the host to read the trace. It must
+    /// understand `--raw FILE -- COMMAND`, `--read FILE` and that command's options.
+    pub tracer: String,
+}
+
+impl Targets {
+    /// Reads and validates the file.
+    pub fn load(file: &Path) -> Result<Self> {
+        let fail = |message: String| {
+            Error::unavailable(Phase::Targets, format!("{}: {message}", file.display()))
+        };
+        let text = fs::read_to_string(file).map_err(|e| fail(e.to_string()))?;
+        let base = file.parent().unwrap_or(Path::new(""));
+        let mut targets = Self::parse(&text, base).map_err(fail)?;
+        let pins = Pins::load(base)?;
+        targets.all.iter_mut().for_each(|target| target.lock(&pins));
+        Ok(targets)
+    }
+
+    /// Parses and validates the file's text; `base` is its directory.
+    pub fn parse(text: &str, base: &Path) -> std::result::Result<Self, String> {
+        let mut table: toml::Table =
+            text.parse().map_err(|e: toml::de::Error| one_line(&e.to_string()))?;
+        let entries = match table.remove("target") {
+            Some(toml::Value::Array(entries)) if !entries.is_empty() => entries,
+            _ => return Err("no [[target]]".into()),
+        };
+        let mut word = |key| match table.remove(key) {
+            None => Ok(String::new()),
+            Some(toml::Value::String(word)) if is_word(&word) => Ok(word),
+            _ => Err(format!("key `{key}`: must name a program")),
+        };
+        let (suite, tracer) = (word("suite")?, word("tracer")?);
+        if let Some(key) = table.keys().next() {
+            return Err(format!("unknown key `{key}` outside any target"));
+        }
+        let mut all: Vec<Target> = Vec::new();
+        for (index, entry) in entries.into_iter().enumerate() {
+            let name = match entry.get("name").and_then(toml::Value::as_str) {
+                Some(name) => format!("target `{name}`"),
+                None => format!("target number {}", index + 1),
+            };
+            let mut target: Target =
+                entry.try_into().map_err(|e| format!("{name}: {}", one_line(&e.to_string())))?;
+            target.validate(base).map_err(|e| format!("{name}: {e}"))?;
+            target.choose_abi(None)?;
+            target.lock(&Pins::default());
+            if all.iter().any(|other| other.name == target.name) {
+                return Err(format!("{name}: key `name`: another target has it"));
+            }
+            all.push(target);
+        }
+        if !all.iter().any(|target| target.default) {
+            return Err("key `default`: no target sets it to true".into());
+        }
+        Ok(Self { all, base: base.to_path_buf(), suite, tracer })
+    }
+
+    /// Returns all packages that targets use: sources and compilers.
+    pub fn wanted(&self) -> Vec<Wanted> {
+        let mut all: Vec<Wanted> = Vec::new();
+        for target in &self.all {
+            for wanted in [&target.wanted, &target.wanted_compiler] {
+                if !wanted.pattern.is_empty() && !all.contains(wanted) {
+                    all.push(wanted.clone());
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the named targets, each once, or the default ones.
+    pub fn select(&self, names: &[String]) -> Result<Vec<&Target>> {
+        if names.is_empty() {
+            return Ok(self.all.iter().filter(|target| target.default).collect());
+        }
+        let mut chosen: Vec<&Target> = Vec::new();
+        for name in names {
+            let target = self.named(name)?;
+            if !chosen.iter().any(|other| other.name == target.name) {
+                chosen.push(target);
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Returns the target with this name.
+    pub fn named(&self, name: &str) -> Result<&Target> {
+        self.all.iter().find(|target| target.name == name).ok_or_else(|| {
+            let known: Vec<_> = self.all.iter().map(|target| target.name.as_str()).collect();
+            Error::usage(format!("no target `{name}`; there are: {}", known.join(", ")))
+        })
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! Good and bad lists of targets.
+
+use super::*;
+
+fn here() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/data"))
+}
+
+const GOOD: &str = r#"
+        [[target]]
+        name = "a"
+        kind = "uml"
+        package = "linux-source-7"
+        suite = "s"
+        config = ["common.config"]
+        release = "7."
+        memory = 256
+        boot-limit = 5
+        program-limit = 5
+        default = true
+    "#;
+
+fn error(text: &str) -> String {
+    Targets::parse(text, here()).expect_err("must not be accepted")
+}
+
+#[test]
+fn our_own_file_is_valid() {
+    let targets = Targets::load(&here().join("targets.toml")).expect("valid");
+    assert_eq!(targets.select(&[]).expect("a default")[0].name, "linux-uml");
+}
+
+#[test]
+fn a_source_takes_the_place_of_a_package() {
+    let package = "package = \"linux-source-7\"\n        suite = \"s\"";
+    let with = |source: &str| GOOD.replace(package, &format!("source = {{ {source} }}"));
+    let digest = "0".repeat(64);
+    let download = format!("url = 'https://kernel.example/linux-6.18.tar.xz', sha256 = '{digest}'");
+    for good in ["path = '../linux'", &download] {
+        assert!(Targets::parse(&with(good), here()).is_ok(), "{good}");
+    }
+    for bad in [
+        "url = 'https://kernel.example/linux.tar.xz'",
+        &download.replace('0', "x"),
+        "git = 'x'",
+        &download.replace(".tar.xz", ".zip"),
+    ] {
+        assert!(error(&with(bad)).contains("`a`"), "{bad}");
+    }
+}
+
+#[test]
+fn errors_name_the_target_and_the_key() {
+    assert!(Targets::parse(GOOD, here()).is_ok());
+    for (from, to, key) in [
+        ("kind = \"uml\"", "kind = \"vax\"", "kind"),
+        ("kind = \"uml\"", "", "kind"),
+        ("memory = 256", "memory = \"lots\"", "memory"),
+        ("memory = 256", "memory = 0", "memory"),
+        ("memory = 256", "memory = 256\nsmp = 0", "smp"),
+        ("memory = 256", "memory = 256\naccel = \"tcg\"", "accel"),
+        ("kind = \"uml\"", "kind = \"qemu\"\naccel = \"hvf\"", "accel"),
+        ("memory = 256", "memory = 256\ncolour = 1", "colour"),
+        ("memory = 256", "memory = 256\nuserland = \"vax\"", "userland"),
+        ("boot-limit = 5", "boot-limit = 0", "boot-limit"),
+        ("\"common.config\"", "\"none.config\"", "config"),
+        ("[\"common.config\"]", "[]", "config"),
+        ("release = \"7.\"", "release = \"\"", "release"),
+        ("suite = \"s\"", "", "suite"),
+        ("suite = \"s\"", "suite = \"s\"\nsource = { path = \"t\" }", "source"),
+        ("package = \"linux-source-7\"", "source = { path = \"t\" }", "source"),
+        ("memory = 256", "memory = 256\npatches = [\"x\"]", "patches"),
+        ("memory = 256", "memory = 256\ncompiler = \"clang\"", "compiler-suite"),
+        ("memory = 256", "memory = 256\ncompiler-suite = \"sid\"", "compiler"),
+        ("memory = 256", "memory = 256\ncompiler = \"c d\"\ncompiler-suite = \"s\"", "compiler"),
+        ("memory = 256", "memory = 256\ncalls = { of = \"f\", word = \"x\" }", "calls"),
+        ("memory = 256", "memory = 256\ndeclares = [\"x y\"]", "declares"),
+        ("memory = 256", "memory = 256\ndeclares = [\"x\", \"x\"]", "declares"),
+    ] {
+        let message = error(&GOOD.replace(from, to));
+        assert!(message.contains("target `a`"), "{message}");
+        assert!(message.contains(&format!("`{key}`")), "{key}: {message}");
+    }
+}
+
+#[test]
+fn a_machine_may_say_what_executes_it() {
+    let qemu = GOOD.replace("kind = \"uml\"", "kind = \"qemu\"\naccel = \"tcg\"");
+    let targets = Targets::parse(&qemu, here()).expect("valid");
+    assert_eq!(targets.all[0].accel, Some(Accel::Tcg));
+}
+
+#[test]
+fn the_file_as_a_whole_is_checked() {
+    assert!(error("").contains("no [[target]]"));
+    assert!(error(&format!("x = 1\n{GOOD}")).contains("`x`"));
+    assert!(error(&format!("{GOOD}{GOOD}")).contains("another target has it"));
+    assert!(error(&GOOD.replace("default = true", "")).contains("`default`"));
+    assert!(error(&GOOD.replace("name = \"a\"", "")).contains("target number 1"));
+}
+
+#[test]
+fn unknown_targets_are_answered_with_the_known_ones() {
+    let targets = Targets::parse(GOOD, here()).expect("valid");
+    let message = targets.select(&["b".into()]).expect_err("unknown").to_string();
+    assert_eq!(message, "no target `b`; there are: a");
+}

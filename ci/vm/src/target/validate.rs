@@ -1,0 +1,80 @@
+//! Validates targets beyond the types of their keys.
+
+use super::{Kind, NO_TARBALL, Origin, Target, compression, is_word};
+use crate::toolchain::{TRIPLE, TRIPLE_32};
+use std::path::Path;
+
+impl Target {
+    /// Validates the keys; `base` is the directory of `targets.toml`.
+    pub(super) fn validate(&self, base: &Path) -> std::result::Result<(), String> {
+        if !is_word(&self.name) {
+            return Err("key `name`: must be letters, digits, `-`, `.` and `_`".into());
+        }
+        self.validate_origin()?;
+        if self.compiler.is_empty() != self.compiler_suite.is_empty() {
+            return Err("keys `compiler` and `compiler-suite`: set both or neither".into());
+        }
+        let own = [
+            ("package", &self.package),
+            ("suite", &self.suite),
+            ("compiler", &self.compiler),
+            ("compiler-suite", &self.compiler_suite),
+            ("release", &self.release),
+        ];
+        let own = own.into_iter().filter(|(_, text)| !text.is_empty());
+        let releases = self.abi.values().map(|abi| ("release", &abi.release));
+        for (key, text) in own.chain(releases) {
+            if !is_word(text) {
+                return Err(format!("key `{key}`: `{text}` is not a word"));
+            }
+        }
+        for declares in self.abi.values().map(|abi| &abi.declares).chain([&self.declares]) {
+            for (index, declared) in declares.iter().enumerate() {
+                if !is_word(declared) {
+                    return Err(format!("key `declares`: `{declared}` is not a word"));
+                }
+                if declares[..index].contains(declared) {
+                    return Err(format!("key `declares`: `{declared}` is listed twice"));
+                }
+            }
+        }
+        let mut declared = self.abi.values().map(|abi| &abi.declares).chain([&self.declares]);
+        if let Some(calls) = &self.calls {
+            if !declared.any(|words| words.contains(&calls.word)) {
+                return Err(format!("key `calls`: `{}` is not declared", calls.word));
+            }
+        }
+        if let Some(Origin::Download { url, sha256 }) = &self.source {
+            if sha256.len() != 64 || !sha256.bytes().all(|b| b.is_ascii_hexdigit()) {
+                return Err("key `source`: `sha256` must be 64 hexadecimal digits".into());
+            }
+            if compression(Path::new(url)).is_none() {
+                return Err(format!("key `source`: {url} {NO_TARBALL}"));
+            }
+        }
+        if ![TRIPLE, TRIPLE_32].contains(&self.userland.as_str()) {
+            return Err(format!("key `userland`: `{}` is not supported", self.userland));
+        }
+        for (key, dir, files) in
+            [("config", "configs", &self.config), ("patches", "patches", &self.patches)]
+        {
+            if let Some(file) = files.iter().find(|file| !base.join(dir).join(file).is_file()) {
+                return Err(format!("key `{key}`: there is no {dir}/{file}"));
+            }
+        }
+        let numbers = [
+            ("memory", u64::from(self.memory)),
+            ("smp", u64::from(self.smp)),
+            ("boot-limit", self.boot_limit),
+            ("program-limit", self.program_limit),
+            ("build-lines", self.build_lines),
+        ];
+        match numbers.iter().find(|(_, number)| *number == 0) {
+            Some((key, _)) => Err(format!("key `{key}`: must not be 0")),
+            None if self.kind != Kind::Qemu && self.accel.is_some() => {
+                Err("key `accel`: works only for qemu targets".into())
+            }
+            None => Ok(()),
+        }
+    }
+}

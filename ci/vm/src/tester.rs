@@ -1,0 +1,256 @@
+//! `test`: runs a KTAP program on targets and judges its results.
+
+mod guest;
+mod promise;
+
+pub use guest::suite_arguments;
+
+use crate::cli::TestOptions;
+use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
+use crate::expected::{self, Failure};
+use crate::ids;
+use crate::output::{complain, print};
+use crate::parallel;
+use crate::progress::{Step, beside_bars};
+use crate::report::{Format, Run, TargetReport, Verdict};
+use crate::session::{Ready, Session};
+use crate::system::System;
+use crate::target::{Kind, Target};
+use crate::verdict::{Check, none_ran};
+use guest::Heard;
+use promise::Promise;
+use std::fs;
+use std::thread::{self, available_parallelism};
+use std::time::Instant;
+
+/// The maximum number of guests of one target that share the suite.
+const MOST_GUESTS: usize = 4;
+
+/// The suite's checks for a system: all ids, and the requested ones; none means all.
+struct Suite {
+    system: System,
+    ids: Vec<String>,
+    asked: Vec<String>,
+}
+
+/// The test plan for all targets.
+struct Plan<'a> {
+    session: &'a Session,
+    options: &'a TestOptions,
+    verbose: bool,
+    /// The suite's checks by system, if the suite runs.
+    suites: Vec<Suite>,
+    /// The maximum number of parallel guests of one target.
+    guests_each: usize,
+}
+
+impl Plan<'_> {
+    fn suite(&self, target: &Target) -> Option<&Suite> {
+        self.suites.iter().find(|suite| suite.system == target.kind.system())
+    }
+
+    fn asked(&self, target: &Target) -> &[String] {
+        self.suite(target).map_or(&[], |suite| &suite.asked)
+    }
+
+    /// Distributes the checks over the target's guests. A target that boots instantly gets several
+    /// guests if there are free processors.
+    fn shares(&self, target: &Target) -> Vec<Vec<String>> {
+        let options = self.options;
+        let whole = target.kind == Kind::Uml
+            && options.program.is_none()
+            && options.suite.is_empty()
+            && options.checks.is_empty()
+            && !options.fail_fast;
+        let (true, 2.., Some(Suite { ids, .. })) = (whole, self.guests_each, self.suite(target))
+        else {
+            return vec![self.asked(target).to_vec()];
+        };
+        // A check that waits for a device leaves a processor for one more guest.
+        let guests = (self.guests_each + 1).min(MOST_GUESTS);
+        (0..guests).map(|first| ids.iter().skip(first).step_by(guests).cloned().collect()).collect()
+    }
+}
+
+/// Runs the program on all targets and reports. A failure on one target does not stop the others.
+pub fn test(
+    session: &Session,
+    targets: &[&Target],
+    options: &TestOptions,
+    verbose: bool,
+) -> Result<u8> {
+    let started = Instant::now();
+    let suites = validate(session, targets, options)?;
+    let guests = options
+        .guests
+        .map_or_else(|| available_parallelism().map_or(1, usize::from), |guests| guests as usize);
+    let guests_each = guests / targets.len().max(1);
+    let plan = Plan { session, options, verbose, suites, guests_each };
+    let text_now = options.report.is_some() || options.format == Format::Text;
+    let brief = targets.len() > 1 && !verbose;
+
+    // A build uses all processors. So builds run one after the other, before any guest with a time
+    // limit.
+    let mut reports: Vec<_> = targets.iter().map(|target| prepare(&plan, target)).collect();
+    let ready: Vec<usize> = (0..targets.len()).filter(|&index| reports[index].is_none()).collect();
+    let say = |report: &TargetReport, target: &Target| {
+        beside_bars(|| match &report.verdict {
+            _ if text_now => print(&report.text(verbose, brief)),
+            Verdict::None(failure) => complain(target, failure),
+            Verdict::NotRun(what) => complain(target, &format_args!("not run: {what}")),
+            Verdict::Checks(_) => {}
+        });
+    };
+    for (report, target) in reports.iter().zip(targets) {
+        if let Some(report) = report {
+            say(report, target);
+        }
+    }
+    let chosen: Vec<&Target> = ready.iter().map(|&index| targets[index]).collect();
+    let work = |target: &Target| on_target(&plan, target);
+    parallel::run(&chosen, guests, work, |index, report| {
+        say(&report, chosen[index]);
+        reports[ready[index]] = Some(report);
+    });
+
+    let run = Run { reports: reports.into_iter().flatten().collect(), wall: started.elapsed() };
+    let whole = || run.render(options.format, verbose);
+    if text_now {
+        print(&run.table(verbose));
+    }
+    match &options.report {
+        Some(file) => fs::write(file, whole())
+            .or_unavailable(Phase::Output, format_args!("--report {}", file.display()))?,
+        None if !text_now => print(&whole()),
+        None => {}
+    }
+    Ok(run.status())
+}
+
+/// Checks the command line before anything is built.
+fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Result<Vec<Suite>> {
+    if let Some(file) = &options.program {
+        for target in targets.iter().filter(|target| session.given(target).is_ok()) {
+            session.task(target, file, Vec::new()).map_err(Error::Usage)?;
+        }
+    }
+    if let Some(file) = &options.report {
+        fs::write(file, "")
+            .map_err(|error| Error::usage(format!("--report {}: {error}", file.display())))?;
+    }
+    let nothing_runs = targets.iter().all(|target| session.given(target).is_err());
+    if options.program.is_some() || nothing_runs {
+        return Ok(Vec::new());
+    }
+    let mut suites: Vec<Suite> = Vec::new();
+    for system in targets.iter().map(|target| target.kind.system()) {
+        if suites.iter().all(|other| other.system != system) {
+            let ids = session.programs.checks(system)?;
+            let asked = ids::select(&options.checks, &ids, session.programs.suite_name(), system)?;
+            suites.push(Suite { system, ids, asked });
+        }
+    }
+    Ok(suites)
+}
+
+/// Prepares the target. Returns a report if that fails.
+fn prepare(plan: &Plan<'_>, target: &Target) -> Option<TargetReport> {
+    let started = Instant::now();
+    let failure = plan.session.kernel(target).map(drop).and_then(|()| match plan.options.program {
+        Some(_) => Ok(()),
+        None => plan.session.programs.suite_for(&target.userland).map(drop),
+    });
+    let mut report = TargetReport::of(target);
+    report.verdict = without_verdict(failure.err()?);
+    report.required = is_required(plan.options, target);
+    report.wall = started.elapsed();
+    Some(report)
+}
+
+fn is_required(options: &TestOptions, target: &Target) -> bool {
+    !options.all || options.names.contains(&target.name)
+}
+
+fn without_verdict(error: Error) -> Verdict {
+    match error {
+        Error::Unavailable(failure) => Verdict::None(failure),
+        Error::NotGiven(what) => Verdict::NotRun(what),
+        Error::Usage(message) => Verdict::None(Unavailable::new(Phase::Targets, message)),
+    }
+}
+
+fn on_target(plan: &Plan<'_>, target: &Target) -> TargetReport {
+    let started = Instant::now();
+    let mut report = TargetReport::of(target);
+    report.required = is_required(plan.options, target);
+    let TestOptions { checks, program, suite, .. } = plan.options;
+    if checks.is_empty() && program.is_none() && suite.is_empty() {
+        let digest = plan.session.programs.home.suite_digest;
+        report.suite = digest.and_then(|digest| digest(target.kind.system()).ok());
+    }
+    report.verdict = match judge(plan, target, &mut report) {
+        Ok(checks) => Verdict::Checks(checks),
+        Err(error) => without_verdict(error),
+    };
+    report.wall = started.elapsed();
+    report
+}
+
+fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<Vec<Check>> {
+    let Plan { session, options, .. } = plan;
+    let known = known_failures(plan, target)?;
+    let shares = plan.shares(target);
+    let ready: Vec<Ready<'_>> =
+        shares.iter().map(|_| session.prepare(target)).collect::<Result<_>>()?;
+    report.kernel = Some(ready[0].kernel.clone());
+    report.accelerator = Some(ready[0].accelerator.clone());
+    report.logs = Some(ready[0].logs.clone());
+    report.times.push(("prepare", ready[0].took));
+
+    let step = Step::begin(format!("run on {}", target.name), None);
+    let hear = |ready, ids| guest::run(plan, target, ready, ids, &step);
+    let heard: Vec<Result<Heard>> = thread::scope(|scope| {
+        let others: Vec<_> = std::iter::zip(&ready, &shares)
+            .skip(1)
+            .map(|(ready, ids)| scope.spawn(move || hear(ready, ids)))
+            .collect();
+        let first = hear(&ready[0], &shares[0]);
+        let others = others.into_iter().map(|other| other.join().expect("a guest's thread"));
+        std::iter::once(first).chain(others).collect()
+    });
+    let heard: Vec<Heard> = heard.into_iter().collect::<Result<_>>()?;
+    step.done();
+    report.release = heard[0].release.clone();
+    report.times.extend(heard[0].times);
+    let promises = promises(plan, target, report.release.as_deref().unwrap_or_default())?;
+
+    let checks = heard.into_iter().flat_map(|heard| heard.checks).collect();
+    let no_verdict = |why| Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into();
+    let asked = plan.asked(target);
+    let checks = promise::conclude(checks, &known, promises.as_deref(), asked, options.fail_fast)
+        .map_err(no_verdict)?;
+    match none_ran(&checks) {
+        None => Ok(checks),
+        // A named check may be meant for the other targets.
+        Some(why) if !asked.is_empty() => Err(Error::NotGiven(why)),
+        Some(why) => Err(no_verdict(why)),
+    }
+}
+
+/// Returns the suite's promises for the target, if the suite runs.
+fn promises(plan: &Plan<'_>, target: &Target, release: &str) -> Result<Option<Vec<Promise>>> {
+    if plan.options.program.is_some() || !plan.options.suite.is_empty() {
+        return Ok(None);
+    }
+    let text = plan.session.programs.plan(&target.declares, release)?;
+    let promises = promise::parse(&text).map_err(|why| Error::unavailable(Phase::Verdict, why))?;
+    Ok(Some(promises))
+}
+
+/// Only the workspace's suite has known failures.
+fn known_failures(plan: &Plan<'_>, target: &Target) -> Result<Vec<Failure>> {
+    match plan.suite(target) {
+        Some(Suite { ids, .. }) => expected::load(&plan.session.targets.base, &target.name, ids),
+        None => Ok(Vec::new()),
+    }
+}

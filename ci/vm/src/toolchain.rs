@@ -1,0 +1,114 @@
+//! Builds programs for guests with cargo.
+
+use crate::error::{Error, Phase, Result};
+use crate::progress::Step;
+use crate::run::{command, not_started, read};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The default triple of guest programs.
+pub const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+
+/// The triple of 32-bit programs for the same kernels.
+pub const TRIPLE_32: &str = "i686-unknown-linux-musl";
+
+/// The profile of guest programs, in their workspace's `Cargo.toml`.
+const PROFILE: &str = "guest";
+
+/// A binary of a package.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    /// The package.
+    pub package: &'a str,
+    /// The binary in it.
+    pub binary: &'a str,
+}
+
+/// The origin of the standard library.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Std {
+    /// Installed by rustup.
+    Installed,
+    /// Compiled from source.
+    Compiled,
+}
+
+/// How programs for one triple are built.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The triple.
+    pub triple: String,
+    /// The flags for rustc.
+    pub flags: Vec<String>,
+    /// The standard library.
+    pub std: Std,
+}
+
+impl Recipe {
+    /// Builds static programs for Linux.
+    pub fn linux(triple: &str) -> Result<Self> {
+        require_std(triple)?;
+        let mut flags = vec!["-Ctarget-feature=+crt-static".to_string()];
+        if triple != TRIPLE {
+            // Few hosts have a 32-bit compiler. Rust brings its own linker and musl.
+            flags.extend(["-Clinker=rust-lld", "-Clinker-flavor=ld.lld"].map(String::from));
+        }
+        Ok(Self { triple: triple.into(), flags, std: Std::Installed })
+    }
+
+    /// Builds a program of a workspace and returns its path below `target`.
+    pub fn build(&self, workspace: &Path, program: Program<'_>, target: &Path) -> Result<PathBuf> {
+        let Self { triple, flags, std } = self;
+        let Program { package, binary } = program;
+        let fail = |why: String| Error::unavailable(Phase::Image, why);
+        let mut cargo = Command::new(variable("CARGO").unwrap_or(OsString::from("cargo")));
+        cargo.current_dir(workspace).args(["build", "--quiet", "--package", package]);
+        cargo.args(["--bin", binary, "--profile", PROFILE, "--target", triple]);
+        cargo.arg("--target-dir").arg(target);
+        // This variable overrides all other flags, and allows spaces in paths.
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+        if *std == Std::Compiled {
+            cargo.arg("-Zbuild-std").env("RUSTC_BOOTSTRAP", "1");
+        }
+        let path = target.join(triple).join(PROFILE).join(binary);
+        let step =
+            (!path.exists()).then(|| Step::begin(format!("build {binary} ({triple})"), None));
+        let status = cargo.status().map_err(|error| fail(not_started("cargo", &error)))?;
+        if !status.success() {
+            return Err(fail(format!("cargo could not build {binary} for {triple}")));
+        }
+        if let Some(step) = step {
+            step.done();
+        }
+        Ok(path)
+    }
+}
+
+/// The directory below a workspace's target directory that guest programs are built in, so that
+/// other builds keep theirs.
+pub fn target_directory(workspace: &Path) -> PathBuf {
+    variable("CARGO_TARGET_DIR")
+        .map_or_else(|| workspace.join("target"), Into::into)
+        .join("kcov-vm")
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Installs the standard library for these programs if it is missing.
+pub fn require_std(triple: &str) -> Result<()> {
+    let there = || {
+        let mut rustc = command("rustc");
+        let directory = read(rustc.args(["--print", "target-libdir", "--target", triple]));
+        directory.is_ok_and(|directory| Path::new(directory.trim()).is_dir())
+    };
+    if triple == TRIPLE || there() {
+        return Ok(());
+    }
+    read(command("rustup").args(["target", "add", triple])).map(drop).map_err(|why| {
+        let message = format!("no standard library for {triple}: {why}");
+        Error::unavailable(Phase::Image, message)
+    })
+}
