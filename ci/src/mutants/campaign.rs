@@ -3,9 +3,9 @@
 use super::bench::Bench;
 use super::ground::Ground;
 use super::library::Library;
-use super::lockstep::{Lockstep, Plan};
 use super::mutant::Mutant;
-use super::record::{Entry, Outcome, Record};
+use super::record::{Entry, Lockstep, Outcome, Record};
+use super::subject::Plan;
 use crate::cli::MutantsOptions;
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result};
 use kcov_vm::hash;

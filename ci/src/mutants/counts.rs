@@ -1,6 +1,6 @@
 //! Counts the mutants by their six outcomes.
 
-use super::page::Known;
+use super::known::Known;
 use super::record::{Entry, Outcome};
 
 /// The number of mutants for each outcome. They add up to all that were tried.

@@ -1,7 +1,7 @@
 //! Where alterations are tried: a target and the unaltered suite's results there.
 
-use super::lockstep::{Lockstep, Plan};
-use super::record::{Outcome, Record};
+use super::record::{Lockstep, Outcome, Record};
+use super::subject::Plan;
 use super::trial::{self, Attempt, Seen};
 use crate::cli::LockstepOptions;
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result};
@@ -139,7 +139,7 @@ impl<'a> Ground<'a> {
         let attempt = Attempt { kernel, suite: task, logs };
         let mut last = String::new();
         for limit in limits {
-            let heard = trial::once(self, &attempt, self.limits(Some(*limit)), &[])?;
+            let heard = trial::once(&self.boot(), &attempt, self.limits(Some(*limit)), &[])?;
             if heard.checks.iter().any(|check| check.outcome.is_red()) {
                 return Ok(Some(Lockstep::Parted));
             }
@@ -156,7 +156,7 @@ impl<'a> Ground<'a> {
     pub fn green(&self) -> Result<(Duration, Vec<String>, Vec<String>)> {
         let logs = self.directory.join("green");
         let attempt = Attempt { kernel: &self.kernel, suite: &self.suite, logs };
-        let heard = trial::once(self, &attempt, self.limits(None), &self.order)?;
+        let heard = trial::once(&self.boot(), &attempt, self.limits(None), &self.order)?;
         let red: Vec<&str> =
             heard.checks.iter().filter(|c| c.outcome.is_red()).map(|c| c.id.as_str()).collect();
         if !red.is_empty() || heard.ended.is_some() {
@@ -184,9 +184,16 @@ impl<'a> Ground<'a> {
         let attempt = Attempt { kernel, suite, logs };
         let guests = if self.whole { GUESTS } else { 1 };
         let end = Instant::now() + self.patience * ROUNDS;
-        let mut seen = trial::walk(self, &attempt, self.limits(Some(self.patience)), guests, end)?;
+        let mut seen = trial::walk(
+            &self.boot(),
+            &self.order,
+            &attempt,
+            self.limits(Some(self.patience)),
+            guests,
+            end,
+        )?;
         if seen.red.is_empty() && seen.ended.is_some() {
-            seen = trial::walk(self, &attempt, self.limits(None), 1, end)?;
+            seen = trial::walk(&self.boot(), &self.order, &attempt, self.limits(None), 1, end)?;
         }
         let Seen { red, ended, during, unseen } = seen;
         Ok(match ended {
@@ -196,8 +203,13 @@ impl<'a> Ground<'a> {
         })
     }
 
+    /// Boots kernels for a trial.
+    fn boot(&self) -> impl Fn(&Attempt<'_>, Limits, Task, &mut dyn Listener) -> Result<Finished> {
+        |attempt, limits, task, listener| self.run(attempt, limits, task, listener)
+    }
+
     /// Boots a kernel and runs a task.
-    pub fn run(
+    fn run(
         &self,
         attempt: &Attempt<'_>,
         limits: Limits,

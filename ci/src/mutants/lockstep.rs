@@ -1,39 +1,7 @@
 //! Lockstep alone: which alterations of the kernel random operations notice, without the suite.
 
-use super::page::Known;
-use super::record::{Entry, Outcome, Record};
-use serde::{Deserialize, Serialize};
-
-/// Where lockstep runs and how long. The seed is always 1.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Plan {
-    /// The number of operations.
-    pub operations: u64,
-    /// The targets with kernels that can run it.
-    pub targets: Vec<String>,
-}
-
-impl Plan {
-    /// The suite's arguments. A failure to prove the declaration would not be lockstep's merit.
-    pub fn words(&self) -> Vec<String> {
-        let operations = format!("--operations={}", self.operations);
-        let words = ["lockstep", &operations, "--seed=1", "--unshortened", "--unproved"];
-        words.map(String::from).into()
-    }
-}
-
-/// The result of lockstep on an altered kernel.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Lockstep {
-    /// Kernel and model agreed.
-    Agreed,
-    /// They diverged.
-    Parted,
-    /// The kernel panicked, complained or hung, twice.
-    Ended(String),
-}
+use super::known::Known;
+use super::record::{Entry, Lockstep, Outcome, Record};
 
 /// The share of alterations that lockstep notices.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

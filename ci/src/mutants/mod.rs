@@ -9,6 +9,7 @@ mod bench;
 mod campaign;
 mod counts;
 mod ground;
+mod known;
 mod library;
 mod lockstep;
 mod mutant;

@@ -1,10 +1,21 @@
 //! The record of a campaign's outcomes.
 
-use super::lockstep::Lockstep;
 use kcov_vm::error::{Error, Phase, Result, one_line};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
+
+/// The result of lockstep on an altered kernel.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lockstep {
+    /// Kernel and model agreed.
+    Agreed,
+    /// They diverged.
+    Parted,
+    /// The kernel panicked, complained or hung, twice.
+    Ended(String),
+}
 
 /// The outcome of one alteration.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -2,10 +2,11 @@
 
 use super::bench::Bench;
 use super::campaign::Campaign;
+use super::known::Known;
 use super::library::Library;
 use super::mutant::{self, Mutant};
 use super::named::{Named, Where};
-use super::page::{self, Known};
+use super::page;
 use super::record::{Outcome, Record};
 use super::subject::Subject;
 use crate::cli::MutantsOptions;

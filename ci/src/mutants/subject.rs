@@ -1,7 +1,6 @@
 //! The description of the altered file, as data: `mutants/<name>.toml` beside the
 //! targets.
 
-use super::lockstep::Plan;
 use kcov_vm::error::{Error, Phase, Result, one_line};
 use serde::Deserialize;
 use std::fs;
@@ -56,6 +55,25 @@ pub struct Subject {
     /// Known reasons why mutants stay undetected.
     #[serde(default)]
     pub undetected: Vec<Remark>,
+}
+
+/// Where lockstep runs and how long. The seed is always 1.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The number of operations.
+    pub operations: u64,
+    /// The targets with kernels that can run it.
+    pub targets: Vec<String>,
+}
+
+impl Plan {
+    /// The suite's arguments. A failure to prove the declaration would not be lockstep's merit.
+    pub fn words(&self) -> Vec<String> {
+        let operations = format!("--operations={}", self.operations);
+        let words = ["lockstep", &operations, "--seed=1", "--unshortened", "--unproved"];
+        words.map(String::from).into()
+    }
 }
 
 /// A target that can judge some mutants better.

@@ -1,12 +1,13 @@
 use super::counts::Counts;
+use super::known::Known;
 use super::library::Library;
-use super::lockstep::{self, Lockstep, Score};
+use super::lockstep::Score;
 use super::mutant::all;
-use super::page::{self, Known};
+use super::page;
 use super::plain;
-use super::record::{Entry, Outcome, Record};
+use super::record::{Entry, Lockstep, Outcome, Record};
 use super::run::{matched, revision};
-use super::subject::{Remark, Subject};
+use super::subject::{Plan, Remark, Subject};
 use crate::suite::{self, workspace};
 use kcov_vm::target::Targets;
 
@@ -46,7 +47,7 @@ fn subject() -> Subject {
         errnos: words(&["EINVAL", "EBUSY"]),
         attributes: words(&["notrace", "__must_hold"]),
         wrappers: words(&["guarded"]),
-        lockstep: lockstep::Plan { operations: 3, targets: words(&["t"]) },
+        lockstep: Plan { operations: 3, targets: words(&["t"]) },
         equivalent: vec![Remark { because: "nobody looks".into(), ids: words(&["f: x"]) }],
         ..Subject::default()
     }

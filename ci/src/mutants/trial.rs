@@ -1,8 +1,7 @@
 //! Runs the suite on one alteration, in as many guests as necessary.
 
-use super::ground::Ground;
 use kcov_vm::error::{Error, Phase, Result};
-use kcov_vm::guest::{Limits, Listener, Stream};
+use kcov_vm::guest::{Finished, Limits, Listener, Stream};
 use kcov_vm::session::Task;
 use kcov_vm::verdict::{Check, Reader};
 use std::path::{Path, PathBuf};
@@ -10,6 +9,9 @@ use std::time::{Duration, Instant};
 
 /// The name of a failure before any check: the kernel does not have the declared features.
 pub const DECLARATION: &str = "(declaration)";
+
+/// Boots an attempt's kernel and runs a task.
+pub type Boot<'a> = dyn Fn(&Attempt<'_>, Limits, Task, &mut dyn Listener) -> Result<Finished> + 'a;
 
 /// An alteration under test.
 #[derive(Debug)]
@@ -58,7 +60,7 @@ impl Listener for Ear {
 
 /// Runs these checks, or all, in one guest. Only a failure of the infrastructure is an error.
 pub fn once(
-    ground: &Ground<'_>,
+    boot: &Boot<'_>,
     attempt: &Attempt<'_>,
     limits: Limits,
     arguments: &[String],
@@ -66,7 +68,7 @@ pub fn once(
     let mut ear = Ear::default();
     let mut task = attempt.suite.clone();
     task.arguments.extend(arguments.iter().map(Into::into));
-    let finished = ground.run(attempt, limits, task, &mut ear);
+    let finished = boot(attempt, limits, task, &mut ear);
     let (checks, plan) = ear.0.progress();
     let (checks, began) = (checks.to_vec(), plan.is_some());
     let mut processor = Duration::ZERO;
@@ -87,19 +89,20 @@ pub fn once(
 /// Walks through the suite. The next guest leaves out a check that killed its guest. No guest starts
 /// after `end`, but for the first.
 pub fn walk(
-    ground: &Ground<'_>,
+    boot: &Boot<'_>,
+    order: &[String],
     attempt: &Attempt<'_>,
     limits: Limits,
     guests: usize,
     end: Instant,
 ) -> Result<Seen> {
-    let mut seen = Seen { unseen: ground.order.len(), ..Seen::default() };
-    let mut left = ground.order.clone();
+    let mut seen = Seen { unseen: order.len(), ..Seen::default() };
+    let mut left = order.to_vec();
     let mut unproved = false;
     for _ in 0..guests {
         let word = unproved.then(|| "--unproved".to_string());
         let arguments: Vec<String> = word.into_iter().chain(left.iter().cloned()).collect();
-        let heard = once(ground, attempt, limits, &arguments)?;
+        let heard = once(boot, attempt, limits, &arguments)?;
         seen.unseen -= heard.checks.len();
         let red = heard.checks.iter().filter(|check| check.outcome.is_red());
         seen.red.extend(red.map(|check| check.id.clone()));

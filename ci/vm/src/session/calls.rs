@@ -1,7 +1,7 @@
 //! The file that tells the guest's program where the kernel calls the functions that the target
 //! names, and the target's modules.
 
-use super::{Ready, Session};
+use super::{Ready, Session, Task};
 use crate::cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::Machine;
@@ -28,6 +28,18 @@ const POINTERS: &str = "*";
 
 /// Raise it whenever the text changes for the same kernel.
 const RECIPE: u32 = 4;
+
+impl Task {
+    /// Adds the list of calls and the modules, if there are any.
+    #[must_use]
+    pub fn knowing(mut self, calls: Vec<GuestFile>) -> Self {
+        if !calls.is_empty() {
+            self.environment.push((VARIABLE.into(), PATH.into()));
+        }
+        self.files.extend(calls);
+        self
+    }
+}
 
 impl Session {
     /// Returns the file and the modules, if the target asks for them. A user's kernel may have no

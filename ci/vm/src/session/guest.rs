@@ -1,6 +1,6 @@
 //! A target's guest: prepares it, boots it and runs a task.
 
-use super::{Session, calls};
+use super::Session;
 use crate::carry::Carried;
 use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::guest::{self, Expect, Finished, Limits, Listener, Machine};
@@ -49,18 +49,6 @@ pub struct Ready<'a> {
     pub logs: PathBuf,
     /// The time that the preparation took.
     pub took: Duration,
-}
-
-impl Task {
-    /// Adds the list of calls and the modules, if there are any.
-    #[must_use]
-    pub fn knowing(mut self, calls: Vec<GuestFile>) -> Self {
-        if !calls.is_empty() {
-            self.environment.push((calls::VARIABLE.into(), calls::PATH.into()));
-        }
-        self.files.extend(calls);
-        self
-    }
 }
 
 impl<'a> Ready<'a> {

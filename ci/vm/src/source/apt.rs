@@ -4,7 +4,6 @@
 //! nothing in `/etc`. The machine's own lists may be old, so they are only a fallback. Mirrors come
 //! from the machine's configuration, and apt checks signatures as usual.
 
-use super::Package;
 use crate::cache::Cache;
 use crate::progress::Step;
 use crate::run::{command, read};
@@ -15,13 +14,24 @@ use std::process::Command;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
+/// A package that a search found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The locked version, if the archive no longer has it.
+    pub instead_of: Option<String>,
+}
+
 /// Searches the machine's own lists.
-pub(super) fn own(wanted: &Wanted) -> std::result::Result<Option<Package>, String> {
-    chosen(&|| shared_command("apt-cache"), wanted, None)
+pub(super) fn own(wanted: &Wanted) -> std::result::Result<Option<Found>, String> {
+    chosen(&|| shared_command("apt-cache"), wanted)
 }
 
 /// Searches a private directory that lists one suite.
-pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Package, String> {
+pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Found, String> {
     let Wanted { pattern, suite, .. } = wanted;
     let directory = cache.apt(suite);
     let prepare = || {
@@ -63,7 +73,7 @@ pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Pac
             }
         }
         let apt = || private_command("apt-cache", &directory);
-        match chosen(&apt, wanted, Some(suite))? {
+        match chosen(&apt, wanted)? {
             Some(package) => return Ok(package),
             None => why = format!("{suite} has no package {pattern}"),
         }
@@ -121,19 +131,18 @@ fn mirrors<'t>(targets: &'t str, suite: &str) -> Vec<&'t str> {
 fn chosen(
     apt: &dyn Fn() -> Command,
     wanted: &Wanted,
-    suite: Option<&str>,
-) -> std::result::Result<Option<Package>, String> {
+) -> std::result::Result<Option<Found>, String> {
     let expression = format!("^{}(\\.[0-9]+)*$", wanted.pattern.replace('.', "\\."));
-    let found = read(apt().args(["search", "--names-only", &expression]))?;
-    let names: Vec<_> = found.lines().filter_map(|line| line.split(' ').next()).collect();
+    let names = read(apt().args(["search", "--names-only", &expression]))?;
+    let names: Vec<_> = names.lines().filter_map(|line| line.split(' ').next()).collect();
     if names.is_empty() {
         return Ok(None);
     }
     let policy = read(apt().arg("policy").args(names))?;
     let known = policies(&policy);
-    let package = |name: &str, version: &str, instead_of| {
+    let found = |name: &str, version: &str, instead_of| {
         let (name, version) = (name.to_string(), version.to_string());
-        Package { name, version, suite: suite.map(str::to_string), instead_of }
+        Found { name, version, instead_of }
     };
     let pin = wanted.pin.as_ref();
     let has = |pin: &&Pin| {
@@ -141,9 +150,9 @@ fn chosen(
         of_name.flat_map(|policy| &policy.versions).any(|version| *version == pin.version)
     };
     if let Some(pin) = pin.filter(has) {
-        return Ok(Some(package(&pin.name, &pin.version, None)));
+        return Ok(Some(found(&pin.name, &pin.version, None)));
     }
-    let mut newest: Option<Package> = None;
+    let mut newest: Option<Found> = None;
     for Policy { name, candidate, .. } in &known {
         let Some(version) = candidate else { continue };
         let newer = match &newest {
@@ -155,7 +164,7 @@ fn chosen(
             }
         };
         if newer {
-            newest = Some(package(name, version, pin.map(Pin::text)));
+            newest = Some(found(name, version, pin.map(Pin::text)));
         }
     }
     Ok(newest)

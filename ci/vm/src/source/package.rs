@@ -1,6 +1,6 @@
 //! Finds and downloads packages.
 
-use super::apt::{own, private, private_command, shared_command};
+use super::apt::{Found, own, private, private_command, shared_command};
 use crate::cache::Cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::progress::Step;
@@ -21,10 +21,10 @@ pub struct Package {
     /// Its version.
     pub version: String,
     /// The suite, if the package comes from a private directory.
-    pub(super) suite: Option<String>,
+    suite: Option<String>,
     /// The locked version, if the archive no longer has it.
     #[serde(default)]
-    pub(super) instead_of: Option<String>,
+    instead_of: Option<String>,
 }
 
 /// The time until the next search for the newest version.
@@ -62,13 +62,20 @@ impl Package {
         cache: &Cache,
     ) -> Result<std::result::Result<Self, String>> {
         let _lock = cache.lock(Phase::Source, &format!("apt-{}", wanted.suite))?;
-        Ok(private(wanted, cache).or_else(|why| match own(wanted) {
-            Ok(Some(package)) => {
-                eprintln!("using {package} from this machine's own package lists: {why}");
-                Ok(package)
-            }
-            _ => Err(why),
-        }))
+        let from =
+            |Found { name, version, instead_of }, suite| Self { name, version, suite, instead_of };
+        let found = match private(wanted, cache) {
+            Ok(found) => Ok(from(found, Some(wanted.suite.clone()))),
+            Err(why) => match own(wanted) {
+                Ok(Some(found)) => {
+                    let package = from(found, None);
+                    eprintln!("using {package} from this machine's own package lists: {why}");
+                    Ok(package)
+                }
+                _ => Err(why),
+            },
+        };
+        Ok(found)
     }
 
     /// Whether a remembered package is the right one.
