@@ -44,6 +44,12 @@ pub enum Command {
     /// Alter the driver with each mutation operator and count the mutants that the suite misses
     #[command(after_help = MUTANTS_HELP)]
     Mutants(Box<MutantsOptions>),
+    /// Write the generated pages and pictures of the reference
+    Pages {
+        /// Where to write them
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// Print the table of test runs on kernels that continuous integration does not have
     Results(ResultsOptions),
 }

@@ -6,7 +6,7 @@ use crate::{drift, mutants, results};
 use kcov_vm::cli::{BuildOptions, General, GuestOptions};
 use kcov_vm::commands;
 use kcov_vm::context::{Context, is_own_kernel, refuse_unneeded};
-use kcov_vm::error::{Error, Result};
+use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, STATUS_PASSED};
 use kcov_vm::home::Home;
 use kcov_vm::output;
 use kcov_vm::target::Kind;
@@ -21,9 +21,6 @@ pub fn run(cli: Cli) -> Result<u8> {
         targets: Some(workspace().join("ci/vm/data/targets.toml")),
         suite_digest: Some(suite::digest),
     };
-    if let Command::Vm(command) = command {
-        return commands::run(command, &general, &home);
-    }
     let status = carry_out(command, &general, &home)?;
     output::lost()?;
     Ok(status)
@@ -32,7 +29,12 @@ pub fn run(cli: Cli) -> Result<u8> {
 fn carry_out(command: Command, general: &General, home: &Home) -> Result<u8> {
     let context = Context::new(general, home)?;
     match command {
-        Command::Vm(command) => commands::run(command, general, home),
+        Command::Vm(command) => commands::carry_out(command, &context),
+        Command::Pages { directory } => {
+            kcov_book::pages::write(&directory)
+                .or_unavailable(Phase::Output, directory.display())?;
+            Ok(STATUS_PASSED)
+        }
         Command::Lockstep(options) => commands::test(&context, &options.into_test()),
         Command::Results(options) => results::run(&options),
         Command::Drift { names, source, manual } => {

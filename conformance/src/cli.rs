@@ -7,9 +7,8 @@ mod select;
 
 use crate::claims::{Claims, Status};
 use crate::declare::{ABSENT, Declaration, Feature, SYSTEMS};
-use crate::drift::Sources;
 use crate::kernel::Version;
-use crate::{drift, plan, reference};
+use crate::plan;
 use lexopt::{Arg, Parser, ValueExt as _};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -39,10 +38,6 @@ Usage: kcov-conformance <command>
       --seed S           can be repeated
       --unshortened      stops where kernel and model diverge
       --declare, --unproved, --device   as above
-  drift              compares the registry with its sources
-      --source DIR       a source tree of Linux or NetBSD
-      --manual FILE      a copy of kcov(4), as mdoc or as formatted by `man`
-  reference DIR      writes the generated pages and pictures to DIR
   help               prints this text
 
 Exit status: 0 all passed, 1 some failed, 2 wrong command line, 69 no verdict.";
@@ -104,14 +99,6 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
             Ok(ExitCode::SUCCESS)
         }
         "claims" => nothing_more(parser, claims),
-        "drift" => {
-            let same = drift::report(&sources(parser)?, &mut io::stdout().lock())?;
-            Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-        }
-        "reference" => {
-            let directory = parser.value()?;
-            nothing_more(parser, || reference::write(directory.as_ref()))
-        }
         "help" => nothing_more(parser, || writeln!(io::stdout(), "{USAGE}")),
         // Internal commands.
         "probe" => {
@@ -180,21 +167,6 @@ fn target(parser: &mut Parser) -> Result<(Version, Declaration), lexopt::Error> 
         }
     }
     Ok((kernel.ok_or("--release is missing")?, declared.ok_or("--declare is missing")?))
-}
-
-fn sources(parser: &mut Parser) -> Result<Sources, lexopt::Error> {
-    let mut sources = Sources::default();
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Arg::Long("source") => sources.tree = Some(parser.value()?.into()),
-            Arg::Long("manual") => sources.manual = Some(parser.value()?.into()),
-            other => return Err(other.unexpected()),
-        }
-    }
-    if sources.tree.is_none() && sources.manual.is_none() {
-        return Err("--source or --manual is missing".into());
-    }
-    Ok(sources)
 }
 
 fn system(parser: &mut Parser) -> Result<&'static str, lexopt::Error> {

@@ -10,7 +10,6 @@ pub mod checks;
 pub mod claims;
 pub mod cli;
 pub mod declare;
-pub mod drift;
 pub mod errno;
 pub mod helper;
 pub mod kernel;
@@ -18,7 +17,6 @@ pub mod lockstep;
 pub mod model;
 pub mod plan;
 pub mod raw;
-pub mod reference;
 pub mod report;
 pub mod runner;
 

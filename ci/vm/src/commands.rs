@@ -21,7 +21,8 @@ pub fn run(command: Command, general: &General, home: &Home) -> Result<u8> {
     Ok(status)
 }
 
-fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
+/// Runs a command in this context.
+pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
     let Context { targets, cache, general, .. } = context;
     match command {
         Command::List => {

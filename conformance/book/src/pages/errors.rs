@@ -2,7 +2,7 @@
 
 use super::registry::{self, Entry, with_linux_names};
 use super::{MARK, WRITING, link, plain};
-use crate::errno::Errno;
+use kcov_conformance::errno::Errno;
 use std::fmt::Write as _;
 
 /// The safe crate's table of one system, as printed by the crate's own tests.
@@ -14,13 +14,13 @@ struct Table {
 const LINUX: Table = Table {
     system: "Linux",
     text: include_str!(
-        "../../../kcov/src/error/snapshots/kcov__error__tests__every_row_of_the_table_as_text.snap"
+        "../../../../kcov/src/error/snapshots/kcov__error__tests__every_row_of_the_table_as_text.snap"
     ),
 };
 const NETBSD: Table = Table {
     system: "NetBSD",
     text: include_str!(
-        "../../../kcov/src/error/snapshots/kcov__error__tests__every_row_of_netbsds_table_as_text.snap"
+        "../../../../kcov/src/error/snapshots/kcov__error__tests__every_row_of_netbsds_table_as_text.snap"
     ),
 };
 

@@ -1,7 +1,7 @@
 //! The registries as text for pages. Errnos stay names, because their numbers differ between
 //! systems.
 
-use crate::claims::FILES;
+use kcov_conformance::claims::FILES;
 use serde::Deserialize;
 
 /// The claims about one system.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 #[test]
 fn the_readme_shows_the_example() {
-    let readme = include_str!("../../README.md");
-    let example = include_str!("../../kcov/examples/syscall.rs");
+    let readme = include_str!("../../../README.md");
+    let example = include_str!("../../../kcov/examples/syscall.rs");
     assert!(readme.contains(&format!("```rust\n{example}```\n")));
 }
 
@@ -23,7 +23,7 @@ fn pages(directory: &Path) -> String {
 /// The table of examples names all; each stands on a page, and is run in a guest.
 #[test]
 fn every_example_has_a_page_and_a_test() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |path: &str| fs::read_to_string(root.join(path)).expect("a file");
     let (book, tests) = (pages(&root.join("docs/src")), read("ci/tests/examples.rs"));
     let table = read("docs/src/examples.md");

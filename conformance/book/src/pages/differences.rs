@@ -3,7 +3,7 @@
 
 use super::registry::{CRATE, Entry, System, with_linux_names};
 use super::{MARK, WRITING, plain};
-use crate::declare::Declaration;
+use kcov_conformance::declare::Declaration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ fn targets(system: System) -> Vec<(String, Declaration)> {
     struct File {
         target: Vec<Target>,
     }
-    let file: File = toml::from_str(include_str!("../../../ci/vm/data/targets.toml"))
+    let file: File = toml::from_str(include_str!("../../../../ci/vm/data/targets.toml"))
         .expect("the list of targets");
     let mut all = Vec::new();
     for Target { name, declares, abi } in file.target {
@@ -66,7 +66,7 @@ pub(super) fn releases(system: System) -> String {
         claims.len()
     );
     let targets = targets(system);
-    for &feature in crate::declare::Feature::ALL {
+    for &feature in kcov_conformance::declare::Feature::ALL {
         let names = |having: bool| {
             let chosen = targets.iter().filter(move |(_, target)| target.has(feature) == having);
             chosen.map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>()

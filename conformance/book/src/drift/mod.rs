@@ -12,8 +12,8 @@ pub mod sites;
 pub use document::{Piece, collapse};
 pub use locate::{Document, Drift, compare};
 
-use crate::claims::{Authority, Claim, Claims};
-use crate::kernel::Version;
+use kcov_conformance::claims::{Authority, Claim, Claims};
+use kcov_conformance::kernel::Version;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const NETBSD_DOCUMENT: &str = "share/man/man4/kcov.4";
 const NETBSD_HEADER: &str = "sys/sys/kcov.h";
 
 /// The sources to compare with.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Sources {
     /// A source tree of Linux or NetBSD.
     pub tree: Option<PathBuf>,
@@ -152,7 +152,7 @@ fn version(makefile: &str) -> Option<Version> {
 #[cfg(test)]
 mod tests {
     use super::version;
-    use crate::kernel::Version;
+    use kcov_conformance::kernel::Version;
 
     #[test]
     fn the_tree_says_its_version() {

@@ -1,15 +1,15 @@
 //! Finds the places in a Linux tree that start remote sections, and compares them with the claims.
 
 use super::Drift;
-use crate::claims::Claims;
-use crate::kernel::Version;
+use kcov_conformance::claims::Claims;
+use kcov_conformance::kernel::Version;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-const SITES: &str = include_str!("../../claims/linux-sites.toml");
+const SITES: &str = include_str!("../../../claims/linux-sites.toml");
 
 /// The common part of the names. A subsystem may wrap the call in its own function.
 const CALL: &str = "kcov_remote_start";
@@ -136,7 +136,7 @@ fn is_call(rest: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Calls, callers, compare, sites};
-    use crate::kernel::Version;
+    use kcov_conformance::kernel::Version;
 
     const NEWEST: Version = Version(7, 3);
 

@@ -136,7 +136,7 @@ fn list(page: &mut String, prefix: &str, entries: &[&Entry]) {
 #[cfg(test)]
 mod tests {
     use super::{crate_page, page};
-    use crate::reference::registry::{CRATE, LINUX, NETBSD};
+    use crate::pages::registry::{CRATE, LINUX, NETBSD};
 
     #[test]
     fn each_claim_has_its_anchor_once() {

@@ -1,7 +1,7 @@
 //! Compares claims with sources.
 
 use super::document::{Piece, collapse};
-use crate::claims::Claim;
+use kcov_conformance::claims::Claim;
 use std::collections::HashMap;
 use std::{fmt, io};
 
@@ -126,8 +126,9 @@ pub fn compare(
 #[cfg(test)]
 mod tests {
     use super::{Document, compare};
-    use crate::claims::{Claim, parse};
     use crate::drift::document::{collapse, pieces};
+    use kcov_conformance::claims::Claim;
+    use serde::Deserialize;
     use std::io;
 
     const DOCUMENT: &str = "\
@@ -143,6 +144,11 @@ them at night.
     open();
 ";
 
+    #[derive(Deserialize)]
+    struct Registry {
+        claim: Vec<Claim>,
+    }
+
     fn claims() -> Vec<Claim> {
         let claim = |id: &str, source: &str, locator: &str| {
             format!(
@@ -157,7 +163,7 @@ them at night.
             claim("gate", "d.rst", "Open the gate."),
             claim("driver", "d.c", "sheep++"),
         ];
-        parse("fixture", &text.concat())
+        toml::from_str::<Registry>(&text.concat()).expect("claims").claim
     }
 
     fn drifts(document: &str) -> Vec<String> {

@@ -122,7 +122,7 @@ fn name(state: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::{LINUX, Machine, NETBSD, Step};
-    use crate::model::states::{GONE, Lead, linux_leads, netbsd_leads};
+    use kcov_conformance::model::states::{GONE, Lead, linux_leads, netbsd_leads};
 
     /// Each machine with the steps of the driver's model.
     fn all() -> [(Machine, Vec<Lead>); 2] {
