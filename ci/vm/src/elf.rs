@@ -1,50 +1,41 @@
-//! Parses enough ELF to tell whether a guest can run a program, and with which
-//! loader.
+//! The facts about Linux programs that decide whether and how a guest runs them.
+
+use object::elf::{EM_386, EM_X86_64, FileHeader32, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader as _};
+use object::{Endianness, FileKind};
 
 /// Returns the program's loader, or `None` for a static program. The error says
 /// why no guest can run it.
 pub fn loader(bytes: &[u8]) -> Result<Option<String>, &'static str> {
-    const I386: u16 = 3;
-    const X86_64: u16 = 62;
-    const INTERPRETER: u32 = 3;
-    let half = |at: usize| Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-    let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-    let long = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     if bytes.starts_with(b"#!") {
         return Err(
             "is a script, not an ELF program: give its interpreter as the program, and the script \
              as an argument and with --carry",
         );
     }
-    if !bytes.starts_with(b"\x7fELF") {
-        return Err("is not an ELF program");
+    match FileKind::parse(bytes) {
+        Ok(FileKind::Elf64) => interpreter::<FileHeader64<Endianness>>(bytes, EM_X86_64),
+        Ok(FileKind::Elf32) => interpreter::<FileHeader32<Endianness>>(bytes, EM_386),
+        _ => Err("is not an ELF program"),
     }
-    // The offsets of the segment table, of its entry size and of its entry
-    // count, all little-endian; then the offsets of a segment's position and
-    // size in its entry.
-    let wide = bytes.get(4) == Some(&2);
-    let (start, size, count) = match (bytes.get(4..6), half(18)) {
-        (Some([2, 1]), Some(X86_64)) => (long(32), half(54), half(56)),
-        (Some([1, 1]), Some(I386)) => (word(28).map(u64::from), half(42), half(44)),
-        _ => return Err("is not a program for x86_64 or i386"),
-    };
-    let field = |at: usize| if wide { long(at) } else { word(at).map(u64::from) };
-    let (place, length) = if wide { (8, 32) } else { (4, 16) };
-    let find = || {
-        let start = usize::try_from(start?).ok()?;
-        let (size, count) = (usize::from(size?), usize::from(count?));
-        for index in 0..count {
-            let entry = start.checked_add(index * size)?;
-            if word(entry)? == INTERPRETER {
-                let from = usize::try_from(field(entry + place)?).ok()?;
-                let length = usize::try_from(field(entry + length)?).ok()?;
-                let name = bytes.get(from..from.checked_add(length)?)?.strip_suffix(b"\0")?;
-                return Some(Some(String::from_utf8(name.to_vec()).ok()?));
-            }
+}
+
+fn interpreter<H: FileHeader<Endian = Endianness>>(
+    bytes: &[u8],
+    machine: u16,
+) -> Result<Option<String>, &'static str> {
+    const DAMAGED: &str = "is a damaged ELF file";
+    let header = H::parse(bytes)
+        .ok()
+        .filter(|header| header.endian().is_ok_and(|endian| header.e_machine(endian) == machine));
+    let header = header.ok_or("is not a program for x86_64 or i386")?;
+    let endian = header.endian().map_err(|_| DAMAGED)?;
+    for segment in header.program_headers(endian, bytes).map_err(|_| DAMAGED)? {
+        if let Some(name) = segment.interpreter(endian, bytes).map_err(|_| DAMAGED)? {
+            return String::from_utf8(name.to_vec()).map(Some).map_err(|_| DAMAGED);
         }
-        Some(None)
-    };
-    find().ok_or("is a damaged ELF file")
+    }
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -56,7 +47,7 @@ mod tests {
     /// A program with these segments. All of them are the name at its end.
     fn program(segments: &[u32]) -> Vec<u8> {
         let mut bytes = vec![0; 64];
-        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         bytes[18] = 62;
         bytes[32] = 64;
         bytes[54] = 56;
@@ -74,7 +65,7 @@ mod tests {
 
     fn program_32(segments: &[u32]) -> Vec<u8> {
         let mut bytes = vec![0; 52];
-        bytes[..6].copy_from_slice(b"\x7fELF\x01\x01");
+        bytes[..7].copy_from_slice(b"\x7fELF\x01\x01\x01");
         bytes[18] = 3;
         bytes[28] = 52;
         bytes[42] = 32;
@@ -101,7 +92,7 @@ mod tests {
     #[test]
     fn anything_else_is_told_apart() {
         assert!(loader(b"#!/bin/sh").is_err_and(|why| why.contains("a script, not an ELF")));
-        assert!(loader(b"\x7fELF\x01").is_err_and(|why| why.contains("x86_64")));
+        assert!(loader(b"\x7fELF\x01").is_err_and(|why| why.contains("not an ELF")));
         assert!(loader(&program(&[1, 2])[..100]).is_err_and(|why| why.contains("damaged")));
         let whole = program(&[1, 3]);
         let cut = &whole[..whole.len() - 1];

@@ -1,140 +1,86 @@
 //! Reads the notes of an ELF file: its system and its entry point.
 
+use object::LittleEndian;
+use object::elf::{EM_X86_64, FileHeader64, PT_INTERP, PT_LOAD};
+use object::read::elf::{FileHeader as _, NoteIterator, ProgramHeader as _, SectionHeader as _};
+
+type Header = FileHeader64<LittleEndian>;
+
+const LITTLE: LittleEndian = LittleEndian;
+
 /// Returns the version number of a NetBSD file for x86_64.
 pub fn netbsd_version(bytes: &[u8]) -> Option<u32> {
     const IDENT: u32 = 1;
-    let file = File::new(bytes)?;
-    let word = |note: &Note<'_>| Some(u32::from_le_bytes(note.content.try_into().ok()?));
+    let header = header(bytes)?;
     // Older kernels have the note only in a section.
-    file.notes(Table::Segments)
-        .chain(file.notes(Table::Sections))
-        .find(|note| note.owner == b"NetBSD" && note.kind == IDENT)
-        .and_then(|note| word(&note))
+    let content = find(segment_notes(header, bytes), b"NetBSD", IDENT)
+        .or_else(|| find(section_notes(header, bytes), b"NetBSD", IDENT))?;
+    Some(u32::from_le_bytes(content.try_into().ok()?))
 }
 
 /// Whether QEMU can start this kernel directly. QEMU needs a Xen note with a
 /// 32-bit entry point, in a segment.
 pub fn has_pvh_entry(bytes: &[u8]) -> bool {
     const PHYS32_ENTRY: u32 = 18;
-    File::new(bytes).is_some_and(|file| {
-        file.notes(Table::Segments).any(|note| note.owner == b"Xen" && note.kind == PHYS32_ENTRY)
-    })
+    header(bytes)
+        .and_then(|header| find(segment_notes(header, bytes), b"Xen", PHYS32_ENTRY))
+        .is_some()
 }
 
 /// Whether it runs in the upper half of the address space, as kernels do.
 pub fn is_kernel(bytes: &[u8]) -> bool {
-    File::new(bytes).and_then(|file| file.long(24)).is_some_and(|entry| entry >> 63 == 1)
+    header(bytes).is_some_and(|header| header.e_entry.get(LITTLE) >> 63 == 1)
 }
 
-/// Returns the parts of a file that are loaded.
+/// Returns the parts of a file that are loaded; `None` if it is damaged.
 pub fn loaded(bytes: &[u8]) -> Option<Vec<&[u8]>> {
-    const LOAD: u32 = 1;
-    File::new(bytes)?.pieces(Table::Segments, LOAD)
+    let segments = header(bytes)?.program_headers(LITTLE, bytes).ok()?.iter();
+    segments
+        .filter(|segment| segment.p_type(LITTLE) == PT_LOAD)
+        .map(|segment| segment.data(LITTLE, bytes).ok())
+        .collect()
 }
 
 /// Whether it needs an interpreter, and thus libraries.
 pub fn is_dynamic(bytes: &[u8]) -> bool {
-    const INTERPRETER: u32 = 3;
-    File::new(bytes)
-        .and_then(|file| file.pieces(Table::Segments, INTERPRETER))
-        .is_some_and(|found| !found.is_empty())
+    let segments = header(bytes).and_then(|header| header.program_headers(LITTLE, bytes).ok());
+    segments.unwrap_or_default().iter().any(|segment| segment.p_type(LITTLE) == PT_INTERP)
 }
 
-/// A 64-bit, little-endian ELF file for x86_64.
-#[derive(Clone, Copy)]
-struct File<'a>(&'a [u8]);
-
-/// The tables that can hold notes.
-#[derive(Clone, Copy)]
-enum Table {
-    Segments,
-    Sections,
+fn header(bytes: &[u8]) -> Option<&Header> {
+    Header::parse(bytes).ok().filter(|header| header.e_machine(LITTLE) == EM_X86_64)
 }
 
-struct Note<'a> {
-    owner: &'a [u8],
+fn segment_notes<'a>(
+    header: &Header,
+    bytes: &'a [u8],
+) -> impl Iterator<Item = NoteIterator<'a, Header>> {
+    let segments = header.program_headers(LITTLE, bytes).unwrap_or_default();
+    segments.iter().filter_map(move |segment| segment.notes(LITTLE, bytes).ok().flatten())
+}
+
+fn section_notes<'a>(
+    header: &Header,
+    bytes: &'a [u8],
+) -> impl Iterator<Item = NoteIterator<'a, Header>> {
+    let sections = header.section_headers(LITTLE, bytes).unwrap_or_default();
+    sections.iter().filter_map(move |section| section.notes(LITTLE, bytes).ok().flatten())
+}
+
+/// Returns the content of the first note of this owner and kind.
+fn find<'a>(
+    all: impl Iterator<Item = NoteIterator<'a, Header>>,
+    owner: &[u8],
     kind: u32,
-    content: &'a [u8],
-}
-
-impl<'a> File<'a> {
-    fn new(bytes: &'a [u8]) -> Option<Self> {
-        const X86_64: u16 = 62;
-        let file = Self(bytes);
-        let fits = bytes.starts_with(b"\x7fELF\x02\x01") && file.half(18) == Some(X86_64);
-        fits.then_some(file)
-    }
-
-    fn at<const SIZE: usize>(self, at: usize) -> Option<[u8; SIZE]> {
-        self.0.get(at..)?.first_chunk().copied()
-    }
-
-    fn half(self, at: usize) -> Option<u16> {
-        self.at(at).map(u16::from_le_bytes)
-    }
-
-    fn word(self, at: usize) -> Option<u32> {
-        self.at(at).map(u32::from_le_bytes)
-    }
-
-    fn long(self, at: usize) -> Option<u64> {
-        self.at(at).map(u64::from_le_bytes)
-    }
-
-    fn notes(self, table: Table) -> impl Iterator<Item = Note<'a>> {
-        let kind = match table {
-            Table::Segments => 4,
-            Table::Sections => 7,
-        };
-        self.pieces(table, kind).unwrap_or_default().into_iter().flat_map(|area| {
-            let mut rest = area;
-            std::iter::from_fn(move || {
-                let (note, tail) = Note::first(rest)?;
-                rest = tail;
-                Some(note)
-            })
-        })
-    }
-
-    /// Returns the parts of the file with the wanted kind; `None` if the file
-    /// is damaged.
-    fn pieces(self, table: Table, wanted: u32) -> Option<Vec<&'a [u8]>> {
-        // The offsets of the table's position, entry size and entry count; then
-        // the offsets of the kind, position and size in an entry.
-        let (start, size, count, [kind, place, length]) = match table {
-            Table::Segments => (self.long(32)?, self.half(54)?, self.half(56)?, [0, 8, 32]),
-            Table::Sections => (self.long(40)?, self.half(58)?, self.half(60)?, [4, 24, 32]),
-        };
-        let start = usize::try_from(start).ok()?;
-        let mut pieces = Vec::new();
-        for index in 0..usize::from(count) {
-            let entry = start.checked_add(index * usize::from(size))?;
-            if self.word(entry.checked_add(kind)?)? == wanted {
-                let place = usize::try_from(self.long(entry.checked_add(place)?)?).ok()?;
-                let length = usize::try_from(self.long(entry.checked_add(length)?)?).ok()?;
-                pieces.push(self.0.get(place..place.checked_add(length)?)?);
+) -> Option<&'a [u8]> {
+    for mut notes in all {
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == owner && note.n_type(LITTLE) == kind {
+                return Some(note.desc());
             }
         }
-        Some(pieces)
     }
-}
-
-impl<'a> Note<'a> {
-    /// Splits off the first note. All parts are padded to four bytes.
-    fn first(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-        let (name, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
-        let content = 12_usize.checked_add(name.checked_next_multiple_of(4)?)?;
-        let owner = bytes.get(12..12_usize.checked_add(name)?)?;
-        let end = content.checked_add(size)?;
-        let note = Self {
-            owner: owner.strip_suffix(b"\0").unwrap_or(owner),
-            kind,
-            content: bytes.get(content..end)?,
-        };
-        let next = end.checked_next_multiple_of(4)?.min(bytes.len());
-        Some((note, &bytes[next..]))
-    }
+    None
 }
 
 #[cfg(test)]
@@ -157,7 +103,7 @@ pub(super) mod tests {
     pub fn file(entry: u64, notes: &[u8], in_segment: bool) -> Vec<u8> {
         let mut bytes = vec![0; 64];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
-        put(0, b"\x7fELF\x02\x01");
+        put(0, b"\x7fELF\x02\x01\x01");
         put(18, &62_u16.to_le_bytes());
         put(24, &entry.to_le_bytes());
         put(32, &64_u64.to_le_bytes()); // segments
