@@ -46,6 +46,12 @@ fn unknown_checks() {
 }
 
 #[test]
+fn more_processors_than_the_kernel_can_use() {
+    let words = ["exec", "linux-uml", "--smp", "2", "--", "true"];
+    Vm::new().refuses(&words, &["--smp: the kernel of linux-uml is for one processor"]);
+}
+
+#[test]
 fn unknown_alterations() {
     let vm = Vm::new();
     let words = ["mutants", "linux-uml", "--named", "--only", "no such words"];

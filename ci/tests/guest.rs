@@ -11,6 +11,7 @@ mod common {
 use common::fixture::{assert_no_verdict, fixture};
 use common::outcome::{Outcome, outcome};
 use std::fs;
+use std::io::{Seek as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -44,6 +45,43 @@ fn exec_keeps_streams_apart_and_the_status() {
     assert_eq!(status, Some(7));
     assert_eq!(stdout, "to out\n");
     assert!(stderr.contains("to err\n") && !stderr.contains("to out"), "{stderr}");
+}
+
+/// Runs a command with this standard input.
+fn with_input(words: &[&str], input: &str) -> (Option<i32>, String) {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(input.as_bytes()).and_then(|()| file.rewind()).expect("written");
+    let output = vm().args(words).stdin(file).output().expect("kcov-vm starts");
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn standard_input_is_passed_on_if_requested() {
+    let cat = |options: &[&str]| {
+        let words = [&["exec", "linux-uml"], options, &["--", "cat"]].concat();
+        with_input(&words, "one\ntwo\n")
+    };
+    assert_eq!(cat(&["--stdin"]), (Some(0), "one\ntwo\n".into()));
+    assert_eq!(cat(&[]), (Some(0), String::new()));
+}
+
+#[test]
+fn a_shell_runs_on_the_terminal() {
+    let (status, said) =
+        with_input(&["shell", "linux-uml"], "test -t 0 && echo $((6 * 7))\nexit 5\n");
+    assert_eq!(status, Some(5), "{said}");
+    assert!(said.contains("# 42\r\n"), "{said}");
+}
+
+#[test]
+fn a_guest_has_the_requested_memory() {
+    let words = ["exec", "linux-uml", "--memory", "128", "--", "cat", "/proc/meminfo"];
+    let (status, said) = with_input(&words, "");
+    let total = said.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let total: u64 =
+        total.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0);
+    assert_eq!(status, Some(0));
+    assert!((64 << 10..=160 << 10).contains(&total), "{said}");
 }
 
 #[test]

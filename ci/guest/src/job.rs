@@ -27,6 +27,10 @@ pub struct Job {
     pub send_back: Option<String>,
     /// Settings in `/proc/sys`, as `name` (with dots or slashes) and value.
     pub sysctl: Vec<(String, String)>,
+    /// The file to be the program's standard input. Init removes it.
+    pub stdin: Option<String>,
+    /// The terminal to run the program on. Its output is then not sent.
+    pub terminal: Option<String>,
     /// The program's working directory.
     pub cwd: String,
     /// The program's whole environment.
@@ -87,6 +91,12 @@ impl Job {
         if let Some(path) = &self.send_back {
             line("send-back", path.as_bytes());
         }
+        if let Some(path) = &self.stdin {
+            line("stdin", path.as_bytes());
+        }
+        if let Some(path) = &self.terminal {
+            line("terminal", path.as_bytes());
+        }
         for (name, value) in &self.sysctl {
             line("sysctl", format!("{name}={value}").as_bytes());
         }
@@ -128,6 +138,8 @@ impl Job {
             "channel" => self.channel = text,
             "cwd" => self.cwd = text,
             "send-back" => self.send_back = Some(text),
+            "stdin" => self.stdin = Some(text),
+            "terminal" => self.terminal = Some(text),
             "shutdown" => {
                 self.shutdown = match text.as_str() {
                     "power-off" => Shutdown::PowerOff,
@@ -169,6 +181,8 @@ mod tests {
                 Mount { kind: "devpts".into(), target: "/dev/pts".into(), optional: true },
             ],
             send_back: Some("/scratch".into()),
+            stdin: Some("/stdin".into()),
+            terminal: Some("/dev/tty0".into()),
             sysctl: vec![("kernel.printk".into(), "8 4 1 7".into())],
             cwd: "/tmp".into(),
             env: vec![("A".into(), "b=c\nd".into()), ("EMPTY".into(), "".into())],

@@ -71,8 +71,15 @@ fn boot_code(code: &[u8]) -> (Result<Finished, Unavailable>, String) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("vm/data/targets.toml");
     let targets = Targets::load(&file).expect("valid");
     let target = targets.select(&["netbsd".into()]).expect("there is one")[0];
-    let machine =
-        Machine { target, kernel, disc: None, accel: Accel::Tcg, memory: None, more_memory: 0 };
+    let machine = Machine {
+        target,
+        kernel,
+        disc: None,
+        accel: Accel::Tcg,
+        memory: None,
+        more_memory: 0,
+        input: false,
+    };
     let job = Job { nonce: "n".into(), ..Job::default() };
     let limit = Duration::from_secs(5);
     let limits = Limits { boot: limit, program: limit, silent: None };

@@ -5,7 +5,8 @@ mod test;
 mod vm;
 
 pub use programs::{
-    CarryOptions, ExecOptions, PlaceOptions, RunnerOptions, StyleOptions, TraceOptions,
+    CarryOptions, ExecOptions, PlaceOptions, RunnerOptions, ShellOptions, StyleOptions,
+    TraceOptions,
 };
 pub use test::TestOptions;
 pub use vm::{AccelChoice, BuildOptions, GuestOptions, OwnOptions, VmOptions};
@@ -80,6 +81,8 @@ pub enum Command {
     Test(Box<TestOptions>),
     /// Run a program in a guest; pass on its output and exit status
     Exec(Box<ExecOptions>),
+    /// Run a shell, or another program, in a guest on this terminal
+    Shell(Box<ShellOptions>),
     /// Run a program in a guest and report the kernel code that its threads and children execute
     Trace(Box<TraceOptions>),
     /// Print the variables with which cargo builds programs for a target and runs them there

@@ -52,6 +52,10 @@ pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
             let session = context.session_on(&options.place.vm, &options.name)?;
             exec::exec(&session, *options, general.verbose)
         }
+        Command::Shell(options) => {
+            let session = context.session_on(&options.vm, &options.name)?;
+            exec::shell(&session, *options, general.verbose)
+        }
         Command::Trace(options) => {
             let mut session = context.session_on(&options.vm, &options.name)?;
             session.choices.grace = exec::TRACE_GRACE;

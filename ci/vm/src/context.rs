@@ -74,6 +74,7 @@ impl<'a> Context<'a> {
         if let Some(guest) = guest {
             let own = &guest.own;
             targets.adjust(own.abi.as_deref(), &own.declare, is_own_kernel(guest, build))?;
+            targets.resize(guest.memory, guest.smp);
             let (option, variable) = ("--sysroot", "KCOV_VM_NETBSD_SYSROOT");
             let sysroot = or_variable(own.sysroot.as_deref(), option, variable);
             let libraries = sysroot.map(|(given, by)| Libraries::given(&given, by, &cache));
@@ -97,6 +98,13 @@ pub fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
     if guest.accel != AccelChoice::Auto && chosen.iter().all(|target| target.kind == Kind::Uml) {
         let why = format!("--accel: works only for QEMU targets, not {}", names(chosen));
         return Err(Error::usage(why));
+    }
+    let single = |target: &&&Target| target.kind == Kind::Uml && target.smp == 1;
+    if let (Some(2..), Some(target)) = (guest.smp, chosen.iter().find(single)) {
+        return Err(Error::usage(format!(
+            "--smp: the kernel of {} is for one processor; linux-uml-smp has more",
+            target.name
+        )));
     }
     let given = [
         ("--abi", guest.own.abi.is_some()),

@@ -2,7 +2,7 @@
 
 use crate::carry::Scratch;
 use crate::cli::{CarryOptions, ExecOptions, PlaceOptions, RunnerOptions};
-use crate::error::{Error, Phase, Result};
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::{Listener, Stream};
 use crate::output::{self, no_verdict};
 use crate::session::{Session, Task};
@@ -10,14 +10,17 @@ use crate::system::System;
 use crate::target::Target;
 use kcov_vm_guest::protocol::Exit;
 use std::ffi::{OsStr, OsString};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 mod cargo;
 mod find;
+mod shell;
 mod trace;
 
+pub use shell::shell;
 pub use trace::{GRACE as TRACE_GRACE, trace};
 
 /// The directory in a guest that a program can write to.
@@ -26,7 +29,7 @@ const SCRATCH: &str = "/scratch";
 /// Runs a program that the user chose.
 pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8> {
     let ExecOptions { name, mut program, place } = options;
-    let PlaceOptions { carry, scratch, .. } = place;
+    let PlaceOptions { carry, scratch, stdin, .. } = place;
     let target = session.targets.named(&name)?;
     let arguments = program.split_off(1);
     let run = || {
@@ -41,6 +44,7 @@ pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8
             .and_then(|task| equip(task, &carry))
             .map_err(Error::Usage)?;
         task.send_back = scratch.is_some().then(|| SCRATCH.into());
+        task.stdin = stdin.then(read_input).transpose()?;
         finish(session, target, task, scratch.as_deref(), verbose)
     };
     status(target, run())
@@ -49,7 +53,7 @@ pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8
 /// Runs a program that cargo chose, so a problem with it is not a usage error.
 pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Result<u8> {
     let RunnerOptions { name, mut program, no_tree, place } = options;
-    let PlaceOptions { carry, scratch, .. } = place;
+    let PlaceOptions { carry, scratch, stdin, .. } = place;
     let target = session.targets.named(&name)?;
     // Cargo names programs by absolute paths.
     if program[0].as_bytes().starts_with(b"-") {
@@ -66,6 +70,7 @@ pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Resul
         cargo::equip(&mut task, program, !no_tree).map_err(unfit)?;
         let mut task = equip(task, &carry).map_err(Error::Usage)?;
         task.send_back = scratch.is_some().then(|| SCRATCH.into());
+        task.stdin = stdin.then(read_input).transpose()?;
         finish(session, target, task, scratch.as_deref(), verbose)
     };
     status(target, run())
@@ -88,6 +93,13 @@ fn equip(mut task: Task, options: &CarryOptions) -> std::result::Result<Task, St
         task.environment.push(variable(word)?);
     }
     Ok(task)
+}
+
+/// Reads standard input to its end.
+fn read_input() -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes).or_unavailable(Phase::Image, "standard input")?;
+    Ok(bytes)
 }
 
 /// Parses `--env`: a name with a value, or the name of a variable that is set

@@ -277,6 +277,17 @@ impl Targets {
         Ok(Self { all, base: base.to_path_buf(), suite, tracer })
     }
 
+    /// Replaces the guests' memory in MiB, and their processors. A kernel for one processor keeps
+    /// it.
+    pub fn resize(&mut self, memory: Option<u32>, smp: Option<u32>) {
+        for target in &mut self.all {
+            target.memory = memory.unwrap_or(target.memory);
+            if target.kind != Kind::Uml || target.smp > 1 {
+                target.smp = smp.unwrap_or(target.smp);
+            }
+        }
+    }
+
     /// Returns all packages that targets use: sources and compilers.
     pub fn wanted(&self) -> Vec<Wanted> {
         let mut all: Vec<Wanted> = Vec::new();

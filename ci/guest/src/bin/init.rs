@@ -7,12 +7,16 @@
 use kcov_vm_guest::job::{self, Job, Mount, Shutdown};
 use kcov_vm_guest::protocol::{CHUNK, Exit, Frame};
 use kcov_vm_guest::sys;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
+use rustix::process::{
+    Pid, Signal, WaitOptions, ioctl_tiocsctty, kill_process_group, setsid, wait,
+};
+use rustix::stdio::stdin;
 use rustix::system::uname;
 use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -97,16 +101,20 @@ fn set(name: &str, value: &str) -> Result<(), String> {
 /// Runs the program until it and all its children have ended.
 fn program(job: &Job, channel: &Channel) -> Result<Exit, String> {
     let name = job.argv[0].to_string_lossy();
-    let mut child = Command::new(&job.argv[0])
+    let mut command = Command::new(&job.argv[0]);
+    let command = command
         .args(&job.argv[1..])
         .env_clear()
         .envs(job.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(&job.cwd)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| format!("cannot start {name}: {e}"))?;
+        .current_dir(&job.cwd);
+    match &job.terminal {
+        Some(terminal) => on_terminal(command, terminal),
+        None => input(job).map(|input| {
+            command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
+        }),
+    }
+    .map_err(|e| format!("cannot prepare {name}: {e}"))?;
+    let mut child = command.spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
     let out = child.stdout.take().map(|pipe| channel.forward(pipe, Frame::Out));
     let err = child.stderr.take().map(|pipe| channel.forward(pipe, Frame::Err));
 
@@ -130,6 +138,29 @@ fn program(job: &Job, channel: &Channel) -> Result<Exit, String> {
         thread.join().map_err(|_| "a thread that forwards output died".to_string())?;
     }
     Ok(exit)
+}
+
+/// The program's standard input. The program cannot open its file again.
+fn input(job: &Job) -> io::Result<Stdio> {
+    let Some(path) = &job.stdin else { return Ok(Stdio::null()) };
+    let file = File::open(path)?;
+    fs::remove_file(path)?;
+    Ok(file.into())
+}
+
+/// Makes the program the leader of a session on this terminal.
+fn on_terminal(command: &mut Command, terminal: &str) -> io::Result<()> {
+    let line = File::options().read(true).write(true).open(terminal)?;
+    command.stdin(line.try_clone()?).stdout(line.try_clone()?).stderr(line);
+    let before_exec = || {
+        setsid()?;
+        ioctl_tiocsctty(stdin())?;
+        Ok(())
+    };
+    // SAFETY: the closure makes two system calls. It neither allocates nor takes a lock, so it may
+    // run between fork and exec.
+    unsafe { command.pre_exec(before_exec) };
+    Ok(())
 }
 
 /// Sends the regular files of a directory. Other files mean nothing on the host.

@@ -47,6 +47,26 @@ pub struct PlaceOptions {
     /// Copy files that the program writes to $KCOV_VM_SCRATCH into DIR
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
+    /// Read standard input to its end, and give it to the program
+    #[arg(long)]
+    pub stdin: bool,
+    /// Files and variables for the program.
+    #[command(flatten)]
+    pub carry: CarryOptions,
+    /// Build and boot options.
+    #[command(flatten)]
+    pub vm: VmOptions,
+}
+
+/// Options of `shell`.
+#[derive(Args, Debug)]
+pub struct ShellOptions {
+    /// The target
+    #[arg(value_name = "TARGET")]
+    pub name: String,
+    /// The program and its arguments [default: sh, with some programs of this machine]
+    #[arg(last = true, value_name = "PROGRAM ARGS")]
+    pub program: Vec<OsString>,
     /// Files and variables for the program.
     #[command(flatten)]
     pub carry: CarryOptions,

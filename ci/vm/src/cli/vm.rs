@@ -50,6 +50,12 @@ pub struct GuestOptions {
     /// Limit booting to N seconds, and then the program as well
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: Option<u64>,
+    /// The guest's memory in MiB instead of the target's
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(64..))]
+    pub memory: Option<u32>,
+    /// The guest's processors instead of the target's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub smp: Option<u32>,
     /// How to run QEMU guests; `auto` boots a guest under KVM to find out
     #[arg(long, value_enum, default_value_t, value_name = "ACCEL")]
     pub accel: AccelChoice,

@@ -19,6 +19,8 @@ pub struct Machine<'a> {
     pub memory: Option<PathBuf>,
     /// MiB in addition to the target's memory, for a large image.
     pub more_memory: u32,
+    /// Whether the console takes this process's standard input.
+    pub input: bool,
 }
 
 /// After a panic the guest must end. By default it would halt, and the runner
@@ -37,6 +39,15 @@ impl Machine<'_> {
             Kind::Uml => "/dev/ttyS0",
             Kind::Qemu => "/dev/ttyS1",
             Kind::Netbsd => "/dev/dty0*",
+        }
+    }
+
+    /// The guest's device for the console, if a program can use it as its terminal.
+    pub fn terminal(&self) -> Option<&'static str> {
+        match self.target.kind {
+            Kind::Uml => Some("/dev/tty0"),
+            Kind::Qemu => Some("/dev/ttyS0"),
+            Kind::Netbsd => None,
         }
     }
 

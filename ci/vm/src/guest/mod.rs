@@ -92,6 +92,8 @@ pub trait Listener {
     fn data(&mut self, _bytes: &[u8]) {}
     /// The kernel booted and reported its release.
     fn booted(&mut self, _release: &str) {}
+    /// The console received bytes: the kernel's log, or a program's output if the job has a terminal.
+    fn terminal(&mut self, _bytes: &[u8]) {}
     /// The kernel logged a line.
     fn console(&mut self, _line: &str) {}
 }
@@ -140,7 +142,7 @@ pub fn boot(
     };
     command.current_dir(logs);
     let watch = watch::Watch::new(&image.job.nonce, limits, expect, Instant::now());
-    let result = process::run(command, line, watch, logs, listener);
+    let result = process::run(command, line, watch, logs, listener, machine.input);
     // It is large, and each run makes a new one.
     let _ = fs::remove_file(logs.join(IMAGE));
     result.map_err(|failure| failure.logs(logs).into())

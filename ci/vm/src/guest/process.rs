@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 pub const HOST_SAYS: &str = "its standard error: ";
 /// The interval for checking whether the process has ended.
 const TICK: Duration = Duration::from_millis(20);
+/// The terminal's character for the end of input.
+const END_OF_TRANSMISSION: u8 = 4;
 /// The interval for reading its processor time.
 const LOOK: Duration = Duration::from_millis(500);
 /// The time for the last bytes to arrive after the end.
@@ -55,19 +57,21 @@ enum Event {
 }
 
 /// Runs the command until it ends or the watch's deadline passes. Its standard
-/// output is the console, and `line` is the channel.
+/// output is the console, and `line` is the channel. With `input`, the console
+/// takes this process's standard input.
 pub fn run(
     command: Command,
     line: Line,
     mut watch: Watch<'_>,
     logs: &Path,
     listener: &mut dyn Listener,
+    input: bool,
 ) -> Result<Finished, Unavailable> {
     let context = |error: io::Error| Unavailable::new(Phase::Image, error.to_string());
     let mut console_log = File::create(logs.join("console.log")).map_err(context)?;
     let mut channel_log = File::create(logs.join("channel.log")).map_err(context)?;
     let host_log = logs.join("host.log");
-    let (mut guest, events) = Guest::start(command, line, &host_log)?;
+    let (mut guest, events) = Guest::start(command, line, &host_log, input)?;
 
     let mut console = Lines::default();
     let mut open = 2;
@@ -98,6 +102,11 @@ pub fn run(
         match event {
             Event::Console(bytes) => {
                 let _ = console_log.write_all(&bytes);
+                listener.terminal(&bytes);
+                // A program on the console may print anything.
+                if input && watch.has_booted() {
+                    continue;
+                }
                 console.feed(&bytes, |line| {
                     listener.console(line);
                     watch.console(line, now);
@@ -145,12 +154,13 @@ impl Guest {
         mut command: Command,
         line: Line,
         host_log: &Path,
+        input: bool,
     ) -> Result<(Self, Receiver<Event>), Unavailable> {
         let name = command.get_program().to_string_lossy().into_owned();
         let context = |error: io::Error| Unavailable::new(Phase::Image, format!("{name}: {error}"));
         let Line { read, write } = line;
         command
-            .stdin(Stdio::null())
+            .stdin(if input { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(File::create(host_log).map_err(context)?)
             .process_group(0);
@@ -170,6 +180,15 @@ impl Guest {
         // close while it exists.
         drop(command);
         let pid = Pid::from_child(&child);
+        // The guest is in the background of our terminal, so it cannot read it.
+        if let Some(mut console) = child.stdin.take() {
+            thread::spawn(move || {
+                let copied = io::copy(&mut io::stdin(), &mut console);
+                // The end of our input is the end of the terminal's input, but no hangup.
+                let _ = copied.and_then(|_| console.write_all(&[END_OF_TRANSMISSION]));
+                std::mem::forget(console);
+            });
+        }
         let (sender, events) = sync_channel(64);
         if let Some(console) = child.stdout.take() {
             forward(console, sender.clone(), Event::Console);

@@ -11,7 +11,8 @@ pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command 
     command.arg("-kernel").arg(&machine.kernel).args(["-initrd", initramfs]);
     // On a busy host, a working timer can fire too late for the kernel's timer check.
     let own = format!("console=ttyS0 no_timer_check {CMDLINE}");
-    command.args(["-append", &format!("{own} {}", machine.target.cmdline)]);
+    let quiet = if machine.input { "quiet" } else { "" };
+    command.args(["-append", &format!("{own} {quiet} {}", machine.target.cmdline)]);
     command
 }
 
@@ -28,7 +29,11 @@ pub fn bare(machine: &Machine<'_>, cpu: &str, channel: i32) -> Command {
     command.args(["-m", &format!("{memory}M")]);
     // Without ACPI, the firmware can describe only sockets.
     command.args(["-smp", &format!("{smp},sockets={smp},cores=1,threads=1")]);
-    command.args(["-chardev", "file,id=console,path=/dev/fd/1", "-serial", "chardev:console"]);
+    let console = match machine.input {
+        true => "stdio,id=console,signal=off",
+        false => "file,id=console,path=/dev/fd/1",
+    };
+    command.args(["-chardev", console, "-serial", "chardev:console"]);
     command.args(["-chardev", &format!("file,id=channel,path=/dev/fd/{channel}")]);
     command.args(["-serial", "chardev:channel"]);
     command

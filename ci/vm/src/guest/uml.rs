@@ -15,9 +15,11 @@ pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command 
     command.arg(format!("initrd={initramfs}"));
     // Otherwise its run-time directory would stay in the home directory.
     command.args(["uml_dir=./", "root=/dev/ram"]);
-    command.args(["con=null", "con0=null,fd:1", "ssl=null"]);
+    let console = if machine.input { "con0=fd:0,fd:1" } else { "con0=null,fd:1" };
+    command.args(["con=null", console, "ssl=null"]);
     command.arg(format!("ssl0=null,fd:{channel}"));
     command.args(CMDLINE.split(' '));
     command.args(machine.target.cmdline.split_whitespace());
+    command.args(machine.input.then_some("quiet"));
     command
 }

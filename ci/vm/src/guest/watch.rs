@@ -77,6 +77,11 @@ impl<'a> Watch<'a> {
         self.deadline
     }
 
+    /// Whether init has reported.
+    pub fn has_booted(&self) -> bool {
+        self.booted.is_some()
+    }
+
     /// Takes the processor time that the guest has used.
     pub fn used(&mut self, processor: Duration, now: Instant) {
         self.processor = processor;

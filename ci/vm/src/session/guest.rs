@@ -16,6 +16,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// The guest's file with the program's standard input.
+const STDIN: &str = "/kcov-vm.stdin";
+
 /// A program to run in a guest.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -33,6 +36,10 @@ pub struct Task {
     pub files: Vec<GuestFile>,
     /// The directory that the guest sends back.
     pub send_back: Option<String>,
+    /// The program's standard input, if not empty.
+    pub stdin: Option<Vec<u8>>,
+    /// Whether the program runs on the console, with this process's standard input.
+    pub terminal: bool,
 }
 
 /// A target that is ready to boot.
@@ -52,6 +59,11 @@ pub struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
+    /// Replaces the program's time limit.
+    pub fn limit(&mut self, program: Duration) {
+        self.limits.program = program;
+    }
+
     /// Returns a copy with another kernel of the same release, and another log
     /// directory.
     pub fn with(&self, kernel: PathBuf, logs: PathBuf, limits: Limits) -> Result<Ready<'a>> {
@@ -109,8 +121,15 @@ impl Session {
             .transpose()?;
         let (memory, elsewhere) =
             place.map_or((None, None), |place| (Some(place.directory), place.why));
-        let mut machine =
-            Machine { target, kernel: kernel.file, disc, accel, memory, more_memory: 0 };
+        let mut machine = Machine {
+            target,
+            kernel: kernel.file,
+            disc,
+            accel,
+            memory,
+            more_memory: 0,
+            input: false,
+        };
         let mut accelerator = machine.accelerator().to_string();
         if let (Some(directory), Some(why)) = (&machine.memory, elsewhere) {
             accelerator += &format!(" (memory in {}: {why})", directory.display());
@@ -153,12 +172,19 @@ impl Session {
             env.retain(|(known, _)| *known != name);
             env.push((name, value));
         }
+        let (terminal, mut more_files) = (task.terminal, task.files);
+        let stdin = task.stdin.map(|content| {
+            more_files.push(GuestFile { path: STDIN.into(), mode: 0o600, content });
+            STDIN.into()
+        });
         let job = Job {
             nonce: image::nonce(),
             channel: ready.machine.channel().into(),
             shutdown: ready.machine.shutdown(),
             mounts,
             send_back: task.send_back,
+            stdin,
+            terminal: terminal.then(|| ready.machine.terminal()).flatten().map(String::from),
             sysctl: target
                 .sysctl
                 .iter()
@@ -175,9 +201,9 @@ impl Session {
             System::NetBsd => 0,
         };
         let more_memory = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
-        let machine = Machine { more_memory, ..ready.machine.clone() };
+        let machine = Machine { more_memory, input: terminal, ..ready.machine.clone() };
         let mut files = vec![task.program];
-        files.extend(task.files);
+        files.extend(more_files);
         let image = Image { init: &init, job: &job, files: &files, carried: &task.carried };
         guest::boot(&machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
     }
@@ -207,6 +233,8 @@ impl Session {
             directory: None,
             files: Vec::new(),
             send_back: None,
+            stdin: None,
+            terminal: false,
         })
     }
 

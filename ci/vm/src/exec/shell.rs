@@ -1,0 +1,101 @@
+//! `shell`: a program on this terminal.
+
+use super::{equip, find, status};
+use crate::cli::ShellOptions;
+use crate::error::{Error, Result};
+use crate::guest::{Listener, Stream};
+use crate::output;
+use crate::run::locate;
+use crate::session::Session;
+use crate::system::System;
+use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
+use std::io::stdin;
+use std::time::Duration;
+
+/// Programs that come with the shell, if this machine has them.
+const PROGRAMS: &[&str] = &[
+    "cat", "chmod", "cp", "dmesg", "echo", "env", "free", "grep", "head", "hexdump", "id", "kill",
+    "less", "ln", "ls", "lsmod", "mkdir", "modprobe", "mount", "mv", "ps", "rm", "sleep", "strace",
+    "stty", "tail", "umount", "uname",
+];
+
+/// A person works slowly.
+const LIMIT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Boots the guest and connects the program with this terminal.
+pub fn shell(session: &Session, options: ShellOptions, verbose: bool) -> Result<u8> {
+    let ShellOptions { name, mut program, mut carry, .. } = options;
+    let target = session.targets.named(&name)?;
+    if target.kind.system() != System::Linux {
+        let why = format!("{name}: `shell` is for Linux targets; run one program with `exec`");
+        return Err(Error::usage(why));
+    }
+    if program.is_empty() {
+        program.push("sh".into());
+        carry.carry.extend(PROGRAMS.iter().filter_map(|name| locate(name)));
+    }
+    let arguments = program.split_off(1);
+    let run = || {
+        let program = find::find(&program[0]).map_err(Error::Usage)?;
+        let mut task = session
+            .task(target, &program, arguments)
+            .and_then(|task| equip(task, &carry))
+            .map_err(Error::Usage)?;
+        task.terminal = true;
+        task.directory = Some("/root".into());
+        task.environment.push(("TERM".into(), std::env::var_os("TERM").unwrap_or("linux".into())));
+        let mut ready = session.prepare(target)?;
+        if session.choices.limit.is_none() {
+            ready.limit(LIMIT);
+        }
+        if verbose {
+            eprintln!("{}: {}, {}", target.name, ready.kernel, ready.accelerator);
+        }
+        let raw = Raw::new();
+        let finished = session.run(&ready, task, &mut Terminal { booted: verbose });
+        drop(raw);
+        finished?.ended()
+    };
+    status(target, run())
+}
+
+/// The terminal in raw mode, until it is dropped. The guest's terminal does the rest.
+struct Raw(Option<Termios>);
+
+impl Raw {
+    fn new() -> Self {
+        let before = isatty(stdin()).then(|| tcgetattr(stdin()).ok()).flatten();
+        if let Some(mut raw) = before.clone() {
+            raw.make_raw();
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &raw);
+        }
+        Self(before)
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = tcsetattr(stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+/// Prints the console, once the kernel has booted.
+struct Terminal {
+    booted: bool,
+}
+
+impl Listener for Terminal {
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+
+    fn booted(&mut self, _: &str) {
+        self.booted = true;
+    }
+
+    fn terminal(&mut self, bytes: &[u8]) {
+        if self.booted {
+            output::write(Stream::Out, bytes);
+        }
+    }
+}
