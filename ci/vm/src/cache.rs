@@ -6,6 +6,8 @@ use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The cache directory.
@@ -95,7 +97,14 @@ impl Cache {
     pub fn try_lock(&self, name: &str) -> Option<Lock> {
         let path = self.root.join("locks").join(name);
         let file = File::options().create(true).truncate(false).write(true).open(path).ok()?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).ok().map(|()| Lock(file))
+        // A child that we start holds our last lock until it calls exec.
+        for _ in 0..10 {
+            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                return Some(Lock(file));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        None
     }
 
     /// Takes the lock, waiting for any other holder.
