@@ -1,6 +1,7 @@
 //! `targets.toml`: the kernels and their declared properties.
 
 mod abi;
+mod like;
 mod lock;
 mod tarball;
 mod validate;
@@ -242,7 +243,7 @@ impl Targets {
     pub fn parse(text: &str, base: &Path) -> std::result::Result<Self, String> {
         let mut table: toml::Table =
             text.parse().map_err(|e: toml::de::Error| one_line(&e.to_string()))?;
-        let entries = match table.remove("target") {
+        let mut entries = match table.remove("target") {
             Some(toml::Value::Array(entries)) if !entries.is_empty() => entries,
             _ => return Err("no [[target]]".into()),
         };
@@ -255,6 +256,7 @@ impl Targets {
         if let Some(key) = table.keys().next() {
             return Err(format!("unknown key `{key}` outside any target"));
         }
+        like::resolve(&mut entries)?;
         let mut all: Vec<Target> = Vec::new();
         for (index, entry) in entries.into_iter().enumerate() {
             let name = match entry.get("name").and_then(toml::Value::as_str) {

@@ -4,35 +4,17 @@
 use super::registry::{CRATE, Entry, System, with_linux_names};
 use super::{MARK, WRITING, plain};
 use kcov_conformance::declare::Declaration;
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use kcov_vm::target::{Target, Targets};
 use std::fmt::Write as _;
-
-/// A target of `cargo vm`, reduced to the fields that matter here.
-#[derive(Deserialize)]
-struct Target {
-    name: String,
-    #[serde(default)]
-    declares: Vec<String>,
-    #[serde(default)]
-    abi: BTreeMap<u32, Abi>,
-}
-
-#[derive(Deserialize)]
-struct Abi {
-    declares: Vec<String>,
-}
 
 /// The names of a system's targets, with their declarations.
 fn targets(system: System) -> Vec<(String, Declaration)> {
-    #[derive(Deserialize)]
-    struct File {
-        target: Vec<Target>,
-    }
-    let file: File = toml::from_str(include_str!("../../../../ci/vm/data/targets.toml"))
-        .expect("the list of targets");
+    let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ci/vm/data");
+    let text = include_str!("../../../../ci/vm/data/targets.toml");
     let mut all = Vec::new();
-    for Target { name, declares, abi } in file.target {
+    for Target { name, declares, abi, .. } in
+        Targets::parse(text, base.as_ref()).expect("the targets").all
+    {
         let abis = abi.into_iter().map(|(abi, it)| (format!("{name} --abi {abi}"), it.declares));
         let words: Vec<_> = abis.collect();
         all.extend(if words.is_empty() { vec![(name, declares)] } else { words });

@@ -6,20 +6,8 @@ use kcov_conformance::claims::Claims;
 use kcov_conformance::declare::Declaration;
 use kcov_conformance::kernel::Version;
 use kcov_conformance::plan::reason_to_skip;
-use serde::Deserialize;
-
-#[derive(Deserialize)]
-struct Targets {
-    target: Vec<Target>,
-}
-
-#[derive(Deserialize)]
-struct Target {
-    #[serde(default)]
-    declares: Vec<String>,
-    #[serde(default)]
-    release: String,
-}
+use kcov_vm::target::Targets;
+use std::path::Path;
 
 /// The newest version that a release with that beginning can have.
 fn newest(release: &str) -> Option<Version> {
@@ -29,10 +17,10 @@ fn newest(release: &str) -> Option<Version> {
 
 #[test]
 fn every_check_runs_on_some_target() {
-    let Targets { target } =
-        toml::from_str(include_str!("../../ci/vm/data/targets.toml")).expect("the targets");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/vm/data/targets.toml");
+    let list = Targets::load(&file).expect("the targets").all;
     let declaration = |words: &[String]| Declaration::parse(&words.join(",")).expect("our words");
-    let targets: Vec<_> = target
+    let targets: Vec<_> = list
         .iter()
         .map(|target| (declaration(&target.declares), &target.release))
         .filter(|(declared, _)| declared.system == Some("linux"))
