@@ -81,7 +81,8 @@ fn boot_code(code: &[u8]) -> (Result<Finished, Unavailable>, String) {
         input: false,
     };
     let job = Job { nonce: "n".into(), ..Job::default() };
-    let limit = Duration::from_secs(5);
+    // Each of these kernels ends by itself, on a busy host late.
+    let limit = Duration::from_secs(120);
     let limits = Limits { boot: limit, program: limit, silent: None };
     let expect = Expect {
         system: System::NetBsd,

@@ -82,7 +82,7 @@ fn the_command_line_is_checked() {
     // A program for another system. The message says how to build it for this
     // one.
     let own = Path::new(env!("CARGO_BIN_EXE_kcov-ci"));
-    let words = ["is not a program for NetBSD", "cargo vm env netbsd"];
+    let words = ["is not a program for NetBSD", "kcov-vm env netbsd"];
     vm.refuses(2, &given, own, &words);
 }
 

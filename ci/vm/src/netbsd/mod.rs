@@ -51,7 +51,7 @@ impl Libraries {
     /// Tells the user how to build a program.
     pub fn advice(&self) -> String {
         let sysroot = self.sysroot.display();
-        format!("build it with the variables that `cargo vm env netbsd --sysroot {sysroot}` prints")
+        format!("build it with the variables that `kcov-vm env netbsd --sysroot {sysroot}` prints")
     }
 
     /// Returns the linker for cargo, and the other flags. Cargo needs rustup's standard library.

@@ -37,7 +37,7 @@ pub fn render(run: &Run) -> String {
     let suites: Vec<_> = run.reports.iter().map(|report| (report, cases(report))).collect();
     let all = totals(suites.iter().flat_map(|(_, cases)| cases));
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    writeln!(text, "<testsuites name=\"cargo vm test\"{}>", attributes(all, run.wall))
+    writeln!(text, "<testsuites name=\"kcov-vm test\"{}>", attributes(all, run.wall))
         .expect(WRITING);
     for (report, cases) in &suites {
         suite(report, cases, &mut text);

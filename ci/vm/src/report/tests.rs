@@ -141,7 +141,7 @@ ok 4 d # SKIP not run: give a kernel
 fn junit_has_a_suite_for_each_target() {
     let text = run().render(Format::Junit, false);
     let expected = r#"<?xml version="1.0" encoding="UTF-8"?>
-<testsuites name="cargo vm test" tests="7" failures="1" errors="1" time="3.000">
+<testsuites name="kcov-vm test" tests="7" failures="1" errors="1" time="3.000">
   <testsuite name="a" tests="4" failures="1" errors="0" time="2.000" skipped="2">
     <properties>
       <property name="kind" value="uml"/>
