@@ -64,7 +64,7 @@ fn run(texts: &[(u16, &str)]) -> (Result<Finished, Unavailable>, String) {
 static TOOLS: LazyLock<()> =
     LazyLock::new(|| require(Need::Netbsd).expect("the tools of NetBSD guests"));
 
-/// The limit for a kernel that ends by itself. On a busy host that is late.
+/// The time limit for a kernel that ends by itself, with room for a busy host.
 const LATE: Duration = Duration::from_secs(120);
 
 fn boot_code(code: &[u8], limit: Duration) -> (Result<Finished, Unavailable>, String) {
