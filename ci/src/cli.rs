@@ -161,8 +161,8 @@ pub struct MutantsOptions {
     /// Run the whole suite for each mutant, even after a failure, and then lockstep alone
     #[arg(long)]
     pub whole: bool,
-    /// Write the outcomes to a JSON file after each alteration. A report on the same kernel and
-    /// suite is continued
+    /// Write the outcomes to a JSON file after each alteration, and resume from it if the kernel
+    /// and the suite are the same
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Run nothing; print the report's results

@@ -2,7 +2,6 @@
 
 /// The files and their contents.
 pub const SOURCES: &[(&str, &str)] = &[
-    ("src/bin/fixture.rs", include_str!("bin/fixture.rs")),
     ("src/bin/init.rs", include_str!("bin/init.rs")),
     ("src/escape.rs", include_str!("escape.rs")),
     ("src/job.rs", include_str!("job.rs")),
@@ -30,7 +29,7 @@ pub const MANIFEST: &str = concat!(
 
 #[cfg(test)]
 mod tests {
-    use super::SOURCES;
+    use super::{MANIFEST, SOURCES};
     use std::fs;
     use std::path::Path;
 
@@ -47,7 +46,36 @@ mod tests {
             }
         }
         files.sort_unstable();
+        // Tests of the runner use the fixture; init is built without it.
+        files.retain(|file| file != "src/bin/fixture.rs");
         let known: Vec<_> = SOURCES.iter().map(|(path, _)| *path).collect();
         assert_eq!(files, known);
+    }
+
+    #[test]
+    fn the_manifest_has_the_workspaces_dependencies_and_profile() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let read = |file: &str| fs::read_to_string(root.join(file)).expect("a manifest");
+        let package = read("Cargo.toml");
+        let workspace = read("../../Cargo.toml");
+        let version = |name: &str| {
+            let line = workspace.lines().find(|line| line.starts_with(&format!("{name} = ")));
+            line.and_then(|line| line.split('"').nth(1)).expect("a version").to_owned()
+        };
+        let features = package
+            .lines()
+            .find_map(|line| line.strip_prefix("rustix = { workspace = true, features = "))
+            .expect("features of rustix");
+        let rustix = version("rustix");
+        let dependencies = format!(
+            "[dependencies]\nlibc = \"{}\"\nrustix = {{ version = \"{rustix}\", \
+             default-features = false, features = {features}\n\n",
+            version("libc"),
+        );
+        assert!(MANIFEST.contains(&dependencies), "{MANIFEST}\nlacks\n{dependencies}");
+        let profile = workspace.split_once("[profile.guest]\n").expect("a profile").1;
+        let profile = profile.split("\n\n").next().expect("its lines").trim_end();
+        let profile = format!("[profile.guest]\n{profile}\n\n");
+        assert!(MANIFEST.contains(&profile), "{MANIFEST}\nlacks\n{profile}");
     }
 }

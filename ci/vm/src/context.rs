@@ -144,7 +144,7 @@ pub fn is_own_kernel(guest: &GuestOptions, build: &BuildOptions) -> bool {
 }
 
 /// Returns the value of an option, or else of an environment variable, and the name of its source.
-/// clap cannot handle the variable: an unused option is an error, an unused variable is not.
+/// Not left to clap, because an unused option is an error but an unused variable is not.
 fn or_variable(
     given: Option<&Path>,
     option: &'static str,

@@ -17,7 +17,7 @@ const TARGETS: &str = "targets.toml";
 /// The origin of the targets and of the programs for guests.
 #[derive(Clone, Debug, Default)]
 pub struct Home {
-    /// The workspace that builds the suite and the tracer. Without one, installed programs are
+    /// The workspace that builds the suite and the tracer. If it is `None`, installed programs are
     /// used.
     pub workspace: Option<PathBuf>,
     /// The file with the targets. Without one, the targets are those of this crate.

@@ -279,8 +279,8 @@ impl Targets {
         Ok(Self { all, base: base.to_path_buf(), suite, tracer })
     }
 
-    /// Replaces the guests' memory in MiB, and their processors. A kernel for one processor keeps
-    /// it.
+    /// Sets the memory, in MiB, and the number of processors of all guests. A uniprocessor kernel
+    /// keeps its one.
     pub fn resize(&mut self, memory: Option<u32>, smp: Option<u32>) {
         for target in &mut self.all {
             target.memory = memory.unwrap_or(target.memory);
