@@ -142,7 +142,7 @@ impl<'a> Campaign<'a> {
         let ground = self.ground(target, kernel, checks)?;
         self.pipeline(&ground, |send| {
             for mutant in mutants {
-                let file = self.copy.build(mutant, &target.userland)?;
+                let file = self.copy.build(mutant, target.triple())?;
                 let suite = ground.task(&file)?;
                 if suite.program.content == ground.suite.program.content {
                     self.settle(mutant, &ground, Outcome::SameCode, None);
@@ -156,7 +156,7 @@ impl<'a> Campaign<'a> {
 
     fn ground(&self, target: &'a Target, kernel: PathBuf, checks: &[String]) -> Result<Ground<'_>> {
         let Self { session, directory, options, copy, .. } = self;
-        let (suite, whole) = (copy.unaltered(&target.userland)?, options.whole);
+        let (suite, whole) = (copy.unaltered(target.triple())?, options.whole);
         let ground = Ground::new(session, target, kernel, &suite, directory, checks, whole)?;
         ground.introduce(&mut self.record());
         Ok(ground)

@@ -1,7 +1,8 @@
 //! The program that misbehaves on request, and the failures that it provokes.
 
 use super::outcome::Outcome;
-use kcov_vm::toolchain::{Program, Recipe, TRIPLE, target_directory};
+use kcov_vm::arch::Arch;
+use kcov_vm::toolchain::{Program, Recipe, target_directory};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -10,7 +11,7 @@ pub fn fixture() -> &'static Path {
     PATH.get_or_init(|| {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         let program = Program { package: "kcov-vm-guest", binary: "kcov-vm-fixture" };
-        let recipe = Recipe::linux(TRIPLE).expect("a host triple");
+        let recipe = Recipe::linux(Arch::host().triple).expect("a host triple");
         recipe.build(workspace, program, &target_directory(workspace)).expect("the fixture builds")
     })
 }

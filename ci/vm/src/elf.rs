@@ -1,38 +1,41 @@
 //! The facts about Linux programs that decide whether and how a guest runs them.
 
-use object::elf::{EM_386, EM_X86_64, FileHeader32, FileHeader64};
+use crate::arch::Arch;
+use object::elf::{FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader as _};
 use object::{Endianness, FileKind};
 
 /// Returns the program's loader, or `None` for a static program. The error says
-/// why no guest can run it.
-pub fn loader(bytes: &[u8]) -> Result<Option<String>, &'static str> {
+/// why no guest of this architecture can run it.
+pub fn loader(bytes: &[u8], arch: &Arch) -> Result<Option<String>, String> {
     if bytes.starts_with(b"#!") {
         return Err(
             "is a script, not an ELF program: give its interpreter as the program, and the script \
-             as an argument and with --carry",
+             as an argument and with --carry"
+                .into(),
         );
     }
     match FileKind::parse(bytes) {
-        Ok(FileKind::Elf64) => interpreter::<FileHeader64<Endianness>>(bytes, EM_X86_64),
-        Ok(FileKind::Elf32) => interpreter::<FileHeader32<Endianness>>(bytes, EM_386),
-        _ => Err("is not an ELF program"),
+        Ok(FileKind::Elf64) => interpreter::<FileHeader64<Endianness>>(bytes, arch),
+        Ok(FileKind::Elf32) => interpreter::<FileHeader32<Endianness>>(bytes, arch),
+        _ => Err("is not an ELF program".into()),
     }
 }
 
 fn interpreter<H: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
-    machine: u16,
-) -> Result<Option<String>, &'static str> {
+    arch: &Arch,
+) -> Result<Option<String>, String> {
     const DAMAGED: &str = "is a damaged ELF file";
-    let header = H::parse(bytes)
-        .ok()
-        .filter(|header| header.endian().is_ok_and(|endian| header.e_machine(endian) == machine));
-    let header = header.ok_or("is not a program for x86_64 or i386")?;
+    let header = H::parse(bytes).map_err(|_| DAMAGED)?;
     let endian = header.endian().map_err(|_| DAMAGED)?;
+    let is_64 = header.is_class_64();
+    if !arch.runs(header.e_machine(endian), is_64, header.is_big_endian()) {
+        return Err(format!("is not a program for {}", arch.name));
+    }
     for segment in header.program_headers(endian, bytes).map_err(|_| DAMAGED)? {
         if let Some(name) = segment.interpreter(endian, bytes).map_err(|_| DAMAGED)? {
-            return String::from_utf8(name.to_vec()).map(Some).map_err(|_| DAMAGED);
+            return String::from_utf8(name.to_vec()).map(Some).map_err(|_| DAMAGED.into());
         }
     }
     Ok(None)
@@ -41,6 +44,10 @@ fn interpreter<H: FileHeader<Endian = Endianness>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn loader(bytes: &[u8]) -> Result<Option<String>, String> {
+        super::loader(bytes, Arch::usual())
+    }
 
     const NAME: &[u8] = b"/lib/ld.so\0";
 
@@ -97,5 +104,11 @@ mod tests {
         let whole = program(&[1, 3]);
         let cut = &whole[..whole.len() - 1];
         assert!(loader(cut).is_err_and(|why| why.contains("damaged")));
+        let other = program(&[1, 3])
+            .iter()
+            .enumerate()
+            .map(|(at, byte)| if at == 18 { 183 } else { *byte })
+            .collect::<Vec<_>>();
+        assert!(loader(&other).is_err_and(|why| why == "is not a program for x86_64"));
     }
 }

@@ -1,26 +1,25 @@
 //! Checks the host for the programs that the runner needs, and installs them as
 //! root.
 
+use crate::arch::{Arch, PC, Qemu};
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::progress::Step;
 use crate::run::{command, in_path, read};
 
-/// The emulator.
-pub const QEMU: &str = "qemu-system-x86_64";
 /// The program that makes NetBSD's file systems.
 pub const MAKEFS: &str = "makefs";
 /// The program that makes discs that boot a kernel.
 pub const MKRESCUE: &str = "grub-mkrescue";
 
 /// A task that needs programs of the host.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Need {
     /// Downloading a tarball.
     Download,
     /// Building kernels.
-    Build,
+    Build(&'static Arch),
     /// Booting QEMU guests.
-    Qemu,
+    Qemu(&'static Qemu),
     /// Booting NetBSD guests.
     Netbsd,
     /// Making a disc that boots a kernel.
@@ -29,46 +28,51 @@ pub enum Need {
 
 impl Need {
     /// The programs that must be in `PATH`.
-    fn programs(self) -> &'static [&'static str] {
+    fn programs(self) -> Vec<&'static str> {
         match self {
-            Self::Download => &["curl"],
-            Self::Build => &["make", "gcc", "ld", "flex", "bison", "bc", "tar", "xz", "patch"],
-            Self::Qemu => &[QEMU],
-            Self::Netbsd => &[QEMU, MAKEFS, "ld"],
-            Self::Grub => &[MKRESCUE, "xorriso", "mformat"],
+            Self::Download => vec!["curl"],
+            Self::Build(arch) => {
+                let all = ["make", "gcc", "ld", "flex", "bison", "bc", "tar", "xz", "patch"];
+                all.into_iter().chain([arch.compiler()]).collect()
+            }
+            Self::Qemu(qemu) => vec![qemu.program],
+            Self::Netbsd => vec![PC.program, MAKEFS, "ld"],
+            Self::Grub => vec![MKRESCUE, "xorriso", "mformat"],
         }
     }
 
     /// The Debian packages that provide the programs, and headers, which have
     /// no program to check.
-    fn packages(self) -> &'static [&'static str] {
+    fn packages(self) -> Vec<&'static str> {
+        const BUILD: &[&str] = &[
+            "make",
+            "gcc",
+            "binutils",
+            "libc6-dev",
+            "flex",
+            "bison",
+            "bc",
+            "libelf-dev",
+            "libssl-dev",
+            "tar",
+            "xz-utils",
+            "patch",
+        ];
         match self {
-            Self::Download => &["curl", "ca-certificates"],
-            Self::Build => &[
-                "make",
-                "gcc",
-                "binutils",
-                "libc6-dev",
-                "flex",
-                "bison",
-                "bc",
-                "libelf-dev",
-                "libssl-dev",
-                "tar",
-                "xz-utils",
-                "patch",
-            ],
-            Self::Qemu => &["qemu-system-x86"],
-            Self::Netbsd => &["qemu-system-x86", "makefs", "binutils"],
-            Self::Grub => &["grub-common", "grub-pc-bin", "xorriso", "mtools"],
+            Self::Download => vec!["curl", "ca-certificates"],
+            Self::Build(arch) if arch.is_host() => BUILD.to_vec(),
+            Self::Build(arch) => [BUILD, arch.cross_packages].concat(),
+            Self::Qemu(qemu) => vec![qemu.package],
+            Self::Netbsd => vec![PC.package, "makefs", "binutils"],
+            Self::Grub => vec!["grub-common", "grub-pc-bin", "xorriso", "mtools"],
         }
     }
 
     fn phase(self) -> Phase {
         match self {
             Self::Download => Phase::Source,
-            Self::Build => Phase::Build,
-            Self::Qemu | Self::Netbsd | Self::Grub => Phase::Image,
+            Self::Build(_) => Phase::Build,
+            Self::Qemu(_) | Self::Netbsd | Self::Grub => Phase::Image,
         }
     }
 }
@@ -76,9 +80,9 @@ impl Need {
 /// Checks that everything needed is installed. As root on Debian the runner
 /// installs missing packages; otherwise it lists them.
 pub fn require(need: Need) -> Result<()> {
-    let programs: Vec<_> =
-        need.programs().iter().copied().filter(|program| !in_path(program)).collect();
-    let packages = missing_packages(need.packages());
+    let mut programs = need.programs();
+    programs.retain(|program| !in_path(program));
+    let packages = missing_packages(&need.packages());
     if programs.is_empty() && packages.as_ref().is_none_or(Vec::is_empty) {
         return Ok(());
     }
@@ -91,18 +95,18 @@ pub fn require(need: Need) -> Result<()> {
         // Installing again would change nothing.
         Some(packages) if packages.is_empty() => {
             let what = format!("{} not in PATH:", programs.join(" "));
-            Err(fail(what, need.packages()))
+            Err(fail(what, &need.packages()))
         }
         Some(packages) if rustix::process::geteuid().is_root() => install(&packages)
             .map_err(|why| fail(format!("{why}; {}", packages.join(" ")), &packages)),
         Some(packages) => Err(fail(packages.join(" "), &packages)),
-        None => Err(fail(programs.join(" "), need.packages())),
+        None => Err(fail(programs.join(" "), &need.packages())),
     }
 }
 
 /// Whether there is a compiler. Every kernel's key depends on it.
-pub fn has_compiler() -> bool {
-    in_path("gcc")
+pub fn has_compiler(arch: &Arch) -> bool {
+    in_path(arch.compiler())
 }
 
 /// Returns the packages that are not installed, or `None` without `dpkg-query`.

@@ -7,6 +7,7 @@ use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::layout::Layout;
 use crate::netbsd;
 use crate::system::System;
+use crate::target::Target;
 use kcov_vm_guest::job::{self, Job, Mount};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -133,17 +134,17 @@ pub fn environment() -> Vec<(OsString, OsString)> {
 
 /// Reads a host program for a guest, with the files that it needs on Linux. The
 /// error says why a guest cannot run it.
-pub fn program(path: &Path, system: System) -> std::result::Result<(Vec<u8>, Carried), String> {
+pub fn program(path: &Path, target: &Target) -> std::result::Result<(Vec<u8>, Carried), String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let unfit = |why: &str| format!("{} {why}", path.display());
+    let unfit = |why: String| format!("{} {why}", path.display());
     let mut carried = Carried::default();
-    match system {
+    match target.kind.system() {
         System::Linux => {
-            if let Some(loader) = elf::loader(&bytes).map_err(unfit)? {
+            if let Some(loader) = elf::loader(&bytes, target.arch).map_err(unfit)? {
                 carried.libraries_of(path, &loader)?;
             }
         }
-        System::NetBsd => netbsd::unfit(&bytes).map_or(Ok(()), |why| Err(unfit(why)))?,
+        System::NetBsd => netbsd::unfit(&bytes).map_or(Ok(()), |why| Err(unfit(why.into())))?,
     }
     Ok((bytes, carried))
 }

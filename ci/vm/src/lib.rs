@@ -4,6 +4,7 @@
 //! knows the subject of the tests: a target is a kernel, a guest is that kernel
 //! running, and a program speaks KTAP.
 
+pub mod arch;
 pub mod cache;
 pub mod carry;
 mod clean;

@@ -2,14 +2,15 @@
 
 mod init;
 
+use crate::arch::Arch;
 use crate::cache::Cache;
 use crate::error::{Error, Phase, Result};
 use crate::home::Home;
 use crate::netbsd::{self, Libraries};
 use crate::run::{command, locate, read};
 use crate::system::System;
-use crate::target::Targets;
-use crate::toolchain::{Program, Recipe, TRIPLE, target_directory};
+use crate::target::{Target, Targets};
+use crate::toolchain::{Program, Recipe, target_directory};
 use std::env::current_exe;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -42,9 +43,9 @@ impl Programs {
     }
 
     /// Returns the guests' init.
-    pub fn init(&self, system: System) -> Result<PathBuf> {
-        let triple = match system {
-            System::Linux => TRIPLE,
+    pub fn init(&self, target: &Target) -> Result<PathBuf> {
+        let triple = match target.kind.system() {
+            System::Linux => target.arch.triple,
             System::NetBsd => netbsd::TRIPLE,
         };
         let make =
@@ -52,9 +53,9 @@ impl Programs {
         self.once(init::NAME, triple, make)
     }
 
-    /// Returns the test suite for this host and most guests.
+    /// Returns the test suite for this host.
     pub fn suite(&self) -> Result<PathBuf> {
-        self.suite_for(TRIPLE)
+        self.suite_for(Arch::host().triple)
     }
 
     /// Returns the test suite for this triple.
@@ -69,7 +70,8 @@ impl Programs {
 
     /// Returns the program that traces commands, for guests and this host.
     pub fn tracer(&self) -> Result<PathBuf> {
-        self.once(&self.tracer, TRIPLE, || self.own(&self.tracer, TRIPLE))
+        let triple = Arch::host().triple;
+        self.once(&self.tracer, triple, || self.own(&self.tracer, triple))
     }
 
     /// Returns the suite's ids for a system.
@@ -111,7 +113,7 @@ impl Programs {
                 let program = Program { package: name, binary: name };
                 self.recipe(triple)?.build(workspace, program, &target_directory(workspace))
             }
-            None if triple == TRIPLE => installed(name),
+            None if triple == Arch::host().triple => installed(name),
             None => Err(Error::unavailable(
                 Phase::Image,
                 format!("there is no installed {name} for {triple}; name a program with --program"),

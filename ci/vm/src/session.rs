@@ -93,7 +93,8 @@ impl Session {
         if let Some(kernel) = &self.choices.kernel {
             return Ok(kernel.clone());
         }
-        if self.choices.settled && self.choices.source.is_none() && host::has_compiler() {
+        if self.choices.settled && self.choices.source.is_none() && host::has_compiler(target.arch)
+        {
             let base = &self.targets.base;
             let known = Source::last_known(target, base, &self.cache);
             let compiler = Compiler::last_known(target, &self.cache)?;

@@ -9,9 +9,10 @@ mod validate;
 pub use lock::{FILE as LOCK, Pin, Pins, Wanted};
 pub use tarball::{NO_TARBALL, compression};
 
+use crate::arch::Arch;
 use crate::error::{Error, Phase, Result, one_line};
+use crate::netbsd;
 use crate::system::System;
-use crate::toolchain::TRIPLE;
 use abi::Abi;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -55,9 +56,9 @@ pub struct Target {
     /// The required beginning of the release string.
     #[serde(default)]
     pub release: String,
-    /// The required machine name.
-    #[serde(default = "x86_64")]
-    pub machine: String,
+    /// The kernel's architecture.
+    #[serde(default = "Arch::usual")]
+    pub arch: &'static Arch,
     /// Words that tell the test program which features this kernel has. The runner does not
     /// interpret them.
     #[serde(default)]
@@ -72,9 +73,9 @@ pub struct Target {
     /// The ABIs to choose from, for a kernel that the user gives.
     #[serde(default)]
     pub abi: BTreeMap<String, Abi>,
-    /// The triple of the suite, if not the kernel's own width.
-    #[serde(default = "native")]
-    pub userland: String,
+    /// The suite's architecture, if it is not the kernel's.
+    #[serde(default)]
+    pub userland: Option<&'static Arch>,
     /// Settings made before the program starts.
     #[serde(default)]
     pub sysctl: BTreeMap<String, String>,
@@ -135,14 +136,6 @@ pub struct Calls {
     pub word: String,
 }
 
-fn x86_64() -> String {
-    "x86_64".into()
-}
-
-fn native() -> String {
-    TRIPLE.into()
-}
-
 fn one() -> u32 {
     1
 }
@@ -157,7 +150,7 @@ fn build_lines() -> u64 {
 pub enum Kind {
     /// User-Mode Linux: a program of the host.
     Uml,
-    /// x86_64 in QEMU.
+    /// A machine in QEMU.
     Qemu,
     /// NetBSD/amd64 in QEMU, with a kernel that the user gives.
     Netbsd,
@@ -196,6 +189,22 @@ impl Target {
     fn lock(&mut self, pins: &Pins) {
         self.wanted = pins.wanted(&self.package, &self.suite);
         self.wanted_compiler = pins.wanted(&self.compiler, &self.compiler_suite);
+    }
+
+    /// The machine's name in uname(2).
+    pub fn machine(&self) -> &'static str {
+        match self.kind {
+            Kind::Uml | Kind::Qemu => self.arch.machine,
+            Kind::Netbsd => netbsd::MACHINE,
+        }
+    }
+
+    /// rustc's triple for the suite.
+    pub fn triple(&self) -> &'static str {
+        match self.kind {
+            Kind::Uml | Kind::Qemu => self.userland.unwrap_or(self.arch).triple,
+            Kind::Netbsd => netbsd::TRIPLE,
+        }
     }
 
     /// The time limit for booting.

@@ -158,7 +158,7 @@ fn prepare(plan: &Plan<'_>, target: &Target) -> Option<TargetReport> {
     let started = Instant::now();
     let failure = plan.session.kernel(target).map(drop).and_then(|()| match plan.options.program {
         Some(_) => Ok(()),
-        None => plan.session.programs.suite_for(&target.userland).map(drop),
+        None => plan.session.programs.suite_for(target.triple()).map(drop),
     });
     let mut report = TargetReport::of(target);
     report.verdict = without_verdict(failure.err()?);

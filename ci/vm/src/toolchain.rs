@@ -7,12 +7,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The default triple of guest programs.
-pub const TRIPLE: &str = "x86_64-unknown-linux-gnu";
-
-/// The triple of 32-bit programs for the same kernels.
-pub const TRIPLE_32: &str = "i686-unknown-linux-musl";
-
 /// The profile of guest programs, in their workspace's `Cargo.toml`.
 const PROFILE: &str = "guest";
 
@@ -50,8 +44,8 @@ impl Recipe {
     pub fn linux(triple: &str) -> Result<Self> {
         require_std(triple)?;
         let mut flags = vec!["-Ctarget-feature=+crt-static".to_string()];
-        if triple != TRIPLE {
-            // Few hosts have a 32-bit compiler. Rust brings its own linker and musl.
+        if triple.ends_with("-musl") {
+            // Few hosts have a cross compiler. Rust brings its own linker and musl.
             flags.extend(["-Clinker=rust-lld", "-Clinker-flavor=ld.lld"].map(String::from));
         }
         Ok(Self { triple: triple.into(), flags, std: Std::Installed })
@@ -104,7 +98,7 @@ pub fn require_std(triple: &str) -> Result<()> {
         let directory = read(rustc.args(["--print", "target-libdir", "--target", triple]));
         directory.is_ok_and(|directory| Path::new(directory.trim()).is_dir())
     };
-    if triple == TRIPLE || there() {
+    if there() {
         return Ok(());
     }
     read(command("rustup").args(["target", "add", triple])).map(drop).map_err(|why| {

@@ -7,6 +7,7 @@ mod tree;
 
 pub use scratch::Scratch;
 
+use crate::arch::Arch;
 use crate::elf;
 use crate::layout::Layout;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +47,7 @@ impl Carried {
         }
         let content = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         // A file that guests cannot execute may still be data.
-        if let Ok(Some(loader)) = elf::loader(&content) {
+        if let Ok(Some(loader)) = elf::loader(&content, Arch::host()) {
             self.libraries_of(path, &loader)?;
         }
         self.file(path, at, content)

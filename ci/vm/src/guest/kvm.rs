@@ -36,7 +36,7 @@ pub fn probe(
     let machine = Machine { accel: Accel::Kvm, ..machine.clone() };
     let job = Job {
         nonce: image::nonce(),
-        channel: machine.channel().into(),
+        channel: machine.channel(),
         shutdown: machine.shutdown(),
         mounts: image::mounts(System::Linux),
         ..Job::default()

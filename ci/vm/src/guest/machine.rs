@@ -34,19 +34,19 @@ impl Machine<'_> {
     }
 
     /// The guest's device that carries the frames.
-    pub fn channel(&self) -> &'static str {
+    pub fn channel(&self) -> String {
         match self.target.kind {
-            Kind::Uml => "/dev/ttyS0",
-            Kind::Qemu => "/dev/ttyS1",
-            Kind::Netbsd => "/dev/dty0*",
+            Kind::Uml => "/dev/ttyS0".into(),
+            Kind::Qemu => format!("/dev/{}", self.target.arch.qemu.devices[1]),
+            Kind::Netbsd => "/dev/dty0*".into(),
         }
     }
 
     /// The guest's device for the console, if a program can use it as its terminal.
-    pub fn terminal(&self) -> Option<&'static str> {
+    pub fn terminal(&self) -> Option<String> {
         match self.target.kind {
-            Kind::Uml => Some("/dev/tty0"),
-            Kind::Qemu => Some("/dev/ttyS0"),
+            Kind::Uml => Some("/dev/tty0".into()),
+            Kind::Qemu => Some(format!("/dev/{}", self.target.arch.qemu.devices[0])),
             Kind::Netbsd => None,
         }
     }

@@ -1,11 +1,12 @@
 //! NetBSD/amd64: the same PC, with its root on a virtio disk.
 
 use super::machine::Machine;
+use crate::arch::PC;
 use std::process::Command;
 
 /// The command that boots the machine.
 pub fn command(machine: &Machine<'_>, image: &str, channel: i32) -> Command {
-    let mut command = super::qemu::bare(machine, "qemu64", channel);
+    let mut command = super::qemu::bare(machine, &PC, "qemu64", channel);
     command.args(["-drive", &format!("file={image},if=none,id=root,format=raw")]);
     match &machine.disc {
         None => {

@@ -1,31 +1,32 @@
-//! QEMU: an old PC with two serial lines and nothing else.
+//! QEMU: a machine with a console, a line for frames and nothing else.
 
 use super::machine::{CMDLINE, Machine};
-use crate::host::QEMU;
+use crate::arch::Qemu;
 use crate::target::Accel;
 use std::process::Command;
 
 /// The command that boots the machine.
 pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command {
-    let mut command = bare(machine, "max", channel);
+    let qemu = machine.target.arch.qemu;
+    let mut command = bare(machine, qemu, qemu.cpu, channel);
     command.arg("-kernel").arg(&machine.kernel).args(["-initrd", initramfs]);
-    // On a busy host, a working timer can fire too late for the kernel's timer check.
-    let own = format!("console=ttyS0 no_timer_check {CMDLINE}");
+    let Qemu { devices: [console, _], cmdline, .. } = qemu;
     let quiet = if machine.input { "quiet" } else { "" };
-    command.args(["-append", &format!("{own} {quiet} {}", machine.target.cmdline)]);
+    let own = format!("console={console} {cmdline} {CMDLINE} {quiet}");
+    command.args(["-append", &format!("{own} {}", machine.target.cmdline)]);
     command
 }
 
 /// The machine without a kernel. `cpu` is the processor model without KVM.
-pub fn bare(machine: &Machine<'_>, cpu: &str, channel: i32) -> Command {
+pub fn bare(machine: &Machine<'_>, qemu: &Qemu, cpu: &str, channel: i32) -> Command {
     let (memory, smp) = (machine.mebibytes(), machine.target.smp);
     let (accel, cpu) = match machine.accel {
         Accel::Kvm => ("kvm", "host"),
         Accel::Tcg => ("tcg", cpu),
     };
-    let mut command = Command::new(QEMU);
+    let mut command = Command::new(qemu.program);
     command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
-    command.args(["-machine", "pc", "-accel", accel, "-cpu", cpu]);
+    command.args(["-machine", qemu.machine, "-accel", accel, "-cpu", cpu]);
     command.args(["-m", &format!("{memory}M")]);
     // Without ACPI, the firmware can describe only sockets.
     command.args(["-smp", &format!("{smp},sockets={smp},cores=1,threads=1")]);
@@ -35,6 +36,6 @@ pub fn bare(machine: &Machine<'_>, cpu: &str, channel: i32) -> Command {
     };
     command.args(["-chardev", console, "-serial", "chardev:console"]);
     command.args(["-chardev", &format!("file,id=channel,path=/dev/fd/{channel}")]);
-    command.args(["-serial", "chardev:channel"]);
+    command.args(qemu.line);
     command
 }

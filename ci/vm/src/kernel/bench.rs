@@ -13,7 +13,7 @@ use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::host::{self, Need};
 use crate::run::command;
 use crate::source::{self, Source};
-use crate::target::{Kind, Target};
+use crate::target::Target;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -26,7 +26,9 @@ pub struct Bench {
     output: PathBuf,
     log: PathBuf,
     mark: String,
-    kind: Kind,
+    /// The kernel image in the output directory.
+    image: &'static str,
+    arguments: Vec<String>,
     modules: Vec<String>,
     file: String,
     original: String,
@@ -48,7 +50,7 @@ impl Bench {
         jobs: usize,
         file: &str,
     ) -> Result<Self> {
-        host::require(Need::Build)?;
+        host::require(Need::Build(target.arch))?;
         let chosen = Compiler::of(target, cache, false)?;
         let ingredients = Ingredients::of(target, source, &chosen, base)?;
         let place = Place::of(target, &ingredients, cache);
@@ -85,7 +87,8 @@ impl Bench {
             log: directory.join("build.log"),
             directory,
             mark: place.mark,
-            kind: target.kind,
+            image: super::build::image(target),
+            arguments: key::make_arguments(target),
             modules: target.modules.clone(),
             file: file.to_string(),
             original,
@@ -198,7 +201,7 @@ impl Bench {
             .or_unavailable(Phase::Build, all.display())?;
         let directory = self.file.split('/').next().unwrap_or_default();
         match self.make(1).rebuild(directory) {
-            Ok(()) => Ok(Ok(self.output.join(super::build::image(self.kind)))),
+            Ok(()) => Ok(Ok(self.output.join(self.image))),
             Err(Error::Unavailable(failure)) => self.refused(failure).map(Err),
             Err(error) => Err(error),
         }
@@ -228,7 +231,7 @@ impl Bench {
             tree: &self.tree,
             output: &self.output,
             log: &self.log,
-            arguments: key::make_arguments(self.kind),
+            arguments: &self.arguments,
             compiler: self.chosen.clone(),
             mark: &self.mark,
             jobs,

@@ -79,7 +79,7 @@ fn build_in(
     make.build(&target.name, &cache.kernels().join(format!(".lines-{}", target.name)), target)?;
 
     for (from, to) in
-        [(image(target.kind), "kernel"), ("vmlinux", "vmlinux"), ("System.map", "System.map")]
+        [(image(target), "kernel"), ("vmlinux", "vmlinux"), ("System.map", "System.map")]
     {
         let from = output.join(from);
         // For User-Mode Linux both are the same file, so a link is enough.
@@ -107,10 +107,10 @@ pub(super) fn checked_config(file: &Path, ingredients: &Ingredients) -> Result<(
 }
 
 /// The path of the kernel image in the output directory.
-pub(super) fn image(kind: Kind) -> &'static str {
-    match kind {
+pub(super) fn image(target: &Target) -> &'static str {
+    match target.kind {
         Kind::Uml => "vmlinux",
-        Kind::Qemu => "arch/x86/boot/bzImage",
+        Kind::Qemu => target.arch.image[1],
         Kind::Netbsd => unreachable!("it has no source"),
     }
 }

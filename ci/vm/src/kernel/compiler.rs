@@ -20,9 +20,6 @@ pub enum Compiler {
     Package(Package),
 }
 
-/// The compiler of a target that names none.
-const USUAL: &str = "gcc";
-
 /// Runs an unpacked compiler with the loader and libraries of its own
 /// distribution. The explicit name matters: otherwise the compiler would look
 /// for its files next to the loader, and run the loader for each further step.
@@ -65,12 +62,13 @@ impl Compiler {
     }
 
     fn own(target: &Target) -> Result<Option<Self>> {
-        let name = if target.compiler.is_empty() { USUAL } else { &target.compiler };
+        let usual = target.arch.compiler();
+        let name = if target.compiler.is_empty() { usual } else { &target.compiler };
         match locate(name) {
             Some(program) => Self::program(program).map(Some),
             None if target.compiler.is_empty() => Err(Error::unavailable(
                 Phase::Build,
-                format!("{USUAL} is not installed; install it"),
+                format!("{usual} is not installed; install it"),
             )),
             None => Ok(None),
         }

@@ -42,8 +42,9 @@ impl Ingredients {
             files.iter().map(|(_, text)| text.clone()).collect()
         };
         let (configs, patch_texts) = (texts(&configs), texts(&patches));
+        let arguments = make_arguments(target).join(" ");
         let mut lines =
-            lines(&source.identity(), &configs, &patch_texts, &compiler.identity(), target.kind);
+            lines(&source.identity(), &configs, &patch_texts, &compiler.identity(), &arguments);
         lines.extend(target.modules.iter().map(|module| format!("module {module}\n")));
         let patches = patches.into_iter().map(|(path, _)| path).collect();
         Ok(Self { lines, config: configs.concat(), patches, compiler: compiler.clone() })
@@ -62,18 +63,25 @@ impl Ingredients {
 
 /// The arguments for `make`, except those that depend on the key or the
 /// machine.
-pub fn make_arguments(kind: Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::Uml => &["ARCH=um", "vmlinux"],
-        Kind::Qemu => &["ARCH=x86_64", "bzImage"],
-        Kind::Netbsd => &[],
-    }
+pub fn make_arguments(target: &Target) -> Vec<String> {
+    let arch = target.arch;
+    let cross = (!arch.is_host()).then(|| format!("CROSS_COMPILE={}", arch.prefix()));
+    let (make, sub, image) = match target.kind {
+        Kind::Uml => {
+            let sub = (!arch.is_host()).then(|| format!("SUBARCH={}", arch.make));
+            ("um", sub, "vmlinux")
+        }
+        Kind::Qemu => (arch.make, None, arch.image[0]),
+        Kind::Netbsd => return Vec::new(),
+    };
+    let own = [Some(format!("ARCH={make}")), sub, cross, Some(image.into())];
+    own.into_iter().flatten().collect()
 }
 
 /// The arguments of a whole build: these and the modules, if the target has any.
-pub fn build_arguments(target: &Target) -> Vec<&'static str> {
-    let modules = (!target.modules.is_empty()).then_some("modules");
-    make_arguments(target.kind).iter().copied().chain(modules).collect()
+pub fn build_arguments(target: &Target) -> Vec<String> {
+    let modules = (!target.modules.is_empty()).then(|| "modules".into());
+    make_arguments(target).into_iter().chain(modules).collect()
 }
 
 fn lines(
@@ -81,7 +89,7 @@ fn lines(
     configs: &[String],
     patches: &[String],
     compiler: &str,
-    kind: Kind,
+    arguments: &str,
 ) -> Vec<String> {
     let mut text = Vec::new();
     let mut line = |name: &str, value: &str| text.push(format!("{name} {value}\n"));
@@ -94,7 +102,7 @@ fn lines(
         line("patch", &hash::bytes(patch.as_bytes()));
     }
     line("compiler", compiler);
-    line("make", &make_arguments(kind).join(" "));
+    line("make", arguments);
     text
 }
 
@@ -105,25 +113,27 @@ mod tests {
     #[test]
     fn every_ingredient_changes_the_key() {
         let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let key = |source, configs: &[&str], patches: &[&str], compiler, kind| {
+        let key = |source, configs: &[&str], patches: &[&str], compiler, arguments| {
             hash::bytes(
-                lines(source, &texts(configs), &texts(patches), compiler, kind).concat().as_bytes(),
+                lines(source, &texts(configs), &texts(patches), compiler, arguments)
+                    .concat()
+                    .as_bytes(),
             )
         };
         let keys = [
-            key("s", &["a"], &[], "gcc 1", Kind::Uml),
-            key("t", &["a"], &[], "gcc 1", Kind::Uml),
-            key("s", &["b"], &[], "gcc 1", Kind::Uml),
-            key("s", &["a", "b"], &[], "gcc 1", Kind::Uml),
-            key("s", &["b", "a"], &[], "gcc 1", Kind::Uml),
-            key("s", &["a"], &["b"], "gcc 1", Kind::Uml),
-            key("s", &["a"], &["c"], "gcc 1", Kind::Uml),
-            key("s", &["a"], &[], "gcc 2", Kind::Uml),
-            key("s", &["a"], &[], "gcc 1", Kind::Qemu),
+            key("s", &["a"], &[], "gcc 1", "vmlinux"),
+            key("t", &["a"], &[], "gcc 1", "vmlinux"),
+            key("s", &["b"], &[], "gcc 1", "vmlinux"),
+            key("s", &["a", "b"], &[], "gcc 1", "vmlinux"),
+            key("s", &["b", "a"], &[], "gcc 1", "vmlinux"),
+            key("s", &["a"], &["b"], "gcc 1", "vmlinux"),
+            key("s", &["a"], &["c"], "gcc 1", "vmlinux"),
+            key("s", &["a"], &[], "gcc 2", "vmlinux"),
+            key("s", &["a"], &[], "gcc 1", "bzImage"),
         ];
         for (index, one) in keys.iter().enumerate() {
             assert!(!keys[index + 1..].contains(one), "key {index} is not its own");
         }
-        assert_eq!(keys[0], key("s", &["a"], &[], "gcc 1", Kind::Uml));
+        assert_eq!(keys[0], key("s", &["a"], &[], "gcc 1", "vmlinux"));
     }
 }

@@ -19,7 +19,7 @@ pub struct Make<'a> {
     /// The log of all output of `make`.
     pub log: &'a Path,
     /// The architecture and the make targets.
-    pub arguments: &'a [&'a str],
+    pub arguments: &'a [String],
     /// The argument that names the compiler, if it is not the default.
     pub compiler: Option<String>,
     /// Becomes part of the release string, so the guest shows it.

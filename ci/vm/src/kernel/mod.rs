@@ -96,7 +96,7 @@ impl Kernel {
         jobs: usize,
     ) -> Result<Self> {
         // A cached kernel needs the compiler only for its key.
-        if host::has_compiler() {
+        if host::has_compiler(target.arch) {
             let compiler = Compiler::of(target, cache, refresh)?;
             if let Some(kernel) = Self::cached(target, source, &compiler, base, cache)? {
                 match kernel.damage() {
@@ -105,7 +105,7 @@ impl Kernel {
                 }
             }
         }
-        host::require(Need::Build)?;
+        host::require(Need::Build(target.arch))?;
         let compiler = Compiler::of(target, cache, false)?;
         let ingredients = Ingredients::of(target, source, &compiler, base)?;
         let place = Place::of(target, &ingredients, cache);

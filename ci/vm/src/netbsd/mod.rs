@@ -23,6 +23,9 @@ use link::Linker;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The machine's name in uname(2).
+pub const MACHINE: &str = "amd64";
+
 /// The user's libraries and the cache for files made from them.
 #[derive(Clone, Debug)]
 pub struct Libraries {

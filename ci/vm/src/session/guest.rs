@@ -83,7 +83,7 @@ impl Session {
     pub fn prepare<'a>(&self, target: &'a Target) -> Result<Ready<'a>> {
         let started = Instant::now();
         if target.kind == Kind::Qemu {
-            host::require(Need::Qemu)?;
+            host::require(Need::Qemu(target.arch.qemu))?;
         }
         let kernel = self.kernel(target)?;
         let ready = self.prepare_with(target, kernel)?;
@@ -110,7 +110,7 @@ impl Session {
         let expect = Expect {
             system: target.kind.system(),
             release: release.to_string(),
-            machine: target.machine.clone(),
+            machine: target.machine().into(),
             build: kernel.mark.clone(),
         };
         let logs = image::log_directory(&self.cache.runs(), &target.name)?;
@@ -134,7 +134,7 @@ impl Session {
         if let (Some(directory), Some(why)) = (&machine.memory, elsewhere) {
             accelerator += &format!(" (memory in {}: {why})", directory.display());
         }
-        if target.kind == Kind::Qemu && chosen.is_none() {
+        if target.kind == Kind::Qemu && target.arch.is_host() && chosen.is_none() {
             let init = self.init(target)?;
             let memory = self.cache.kvm_probe();
             match guest::probe_kvm(&machine, &init, &expect, &memory, &logs)? {
@@ -179,12 +179,12 @@ impl Session {
         });
         let job = Job {
             nonce: image::nonce(),
-            channel: ready.machine.channel().into(),
+            channel: ready.machine.channel(),
             shutdown: ready.machine.shutdown(),
             mounts,
             send_back: task.send_back,
             stdin,
-            terminal: terminal.then(|| ready.machine.terminal()).flatten().map(String::from),
+            terminal: terminal.then(|| ready.machine.terminal()).flatten(),
             sysctl: target
                 .sysctl
                 .iter()
@@ -216,7 +216,7 @@ impl Session {
         file: &Path,
         arguments: Vec<OsString>,
     ) -> std::result::Result<Task, String> {
-        let (content, carried) = image::program(file, target.kind.system()).map_err(|why| {
+        let (content, carried) = image::program(file, target).map_err(|why| {
             let libraries = self.programs.netbsd.as_ref().filter(|_| target.kind == Kind::Netbsd);
             match libraries.filter(|_| file.is_file()).map(Libraries::advice) {
                 Some(advice) => format!("{why}; {advice}"),
@@ -244,7 +244,7 @@ impl Session {
     }
 
     fn init(&self, target: &Target) -> Result<Vec<u8>> {
-        let path = self.programs.init(target.kind.system())?;
+        let path = self.programs.init(target)?;
         fs::read(&path).or_unavailable(Phase::Image, path.display())
     }
 }

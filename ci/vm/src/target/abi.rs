@@ -2,7 +2,6 @@
 
 use super::{Kind, Target, Targets, is_word};
 use crate::error::{Error, Result};
-use crate::netbsd;
 use serde::Deserialize;
 
 /// The properties of one ABI.
@@ -56,7 +55,6 @@ impl Target {
         self.release.clone_from(&abi.release);
         self.declares.clone_from(&abi.declares);
         self.mutants.clone_from(&abi.mutants);
-        self.userland = netbsd::TRIPLE.into();
         Ok(())
     }
 
@@ -105,7 +103,6 @@ mod tests {
         [[target]]
         name = "n"
         kind = "netbsd"
-        machine = "amd64"
         memory = 512
         boot-limit = 60
         program-limit = 60

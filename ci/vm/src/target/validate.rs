@@ -1,7 +1,6 @@
 //! Validates targets beyond the types of their keys.
 
 use super::{Kind, NO_TARBALL, Origin, Target, compression, is_word};
-use crate::toolchain::{TRIPLE, TRIPLE_32};
 use std::path::Path;
 
 impl Target {
@@ -51,9 +50,6 @@ impl Target {
             if compression(Path::new(url)).is_none() {
                 return Err(format!("key `source`: {url} {NO_TARBALL}"));
             }
-        }
-        if ![TRIPLE, TRIPLE_32].contains(&self.userland.as_str()) {
-            return Err(format!("key `userland`: `{}` is not supported", self.userland));
         }
         for (key, dir, files) in
             [("config", "configs", &self.config), ("patches", "patches", &self.patches)]

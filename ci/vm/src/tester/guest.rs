@@ -31,7 +31,7 @@ pub fn run(
     let task = match &options.program {
         Some(file) => session.task(target, file, options.arguments.clone()),
         None => {
-            let suite = session.programs.suite_for(&target.userland)?;
+            let suite = session.programs.suite_for(target.triple())?;
             let mut arguments = suite_arguments(target, &options.suite, !calls.is_empty());
             if options.fail_fast {
                 arguments.push("--fail-fast".into());

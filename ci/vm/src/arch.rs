@@ -1,0 +1,147 @@
+//! The architectures of Linux guests. Only this file knows how they differ.
+
+use object::elf;
+use serde::{Deserialize, Deserializer, de};
+use std::env::consts;
+
+/// An architecture.
+#[derive(Debug)]
+pub struct Arch {
+    /// Its name in `targets.toml`.
+    pub name: &'static str,
+    /// The machine's name in uname(2).
+    pub machine: &'static str,
+    /// rustc's triple for static programs.
+    pub triple: &'static str,
+    /// The cross compiler.
+    cross: &'static str,
+    /// The Debian packages of the cross compiler.
+    pub cross_packages: &'static [&'static str],
+    /// The value of `ARCH` for `make`; `SUBARCH` of User-Mode Linux.
+    pub make: &'static str,
+    /// The target of `make` and the file that it makes.
+    pub image: [&'static str; 2],
+    /// The ELF files that its kernels run: machine, and whether they have 64 bits and are
+    /// big-endian.
+    programs: &'static [(u16, bool, bool)],
+    /// The emulated machine.
+    pub qemu: &'static Qemu,
+}
+
+/// An emulated machine with a console and a second line for the runner's frames.
+#[derive(Debug)]
+pub struct Qemu {
+    /// The emulator.
+    pub program: &'static str,
+    /// Its Debian package.
+    pub package: &'static str,
+    /// The machine.
+    pub machine: &'static str,
+    /// The processor under TCG.
+    pub cpu: &'static str,
+    /// The options for the second line, `chardev:channel`.
+    pub line: &'static [&'static str],
+    /// Linux's names of the console and of the second line in `/dev`.
+    pub devices: [&'static str; 2],
+    /// More words for the kernel.
+    pub cmdline: &'static str,
+}
+
+/// An old PC with two serial lines. NetBSD boots on it, too.
+pub static PC: Qemu = Qemu {
+    program: "qemu-system-x86_64",
+    package: "qemu-system-x86",
+    machine: "pc",
+    cpu: "max",
+    line: &["-serial", "chardev:channel"],
+    devices: ["ttyS0", "ttyS1"],
+    // On a busy host, a working timer can fire too late for the kernel's timer check.
+    cmdline: "no_timer_check",
+};
+
+/// All architectures.
+static ALL: &[Arch] = &[
+    Arch {
+        name: "x86_64",
+        machine: "x86_64",
+        triple: "x86_64-unknown-linux-gnu",
+        cross: "x86_64-linux-gnu-gcc",
+        cross_packages: &["gcc-x86-64-linux-gnu"],
+        make: "x86_64",
+        image: ["bzImage", "arch/x86/boot/bzImage"],
+        programs: &[(elf::EM_X86_64, true, false), (elf::EM_386, false, false)],
+        qemu: &PC,
+    },
+    Arch {
+        name: "i386",
+        machine: "i686",
+        triple: "i686-unknown-linux-musl",
+        cross: "i686-linux-gnu-gcc",
+        // User-Mode Linux needs the C library, too.
+        cross_packages: &["gcc-i686-linux-gnu", "libc6-dev-i386-cross"],
+        make: "i386",
+        image: ["bzImage", "arch/x86/boot/bzImage"],
+        programs: &[(elf::EM_386, false, false)],
+        qemu: &PC,
+    },
+];
+
+impl Arch {
+    /// The architecture of targets that name none, and of NetBSD's guests.
+    pub fn usual() -> &'static Self {
+        &ALL[0]
+    }
+
+    /// This host's architecture.
+    pub fn host() -> &'static Self {
+        ALL.iter().find(|arch| arch.machine == consts::ARCH).unwrap_or(Self::usual())
+    }
+
+    /// Returns the architecture of this name.
+    pub fn named(name: &str) -> Result<&'static Self, String> {
+        ALL.iter().find(|arch| arch.name == name).ok_or_else(|| {
+            let known: Vec<_> = ALL.iter().map(|arch| arch.name).collect();
+            format!("`{name}` is not an architecture; there are: {}", known.join(", "))
+        })
+    }
+
+    /// Whether this host compiles for it without a cross compiler.
+    pub fn is_host(&self) -> bool {
+        self.machine == Self::host().machine
+    }
+
+    /// The C compiler.
+    pub fn compiler(&self) -> &'static str {
+        if self.is_host() { "gcc" } else { self.cross }
+    }
+
+    /// The prefix of the compiler's other tools, `CROSS_COMPILE` for `make`.
+    pub fn prefix(&self) -> &'static str {
+        self.compiler().trim_end_matches("gcc")
+    }
+
+    /// Whether its kernels run ELF files of this kind.
+    pub fn runs(&self, machine: u16, is_64: bool, is_big_endian: bool) -> bool {
+        self.programs.contains(&(machine, is_64, is_big_endian))
+    }
+}
+
+impl<'de> Deserialize<'de> for &'static Arch {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Arch::named(&String::deserialize(from)?).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_known() {
+        for arch in ALL {
+            assert!(std::ptr::eq(Arch::named(arch.name).expect("known"), arch), "{}", arch.name);
+        }
+        let why = Arch::named("vax").expect_err("unknown");
+        assert!(why.starts_with("`vax` is not an architecture; there are: x86_64, "), "{why}");
+    }
+}
