@@ -44,6 +44,11 @@ pub fn raise_loopback() -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Keeps interfaces silent on which IPv6 would send packets of its own. `lo` stays as it is.
+pub fn silence_interfaces() -> io::Result<()> {
+    set("net.ipv6.conf.default.disable_ipv6", "1")
+}
+
 /// Sets a sysctl.
 pub fn set(name: &str, value: &str) -> io::Result<()> {
     fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value)

@@ -110,6 +110,11 @@ struct InterfaceAddress {
 /// `SIOCAIFADDR` of `<sys/sockio.h>`: `_IOW('i', 26, struct ifaliasreq)`.
 const ADD_ADDRESS: libc::c_ulong = 0x8040_691a;
 
+/// Does nothing: a guest has no other interface than `lo0`.
+pub fn silence_interfaces() -> io::Result<()> {
+    Ok(())
+}
+
 /// Gives the interface `lo0` its address, which also enables it.
 pub fn raise_loopback() -> io::Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;

@@ -26,9 +26,11 @@ pub enum Compiler {
 const STARTER: &str = r#"#!/bin/sh
 bin=${0%/*}
 root=${bin%/usr/lib/*}
-libraries=$root/usr/lib/x86_64-linux-gnu
+for loader in "$root"/usr/lib/*-linux-gnu/ld-linux-*.so.?; do
+    libraries=${loader%/*}
+done
 run() {
-    exec "$libraries/ld-linux-x86-64.so.2" --library-path "$libraries:${bin%/bin}/lib" \
+    exec "$loader" --library-path "$libraries:${bin%/bin}/lib" \
         --argv0 "$0" "$bin/clang" "$@"
 }
 case $1 in
