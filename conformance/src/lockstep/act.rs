@@ -3,14 +3,16 @@
 use super::order::{Patience, Report};
 use super::system;
 use crate::errno::Result;
-use crate::model::{Call, FULL, Geometry, PAGE, WORD, Work};
+use crate::model::{Call, FULL, Geometry, WORD, Work, page};
 use crate::raw::{Device, LONG, Map, call, wait_for};
 use nix::unistd::Whence;
 use std::ops::Range;
 use std::os::fd::AsFd as _;
 
 /// The word of a mapping to store and load: the last of its first page.
-pub(super) const LAST: usize = (PAGE / WORD) as usize - 1;
+pub(super) fn last() -> usize {
+    (page() / WORD) as usize - 1
+}
 
 /// Maps the device.
 pub(super) fn mapped(device: &Device, geometry: &Geometry) -> Result<Map> {

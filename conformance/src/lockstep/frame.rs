@@ -11,8 +11,8 @@ use super::order::Order;
 use super::real::Real;
 use super::system::Driver;
 use crate::model::{
-    Driver as _, FULL, Instance, M, Mode, Operation, Outcome, PAGE, Recording, T, Touch, WORD,
-    Work, World,
+    Driver as _, FULL, Instance, M, Mode, Operation, Outcome, Recording, T, Touch, WORD, Work,
+    World, page,
 };
 use buffer::{Buffer, Kept, changed, collected, records};
 use std::collections::BTreeMap;
@@ -236,9 +236,9 @@ impl Frame {
         let (name, mapping) = all.get(self.turn % all.len().max(1))?;
         let buffer = self.buffers.get(&mapping.buffer)?;
         let recorded = world.driver.recording(mapping.buffer).is_some();
-        let first = mapping.geometry.offset as usize / size_of::<u64>();
-        let words = (mapping.geometry.bytes.next_multiple_of(PAGE) / WORD) as usize;
-        let whole = mapping.geometry.offset % PAGE as i64 == 0
+        let first = mapping.geometry.offset as usize / WORD as usize;
+        let words = (mapping.geometry.bytes.next_multiple_of(page()) / WORD) as usize;
+        let whole = mapping.geometry.offset % page() as i64 == 0
             && first + words <= buffer.words.len()
             && (buffer.map.is_writable() || !recorded);
         whole.then_some((*name, buffer, first..first + words))

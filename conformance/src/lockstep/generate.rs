@@ -2,8 +2,8 @@
 
 use super::{Driver, system};
 use crate::model::{
-    Access, D, Driver as _, Geometry, M, MOST_THREADS, Operation, Outcome, PAGE, Request, T, WORD,
-    Work, World,
+    Access, D, Driver as _, Geometry, M, MOST_THREADS, Operation, Outcome, Request, T, WORD, Work,
+    World, page,
 };
 use fastrand::Rng;
 
@@ -189,13 +189,13 @@ impl Generator {
     /// Usually a valid mapping.
     fn geometry(&mut self, world: &World<Driver>, thread: T, descriptor: D) -> Geometry {
         let instance = world.instance(thread, descriptor).expect("a descriptor");
-        let words = world.driver.words(instance).unwrap_or(PAGE / WORD);
-        let bytes = (words * WORD).next_multiple_of(PAGE);
+        let words = world.driver.words(instance).unwrap_or(page() / WORD);
+        let bytes = (words * WORD).next_multiple_of(page());
         let bytes = match self.rng.u8(0..10) {
-            0 => bytes + PAGE,
-            1 => bytes.saturating_sub(PAGE),
-            2 => PAGE,
-            3 => bytes - PAGE / 2,
+            0 => bytes + page(),
+            1 => bytes.saturating_sub(page()),
+            2 => page(),
+            3 => bytes - page() / 2,
             4 => 100,
             _ => bytes,
         };

@@ -22,7 +22,8 @@ mod worker;
 pub use real::{Real, Stage};
 
 use crate::declare::{Feature, probe_all};
-use crate::model::{Operation, Outcome, Work, World};
+use crate::model::{Operation, Outcome, WORD, Work, World, set_page};
+use crate::raw::{page_size, word_bytes};
 pub(crate) use crate::system_lockstep as system;
 use frame::Frame;
 use generate::Generator;
@@ -74,6 +75,10 @@ impl Lockstep {
         if !features.contains(&Feature::Instrumented) {
             return Err("the kernel's code is not instrumented, so it records nothing".to_owned());
         }
+        if word_bytes() as u64 != WORD {
+            return Err("this kernel's words have 32 bits; lockstep needs 64".to_owned());
+        }
+        set_page(page_size() as u64);
         Ok(Lockstep {
             stage: Stage::new(device)?,
             model: system::driver(features)?,

@@ -3,7 +3,7 @@
 //! Its process has one end of every thread's channel, so a new thread or process only needs the
 //! number of its slot. The thread reports the result of each order before it waits for the next.
 
-use super::act::{LAST, background, digest, mapped, misuse, trace};
+use super::act::{background, digest, last, mapped, misuse, trace};
 use super::channel::Channels;
 use super::order::{Equipment, Order, Patience, Report};
 use super::system;
@@ -201,8 +201,8 @@ impl Process {
             Operation::Background { map, work, count, .. } => {
                 return background(&maps[map], *work, *count, patience);
             }
-            Operation::Store { map, word, .. } => maps[map].store(LAST, *word),
-            Operation::Load { map, .. } => return Ok(Report::Word(maps[map].load(LAST))),
+            Operation::Store { map, word, .. } => maps[map].store(last(), *word),
+            Operation::Load { map, .. } => return Ok(Report::Word(maps[map].load(last()))),
             Operation::Execute { keep, .. } => {
                 return Ok(Report::Broken(self.execute(&devices, *keep, slot).to_string()));
             }

@@ -3,7 +3,7 @@
 //!
 //! The model's next state covers the rest: sizes, modes, traced threads, handles, mappings.
 
-use super::{Driver, Geometry, Instance, M, Mapping, Operation, PAGE, Recording, T, WORD, World};
+use super::{Driver, Geometry, Instance, M, Mapping, Operation, Recording, T, WORD, World, page};
 use std::collections::BTreeSet;
 
 /// The effect of an operation on a buffer whose count is [`FULL`](super::FULL) before and after it.
@@ -61,12 +61,12 @@ impl<R: Driver> World<R> {
     #[must_use]
     pub fn whole(&self, thread: T, descriptor: super::D) -> Option<(Instance, Geometry)> {
         let (instance, access) = self.opened(thread, descriptor)?;
-        let all = (self.driver.words(instance)? * WORD).next_multiple_of(PAGE);
+        let all = (self.driver.words(instance)? * WORD).next_multiple_of(page());
         let mapped = |writable| {
             let geometry =
                 |bytes| Geometry { bytes, offset: 0, writable, executable: false, private: false };
             let buffer = self.driver.map(instance, access, &geometry(all)).ok()?;
-            let bytes = if self.driver.outlives_devices(buffer) { PAGE } else { all };
+            let bytes = if self.driver.outlives_devices(buffer) { page() } else { all };
             Some((buffer, geometry(bytes)))
         };
         [true, false].into_iter().find_map(mapped)
@@ -81,5 +81,5 @@ impl<R: Driver> World<R> {
 
 /// The last word of the first page of a mapping, as an index into the buffer.
 fn last_of_page(geometry: &Geometry) -> u64 {
-    (geometry.offset as u64 / PAGE + 1) * (PAGE / WORD) - 1
+    (geometry.offset as u64 / page() + 1) * (page() / WORD) - 1
 }

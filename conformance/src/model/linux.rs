@@ -1,8 +1,8 @@
 //! The Linux driver, `kernel/kcov.c`.
 
 use super::{
-    Access, Call, Driver, End, Geometry, Handle, Instance, Memory, Mode, Outcome, PAGE, Recording,
-    Remap, Remote, Request, T, WORD, Work,
+    Access, Call, Driver, End, Geometry, Handle, Instance, Memory, Mode, Outcome, Recording, Remap,
+    Remote, Request, T, WORD, Work, page,
 };
 use crate::declare::Feature;
 use std::collections::BTreeMap;
@@ -304,7 +304,7 @@ impl Driver for Linux {
         geometry: &Geometry,
     ) -> Result<Instance, &'static str> {
         let Geometry { bytes, offset, writable, private, .. } = *geometry;
-        if offset % PAGE as i64 != 0 || bytes == 0 {
+        if offset % page() as i64 != 0 || bytes == 0 {
             return Err("EINVAL");
         }
         // Page offsets are unsigned, so a negative one is beyond the end of any file.
@@ -316,7 +316,7 @@ impl Driver for Linux {
             return Err("EACCES");
         }
         let words = self.instances[&instance].words;
-        if words.is_none_or(|words| words * WORD != bytes.next_multiple_of(PAGE)) || offset != 0 {
+        if words.is_none_or(|words| words * WORD != bytes.next_multiple_of(page())) || offset != 0 {
             return Err("EINVAL");
         }
         Ok(instance)

@@ -22,8 +22,22 @@ pub use operation::{
 };
 pub use world::{MOST_THREADS, Mapping, World};
 
-/// The page size of all modelled machines, in bytes.
-pub const PAGE: u64 = 4096;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The page size of the modelled machine, in bytes.
+static PAGE: AtomicU64 = AtomicU64::new(4096);
+
+/// The page size of the modelled machine, in bytes.
+#[must_use]
+pub fn page() -> u64 {
+    PAGE.load(Ordering::Relaxed)
+}
+
+/// Models machines with another page size from now on.
+pub fn set_page(bytes: u64) {
+    PAGE.store(bytes, Ordering::Relaxed);
+}
+
 /// The size of a word, in bytes.
 pub const WORD: u64 = 8;
 

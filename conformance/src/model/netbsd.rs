@@ -1,8 +1,8 @@
 //! The NetBSD driver, `sys/kern/subr_kcov.c`.
 
 use super::{
-    Access, Call, Driver, End, Geometry, Instance, Mode, Outcome, PAGE, Recording, Remap, Request,
-    T, WORD, Work,
+    Access, Call, Driver, End, Geometry, Instance, Mode, Outcome, Recording, Remap, Request, T,
+    WORD, Work, page,
 };
 use crate::declare::Feature;
 use std::collections::BTreeMap;
@@ -269,8 +269,8 @@ impl Driver for NetBsd {
     ) -> Result<Instance, &'static str> {
         let Geometry { bytes, offset, executable, .. } = *geometry;
         // mmap rounds an offset inside a page down to the page.
-        let inside = offset.rem_euclid(PAGE as i64);
-        let (offset, bytes) = (offset - inside, (bytes + inside as u64).next_multiple_of(PAGE));
+        let inside = offset.rem_euclid(page() as i64);
+        let (offset, bytes) = (offset - inside, (bytes + inside as u64).next_multiple_of(page()));
         if self.kernel.attaches && bytes == 0 {
             return Err("EINVAL");
         }
@@ -282,7 +282,7 @@ impl Driver for NetBsd {
         }
         let buffer = self.instances[&instance].remote.unwrap_or(instance);
         let size = self.instances[&buffer].entries.unwrap_or(0) * WORD;
-        if bytes + offset as u64 > size.next_multiple_of(PAGE) {
+        if bytes + offset as u64 > size.next_multiple_of(page()) {
             return Err("ENOMEM");
         }
         Ok(buffer)

@@ -2,7 +2,7 @@
 //! mappings.
 
 use super::{
-    Access, D, Driver, End, Geometry, Instance, M, Operation, Outcome, PAGE, Recording, T,
+    Access, D, Driver, End, Geometry, Instance, M, Operation, Outcome, Recording, T, page,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -253,7 +253,7 @@ impl<R: Driver> World<R> {
                 let Mapping { buffer, geometry } = self.process(*thread).maps[map].clone();
                 // A later record may overwrite it.
                 if !geometry.private && self.driver.recording(buffer).is_none() {
-                    self.stored.insert((buffer, page(&geometry)), *word);
+                    self.stored.insert((buffer, first_page(&geometry)), *word);
                 }
             }
             Operation::Load { thread, map } => return self.load(*thread, *map),
@@ -327,7 +327,7 @@ impl<R: Driver> World<R> {
         if geometry.private || self.driver.recording(buffer).is_some() {
             return Outcome::Anything;
         }
-        match self.stored.get(&(buffer, page(&geometry))) {
+        match self.stored.get(&(buffer, first_page(&geometry))) {
             Some(word) => Outcome::Word(*word),
             None if self.recorded.contains(&buffer) || self.driver.outlives_devices(buffer) => {
                 Outcome::Anything
@@ -368,6 +368,6 @@ impl<R: Driver> World<R> {
 }
 
 /// The first page of the buffer that a mapping shows.
-fn page(geometry: &Geometry) -> u64 {
-    geometry.offset as u64 / PAGE
+fn first_page(geometry: &Geometry) -> u64 {
+    geometry.offset as u64 / page()
 }

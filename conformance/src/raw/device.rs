@@ -1,7 +1,8 @@
 //! An open device, as far as the systems agree. The requests are in the system's directory.
 
 use crate::errno::{Errno, Result};
-use crate::raw::Map;
+use crate::raw::map::Width;
+use crate::raw::{Map, word_bytes};
 use nix::fcntl::OFlag;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
@@ -17,6 +18,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Device {
     fd: OwnedFd,
+    width: Width,
 }
 
 impl AsRawFd for Device {
@@ -33,7 +35,7 @@ impl AsFd for Device {
 
 impl From<OwnedFd> for Device {
     fn from(fd: OwnedFd) -> Device {
-        Device { fd }
+        Device { fd, width: Width::new(word_bytes()) }
     }
 }
 
@@ -46,12 +48,13 @@ impl Device {
     /// Opens the file with these flags, close-on-exec.
     pub fn open_with(path: &Path, flags: OFlag) -> Result<Device> {
         let fd = nix::fcntl::open(path, flags | OFlag::O_CLOEXEC, Mode::empty())?;
-        Ok(Device { fd })
+        Ok(Device::from(fd))
     }
 
     /// Returns another file descriptor of the same open file.
     pub fn duplicate(&self) -> Result<Device> {
-        Ok(Device { fd: self.fd.try_clone().map_err(|_| Errno::last())? })
+        let fd = self.fd.try_clone().map_err(|_| Errno::last())?;
+        Ok(Device { fd, width: self.width.clone() })
     }
 
     /// Closes the file descriptor and returns the result.
@@ -61,13 +64,18 @@ impl Device {
 
     /// Maps this many words the documented way: shared, readable and writable, from offset 0.
     pub fn map(&self, words: u64) -> Result<Map> {
-        let bytes = usize::try_from(words).expect("the size fits") * size_of::<u64>();
+        let bytes = usize::try_from(words).expect("the size fits") * word_bytes();
         self.map_with(bytes, 0, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)
     }
 
     /// Maps with exactly these arguments.
     pub fn map_with(&self, bytes: usize, offset: i64, prot: c_int, flags: c_int) -> Result<Map> {
-        Map::new(&self.fd, bytes, offset, prot, flags)
+        Ok(Map::new(&self.fd, bytes, offset, prot, flags)?.with_width(&self.width))
+    }
+
+    /// Reads the buffer's words as this number of bytes each, 4 or 8.
+    pub(crate) fn set_width(&self, bytes: usize) {
+        self.width.set(bytes);
     }
 
     /// Sends a file descriptor of the same open file to the other end of the socket.
@@ -114,5 +122,5 @@ pub fn page_size() -> usize {
 /// The page size in words.
 #[must_use]
 pub fn page_words() -> u64 {
-    (page_size() / size_of::<u64>()) as u64
+    (page_size() / word_bytes()) as u64
 }

@@ -4,15 +4,38 @@ use crate::errno::{Errno, Result};
 use std::ffi::c_void;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// A mapping of 64-bit kernel words. All accesses are atomic, since the kernel may write at any
-/// time.
+/// A mapping of words of 64 bits, or of those of a [`Device`](crate::raw::Device). All accesses are
+/// atomic, since the kernel may write at any time.
 #[derive(Debug)]
 pub struct Map {
     base: NonNull<c_void>,
     bytes: usize,
     writable: bool,
+    width: Width,
+}
+
+/// The bytes of a buffer's words, which depend on the mode and can change while it is mapped.
+#[derive(Clone, Debug)]
+pub struct Width(Arc<AtomicUsize>);
+
+impl Width {
+    /// Starts with this number of bytes, 4 or 8.
+    #[must_use]
+    pub fn new(bytes: usize) -> Width {
+        Width(Arc::new(AtomicUsize::new(bytes)))
+    }
+
+    /// Sets the number of bytes, 4 or 8.
+    pub fn set(&self, bytes: usize) {
+        self.0.store(bytes, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 // SAFETY: the mapping belongs to no thread, and its words are only accessed atomically.
@@ -31,7 +54,15 @@ impl Map {
             return Err(Errno::last());
         }
         let base = NonNull::new(base).expect("the kernel does not choose address zero");
-        Ok(Map { base, bytes, writable: prot & libc::PROT_WRITE != 0 })
+        let width = Width::new(size_of::<u64>());
+        Ok(Map { base, bytes, writable: prot & libc::PROT_WRITE != 0, width })
+    }
+
+    /// Takes the width of this device's words.
+    #[must_use]
+    pub fn with_width(self, width: &Width) -> Map {
+        let map = std::mem::ManuallyDrop::new(self);
+        Map { width: width.clone(), base: map.base, bytes: map.bytes, writable: map.writable }
     }
 
     /// Extends the mapping to the end of its last page, which the kernel maps too.
@@ -73,32 +104,45 @@ impl Map {
     /// The size of the mapping in words.
     #[must_use]
     pub fn words(&self) -> usize {
-        self.bytes / size_of::<u64>()
+        self.bytes / self.width.get()
     }
 
-    fn word(&self, index: usize) -> &AtomicU64 {
+    fn word(&self, index: usize) -> Word<'_> {
         assert!(index < self.words(), "word {index} is not mapped");
+        if self.width.get() == 4 {
+            return Word::Four(self.half(4 * index));
+        }
         // SAFETY: the assertion keeps the index inside the mapping, which is page-aligned.
         let word = unsafe { self.base.cast::<u64>().add(index) };
         // SAFETY: the word stays mapped as long as `self`, and is only accessed atomically.
-        unsafe { AtomicU64::from_ptr(word.as_ptr()) }
+        Word::Eight(unsafe { AtomicU64::from_ptr(word.as_ptr()) })
     }
 
     /// Loads a word.
     #[must_use]
     pub fn load(&self, index: usize) -> u64 {
-        self.word(index).load(Ordering::Acquire)
+        match self.word(index) {
+            Word::Four(word) => word.load(Ordering::Acquire).into(),
+            Word::Eight(word) => word.load(Ordering::Acquire),
+        }
     }
 
-    /// Stores a word. The mapping must be writable; otherwise the process gets a signal.
+    /// Stores as much of a word as fits. The mapping must be writable; otherwise the process gets a
+    /// signal.
     pub fn store(&self, index: usize, value: u64) {
-        self.word(index).store(value, Ordering::Release);
+        match self.word(index) {
+            Word::Four(word) => word.store(value as u32, Ordering::Release),
+            Word::Eight(word) => word.store(value, Ordering::Release),
+        }
     }
 
     /// Stores a word and returns the one before.
     #[must_use]
     pub fn swap(&self, index: usize, value: u64) -> u64 {
-        self.word(index).swap(value, Ordering::Relaxed)
+        match self.word(index) {
+            Word::Four(word) => word.swap(value as u32, Ordering::Relaxed).into(),
+            Word::Eight(word) => word.swap(value, Ordering::Relaxed),
+        }
     }
 
     fn half(&self, byte: usize) -> &AtomicU32 {
@@ -155,6 +199,12 @@ impl Map {
         let returned = unsafe { libc::munmap(self.base.as_ptr(), self.bytes) };
         Errno::check(returned).map(drop)
     }
+}
+
+/// A word in the mapping.
+enum Word<'a> {
+    Four(&'a AtomicU32),
+    Eight(&'a AtomicU64),
 }
 
 impl Drop for Map {

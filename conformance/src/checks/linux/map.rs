@@ -4,7 +4,7 @@ use super::truncate::fault;
 use super::{index, mapped_page, sized};
 use crate::check::{Context, checks};
 use crate::errno::Result;
-use crate::raw::{Device, Map, page_size, page_words};
+use crate::raw::{Device, Map, page_size, page_words, word_bytes};
 use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 use nix::sys::mman::{MmapAdvise, madvise};
@@ -56,7 +56,7 @@ fn negative_offset_is_refused(cx: &Context) {
 fn part_of_a_page_is_refused(cx: &Context) {
     for words in [2, page_words() - 1, page_words() + 1] {
         let device = sized(cx, words);
-        for length in [index(words) * 8, page_size(), 2 * page_size()] {
+        for length in [index(words) * word_bytes(), page_size(), 2 * page_size()] {
             cx.refused_by(&device, |device| device.map_with(length, 0, READ_WRITE, MAP_SHARED));
         }
     }

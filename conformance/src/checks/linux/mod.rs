@@ -25,7 +25,7 @@ use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, o
 use crate::errno::Result;
 use crate::raw::{Device, Map, call};
 
-pub(crate) use size::GREATEST;
+pub(crate) use size::max_words;
 
 /// The system's name.
 pub const WORD: &str = "linux";

@@ -3,7 +3,7 @@
 use super::{COVER_SIZE, open};
 use crate::check::{Context, checks};
 use crate::errno::Errno;
-use crate::raw::{KCOV_TRACE_PC, call, page_words, with_console_off};
+use crate::raw::{KCOV_TRACE_PC, call, page_words, with_console_off, word_bytes};
 use kcov_sys::linux::{KCOV_INIT_TRACE_MIN, kcov_init_trace_max};
 
 checks! {
@@ -14,7 +14,9 @@ checks! {
 }
 
 /// The maximum size in words.
-pub(crate) const GREATEST: u64 = kcov_init_trace_max(8);
+pub(crate) fn max_words() -> u64 {
+    kcov_init_trace_max(word_bytes() as u64)
+}
 
 fn sets_the_buffer_size(cx: &Context) {
     let device = open(cx);
@@ -37,7 +39,7 @@ fn least(cx: &Context) {
 
 fn greatest(cx: &Context) {
     // 2 GiB. A kernel without that much memory logs a warning that looks like a fault.
-    let tried = with_console_off(|| open(cx).init_trace(GREATEST));
+    let tried = with_console_off(|| open(cx).init_trace(max_words()));
     assert!(matches!(tried, Ok(()) | Err(Errno(libc::ENOMEM))), "{tried:?}");
 }
 

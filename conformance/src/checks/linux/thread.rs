@@ -2,7 +2,7 @@
 
 use super::{COVER_SIZE, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, LONG, thread, vmalloc_used, wait_for};
+use crate::raw::{KCOV_TRACE_PC, LONG, thread, vmalloc_used, wait_for, word_bytes};
 
 checks! {
     exit_frees_for_next_thread,
@@ -20,12 +20,12 @@ fn exit_frees_for_next_thread(cx: &Context) {
 fn exit_gives_the_buffer_up(cx: &Context) {
     /// 16 MiB, which is more than any other change meanwhile.
     const WORDS: u64 = 2 << 20;
-    const HALF: u64 = WORDS * 8 / 2;
+    let half = WORDS * word_bytes() as u64 / 2;
     let before = vmalloc_used();
     let device = sized(cx, WORDS);
     thread(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
-    assert!(vmalloc_used() > before + HALF, "the buffer is there");
+    assert!(vmalloc_used() > before + half, "the buffer is there");
     drop(device);
-    let gone = wait_for(LONG, || vmalloc_used() < before + HALF);
+    let gone = wait_for(LONG, || vmalloc_used() < before + half);
     assert!(gone, "{before} bytes before, {} now", vmalloc_used());
 }

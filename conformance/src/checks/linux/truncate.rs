@@ -7,6 +7,7 @@ use crate::check::{Context, checks};
 use crate::errno::Errno;
 use crate::raw::{
     Child, Device, KCOV_TRACE_PC, Map, Remote, Vhost, call, child, page_size, page_words,
+    word_bytes,
 };
 use libc::{MAP_PRIVATE, PROT_READ, PROT_WRITE};
 use nix::fcntl::{FallocateFlags, OFlag, fallocate};
@@ -116,7 +117,7 @@ fn takes_the_pages_away(cx: &Context) {
 fn system_calls_are_refused(cx: &Context) {
     let (device, map) = numbered(cx);
     let (from, to) = pipe().expect("a pipe");
-    let word = size_of::<u64>();
+    let word = word_bytes();
     // SAFETY: the kernel reads one word of the mapping, or returns an error.
     let reads = || Errno::check(unsafe { libc::write(to.as_raw_fd(), map.address(), word) });
     // SAFETY: the kernel writes one word of the mapping, or returns an error. Nothing else accesses

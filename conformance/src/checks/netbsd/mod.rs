@@ -53,6 +53,11 @@ pub(crate) const GREATEST: u64 = kcov_sys::netbsd::KCOV_BUF_MAX_ENTRIES;
 /// The size in words of a buffer that holds all records of an exec.
 pub(crate) const EXEC_WORDS: u64 = GREATEST;
 
+/// The greatest size in words.
+pub(crate) fn max_words() -> u64 {
+    GREATEST
+}
+
 /// Returns a device with a buffer of exactly this many entries, and a mapping of its whole pages.
 fn mapped_pages_of(cx: &Context, entries: u64) -> (Device, Map) {
     let device = sized(cx, entries);

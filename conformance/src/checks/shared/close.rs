@@ -5,7 +5,7 @@ use super::{COVER_SIZE, mapped, mapped_of, other_stays_traced, sized};
 use crate::check::{Context, checks};
 use crate::raw::{
     Device, KCOV_TRACE_PC, LONG, Map, call, child, free_memory, page_words, pass_descriptor,
-    thread, wait_for,
+    thread, wait_for, word_bytes,
 };
 use crate::system::enable_freed;
 use nix::unistd::dup2;
@@ -127,7 +127,7 @@ const WORDS: u64 = 1 << 18;
 #[track_caller]
 fn gives_back(cx: &Context, uses: &[fn(Device, Map)]) {
     for used in uses {
-        let bytes = DEVICES * WORDS * 8;
+        let bytes = DEVICES * WORDS * word_bytes() as u64;
         gives_back_bytes(DEVICES, bytes, || {
             let (device, map) = mapped_of(cx, WORDS);
             used(device, map);

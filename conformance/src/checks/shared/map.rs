@@ -5,7 +5,7 @@ use super::{
     while_other_is_enabled,
 };
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words, settled};
+use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words, settled, word_bytes};
 use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 
@@ -29,7 +29,7 @@ const READ_WRITE: i32 = PROT_READ | PROT_WRITE;
 
 fn whole_buffer_shared(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
-    let bytes = index(COVER_SIZE) * 8;
+    let bytes = index(COVER_SIZE) * word_bytes();
     let map = device.map_with(bytes, 0, READ_WRITE, MAP_SHARED).expect("the documented call");
     device.enable(KCOV_TRACE_PC).expect("enabled");
     map.reset();
@@ -120,7 +120,7 @@ fn unmap_while_enabled(cx: &Context) {
 fn read_only(cx: &Context) {
     let device = Device::open_with(cx.device(), OFlag::O_RDONLY).expect("the device opens");
     device.init_trace(COVER_SIZE).expect("sized");
-    let bytes = index(COVER_SIZE) * 8;
+    let bytes = index(COVER_SIZE) * word_bytes();
     let map = device.map_with(bytes, 0, PROT_READ, MAP_SHARED).expect("a mapping to read");
     device.enable(KCOV_TRACE_PC).expect("enabled");
     let before = map.count();

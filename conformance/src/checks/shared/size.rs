@@ -4,7 +4,7 @@ use super::full::is_filled;
 use super::{COVER_SIZE, mapped, open, sized};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, call, page_words};
-use crate::system::GREATEST;
+use crate::system::max_words;
 
 checks! {
     zero_is_refused,
@@ -29,7 +29,7 @@ fn one_is_refused(cx: &Context) {
 }
 
 fn above_greatest_is_refused(cx: &Context) {
-    cx.refused_by(&open(cx), |device| device.init_trace(GREATEST + 1));
+    cx.refused_by(&open(cx), |device| device.init_trace(max_words() + 1));
 }
 
 fn need_not_be_whole_pages(cx: &Context) {
@@ -77,7 +77,7 @@ fn second_time_after_disable_is_refused(cx: &Context) {
 fn range_comes_before_state(cx: &Context) {
     let (device, map) = mapped(cx);
     cx.refused_by(&device, |device| device.init_trace(0));
-    cx.refused_by(&device, |device| device.init_trace(GREATEST + 1));
+    cx.refused_by(&device, |device| device.init_trace(max_words() + 1));
     device.enable(KCOV_TRACE_PC).expect("enabled");
     is_filled(&map);
 }

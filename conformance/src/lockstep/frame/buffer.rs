@@ -1,11 +1,10 @@
 //! A buffer and its expected words.
 
-use crate::model::{FULL, Instance, Mode, Outcome, PAGE, Recording, WORD};
+use crate::model::{FULL, Instance, Mode, Outcome, Recording, WORD, page};
 use crate::raw::Map;
 use std::ops::Range;
 
 /// The words of a page. The last one is for [`Operation::Store`](crate::model::Operation::Store).
-const PAGE_WORDS: usize = (PAGE / WORD) as usize;
 
 pub type Kept = Result<(), Outcome>;
 
@@ -26,10 +25,11 @@ impl Buffer {
             return changed(format!("word {index} of a new buffer is {:#x}", words[index]));
         }
         if map.is_writable() {
+            let page_words = (page() / WORD) as usize;
             for (index, word) in words.iter_mut().enumerate() {
                 if index == 0 {
                     *word = FULL;
-                } else if (index + 1) % PAGE_WORDS != 0 {
+                } else if (index + 1) % page_words != 0 {
                     *word = 0x5a5a << 48 | u64::from(instance.0) << 32 | index as u64;
                 }
                 map.store(index, *word);

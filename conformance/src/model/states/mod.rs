@@ -6,7 +6,7 @@
 mod linux;
 mod netbsd;
 
-use super::{Access, D, Driver, Geometry, M, Operation, Outcome, PAGE, Request, T, World};
+use super::{Access, D, Driver, Geometry, M, Operation, Outcome, Request, T, World};
 use std::fmt::Write as _;
 
 /// The thread from whose view the table is, and another thread.
@@ -77,8 +77,13 @@ fn sized() -> Operation {
 }
 
 fn map() -> Vec<Operation> {
-    let geometry =
-        Geometry { bytes: PAGE, offset: 0, writable: true, executable: false, private: false };
+    let geometry = Geometry {
+        bytes: super::page(),
+        offset: 0,
+        writable: true,
+        executable: false,
+        private: false,
+    };
     let (thread, map) = (OWN, M(0));
     vec![
         Operation::Map { thread, descriptor: DEVICE, map, geometry },

@@ -49,13 +49,35 @@ use crate::raw::{Device, Map, page_size};
 use kcov_sys::linux as sys;
 use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
 use std::ffi::c_ulong;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::os::fd::AsRawFd as _;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 
 pub use sys::{KCOV_TRACE_CMP, KCOV_TRACE_PC};
 
 /// The default path of the device.
 pub const DEVICE: &str = sys::KCOV_PATH;
+
+/// The bytes of a word of the kernel, its `long`. It prints addresses with two digits for each.
+#[must_use]
+pub fn word_bytes() -> usize {
+    static BYTES: OnceLock<usize> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        if size_of::<c_ulong>() == 8 {
+            return 8;
+        }
+        let symbols = File::open("/proc/kallsyms").map(BufReader::new);
+        let first = symbols.ok().and_then(|symbols| symbols.lines().next()?.ok());
+        first.and_then(|line| Some(line.split_once(' ')?.0.len() / 2)).unwrap_or(8)
+    })
+}
+
+/// The number of `KCOV_INIT_TRACE`, which holds the size of the kernel's `long`.
+pub(crate) fn init_trace_request() -> u32 {
+    if word_bytes() == 8 { sys::KCOV_INIT_TRACE64 } else { sys::KCOV_INIT_TRACE32 }
+}
 
 /// Makes the traced system call by number, since the C library's wrapper may do more.
 pub(crate) fn refused_read() -> Result<()> {
@@ -81,12 +103,21 @@ impl Device {
 
     /// `KCOV_INIT_TRACE` with this size in words.
     pub fn init_trace(&self, words: u64) -> Result<()> {
-        self.request(sys::KCOV_INIT_TRACE64, argument(words))
+        self.request(init_trace_request(), argument(words))
     }
 
     /// `KCOV_ENABLE` with this mode.
     pub fn enable(&self, mode: impl Into<u64>) -> Result<()> {
-        self.request(sys::KCOV_ENABLE, argument(mode.into()))
+        let mode = mode.into();
+        self.request(sys::KCOV_ENABLE, argument(mode))?;
+        self.collects(mode);
+        Ok(())
+    }
+
+    /// Comparisons are words of 64 bits on every kernel.
+    fn collects(&self, mode: u64) {
+        let compares = mode == u64::from(KCOV_TRACE_CMP);
+        self.set_width(if compares { 8 } else { word_bytes() });
     }
 
     /// `KCOV_DISABLE`.
@@ -103,7 +134,9 @@ impl Device {
     pub fn remote_enable(&self, remote: &Remote) -> Result<()> {
         let structure = remote.structure();
         let address = std::ptr::from_ref(&structure).expose_provenance();
-        self.remote_enable_at(address)
+        self.remote_enable_at(address)?;
+        self.collects(structure.trace_mode.into());
+        Ok(())
     }
 
     /// `KCOV_UNIQUE_ENABLE`, a proposed request, with this size of the bitmap in words.

@@ -22,6 +22,12 @@ pub const KCOV_TRACE_PC: u32 = sys::KCOV_MODE_TRACE_PC as u32;
 /// The mode for comparisons, under its Linux name.
 pub const KCOV_TRACE_CMP: u32 = sys::KCOV_MODE_TRACE_CMP as u32;
 
+/// The bytes of a word of the buffer, `kcov_int_t`.
+#[must_use]
+pub fn word_bytes() -> usize {
+    size_of::<sys::kcov_int_t>()
+}
+
 /// The default path of the device.
 pub const DEVICE: &str = sys::KCOV_PATH;
 
