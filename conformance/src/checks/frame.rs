@@ -1,6 +1,6 @@
 //! Refused calls, and everything that they must leave unchanged.
 
-use super::shared::{COVER_SIZE, SENTINEL, mark};
+use super::shared::{COVER_SIZE, SENTINEL, is_sentinel, mark};
 use crate::check::Context;
 use crate::errno::Result;
 use crate::raw::{Device, Map, call, page_words};
@@ -24,7 +24,7 @@ impl Context {
         mark(&map, SENTINEL);
         let result = request(device);
         let count = map.count();
-        let stored = (1..map.words()).find(|&index| map.load(index) != SENTINEL);
+        let stored = (1..map.words()).find(|&index| !is_sentinel(&map.load(index)));
         let after = traced(&map);
         words.iter().enumerate().rev().for_each(|(index, &word)| map.store(index, word));
         self.refused(result);

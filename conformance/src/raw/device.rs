@@ -1,8 +1,7 @@
 //! An open device, as far as the systems agree. The requests are in the system's directory.
 
 use crate::errno::{Errno, Result};
-use crate::raw::map::Width;
-use crate::raw::{Map, word_bytes};
+use crate::raw::{Map, Width, word_bytes};
 use nix::fcntl::OFlag;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,

@@ -13,7 +13,7 @@ mod session;
 mod trace;
 
 use crate::check::{Check, Context};
-use crate::raw::{Gate, Map, at_times, call};
+use crate::raw::{Gate, Map, Width, at_times, call, word_bytes};
 use kcov::mode::TracePc;
 use kcov::{BufferSize, ChildBuffer, Completeness, Device, Error, Session, Words};
 use std::ops::Range;
@@ -59,17 +59,21 @@ pub(crate) fn lend(device: &mut Device) -> ChildBuffer<TracePc, &mut Device> {
 /// Maps the buffer a second time, to access it as another process could.
 pub(crate) fn intruder(device: &Device) -> Map {
     let prot = libc::PROT_READ | libc::PROT_WRITE;
-    let map = Map::new(device, device.words() * 8, 0, prot, libc::MAP_SHARED);
-    map.expect("a second mapping")
+    let bytes = device.words() * word_bytes();
+    let map = Map::new(device, bytes, 0, prot, libc::MAP_SHARED).expect("a second mapping");
+    map.with_width(&Width::new(word_bytes()))
 }
 
 /// The address range of the buffer.
 pub(crate) fn addresses(device: &mut Device) -> Range<usize> {
-    let bytes = device.words() * 8;
+    let bytes = device.words() * word_bytes();
     let buffer = lend(device);
-    let Words::U64(records) = buffer.trace().words() else { panic!("64-bit words") };
+    let records = match buffer.trace().words() {
+        Words::U64(records) => records.as_ptr().addr(),
+        Words::U32(records) => records.as_ptr().addr(),
+    };
     // The count word precedes the records.
-    let start = records.as_ptr().addr() - 8;
+    let start = records - word_bytes();
     start..start + bytes
 }
 

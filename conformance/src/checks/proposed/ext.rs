@@ -2,7 +2,7 @@
 
 use super::{COVER_SIZE, Seen, in_mode, mapped, mapped_of, plain, sized};
 use crate::check::{Context, checks};
-use crate::checks::shared::{SENTINEL, mark};
+use crate::checks::shared::{SENTINEL, is_sentinel, mark};
 use crate::raw::{KCOV_TRACE_PC, Remote, call, page_words, symbols};
 use kcov_sys::linux::proposed::{
     KCOV_RECORD_IP_MASK, KCOV_RECORDFLAG_TYPE_ENTRY, KCOV_RECORDFLAG_TYPE_EXIT,
@@ -121,7 +121,7 @@ fn one_word_per_record(cx: &Context) {
     device.disable().expect("disabled");
     let count = crate::checks::shared::index(map.count());
     assert!(count > 0);
-    assert_eq!((1..map.words()).take_while(|&word| map.load(word) != SENTINEL).count(), count);
+    assert_eq!((1..map.words()).take_while(|&word| !is_sentinel(&map.load(word))).count(), count);
 
     let (device, map) = mapped_of(cx, page_words());
     device.enable(KCOV_TRACE_PC_EXT).expect("enabled");

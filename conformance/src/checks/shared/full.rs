@@ -1,6 +1,6 @@
 //! A one-page buffer, its end, and counts stored by user space. The same for both modes.
 
-use super::{SENTINEL, index, mapped_page, mark};
+use super::{SENTINEL, index, is_sentinel, mapped_page, mark};
 use crate::check::Context;
 use crate::raw::{Device, Map, call};
 
@@ -51,8 +51,8 @@ pub(crate) fn next_follows_stored_count(map: &Map, stored: u64, words: u64) {
     let count = map.count();
     assert!(count > stored);
     let (before, new) = (index(words * stored), index(words * (count - stored)));
-    assert!(map.copy(1, before).iter().all(|&word| word == SENTINEL), "before it");
-    assert!(!map.copy(1 + before, new).contains(&SENTINEL), "from it on");
+    assert!(map.copy(1, before).iter().all(is_sentinel), "before it");
+    assert!(!map.copy(1 + before, new).iter().any(is_sentinel), "from it on");
 }
 
 /// Asserts that a call changes nothing if this is the count.
@@ -61,5 +61,5 @@ pub(crate) fn nothing_is_written(map: &Map, count: u64) {
     map.store(0, count);
     call();
     assert_eq!(map.count(), count);
-    assert!(map.copy(1, map.words() - 1).iter().all(|&word| word == SENTINEL), "{count:#x}");
+    assert!(map.copy(1, map.words() - 1).iter().all(is_sentinel), "{count:#x}");
 }

@@ -1,7 +1,7 @@
 //! `mmap`.
 
 use super::{
-    COVER_SIZE, SENTINEL, index, mapped, mapped_page, open, other_stays_traced, sized,
+    COVER_SIZE, SENTINEL, index, is_sentinel, mapped, mapped_page, open, other_stays_traced, sized,
     while_other_is_enabled,
 };
 use crate::check::{Context, checks};
@@ -98,7 +98,7 @@ fn outlives_the_descriptor(cx: &Context) {
     device.close().expect("closed");
     // If the kernel had freed the pages, these devices would get them, zeroed, and share stores.
     let others: Vec<_> = (0..16).map(|_| mapped(cx)).collect();
-    assert!(map.copy(0, map.words()).iter().all(|&word| word == SENTINEL), "others have its pages");
+    assert!(map.copy(0, map.words()).iter().all(is_sentinel), "others have its pages");
     map.fill(0, !SENTINEL);
     for (_device, other) in &others {
         assert!(other.copy(0, other.words()).iter().all(|&word| word == 0), "it has others' pages");

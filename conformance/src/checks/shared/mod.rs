@@ -19,7 +19,7 @@ mod workload;
 
 use crate::check::{Check, Context};
 use crate::errno::Result;
-use crate::raw::{Device, Gate, KCOV_TRACE_PC, Map, call, page_words};
+use crate::raw::{Device, Gate, KCOV_TRACE_PC, Map, call, page_words, word_bytes};
 
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
@@ -48,8 +48,19 @@ pub const CHECKS: &[&[Check]] = &[
 /// The buffer size of the documented programs, in words.
 pub(crate) const COVER_SIZE: u64 = 64 << 10;
 
-/// A value that the kernel never writes by itself.
+/// A value that the kernel never writes by itself. Both halves are the same, for kernels with
+/// words of four bytes.
 pub(crate) const SENTINEL: u64 = 0x5e47_1e15_5e47_1e15;
+
+/// Whether a word of the kernel can hold this value.
+pub(crate) fn fits(value: u64) -> bool {
+    word_bytes() == 8 || value <= u64::from(u32::MAX)
+}
+
+/// Whether a word holds [`SENTINEL`], as far as it fits.
+pub(crate) fn is_sentinel(word: &u64) -> bool {
+    *word == SENTINEL || (word_bytes() == 4 && *word == SENTINEL & 0xffff_ffff)
+}
 
 /// Opens the device.
 pub(crate) fn open(cx: &Context) -> Device {

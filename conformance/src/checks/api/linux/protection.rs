@@ -5,7 +5,7 @@ pub(super) mod key;
 use super::proposed::proposals;
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, kind, lend};
-use crate::raw::{accessible, call, child};
+use crate::raw::{accessible, call, child, word_bytes};
 use kcov::proposed::EdgeDevice;
 use kcov::{BufferSize, Device, ErrorKind};
 use std::fs;
@@ -44,7 +44,7 @@ pub(super) fn buffer() -> (usize, usize) {
 fn guard_pages_cannot_be_accessed(cx: &Context) {
     let mut device = builder(cx).guard_pages(2).open().expect("it opens");
     let (start, end) = buffer();
-    assert_eq!(end - start, WORDS * 8);
+    assert_eq!(end - start, WORDS * word_bytes());
     for guard in [start - 1, start - 2 * PAGE, end, end + 2 * PAGE - 1] {
         assert_eq!(accessible(guard), (false, false), "{guard:#x} of {start:#x}-{end:#x}");
     }

@@ -2,7 +2,7 @@
 
 use super::common;
 use crate::check::{Context, checks};
-use crate::checks::shared::{SENTINEL, index, mark};
+use crate::checks::shared::{SENTINEL, index, is_sentinel, mark};
 use crate::raw::{
     KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, settled, thread, wait_for,
 };
@@ -117,7 +117,7 @@ fn first_come_over(cx: &Context, mode: u32) {
         let before = collects.capacity() - room;
         let count = collects.work_behind(before);
         assert_eq!(count, collects.capacity(), "room for {room}");
-        assert!(collects.records(0, before).iter().all(|&word| word == SENTINEL), "before them");
+        assert!(collects.records(0, before).iter().all(is_sentinel), "before them");
         let expected = &words[..room * collects.words_of_record()];
         assert_eq!(collects.records(before, room), expected, "room for {room}");
     }
@@ -138,7 +138,7 @@ fn full_stays(cx: &Context, mode: u32) {
         let full = collects.capacity();
         assert_eq!(collects.work_behind(full), full);
         // Words after the last whole record belong to no record.
-        assert!(collects.records(0, full).iter().all(|&word| word == SENTINEL));
+        assert!(collects.records(0, full).iter().all(is_sentinel));
     }
     assert!(collects.work_behind(0) > 0, "a buffer with room is added to");
 }

@@ -4,7 +4,7 @@ use crate::check::{Context, checks};
 use crate::checks::shared::full::{
     enabled_page, fill_up, keeps_its_records, next_follows_stored_count, nothing_is_written,
 };
-use crate::checks::shared::{SENTINEL, index, mapped_of, mark};
+use crate::checks::shared::{SENTINEL, index, is_sentinel, mapped_of, mark};
 use crate::raw::{KCOV_TRACE_CMP, page_words};
 
 checks! {
@@ -44,9 +44,9 @@ fn capacity_is_whole_records(cx: &Context) {
         fill_up(&map);
         assert_eq!(map.count(), capacity(words));
         let used = 1 + index(capacity(words)) * 4;
-        assert!(!map.copy(1, used - 1).contains(&SENTINEL), "all records are there");
+        assert!(!map.copy(1, used - 1).iter().any(is_sentinel), "all records are there");
         let rest = map.copy(used, map.words() - used);
-        assert!(!rest.is_empty() && rest.iter().all(|&word| word == SENTINEL), "and no more");
+        assert!(!rest.is_empty() && rest.iter().all(is_sentinel), "and no more");
         device.disable().expect("disabled");
     }
 }
