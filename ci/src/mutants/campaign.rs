@@ -198,10 +198,15 @@ impl<'a> Campaign<'a> {
             }
             done
         };
+        // Races need processors of their own.
+        let guests = match ground.target.smp {
+            1 => self.options.guests,
+            smp => (processors() / smp).clamp(1, self.options.guests),
+        };
         thread::scope(|scope| {
             let work = &work;
             let workers: Vec<_> =
-                (0..self.options.guests).map(|number| scope.spawn(move || work(number))).collect();
+                (0..guests).map(|number| scope.spawn(move || work(number))).collect();
             let made = make(&|job| !failed.load(Ordering::Relaxed) && sender.send(job).is_ok());
             drop(sender);
             let join = |worker: thread::ScopedJoinHandle<'_, Result<()>>| {
@@ -248,6 +253,12 @@ impl<'a> Campaign<'a> {
             let _ = fs::write(file, record.to_json());
         }
     }
+}
+
+/// The host's processors.
+fn processors() -> u32 {
+    let number = thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 fn unaltered(why: String) -> Error {

@@ -22,6 +22,8 @@ pub struct Attempt<'a> {
     pub suite: &'a Task,
     /// The log directory.
     pub logs: PathBuf,
+    /// The time limit of a check, if not the suite's own.
+    pub limit: Option<Duration>,
 }
 
 /// The results.
@@ -29,6 +31,8 @@ pub struct Attempt<'a> {
 pub struct Seen {
     /// The red checks.
     pub red: Vec<String>,
+    /// Those of them that took as long as the limit of a check.
+    pub late: Vec<String>,
     /// The first reason why a guest ended early or badly.
     pub ended: Option<String>,
     /// The checks during which guests ended.
@@ -67,6 +71,8 @@ pub fn once(
 ) -> Result<Heard> {
     let mut ear = Ear::default();
     let mut task = attempt.suite.clone();
+    let limit = attempt.limit.map(|limit| format!("--time-limit={}", limit.as_secs()));
+    task.arguments.extend(limit.map(Into::into));
     task.arguments.extend(arguments.iter().map(Into::into));
     let finished = boot(attempt, limits, task, &mut ear);
     let (checks, plan) = ear.0.progress();
@@ -104,8 +110,11 @@ pub fn walk(
         let arguments: Vec<String> = word.into_iter().chain(left.iter().cloned()).collect();
         let heard = once(boot, attempt, limits, &arguments)?;
         seen.unseen -= heard.checks.len();
-        let red = heard.checks.iter().filter(|check| check.outcome.is_red());
-        seen.red.extend(red.map(|check| check.id.clone()));
+        for check in heard.checks.iter().filter(|check| check.outcome.is_red()) {
+            seen.red.push(check.id.clone());
+            let is_late = attempt.limit.is_some_and(|limit| check.time >= limit);
+            seen.late.extend(is_late.then(|| check.id.clone()));
+        }
         let Some(why) = heard.ended else { break };
         if !heard.began {
             seen.ended.get_or_insert(why);

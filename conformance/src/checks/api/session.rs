@@ -139,8 +139,10 @@ fn disabled_on_early_return(cx: &Context) {
         Device::builder().path("/nowhere/kcov").open()?;
         Ok(())
     }
-    assert_eq!(fails(&mut open(cx, 1)).expect_err("it fails").operation(), Operation::Open);
+    let mut device = open(cx, 1);
+    assert_eq!(fails(&mut device).expect_err("it fails").operation(), Operation::Open);
     assert!(is_free(cx));
+    drop(device);
 }
 
 fn disabled_on_panic(cx: &Context) {

@@ -5,7 +5,7 @@ pub(super) mod key;
 use super::proposed::proposals;
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, kind, lend};
-use crate::raw::{accessible, call, child, word_bytes};
+use crate::raw::{accessible, call, child, page_size, word_bytes};
 use kcov::proposed::EdgeDevice;
 use kcov::{BufferSize, Device, ErrorKind};
 use std::fs;
@@ -21,7 +21,6 @@ checks! {
     write_protected_with_a_bitmap needs(UniqueEnable),
 }
 
-const PAGE: usize = 4096;
 /// Room for the records of a call, even with all of the kernel's checkers enabled.
 const WORDS: usize = 1 << 16;
 
@@ -29,23 +28,30 @@ pub(super) fn builder(cx: &Context) -> kcov::Builder {
     Device::builder().path(cx.device()).size(BufferSize::words(WORDS as u64))
 }
 
+/// The address ranges of the process's mappings whose lines end with this.
+fn mappings(end: &str) -> Vec<(usize, usize)> {
+    let maps = fs::read_to_string("/proc/self/maps").expect("the process's mappings");
+    let number = |hex: &str| usize::from_str_radix(hex, 16).expect("an address");
+    let range = |line: &str| {
+        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        range.map(|(start, end)| (number(start), number(end))).expect("the range of a mapping")
+    };
+    maps.lines().filter(|line| line.ends_with(end)).map(range).collect()
+}
+
 /// The address range of the process's only kcov buffer.
 pub(super) fn buffer() -> (usize, usize) {
-    let maps = fs::read_to_string("/proc/self/maps").expect("the process's mappings");
-    let mut of_kcov = maps.lines().filter(|line| line.ends_with("/kcov"));
-    let line = of_kcov.next().expect("a mapping of kcov");
-    assert!(of_kcov.next().is_none(), "one mapping of kcov:\n{maps}");
-    let range = line.split(' ').next().and_then(|range| range.split_once('-'));
-    let (start, end) = range.expect("the range of a mapping");
-    let number = |hex| usize::from_str_radix(hex, 16).expect("an address");
-    (number(start), number(end))
+    let found = mappings("/kcov");
+    assert_eq!(found.len(), 1, "one mapping of kcov");
+    found[0]
 }
 
 fn guard_pages_cannot_be_accessed(cx: &Context) {
     let mut device = builder(cx).guard_pages(2).open().expect("it opens");
     let (start, end) = buffer();
     assert_eq!(end - start, WORDS * word_bytes());
-    for guard in [start - 1, start - 2 * PAGE, end, end + 2 * PAGE - 1] {
+    let whole = start - 2 * page_size()..end + 2 * page_size();
+    for guard in [start - 1, whole.start, end, whole.end - 1] {
         assert_eq!(accessible(guard), (false, false), "{guard:#x} of {start:#x}-{end:#x}");
     }
     assert_eq!((accessible(start), accessible(end - 1)), ((true, true), (true, true)));
@@ -53,9 +59,9 @@ fn guard_pages_cannot_be_accessed(cx: &Context) {
     call();
     assert!(!session.disable().expect("disabled").is_empty());
     drop(device);
-    let maps = fs::read_to_string("/proc/self/maps").expect("the process's mappings");
-    let left = |line: &&str| line.starts_with(&format!("{:08x}-", start - 2 * PAGE));
-    assert_eq!(maps.lines().find(left), None, "the guards are gone with the device");
+    let mut left = mappings("").into_iter();
+    let left = left.find(|(start, end)| *start < whole.end && *end > whole.start);
+    assert_eq!(left, None, "the guards are gone with the device");
 }
 
 fn descriptor_is_moved_up_and_closed_on_exec(cx: &Context) {
