@@ -198,6 +198,15 @@ impl<'b> Buffer<'b> {
         compiler_fence(Ordering::SeqCst);
     }
 
+    /// Stores 0 as the count if it is beyond the end: some kernels would write in front of the
+    /// buffer. Under a 32-bit kernel the next word may be a record, so it stays.
+    #[cfg(feature = "std")]
+    pub(crate) fn clear_invalid_count(self, width: Width) {
+        if self.count(width) > (self.bytes / width.bytes()) as u64 {
+            self.set_count(width, 0);
+        }
+    }
+
     #[inline]
     fn head64(self) -> &'b AtomicU64 {
         // SAFETY: the invariant makes 8 bytes aligned, valid and accessed only atomically.
@@ -262,6 +271,15 @@ mod tests {
         let words = [pair(9, 0xc010_0000)];
         narrow(&words).set_count(Width::W32, 1);
         assert_eq!(words[0].load(Ordering::Relaxed), pair(1, 0xc010_0000).into_inner());
+    }
+
+    #[test]
+    fn narrow_records_do_not_make_a_count_invalid() {
+        for (count, kept) in [(2, 2), (3, 0)] {
+            let words = [pair(count, 0xc010_0000)];
+            narrow(&words).clear_invalid_count(Width::W32);
+            assert_eq!(words[0].load(Ordering::Relaxed), pair(kept, 0xc010_0000).into_inner());
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::sys::{File, Identity, Mapping};
 use crate::system::System;
 use std::mem::ManuallyDrop;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An open kcov device with its buffer mapped. At most one thread at a time is traced into it.
 ///
@@ -47,8 +47,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Device {
     /// Valid as long as the mapping is; lent out only while the device is borrowed.
     buffer: Buffer<'static>,
-    /// Whether a session was enabled through this value and not yet disabled.
-    pub(crate) enabled: AtomicBool,
+    /// The bytes of the count word if a session was enabled through this value and not yet
+    /// disabled, else 0.
+    pub(crate) enabled: AtomicUsize,
     /// Whether the pages are writable only during sessions.
     pub(crate) write_protected: bool,
     pub(crate) parts: Parts,
@@ -164,7 +165,7 @@ impl Device {
         // SAFETY: the mapping is aligned, at least a page and `bytes` long, and this crate accesses
         // it only through `Buffer`. Every view borrows the device, which drops its mapping last.
         let buffer = unsafe { Buffer::new(parts.mapping.start(), bytes, width) };
-        Device { buffer, enabled: AtomicBool::new(false), write_protected: false, parts }
+        Device { buffer, enabled: AtomicUsize::new(0), write_protected: false, parts }
     }
 
     /// Makes the buffer writable only during sessions, from now on.
@@ -219,15 +220,17 @@ impl Device {
     }
 
     fn begin_mode<M: Mode>(&self, mode: M) -> Result<(), Error> {
-        let number = self.system().number(mode.kind(SEAL), false);
+        let kind = mode.kind(SEAL);
+        let number = self.system().number(kind, false);
         let number = number.map_err(|kind| Error::new(Operation::Enable, kind))?;
-        self.begin(Operation::Enable, |file| file.enable(number))
+        self.begin(Operation::Enable, kind.width(self.buffer.width()), |file| file.enable(number))
     }
 
     /// Begins a session of any kind.
     pub(crate) fn begin(
         &self,
         operation: Operation,
+        width: Width,
         request: impl FnOnce(&File) -> Result<(), i32>,
     ) -> Result<(), Error> {
         self.set_writable(true)?;
@@ -238,7 +241,7 @@ impl Device {
             let _ = self.set_writable(false);
             return Err(self.file().error(operation)(errno));
         }
-        self.enabled.store(true, Ordering::Relaxed);
+        self.enabled.store(width.bytes(), Ordering::Relaxed);
         // The end of the request is recorded too.
         self.set_count(Width::W64, 0);
         Ok(())
@@ -253,13 +256,13 @@ impl Device {
 
     pub(crate) fn request_disable(&self) -> Result<(), Error> {
         self.file().disable().map_err(self.file().error(Operation::Disable))?;
-        self.enabled.store(false, Ordering::Relaxed);
+        self.enabled.store(0, Ordering::Relaxed);
         Ok(())
     }
 
     /// Proves that nothing is traced into the buffer, and empties it.
     pub(crate) fn prove_free<M: Mode>(&self, mode: M) -> Result<(), Error> {
-        if self.enabled.load(Ordering::Relaxed) {
+        if self.enabled.load(Ordering::Relaxed) != 0 {
             // A session was leaked. If it is another thread's, enabling will be refused.
             self.set_count(Width::W64, 0);
             let _ = self.request_disable();
@@ -281,17 +284,18 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        if *self.enabled.get_mut() {
-            // A session was leaked. On another thread, or in a forked child, the driver refuses the
-            // request and changes nothing, so keep the records. The start of the request is
-            // recorded: clear a corrupt count first, as `begin` does.
-            #[cfg(feature = "pkeys")]
-            self.allow_reading();
-            if self.buffer.count(Width::W64) > self.words() as u64 {
-                self.set_count(Width::W64, 0);
-            }
-            let _ = self.request_disable();
-        }
+        let width = match *self.enabled.get_mut() {
+            0 => return,
+            4 => Width::W32,
+            _ => Width::W64,
+        };
+        // A session was leaked. On another thread, or in a forked child, the driver refuses the
+        // request and changes nothing, so keep the records. The start of the request is recorded:
+        // clear a corrupt count first, as `begin` does.
+        #[cfg(feature = "pkeys")]
+        self.allow_reading();
+        self.write(|| self.buffer.clear_invalid_count(width));
+        let _ = self.request_disable();
     }
 }
 

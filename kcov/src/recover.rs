@@ -95,7 +95,10 @@ impl Device {
         if self.file().identity() != self.parts.identity {
             return Look { stamp: None, file_is_ours: false };
         }
-        let mut found = self.parts.mapping.look(self.file(), self.parts.stamp, || self.is_free());
+        let mut found =
+            self.parts
+                .mapping
+                .look(self.file(), self.parts.stamp, self.buffer().width(), || self.is_free());
         if let Some(stamp) = found.stamp {
             self.parts.stamp = stamp;
             // A target may also have changed the protection.
@@ -114,7 +117,7 @@ impl Device {
 
     /// Whether nothing is traced into the buffer. Does not access the mapping.
     fn is_free(&self) -> bool {
-        if self.enabled.load(Ordering::Relaxed) {
+        if self.enabled.load(Ordering::Relaxed) != 0 {
             // A session was leaked. If it is another thread's, enabling will be refused.
             let _ = self.request_disable();
         }

@@ -67,7 +67,12 @@ static ARM64: Qemu = Qemu {
     machine: "virt",
     // Newer ones authenticate pointers, which takes long to emulate.
     cpu: "cortex-a57",
-    line: &["-device", "virtio-serial-device,max_ports=1", "-device", "virtconsole,chardev=channel"],
+    line: &[
+        "-device",
+        "virtio-serial-device,max_ports=1",
+        "-device",
+        "virtconsole,chardev=channel",
+    ],
     devices: ["ttyAMA0", "hvc0"],
     cmdline: "",
 };

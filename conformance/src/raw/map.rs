@@ -72,6 +72,12 @@ impl Map {
         self
     }
 
+    /// Reads comparisons from now on, whose words have 64 bits. Needed only if another process
+    /// enabled the device.
+    pub fn holds_comparisons(&self) {
+        self.width.set(size_of::<u64>());
+    }
+
     /// Whether the mapping is writable.
     #[must_use]
     pub fn is_writable(&self) -> bool {

@@ -102,7 +102,7 @@ pub struct EdgeSession<'d> {
 
 impl<'d> EdgeSession<'d> {
     fn enable(device: &'d EdgeDevice, mode: u32) -> Result<EdgeSession<'d>, Error> {
-        device.device.begin(Operation::Enable, |file| {
+        device.device.begin(Operation::Enable, device.device.buffer().width(), |file| {
             // Drop the records of earlier sessions from the second buffer. Also take any page fault
             // of the first store now, before it would be recorded.
             device.set_counts(0, 0);

@@ -1,6 +1,7 @@
 //! A mapped buffer: pages of the host, or memory of a fake kernel.
 
 use super::{File, Look, Pages};
+use crate::buffer::Width;
 use std::ptr::NonNull;
 #[cfg(feature = "fake")]
 use std::sync::{Arc, atomic::AtomicU64};
@@ -64,9 +65,17 @@ impl Mapping {
 
     /// Checks that this buffer and the file still belong to one device. `is_free` tells whether
     /// nothing is traced into the buffer.
-    pub(crate) fn look(&self, file: &File, stamp: u64, is_free: impl FnOnce() -> bool) -> Look {
+    pub(crate) fn look(
+        &self,
+        file: &File,
+        stamp: u64,
+        width: Width,
+        is_free: impl FnOnce() -> bool,
+    ) -> Look {
         match (&self.memory, file) {
-            (Memory::Kernel(pages), File::Kernel(file, _)) => pages.look(file, stamp, is_free),
+            (Memory::Kernel(pages), File::Kernel(file, _)) => {
+                pages.look(file, stamp, width, is_free)
+            }
             #[cfg(feature = "fake")]
             _ => Look { stamp: is_free().then_some(stamp), file_is_ours: true },
         }

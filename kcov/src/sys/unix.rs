@@ -1,5 +1,6 @@
 //! Common parts of Linux and NetBSD: descriptors, open(2) and mmap(2).
 
+use crate::buffer::{Buffer, Width};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
@@ -106,7 +107,13 @@ impl Pages {
 
     /// Checks that these pages and the file still belong to one device. `is_free` tells whether
     /// nothing is traced into the buffer.
-    pub(crate) fn look(&self, file: &File, was: u64, is_free: impl FnOnce() -> bool) -> Look {
+    pub(crate) fn look(
+        &self,
+        file: &File,
+        was: u64,
+        width: Width,
+        is_free: impl FnOnce() -> bool,
+    ) -> Look {
         let mut found = Look { stamp: None, file_is_ours: false };
         // A second mapping, to compare the first one with.
         let Ok(view) = Pages::map_at(file, self.bytes, 0) else { return found };
@@ -122,14 +129,12 @@ impl Pages {
         }
         // If somebody else stored a count, some kernels write in front of the buffer. Keep a valid
         // count: if the device is not free, it counts a thread's records.
-        let count = word(view.start().as_ptr());
-        if count.load(Ordering::Relaxed) > (self.bytes / size_of::<u64>()) as u64 {
-            count.store(0, Ordering::Relaxed);
-        }
+        // SAFETY: the new view is aligned, at least a page long, and accessed only atomically.
+        unsafe { Buffer::new(view.start(), self.bytes, width) }.clear_invalid_count(width);
         if !is_free() {
             return found;
         }
-        count.store(0, Ordering::Relaxed);
+        word(view.start().as_ptr()).store(0, Ordering::Relaxed);
         let first = stamp();
         let mark = |(end, index): (*mut u64, u64)| {
             let mark = first.wrapping_add(index);

@@ -78,7 +78,7 @@ impl Pages {
         Err(NOT_SUPPORTED)
     }
 
-    pub(crate) fn look(&self, _: &File, _: u64, _: impl FnOnce() -> bool) -> Look {
+    pub(crate) fn look(&self, _: &File, _: u64, _: Width, _: impl FnOnce() -> bool) -> Look {
         Look { stamp: None, file_is_ours: false }
     }
 

@@ -3,9 +3,10 @@
 
 use super::{enable, intruder, lend, open};
 use crate::check::{Context, checks};
+use crate::checks::shared::{SENTINEL, fits, is_sentinel};
 use crate::raw::{Map, call, child};
 use kcov::mode::{Mode, TraceCmp, TracePc};
-use kcov::{Completeness, Device};
+use kcov::{Completeness, Device, Words};
 
 checks! {
     count_beyond_the_buffer_is_corrupt,
@@ -21,16 +22,16 @@ checks! {
 /// Counts that make some kernel write in front of the buffer, inside it, or far behind it.
 const COUNTS: [u64; 4] = [u64::MAX, 1 << 62, (1 << 62) - 1, 1 << 32];
 
-/// A value that no record begins with.
-const NOBODY: u64 = 0x5e47_1e15_5e47_1e15;
-
 /// Runs the code of a session and of these checks once, because the page faults of code that runs
 /// for the first time are recorded like system calls.
 fn warm_up<M: Mode>(device: &mut Device, map: &Map, mode: M) {
     let session = device.enable(mode).expect("enabled");
+    if matches!(session.trace().words(), Words::U64(_)) {
+        map.holds_comparisons();
+    }
     call();
-    map.fill(1, NOBODY);
-    map.store(0, 1 << 40);
+    map.fill(1, SENTINEL);
+    map.store(0, u64::MAX);
     assert!(is_corrupt(session.trace().completeness()));
     drop(session);
 }
@@ -45,7 +46,8 @@ fn count_beyond_the_buffer_is_corrupt(cx: &Context) {
     warm_up(&mut device, &map, TracePc);
     // Records of an earlier session, which must not appear.
     map.fill(1, 7);
-    for count in [device.words() as u64, 1 << 32, 1 << 63, u64::MAX - 1] {
+    let counts = [device.words() as u64, 1 << 31, 1 << 32, 1 << 63, u64::MAX - 1];
+    for count in counts.into_iter().filter(|count| fits(*count)) {
         let session = enable(&mut device);
         map.store(0, count);
         let trace = session.trace();
@@ -62,6 +64,7 @@ fn count_of_comparisons_beyond_the_buffer_is_corrupt(cx: &Context) {
     let mut device = open(cx, 1);
     let map = intruder(&device);
     let buffer = device.child_buffer(TraceCmp).expect("it is free");
+    map.holds_comparisons();
     let most = (map.words() as u64 - 1) / 4;
     for count in [most + 1, 1 << 59, (1 << 62) - 1, u64::MAX] {
         map.store(0, count);
@@ -88,21 +91,23 @@ fn enables_with_0<M: Mode>(cx: &Context, mode: M) {
     let map = intruder(&device);
     warm_up(&mut device, &map, mode);
     for count in COUNTS {
-        map.fill(1, NOBODY);
+        map.fill(1, SENTINEL);
         map.store(0, count);
         let session = device.enable(mode).expect("enabled");
-        assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+        assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
         assert_eq!(session.trace().completeness(), Completeness::Complete);
         call();
         let trace = session.trace();
         assert_eq!(trace.completeness(), Completeness::Complete);
-        assert!(!trace.is_empty() && (1..=trace.words().len()).all(|at| map.load(at) != NOBODY));
+        assert!(
+            !trace.is_empty() && (1..=trace.words().len()).all(|at| !is_sentinel(&map.load(at)))
+        );
         drop(session);
 
-        map.fill(1, NOBODY);
+        map.fill(1, SENTINEL);
         map.store(0, count);
         let session = device.into_session(mode).expect("enabled");
-        assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+        assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
         device = session.disable().expect("disabled");
     }
 }
@@ -123,30 +128,30 @@ fn disables_with_0<M: Mode>(cx: &Context, mode: M) {
     for count in COUNTS {
         for is_dropped in [true, false] {
             let session = device.enable(mode).expect("enabled");
-            map.fill(1, NOBODY);
+            map.fill(1, SENTINEL);
             map.store(0, count);
             if is_dropped {
                 drop(session);
             } else {
                 session.disable().expect("disabled");
             }
-            assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+            assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
             assert_eq!(map.count(), 0, "{count:#x}");
         }
         let session = device.into_session(mode).expect("enabled");
-        map.fill(1, NOBODY);
+        map.fill(1, SENTINEL);
         map.store(0, count);
         device = session.disable().expect("disabled");
-        assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+        assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
 
         // The device ends a leaked session.
         let mut leaked = open(cx, 1 << 16);
         let map = intruder(&leaked);
         std::mem::forget(leaked.enable(mode).expect("enabled"));
-        map.fill(1, NOBODY);
+        map.fill(1, SENTINEL);
         map.store(0, count);
         drop(leaked);
-        assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+        assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
     }
 }
 
@@ -164,16 +169,16 @@ fn buffer_for_children(cx: &Context) {
     warm_up(&mut device, &map, TraceCmp);
     for count in COUNTS {
         // A hostile count before the buffer is lent, and another before a child enables.
-        map.fill(1, NOBODY);
+        map.fill(1, SENTINEL);
         map.store(0, count);
         let mut buffer = device.child_buffer(TraceCmp).expect("it is free");
-        assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+        assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
         assert_eq!(map.count(), 0);
         let seen = child(|| {
-            map.fill(1, NOBODY);
+            map.fill(1, SENTINEL);
             map.store(0, count);
             let session = buffer.enable().expect("enabled in the child");
-            assert_ne!(map.load(1), NOBODY, "{count:#x}: recorded elsewhere");
+            assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
             call();
             session.disable().expect("disabled").len()
         });

@@ -147,12 +147,12 @@ fn unmapped_buffer(cx: &Context) {
     records(&mut device.recover().expect("opened again"));
 }
 
-/// Replaces the buffer from this page on, and checks that the replacement stays unchanged.
-fn replaced(cx: &Context, first_page: usize) {
+/// Replaces all of the buffer, or its last page, and checks that the replacement stays unchanged.
+fn replaced(cx: &Context, all: bool) {
     let mut device = open(cx, 4096);
     let place = addresses(&mut device);
-    let (start, bytes) = (place.start + first_page * page_size(), place.len());
-    let bytes = bytes - first_page * page_size();
+    let start = if all { place.start } else { place.end - page_size() };
+    let bytes = place.end - start;
     map_over(start, bytes);
     // SAFETY: `map_over` mapped this range, nothing else owns it, and all accesses are atomic.
     let words = unsafe { std::slice::from_raw_parts(start as *const AtomicU64, bytes / 8) };
@@ -171,18 +171,18 @@ fn replaced(cx: &Context, first_page: usize) {
 }
 
 fn memory_of_somebody_else(cx: &Context) {
-    replaced(cx, 0);
+    replaced(cx, true);
 }
 
 fn last_page_of_somebody_else(cx: &Context) {
-    replaced(cx, 7);
+    replaced(cx, false);
 }
 
 fn inaccessible_buffer(cx: &Context) {
-    for first_page in [0, 7] {
+    for all in [true, false] {
         let mut device = open(cx, 4096);
         let place = addresses(&mut device);
-        let start = place.start + first_page * page_size();
+        let start = if all { place.start } else { place.end - page_size() };
         protect(start, place.end - start, libc::PROT_NONE);
         drop(works(device.recover().expect("opened again")));
     }

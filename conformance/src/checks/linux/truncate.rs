@@ -117,13 +117,13 @@ fn takes_the_pages_away(cx: &Context) {
 fn system_calls_are_refused(cx: &Context) {
     let (device, map) = numbered(cx);
     let (from, to) = pipe().expect("a pipe");
-    let word = word_bytes();
+    let (word, whole) = (word_bytes(), word_bytes() as _);
     // SAFETY: the kernel reads one word of the mapping, or returns an error.
     let reads = || Errno::check(unsafe { libc::write(to.as_raw_fd(), map.address(), word) });
     // SAFETY: the kernel writes one word of the mapping, or returns an error. Nothing else accesses
     // the word meanwhile.
     let writes = || Errno::check(unsafe { libc::read(from.as_raw_fd(), map.address(), word) });
-    assert_eq!((reads(), writes()), (Ok(8), Ok(8)));
+    assert_eq!((reads(), writes()), (Ok(whole), Ok(whole)));
     device.truncate(0).expect("truncated");
     cx.refused(reads());
     assert_eq!(write(&to, &[0; 8]), Ok(8));

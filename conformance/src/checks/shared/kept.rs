@@ -18,12 +18,13 @@ pub(crate) use of_mode;
 /// Panics if the operation changes a word of the buffer, whether it succeeds or fails.
 #[track_caller]
 pub(crate) fn unchanged<T>(map: &Map, operation: impl FnOnce() -> T) -> T {
-    let before = map.copy(0, map.words());
+    // The operation may change how wide the words are.
+    let all = || (0..map.bytes()).step_by(4).map(|byte| map.load32(byte)).collect::<Vec<_>>();
+    let before = all();
     let value = operation();
-    let after = map.copy(0, map.words());
-    let changed = (0..before.len()).find(|&word| before[word] != after[word]);
-    if let Some(word) = changed {
-        panic!("word {word} was {:#x} and is {:#x}", before[word], after[word]);
+    let after = all();
+    if let Some(at) = (0..before.len()).find(|&at| before[at] != after[at]) {
+        panic!("byte {} was {:#x} and is {:#x}", 4 * at, before[at], after[at]);
     }
     value
 }

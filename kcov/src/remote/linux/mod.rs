@@ -50,12 +50,13 @@ pub(crate) use handle::Argument;
 
 use super::{Mark, Starts};
 use crate::active::{Active, End};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Width};
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, SEAL};
 use crate::session::Refused;
 use crate::trace::Trace;
+use kcov_sys::linux::KCOV_TRACE_CMP;
 use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -228,7 +229,9 @@ impl Device {
     }
 
     fn begin_remote(&self, argument: &Argument) -> Result<(), Error> {
-        let begun = self.begin(Operation::EnableRemote, |file| file.enable_remote(argument));
+        let compares = argument.trace_mode == KCOV_TRACE_CMP;
+        let width = if compares { Width::W64 } else { self.buffer().width() };
+        let begun = self.begin(Operation::EnableRemote, width, |file| file.enable_remote(argument));
         begun.map_err(|error| {
             // One errno covers both errors; a handle that this crate does not know explains it.
             let explained = error.kind() == ErrorKind::AlreadyEnabled

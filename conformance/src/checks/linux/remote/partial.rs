@@ -5,6 +5,7 @@ use crate::check::{Context, checks};
 use crate::checks::shared::{SENTINEL, index, is_sentinel, mark};
 use crate::raw::{
     KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, settled, thread, wait_for,
+    word_bytes,
 };
 use crate::system::mapped;
 use nix::unistd::{pipe, read, write};
@@ -153,12 +154,15 @@ fn no_comparison_comes_to_a_full_buffer(cx: &Context) {
 
 /// A section collects as many records as its area has room for.
 fn area_is_filled(cx: &Context, mode: u32) {
-    for area in 5..18 {
+    // Comparisons have wider words than some kernels.
+    let width = if mode == KCOV_TRACE_CMP { 8 } else { word_bytes() };
+    for words in 5..18 {
+        let area = (words * width / word_bytes()) as u32;
         // A device is enabled until its thread ends.
         thread(|| {
             let remote = Remote { mode, area, ..Remote::common(common()) };
             let collects = Collects::with(cx, remote, copying);
-            let room = collects.capacity_of(area as usize);
+            let room = collects.capacity_of(words);
             assert_eq!(collects.work_behind(0), room, "an area of {area} words");
         });
     }

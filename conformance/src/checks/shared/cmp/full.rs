@@ -5,7 +5,7 @@ use crate::checks::shared::full::{
     enabled_page, fill_up, keeps_its_records, next_follows_stored_count, nothing_is_written,
 };
 use crate::checks::shared::{SENTINEL, index, is_sentinel, mapped_of, mark};
-use crate::raw::{KCOV_TRACE_CMP, page_words};
+use crate::raw::{KCOV_TRACE_CMP, page_words, word_bytes};
 
 checks! {
     capacity_is_whole_records needs(Comparisons),
@@ -15,7 +15,7 @@ checks! {
 }
 
 fn capacity(words: u64) -> u64 {
-    (words - 1) / 4
+    (words * word_bytes() as u64 / 8 - 1) / 4
 }
 
 fn full_buffer_keeps_its_records(cx: &Context) {

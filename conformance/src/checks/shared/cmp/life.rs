@@ -84,6 +84,7 @@ fn forked_child_enables_what_it_inherits(cx: &Context) {
         device.disable().expect("disabled");
         seen
     });
+    map.holds_comparisons();
     assert!(map.count() >= count, "the parent sees the child's count");
     assert_eq!(map.copy(1, 4), first, "and its records");
 }
