@@ -10,10 +10,10 @@ mod module;
 pub use module::module_calls;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Register};
-use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
+use object::{Architecture, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The code of a kernel for x86_64.
+/// The code of a kernel for x86.
 #[derive(Debug)]
 pub struct Code {
     /// Sorted by address.
@@ -37,9 +37,11 @@ impl Code {
     /// Reads a kernel's ELF file.
     pub fn read(bytes: &[u8]) -> Result<Code, String> {
         let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
-        if file.architecture() != object::Architecture::X86_64 {
-            return Err(format!("is for {:?}; only x86-64 is supported", file.architecture()));
-        }
+        let bits = match file.architecture() {
+            Architecture::X86_64 => 64,
+            Architecture::I386 => 32,
+            other => return Err(format!("is for {other:?}; only x86 is supported")),
+        };
         let mut symbols: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for symbol in file.symbols().filter(object::ObjectSymbol::is_definition) {
             let name = symbol.name().map_err(|error| error.to_string())?;
@@ -48,7 +50,7 @@ impl Code {
         let mut instructions = Vec::new();
         for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
             let bytes = section.data().map_err(|error| error.to_string())?;
-            decode(bytes, section.address(), &symbols, &mut instructions);
+            decode(bits, bytes, section.address(), &symbols, &mut instructions);
         }
         instructions.sort_unstable_by_key(Instruction::ip);
         let calls = instructions.iter().filter(|at| at.flow_control() == FlowControl::Call);
@@ -145,6 +147,7 @@ impl Code {
 
 /// Restarts at each symbol, so that data in the code does no harm.
 fn decode(
+    bits: u32,
     bytes: &[u8],
     address: u64,
     symbols: &BTreeMap<u64, Vec<String>>,
@@ -155,7 +158,7 @@ fn decode(
     while from < end {
         let to = symbols.range(from + 1..end).next().map_or(end, |(start, _)| *start);
         let part = &bytes[(from - address) as usize..(to - address) as usize];
-        code.extend(&mut Decoder::with_ip(64, part, from, DecoderOptions::NONE));
+        code.extend(&mut Decoder::with_ip(bits, part, from, DecoderOptions::NONE));
         from = to;
     }
 }

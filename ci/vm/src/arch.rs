@@ -59,24 +59,6 @@ pub static PC: Qemu = Qemu {
     cmdline: "no_timer_check",
 };
 
-/// A virtual machine with one serial line; the second one is virtual, too. With one port only, it
-/// is there as soon as its driver is.
-static ARM64: Qemu = Qemu {
-    program: "qemu-system-aarch64",
-    package: "qemu-system-arm",
-    machine: "virt",
-    // Newer ones authenticate pointers, which takes long to emulate.
-    cpu: "cortex-a57",
-    line: &[
-        "-device",
-        "virtio-serial-device,max_ports=1",
-        "-device",
-        "virtconsole,chardev=channel",
-    ],
-    devices: ["ttyAMA0", "hvc0"],
-    cmdline: "",
-};
-
 /// All architectures.
 static ALL: &[Arch] = &[
     Arch {
@@ -101,17 +83,6 @@ static ALL: &[Arch] = &[
         image: ["bzImage", "arch/x86/boot/bzImage"],
         programs: &[(elf::EM_386, false, false)],
         qemu: &PC,
-    },
-    Arch {
-        name: "arm64",
-        machine: "aarch64",
-        triple: "aarch64-unknown-linux-musl",
-        cross: "aarch64-linux-gnu-gcc",
-        cross_packages: &["gcc-aarch64-linux-gnu"],
-        make: "arm64",
-        image: ["Image", "arch/arm64/boot/Image"],
-        programs: &[(elf::EM_AARCH64, true, false)],
-        qemu: &ARM64,
     },
 ];
 
