@@ -6,8 +6,8 @@
 use fastrand::Rng;
 use kcov::fake::{Kernel, RawDevice};
 use kcov_conformance::model::{
-    Access, D, Driver, Geometry, Handle, Instance, M, Memory, Operation, Outcome, PAGE, Remote,
-    Request, T, WORD, World, linux, netbsd,
+    Access, D, Driver, Geometry, Handle, Instance, M, Memory, Operation, Outcome, Remote, Request,
+    T, WORD, World, linux, netbsd, page,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -195,7 +195,7 @@ fn operation(rng: &mut Rng, step: usize, is_linux: bool) -> Operation {
         3 => {
             let words = size(rng).min(512 << 10);
             let bytes =
-                (words * WORD + pick(rng, &[0, 0, 0, 8, PAGE])).saturating_sub(rng.u64(..2));
+                (words * WORD + pick(rng, &[0, 0, 0, 8, page()])).saturating_sub(rng.u64(..2));
             let geometry =
                 Geometry { bytes, offset: 0, writable: true, executable: false, private: false };
             Operation::Map { thread, descriptor, map: M(step as u32), geometry }

@@ -4,8 +4,6 @@ use crate::model::{FULL, Instance, Mode, Outcome, Recording, WORD, page};
 use crate::raw::Map;
 use std::ops::Range;
 
-/// The words of a page. The last one is for [`Operation::Store`](crate::model::Operation::Store).
-
 pub type Kept = Result<(), Outcome>;
 
 pub fn changed<T>(what: String) -> Result<T, Outcome> {
@@ -25,6 +23,7 @@ impl Buffer {
             return changed(format!("word {index} of a new buffer is {:#x}", words[index]));
         }
         if map.is_writable() {
+            // The last word of a page is for `Operation::Store`.
             let page_words = (page() / WORD) as usize;
             for (index, word) in words.iter_mut().enumerate() {
                 if index == 0 {
