@@ -1,9 +1,11 @@
 //! The program without a workspace, as `cargo install` leaves it.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::yield_now;
 use tempfile::TempDir;
 
 /// A copy of the program in a directory of its own, with an empty cache.
@@ -32,7 +34,14 @@ impl Installed {
     fn run(&self, words: &[&str], kernel: &Path) -> (Option<i32>, String) {
         let mut command = Command::new(self.path("kcov-vm"));
         command.current_dir(self.0.path()).env("KCOV_VM_CACHE", self.path("cache"));
-        let output = command.args(words).arg("--kernel").arg(kernel).output().expect("it starts");
+        command.args(words).arg("--kernel").arg(kernel);
+        let output = loop {
+            match command.output() {
+                // A child of another test holds the copied file for writing until it executes.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => yield_now(),
+                output => break output.expect("it starts"),
+            }
+        };
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 }
