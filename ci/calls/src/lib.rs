@@ -92,7 +92,11 @@ impl Code {
         let ends = self.instructions.iter().filter(|at| {
             at.flow_control() == FlowControl::IndirectBranch && at.memory_index() == Register::None
         });
-        let functions = ends.flat_map(|end| self.functions(end.ip())).collect();
+        let mut functions: BTreeSet<u64> = ends.flat_map(|end| self.functions(end.ip())).collect();
+        // A static call calls a trampoline, or at run time what the trampoline jumps to.
+        let is_trampoline = |names: &[String]| names.iter().any(|name| name.starts_with("__SCT__"));
+        let trampolines = self.symbols.iter().filter(|(_, names)| is_trampoline(names));
+        functions.extend(trampolines.map(|(address, _)| *address));
         found.extend(self.returns_of(functions));
         found
     }

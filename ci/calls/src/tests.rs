@@ -97,6 +97,17 @@ fn a_function_may_end_with_a_jump_through_a_pointer() {
 }
 
 #[test]
+fn a_static_call_may_call_any_function() {
+    let mut code = Code::read(&compiled(&[])).expect("code");
+    let calls = code.calls("last").expect("a function");
+    assert!(calls.is_disjoint(&code.through_pointers()));
+    for name in code.symbols.values_mut().flatten().filter(|name| *name == "last") {
+        *name = "__SCT__last".into();
+    }
+    assert!(calls.is_subset(&code.through_pointers()));
+}
+
+#[test]
 fn a_function_may_lack_a_symbol() {
     let mut code = Code::read(&compiled(&["-foptimize-sibling-calls"])).expect("code");
     let with = code.through_pointers();

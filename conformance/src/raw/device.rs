@@ -17,7 +17,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Device {
     fd: OwnedFd,
-    width: Width,
+    pub(crate) width: Width,
 }
 
 impl AsRawFd for Device {
@@ -70,11 +70,6 @@ impl Device {
     /// Maps with exactly these arguments.
     pub fn map_with(&self, bytes: usize, offset: i64, prot: c_int, flags: c_int) -> Result<Map> {
         Ok(Map::new(&self.fd, bytes, offset, prot, flags)?.with_width(&self.width))
-    }
-
-    /// Reads the buffer's words as this number of bytes each, 4 or 8.
-    pub(crate) fn set_width(&self, bytes: usize) {
-        self.width.set(bytes);
     }
 
     /// Sends a file descriptor of the same open file to the other end of the socket.

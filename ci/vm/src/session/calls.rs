@@ -27,7 +27,7 @@ pub const VARIABLE: &str = "KCOV_VM_CALLS";
 const POINTERS: &str = "*";
 
 /// Raise it whenever the text changes for the same kernel.
-const RECIPE: u32 = 4;
+const RECIPE: u32 = 5;
 
 impl Task {
     /// Adds the list of calls and the modules, if there are any.

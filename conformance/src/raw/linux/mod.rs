@@ -117,7 +117,7 @@ impl Device {
     /// Comparisons are words of 64 bits on every kernel.
     fn collects(&self, mode: u64) {
         let compares = mode == u64::from(KCOV_TRACE_CMP);
-        self.set_width(if compares { 8 } else { word_bytes() });
+        self.width.set(if compares { 8 } else { word_bytes() });
     }
 
     /// `KCOV_DISABLE`.
