@@ -161,8 +161,7 @@ pub struct MutantsOptions {
     /// Run the whole suite for each mutant, even after a failure, and then lockstep alone
     #[arg(long)]
     pub whole: bool,
-    /// Write the outcomes to a JSON file after each alteration, and resume from it if the kernel
-    /// and the suite are the same
+    /// Save each outcome to this JSON file, and resume from it if kernel and suite are unchanged
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Run nothing; print the report's results

@@ -2,9 +2,12 @@
 
 use crate::device::{Device, Parts};
 use crate::error::{Error, ErrorKind, Operation};
-#[cfg(any(target_os = "linux", target_os = "netbsd"))]
-use crate::sys::{File, Mapping};
 use crate::sys::{Look, stamp};
+#[cfg(any(target_os = "linux", target_os = "netbsd"))]
+use crate::{
+    buffer::Width,
+    sys::{File, Mapping},
+};
 use std::sync::atomic::Ordering;
 
 impl Device {
@@ -29,9 +32,7 @@ impl Device {
     pub unsafe fn adopt(fd: std::os::fd::OwnedFd, words: usize) -> Result<Device, Error> {
         let file = File::Kernel(fd, None);
         // Drivers always refuse a size of 0; the errno tells whether they know the request.
-        let is_its = |width: &&crate::buffer::Width| {
-            file.set_size(**width, 0) != Err(file.system().wrong_width)
-        };
+        let is_its = |width: &&Width| file.set_size(**width, 0) != Err(file.system().wrong_width);
         let refuse = |kind| Error::new(Operation::Map, kind);
         let width = *file.system().widths.iter().find(is_its).ok_or(refuse(ErrorKind::NotKcov))?;
         // NetBSD 9 accepts a mapping of 0 bytes.

@@ -9,6 +9,7 @@ use super::subject::Plan;
 use crate::cli::MutantsOptions;
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result};
 use kcov_vm::hash;
+use kcov_vm::parallel;
 use kcov_vm::session::{Session, Task};
 use kcov_vm::target::Target;
 use std::collections::HashMap;
@@ -201,7 +202,7 @@ impl<'a> Campaign<'a> {
         // Races need processors of their own.
         let guests = match ground.target.smp {
             1 => self.options.guests,
-            smp => (processors() / smp).clamp(1, self.options.guests),
+            smp => (parallel::processors() as u32 / smp).clamp(1, self.options.guests),
         };
         thread::scope(|scope| {
             let work = &work;
@@ -253,12 +254,6 @@ impl<'a> Campaign<'a> {
             let _ = fs::write(file, record.to_json());
         }
     }
-}
-
-/// The host's processors.
-fn processors() -> u32 {
-    let number = thread::available_parallelism().map_or(1, usize::from);
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 fn unaltered(why: String) -> Error {

@@ -22,8 +22,8 @@ const GUESTS: usize = 5;
 /// run if it is more.
 const SILENT: Duration = Duration::from_secs(10);
 
-/// The limit of a check on an altered User-Mode Linux. Many alterations make checks wait in vain, and
-/// on the unaltered kernel the slowest such check takes three seconds.
+/// The time limit of a check on an altered User-Mode Linux kernel. Many alterations leave checks
+/// waiting forever; on the unaltered kernel the slowest check that waits takes three seconds.
 const CHECK: Duration = Duration::from_secs(20);
 
 /// If no more checks than these are red, and all of them reached that limit, they run once more with

@@ -55,7 +55,7 @@ pub static PC: Qemu = Qemu {
     cpu: "max",
     line: &["-serial", "chardev:channel"],
     devices: ["ttyS0", "ttyS1"],
-    // On a busy host, a working timer can fire too late for the kernel's timer check.
+    // On a busy host a working timer can be late, and the kernel's timer check would fail.
     cmdline: "no_timer_check",
 };
 
@@ -120,7 +120,7 @@ impl Arch {
         self.compiler().trim_end_matches("gcc")
     }
 
-    /// Whether its kernels run ELF files of this kind.
+    /// Whether kernels of this architecture execute such ELF files.
     pub fn runs(&self, machine: u16, is_64: bool, is_big_endian: bool) -> bool {
         self.programs.contains(&(machine, is_64, is_big_endian))
     }

@@ -6,13 +6,13 @@ use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::kernel::Kernel;
 use crate::netbsd::Libraries;
+use crate::parallel::processors;
 use crate::programs::Programs;
 use crate::session::{Choices, Session};
 use crate::source::Source;
 use crate::system::System;
 use crate::target::{Accel, Kind, Target, Targets};
 use std::path::{Path, PathBuf};
-use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// The state of every command.
@@ -57,10 +57,7 @@ impl<'a> Context<'a> {
                 .map(|(file, by)| Kernel::given(&file, by))
                 .transpose()?,
             release: guest.and_then(|g| g.own.declare_release.clone()),
-            jobs: build.jobs.map_or_else(
-                || available_parallelism().map_or(1, usize::from),
-                |jobs| jobs as usize,
-            ),
+            jobs: build.jobs.map_or_else(processors, |jobs| jobs as usize),
             limit: guest.and_then(|g| g.time_limit).map(Duration::from_secs),
             grace: Duration::ZERO,
             accel: match guest.map(|g| g.accel) {

@@ -29,7 +29,7 @@ pub mod layout;
 mod list;
 pub mod netbsd;
 pub mod output;
-mod parallel;
+pub mod parallel;
 pub mod programs;
 pub mod progress;
 pub mod report;

@@ -6,6 +6,11 @@ use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
+/// The number of the host's processors, or 1 if it is unknown.
+pub fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Calls `work` for each target in a thread. It runs as many at once as there
 /// are processors for their guests, those with the longest limits first. `done`
 /// receives each result with the target's index.

@@ -10,7 +10,7 @@ use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::expected::{self, Failure};
 use crate::ids;
 use crate::output::{complain, print};
-use crate::parallel;
+use crate::parallel::{self, processors};
 use crate::progress::{Step, beside_bars};
 use crate::report::{Format, Run, TargetReport, Verdict};
 use crate::session::{Ready, Session};
@@ -20,7 +20,7 @@ use crate::verdict::{Check, none_ran};
 use guest::Heard;
 use promise::Promise;
 use std::fs;
-use std::thread::{self, available_parallelism};
+use std::thread;
 use std::time::Instant;
 
 /// The maximum number of guests of one target that share the suite.
@@ -81,9 +81,7 @@ pub fn test(
 ) -> Result<u8> {
     let started = Instant::now();
     let suites = validate(session, targets, options)?;
-    let guests = options
-        .guests
-        .map_or_else(|| available_parallelism().map_or(1, usize::from), |guests| guests as usize);
+    let guests = options.guests.map_or_else(processors, |guests| guests as usize);
     let guests_each = guests / targets.len().max(1);
     let plan = Plan { session, options, verbose, suites, guests_each };
     let text_now = options.report.is_some() || options.format == Format::Text;

@@ -17,7 +17,8 @@ pub struct Map {
     width: Width,
 }
 
-/// The bytes of a buffer's words, which depend on the mode and can change while it is mapped.
+/// The width in bytes of a buffer's words. It depends on the mode, so it can change while the buffer
+/// is mapped.
 #[derive(Clone, Debug)]
 pub struct Width(Arc<AtomicUsize>);
 

@@ -117,7 +117,8 @@ impl Pages {
         let mut found = Look { stamp: None, file_is_ours: false };
         // A second mapping, to compare the first one with.
         let Ok(view) = Pages::map_at(file, self.bytes, 0) else { return found };
-        // SAFETY: the new view is aligned, at least a page long, and accessed only atomically.
+        // SAFETY: `page_ends` returns aligned addresses in `view`, which outlives this closure and is
+        // accessed only atomically.
         let word = |word: *mut u64| unsafe { AtomicU64::from_ptr(word) };
         let ends: Vec<_> = view.page_ends().map(|end| word(end).load(Ordering::Relaxed)).collect();
         found.file_is_ours = ends.last() == Some(&was);
@@ -129,7 +130,8 @@ impl Pages {
         }
         // If somebody else stored a count, some kernels write in front of the buffer. Keep a valid
         // count: if the device is not free, it counts a thread's records.
-        // SAFETY: the new view is aligned, at least a page long, and accessed only atomically.
+        // SAFETY: `view` maps `self.bytes` bytes, whole pages, outlives this buffer, and is accessed
+        // only atomically.
         unsafe { Buffer::new(view.start(), self.bytes, width) }.clear_invalid_count(width);
         if !is_free() {
             return found;

@@ -44,7 +44,8 @@ pub fn raise_loopback() -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Keeps interfaces silent on which IPv6 would send packets of its own. `lo` stays as it is.
+/// Disables IPv6 on interfaces created later, because it sends packets of its own there. `lo` keeps
+/// its address.
 pub fn silence_interfaces() -> io::Result<()> {
     set("net.ipv6.conf.default.disable_ipv6", "1")
 }

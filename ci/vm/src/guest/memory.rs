@@ -1,10 +1,10 @@
 //! Chooses the directory for User-Mode Linux's memory, a file that it maps executable.
 
 use crate::error::{Error, Phase, Result};
+use crate::parallel::processors;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::thread::available_parallelism;
 
 /// The kernel's own default.
 const USUAL: &str = "/dev/shm";
@@ -22,7 +22,7 @@ pub struct Place {
 /// 64 MiB.
 pub fn place(mebibytes: u32, last: &Path) -> Result<Place> {
     let named = std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
-    let guests = available_parallelism().map_or(1, usize::from) as u64;
+    let guests = processors() as u64;
     let bytes = (u64::from(mebibytes) << 20).saturating_mul(guests);
     choose(candidates(named.as_deref(), last), bytes, refusal)
 }

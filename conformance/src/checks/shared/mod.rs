@@ -57,7 +57,7 @@ pub(crate) fn fits(value: u64) -> bool {
     word_bytes() == 8 || value <= u64::from(u32::MAX)
 }
 
-/// Whether a word holds [`SENTINEL`], as far as it fits.
+/// Whether a word holds [`SENTINEL`], or its lower half if the kernel's words have four bytes.
 pub(crate) fn is_sentinel(word: &u64) -> bool {
     *word == SENTINEL || (word_bytes() == 4 && *word == SENTINEL & 0xffff_ffff)
 }

@@ -23,7 +23,7 @@ impl Buffer {
             return changed(format!("word {index} of a new buffer is {:#x}", words[index]));
         }
         if map.is_writable() {
-            // The last word of a page is for `Operation::Store`.
+            // `Operation::Store` uses the last word of each page.
             let page_words = (page() / WORD) as usize;
             for (index, word) in words.iter_mut().enumerate() {
                 if index == 0 {

@@ -114,7 +114,7 @@ impl Device {
         Ok(())
     }
 
-    /// Comparisons are words of 64 bits on every kernel.
+    /// Comparison records use 64-bit words on every kernel.
     fn collects(&self, mode: u64) {
         let compares = mode == u64::from(KCOV_TRACE_CMP);
         self.width.set(if compares { 8 } else { word_bytes() });
