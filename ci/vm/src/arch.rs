@@ -59,6 +59,53 @@ pub static PC: Qemu = Qemu {
     cmdline: "no_timer_check",
 };
 
+/// A second line for machines that have only one. With one port, it is there as soon as its driver
+/// is.
+const VIRTIO_MMIO: &[&str] =
+    &["-device", "virtio-serial-device,max_ports=1", "-device", "virtconsole,chardev=channel"];
+
+static ARM64: Qemu = Qemu {
+    program: "qemu-system-aarch64",
+    package: "qemu-system-arm",
+    machine: "virt",
+    // Newer ones authenticate pointers, which takes long to emulate.
+    cpu: "cortex-a57",
+    line: VIRTIO_MMIO,
+    devices: ["ttyAMA0", "hvc0"],
+    cmdline: "",
+};
+
+static RISCV64: Qemu = Qemu {
+    program: "qemu-system-riscv64",
+    package: "qemu-system-misc",
+    machine: "virt",
+    cpu: "rv64",
+    line: VIRTIO_MMIO,
+    devices: ["ttyS0", "hvc0"],
+    cmdline: "",
+};
+
+static S390X: Qemu = Qemu {
+    program: "qemu-system-s390x",
+    package: "qemu-system-misc",
+    machine: "s390-ccw-virtio",
+    cpu: "max",
+    line: &["-device", "virtio-serial-ccw,max_ports=1", "-device", "virtconsole,chardev=channel"],
+    devices: ["ttysclp0", "hvc0"],
+    cmdline: "",
+};
+
+/// A logical partition, which QEMU emulates without its hypervisor's remedies for speculation.
+static PSERIES: Qemu = Qemu {
+    program: "qemu-system-ppc64",
+    package: "qemu-system-ppc",
+    machine: "pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off",
+    cpu: "power9",
+    line: &["-serial", "chardev:channel"],
+    devices: ["hvc0", "hvc1"],
+    cmdline: "",
+};
+
 /// All architectures.
 static ALL: &[Arch] = &[
     Arch {
@@ -84,6 +131,61 @@ static ALL: &[Arch] = &[
         programs: &[(elf::EM_386, false, false)],
         qemu: &PC,
     },
+    Arch {
+        name: "arm64",
+        machine: "aarch64",
+        triple: "aarch64-unknown-linux-musl",
+        cross: "aarch64-linux-gnu-gcc",
+        cross_packages: &["gcc-aarch64-linux-gnu"],
+        make: "arm64",
+        image: ["Image", "arch/arm64/boot/Image"],
+        programs: &[(elf::EM_AARCH64, true, false)],
+        qemu: &ARM64,
+    },
+    Arch {
+        name: "riscv64",
+        machine: "riscv64",
+        triple: "riscv64gc-unknown-linux-gnu",
+        cross: "riscv64-linux-gnu-gcc",
+        cross_packages: &["gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"],
+        make: "riscv",
+        image: ["Image", "arch/riscv/boot/Image"],
+        programs: &[(elf::EM_RISCV, true, false)],
+        qemu: &RISCV64,
+    },
+    Arch {
+        name: "s390x",
+        machine: "s390x",
+        triple: "s390x-unknown-linux-gnu",
+        cross: "s390x-linux-gnu-gcc",
+        cross_packages: &["gcc-s390x-linux-gnu", "libc6-dev-s390x-cross"],
+        make: "s390",
+        image: ["bzImage", "arch/s390/boot/bzImage"],
+        programs: &[(elf::EM_S390, true, true)],
+        qemu: &S390X,
+    },
+    Arch {
+        name: "ppc64le",
+        machine: "ppc64le",
+        triple: "powerpc64le-unknown-linux-gnu",
+        cross: "powerpc64le-linux-gnu-gcc",
+        cross_packages: &["gcc-powerpc64le-linux-gnu", "libc6-dev-ppc64el-cross"],
+        make: "powerpc",
+        image: ["vmlinux", "vmlinux"],
+        programs: &[(elf::EM_PPC64, true, false)],
+        qemu: &PSERIES,
+    },
+    Arch {
+        name: "ppc64",
+        machine: "ppc64",
+        triple: "powerpc64-unknown-linux-musl",
+        cross: "powerpc64-linux-gnu-gcc",
+        cross_packages: &["gcc-powerpc64-linux-gnu"],
+        make: "powerpc",
+        image: ["vmlinux", "vmlinux"],
+        programs: &[(elf::EM_PPC64, true, true)],
+        qemu: &PSERIES,
+    },
 ];
 
 impl Arch {
@@ -103,6 +205,11 @@ impl Arch {
             let known: Vec<_> = ALL.iter().map(|arch| arch.name).collect();
             format!("`{name}` is not an architecture; there are: {}", known.join(", "))
         })
+    }
+
+    /// Returns the architecture whose programs have this triple.
+    pub fn of_triple(triple: &str) -> Option<&'static Self> {
+        ALL.iter().find(|arch| arch.triple == triple)
     }
 
     /// Whether this host compiles for it without a cross compiler.

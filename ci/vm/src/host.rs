@@ -18,6 +18,8 @@ pub enum Need {
     Download,
     /// Building kernels.
     Build(&'static Arch),
+    /// Linking programs for another architecture.
+    Link(&'static Arch),
     /// Booting QEMU guests.
     Qemu(&'static Qemu),
     /// Booting NetBSD guests.
@@ -35,6 +37,7 @@ impl Need {
                 let all = ["make", "gcc", "ld", "flex", "bison", "bc", "tar", "xz", "patch"];
                 all.into_iter().chain([arch.compiler()]).collect()
             }
+            Self::Link(arch) => vec![arch.compiler()],
             Self::Qemu(qemu) => vec![qemu.program],
             Self::Netbsd => vec![PC.program, MAKEFS, "ld"],
             Self::Grub => vec![MKRESCUE, "xorriso", "mformat"],
@@ -62,6 +65,7 @@ impl Need {
             Self::Download => vec!["curl", "ca-certificates"],
             Self::Build(arch) if arch.is_host() => BUILD.to_vec(),
             Self::Build(arch) => [BUILD, arch.cross_packages].concat(),
+            Self::Link(arch) => arch.cross_packages.to_vec(),
             Self::Qemu(qemu) => vec![qemu.package],
             Self::Netbsd => vec![PC.package, "makefs", "binutils"],
             Self::Grub => vec!["grub-common", "grub-pc-bin", "xorriso", "mtools"],
@@ -72,7 +76,7 @@ impl Need {
         match self {
             Self::Download => Phase::Source,
             Self::Build(_) => Phase::Build,
-            Self::Qemu(_) | Self::Netbsd | Self::Grub => Phase::Image,
+            Self::Link(_) | Self::Qemu(_) | Self::Netbsd | Self::Grub => Phase::Image,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Builds programs for guests with cargo.
 
+use crate::arch::Arch;
 use crate::error::{Error, Phase, Result};
+use crate::host::{Need, require};
 use crate::progress::Step;
 use crate::run::{command, not_started, read};
 use std::ffi::OsString;
@@ -47,6 +49,9 @@ impl Recipe {
         if triple.ends_with("-musl") {
             // Few hosts have a cross compiler. Rust brings its own linker and musl.
             flags.extend(["-Clinker=rust-lld", "-Clinker-flavor=ld.lld"].map(String::from));
+        } else if let Some(arch) = Arch::of_triple(triple).filter(|arch| !arch.is_host()) {
+            require(Need::Link(arch))?;
+            flags.push(format!("-Clinker={}", arch.compiler()));
         }
         Ok(Self { triple: triple.into(), flags, std: Std::Installed })
     }
