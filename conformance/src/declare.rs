@@ -63,6 +63,8 @@ features! {
     Usbip = "usbip";
     /// `long` has 64 bits in this program, and therefore in ioctl arguments.
     Long64 = "long64";
+    /// The kernel's `long`, and so a word of a buffer, has 32 bits.
+    Words32 = "words32";
     /// `/proc/kallsyms` shows enough to compute the link-time addresses of kernel code.
     TextAddresses = "text-addresses";
     /// A list of the kernel's calls to the coverage hooks, made from the kernel's file, is

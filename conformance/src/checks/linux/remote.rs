@@ -41,6 +41,7 @@ checks! {
     thread_comes_before_mode needs(Remote),
     unknown_mode_is_refused needs(Remote),
     areas_of_any_size_are_accepted needs(Remote),
+    area_size_overflow_is_refused needs(Remote, Words32),
     comparisons_not_built_is_refused needs(Remote) without(Comparisons),
     mode_comes_before_handles needs(Remote),
 }
@@ -261,15 +262,29 @@ fn unknown_mode_is_refused(cx: &Context) {
     device.enable(KCOV_TRACE_PC).expect("the device is as it was");
 }
 
+/// LONG_MAX / sizeof(unsigned long) of a kernel with 32 bits.
+const MOST_OF_32_BITS: u32 = i32::MAX as u32 / 4;
+
 fn areas_of_any_size_are_accepted(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     // The kernel allocates areas when sections begin, and none begins here.
-    let most = if word_bytes() == 8 { u32::MAX } else { i32::MAX as u32 / 4 };
+    let most = if word_bytes() == 8 { u32::MAX } else { MOST_OF_32_BITS };
     for area in [1, 4096, 1 << 27, 1 << 28, 1 << 30, u32::MAX].into_iter().filter(|a| *a <= most) {
         let remote = Remote { area, ..Remote::of(usb(1)) };
         assert_eq!(device.remote_enable(&remote), Ok(()), "{area} words");
         device.disable().expect("disabled");
     }
+}
+
+fn area_size_overflow_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    for area in [MOST_OF_32_BITS + 1, 1 << 30, u32::MAX] {
+        cx.refused_by(&device, |device| {
+            device.remote_enable(&Remote { area, ..Remote::default() })
+        });
+    }
+    let area = MOST_OF_32_BITS;
+    device.remote_enable(&Remote { area, ..Remote::default() }).expect("the largest area");
 }
 
 fn comparisons_not_built_is_refused(cx: &Context) {

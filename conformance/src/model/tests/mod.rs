@@ -68,6 +68,8 @@ const OUTSIDE: &[&str] = &[
     "open.unprivileged-is-refused",
     "open.not-built-in-is-refused",
     "remote.handles-changed-meanwhile-is-refused",
+    // Words have eight bytes in the model.
+    "remote.area-size-overflow-is-refused",
     "map.access-cannot-be-added",
 ];
 
