@@ -27,9 +27,11 @@ impl Symbols {
             Err(error) => return Err(Errno(error.raw_os_error().unwrap_or(libc::EIO))),
         };
         let mut symbols: Vec<_> = text.lines().filter_map(code_symbol).collect();
-        let machine = nix::sys::utsname::uname()?;
-        let start = symbols.iter().find(|symbol| symbol.1 == "_text").map(|symbol| symbol.0);
-        let Some(moved) = start.and_then(|start| moved(start, machine.machine().to_str()?)) else {
+        let names = nix::sys::utsname::uname()?;
+        let loaded =
+            |name: &str| symbols.iter().find(|symbol| symbol.1 == name).map(|symbol| symbol.0);
+        let Some(moved) = names.machine().to_str().and_then(|machine| moved(machine, loaded))
+        else {
             return Ok(None);
         };
         for symbol in &mut symbols {
@@ -40,18 +42,32 @@ impl Symbols {
     }
 }
 
-/// How far the kernel was moved from its link address, if known. `start` is its load address.
-fn moved(start: u64, machine: &str) -> Option<u64> {
-    /// The link address of every x86_64 kernel, and the lowest address it can be loaded at.
-    const X86_64: u64 = 0xffff_ffff_8100_0000;
-    match start {
+/// For each machine's name in uname(2): a symbol, and the address that every kernel links it at.
+const LINKED: &[(&str, &str, u64)] = &[
+    ("x86_64", "_text", 0xffff_ffff_8100_0000),
+    // A 32-bit program may see this name.
+    ("i686", "_text", 0xffff_ffff_8100_0000),
+    // `KIMAGE_VADDR`, unless virtual addresses have fewer than 48 bits.
+    ("aarch64", "_text", 0xffff_8000_8000_0000),
+    // `KERNEL_LINK_ADDR`.
+    ("riscv64", "_start", 0xffff_ffff_8000_0000),
+    // `TEXT_OFFSET`. Kernels always run somewhere else.
+    ("s390x", "_text", 0x10_0000),
+    // `KERNELBASE`.
+    ("ppc64", "_text", 0xc000_0000_0000_0000),
+    ("ppc64le", "_text", 0xc000_0000_0000_0000),
+];
+
+/// How far the kernel was moved from its link address, if known. `loaded` returns the address of a
+/// symbol.
+fn moved(machine: &str, loaded: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    let (_, symbol, linked) = LINKED.iter().find(|row| row.0 == machine)?;
+    match loaded(symbol)? {
         // Hidden addresses read as zero.
         0 => None,
         // User-Mode Linux is a program of another kernel, and is not moved.
-        _ if start >> 63 == 0 => Some(0),
-        // A 32-bit program may see a different machine name.
-        X86_64.. if matches!(machine, "x86_64" | "i686") => Some(start - X86_64),
-        _ => None,
+        start if linked >> 63 == 1 && start >> 63 == 0 => Some(0),
+        start => start.checked_sub(*linked),
     }
 }
 
@@ -60,7 +76,9 @@ fn code_symbol(line: &str) -> Option<(u64, String)> {
     let address = u64::from_str_radix(fields.next()?, 16).ok()?;
     let kind = fields.next()?;
     let name = fields.next()?;
-    matches!(kind, "t" | "T" | "w" | "W").then(|| (address, name.to_owned()))
+    // On arm64, the symbol behind the code counts as data.
+    let is_code = matches!(kind, "t" | "T" | "w" | "W") || name == "_etext";
+    is_code.then(|| (address, name.to_owned()))
 }
 
 impl Symbols {
@@ -117,11 +135,17 @@ mod tests {
 
     #[test]
     fn where_a_kernel_was_linked() {
-        assert_eq!(moved(0xffff_ffff_8100_0000, "x86_64"), Some(0));
-        assert_eq!(moved(0xffff_ffff_9e20_0000, "i686"), Some(0x1d20_0000));
-        assert_eq!(moved(0x6000_1000, "x86_64"), Some(0));
-        assert_eq!(moved(0xffff_8000_8001_0000, "aarch64"), None);
-        assert_eq!(moved(0xffff_ffff_8100_0000, "riscv64"), None);
-        assert_eq!(moved(0, "x86_64"), None);
+        let of =
+            |machine, name, address| moved(machine, |symbol| (symbol == name).then_some(address));
+        assert_eq!(of("x86_64", "_text", 0xffff_ffff_8100_0000), Some(0));
+        assert_eq!(of("i686", "_text", 0xffff_ffff_9e20_0000), Some(0x1d20_0000));
+        assert_eq!(of("x86_64", "_text", 0x6000_1000), Some(0));
+        assert_eq!(of("aarch64", "_text", 0xffff_8000_8001_0000), Some(0x1_0000));
+        assert_eq!(of("riscv64", "_start", 0xffff_ffff_a000_0000), Some(0x2000_0000));
+        assert_eq!(of("s390x", "_text", 0x3ff_e010_0000), Some(0x3ff_e000_0000));
+        assert_eq!(of("x86_64", "_text", 0xffff_ffff_8000_0000), None);
+        assert_eq!(of("x86_64", "_text", 0), None);
+        assert_eq!(of("x86_64", "_start", 0xffff_ffff_8100_0000), None);
+        assert_eq!(of("mips", "_text", 0xffff_ffff_8010_0000), None);
     }
 }
