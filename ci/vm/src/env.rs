@@ -7,21 +7,33 @@ use crate::run::{command, read};
 use crate::session::Session;
 use crate::system::System;
 use crate::target::Target;
+use crate::toolchain::Recipe;
 use std::env::current_exe;
 use std::fmt::Write as _;
+
+/// The variable that makes cargo build for another triple.
+const BUILD_TARGET: &str = "CARGO_BUILD_TARGET";
 
 /// Prints the variables as commands for a shell.
 pub fn run(session: &Session, target: &Target) -> Result<u8> {
     let mut lines = Vec::new();
     let triple = match target.kind.system() {
-        System::Linux => host()?,
+        System::Linux => match target.userland.unwrap_or(target.arch) {
+            arch if arch.is_host() => host()?,
+            arch => {
+                let Recipe { triple, flags, .. } = Recipe::linux(arch.triple)?;
+                lines.push((BUILD_TARGET.into(), triple.clone()));
+                lines.push((variable(&triple, "RUSTFLAGS"), flags.join(" ")));
+                triple
+            }
+        },
         System::NetBsd => {
             let libraries = session.programs.netbsd.as_ref().ok_or_else(|| {
                 let why = "needs --sysroot DIR (usr/lib of the release's comp set)";
                 Error::NotGiven(format!("{}: {why}", target.name))
             })?;
             let (linker, flags) = libraries.cargo()?;
-            lines.push(("CARGO_BUILD_TARGET".into(), TRIPLE.into()));
+            lines.push((BUILD_TARGET.into(), TRIPLE.into()));
             lines.push((variable(TRIPLE, "LINKER"), linker));
             lines.push((variable(TRIPLE, "RUSTFLAGS"), flags.join(" ")));
             if let Some(kernel) = session.netbsd_kernel() {
