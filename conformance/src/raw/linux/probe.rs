@@ -2,7 +2,7 @@
 
 use super::{
     Absent, Bluetooth, Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Module, Nfc, Radio, Remote,
-    Ring, Symbols, Usbip, Vhost, kernel_log,
+    Ring, Symbols, Usbip, Vhost, kernel_log, take_key,
 };
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
@@ -98,12 +98,6 @@ fn rings_are_marked(device: &Device, words: u64) -> Result<bool> {
     // The ring's thread inherits the handle. It ends with the child, and so have its sections.
     child(|| Ring::new().expect("a ring").work());
     Ok(map.count() > 0)
-}
-
-fn take_key() -> Result<()> {
-    let none: libc::c_long = 0;
-    // SAFETY: the call takes no pointer, and no page gets the key.
-    Errno::check(unsafe { libc::syscall(libc::SYS_pkey_alloc, none, none) }).map(drop)
 }
 
 fn records(device: &Device, words: u64) -> Result<bool> {

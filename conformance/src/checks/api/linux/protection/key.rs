@@ -4,7 +4,7 @@
 use super::{buffer, builder};
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, kind, lend, records};
-use crate::raw::{Gate, accessible, call, child, thread};
+use crate::raw::{Gate, accessible, call, child, give_usual_key, thread};
 use kcov::{Builder, Device, ErrorKind, Operation};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -201,12 +201,11 @@ fn recovers_with_its_key(cx: &Context) {
     let mut device = open(cx);
     let (start, end) = buffer();
     let (address, bytes) = (start as *mut libc::c_void, end - start);
-    let (prot, key) = (libc::c_long::from(libc::PROT_READ | libc::PROT_WRITE), 0 as libc::c_long);
     assert!(device.is_intact() && accessible(start) == READ_ONLY);
     // SAFETY: this imitates a stray call of a traced program. No session is enabled, and the check
     // recovers the device afterwards.
-    let done = unsafe { libc::syscall(libc::SYS_pkey_mprotect, address, bytes, prot, key) };
-    assert_eq!((done, accessible(start)), (0, (true, true)), "the key of all other memory");
+    let done = unsafe { give_usual_key(address, bytes) };
+    assert_eq!((done, accessible(start)), (Ok(()), (true, true)), "the key of all other memory");
     let mut device = device.recover().expect("recovered");
     assert_eq!((accessible(start), accessible(end - 1)), (READ_ONLY, READ_ONLY));
     records(&mut device);
