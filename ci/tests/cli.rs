@@ -354,11 +354,16 @@ fn runner_has_no_verdict_on_what_no_guest_can_run() {
 
 /// A new target must also be in the continuous integration.
 #[test]
-fn the_workflow_has_all_linux_targets() {
-    let workflow = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.github/workflows/linux.yml");
-    let workflow = fs::read_to_string(workflow).expect("the workflow");
-    let (_, matrix) = workflow.split_once("        target:\n").expect("a matrix");
-    let named: Vec<_> = matrix.lines().map_while(|l| l.strip_prefix("          - ")).collect();
+fn the_workflows_have_all_linux_targets() {
+    let mut named = Vec::new();
+    for name in ["linux.yml", "architectures.yml"] {
+        let workflow =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../.github/workflows").join(name);
+        let workflow = fs::read_to_string(workflow).expect("the workflow");
+        let (_, matrix) = workflow.split_once("        target:\n").expect("a matrix");
+        let targets = matrix.lines().map_while(|line| line.strip_prefix("          - "));
+        named.extend(targets.map(String::from));
+    }
     let list = include_str!("../vm/data/targets.toml");
     let names = list.lines().filter_map(|line| line.strip_prefix("name = \""));
     let names = names.filter_map(|name| name.strip_suffix('"')).filter(|n| n.starts_with("linux"));
