@@ -39,6 +39,8 @@ pub struct Qemu {
     pub machine: &'static str,
     /// The processor under TCG.
     pub cpu: &'static str,
+    /// Its memory is a multiple of so many MiB.
+    pub memory_unit: u32,
     /// The options for the second line, `chardev:channel`.
     pub line: &'static [&'static str],
     /// Linux's names of the console and of the second line in `/dev`.
@@ -53,6 +55,7 @@ pub static PC: Qemu = Qemu {
     package: "qemu-system-x86",
     machine: "pc",
     cpu: "max",
+    memory_unit: 1,
     line: &["-serial", "chardev:channel"],
     devices: ["ttyS0", "ttyS1"],
     // On a busy host a working timer can be late, and the kernel's timer check would fail.
@@ -70,6 +73,7 @@ static ARM64: Qemu = Qemu {
     machine: "virt",
     // Newer ones authenticate pointers, which takes long to emulate.
     cpu: "cortex-a57",
+    memory_unit: 1,
     line: VIRTIO_MMIO,
     devices: ["ttyAMA0", "hvc0"],
     cmdline: "",
@@ -80,6 +84,7 @@ static RISCV64: Qemu = Qemu {
     package: "qemu-system-misc",
     machine: "virt",
     cpu: "rv64",
+    memory_unit: 1,
     line: VIRTIO_MMIO,
     devices: ["ttyS0", "hvc0"],
     cmdline: "",
@@ -90,6 +95,7 @@ static S390X: Qemu = Qemu {
     package: "qemu-system-misc",
     machine: "s390-ccw-virtio",
     cpu: "max",
+    memory_unit: 1,
     line: &["-device", "virtio-serial-ccw,max_ports=1", "-device", "virtconsole,chardev=channel"],
     devices: ["ttysclp0", "hvc0"],
     cmdline: "",
@@ -101,6 +107,7 @@ static PSERIES: Qemu = Qemu {
     package: "qemu-system-ppc",
     machine: "pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off",
     cpu: "power9",
+    memory_unit: 256,
     line: &["-serial", "chardev:channel"],
     devices: ["hvc0", "hvc1"],
     cmdline: "",
