@@ -100,20 +100,18 @@ fn copying() -> Box<dyn Fn()> {
 
 fn first_come_over(cx: &Context, mode: u32) {
     let collects = Collects::begin(cx, mode);
-    let most = collects.work_behind(0);
-    assert!(most > 2, "{most} records in a complete section");
-    for room in 1..most.min(8) {
+    // The shortest section has four records.
+    for room in 1..4 {
         let before = collects.capacity() - room;
         let (mut complete, mut cut) = (Vec::new(), Vec::new());
         // Two sections may differ, such as by a wait for a lock.
         let agrees = (0..SECTIONS).any(|_| {
-            assert!(collects.work_behind(0) > room, "more than {room} records");
-            complete = collects.records(0, room);
+            let all = collects.work_behind(0);
+            complete = collects.records(0, all.min(room));
             let count = collects.work_behind(before);
-            assert_eq!(count, collects.capacity(), "room for {room}");
             assert!(collects.records(0, before).iter().all(is_sentinel), "before them");
-            cut = collects.records(before, room);
-            cut == complete
+            cut = collects.records(before, count.saturating_sub(before).min(room));
+            all > room && count == collects.capacity() && cut == complete
         });
         assert!(agrees, "room for {room}: {cut:x?}, complete: {complete:x?}");
     }
