@@ -1,11 +1,11 @@
-//! The branches of architectures whose branches are easy to decode.
+//! Decodes the branches of arm64, ppc64, riscv64 and s390x.
 //!
-//! Their compilers call the hooks directly, and all instructions have one of few lengths. So a
-//! decoder for branches alone is shorter than the use of a disassembler for each architecture.
+//! Compilers call the hooks directly there, so nothing else needs decoding, and no crate
+//! disassembles all four.
 
 use object::{Architecture, Endianness};
 
-/// An instruction that may continue elsewhere.
+/// A branch instruction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Branch {
     /// Its address.
@@ -107,7 +107,7 @@ fn powerpc(word: u32, ip: u64) -> Option<To> {
     match word >> 26 {
         18 => Some(near(target(signed((word >> 2) & 0xff_ffff, 24) * 4))),
         16 => Some(near(target(signed((word >> 2) & 0x3fff, 14) * 4))),
-        // bcctr, through the count register. bclr returns.
+        // bcctr jumps to the count register. bclr is a return.
         19 if (word >> 1) & 0x3ff == 528 => {
             Some(if links { To::CallPointer } else { To::JumpPointer })
         }

@@ -111,7 +111,7 @@ impl Code {
         found.extend(calls.map(|call| call.next));
         let ends = self.branches.iter().filter(|branch| branch.to == To::JumpPointer);
         let mut functions: BTreeSet<u64> = ends.flat_map(|end| self.functions(end.ip)).collect();
-        // A static call calls a trampoline, or at run time what the trampoline jumps to.
+        // A static call goes through a trampoline until the kernel patches it into a direct call.
         let is_trampoline = |names: &[String]| names.iter().any(|name| name.starts_with("__SCT__"));
         let trampolines = self.symbols.iter().filter(|(_, names)| is_trampoline(names));
         functions.extend(trampolines.map(|(address, _)| *address));

@@ -59,8 +59,8 @@ pub static PC: Qemu = Qemu {
     cmdline: "no_timer_check",
 };
 
-/// A second line for machines that have only one. With one port, it is there as soon as its driver
-/// is.
+/// The second line of machines with one serial port. With `max_ports=1`, the line exists once its
+/// driver has probed the device.
 const VIRTIO_MMIO: &[&str] =
     &["-device", "virtio-serial-device,max_ports=1", "-device", "virtconsole,chardev=channel"];
 
@@ -68,7 +68,7 @@ static ARM64: Qemu = Qemu {
     program: "qemu-system-aarch64",
     package: "qemu-system-arm",
     machine: "virt",
-    // Newer ones authenticate pointers, which takes long to emulate.
+    // Newer processors have pointer authentication, which is slow under TCG.
     cpu: "cortex-a57",
     line: VIRTIO_MMIO,
     devices: ["ttyAMA0", "hvc0"],

@@ -34,14 +34,21 @@ pub fn at_times(seen: impl FnMut() -> bool) -> bool {
 /// For buffers of threads that are about to block.
 #[must_use]
 pub fn settled(map: &Map) -> u64 {
+    all_settled(&[map])[0]
+}
+
+/// The same for several buffers at once.
+#[must_use]
+pub fn all_settled(maps: &[&Map]) -> Vec<u64> {
     const STEP: Duration = Duration::from_millis(5);
-    let mut last = map.count();
+    let counts = || -> Vec<u64> { maps.iter().map(|map| map.count()).collect() };
+    let mut last = counts();
     let mut quiet = 0;
     while quiet < 10 {
         std::thread::sleep(STEP);
-        // On a busy host, the other thread may not get to run during a sleep.
+        // On a busy host, the other threads may not get to run during a sleep.
         (0..10).for_each(|_| std::thread::yield_now());
-        let now = map.count();
+        let now = counts();
         quiet = if now == last { quiet + 1 } else { 0 };
         last = now;
     }

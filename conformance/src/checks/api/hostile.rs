@@ -25,7 +25,7 @@ const COUNTS: [u64; 4] = [u64::MAX, 1 << 62, (1 << 62) - 1, 1 << 32];
 /// Runs the code of a session and of these checks once, because the page faults of code that runs
 /// for the first time are recorded like system calls.
 fn warm_up<M: Mode>(device: &mut Device, map: &Map, mode: M) {
-    // With this count, no kernel records what happens meanwhile.
+    // Beyond the buffer, but too small to overflow: no kernel writes there if this code faults.
     let beyond = device.words() as u64;
     let session = device.enable(mode).expect("enabled");
     if matches!(session.trace().words(), Words::U64(_)) {

@@ -262,7 +262,7 @@ fn unknown_mode_is_refused(cx: &Context) {
     device.enable(KCOV_TRACE_PC).expect("the device is as it was");
 }
 
-/// LONG_MAX / sizeof(unsigned long) of a kernel with 32 bits.
+/// `LONG_MAX / sizeof(unsigned long)` of a 32-bit kernel, in words.
 const MOST_OF_32_BITS: u32 = i32::MAX as u32 / 4;
 
 fn areas_of_any_size_are_accepted(cx: &Context) {

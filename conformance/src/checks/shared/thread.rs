@@ -2,14 +2,14 @@
 
 use super::{SENTINEL, index, is_sentinel, mapped, mark, while_other_is_enabled};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, call, settled, thread};
+use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, all_settled, call, settled, thread};
 use crate::system::enable_freed;
 use std::sync::mpsc::channel;
 
 checks! {
     only_the_enabling_one_is_traced,
     new_one_is_not_traced,
-    one_device_for_each,
+    one_device_for_each seconds(30),
     one_at_a_time_per_device,
     exit_disables,
     exit_keeps_the_records,
@@ -55,8 +55,9 @@ fn new_one_is_not_traced(cx: &Context) {
 }
 
 fn one_device_for_each(cx: &Context) {
-    for threads in [2, 8] {
+    for threads in [2, 4, 8, 16, 32] {
         let buffers: Vec<_> = (0..threads).map(|_| mapped(cx)).collect();
+        let maps: Vec<&Map> = buffers.iter().map(|(_, map)| map).collect();
         std::thread::scope(|scope| {
             let enabled = buffers.iter().map(|(device, _)| {
                 let ((go, turns), (done, made)) = (channel(), channel());
@@ -73,17 +74,21 @@ fn one_device_for_each(cx: &Context) {
                 (go, made)
             });
             let enabled: Vec<_> = enabled.collect();
-            let mut counts: Vec<u64> = buffers.iter().map(|(_, map)| settled(map)).collect();
-            // The other threads are blocked, and record nothing.
+            let mut counts = all_settled(&maps);
             for (turn, (go, made)) in enabled.iter().enumerate() {
                 go.send(()).expect("received");
                 made.recv().expect("a call");
-                let count = settled(&buffers[turn].1);
+                let count = settled(maps[turn]);
                 assert!(count > counts[turn], "thread {turn} of {threads} is traced");
                 counts[turn] = count;
-                let now: Vec<u64> = buffers.iter().map(|(_, map)| map.count()).collect();
-                assert_eq!(now, counts, "after a call of thread {turn}");
+                // The other threads are blocked.
+                let now: Vec<u64> = maps.iter().map(|map| map.count()).collect();
+                assert_eq!(now, counts, "after a call of thread {turn} of {threads}");
             }
+            enabled.iter().for_each(|(go, _)| go.send(()).expect("received"));
+            enabled.iter().for_each(|(_, made)| made.recv().expect("a call"));
+            let grown = all_settled(&maps).into_iter().zip(&counts).all(|(now, last)| now > *last);
+            assert!(grown, "all {threads} threads are traced at once");
         });
     }
 }

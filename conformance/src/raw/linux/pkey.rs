@@ -1,44 +1,35 @@
-//! Memory protection keys. The library supports those of x86 only; libc does not have the system
-//! calls on all other architectures.
+//! Memory protection keys. The library supports those of x86 only, and libc lacks the system calls on
+//! some other architectures.
 
-use crate::errno::Result;
-use libc::c_void;
+use crate::errno::{Errno, Result};
+use libc::{c_long, c_void, syscall};
 
 cfg_if::cfg_if! {
     if #[cfg(any(target_arch = "x86", target_arch = "x86_64"))] {
-        use crate::errno::Errno;
-        use libc::{SYS_pkey_alloc, SYS_pkey_mprotect, c_long, syscall};
-
-        /// Allocates a key that this process never frees.
-        pub fn take_key() -> Result<()> {
-            let none: c_long = 0;
-            // SAFETY: the call takes no pointer, and no page gets the key.
-            Errno::check(unsafe { syscall(SYS_pkey_alloc, none, none) }).map(drop)
-        }
-
-        /// Makes pages readable and writable, and gives them the key of all other memory.
-        ///
-        /// # Safety
-        ///
-        /// As for mprotect(2): the caller must own the pages.
-        pub unsafe fn give_usual_key(address: *mut c_void, bytes: usize) -> Result<()> {
-            let (prot, key) = (c_long::from(libc::PROT_READ | libc::PROT_WRITE), 0 as c_long);
-            // SAFETY: the caller owns the pages.
-            Errno::check(unsafe { syscall(SYS_pkey_mprotect, address, bytes, prot, key) }).map(drop)
-        }
+        const ALLOC: c_long = libc::SYS_pkey_alloc;
+        const MPROTECT: c_long = libc::SYS_pkey_mprotect;
     } else {
-        /// Returns `ENOSYS`.
-        pub fn take_key() -> Result<()> {
-            Err(crate::errno::Errno(libc::ENOSYS))
-        }
-
-        /// Returns `ENOSYS`.
-        ///
-        /// # Safety
-        ///
-        /// None.
-        pub unsafe fn give_usual_key(_: *mut c_void, _: usize) -> Result<()> {
-            Err(crate::errno::Errno(libc::ENOSYS))
-        }
+        // No system call has this number, so these fail with `ENOSYS`.
+        const ALLOC: c_long = -1;
+        const MPROTECT: c_long = -1;
     }
+}
+
+/// Allocates a key that this process never frees. Fails with `ENOSYS` except on x86.
+pub fn take_key() -> Result<()> {
+    let none: c_long = 0;
+    // SAFETY: the call takes no pointer, and no page gets the key.
+    Errno::check(unsafe { syscall(ALLOC, none, none) }).map(drop)
+}
+
+/// Makes `bytes` bytes of whole pages readable and writable, and gives them the key of all other
+/// memory. Fails with `ENOSYS` except on x86.
+///
+/// # Safety
+///
+/// The caller must ensure that nothing relies on the pages' protection.
+pub unsafe fn give_usual_key(address: *mut c_void, bytes: usize) -> Result<()> {
+    let (prot, key) = (c_long::from(libc::PROT_READ | libc::PROT_WRITE), 0 as c_long);
+    // SAFETY: the call changes no bytes, and the caller ensures that the protection may change.
+    Errno::check(unsafe { syscall(MPROTECT, address, bytes, prot, key) }).map(drop)
 }

@@ -42,24 +42,24 @@ impl Symbols {
     }
 }
 
-/// For each machine's name in uname(2): a symbol, and the address that every kernel links it at.
+/// For each machine of uname(2): a symbol and its link address, which is the same in every kernel.
 const LINKED: &[(&str, &str, u64)] = &[
     ("x86_64", "_text", 0xffff_ffff_8100_0000),
     // A 32-bit program may see this name.
     ("i686", "_text", 0xffff_ffff_8100_0000),
-    // `KIMAGE_VADDR`, unless virtual addresses have fewer than 48 bits.
+    // `KIMAGE_VADDR` if virtual addresses have at least 48 bits.
     ("aarch64", "_text", 0xffff_8000_8000_0000),
     // `KERNEL_LINK_ADDR`.
     ("riscv64", "_start", 0xffff_ffff_8000_0000),
-    // `TEXT_OFFSET`. Kernels always run somewhere else.
+    // `TEXT_OFFSET`. The kernel relocates itself at boot, even without KASLR.
     ("s390x", "_text", 0x10_0000),
     // `KERNELBASE`.
     ("ppc64", "_text", 0xc000_0000_0000_0000),
     ("ppc64le", "_text", 0xc000_0000_0000_0000),
 ];
 
-/// How far the kernel was moved from its link address, if known. `loaded` returns the address of a
-/// symbol.
+/// The offset from the link address to the load address, if known. `loaded` looks up a symbol's load
+/// address.
 fn moved(machine: &str, loaded: impl Fn(&str) -> Option<u64>) -> Option<u64> {
     let (_, symbol, linked) = LINKED.iter().find(|row| row.0 == machine)?;
     match loaded(symbol)? {
@@ -76,7 +76,7 @@ fn code_symbol(line: &str) -> Option<(u64, String)> {
     let address = u64::from_str_radix(fields.next()?, 16).ok()?;
     let kind = fields.next()?;
     let name = fields.next()?;
-    // On arm64, the symbol behind the code counts as data.
+    // arm64 lists `_etext` as data.
     let is_code = matches!(kind, "t" | "T" | "w" | "W") || name == "_etext";
     is_code.then(|| (address, name.to_owned()))
 }

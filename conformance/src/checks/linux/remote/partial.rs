@@ -100,20 +100,22 @@ fn copying() -> Box<dyn Fn()> {
 
 fn first_come_over(cx: &Context, mode: u32) {
     let collects = Collects::begin(cx, mode);
-    // The shortest section has four records.
-    for room in 1..4 {
+    for room in 1..8 {
         let before = collects.capacity() - room;
-        let (mut complete, mut cut) = (Vec::new(), Vec::new());
+        let (mut complete, mut cut, mut is_short) = (Vec::new(), Vec::new(), false);
         // Two sections may differ, such as by a wait for a lock.
         let agrees = (0..SECTIONS).any(|_| {
             let all = collects.work_behind(0);
+            is_short |= all <= room;
             complete = collects.records(0, all.min(room));
             let count = collects.work_behind(before);
             assert!(collects.records(0, before).iter().all(is_sentinel), "before them");
             cut = collects.records(before, count.saturating_sub(before).min(room));
             all > room && count == collects.capacity() && cut == complete
         });
-        assert!(agrees, "room for {room}: {cut:x?}, complete: {complete:x?}");
+        // Every section has at least four records, but not every one has more.
+        let is_optional = is_short && room > 3;
+        assert!(agrees || is_optional, "room for {room}: {cut:x?}, complete: {complete:x?}");
     }
 }
 

@@ -107,8 +107,7 @@ fn times(map: &Map, traced: impl Fn()) -> HashMap<u64, usize> {
     counted.reduce(least).expect("rounds")
 }
 
-/// Whether each address that comes more often after one more step comes eight times as much more
-/// often after eight.
+/// Checks that eight more steps add eight times the records of one more step, for every address.
 fn grow_linearly([few, more, most]: &[HashMap<u64, usize>; 3]) -> Result<(), &'static str> {
     let grown = |to: &HashMap<u64, usize>| -> Result<HashMap<u64, usize>, &'static str> {
         if !few.keys().all(|address| to.contains_key(address)) {
