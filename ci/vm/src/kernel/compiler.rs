@@ -49,6 +49,10 @@ impl Compiler {
         if let Some(own) = Self::own(target)? {
             return Ok(own);
         }
+        if target.compiler.is_empty() {
+            let message = format!("{} is not installed; install it", target.arch.compiler());
+            return Err(Error::unavailable(Phase::Build, message));
+        }
         Package::find(&target.wanted_compiler, cache, refresh)
             .map(Self::Package)
             .map_err(|why| missing(target, &why))
@@ -63,17 +67,11 @@ impl Compiler {
         Ok(known.map(Self::Package))
     }
 
+    /// The program of the compiler's name in `PATH`.
     fn own(target: &Target) -> Result<Option<Self>> {
         let usual = target.arch.compiler();
         let name = if target.compiler.is_empty() { usual } else { &target.compiler };
-        match locate(name) {
-            Some(program) => Self::program(program).map(Some),
-            None if target.compiler.is_empty() => Err(Error::unavailable(
-                Phase::Build,
-                format!("{usual} is not installed; install it"),
-            )),
-            None => Ok(None),
-        }
+        locate(name).map(Self::program).transpose()
     }
 
     fn program(program: PathBuf) -> Result<Self> {
