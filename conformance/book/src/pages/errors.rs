@@ -205,16 +205,24 @@ pub(super) fn by_errno() -> String {
 
 /// The safe crate's kinds: what they mean, and which errnos of which operations have them.
 pub(super) fn by_kind() -> String {
-    let rows = [LINUX, NETBSD].map(|table| (table.system, table.rows()));
+    let [linux, netbsd] = [LINUX.rows(), NETBSD.rows()];
     let mut text = format!("{MARK}| Kind | Meaning | From |\n|---|---|---|\n");
     for (kind, meaning) in documented_kinds() {
-        let mut from: Vec<String> = Vec::new();
-        for (system, rows) in &rows {
+        let mut from: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (system, rows) in [("Linux", &linux), ("NetBSD", &netbsd)] {
             for row in rows.iter().filter(|row| row.kind == kind) {
-                from.push(format!("`{}`: {} on {system}", row.operation, row.errno));
+                let errno = format!("`{}`: {}", row.operation, row.errno);
+                from.entry(errno).or_default().push(system);
             }
         }
-        let from = if from.is_empty() { "the crate".to_owned() } else { from.join("<br>") };
+        let told = |(errno, systems): (&String, &Vec<&str>)| match systems[..] {
+            [system] => format!("{errno} on {system}"),
+            _ => errno.clone(),
+        };
+        let mut from = from.iter().map(told).collect::<Vec<_>>().join("<br>");
+        if from.is_empty() {
+            from.push('–');
+        }
         writeln!(text, "| `{kind}` | {} | {from} |", plain(&meaning)).expect(WRITING);
     }
     let here = |row: &Meaning| !PAGES.iter().any(|page| page.operations.contains(&row.operation));
