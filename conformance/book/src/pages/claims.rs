@@ -4,49 +4,51 @@ use super::registry::{CRATE, Entry, LINUX, NETBSD, with_linux_names};
 use super::{MARK, WRITING, plain};
 use std::fmt::Write as _;
 
-/// A claim about one system, or with the same id about both.
-pub(super) enum Claim {
-    Linux(Entry),
-    NetBsd(Entry),
-    Both(Entry, Entry),
+/// The claims with one id: about one system, or both.
+pub(super) struct Claim {
+    id: String,
+    linux: Option<Entry>,
+    netbsd: Option<Entry>,
 }
 
 /// All claims in Linux's order, then those about NetBSD alone.
 pub(super) fn of_both_systems() -> Vec<Claim> {
     let mut theirs = NETBSD.entries();
-    let mut all: Vec<_> = LINUX
-        .entries()
-        .into_iter()
-        .map(|linux| match theirs.iter().position(|netbsd| netbsd.id == linux.id) {
-            Some(at) => Claim::Both(linux, theirs.remove(at)),
-            None => Claim::Linux(linux),
-        })
-        .collect();
-    all.extend(theirs.into_iter().map(Claim::NetBsd));
+    let mut all = Vec::new();
+    for linux in LINUX.entries() {
+        let at = theirs.iter().position(|netbsd| netbsd.id == linux.id);
+        let netbsd = at.map(|at| theirs.remove(at));
+        all.push(Claim { id: linux.id.clone(), linux: Some(linux), netbsd });
+    }
+    let only = |netbsd: Entry| Claim { id: netbsd.id.clone(), linux: None, netbsd: Some(netbsd) };
+    all.extend(theirs.into_iter().map(only));
     all
 }
 
 impl Claim {
     pub(super) fn id(&self) -> &str {
-        let (Claim::Linux(entry) | Claim::NetBsd(entry) | Claim::Both(entry, _)) = self;
-        &entry.id
+        &self.id
     }
 
     pub(super) fn sides(&self) -> [Option<&Entry>; 2] {
-        match self {
-            Claim::Linux(linux) => [Some(linux), None],
-            Claim::NetBsd(netbsd) => [None, Some(netbsd)],
-            Claim::Both(linux, netbsd) => [Some(linux), Some(netbsd)],
-        }
+        [self.linux.as_ref(), self.netbsd.as_ref()]
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.sides().into_iter().flatten()
+    }
+
+    pub(super) fn is_of_both(&self) -> bool {
+        self.entries().count() == 2
     }
 
     pub(super) fn is_an_error(&self) -> bool {
-        self.sides().into_iter().flatten().any(|entry| entry.errno.is_some())
+        self.entries().any(|entry| entry.errno.is_some())
     }
 
     /// Whether the systems behave alike: only the ioctl's name differs.
     pub(super) fn is_the_same(&self) -> bool {
-        let Claim::Both(linux, netbsd) = self else { return false };
+        let [Some(linux), Some(netbsd)] = self.sides() else { return false };
         linux.errno == netbsd.errno
             && (&linux.disagrees, linux.releases()) == (&netbsd.disagrees, netbsd.releases())
             && with_linux_names(&netbsd.text) == linux.text
@@ -54,23 +56,18 @@ impl Claim {
 
     /// The text, once if `same` makes the systems' texts equal.
     pub(super) fn text(&self, same: impl Fn(&Entry) -> String) -> String {
-        match self {
-            Claim::Linux(entry) | Claim::NetBsd(entry) => told(entry),
-            Claim::Both(linux, netbsd) if same(linux) == same(netbsd) => {
-                told(&Entry { text: same(linux), ..linux.clone() })
+        if let [Some(linux), Some(netbsd)] = self.sides() {
+            if same(linux) == same(netbsd) {
+                return told(&Entry { text: same(linux), ..linux.clone() });
             }
-            Claim::Both(linux, netbsd) => {
-                format!("Linux: {}<br>NetBSD: {}", told(linux), told(netbsd))
-            }
+            return format!("Linux: {}<br>NetBSD: {}", told(linux), told(netbsd));
         }
+        self.entries().map(told).collect()
     }
 
     /// The sources, with releases and status.
     pub(super) fn origin(&self) -> String {
-        match self {
-            Claim::Linux(entry) | Claim::NetBsd(entry) => origin(entry),
-            Claim::Both(linux, netbsd) => format!("{}; {}", origin(linux), origin(netbsd)),
-        }
+        self.entries().map(origin).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -96,23 +93,30 @@ fn origin(entry: &Entry) -> String {
     text
 }
 
+const TITLES: [&str; 4] =
+    ["Linux and NetBSD alike", "Different on Linux and NetBSD", "Linux only", "NetBSD only"];
+
+/// The title over a claim.
+fn part(claim: &Claim) -> &'static str {
+    let [alike, different, linux, netbsd] = TITLES;
+    match claim.sides() {
+        [Some(_), Some(_)] if claim.is_the_same() => alike,
+        [Some(_), Some(_)] => different,
+        [Some(_), None] => linux,
+        [None, _] => netbsd,
+    }
+}
+
 /// The claims that are no errors, by the systems that they are about.
 pub(super) fn section(claims: &[Claim]) -> String {
     let (seen, unseen): (Vec<_>, Vec<_>) =
-        claims.iter().partition(|claim| claim.sides().into_iter().flatten().any(is_observable));
+        claims.iter().partition(|claim| claim.entries().any(is_observable));
     let mut page = String::new();
     if !seen.is_empty() {
         page.push_str("## Claims\n\n");
     }
-    type Which = fn(&Claim) -> bool;
-    let parts: [(&str, Which); 4] = [
-        ("Linux and NetBSD alike", Claim::is_the_same),
-        ("Different on Linux and NetBSD", |it| matches!(it, Claim::Both(..)) && !it.is_the_same()),
-        ("Linux only", |it| matches!(it, Claim::Linux(_))),
-        ("NetBSD only", |it| matches!(it, Claim::NetBsd(_))),
-    ];
-    for (title, which) in parts {
-        let chosen: Vec<_> = seen.iter().filter(|claim| which(claim)).collect();
+    for title in TITLES {
+        let chosen: Vec<_> = seen.iter().filter(|claim| part(claim) == title).collect();
         if !chosen.is_empty() {
             writeln!(page, "### {title}\n").expect(WRITING);
             list(&mut page, chosen.into_iter().map(|claim| shown(claim)));
@@ -135,7 +139,7 @@ fn is_observable(entry: &Entry) -> bool {
 /// The anchor, the id, the text and the sources.
 fn shown(claim: &Claim) -> [String; 4] {
     let text = claim.text(|entry| with_linux_names(&entry.text));
-    [claim.id().to_owned(), claim.id().to_owned(), text, claim.origin()]
+    [claim.id.clone(), claim.id.clone(), text, claim.origin()]
 }
 
 /// The claims about the safe crate. An id can differ in meaning between the systems, so the anchors

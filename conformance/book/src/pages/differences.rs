@@ -1,7 +1,7 @@
 //! The differences between releases, targets and systems, as claimed and declared. A report shows
 //! the results of a run.
 
-use super::claims::{self, Claim};
+use super::claims;
 use super::reference;
 use super::registry::{CRATE, Entry, LINUX, NETBSD, System};
 use super::{MARK, WRITING, plain};
@@ -47,18 +47,18 @@ pub(super) fn releases(system: System) -> String {
     }
     for ((topic, releases), number) in topics {
         let (topic, releases) = (topic.unwrap_or_default(), releases.unwrap_or_default());
-        writeln!(rows, "| all {number} claims `{topic}.…` | {releases} |").expect(WRITING);
+        writeln!(rows, "| all {number} claims `{topic}.…` | {releases} | |").expect(WRITING);
     }
     for claim in some {
         let releases = claim.releases().unwrap_or_default();
         let (text, link) = (cell(claim), home(claim));
-        writeln!(rows, "| {text} {link} | {releases} |").expect(WRITING);
+        writeln!(rows, "| {text} | {releases} | {link} |").expect(WRITING);
     }
     let mut page = format!(
         "{MARK}# Differences between releases of {name}\n\n\
          {} of {} claims do not apply to every release. Unless marked otherwise, a check with \
          the same id proves each of them on the targets to which it applies.\n\n\
-         | Claim | Releases |\n|---|---|\n{rows}\n\
+         | Claim | Releases | Page |\n|---|---|---|\n{rows}\n\
          ## Features that some kernels lack\n\n\
          Targets of `cargo vm` declare these features. A run proves the declaration before any \
          check, and skips checks that need an undeclared feature.\n\n\
@@ -87,11 +87,11 @@ pub(super) fn releases(system: System) -> String {
 /// The claims about both systems that differ, and the kernels that differ from their documents.
 pub(super) fn systems() -> String {
     let claims = claims::of_both_systems();
-    let shared: Vec<_> = claims.iter().filter(|it| matches!(it, Claim::Both(..))).collect();
+    let shared: Vec<_> = claims.iter().filter(|claim| claim.is_of_both()).collect();
     let same = shared.iter().filter(|claim| claim.is_the_same()).count();
     let mut page = format!(
         "{MARK}{}\n{} claims have the same id on both systems; {same} of them hold alike. These differ:\n\n\
-         | Linux | NetBSD | Claim |\n|---|---|---|\n",
+         | Linux | NetBSD | Page |\n|---|---|---|\n",
         include_str!("systems.md"),
         shared.len()
     );
@@ -103,7 +103,7 @@ pub(super) fn systems() -> String {
     }
     page.push_str(
         "\n## Kernels that disagree with their documents\n\n\
-         | System | Kernel | Claim |\n|---|---|---|\n",
+         | System | Kernel | Page |\n|---|---|---|\n",
     );
     for system in [LINUX, NETBSD] {
         for claim in system.entries() {
@@ -128,18 +128,20 @@ fn cell(claim: &Entry) -> String {
     text
 }
 
-/// A link to the claim, or the id of a claim about the safe crate.
-fn home(claim: &Entry) -> String {
-    match claim.id.starts_with("api.") {
-        true => format!("`{}`", claim.id),
-        false => reference::link(&claim.id),
-    }
-}
-
 /// The same, with the releases.
 fn made_for(claim: &Entry) -> String {
     let releases = claim.releases().map(|releases| format!(" ({releases})"));
     cell(claim) + &releases.unwrap_or_default()
+}
+
+/// A link to the claim, with the title of its page. Claims about the safe crate keep their ids.
+fn home(claim: &Entry) -> String {
+    let id = &claim.id;
+    if id.starts_with("api.") {
+        return format!("[`{id}`](../crate.md)");
+    }
+    let page = reference::page_of(id);
+    format!("[{}]({}#{id})", page.title, page.file)
 }
 
 #[cfg(test)]
@@ -156,18 +158,18 @@ mod tests {
     #[test]
     fn a_shared_claim_shows_the_errno_of_both() {
         let page = systems();
-        let row = row(&page, "`disable.not-enabled-is-refused`");
+        let row = row(&page, "#disable.not-enabled-is-refused)");
         assert!(row.contains("**EINVAL**") && row.contains("**ENOENT**"), "{row}");
     }
 
     #[test]
     fn a_claim_of_some_releases_is_a_row() {
         let linux = releases(LINUX);
-        assert!(row(&linux, "`remote.busy-if-thread-traced-locally`").ends_with("| before 7.2 |"));
-        assert!(!linux.contains("`disable.not-enabled-is-refused`"));
-        assert!(row(&linux, "`api.session.dropped-in-every-order`").ends_with("| since 7.2 |"));
+        assert!(row(&linux, "#remote.busy-if-thread-traced-locally)").contains("| before 7.2 |"));
+        assert!(!linux.contains("#disable.not-enabled-is-refused)"));
+        assert!(row(&linux, "`api.session.dropped-in-every-order`").contains("| since 7.2 |"));
         let netbsd = releases(NETBSD);
-        assert!(row(&netbsd, "`api.remote.old-release-is-named`").ends_with("| before 10.0 |"));
+        assert!(row(&netbsd, "`api.remote.old-release-is-named`").contains("| before 10.0 |"));
     }
 
     #[test]
