@@ -1,10 +1,13 @@
 //! The differences between releases, targets and systems, as claimed and declared. A report shows
 //! the results of a run.
 
-use super::registry::{CRATE, Entry, System, with_linux_names};
+use super::claims;
+use super::reference;
+use super::registry::{CRATE, Entry, LINUX, NETBSD, System};
 use super::{MARK, WRITING, plain};
 use kcov_conformance::declare::Declaration;
 use kcov_vm::target::{Target, Targets};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The names of a system's targets, with their declarations.
@@ -30,22 +33,38 @@ pub(super) fn releases(system: System) -> String {
     let of_it = |part: &&System| part.word.is_empty() || part.word == system.word;
     let mut claims = system.entries();
     claims.extend(CRATE.iter().filter(of_it).flat_map(|part| part.entries()));
-    let (all, mut rows) = (claims.len(), String::new());
-    claims.retain(|claim| claim.releases().is_some());
-    for claim in &claims {
+    let (all, mut rows) = (claims, String::new());
+    let changed: Vec<_> = all.iter().filter(|claim| claim.releases().is_some()).collect();
+    let topic = |claim: &Entry| claim.id.split('.').next().map(str::to_owned);
+    let whole = |one: &Entry| {
+        let mut of_it = all.iter().filter(|claim| topic(claim) == topic(one));
+        of_it.all(|claim| claim.releases() == one.releases())
+    };
+    let (new, some): (Vec<_>, Vec<_>) = changed.iter().partition(|claim| whole(claim));
+    let mut topics: BTreeMap<_, usize> = BTreeMap::new();
+    for claim in new {
+        *topics.entry((topic(claim), claim.releases())).or_default() += 1;
+    }
+    for ((topic, releases), number) in topics {
+        let (topic, releases) = (topic.unwrap_or_default(), releases.unwrap_or_default());
+        writeln!(rows, "| all {number} claims `{topic}.…` | {releases} | |").expect(WRITING);
+    }
+    for claim in some {
         let releases = claim.releases().unwrap_or_default();
-        writeln!(rows, "| {} `{}` | {releases} |", cell(claim), claim.id).expect(WRITING);
+        let (text, link) = (cell(claim), home(claim));
+        writeln!(rows, "| {text} | {releases} | {link} |").expect(WRITING);
     }
     let mut page = format!(
-        "{MARK}# Releases of {name} compared\n\n\
-         {} of {all} claims do not apply to every release. Unless marked otherwise, a check with \
+        "{MARK}# Differences between releases of {name}\n\n\
+         {} of {} claims do not apply to every release. Unless marked otherwise, a check with \
          the same id proves each of them on the targets to which it applies.\n\n\
-         | Claim | Releases |\n|---|---|\n{rows}\n\
+         | Claim | Releases | Page |\n|---|---|---|\n{rows}\n\
          ## Features that some kernels lack\n\n\
          Targets of `cargo vm` declare these features. A run proves the declaration before any \
          check, and skips checks that need an undeclared feature.\n\n\
          | Feature | Meaning | Declared by |\n|---|---|---|\n",
-        claims.len()
+        changed.len(),
+        all.len()
     );
     let targets = targets(system);
     for &feature in kcov_conformance::declare::Feature::ALL {
@@ -65,38 +84,32 @@ pub(super) fn releases(system: System) -> String {
     page
 }
 
-/// The claims about both systems.
-pub(super) fn systems(linux: System, netbsd: System) -> String {
-    let sides = [linux, netbsd].map(|system| {
-        let mut entries = system.entries();
-        entries.sort_by(|a, b| a.id.cmp(&b.id));
-        (system, entries)
-    });
-    let [(_, ours), (_, theirs)] = &sides;
+/// The claims about both systems that differ, and the kernels that differ from their documents.
+pub(super) fn systems() -> String {
+    let claims = claims::of_both_systems();
+    let shared: Vec<_> = claims.iter().filter(|claim| claim.is_of_both()).collect();
+    let same = shared.iter().filter(|claim| claim.is_the_same()).count();
     let mut page = format!(
-        "{MARK}# Linux and NetBSD\n\n\
-         These claims have the same id on both systems. If the text differs by more than the name \
-         of an ioctl, so does the behaviour. Unless marked otherwise, a check with the same id proves \
-         each claim on each system.\n\n\
-         | Claim | Linux | NetBSD |\n|---|---|---|\n"
+        "{MARK}{}\n{} claims have the same id on both systems; {same} of them hold alike. These differ:\n\n\
+         | Linux | NetBSD | Page |\n|---|---|---|\n",
+        include_str!("systems.md"),
+        shared.len()
     );
-    for linux in ours {
-        if let Some(netbsd) = theirs.iter().find(|claim| claim.id == linux.id) {
-            let (id, linux, netbsd) = (&linux.id, made_for(linux), made_for(netbsd));
-            let same = with_linux_names(&netbsd) == linux;
-            let netbsd = if same { "the same" } else { &netbsd };
-            writeln!(page, "| [`{id}`](../linux.md#{id}) | {linux} | {netbsd} |").expect(WRITING);
+    for claim in shared.iter().filter(|claim| !claim.is_the_same()) {
+        if let [Some(linux), Some(netbsd)] = claim.sides() {
+            let (linux, netbsd, link) = (made_for(linux), made_for(netbsd), home(linux));
+            writeln!(page, "| {linux} | {netbsd} | {link} |").expect(WRITING);
         }
     }
     page.push_str(
         "\n## Kernels that disagree with their documents\n\n\
-         | System | Claim | Kernel |\n|---|---|---|\n",
+         | System | Kernel | Page |\n|---|---|---|\n",
     );
-    for (system, entries) in &sides {
-        for claim in entries {
+    for system in [LINUX, NETBSD] {
+        for claim in system.entries() {
             if let Some(instead) = &claim.disagrees {
-                let (name, text, instead) = (system.name, plain(&claim.text), plain(instead));
-                writeln!(page, "| {name} | {text} `{}` | {instead} |", claim.id).expect(WRITING);
+                let (instead, link) = (plain(instead), home(&claim));
+                writeln!(page, "| {} | {instead} | {link} |", system.name).expect(WRITING);
             }
         }
     }
@@ -121,6 +134,16 @@ fn made_for(claim: &Entry) -> String {
     cell(claim) + &releases.unwrap_or_default()
 }
 
+/// A link to the claim, with the title of its page. Claims about the safe crate keep their ids.
+fn home(claim: &Entry) -> String {
+    let id = &claim.id;
+    if id.starts_with("api.") {
+        return format!("[`{id}`](../crate.md)");
+    }
+    let page = reference::page_of(id);
+    format!("[{}]({}#{id})", page.title, page.file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::registry::{LINUX, NETBSD};
@@ -134,19 +157,19 @@ mod tests {
 
     #[test]
     fn a_shared_claim_shows_the_errno_of_both() {
-        let page = systems(LINUX, NETBSD);
-        let row = row(&page, "`disable.not-enabled-is-refused`");
+        let page = systems();
+        let row = row(&page, "#disable.not-enabled-is-refused)");
         assert!(row.contains("**EINVAL**") && row.contains("**ENOENT**"), "{row}");
     }
 
     #[test]
     fn a_claim_of_some_releases_is_a_row() {
         let linux = releases(LINUX);
-        assert!(row(&linux, "`remote.busy-if-thread-traced-locally`").ends_with("| before 7.2 |"));
-        assert!(!linux.contains("`disable.not-enabled-is-refused`"));
-        assert!(row(&linux, "`api.session.dropped-in-every-order`").ends_with("| since 7.2 |"));
+        assert!(row(&linux, "#remote.busy-if-thread-traced-locally)").contains("| before 7.2 |"));
+        assert!(!linux.contains("#disable.not-enabled-is-refused)"));
+        assert!(row(&linux, "`api.session.dropped-in-every-order`").contains("| since 7.2 |"));
         let netbsd = releases(NETBSD);
-        assert!(row(&netbsd, "`api.remote.old-release-is-named`").ends_with("| before 10.0 |"));
+        assert!(row(&netbsd, "`api.remote.old-release-is-named`").contains("| before 10.0 |"));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The error conditions with their errnos, and the safe crate's kinds for them.
 
-use super::registry::{self, Entry, with_linux_names};
-use super::{MARK, WRITING, link, plain};
+use super::claims::{self, Claim};
+use super::reference::{self, PAGES, Page};
+use super::registry::{Entry, with_linux_names};
+use super::{MARK, WRITING, plain};
 use kcov_conformance::errno::Errno;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The safe crate's table of one system, as printed by the crate's own tests.
@@ -30,7 +33,6 @@ struct Meaning {
     errno: String,
     kind: String,
     help: String,
-    source: String,
 }
 
 impl Table {
@@ -41,7 +43,7 @@ impl Table {
         let body = self.text.splitn(3, "---\n").nth(2).expect("a snapshot");
         let lines: Vec<&str> = body.lines().collect();
         let row = |three: &[&str]| {
-            let [head, message, source] = *three else { panic!("{three:?}: not three lines") };
+            let [head, message, _source] = *three else { panic!("{three:?}: not three lines") };
             let words: Vec<&str> = head.split(' ').collect();
             let [operation, number, kind] = *words else { panic!("{head:?}: not three words") };
             Meaning {
@@ -49,7 +51,6 @@ impl Table {
                 errno: self.errno(number.parse().expect("a number")),
                 kind: kind.to_owned(),
                 help: message.split_once("; ").map_or("", |(_, help)| help).to_owned(),
-                source: source.trim().trim_start_matches("from ").to_owned(),
             }
         };
         lines.chunks(3).map(row).collect()
@@ -71,131 +72,80 @@ impl Table {
     }
 }
 
-/// The claims under a heading, by prefix of their ids, and the safe crate's name of the operation
-/// that fails. The longest prefix wins.
-struct Group {
-    title: &'static str,
-    operation: Option<&'static str>,
-    of: &'static [&'static str],
-}
-
-/// The other claims about `open.` concern calls on the open device.
-const OPEN: &[&str] =
-    &["open.unprivileged", "open.not-built-in", "open.locked-down", "faults.open-without-memory"];
-
-const GROUPS: &[Group] = &[
-    Group { title: "Open", operation: Some("Open"), of: OPEN },
-    Group { title: "Read, write and other calls", operation: None, of: &["open.", "truncate."] },
-    Group { title: "Set the size", operation: Some("SetSize"), of: &["size."] },
-    Group { title: "Map", operation: Some("Map"), of: &["map."] },
-    Group { title: "Lack of memory", operation: None, of: &["faults."] },
-    Group { title: "Unknown ioctls", operation: None, of: &["request."] },
-    Group {
-        title: "Enable",
-        operation: Some("Enable"),
-        of: &["enable.", "close.while-enabled-keeps-the-thread-busy", "fork.", "exec."],
-    },
-    Group {
-        title: "Disable",
-        operation: Some("Disable"),
-        of: &["disable.", "close.while-enabled-nobody-can-disable"],
-    },
-    Group { title: "Attach", operation: Some("Attach"), of: &["remote.attach."] },
-    Group { title: "Detach", operation: None, of: &["remote.attach.detach-"] },
-    Group {
-        title: "Enable remote coverage",
-        operation: Some("EnableRemote"),
-        of: &["remote.", "remote.release.close-keeps-handles"],
-    },
-    Group {
-        title: "Disable remote coverage",
-        operation: Some("DisableRemote"),
-        of: &["remote.release.", "remote.not-enabled-disable-"],
-    },
+/// The safe crate's operation that fails, by beginnings of ids. The longest one decides; where it is
+/// empty, no call of the crate provokes the error.
+const OPERATIONS: &[(&str, &str)] = &[
+    ("open.unprivileged", "Open"),
+    ("open.not-built-in", "Open"),
+    ("open.locked-down", "Open"),
+    ("faults.open", "Open"),
+    ("size.", "SetSize"),
+    ("faults.init-trace", "SetSize"),
+    ("map.", "Map"),
+    ("faults.map", "Map"),
+    ("enable.", "Enable"),
+    ("close.while-enabled-keeps-the-thread-busy", "Enable"),
+    ("fork.", "Enable"),
+    ("exec.", "Enable"),
+    ("disable.", "Disable"),
+    ("close.while-enabled-nobody-can-disable", "Disable"),
+    ("remote.", "EnableRemote"),
+    ("faults.remote-enable", "EnableRemote"),
+    ("remote.attach.", "Attach"),
+    ("remote.attach.detach-", ""),
+    ("remote.release.", "DisableRemote"),
+    ("remote.release.close-keeps-handles", "EnableRemote"),
+    ("remote.not-enabled-disable-", "DisableRemote"),
+    ("proposed.unique.", "EnableUnique"),
+    ("proposed.unique.reset-", "ResetTrace"),
 ];
 
-/// The group of a claim, by the longest prefix.
-fn group(id: &str) -> &'static str {
-    let length = |group: &Group| {
-        group.of.iter().filter(|of| id.starts_with(**of)).map(|of| of.len()).max().unwrap_or(0)
-    };
-    let best = GROUPS.iter().max_by_key(|group| length(group)).filter(|group| length(group) > 0);
-    best.unwrap_or_else(|| panic!("{id}: an error of no operation; add it to GROUPS")).title
+fn operation(id: &str) -> &'static str {
+    let fitting = OPERATIONS.iter().filter(|(beginning, _)| id.starts_with(beginning));
+    fitting.max_by_key(|(beginning, _)| beginning.len()).map_or("", |(_, operation)| operation)
 }
 
-/// The table of conditions: condition, errnos, kind.
-pub(super) fn conditions() -> String {
-    let of = |system: registry::System| -> Vec<Entry> {
-        system.entries().into_iter().filter(|entry| entry.errno.is_some()).collect()
-    };
-    let (linux, netbsd) = (of(registry::LINUX), of(registry::NETBSD));
-    let (ours, theirs) = (LINUX.rows(), NETBSD.rows());
-    let mut page = String::from(MARK);
-    for Group { title, operation, .. } in GROUPS {
-        writeln!(page, "## {title}\n\n| Condition | Linux | NetBSD | Kind |\n|---|---|---|---|")
-            .expect(WRITING);
-        let here = |entry: &&Entry| group(&entry.id) == *title;
-        let both = linux
-            .iter()
-            .filter(here)
-            .map(|entry| (Some(entry), netbsd.iter().find(|other| other.id == entry.id)));
-        let only = |entry: &&Entry| !linux.iter().any(|other| other.id == entry.id);
-        let rest = netbsd.iter().filter(here).filter(only).map(|entry| (None, Some(entry)));
-        for (on_linux, on_netbsd) in both.chain(rest) {
-            let (known, page_of) = match (on_linux, on_netbsd) {
-                (Some(entry), _) => (entry, "linux"),
-                (None, Some(entry)) => (entry, "netbsd"),
-                (None, None) => unreachable!("a row has an entry"),
-            };
-            let condition = match (on_linux, on_netbsd) {
-                (Some(one), Some(other)) => condition(one, other),
-                _ => plain(&known.text),
-            };
-            writeln!(
-                page,
-                "| {condition}<br>{} | {} | {} | {} |",
-                link(page_of, &known.id),
-                errno(on_linux),
-                errno(on_netbsd),
-                kinds(*operation, [(on_linux, &ours), (on_netbsd, &theirs)]),
-            )
-            .expect(WRITING);
-        }
-        page.push('\n');
+/// A page's errors, and the safe crate's advice on those of the page's operations.
+pub(super) fn section(page: &Page, claims: &[Claim]) -> String {
+    let mut text = String::new();
+    if !claims.is_empty() {
+        text.push_str("## Errors\n\n| Linux | NetBSD | Condition | Kind |\n|---|---|---|---|\n");
     }
-    page
+    for claim in claims {
+        let [linux, netbsd] = claim.sides();
+        writeln!(
+            text,
+            "| {} | {} | {}<br><small><a id=\"{id}\" href=\"#{id}\"><code>{id}</code></a> · {}</small> | {} |",
+            errno(linux),
+            errno(netbsd),
+            claim.text(condition),
+            claim.origin(),
+            kinds(operation(claim.id()), [(linux, &LINUX.rows()), (netbsd, &NETBSD.rows())]),
+            id = claim.id(),
+        )
+        .expect(WRITING);
+    }
+    text.push('\n');
+    text.push_str(&advice(|row| page.operations.contains(&row.operation)));
+    text
 }
 
-/// The text of both claims, or one text if they differ in the ioctl's name and the errno only.
-fn condition(linux: &Entry, netbsd: &Entry) -> String {
-    let [one, other] = [linux, netbsd].map(|entry| {
-        let errno = entry.errno.as_deref().unwrap_or_default();
-        with_linux_names(&entry.text).replace(&format!("returns {errno}"), "fails")
-    });
-    if one == other {
-        plain(&one)
-    } else {
-        format!("Linux: {}<br>NetBSD: {}", plain(&linux.text), plain(&netbsd.text))
-    }
+/// The text without what the columns say: the errno, and the name of the ioctl on NetBSD.
+fn condition(entry: &Entry) -> String {
+    let errno = entry.errno.as_deref().unwrap_or_default();
+    with_linux_names(&entry.text).replace(&format!("returns {errno}"), "fails")
 }
 
-fn errno(entry: Option<&Entry>) -> String {
-    let Some(entry) = entry else { return String::new() };
-    let name = entry.errno.as_deref().unwrap_or_default();
-    match entry.releases() {
-        Some(releases) => format!("{name}<br>{releases}"),
-        None => name.to_owned(),
-    }
+fn errno(entry: Option<&Entry>) -> &str {
+    entry.and_then(|entry| entry.errno.as_deref()).unwrap_or_default()
 }
 
 /// The safe crate's kind, for each system if they differ.
-fn kinds(operation: Option<&str>, sides: [(Option<&Entry>, &Vec<Meaning>); 2]) -> String {
+fn kinds(operation: &str, sides: [(Option<&Entry>, &Vec<Meaning>); 2]) -> String {
     let kind = |(entry, table): (Option<&Entry>, &Vec<Meaning>)| {
         let errno = entry?.errno.as_deref()?;
         // On Linux the same ioctl disables local and remote coverage.
-        let is = |of: &str| {
-            operation == Some(of) || (operation, of) == (Some("DisableRemote"), "Disable")
-        };
+        let is = |of: &str| operation == of || (operation, of) == ("DisableRemote", "Disable");
         let row = |row: &&Meaning| is(&row.operation) && row.errno == errno;
         Some(table.iter().rfind(row).map_or("–".to_owned(), |row| format!("`{}`", row.kind)))
     };
@@ -206,59 +156,140 @@ fn kinds(operation: Option<&str>, sides: [(Option<&Entry>, &Vec<Meaning>); 2]) -
     }
 }
 
-/// The safe crate's tables: operation, errno, kind, help, source.
-pub(super) fn meanings() -> String {
-    let mut page = String::from(MARK);
+/// The safe crate's advice on the chosen errors.
+fn advice(chosen: impl Fn(&Meaning) -> bool) -> String {
+    let mut text = String::new();
     for table in [LINUX, NETBSD] {
-        writeln!(
-            page,
-            "### {}\n\n| Operation | Errno | Kind | Remedy | Source |\n|---|---|---|---|---|",
-            table.system
-        )
-        .expect(WRITING);
-        for Meaning { operation, errno, kind, help, source } in table.rows() {
-            writeln!(
-                page,
-                "| `{operation}` | {errno} | `{kind}` | {} | {} |",
-                plain(&help),
-                plain(&source)
-            )
-            .expect(WRITING);
+        for row in table.rows().into_iter().filter(&chosen) {
+            let Meaning { operation, errno, kind, help } = row;
+            let (system, help) = (table.system, plain(&help));
+            writeln!(text, "| {system} | `{operation}` | {errno} | `{kind}` | {help} |")
+                .expect(WRITING);
         }
-        page.push('\n');
     }
-    page
+    if text.is_empty() {
+        return text;
+    }
+    format!(
+        "| System | Operation of the crate | Errno | Kind | Remedy |\n|---|---|---|---|---|\n{text}\n"
+    )
+}
+
+/// For each errno the pages with its conditions.
+pub(super) fn by_errno() -> String {
+    let mut all: BTreeMap<String, [Vec<String>; 2]> = BTreeMap::new();
+    for claim in claims::of_both_systems() {
+        let page = reference::page_of(claim.id());
+        let link = format!("[{}](generated/{}#errors)", page.title, page.file);
+        for (side, entry) in claim.sides().into_iter().enumerate() {
+            if let Some(errno) = entry.and_then(|entry| entry.errno.clone()) {
+                let links = &mut all.entry(errno).or_default()[side];
+                if !links.contains(&link) {
+                    links.push(link.clone());
+                }
+            }
+        }
+    }
+    let mut text = String::from(MARK);
+    for (errno, sides) in all {
+        writeln!(text, "## {errno} {{#{errno}}}\n").expect(WRITING);
+        for (system, links) in ["Linux", "NetBSD"].iter().zip(sides) {
+            if !links.is_empty() {
+                writeln!(text, "- {system}: {}", links.join(", ")).expect(WRITING);
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The safe crate's kinds: what they mean, and which errnos of which operations have them.
+pub(super) fn by_kind() -> String {
+    let [linux, netbsd] = [LINUX.rows(), NETBSD.rows()];
+    let mut text = format!("{MARK}| Kind | Meaning | From |\n|---|---|---|\n");
+    for (kind, meaning) in documented_kinds() {
+        let mut from: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (system, rows) in [("Linux", &linux), ("NetBSD", &netbsd)] {
+            for row in rows.iter().filter(|row| row.kind == kind) {
+                let errno = format!("`{}`: {}", row.operation, row.errno);
+                from.entry(errno).or_default().push(system);
+            }
+        }
+        let told = |(errno, systems): (&String, &Vec<&str>)| match systems[..] {
+            [system] => format!("{errno} on {system}"),
+            _ => errno.clone(),
+        };
+        let mut from = from.iter().map(told).collect::<Vec<_>>().join("<br>");
+        if from.is_empty() {
+            from.push('–');
+        }
+        writeln!(text, "| `{kind}` | {} | {from} |", plain(&meaning)).expect(WRITING);
+    }
+    let here = |row: &Meaning| !PAGES.iter().any(|page| page.operations.contains(&row.operation));
+    format!("{text}\nOther operations:\n\n{}", advice(here))
+}
+
+/// Each variant of `kcov::ErrorKind` with its documentation.
+fn documented_kinds() -> Vec<(String, String)> {
+    let source = include_str!("../../../../kcov/src/error/mod.rs");
+    let body = source.split_once("\n    ErrorKind {\n").expect("the kinds").1;
+    let (mut all, mut text) = (Vec::new(), String::new());
+    for line in body.lines().take_while(|line| *line != "    }").map(str::trim) {
+        if let Some(more) = line.strip_prefix("/// ") {
+            text = if text.is_empty() { more.to_owned() } else { text + " " + more };
+        } else if let Some((kind, _)) = line.split_once(": \"")
+            && !text.is_empty()
+        {
+            all.push((kind.to_owned(), std::mem::take(&mut text)));
+        }
+    }
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_refusal_of_both_systems_is_one_row() {
-        let page = conditions();
-        let row = page.lines().find(|line| line.contains("[`enable.before-sizing-is-refused`]"));
-        let row = row.expect("a claim of both systems");
-        assert!(
-            row.ends_with("| EINVAL | ENOBUFS | Linux: `AlreadyEnabled`<br>NetBSD: `NotSized` |"),
-            "{row}"
-        );
+    fn row(id: &str) -> String {
+        let page = reference::page_of(id).text();
+        let row = page.lines().find(|line| line.contains(&format!("id=\"{id}\"")));
+        row.expect("a row").to_owned()
     }
 
     #[test]
-    fn every_error_of_the_registries_has_its_row() {
-        let page = conditions();
-        for system in [registry::LINUX, registry::NETBSD] {
-            for entry in system.entries().iter().filter(|entry| entry.errno.is_some()) {
-                assert_eq!(page.matches(&format!("[`{}`]", entry.id)).count(), 1, "{}", entry.id);
-            }
+    fn a_refusal_of_both_systems_is_one_row() {
+        let row = row("enable.before-sizing-is-refused");
+        assert!(row.starts_with("| EINVAL | ENOBUFS | KCOV_ENABLE fails"), "{row}");
+        assert!(row.ends_with("| Linux: `AlreadyEnabled`<br>NetBSD: `NotSized` |"), "{row}");
+    }
+
+    #[test]
+    fn failures_to_open_have_their_kinds() {
+        for (id, kind) in [
+            ("open.not-built-in-is-refused", "NotBuiltIn"),
+            ("open.locked-down-is-refused", "LockedDown"),
+            ("open.unprivileged-is-refused", "PermissionDenied"),
+            ("faults.open-without-memory", "OutOfMemory"),
+        ] {
+            let row = row(id);
+            assert!(row.ends_with(&format!("| `{kind}` |")), "{row}");
         }
     }
 
     #[test]
+    fn every_kind_of_the_tables_is_documented() {
+        let kinds: Vec<_> = documented_kinds().into_iter().map(|(kind, _)| kind).collect();
+        for row in LINUX.rows().iter().chain(&NETBSD.rows()) {
+            assert!(kinds.contains(&row.kind), "{}", row.kind);
+        }
+        let alone = ["DebugfsNotMounted", "NotInstrumented", "Other"];
+        assert!(alone.iter().all(|kind| kinds.iter().any(|known| known == kind)), "{kinds:?}");
+    }
+
+    #[test]
     fn the_longest_beginning_decides() {
-        assert_eq!(group("remote.attach.detach-when-not-attached-is-refused"), "Detach");
-        assert_eq!(group("remote.attach.again"), "Attach");
-        assert_eq!(group("remote.release.close-keeps-handles"), "Enable remote coverage");
+        assert_eq!(operation("remote.attach.detach-when-not-attached-is-refused"), "");
+        assert_eq!(operation("remote.attach.again"), "Attach");
+        assert_eq!(operation("remote.release.close-keeps-handles"), "EnableRemote");
     }
 }

@@ -8,7 +8,9 @@ mod claims;
 mod differences;
 mod errors;
 mod numbers;
+mod reference;
 mod registry;
+mod remote;
 mod states;
 mod svg;
 mod words;
@@ -25,15 +27,13 @@ use std::{fs, io};
 /// If a registry file is malformed, which the unit tests exclude.
 #[must_use]
 pub fn files() -> Vec<(&'static str, String)> {
-    vec![
-        ("claims-linux.md", claims::page(LINUX)),
-        ("claims-netbsd.md", claims::page(NETBSD)),
+    let mut all = vec![
         ("claims-crate.md", claims::crate_page()),
         ("differences-linux.md", differences::releases(LINUX)),
         ("differences-netbsd.md", differences::releases(NETBSD)),
-        ("differences-systems.md", differences::systems(LINUX, NETBSD)),
-        ("errors-systems.md", errors::conditions()),
-        ("errors-crate.md", errors::meanings()),
+        ("differences-systems.md", differences::systems()),
+        ("errors-by-errno.md", errors::by_errno()),
+        ("errors-by-kind.md", errors::by_kind()),
         ("numbers-linux.md", numbers::linux()),
         ("numbers-netbsd.md", numbers::netbsd()),
         ("pc-linux.svg", words::pc_linux()),
@@ -43,6 +43,7 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("cmp-netbsd.svg", words::cmp_netbsd()),
         ("remote-arg-linux.svg", words::remote_arg_linux()),
         ("remote-attach-netbsd.svg", words::remote_attach_netbsd()),
+        ("remote-section-linux.svg", remote::section_linux()),
         ("mapping-linux.svg", words::mapping_linux()),
         ("mapping-netbsd.svg", words::mapping_netbsd()),
         ("cmp-type.svg", bits::cmp_type()),
@@ -54,7 +55,9 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("states-netbsd.md", states::table(&states::NETBSD)),
         ("outcomes-linux.md", outcomes::linux()),
         ("outcomes-netbsd.md", outcomes::netbsd()),
-    ]
+    ];
+    all.extend(reference::PAGES.iter().map(|page| (page.file.as_str(), page.text())));
+    all
 }
 
 /// Writes all generated files into a directory.
@@ -81,9 +84,4 @@ fn plain(text: &str) -> String {
     parts
         .map(|(n, part)| if n % 2 == 1 { format!("<code>{part}</code>") } else { part.into() })
         .collect()
-}
-
-/// A link to a claim on its system's page.
-fn link(page: &str, id: &str) -> String {
-    format!("[`{id}`]({page}.md#{id})")
 }

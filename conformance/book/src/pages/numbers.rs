@@ -1,6 +1,6 @@
 //! Ioctls, modes and limits, from `kcov-sys`.
 
-use super::{MARK, WRITING};
+use super::{MARK, WRITING, reference};
 use kcov_sys::ioc::Encoding;
 use kcov_sys::{linux, netbsd};
 use std::fmt::Write as _;
@@ -19,7 +19,8 @@ pub(super) fn linux() -> String {
     page.push_str("| ioctl | Argument | Number | Number on MIPS, PowerPC |\n|---|---|---|---|\n");
     for (name, argument, number) in requests {
         let [one, two] = [&generic, &other].map(|kernels| of_both(kernels.each_ref().map(number)));
-        writeln!(page, "| `{name}` | {argument} | {one} | {two} |").expect(WRITING);
+        let name = reference::request(name);
+        writeln!(page, "| {name} | {argument} | {one} | {two} |").expect(WRITING);
     }
     page.push_str("\n| Constant | Value | Meaning |\n|---|---|---|\n");
     for (name, value, meaning) in [
@@ -75,7 +76,8 @@ pub(super) fn netbsd() -> String {
         ),
         ("KCOV_IOC_REMOTE_DETACH", "none", netbsd::KCOV_IOC_REMOTE_DETACH, "10"),
     ] {
-        writeln!(page, "| `{name}` | {argument} | `{number:#x}` | {since} |").expect(WRITING);
+        let name = reference::request(name);
+        writeln!(page, "| {name} | {argument} | `{number:#x}` | {since} |").expect(WRITING);
     }
     page.push_str("\n| Constant | Value | Meaning |\n|---|---|---|\n");
     for (name, value, meaning) in [

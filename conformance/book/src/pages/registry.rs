@@ -12,11 +12,21 @@ pub(super) struct System {
     /// The word in targets' declarations, for a single system.
     pub(super) word: &'static str,
     /// Its registries, with the names in `claims::FILES`.
-    files: &'static [&'static str],
+    pub(super) files: &'static [&'static str],
 }
 
-pub(super) const LINUX: System =
-    System { name: "Linux", word: "linux", files: &["linux-document.toml", "linux-driver.toml"] };
+pub(super) const LINUX: System = System {
+    name: "Linux",
+    word: "linux",
+    files: &[
+        "linux-document.toml",
+        "linux-driver.toml",
+        "linux-race-driver.toml",
+        "linux-proposed-ext.toml",
+        "linux-proposed-uniq.toml",
+        "linux-proposed-unique.toml",
+    ],
+};
 
 pub(super) const NETBSD: System = System {
     name: "NetBSD",
@@ -32,7 +42,7 @@ pub(super) const CRATE: [System; 3] = [
 ];
 
 /// The fields of a claim that the pages need.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(super) struct Entry {
     pub(super) id: String,
     pub(super) text: String,

@@ -8,9 +8,10 @@ mod netbsd;
 pub(super) use linux::LINUX;
 pub(super) use netbsd::NETBSD;
 
+use super::reference::{self, Page, link};
 use super::registry::{self, System};
 use super::svg::{Anchor, Svg};
-use super::{MARK, WRITING, link, plain};
+use super::{MARK, WRITING, plain};
 use std::fmt::Write as _;
 
 /// A state.
@@ -91,27 +92,38 @@ pub(super) fn picture(machine: &Machine) -> String {
 }
 
 pub(super) fn table(machine: &Machine) -> String {
-    let on = machine.system.name.to_lowercase();
-    let mut page = String::from(MARK);
-    let outcomes = format!("generated/outcomes-{on}.md");
-    writeln!(page, "| State | Meaning | [In the full table]({outcomes}) |\n|---|---|---|")
-        .expect(WRITING);
+    let outcomes = format!("generated/outcomes-{}.md", machine.system.word);
+    let mut page =
+        format!("{MARK}| State | Meaning | [In the full table]({outcomes}) |\n|---|---|---|\n");
     for Placed { state: State { name, meaning, .. }, seen, .. } in machine.states {
         writeln!(page, "| {name} | {} | {} |", plain(meaning), seen.join("<br>")).expect(WRITING);
     }
-    writeln!(
-        page,
-        "\n| From | Event | To | [Operation]({outcomes}) | Claims |\n|---|---|---|---|---|"
-    )
-    .expect(WRITING);
-    for step in machine.all_steps() {
-        let Step { from, to, acts, claims, .. } = step;
-        let (event, acts) = (machine.event(step), acts.join("<br>"));
-        let claims: Vec<_> = claims.iter().map(|id| link(&on, id)).collect();
-        let (from, to, claims) = (name(from), name(to), claims.join("<br>"));
-        writeln!(page, "| {from} | {event} | {to} | {acts} | {claims} |").expect(WRITING);
-    }
     page
+}
+
+/// The steps that a page's requests make. A step belongs to the page of its first claim.
+pub(super) fn section(page: &Page) -> String {
+    let mut rows = String::new();
+    for machine in [&LINUX, &NETBSD] {
+        let (name, word) = (machine.system.name, machine.system.word);
+        let here = |step: &&Step| std::ptr::eq(reference::page_of(step.claims[0]), page);
+        for step in machine.all_steps().filter(here) {
+            let (from, to) = (self::name(step.from), self::name(step.to));
+            let claims: Vec<_> = step.claims.iter().map(|id| link(id)).collect();
+            let acts: Vec<_> =
+                step.acts.iter().map(|act| format!("[{act}](outcomes-{word}.md)")).collect();
+            let (event, acts) = (machine.event(step), acts.join("<br>"));
+            let claims = claims.join("<br>");
+            writeln!(rows, "| {name} | {from} | {event} | {to} | {acts} | {claims} |")
+                .expect(WRITING);
+        }
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "## States\n\n| System | From | Event | To | In the full table | Claims |\n|---|---|---|---|---|---|\n{rows}\n"
+    )
 }
 
 /// A device has no state before open and after it is gone.
