@@ -66,8 +66,8 @@ fn self_test_passes(_: &Context) {
     assert!(after.contains("kcov: done running self test"), "the test has not ended");
 }
 
-/// Functions of the timer interrupt on various architectures. What the thread does afterwards is
-/// its own work, and may be recorded.
+/// Functions of the timer interrupt on various architectures. Work that the thread does afterwards
+/// is its own, and may be recorded.
 const TICK: &[&str] = &[
     "update_process_times",
     "hrtimer_interrupt",
