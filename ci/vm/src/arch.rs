@@ -142,6 +142,18 @@ impl Arch {
         self.machine == Self::host().machine
     }
 
+    /// Checks that this host can run a User-Mode Linux kernel of an architecture.
+    pub fn check_user_mode(&self, kernel: &Arch) -> Result<(), String> {
+        if kernel.programs.first().is_some_and(|program| self.programs.contains(program)) {
+            return Ok(());
+        }
+        Err(format!(
+            "needs a host that runs {} programs, because User-Mode Linux is a host program; this \
+             host is {}: use a target of kind `qemu`",
+            kernel.name, self.name
+        ))
+    }
+
     /// The C compiler.
     pub fn compiler(&self) -> &'static str {
         if self.is_host() { "gcc" } else { self.cross }
@@ -175,5 +187,15 @@ mod tests {
         }
         let why = Arch::named("vax").expect_err("unknown");
         assert!(why.starts_with("`vax` is not an architecture; there are: x86_64, "), "{why}");
+    }
+
+    #[test]
+    fn user_mode_linux_needs_its_own_processor() {
+        let [x86_64, i386, arm64] = ["x86_64", "i386", "arm64"].map(|it| Arch::named(it).unwrap());
+        assert_eq!(x86_64.check_user_mode(x86_64), Ok(()));
+        assert_eq!(x86_64.check_user_mode(i386), Ok(()));
+        assert!(i386.check_user_mode(x86_64).is_err());
+        let why = arm64.check_user_mode(x86_64).expect_err("another processor");
+        assert!(why.starts_with("needs a host that runs x86_64 programs"), "{why}");
     }
 }

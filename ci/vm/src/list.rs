@@ -1,5 +1,6 @@
 //! `list`: shows the targets from the cache alone, without a search.
 
+use crate::arch::Arch;
 use crate::cache::Cache;
 use crate::error::WRITING;
 use crate::kernel::{Compiler, Kernel};
@@ -49,7 +50,8 @@ fn row(target: &Target, targets: &Targets, cache: &Cache) -> [String; 4] {
         System::Linux if built => "built",
         System::Linux => "not built",
     };
-    let mark = if target.default { "*" } else { "" };
+    let defaults = targets.defaults(Arch::host());
+    let mark = if defaults.iter().any(|it| it.name == target.name) { "*" } else { "" };
     [format!("{}{mark}", target.name), target.kind.name().into(), source, built.into()]
 }
 

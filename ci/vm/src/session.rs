@@ -5,8 +5,9 @@ mod guest;
 
 pub use guest::{Ready, Task};
 
+use crate::arch::Arch;
 use crate::cache::Cache;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host;
 use crate::kernel::{Compiler, Kernel};
 use crate::netbsd::{self, Libraries};
@@ -63,10 +64,11 @@ impl Session {
         }
     }
 
-    /// Checks that the user gave every option that the target requires.
+    /// Checks that the host suits the target, and that the user gave every option that it requires.
     pub fn given(&self, target: &Target) -> Result<()> {
         match target.kind {
-            Kind::Uml | Kind::Qemu => Ok(()),
+            Kind::Uml => Arch::host().check_user_mode(target.arch).map_err(Error::NotGiven),
+            Kind::Qemu => Ok(()),
             Kind::Netbsd => {
                 netbsd::given(self.netbsd_kernel().is_some(), self.programs.netbsd.is_some())
             }

@@ -312,10 +312,17 @@ impl Targets {
         all
     }
 
-    /// Returns the named targets, each once, or the default ones.
+    /// Returns the default targets for a host: those of its architecture, if there are any.
+    pub fn defaults(&self, host: &Arch) -> Vec<&Target> {
+        let default = || self.all.iter().filter(|target| target.default);
+        let own: Vec<_> = default().filter(|it| it.arch.machine == host.machine).collect();
+        if own.is_empty() { default().collect() } else { own }
+    }
+
+    /// Returns the named targets, each once, or the host's default ones.
     pub fn select(&self, names: &[String]) -> Result<Vec<&Target>> {
         if names.is_empty() {
-            return Ok(self.all.iter().filter(|target| target.default).collect());
+            return Ok(self.defaults(Arch::host()));
         }
         let mut chosen: Vec<&Target> = Vec::new();
         for name in names {

@@ -27,7 +27,12 @@ fn error(text: &str) -> String {
 #[test]
 fn our_own_file_is_valid() {
     let targets = Targets::load(&here().join("targets.toml")).expect("valid");
-    assert_eq!(targets.select(&[]).expect("a default")[0].name, "linux-uml");
+    for (host, expected) in [("x86_64", "linux-uml"), ("arm64", "linux-7-arm64")] {
+        let defaults = targets.defaults(Arch::named(host).expect("known"));
+        assert_eq!(defaults.iter().map(|it| &it.name).collect::<Vec<_>>(), [expected]);
+    }
+    let only = Targets::parse(GOOD, here()).expect("valid");
+    assert_eq!(only.defaults(Arch::named("arm64").expect("known"))[0].name, "a");
 }
 
 #[test]
