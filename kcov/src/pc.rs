@@ -72,8 +72,8 @@ macro_rules! architectures {
             };
 
             /// Bytes from the start of a call to its return address, including the delay slot on
-            /// MIPS. Where calls vary in length ([`Um64`](Arch::Um64)), 1: from the last byte of
-            /// the call.
+            /// MIPS. It is 1 where calls vary in length ([`Um64`](Arch::Um64)): that leads to the
+            /// last byte of the call.
             pub const fn call_length(self) -> u64 {
                 match self {
                     $(Arch::$name => $length,)*
