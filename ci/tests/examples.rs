@@ -180,17 +180,21 @@ fn trace_of_a_program_of_the_host() {
     let directory = tempfile::tempdir().expect("a directory");
     let raw = directory.path().join("raw");
     let drcov = directory.path().join("drcov");
-    let [raw_name, drcov_name] = [&raw, &drcov].map(|path| path.to_str().expect("UTF-8"));
-    let words = ["linux-uml", "--raw", raw_name, "--drcov", drcov_name];
+    let folded = directory.path().join("folded");
+    let [raw_name, drcov_name, folded_name] =
+        [&raw, &drcov, &folded].map(|path| path.to_str().expect("UTF-8"));
+    let words = ["linux-uml", "--raw", raw_name, "--drcov", drcov_name, "--folded", folded_name];
     let Outcome { status, stdout, stderr } = trace(&words, "ls", &["/"]);
     assert_eq!(status, Some(0), "{stderr}");
-    // What it printed itself, then the kernel code it executed.
+    // Its own output, then the kernel code it executed.
     assert!(stdout.lines().any(|line| line == "proc"), "{stdout}");
     assert!(stdout.contains(" ls: ") && stdout.contains(" functions of Linux 7."), "{stdout}");
     for function in ["iterate_dir", "execve", "__handle_mm_fault"] {
         assert!(stdout.contains(function), "`{function}` is not in: {stdout}");
     }
     assert!(std::fs::read(&drcov).expect("written").starts_with(b"DRCOV VERSION: 2\n"));
+    let folded = std::fs::read_to_string(&folded).expect("written");
+    assert!(folded.lines().any(|line| line.starts_with("iterate_dir ")), "{folded}");
 
     // Reads the saved trace without names, as on another machine.
     let read = Command::new(built().join("kcov-trace")).arg("--read").arg(&raw).output();

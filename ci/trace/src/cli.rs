@@ -23,6 +23,7 @@ Output files:
       --raw FILE       the collected data, for --read on any machine
       --lcov FILE      a tracefile for genhtml(1); needs debug information
       --drcov FILE     coverage for disassemblers' plugins
+      --folded FILE    stacks of files and functions, for flame graphs
 Names and lines:
       --vmlinux FILE   the kernel image, best with debug information
       --kallsyms FILE  names only [default: /proc/kallsyms]
@@ -86,6 +87,7 @@ struct Options {
     read: Option<PathBuf>,
     lcov: Option<PathBuf>,
     drcov: Option<PathBuf>,
+    folded: Option<PathBuf>,
     vmlinux: Option<PathBuf>,
     kallsyms: Option<PathBuf>,
     words: Option<u64>,
@@ -135,6 +137,9 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, Error> {
     if let Some(file) = &options.drcov {
         write(file, &report::drcov::render(&coverage, options.vmlinux.as_deref()))?;
     }
+    if let Some(file) = &options.folded {
+        write(file, report::folded::render(&coverage, &symbols).as_bytes())?;
+    }
     report::print(&report::text::render(&coverage, &symbols, options.style))?;
     match ended {
         Ended::ByItself(status) => Ok(status),
@@ -165,6 +170,7 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Option<Options>, Error
             Long("read") => options.read = Some(parser.value()?.into()),
             Long("lcov") => options.lcov = Some(parser.value()?.into()),
             Long("drcov") => options.drcov = Some(parser.value()?.into()),
+            Long("folded") => options.folded = Some(parser.value()?.into()),
             Long("vmlinux") => options.vmlinux = Some(parser.value()?.into()),
             Long("kallsyms") => options.kallsyms = Some(parser.value()?.into()),
             Long("words") => options.words = Some(parser.value()?.parse()?),

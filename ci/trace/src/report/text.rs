@@ -61,7 +61,7 @@ pub fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
 }
 
 /// The deepest common directory of all files.
-fn root(found: &[Found]) -> PathBuf {
+pub(super) fn root(found: &[Found]) -> PathBuf {
     let mut files = found.iter().flat_map(|(_, _, place)| &place.frames).filter_map(file);
     let Some(mut root) = files.next().and_then(Path::parent) else { return PathBuf::new() };
     for file in files {

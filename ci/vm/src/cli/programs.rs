@@ -108,6 +108,9 @@ pub struct TraceOptions {
     /// Write a file for the coverage plugins of disassemblers
     #[arg(long, value_name = "FILE")]
     pub drcov: Option<PathBuf>,
+    /// Write stacks of files and functions, for flame graphs
+    #[arg(long, value_name = "FILE")]
+    pub folded: Option<PathBuf>,
     /// The size of each thread's buffer, in words
     #[arg(long, value_name = "N")]
     pub words: Option<u64>,

@@ -81,9 +81,12 @@ fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Re
             command.arg(name);
         }
     }
-    for (name, file) in
-        [("--raw", &options.raw), ("--lcov", &options.lcov), ("--drcov", &options.drcov)]
-    {
+    for (name, file) in [
+        ("--raw", &options.raw),
+        ("--lcov", &options.lcov),
+        ("--drcov", &options.drcov),
+        ("--folded", &options.folded),
+    ] {
         if let Some(file) = file {
             command.arg(name).arg(file);
         }

@@ -1,0 +1,63 @@
+//! Writes stacks for flame graphs, a stack and its number of records on each line.
+//!
+//! kcov records no calls, so a stack is the place of a program counter in the kernel's sources: the
+//! directories, the file, the function and the functions inlined into it.
+
+use super::text::root;
+use crate::coverage::Coverage;
+use crate::symbols::{Place, Symbols};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Renders the stacks in alphabetical order.
+pub fn render(coverage: &Coverage, symbols: &Symbols) -> String {
+    let total = coverage.total().into_iter();
+    let found: Vec<_> =
+        total.map(|(pc, records)| (pc, records, symbols.look_up(pc, coverage))).collect();
+    let root = root(&found);
+    let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
+    for (_, records, place) in &found {
+        *stacks.entry(stack(place, &root)).or_default() += records;
+    }
+    let mut text = String::new();
+    for (stack, records) in stacks {
+        writeln!(text, "{stack} {records}").expect("writing to a string cannot fail");
+    }
+    text
+}
+
+fn stack(place: &Place, root: &Path) -> String {
+    let Some(outermost) = place.frames.last() else {
+        return if place.symbol.is_empty() { "??".into() } else { place.symbol.clone() };
+    };
+    let mut stack = String::new();
+    if let Some((file, _)) = &outermost.line {
+        for part in file.strip_prefix(root).unwrap_or(file) {
+            write!(stack, "{};", part.display()).expect("writing to a string cannot fail");
+        }
+    }
+    let functions = place.frames.iter().rev().map(|frame| frame.function.as_str());
+    stack + &functions.collect::<Vec<_>>().join(";")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::Frame;
+
+    #[test]
+    fn a_stack_is_the_place_in_the_sources() {
+        let frame = |function: &str, file: &str| Frame {
+            function: function.into(),
+            line: Some((file.into(), 7)),
+        };
+        // The innermost frame comes first.
+        let frames = vec![frame("spin_lock", "/s/include/spin.h"), frame("read", "/s/fs/a.c")];
+        let place = Place { symbol: "read".into(), frames, ..Place::default() };
+        assert_eq!(stack(&place, Path::new("/s")), "fs;a.c;read;spin_lock");
+        let place = Place { symbol: "read".into(), ..Place::default() };
+        assert_eq!(stack(&place, Path::new("")), "read");
+        assert_eq!(stack(&Place::default(), Path::new("")), "??");
+    }
+}
