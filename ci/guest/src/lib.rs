@@ -5,6 +5,7 @@
 //! Nothing here knows the program's purpose.
 
 pub mod escape;
+pub mod fuzz;
 pub mod job;
 pub mod protocol;
 pub mod sources;

@@ -4,6 +4,9 @@
 pub const SOURCES: &[(&str, &str)] = &[
     ("src/bin/init.rs", include_str!("bin/init.rs")),
     ("src/escape.rs", include_str!("escape.rs")),
+    ("src/fuzz.rs", include_str!("fuzz.rs")),
+    ("src/fuzz/line.rs", include_str!("fuzz/line.rs")),
+    ("src/fuzz/slot.rs", include_str!("fuzz/slot.rs")),
     ("src/job.rs", include_str!("job.rs")),
     ("src/lib.rs", include_str!("lib.rs")),
     ("src/protocol.rs", include_str!("protocol.rs")),
@@ -21,7 +24,7 @@ pub const MANIFEST: &str = concat!(
     "[[bin]]\nname = \"kcov-vm-init\"\npath = \"src/bin/init.rs\"\n\n",
     "[dependencies]\n",
     "libc = \"0.2.170\"\n",
-    "rustix = { version = \"1.1\", default-features = false, features = [\"fs\", \"mount\", ",
+    "rustix = { version = \"1.1\", default-features = false, features = [\"fs\", \"mm\", \"mount\", ",
     "\"process\", \"std\", \"stdio\", \"system\", \"termios\"] }\n\n",
     "[profile.guest]\ninherits = \"dev\"\nopt-level = 2\ndebug = false\nstrip = true\n\n",
     "[workspace]\n",
@@ -37,7 +40,7 @@ mod tests {
     fn all_files_are_there() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut files = Vec::new();
-        for directory in ["src", "src/bin", "src/sys"] {
+        for directory in ["src", "src/bin", "src/fuzz", "src/sys"] {
             for entry in fs::read_dir(root.join(directory)).expect("a directory") {
                 let entry = entry.expect("an entry");
                 if entry.path().is_file() {

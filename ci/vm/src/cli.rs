@@ -5,8 +5,8 @@ mod test;
 mod vm;
 
 pub use programs::{
-    CarryOptions, ExecOptions, PlaceOptions, RunnerOptions, ShellOptions, StyleOptions,
-    TraceOptions,
+    CarryOptions, ExecOptions, FuzzOptions, PlaceOptions, RunnerOptions, ShellOptions,
+    StyleOptions, TraceOptions,
 };
 pub use test::TestOptions;
 pub use vm::{AccelChoice, BuildOptions, GuestOptions, OwnOptions, VmOptions};
@@ -83,6 +83,8 @@ pub enum Command {
     Exec(Box<ExecOptions>),
     /// Run a shell, or another program, in a guest on this terminal
     Shell(Box<ShellOptions>),
+    /// Run a fuzzer in guests; keep its corpus and its crashes, each tried again and made smaller
+    Fuzz(Box<FuzzOptions>),
     /// Run a program in a guest and report the kernel code that its threads and children execute
     Trace(Box<TraceOptions>),
     /// Print the variables with which cargo builds programs for a target and runs them there

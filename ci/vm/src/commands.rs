@@ -9,7 +9,7 @@ use crate::output::{self, no_verdict, print};
 use crate::session::Session;
 use crate::source;
 use crate::target::{LOCK, Target};
-use crate::{clean, env, exec, list, tester};
+use crate::{clean, env, exec, fuzz, list, tester};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,6 +55,10 @@ pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
         Command::Shell(options) => {
             let session = context.session_on(&options.vm, &options.name)?;
             exec::shell(&session, *options, general.verbose)
+        }
+        Command::Fuzz(options) => {
+            let session = context.session_on(&options.vm, &options.name)?;
+            fuzz::fuzz(&session, *options)
         }
         Command::Trace(options) => {
             let mut session = context.session_on(&options.vm, &options.name)?;

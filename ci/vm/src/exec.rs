@@ -28,21 +28,11 @@ const SCRATCH: &str = "/scratch";
 
 /// Runs a program that the user chose.
 pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8> {
-    let ExecOptions { name, mut program, place } = options;
+    let ExecOptions { name, program, place } = options;
     let PlaceOptions { carry, scratch, stdin, .. } = place;
     let target = session.targets.named(&name)?;
-    let arguments = program.split_off(1);
     let run = || {
-        session.given(target)?;
-        let program = match target.kind.system() {
-            System::Linux => find::find(&program[0]).map_err(Error::Usage)?,
-            // The host's `PATH` does not apply to NetBSD.
-            System::NetBsd => PathBuf::from(&program[0]),
-        };
-        let mut task = session
-            .task(target, &program, arguments)
-            .and_then(|task| equip(task, &carry))
-            .map_err(Error::Usage)?;
+        let mut task = task(session, target, program, &carry)?;
         task.send_back = scratch.is_some().then(|| SCRATCH.into());
         task.stdin = stdin.then(read_input).transpose()?;
         finish(session, target, task, scratch.as_deref(), verbose)
@@ -74,6 +64,24 @@ pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Resul
         finish(session, target, task, scratch.as_deref(), verbose)
     };
     status(target, run())
+}
+
+/// Makes the task for a program that the user chose, and its arguments.
+pub fn task(
+    session: &Session,
+    target: &Target,
+    mut program: Vec<OsString>,
+    carry: &CarryOptions,
+) -> Result<Task> {
+    session.given(target)?;
+    let arguments = program.split_off(1);
+    let program = match target.kind.system() {
+        System::Linux => find::find(&program[0]).map_err(Error::Usage)?,
+        // The host's `PATH` does not apply to NetBSD.
+        System::NetBsd => PathBuf::from(&program[0]),
+    };
+    let task = session.task(target, &program, arguments).and_then(|task| equip(task, carry));
+    task.map_err(Error::Usage)
 }
 
 /// Adds the files and variables that the options name.

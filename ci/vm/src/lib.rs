@@ -18,6 +18,7 @@ pub mod env;
 pub mod error;
 mod exec;
 pub mod expected;
+mod fuzz;
 pub mod guest;
 pub mod hash;
 pub mod home;

@@ -9,6 +9,7 @@
 //! sysrq KEY       the same with the magic key
 //! loopback        connect to itself over TCP
 //! fill            allocate memory until none is left
+//! fuzz POINT      fuzz under `kcov-vm fuzz`; inputs that begin with `die` do lkdtm POINT
 //! orphan          leave a process behind that holds the output open
 //! sleep SECONDS   wait
 //! hang            never return
@@ -17,6 +18,7 @@
 //! status NUMBER   exit
 //! ```
 
+use kcov_vm_guest::fuzz::{Link, Progress};
 use kcov_vm_guest::job::Shutdown;
 use kcov_vm_guest::sys;
 use rustix::process::{Signal, getpid, kill_process};
@@ -24,7 +26,7 @@ use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Command, exit};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{env, fs, io};
 
 fn main() {
@@ -52,7 +54,7 @@ fn act(action: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> {
             let mut file = fs::OpenOptions::new().write(true).open(path)?;
             writeln!(file, "{}", word())
         }
-        "lkdtm" => fs::write("/sys/kernel/debug/provoke-crash/DIRECT", word()),
+        "lkdtm" => crash(&word()),
         "sysrq" => fs::write("/proc/sysrq-trigger", word()),
         "loopback" => {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -64,6 +66,7 @@ fn act(action: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> {
                 taken.push(std::hint::black_box(vec![1_u8; 1 << 20]));
             }
         }
+        "fuzz" => fuzz(&word()),
         "orphan" => Command::new(env::current_exe()?).arg("hang").spawn().map(drop),
         "sleep" => {
             sleep(Duration::from_secs(number(&word())?));
@@ -82,6 +85,51 @@ fn act(action: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> {
         "status" => exit(number(&word())?),
         _ => Err(io::Error::other("no such action")),
     }
+}
+
+fn crash(point: &str) -> io::Result<()> {
+    fs::write("/sys/kernel/debug/provoke-crash/DIRECT", point)
+}
+
+/// A fuzzer whose coverage is the length of the prefix that an input shares with `die`.
+fn fuzz(point: &str) -> io::Result<()> {
+    let mut link = Link::open()?.ok_or_else(|| io::Error::other("needs `kcov-vm fuzz`"))?;
+    let execute = |link: &mut Link, input: &[u8]| {
+        link.run(input);
+        let reached = input.iter().zip(b"die").take_while(|(one, other)| one == other).count();
+        if reached == 3 { crash(point).map(|()| reached) } else { Ok(reached) }
+    };
+    if let Some(inputs) = link.replay()? {
+        return inputs.iter().try_for_each(|input| execute(&mut link, input).map(drop));
+    }
+    let mut corpus = link.corpus()?;
+    if corpus.is_empty() {
+        corpus.push(b"some bytes".to_vec());
+    }
+    let (start, mut told) = (Instant::now(), Instant::now());
+    let (mut state, mut progress) = (link.seed() | 1, Progress::default());
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    };
+    while start.elapsed() < link.time() {
+        let mut input = corpus[random(corpus.len())].clone();
+        let at = random(input.len());
+        input[at] = random(256) as u8;
+        let reached = execute(&mut link, &input)?;
+        progress.executions += 1;
+        if reached as u64 > progress.signals {
+            progress.signals = reached as u64;
+            link.found(&input)?;
+            corpus.push(input);
+        }
+        if told.elapsed() > Duration::from_millis(200) {
+            told = Instant::now();
+            progress.corpus = corpus.len() as u64;
+            link.progress(&progress)?;
+        }
+    }
+    Ok(())
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> io::Result<T> {

@@ -58,6 +58,41 @@ pub struct PlaceOptions {
     pub vm: VmOptions,
 }
 
+/// Options of `fuzz`.
+#[derive(Args, Debug)]
+pub struct FuzzOptions {
+    /// The target
+    #[arg(value_name = "TARGET")]
+    pub name: String,
+    /// The fuzzer and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
+    pub program: Vec<OsString>,
+    /// The directory for the corpus and the crashes [default: fuzz/TARGET]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Run N guests in parallel [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub guests: Option<u32>,
+    /// End after N seconds [default: never]
+    #[arg(long, value_name = "N")]
+    pub seconds: Option<u64>,
+    /// Replace each guest after N seconds; the next one starts from all guests' inputs
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub sync: u64,
+    /// End after N guests have died
+    #[arg(long, value_name = "N")]
+    pub deaths: Option<u64>,
+    /// The seed of the first guest
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Files and variables for the program.
+    #[command(flatten)]
+    pub carry: CarryOptions,
+    /// Build and boot options.
+    #[command(flatten)]
+    pub vm: VmOptions,
+}
+
 /// Options of `shell`.
 #[derive(Args, Debug)]
 pub struct ShellOptions {

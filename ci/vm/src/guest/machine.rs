@@ -15,7 +15,7 @@ pub struct Machine<'a> {
     pub disc: Option<PathBuf>,
     /// For QEMU only.
     pub accel: Accel,
-    /// The directory for the guest's memory; for User-Mode Linux only.
+    /// The directory for the guest's memory as a file. QEMU does without, unless it is set.
     pub memory: Option<PathBuf>,
     /// MiB in addition to the target's memory, for a large image.
     pub more_memory: u32,

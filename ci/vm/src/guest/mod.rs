@@ -83,6 +83,8 @@ pub enum Stream {
 
 /// Receives the events of a running guest.
 pub trait Listener {
+    /// The guest's process runs.
+    fn started(&mut self, _process: u32) {}
     /// The program wrote output.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
     /// The program left a file, with this path in the directory that is sent back, and these

@@ -72,6 +72,7 @@ pub fn run(
     let mut channel_log = File::create(logs.join("channel.log")).map_err(context)?;
     let host_log = logs.join("host.log");
     let (mut guest, events) = Guest::start(command, line, &host_log, input)?;
+    listener.started(guest.child.id());
 
     let mut console = Lines::default();
     let mut open = 2;

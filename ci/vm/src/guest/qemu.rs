@@ -3,6 +3,7 @@
 use super::machine::{CMDLINE, Machine};
 use crate::arch::Qemu;
 use crate::target::Accel;
+use std::ffi::OsString;
 use std::process::Command;
 
 /// The command that boots the machine.
@@ -28,6 +29,12 @@ pub fn bare(machine: &Machine<'_>, qemu: &Qemu, cpu: &str, channel: i32) -> Comm
     command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
     command.args(["-machine", qemu.machine, "-accel", accel, "-cpu", cpu]);
     command.args(["-m", &format!("{memory}M")]);
+    if let Some(directory) = &machine.memory {
+        let file = format!("memory-backend-file,id=ram,size={memory}M,share=on,mem-path=");
+        let mut file = OsString::from(file);
+        file.push(directory);
+        command.arg("-object").arg(file).args(["-machine", "memory-backend=ram"]);
+    }
     // Without ACPI, the firmware can describe only sockets.
     command.args(["-smp", &format!("{smp},sockets={smp},cores=1,threads=1")]);
     let console = match machine.input {

@@ -64,6 +64,23 @@ impl<'a> Ready<'a> {
         self.limits.program = program;
     }
 
+    /// Returns a copy with other limits and another log directory. The guest's memory is a file.
+    pub fn beside(&self, logs: PathBuf, program: Duration, silent: Duration) -> Result<Ready<'a>> {
+        let mut other = self.clone();
+        (other.limits.program, other.limits.silent) = (program, Some(silent));
+        if other.machine.memory.is_none() {
+            let place = guest::memory_place(other.machine.target.memory, &logs)?;
+            other.machine.memory = Some(place.directory);
+        }
+        other.logs = logs;
+        Ok(other)
+    }
+
+    /// The kernel's file with symbols, if the runner built it.
+    pub fn vmlinux(&self) -> PathBuf {
+        self.machine.kernel.with_file_name("vmlinux")
+    }
+
     /// Returns a copy with another kernel of the same release, and another log
     /// directory.
     pub fn with(&self, kernel: PathBuf, logs: PathBuf, limits: Limits) -> Result<Ready<'a>> {

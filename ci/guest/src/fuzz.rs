@@ -1,0 +1,156 @@
+//! The guest's half of `kcov-vm fuzz`, for programs that fuzz the guest's kernel.
+//!
+//! The host keeps the corpus and the crashes. A fuzzer opens its [`Link`], starts from
+//! [`corpus`](Link::corpus), and calls [`run`](Link::run) before each execution. So the host knows
+//! the input that killed the guest. Other processes write no lines of [`Line`]'s form.
+//!
+//! ```no_run
+//! # fn execute(_: &[u8]) -> bool { true }
+//! # fn mutate(_: &[u8]) -> Vec<u8> { Vec::new() }
+//! use kcov_vm_guest::fuzz::{Link, Progress};
+//! use std::time::Instant;
+//!
+//! # fn main() -> std::io::Result<()> {
+//! let mut link = Link::open()?.expect("this program runs under `kcov-vm fuzz`");
+//! if let Some(inputs) = link.replay()? {
+//!     for input in inputs {
+//!         link.run(&input);
+//!         execute(&input);
+//!     }
+//!     return Ok(());
+//! }
+//! let mut corpus = link.corpus()?;
+//! let (start, mut executions) = (Instant::now(), 0);
+//! while start.elapsed() < link.time() {
+//!     let input = mutate(&corpus[executions as usize % corpus.len()]);
+//!     link.run(&input);
+//!     if execute(&input) {
+//!         link.found(&input)?;
+//!         corpus.push(input);
+//!     }
+//!     executions += 1;
+//!     // About once a second: a guest that is silent for long counts as hung.
+//!     link.progress(&Progress { executions, corpus: corpus.len() as u64, signals: 0 })?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod line;
+pub mod slot;
+
+pub use line::{Line, Progress};
+
+use slot::Slot;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+use std::{env, fs};
+
+/// The directory of the inputs to start from.
+pub const CORPUS: &str = "/fuzz/corpus";
+/// The directory of the inputs to run once each. It exists only for a replay.
+pub const REPLAY: &str = "/fuzz/replay";
+/// The variable with the slot's mark, in hexadecimal.
+pub const MARK: &str = "KCOV_VM_FUZZ_MARK";
+/// The variable with the seed for random choices.
+pub const SEED: &str = "KCOV_VM_FUZZ_SEED";
+/// The variable with the number of seconds to fuzz.
+pub const SECONDS: &str = "KCOV_VM_FUZZ_SECONDS";
+
+/// A fuzzer's link to the host.
+#[derive(Debug)]
+pub struct Link {
+    slot: Slot,
+    seed: u64,
+    time: Duration,
+}
+
+impl Link {
+    /// Opens the link. Returns `None` if the program does not run under `kcov-vm fuzz`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a variable has no value of its kind, or if there is no memory.
+    pub fn open() -> io::Result<Option<Link>> {
+        let Some(mark) = env::var_os(MARK) else { return Ok(None) };
+        let bad = |name: &str| io::Error::other(format!("{name}: not what kcov-vm sets"));
+        let mark = mark.to_str().and_then(line::bytes).and_then(|mark| mark.try_into().ok());
+        let slot = Slot::new(mark.ok_or_else(|| bad(MARK))?)?;
+        let number = |name| env::var(name).ok().and_then(|text| text.parse().ok());
+        let seed = number(SEED).ok_or_else(|| bad(SEED))?;
+        let time = Duration::from_secs(number(SECONDS).ok_or_else(|| bad(SECONDS))?);
+        Ok(Some(Link { slot, seed, time }))
+    }
+
+    /// The seed for random choices. Guests that run at the same time have different seeds.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// How long to fuzz. Then exit with status 0; the next guest starts from all guests' corpus.
+    #[must_use]
+    pub fn time(&self) -> Duration {
+        self.time
+    }
+
+    /// The inputs to start from, in a fixed order.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read.
+    pub fn corpus(&self) -> io::Result<Vec<Vec<u8>>> {
+        Ok(inputs(Path::new(CORPUS))?.unwrap_or_default())
+    }
+
+    /// If this is a replay, the inputs to run once each, in order. Then exit with status 0.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read.
+    pub fn replay(&self) -> io::Result<Option<Vec<Vec<u8>>>> {
+        inputs(Path::new(REPLAY))
+    }
+
+    /// Keeps an input for the host in case that the guest dies: one copy, no system call.
+    pub fn run(&mut self, input: &[u8]) {
+        self.slot.store(input);
+    }
+
+    /// Adds an input to the corpus on the host.
+    ///
+    /// # Errors
+    ///
+    /// Fails if standard output cannot be written to.
+    pub fn found(&self, input: &[u8]) -> io::Result<()> {
+        send(&Line::Found(input.to_vec()))
+    }
+
+    /// Reports progress.
+    ///
+    /// # Errors
+    ///
+    /// Fails if standard output cannot be written to.
+    pub fn progress(&self, progress: &Progress) -> io::Result<()> {
+        send(&Line::Progress(*progress))
+    }
+}
+
+fn send(line: &Line) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
+
+/// The files of a directory, if it exists.
+fn inputs(directory: &Path) -> io::Result<Option<Vec<Vec<u8>>>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
+    let mut paths = paths?;
+    paths.sort();
+    paths.iter().map(fs::read).collect::<io::Result<Vec<_>>>().map(Some)
+}

@@ -1,0 +1,99 @@
+//! The lines that a fuzzer prints for the host.
+
+use std::fmt;
+
+/// The beginning of each line.
+const BEGIN: &str = "@kcov-vm-fuzz ";
+
+/// The state of a fuzzer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// How often it ran an input.
+    pub executions: u64,
+    /// The number of inputs in its corpus.
+    pub corpus: u64,
+    /// The number of program counters, edges or the like that it has reached.
+    pub signals: u64,
+}
+
+/// A line for the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// An input for the corpus.
+    Found(Vec<u8>),
+    /// The state of the fuzzer.
+    Progress(Progress),
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(BEGIN)?;
+        match self {
+            Line::Found(input) => {
+                f.write_str("found ")?;
+                input.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+            Line::Progress(Progress { executions, corpus, signals }) => {
+                write!(f, "progress {executions} {corpus} {signals}")
+            }
+        }
+    }
+}
+
+impl Line {
+    /// Parses a line without its line feed. Returns `None` if it has another form.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Line> {
+        let (kind, value) = text.strip_prefix(BEGIN)?.split_once(' ')?;
+        match kind {
+            "found" => bytes(value).map(Line::Found),
+            "progress" => {
+                let numbers = value.split(' ').map(|word| word.parse().ok());
+                let numbers = numbers.collect::<Option<Vec<u64>>>()?;
+                let [executions, corpus, signals] = numbers.try_into().ok()?;
+                Some(Line::Progress(Progress { executions, corpus, signals }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Parses hexadecimal digits.
+pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digits = text.bytes().map(|digit| (digit as char).to_digit(16));
+    let digits = digits.map(|digit| digit.map(|digit| digit as u8)).collect::<Option<Vec<_>>>()?;
+    let pairs = digits.chunks_exact(2);
+    pairs.remainder().is_empty().then(|| pairs.map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_survive() {
+        let progress = Progress { executions: 9, corpus: 8, signals: u64::MAX };
+        for line in
+            [Line::Found(Vec::new()), Line::Found((0..=255).collect()), Line::Progress(progress)]
+        {
+            assert_eq!(Line::parse(&line.to_string()), Some(line));
+        }
+    }
+
+    #[test]
+    fn other_lines_are_not_for_the_host() {
+        for text in [
+            "",
+            "found 00",
+            "@kcov-vm-fuzz",
+            "@kcov-vm-fuzz found",
+            "@kcov-vm-fuzz found 0",
+            "@kcov-vm-fuzz found 0g",
+            "@kcov-vm-fuzz progress 1 2",
+            "@kcov-vm-fuzz progress 1 2 3 4",
+            "@kcov-vm-fuzz lost 00",
+        ] {
+            assert_eq!(Line::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! `fuzz`: runs a fuzzer of kernel interfaces in guests. The corpus and the crashes stay on the host.
+
+mod guests;
+mod memory;
+mod minimize;
+mod report;
+mod store;
+
+use crate::cli::FuzzOptions;
+use crate::error::{Error, Phase, Result, STATUS_FAILED, STATUS_PASSED};
+use crate::exec::task;
+use crate::output::{no_verdict, print};
+use crate::parallel::processors;
+use crate::session::Session;
+use crate::target::Target;
+use guests::{Death, Ended, Guests, Work};
+use kcov_vm_guest::fuzz::{Line, Progress};
+use report::Report;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use store::Store;
+
+/// The interval between two lines of progress.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// The interval for looking whether the guests are done.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Runs the fuzzer. The exit status is 1 if a guest died.
+pub fn fuzz(session: &Session, options: FuzzOptions) -> Result<u8> {
+    let target = session.targets.named(&options.name)?;
+    match run(session, target, options) {
+        Ok(deaths) => Ok(if deaths > 0 { STATUS_FAILED } else { STATUS_PASSED }),
+        Err(error) => no_verdict(target, error),
+    }
+}
+
+fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> {
+    session.given(target)?;
+    let FuzzOptions { dir, guests, seconds, sync, deaths, seed, .. } = options;
+    let task = task(session, target, options.program, &options.carry)?;
+    let directory = dir.unwrap_or_else(|| PathBuf::from("fuzz").join(&target.name));
+    let unusable = |error| Error::usage(format!("--dir {}: {error}", directory.display()));
+    let store = Store::open(&directory).map_err(unusable)?;
+    let corpus = store.inputs().map_err(unusable)?;
+    let ready = session.prepare(target)?;
+    let vmlinux = ready.vmlinux();
+    let logs = ready.logs.clone();
+    let count = guests.map_or_else(
+        || (processors() / target.smp.max(1) as usize).max(1),
+        |guests| guests as usize,
+    );
+    print(&format!(
+        "{}: {} guests, {} inputs in {}\n",
+        target.name,
+        count,
+        corpus.len(),
+        directory.display()
+    ));
+    let state = State {
+        corpus,
+        next_seed: seed,
+        running: vec![Progress::default(); count],
+        ..State::new()
+    };
+    let fuzzer = Fuzzer {
+        guests: Guests::new(session, target, ready, task),
+        store,
+        vmlinux,
+        end: seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds)),
+        sync: Duration::from_secs(sync),
+        most_deaths: deaths.unwrap_or(u64::MAX),
+        state: Mutex::new(state),
+    };
+    fuzzer.all(count)?;
+    let state = fuzzer.state();
+    print(&format!("{state}\n"));
+    for (group, deaths) in &state.groups {
+        print(&format!("{deaths:>6} {group}\n"));
+    }
+    // Nothing went wrong that the logs could explain.
+    let _ = std::fs::remove_dir_all(&logs);
+    Ok(state.deaths)
+}
+
+struct Fuzzer<'a> {
+    guests: Guests<'a>,
+    store: Store,
+    /// The kernel's file with symbols.
+    vmlinux: PathBuf,
+    end: Option<Instant>,
+    /// The life of a guest; the next one starts from all guests' inputs.
+    sync: Duration,
+    most_deaths: u64,
+    state: Mutex<State>,
+}
+
+/// What the guests did.
+struct State {
+    corpus: Vec<Vec<u8>>,
+    next_seed: u64,
+    start: Instant,
+    /// The executions of guests that have ended.
+    executions: u64,
+    /// The progress of each guest.
+    running: Vec<Progress>,
+    /// The largest number of signals of any guest.
+    signals: u64,
+    deaths: u64,
+    groups: BTreeMap<String, u64>,
+    /// When the last new input or group came.
+    news: Instant,
+    failure: Option<Error>,
+}
+
+impl State {
+    fn new() -> State {
+        let now = Instant::now();
+        State {
+            corpus: Vec::new(),
+            next_seed: 0,
+            start: now,
+            executions: 0,
+            running: Vec::new(),
+            signals: 0,
+            deaths: 0,
+            groups: BTreeMap::new(),
+            news: now,
+            failure: None,
+        }
+    }
+
+    /// Takes a line of a guest's fuzzer.
+    fn take(&mut self, number: usize, line: Line, store: &Store) {
+        match line {
+            Line::Progress(progress) => {
+                self.running[number] = progress;
+                self.signals = self.signals.max(progress.signals);
+            }
+            Line::Found(input) => match store.add(&input) {
+                Ok(true) => {
+                    self.corpus.push(input);
+                    self.news = Instant::now();
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    self.failure = Some(Error::unavailable(
+                        Phase::Output,
+                        format!("an input of the corpus: {error}"),
+                    ));
+                }
+            },
+        }
+    }
+
+    /// Adds the executions of a guest that has ended.
+    fn settle(&mut self, number: usize) {
+        self.executions += std::mem::take(&mut self.running[number]).executions;
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let executions =
+            self.executions + self.running.iter().map(|progress| progress.executions).sum::<u64>();
+        let seconds = self.start.elapsed().as_secs().max(1);
+        write!(
+            f,
+            "{seconds} s: {executions} executions, {}/s, {} inputs, {} signals, {} deaths in {} \
+             groups, news {} s ago",
+            executions / seconds,
+            self.corpus.len(),
+            self.signals,
+            self.deaths,
+            self.groups.len(),
+            self.news.elapsed().as_secs()
+        )
+    }
+}
+
+impl Fuzzer<'_> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change is whole, so a thread that panicked left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs all guests to the end, and prints progress.
+    fn all(&self, count: usize) -> Result<()> {
+        thread::scope(|scope| {
+            let workers: Vec<_> =
+                (0..count).map(|number| scope.spawn(move || self.work(number))).collect();
+            let mut printed = Instant::now();
+            while workers.iter().any(|worker| !worker.is_finished()) {
+                thread::sleep(TICK);
+                if printed.elapsed() >= INTERVAL {
+                    printed = Instant::now();
+                    print(&format!("{}\n", self.state()));
+                }
+            }
+        });
+        self.state().failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Runs one guest after another.
+    fn work(&self, number: usize) {
+        while let Some((seed, time)) = self.next() {
+            if let Err(error) = self.one(number, seed, time) {
+                self.state().failure.get_or_insert(error);
+            }
+        }
+    }
+
+    /// The seed and the life of the next guest; `None` at the end.
+    fn next(&self) -> Option<(u64, Duration)> {
+        let mut state = self.state();
+        if state.failure.is_some() || state.deaths >= self.most_deaths {
+            return None;
+        }
+        let left = self.end.map_or(self.sync, |end| end.saturating_duration_since(Instant::now()));
+        if left.is_zero() {
+            return None;
+        }
+        state.next_seed = state.next_seed.wrapping_add(1);
+        Some((state.next_seed, left.min(self.sync).max(Duration::from_secs(1))))
+    }
+
+    fn one(&self, number: usize, seed: u64, time: Duration) -> Result<()> {
+        let corpus = self.state().corpus.clone();
+        let mut has_spoken = false;
+        let ended =
+            self.guests.run(number, Work::Fuzz { corpus: &corpus, seed, time }, &mut |line| {
+                has_spoken = true;
+                self.state().take(number, line, &self.store);
+            });
+        self.state().settle(number);
+        match ended? {
+            Ended::Properly => Ok(()),
+            Ended::Died(death) if death.input.is_none() && !has_spoken => {
+                let message = format!("{} before it ran an input", death.why);
+                Err(Error::unavailable(Phase::Program, message))
+            }
+            Ended::Died(death) => self.died(number, &death),
+        }
+    }
+
+    /// Saves a death. Tries the first of its kind again.
+    fn died(&self, number: usize, death: &Death) -> Result<()> {
+        let system = self.guests.target().kind.system();
+        let report = Report::new(&death.console, system, &death.why);
+        let text = report.text(&self.vmlinux);
+        let unsaved = |error| Error::unavailable(Phase::Output, format!("a crash: {error}"));
+        let input = death.input.as_deref();
+        let saved = self.store.save(input, &report, &text, &death.console).map_err(unsaved)?;
+        {
+            let mut state = self.state();
+            state.deaths += 1;
+            *state.groups.entry(report.group.clone()).or_default() += 1;
+            if saved.is_new {
+                state.news = Instant::now();
+            }
+        }
+        let Some(input) = input.filter(|_| saved.is_new) else { return Ok(()) };
+        print(&format!("new: {}: {}\n", saved.directory.display(), report.title));
+        let group = &report.group;
+        let again = minimize::dies(&self.guests, number, input, group)?;
+        let said = if again {
+            let smallest = minimize::minimize(&self.guests, number, input, group)?;
+            store::write(&saved.directory.join("input.min"), &smallest).map_err(unsaved)?;
+            format!("dies again; {} of {} bytes are needed", smallest.len(), input.len())
+        } else {
+            "does not die again of this input alone".to_owned()
+        };
+        store::write(&saved.directory.join("again"), format!("{said}\n").as_bytes())
+            .map_err(unsaved)?;
+        print(&format!("new: {group}: {said}\n"));
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! Guests that run a fuzzer.
+
+use super::memory;
+use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
+use crate::guest::{Listener, Stream};
+use crate::hash;
+use crate::image::GuestFile;
+use crate::session::{Ready, Session, Task};
+use crate::target::Target;
+use kcov_vm_guest::fuzz::{CORPUS, Line, MARK, REPLAY, SECONDS, SEED};
+use kcov_vm_guest::protocol::Exit;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::time::Duration;
+
+/// The processor time that a guest may use without a word from the fuzzer.
+const SILENT: Duration = Duration::from_secs(30);
+/// The time for the fuzzer's own end.
+const GRACE: Duration = Duration::from_secs(120);
+/// The limit of a replay.
+const REPLAY_LIMIT: Duration = Duration::from_secs(120);
+
+/// What a guest runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Work<'a> {
+    /// Fuzzes from these inputs with this seed, for this time.
+    Fuzz { corpus: &'a [Vec<u8>], seed: u64, time: Duration },
+    /// Runs these inputs once each, in order.
+    Replay(&'a [Vec<u8>]),
+}
+
+/// How a guest ended.
+#[derive(Clone, Debug)]
+pub enum Ended {
+    /// The fuzzer exited with status 0.
+    Properly,
+    /// The kernel or the fuzzer did not survive.
+    Died(Death),
+}
+
+/// The death of a guest.
+#[derive(Clone, Debug)]
+pub struct Death {
+    /// The input that ran.
+    pub input: Option<Vec<u8>>,
+    /// The kernel's log.
+    pub console: Vec<String>,
+    /// How the runner saw it.
+    pub why: String,
+}
+
+/// Boots guests of one target.
+#[derive(Debug)]
+pub struct Guests<'a> {
+    session: &'a Session,
+    target: &'a Target,
+    ready: Ready<'a>,
+    task: Task,
+}
+
+impl<'a> Guests<'a> {
+    /// Prepares guests that run this task's program.
+    pub fn new(session: &'a Session, target: &'a Target, ready: Ready<'a>, task: Task) -> Self {
+        Guests { session, target, ready, task }
+    }
+
+    /// Boots a guest with its own log directory, and calls `on` with each line of the fuzzer.
+    pub fn run(&self, number: usize, work: Work<'_>, on: &mut dyn FnMut(Line)) -> Result<Ended> {
+        let logs = self.ready.logs.join(number.to_string());
+        fs::create_dir_all(&logs).or_unavailable(Phase::Image, logs.display())?;
+        let mut task = self.task.clone();
+        let mark = random();
+        let (directory, inputs, seed, time, limit) = match work {
+            Work::Fuzz { corpus, seed, time } => (CORPUS, corpus, seed, time, time + GRACE),
+            Work::Replay(inputs) => (REPLAY, inputs, 0, Duration::ZERO, REPLAY_LIMIT),
+        };
+        for (name, value) in [
+            (MARK, mark.iter().map(|byte| format!("{byte:02x}")).collect()),
+            (SEED, seed.to_string()),
+            (SECONDS, time.as_secs().to_string()),
+        ] {
+            task.environment.push((name.into(), value.into()));
+        }
+        for (at, input) in inputs.iter().enumerate() {
+            let path = format!("{directory}/{at:08}");
+            task.files.push(GuestFile { path, mode: 0o644, content: input.clone() });
+        }
+        let ready = self.ready.beside(logs.clone(), limit, SILENT)?;
+        let log = File::create(logs.join("program.log")).or_unavailable(Phase::Image, "a log")?;
+        let mut listen =
+            Listen { process: 0, memory: None, console: Vec::new(), line: Vec::new(), log, on };
+        let result = self.session.run(&ready, task, &mut listen);
+        let Listen { memory, console, .. } = listen;
+        let why = match result {
+            Ok(finished) => match finished.ended()? {
+                Exit::Status(0) => return Ok(Ended::Properly),
+                exit => format!("the fuzzer ended with {exit}"),
+            },
+            Err(Error::Unavailable(failure)) if is_death(&failure) => failure.message,
+            Err(error) => return Err(error),
+        };
+        // Without its memory the death is still worth a report.
+        let input = memory.and_then(|memory| memory::input(&memory, mark).ok().flatten());
+        Ok(Ended::Died(Death { input, console, why }))
+    }
+
+    /// The target.
+    pub fn target(&self) -> &'a Target {
+        self.target
+    }
+}
+
+/// Whether the guest died after the fuzzer had started.
+fn is_death(failure: &Unavailable) -> bool {
+    let has_run = matches!(failure.phase, Phase::Program | Phase::End);
+    has_run && !failure.message.starts_with("the guest's init: ")
+}
+
+/// A mark that occurs nowhere else.
+fn random() -> [u8; 16] {
+    let digits = hash::bytes(crate::image::nonce().as_bytes());
+    let mut mark = [0; 16];
+    mark.copy_from_slice(&digits.as_bytes()[..16]);
+    mark
+}
+
+/// Collects what a guest says.
+struct Listen<'a> {
+    process: u32,
+    memory: Option<File>,
+    console: Vec<String>,
+    /// The unfinished line of standard output.
+    line: Vec<u8>,
+    log: File,
+    on: &'a mut dyn FnMut(Line),
+}
+
+impl Listener for Listen<'_> {
+    fn started(&mut self, process: u32) {
+        self.process = process;
+    }
+
+    fn booted(&mut self, _: &str) {
+        self.memory = memory::open(self.process).ok();
+    }
+
+    fn console(&mut self, line: &str) {
+        self.console.push(line.to_owned());
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        if stream == Stream::Err {
+            // A log that cannot be written must not end the fuzzer.
+            let _ = self.log.write_all(bytes);
+            return;
+        }
+        for &byte in bytes {
+            if byte != b'\n' {
+                self.line.push(byte);
+                continue;
+            }
+            let line = std::mem::take(&mut self.line);
+            match std::str::from_utf8(&line).ok().and_then(Line::parse) {
+                Some(line) => (self.on)(line),
+                None => _ = self.log.write_all(&[&line[..], b"\n"].concat()),
+            }
+        }
+    }
+}

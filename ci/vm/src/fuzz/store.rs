@@ -1,0 +1,150 @@
+//! The directory of a fuzzer on the host. Files appear whole or not at all, so it survives any end of
+//! the runner.
+
+use super::report::Report;
+use crate::hash;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+/// The corpus and the crashes.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// A saved death.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// The directory of its group.
+    pub directory: PathBuf,
+    /// Whether it is the first of its group.
+    pub is_new: bool,
+}
+
+impl Store {
+    /// Opens or makes the directory.
+    pub fn open(root: &Path) -> io::Result<Store> {
+        let store = Store { root: root.to_owned() };
+        fs::create_dir_all(store.corpus())?;
+        fs::create_dir_all(store.crashes())?;
+        Ok(store)
+    }
+
+    /// The directory of the corpus: a file for each input.
+    pub fn corpus(&self) -> PathBuf {
+        self.root.join("corpus")
+    }
+
+    /// The directory of the crashes: a directory for each group.
+    pub fn crashes(&self) -> PathBuf {
+        self.root.join("crashes")
+    }
+
+    /// Adds an input to the corpus. Returns whether it is new.
+    pub fn add(&self, input: &[u8]) -> io::Result<bool> {
+        let path = self.corpus().join(name(input));
+        let is_new = !path.exists();
+        if is_new {
+            write(&path, input)?;
+        }
+        Ok(is_new)
+    }
+
+    /// The inputs of the corpus, in the order of their names.
+    pub fn inputs(&self) -> io::Result<Vec<Vec<u8>>> {
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(self.corpus())? {
+            let path = entry?.path();
+            let is_whole = path.extension().is_none_or(|extension| extension != PARTIAL);
+            if is_whole && path.is_file() {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        paths.iter().map(fs::read).collect()
+    }
+
+    /// Saves a death: its input beside the others of the group, and for the first of the group the
+    /// report and the console, too.
+    pub fn save(
+        &self,
+        input: Option<&[u8]>,
+        report: &Report,
+        text: &str,
+        console: &[String],
+    ) -> io::Result<Saved> {
+        let directory = self.crashes().join(&report.group);
+        let inputs = directory.join("inputs");
+        fs::create_dir_all(&inputs)?;
+        if let Some(input) = input {
+            write(&inputs.join(name(input)), input)?;
+        }
+        let first = directory.join("report");
+        let is_new = !first.exists();
+        if is_new {
+            write(&directory.join("console"), (console.join("\n") + "\n").as_bytes())?;
+            if let Some(input) = input {
+                write(&directory.join("input"), input)?;
+            }
+            write(&first, format!("{}\n\n{text}", report.title).as_bytes())?;
+        }
+        Ok(Saved { directory, is_new })
+    }
+}
+
+/// The extension of a file that is being written.
+const PARTIAL: &str = "partial";
+
+/// Writes a file as a whole.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Several threads may write the same input.
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!("-{:?}.{PARTIAL}", thread::current().id()));
+    let partial = path.with_file_name(name);
+    fs::write(&partial, bytes)?;
+    fs::rename(&partial, path)
+}
+
+/// The name of an input's file.
+fn name(input: &[u8]) -> String {
+    hash::bytes(input)[..16].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        Report { group: "warning-in-f".into(), title: "WARNING".into(), lines: Vec::new() }
+    }
+
+    #[test]
+    fn the_corpus_holds_each_input_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        assert!(store.add(b"one").unwrap() && store.add(b"two").unwrap());
+        assert!(!store.add(b"one").unwrap());
+        // A file of a runner that was killed.
+        fs::write(store.corpus().join("x-ThreadId(7).partial"), b"half").unwrap();
+        let again = Store::open(directory.path()).unwrap();
+        let mut inputs = again.inputs().unwrap();
+        inputs.sort();
+        assert_eq!(inputs, [b"one", b"two"]);
+    }
+
+    #[test]
+    fn each_input_of_a_group_is_saved_and_the_first_report() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let console = ["WARNING".to_string()];
+        let first = store.save(Some(b"a"), &report(), "text", &console).unwrap();
+        let second = store.save(Some(b"b"), &report(), "other", &console).unwrap();
+        let third = store.save(None, &report(), "other", &console).unwrap();
+        assert!(first.is_new && !second.is_new && !third.is_new);
+        let read = |name: &str| fs::read_to_string(first.directory.join(name)).unwrap();
+        assert_eq!((read("input"), read("report")), ("a".into(), "WARNING\n\ntext".into()));
+        assert_eq!(fs::read_dir(first.directory.join("inputs")).unwrap().count(), 2);
+    }
+}
