@@ -9,7 +9,8 @@
 //! sysrq KEY       the same with the magic key
 //! loopback        connect to itself over TCP
 //! fill            allocate memory until none is left
-//! fuzz POINT      fuzz under `kcov-vm fuzz`; inputs that begin with `die` do lkdtm POINT
+//! fuzz POINT      fuzz under `kcov-vm fuzz`; inputs that begin with `die` do lkdtm
+//!                 POINT, unless that is NONE
 //! orphan          leave a process behind that holds the output open
 //! sleep SECONDS   wait
 //! hang            never return
@@ -97,7 +98,10 @@ fn fuzz(point: &str) -> io::Result<()> {
     let execute = |link: &mut Link, input: &[u8]| {
         link.run(input);
         let reached = input.iter().zip(b"die").take_while(|(one, other)| one == other).count();
-        if reached == 3 { crash(point).map(|()| reached) } else { Ok(reached) }
+        if reached == 3 && point != "NONE" {
+            crash(point)?;
+        }
+        Ok(reached)
     };
     if let Some(inputs) = link.replay()? {
         return inputs.iter().try_for_each(|input| execute(&mut link, input).map(drop));
