@@ -1,0 +1,20 @@
+//! LibAFL for kernels with kcov.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
+
+mod compare;
+mod in_process;
+mod novelty;
+mod observer;
+mod stability;
+
+pub use compare::{CompareExecutor, ComparisonStage, Search};
+pub use in_process::InProcess;
+pub use novelty::{NewSignals, NoveltyFeedback, NoveltyMetadata};
+pub use observer::{CoverageObserver, Signal, SignalObserver};
+pub use stability::StabilityStage;
+
+/// An error as LibAFL's.
+fn failed(error: impl std::fmt::Display) -> libafl::Error {
+    libafl::Error::unknown(error.to_string())
+}
