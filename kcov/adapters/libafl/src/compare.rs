@@ -116,8 +116,17 @@ where
     I: Search + Clone,
     S: HasCurrentTestcase<I> + HasExecutions + HasMetadata,
 {
-    fn perform(&mut self, _: &mut Z, executor: &mut E, state: &mut S, _: &mut EM) -> Result<(), Error> {
-        let known = state.current_testcase()?.metadata::<CmpValuesMetadata>().map(|known| known.list.clone());
+    fn perform(
+        &mut self,
+        _: &mut Z,
+        executor: &mut E,
+        state: &mut S,
+        _: &mut EM,
+    ) -> Result<(), Error> {
+        let known = state
+            .current_testcase()?
+            .metadata::<CmpValuesMetadata>()
+            .map(|known| known.list.clone());
         if let Ok(list) = known {
             state.metadata_or_insert_with(CmpValuesMetadata::new).list = list;
             return Ok(());
@@ -147,12 +156,14 @@ fn values(operands: Operands) -> impl Iterator<Item = CmpValues> {
     // Widths are powers of two.
     let widths = widths.fold(0, |all, width| all | width);
     let ((first, second), constant) = (operands.unsigned(), operands.is_const());
-    [1, 2, 4, 8].into_iter().filter(move |width| widths & width != 0).map(move |width| match width {
-        1 => CmpValues::U8((first as u8, second as u8, constant)),
-        2 => CmpValues::U16((first as u16, second as u16, constant)),
-        4 => CmpValues::U32((first as u32, second as u32, constant)),
-        _ => CmpValues::U64((first, second, constant)),
-    })
+    [1, 2, 4, 8].into_iter().filter(move |width| widths & width != 0).map(
+        move |width| match width {
+            1 => CmpValues::U8((first as u8, second as u8, constant)),
+            2 => CmpValues::U16((first as u16, second as u16, constant)),
+            4 => CmpValues::U32((first as u32, second as u32, constant)),
+            _ => CmpValues::U64((first, second, constant)),
+        },
+    )
 }
 
 /// Whether the input contains an operand that a mutator would replace, in either byte order.

@@ -84,7 +84,13 @@ where
     O: CoverageObserver,
     S: HasExecutions,
 {
-    fn run_target(&mut self, _: &mut Z, state: &mut S, _: &mut EM, input: &I) -> Result<ExitKind, Error> {
+    fn run_target(
+        &mut self,
+        _: &mut Z,
+        state: &mut S,
+        _: &mut EM,
+        input: &I,
+    ) -> Result<ExitKind, Error> {
         *state.executions_mut() += 1;
         let InProcess { session: Some(session), harness, observers } = self else {
             return Err(not_traced());

@@ -3,15 +3,25 @@
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod compare;
+mod fork;
+mod forked;
 mod in_process;
 mod novelty;
 mod observer;
+mod program;
+mod report;
 mod stability;
+mod sys;
 
 pub use compare::{CompareExecutor, ComparisonStage, Search};
+pub use fork::{Ended, Fork, Spawn};
+pub use forked::Forked;
 pub use in_process::InProcess;
 pub use novelty::{NewSignals, NoveltyFeedback, NoveltyMetadata};
 pub use observer::{CoverageObserver, Signal, SignalObserver};
+pub use program::{
+    Calls, Change, ChangeMutations, Generate, MinimizeStage, Param, Program, Resource,
+};
 pub use stability::StabilityStage;
 
 /// An error as LibAFL's.
