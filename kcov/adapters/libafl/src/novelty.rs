@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
-/// The signals that the corpus has reached, in the state under the name of the observer.
+/// The signals that the corpus has reached, in the state under the name of the feedback.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct NoveltyMetadata {
     #[serde(with = "bytes")]
@@ -42,8 +42,10 @@ impl NoveltyMetadata {
     /// Leaves signals out of novelty from now on.
     pub(crate) fn add_noise(&mut self, noise: impl IntoIterator<Item = u64>) {
         for signal in noise {
-            self.map.merge(&[signal]);
-            self.noise.insert(signal);
+            // Without room, it stays new.
+            if self.map.merge(&[signal]).unrecorded == 0 {
+                self.noise.insert(signal);
+            }
         }
     }
 }
@@ -57,9 +59,10 @@ libafl_bolts::impl_serdeany!(NewSignals);
 /// Finds an input interesting if it reaches a signal that no input in the corpus does.
 ///
 /// Exact, unlike a map of hit counts: no two signals share a place. But it does not see how often
-/// a signal comes. Reports the number of signals as a statistic, [`Signal::name`](crate::Signal::name).
+/// a signal comes. Reports the number of signals as a statistic, under its own name.
 #[derive(Debug)]
 pub struct NoveltyFeedback {
+    name: Cow<'static, str>,
     observer: Handle<SignalObserver>,
     ranges: Ranges,
     outside: usize,
@@ -74,7 +77,16 @@ impl NoveltyFeedback {
     /// room: see [`kcov_signal::KernelText`]. They may be empty.
     #[must_use]
     pub fn new(observer: &SignalObserver, ranges: Ranges) -> NoveltyFeedback {
-        NoveltyFeedback { observer: observer.handle(), ranges, outside: Self::OUTSIDE }
+        let (name, observer) = (observer.name().clone(), observer.handle());
+        NoveltyFeedback { name, observer, ranges, outside: Self::OUTSIDE }
+    }
+
+    /// Replaces the observer's name, so that a fuzzer can have a second feedback for the observer:
+    /// one that keeps each new way to crash, say.
+    #[must_use]
+    pub fn named(mut self, name: &'static str) -> NoveltyFeedback {
+        self.name = Cow::Borrowed(name);
+        self
     }
 
     /// Makes room for this many signals outside the ranges. Without room, a signal is new each
@@ -87,20 +99,21 @@ impl NoveltyFeedback {
 
     fn observed<'o>(&self, observers: &'o impl MatchName) -> Result<&'o SignalObserver, Error> {
         observers.get(&self.observer).ok_or_else(|| {
-            Error::illegal_argument(format!("the executor has no observer {}", self.name()))
+            let observer = self.observer.name();
+            Error::illegal_argument(format!("the executor has no observer {observer}"))
         })
     }
 }
 
 impl Named for NoveltyFeedback {
     fn name(&self) -> &Cow<'static, str> {
-        self.observer.name()
+        &self.name
     }
 }
 
 impl<S: HasNamedMetadata> StateInitializer<S> for NoveltyFeedback {
     fn init_state(&mut self, state: &mut S) -> Result<(), Error> {
-        state.named_metadata_or_insert_with(self.name(), || NoveltyMetadata {
+        state.named_metadata_or_insert_with(&self.name, || NoveltyMetadata {
             map: NoveltyMap::with_fallback(self.ranges.clone(), self.outside),
             noise: BTreeSet::new(),
         });
@@ -122,7 +135,7 @@ where
         observers: &OT,
         _: &ExitKind,
     ) -> Result<bool, Error> {
-        let reached = state.named_metadata::<NoveltyMetadata>(self.name())?;
+        let reached = state.named_metadata::<NoveltyMetadata>(&self.name)?;
         Ok(self.observed(observers)?.has_new(&reached.map))
     }
 
@@ -134,13 +147,12 @@ where
         testcase: &mut Testcase<I>,
     ) -> Result<(), Error> {
         let observer = self.observed(observers)?;
-        let reached = state.named_metadata_mut::<NoveltyMetadata>(self.name())?;
+        let reached = state.named_metadata_mut::<NoveltyMetadata>(&self.name)?;
         let mut new = NewSignals::default();
         observer.merge_into(&mut reached.map, |signal| new.0.push(signal));
         testcase.add_metadata(new);
         let signals = UserStatsValue::Number(reached.map.len() as u64);
-        let name = Cow::Borrowed(observer.signal().name());
-        fire(state, manager, name, UserStats::new(signals, AggregatorOps::Max))
+        fire(state, manager, self.name.clone(), UserStats::new(signals, AggregatorOps::Max))
     }
 }
 

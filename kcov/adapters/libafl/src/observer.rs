@@ -24,7 +24,7 @@ impl<M: DerefMut<Target = [u8]>> CoverageObserver for HitcountsMapObserver<M> {
     #[inline]
     fn observe(&mut self, trace: Trace<'_, TracePc>) {
         // `pre_exec` has zeroed the map.
-        count_hits(trace, &mut ***self);
+        count_hits(trace, self);
     }
 }
 
@@ -49,7 +49,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// The name of the statistic, in the plural.
+    /// What its signals are called, in the plural.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -35,7 +35,7 @@ impl<I> StabilityStage<I> {
     /// How often an input is run, unless [`with_runs`](Self::with_runs) says otherwise.
     pub const RUNS: usize = 3;
 
-    /// A stage for the observer of a [`NoveltyFeedback`](crate::NoveltyFeedback).
+    /// A stage for the observer of a [`NoveltyFeedback`](crate::NoveltyFeedback) of the same name.
     #[must_use]
     pub fn new(observer: &SignalObserver) -> StabilityStage<I> {
         StabilityStage {

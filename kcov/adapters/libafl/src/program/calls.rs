@@ -1,6 +1,6 @@
 //! The calls of which programs consist.
 
-use super::{Argument, Program};
+use super::{Argument, Call, Program};
 use std::cell::RefCell;
 use std::fmt::{self, Write};
 
@@ -42,7 +42,8 @@ pub enum Param {
     OneOf(&'static [u64]),
     /// Some of these bits.
     Flags(&'static [u64]),
-    /// At most this many bytes. The call gets their address, and may write to them.
+    /// At most this many bytes. The call gets the address, aligned to 8, of memory with room for
+    /// all of them, zeroed after those of the program, and may write to it.
     Bytes(usize),
     /// The number of bytes of the last [`Bytes`](Param::Bytes) before it.
     Length,
@@ -75,12 +76,31 @@ pub(crate) struct Description {
     name: &'static str,
     pub(crate) params: Vec<Param>,
     returns: Option<&'static Resource>,
-    run: Box<dyn Fn(&[u64]) -> i64>,
+    run: Run,
 }
+
+type Run = Box<dyn Fn(&[u64]) -> i64>;
 
 impl Description {
     pub(crate) fn returns(&self, resource: &Resource) -> bool {
         self.returns.is_some_and(|returns| returns.is(resource))
+    }
+
+    /// Whether the call can be made with these arguments. Programs come from files too.
+    fn takes(&self, arguments: &[Argument]) -> bool {
+        self.params.len() == arguments.len()
+            && self.params.iter().zip(arguments).all(|pair| match pair {
+                (Param::Bytes(most), Argument::Bytes(content)) => content.len() <= *most,
+                (Param::Number | Param::OneOf(_) | Param::Flags(_), Argument::Number(_))
+                | (Param::Length, Argument::Length)
+                | (Param::Result(_), Argument::Result(_)) => true,
+                _ => false,
+            })
+    }
+
+    /// The words of memory that its arguments need.
+    fn words(&self) -> usize {
+        self.params.iter().map(words).sum()
     }
 }
 
@@ -137,24 +157,24 @@ impl Calls {
 
     /// Makes the calls of a program, and releases what they returned, the last first.
     ///
-    /// Does not allocate, except for a program that is larger than all before. Calls
-    /// that are not described fail.
+    /// Does not allocate, except for a program that is larger than all before. Calls that do not
+    /// fit their description fail without being made.
     pub fn run(&self, program: &Program) {
         let Memory { bytes, arguments, results } = &mut *self.memory.borrow_mut();
         results.clear();
         bytes.clear();
         // The memory must not move any more when the first call has its address.
-        let all = program.calls.iter().flat_map(|call| &call.arguments);
-        bytes.resize(all.map(words).sum(), 0);
+        let described = program.calls.iter().filter_map(|call| self.description(call));
+        bytes.resize(described.map(Description::words).sum(), 0);
         let mut free = &mut bytes[..];
         for call in &program.calls {
-            let Some(description) = self.descriptions.get(call.number) else {
+            let Some(description) = self.description(call) else {
                 results.push(-1);
                 continue;
             };
             arguments.clear();
             let mut length = 0;
-            for argument in &call.arguments {
+            for (argument, param) in call.arguments.iter().zip(&description.params) {
                 arguments.push(match argument {
                     Argument::Number(number) => *number,
                     Argument::Length => length,
@@ -163,13 +183,12 @@ impl Calls {
                         .map_or(u64::MAX, |result| *result as u64),
                     Argument::Bytes(content) => {
                         length = content.len() as u64;
-                        let (here, rest) = std::mem::take(&mut free).split_at_mut(words(argument));
+                        let (here, rest) = std::mem::take(&mut free).split_at_mut(words(param));
                         free = rest;
                         store(content, here)
                     }
                 });
             }
-            arguments.resize(description.params.len(), 0);
             results.push((description.run)(arguments));
         }
         for (call, result) in
@@ -179,6 +198,11 @@ impl Calls {
                 (resource.release)(*result);
             }
         }
+    }
+
+    /// The description of a call, if the call fits it.
+    fn description(&self, call: &Call) -> Option<&Description> {
+        self.descriptions.get(call.number).filter(|description| description.takes(&call.arguments))
     }
 
     /// The program as text, one call per line.
@@ -197,11 +221,11 @@ impl Calls {
     }
 }
 
-/// The words that an argument needs in memory.
-fn words(argument: &Argument) -> usize {
-    match argument {
-        // A word more, so that empty ones have an address of their own.
-        Argument::Bytes(content) => content.len() / size_of::<u64>() + 1,
+/// The words of memory that an argument needs.
+fn words(param: &Param) -> usize {
+    match param {
+        // Calls must not get the address of another argument, even for no bytes.
+        Param::Bytes(most) => most / size_of::<u64>() + 1,
         _ => 0,
     }
 }
