@@ -33,7 +33,7 @@ pub trait Spawn {
 
 /// Children by fork(2), each the leader of a process group. When the leader has ended, the other
 /// processes of the group are killed.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Fork(());
 
 impl Fork {

@@ -75,6 +75,12 @@ impl<F, O, C: Spawn> Forked<F, O, (), C> {
 }
 
 impl<F, O, OT, C> Forked<F, O, OT, C> {
+    /// The observer that gets the traces.
+    #[must_use]
+    pub fn observer(&self) -> &O {
+        &self.observers.0
+    }
+
     /// Replaces the further observers of LibAFL.
     pub fn with_observers<OT2>(self, observers: OT2) -> Forked<F, O, OT2, C> {
         let Forked { builder, buffer, children, observers: (observer, _) } = self;

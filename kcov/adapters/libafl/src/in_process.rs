@@ -39,6 +39,12 @@ impl<F, O> InProcess<F, O> {
 }
 
 impl<F, O, OT> InProcess<F, O, OT> {
+    /// The observer that gets the traces.
+    #[must_use]
+    pub fn observer(&self) -> &O {
+        &self.observers.0
+    }
+
     /// Replaces the further observers of LibAFL.
     pub fn with_observers<OT2>(self, observers: OT2) -> InProcess<F, O, OT2> {
         let InProcess { session, harness, observers: (observer, _) } = self;

@@ -5,6 +5,7 @@
 mod compare;
 mod fork;
 mod forked;
+mod fuzz;
 mod in_process;
 mod novelty;
 mod observer;
@@ -16,6 +17,7 @@ mod sys;
 pub use compare::{CompareExecutor, ComparisonStage, Search};
 pub use fork::{Ended, Fork, Spawn};
 pub use forked::Forked;
+pub use fuzz::{Fuzz, Summary};
 pub use in_process::InProcess;
 pub use novelty::{NewSignals, NoveltyFeedback, NoveltyMetadata};
 pub use observer::{CoverageObserver, Signal, SignalObserver};

@@ -7,7 +7,7 @@ use kcov::fake::Kernel;
 use kcov::{BufferSize, Operation};
 use kcov_libafl::{CompareExecutor, Ended, Fork, Forked, Signal, SignalObserver, Spawn};
 use libafl::Error;
-use libafl::executors::{Executor, ExitKind, HasObservers};
+use libafl::executors::{Executor, ExitKind};
 use libafl::inputs::{BytesInput, HasMutatorBytes};
 use libafl::state::NopState;
 use std::os::unix::process::CommandExt;
@@ -82,13 +82,13 @@ fn a_trace_is_of_one_child_however_it_ends() {
         let mut executor = threads(&kernel, &ends);
         for (input, kind) in [(1, ExitKind::Ok), (2, ExitKind::Crash), (3, ExitKind::Timeout)] {
             assert_eq!(run(&mut executor, input).unwrap(), kind);
-            assert_eq!(executor.observers().0.pcs(), [u64::from(input)]);
+            assert_eq!(executor.observer().pcs(), [u64::from(input)]);
         }
         assert_eq!(run(&mut executor, 0xf2).unwrap(), ExitKind::Crash);
-        assert_eq!(executor.observers().0.pcs(), [0xf2]);
+        assert_eq!(executor.observer().pcs(), [0xf2]);
         assert_eq!(run(&mut executor, 0xf3).unwrap(), ExitKind::Oom);
         assert_eq!(run(&mut executor, 4).unwrap(), ExitKind::Ok);
-        assert_eq!(executor.observers().0.pcs(), [4]);
+        assert_eq!(executor.observer().pcs(), [4]);
         assert_eq!(kernel.open_devices(), 1);
     }
 }
@@ -98,11 +98,11 @@ fn a_full_buffer_gives_what_it_holds_and_a_corrupt_count_nothing() {
     let kernel = Kernel::linux();
     let mut executor = threads(&kernel, &[]);
     run(&mut executor, 0xf0).unwrap();
-    assert!(executor.observers().0.pcs().is_empty());
+    assert!(executor.observer().pcs().is_empty());
     run(&mut executor, 0xf1).unwrap();
-    assert_eq!(executor.observers().0.pcs().len(), 511);
+    assert_eq!(executor.observer().pcs().len(), 511);
     run(&mut executor, 5).unwrap();
-    assert_eq!(executor.observers().0.pcs(), [5]);
+    assert_eq!(executor.observer().pcs(), [5]);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_device_that_is_refused_once_is_opened_again() {
     let busy = 16;
     kernel.fail(Operation::Enable, busy);
     assert_eq!(run(&mut executor, 6).unwrap(), ExitKind::Ok);
-    assert_eq!(executor.observers().0.pcs(), [6]);
+    assert_eq!(executor.observer().pcs(), [6]);
     assert_eq!(kernel.open_devices(), 1);
 }
 
@@ -125,13 +125,13 @@ fn comparisons_come_from_a_child_and_pcs_go_on() {
     // The fake kernel records none of PCs.
     assert_eq!((kind, records), (ExitKind::Ok, 0));
     run(&mut executor, 8).unwrap();
-    assert_eq!(executor.observers().0.pcs(), [8]);
+    assert_eq!(executor.observer().pcs(), [8]);
 
     let kernel = Kernel::linux().without_comparisons();
     let mut executor = threads(&kernel, &[]);
     assert!(executor.compare(&bytes(&[7]), |_| panic!("no trace")).is_err());
     run(&mut executor, 9).unwrap();
-    assert_eq!(executor.observers().0.pcs(), [9]);
+    assert_eq!(executor.observer().pcs(), [9]);
 }
 
 /// Ends its process as the input says.

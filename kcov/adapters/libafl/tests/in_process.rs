@@ -55,13 +55,13 @@ fn a_trace_is_of_one_execution() {
     for kernel in [Kernel::linux(), Kernel::netbsd()] {
         let mut executor = pcs(&kernel);
         assert_eq!(run(&mut executor, &[1, 2, 1]), ExitKind::Ok);
-        assert_eq!(executor.observers().0.pcs(), [1, 2, 1]);
+        assert_eq!(executor.observer().pcs(), [1, 2, 1]);
         // The fuzzer's own calls are no part of the next one.
         kernel.call(|trace| trace.pc(9));
         assert_eq!(run(&mut executor, &[3]), ExitKind::Ok);
-        assert_eq!(executor.observers().0.pcs(), [3]);
+        assert_eq!(executor.observer().pcs(), [3]);
         assert_eq!(run(&mut executor, &[0xff]), ExitKind::Crash);
-        assert_eq!(executor.observers().0.pcs(), [0xff]);
+        assert_eq!(executor.observer().pcs(), [0xff]);
     }
 }
 
@@ -70,7 +70,7 @@ fn a_full_buffer_gives_what_it_holds_and_a_corrupt_count_nothing() {
     let kernel = Kernel::linux();
     let mut executor = pcs(&kernel);
     run(&mut executor, &[7; 600]);
-    assert_eq!(executor.observers().0.pcs(), [7; 511]);
+    assert_eq!(executor.observer().pcs(), [7; 511]);
 
     let (observer, scribbler) = (SignalObserver::new("pcs", Signal::Pc), kernel.clone());
     drop(executor);
@@ -83,9 +83,9 @@ fn a_full_buffer_gives_what_it_holds_and_a_corrupt_count_nothing() {
     };
     let mut executor = InProcess::new(device(&kernel), observer, corrupt).unwrap();
     run(&mut executor, &[0]);
-    assert!(executor.observers().0.pcs().is_empty());
+    assert!(executor.observer().pcs().is_empty());
     run(&mut executor, &[1]);
-    assert_eq!(executor.observers().0.pcs(), [1]);
+    assert_eq!(executor.observer().pcs(), [1]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn hits_are_counted_anew_in_each_execution() {
         count_hits(&pcs, &mut expected);
         // AFL's classes: three times is a class of its own, whose bit is 4.
         expected.iter_mut().filter(|hits| **hits == 3).for_each(|hits| *hits = 4);
-        assert_eq!(executor.observers().0[..], expected);
+        assert_eq!(executor.observer()[..], expected);
     }
 }
 
@@ -127,7 +127,7 @@ fn an_input_is_new_if_it_reaches_a_signal_that_none_did() {
 fn a_crash_is_a_solution_and_reaches_nothing() {
     let kernel = Kernel::linux();
     let mut executor = pcs(&kernel);
-    let feedback = NoveltyFeedback::new(&executor.observers().0, Ranges::default());
+    let feedback = NoveltyFeedback::new(&executor.observer(), Ranges::default());
     let mut fuzzer = Fuzzer::new(feedback.named("reached"));
     assert!(!fuzzer.is_new(&mut executor, bytes(&[0xff])));
     assert_eq!((fuzzer.state.solutions().count(), fuzzer.state.corpus().count()), (1, 0));
@@ -141,7 +141,7 @@ fn a_kernel_without_comparisons_is_an_error_and_pcs_go_on() {
     let mut executor = pcs(&kernel);
     assert!(executor.compare(&bytes(&[1]), |_| panic!("no trace")).is_err());
     run(&mut executor, &[4]);
-    assert_eq!(executor.observers().0.pcs(), [4]);
+    assert_eq!(executor.observer().pcs(), [4]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use kcov_libafl::{
 };
 use kcov_signal::Ranges;
 use libafl::corpus::{Corpus, CorpusId};
-use libafl::executors::{ExitKind, HasObservers};
+use libafl::executors::ExitKind;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
 use libafl::state::{HasCorpus, HasExecutions};
 use libafl::{HasMetadata, HasNamedMetadata};
@@ -70,5 +70,5 @@ fn noise_without_room_is_not_counted() {
     fuzzer.fuzz(&mut executor, &mut stages, 2, 1);
     let reached = fuzzer.state.named_metadata::<NoveltyMetadata>("pcs").unwrap();
     assert_eq!((reached.noise().len(), reached.map().len()), (0, 0));
-    assert!(executor.observers().0.pcs().len() == 2);
+    assert!(executor.observer().pcs().len() == 2);
 }

@@ -88,6 +88,7 @@ where
         testcase.set_input(program);
         // The corpus names it anew.
         *testcase.filename_mut() = None;
+        *testcase.file_path_mut() = None;
         let old = state.corpus_mut().replace(id, testcase)?;
         fuzzer.scheduler_mut().on_replace(state, id, &old)
     }
