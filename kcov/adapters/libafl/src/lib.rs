@@ -1,4 +1,15 @@
-//! LibAFL for kernels with kcov.
+//! LibAFL for kernels with kcov, on Linux and NetBSD.
+//!
+//! [`Fuzz`] is a whole fuzzer around a harness. Its parts are public, for a fuzzer of your own:
+//!
+//! | Question | |
+//! |---|---|
+//! | Where do inputs run? | [`InProcess`], [`Forked`] |
+//! | Which inputs are new, exactly? | [`SignalObserver`] and [`NoveltyFeedback`], with [`Signal::Pc`] or [`Signal::Edge`] |
+//! | Which run code more often? | LibAFL's [`HitcountsMapObserver`](libafl::observers::HitcountsMapObserver) and [`MaxMapFeedback`](libafl::feedbacks::MaxMapFeedback) |
+//! | Which values does the kernel expect? | [`ComparisonStage`] |
+//! | What comes and goes? | [`StabilityStage`] |
+//! | How are sequences of calls fuzzed? | [`Calls`], [`Generate`], [`Calls::mutations`], [`MinimizeStage`] |
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 

@@ -17,16 +17,14 @@ options:
   --no-comparisons  do not collect comparisons
   --edges           an edge between two PCs counts, not a PC";
 
-    /// Takes options from the command line; see [`USAGE`](Self::USAGE).
+    /// Takes options from the command line; see [`USAGE`](Self::USAGE). With `--help`, prints them
+    /// and ends the process.
     ///
     /// # Errors
     ///
-    /// Fails if an option is unknown or has no value of its kind. Prints the options then.
+    /// Fails if an option is unknown or has no value of its kind.
     pub fn args(self) -> Result<Fuzz, libafl::Error> {
-        self.parse(lexopt::Parser::from_env()).map_err(|error| {
-            eprintln!("{}", Fuzz::USAGE);
-            crate::failed(error)
-        })
+        self.parse(lexopt::Parser::from_env()).map_err(crate::failed)
     }
 
     fn parse(mut self, mut parser: lexopt::Parser) -> Result<Fuzz, lexopt::Error> {
@@ -39,6 +37,10 @@ options:
                 Long("executions") => self.executions(parser.value()?.parse()?),
                 Long("no-comparisons") => self.comparisons(false),
                 Long("edges") => self.signal(Signal::Edge),
+                Long("help") => {
+                    println!("{}", Fuzz::USAGE);
+                    std::process::exit(0);
+                }
                 _ => return Err(argument.unexpected()),
             };
         }
