@@ -20,7 +20,9 @@ use std::time::Duration;
 /// signal is a [`Crash`](ExitKind::Crash), one that took too long a [`Timeout`](ExitKind::Timeout);
 /// the exit status means nothing. If the harness returns, its own verdict counts.
 ///
-/// A child that truncates the device loses its trace, and the executor opens the device again.
+/// A child that truncates the device loses its trace, and the executor opens the device again. The
+/// end of tracing kills a child that truncated or unmapped the buffer: a crash. Processes that left
+/// the child's process group run on and can still harm the device.
 ///
 /// `O` gets the trace of each execution; `OT` are further observers of LibAFL.
 #[derive(Debug)]
