@@ -152,11 +152,8 @@ fn check(calls: &Calls, program: &Program) {
     calls.run(program);
     for line in take_log() {
         let argument = line.split(' ').nth(1).unwrap().parse::<i64>();
-        match (line.split(' ').next(), argument) {
-            (Some("lock" | "write"), Ok(file)) => {
-                assert!(file < 100, "{line}: a lock is no file\n{}", calls.text(program));
-            }
-            _ => {}
+        if let (Some("lock" | "write"), Ok(file)) = (line.split(' ').next(), argument) {
+            assert!(file < 100, "{line}: a lock is no file\n{}", calls.text(program));
         }
     }
 }
@@ -247,7 +244,7 @@ fn minimization_keeps_the_calls_that_reach_the_new_signals() {
     let mut fuzzer = Fuzzer::new(feedback);
     let nothing = call(2, "");
     let all = [&nothing, OPEN, &nothing, OPEN, &call(1, r#"{"Result":3}"#), &nothing];
-    let all: Vec<&str> = all.iter().map(|call| call.as_ref()).collect();
+    let all: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
     assert!(fuzzer.is_new(&mut executor, program(&all.join(","))));
     fuzzer.fuzz(&mut executor, &mut stages, 2, 1);
     let entry = fuzzer.state.corpus().cloned_input_for_id(CorpusId(0)).unwrap();
