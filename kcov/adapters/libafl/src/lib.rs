@@ -4,7 +4,7 @@
 //!
 //! | Question | |
 //! |---|---|
-//! | Where do inputs run? | [`InProcess`], [`Forked`] |
+//! | Where do inputs run? | [`InProcess`], [`Forked`], [`Background`] |
 //! | Which inputs are new, exactly? | [`SignalObserver`] and [`NoveltyFeedback`], with [`Signal::Pc`] or [`Signal::Edge`] |
 //! | Which run code more often? | LibAFL's [`HitcountsMapObserver`](libafl::observers::HitcountsMapObserver) and [`MaxMapFeedback`](libafl::feedbacks::MaxMapFeedback) |
 //! | Which values does the kernel expect? | [`ComparisonStage`] |
@@ -13,6 +13,7 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
+mod background;
 mod compare;
 mod fork;
 mod forked;
@@ -25,6 +26,7 @@ mod report;
 mod stability;
 mod sys;
 
+pub use background::Background;
 pub use compare::{CompareExecutor, ComparisonStage, Search};
 pub use fork::{Ended, Fork, Spawn};
 pub use forked::Forked;

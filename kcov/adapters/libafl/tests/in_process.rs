@@ -127,7 +127,7 @@ fn an_input_is_new_if_it_reaches_a_signal_that_none_did() {
 fn a_crash_is_a_solution_and_reaches_nothing() {
     let kernel = Kernel::linux();
     let mut executor = pcs(&kernel);
-    let feedback = NoveltyFeedback::new(&executor.observer(), Ranges::default());
+    let feedback = NoveltyFeedback::new(executor.observer(), Ranges::default());
     let mut fuzzer = Fuzzer::new(feedback.named("reached"));
     assert!(!fuzzer.is_new(&mut executor, bytes(&[0xff])));
     assert_eq!((fuzzer.state.solutions().count(), fuzzer.state.corpus().count()), (1, 0));

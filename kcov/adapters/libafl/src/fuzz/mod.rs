@@ -8,6 +8,7 @@ use crate::program::{Calls, Generate, MinimizeStage, Program};
 use crate::{ComparisonStage, Fork, Signal, SignalObserver, StabilityStage, failed};
 use campaign::Campaign;
 use kcov::mode::TraceCmp;
+use kcov::remote::linux::Remote;
 use kcov::{Builder, Device, ErrorKind};
 use libafl::Error;
 use libafl::executors::ExitKind;
@@ -33,7 +34,7 @@ const PROGRAMS: usize = 64;
 #[must_use]
 pub struct Fuzz {
     builder: Builder,
-    fork: Option<(Fork, Duration)>,
+    traced: Traced,
     signal: Signal,
     comparisons: bool,
     corpus: PathBuf,
@@ -41,6 +42,14 @@ pub struct Fuzz {
     seed: u64,
     time: Duration,
     executions: u64,
+}
+
+/// What is traced.
+#[derive(Clone, Debug)]
+enum Traced {
+    Here,
+    Children(Fork, Duration),
+    Background(Remote),
 }
 
 /// What a fuzzer has done. Its text is a line of progress.
@@ -74,7 +83,7 @@ impl Fuzz {
     pub fn new() -> Fuzz {
         Fuzz {
             builder: Device::builder().min_fd(200),
-            fork: None,
+            traced: Traced::Here,
             signal: Signal::Pc,
             comparisons: true,
             corpus: "corpus".into(),
@@ -92,7 +101,13 @@ impl Fuzz {
 
     /// Runs each input in a child, for `limit` at most.
     pub fn forked(self, fork: Fork, limit: Duration) -> Fuzz {
-        Fuzz { fork: Some((fork, limit)), ..self }
+        Fuzz { traced: Traced::Children(fork, limit), ..self }
+    }
+
+    /// Traces these sources of background work instead of this thread: see
+    /// [`Background`](crate::Background).
+    pub fn background(self, sources: Remote) -> Fuzz {
+        Fuzz { traced: Traced::Background(sources), ..self }
     }
 
     /// What counts as reached. The default is PCs.

@@ -1,7 +1,7 @@
-//! Where inputs run: this process or children.
+//! The executor of a fuzzer.
 
-use super::Fuzz;
-use crate::{CompareExecutor, Forked, InProcess, SignalObserver, failed};
+use super::{Fuzz, Traced};
+use crate::{Background, CompareExecutor, Forked, InProcess, SignalObserver, failed};
 use kcov::Trace;
 use kcov::mode::TraceCmp;
 use libafl::Error;
@@ -13,18 +13,24 @@ use libafl_bolts::tuples::RefIndexable;
 pub(super) enum Place<F> {
     Here(Box<InProcess<F, SignalObserver>>),
     Children(Box<Forked<F, SignalObserver>>),
+    Background(Box<Background<F, SignalObserver>>),
 }
 
 impl<F> Place<F> {
     pub(super) fn new(fuzz: &Fuzz, observer: SignalObserver, harness: F) -> Result<Self, Error> {
         let builder = fuzz.builder.clone();
-        Ok(match fuzz.fork {
-            None => {
-                let device = builder.open().map_err(failed)?;
-                Place::Here(Box::new(InProcess::new(device, observer, harness).map_err(failed)?))
+        let open = || builder.clone().open().map_err(failed);
+        Ok(match fuzz.traced.clone() {
+            Traced::Here => {
+                let executor = InProcess::new(open()?, observer, harness);
+                Place::Here(Box::new(executor.map_err(failed)?))
             }
-            Some((fork, limit)) => {
+            Traced::Children(fork, limit) => {
                 Place::Children(Box::new(Forked::new(fork, builder, limit, observer, harness)?))
+            }
+            Traced::Background(sources) => {
+                let executor = Background::new(open()?, sources, observer, harness);
+                Place::Background(Box::new(executor.map_err(failed)?))
             }
         })
     }
@@ -33,6 +39,7 @@ impl<F> Place<F> {
         match self {
             Place::Here(executor) => executor.observer(),
             Place::Children(executor) => executor.observer(),
+            Place::Background(executor) => executor.observer(),
         }
     }
 }
@@ -52,6 +59,7 @@ where
         match self {
             Place::Here(executor) => executor.run_target(fuzzer, state, manager, input),
             Place::Children(executor) => executor.run_target(fuzzer, state, manager, input),
+            Place::Background(executor) => executor.run_target(fuzzer, state, manager, input),
         }
     }
 }
@@ -65,6 +73,7 @@ impl<F: FnMut(&I) -> ExitKind, I> CompareExecutor<I> for Place<F> {
         match self {
             Place::Here(executor) => executor.compare(input, look),
             Place::Children(executor) => executor.compare(input, look),
+            Place::Background(executor) => executor.compare(input, look),
         }
     }
 }
@@ -76,6 +85,7 @@ impl<F> HasObservers for Place<F> {
         match self {
             Place::Here(executor) => executor.observers(),
             Place::Children(executor) => executor.observers(),
+            Place::Background(executor) => executor.observers(),
         }
     }
 
@@ -83,6 +93,7 @@ impl<F> HasObservers for Place<F> {
         match self {
             Place::Here(executor) => executor.observers_mut(),
             Place::Children(executor) => executor.observers_mut(),
+            Place::Background(executor) => executor.observers_mut(),
         }
     }
 }
