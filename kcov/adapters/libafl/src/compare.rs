@@ -1,0 +1,195 @@
+//! Comparisons of the kernel as LibAFL's own structures, for its input-to-state mutators.
+
+use kcov::Trace;
+use kcov::mode::TraceCmp;
+use kcov_signal::{CmpFilter, Dictionary, Operands};
+use libafl::corpus::HasCurrentCorpusId;
+use libafl::executors::ExitKind;
+use libafl::inputs::{BytesInput, HasMutatorBytes};
+use libafl::mutators::Tokens;
+use libafl::observers::{CmpValues, CmpValuesMetadata};
+use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
+use libafl::state::{HasCurrentTestcase, HasExecutions};
+use libafl::{Error, HasMetadata, HasNamedMetadata};
+use std::collections::HashSet;
+use std::marker::PhantomData;
+
+/// An executor that can record comparisons instead of PCs.
+pub trait CompareExecutor<I> {
+    /// Runs an input in comparison mode and passes on its trace. The observers see nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the kernel has no comparison mode, and for the reasons of
+    /// [`run_target`](libafl::executors::Executor::run_target).
+    fn compare(
+        &mut self,
+        input: &I,
+        look: impl FnOnce(Trace<'_, TraceCmp>),
+    ) -> Result<ExitKind, Error>;
+}
+
+/// An input that can be searched for a number.
+pub trait Search {
+    /// Whether the input contains these 1, 2, 4 or 8 bytes, so that a number that the kernel saw
+    /// may come from it.
+    fn contains(&self, bytes: &[u8]) -> bool;
+}
+
+impl Search for BytesInput {
+    fn contains(&self, bytes: &[u8]) -> bool {
+        self.mutator_bytes().windows(bytes.len()).any(|window| window == bytes)
+    }
+}
+
+/// A stage that runs the current input in comparison mode, once for each input.
+///
+/// It leaves in the state:
+///
+/// - [`CmpValuesMetadata`] with the comparisons whose operands occur in the input, for
+///   [`I2SRandReplace`](libafl::mutators::I2SRandReplace). The first value is flagged as constant if
+///   the compiler knew it. A comparison comes in its own width and in each smaller one that holds
+///   both operands, because the kernel may have extended them.
+/// - [`Tokens`] with the constants of all comparisons, in both byte orders.
+///
+/// Put the stage before the one that mutates.
+#[derive(Debug)]
+pub struct ComparisonStage<I> {
+    filter: CmpFilter,
+    dictionary: Dictionary,
+    input: PhantomData<fn(&I)>,
+}
+
+impl<I> ComparisonStage<I> {
+    /// The largest number of constants in the dictionary, unless
+    /// [`with_dictionary`](Self::with_dictionary) says otherwise.
+    pub const DICTIONARY: usize = 4096;
+
+    /// A stage that uses all comparisons of unequal operands.
+    #[must_use]
+    pub fn new() -> ComparisonStage<I> {
+        ComparisonStage {
+            filter: CmpFilter::new().skip_equal(),
+            dictionary: Dictionary::new(Self::DICTIONARY),
+            input: PhantomData,
+        }
+    }
+
+    /// Uses the comparisons that this filter admits.
+    #[must_use]
+    pub fn with_filter(self, filter: CmpFilter) -> ComparisonStage<I> {
+        ComparisonStage { filter, ..self }
+    }
+
+    /// Collects this many constants at most.
+    #[must_use]
+    pub fn with_dictionary(self, constants: usize) -> ComparisonStage<I> {
+        ComparisonStage { dictionary: Dictionary::new(constants), ..self }
+    }
+
+    /// The constants so far.
+    #[must_use]
+    pub fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
+    }
+
+    /// Adds the constants to the dictionary. Returns whether any was new.
+    fn learn(&mut self, all: &HashSet<Operands>) -> bool {
+        let before = self.dictionary.len();
+        // Zeros and ones are everywhere.
+        let constants = CmpFilter::new().only_const().skip_small(1);
+        let admitted = all.iter().filter(|operands| constants.admits(**operands));
+        admitted.for_each(|operands| _ = self.dictionary.add(*operands));
+        self.dictionary.len() > before
+    }
+}
+
+impl<I> Default for ComparisonStage<I> {
+    fn default() -> ComparisonStage<I> {
+        ComparisonStage::new()
+    }
+}
+
+impl<E, EM, I, S, Z> Stage<E, EM, S, Z> for ComparisonStage<I>
+where
+    E: CompareExecutor<I>,
+    I: Search + Clone,
+    S: HasCurrentTestcase<I> + HasExecutions + HasMetadata,
+{
+    fn perform(
+        &mut self,
+        _: &mut Z,
+        executor: &mut E,
+        state: &mut S,
+        _: &mut EM,
+    ) -> Result<(), Error> {
+        let known = state
+            .current_testcase()?
+            .metadata::<CmpValuesMetadata>()
+            .map(|known| known.list.clone());
+        if let Ok(list) = known {
+            state.metadata_or_insert_with(CmpValuesMetadata::new).list = list;
+            return Ok(());
+        }
+        let input = state.current_input_cloned()?;
+        let mut all = HashSet::new();
+        *state.executions_mut() += 1;
+        executor.compare(&input, |trace| all.extend(self.filter.of(trace)))?;
+        if self.learn(&all) {
+            let tokens = state.metadata_or_insert_with(Tokens::new);
+            for token in self.dictionary.tokens() {
+                tokens.add_token(&token.as_bytes().to_vec());
+            }
+        }
+        let values = all.into_iter().flat_map(values);
+        let list: Vec<_> = values.filter(|values| may_come_from(values, &input)).collect();
+        let values = CmpValuesMetadata { list: list.clone() };
+        state.current_testcase_mut()?.add_metadata(values);
+        state.metadata_or_insert_with(CmpValuesMetadata::new).list = list;
+        Ok(())
+    }
+}
+
+/// A comparison in each width that holds both operands with the same kind of extension.
+fn values(operands: Operands) -> impl Iterator<Item = CmpValues> {
+    let widths = operands.replacements().map(|change| change.find.as_bytes().len());
+    // Widths are powers of two.
+    let widths = widths.fold(0, |all, width| all | width);
+    let ((first, second), constant) = (operands.unsigned(), operands.is_const());
+    [1, 2, 4, 8].into_iter().filter(move |width| widths & width != 0).map(
+        move |width| match width {
+            1 => CmpValues::U8((first as u8, second as u8, constant)),
+            2 => CmpValues::U16((first as u16, second as u16, constant)),
+            4 => CmpValues::U32((first as u32, second as u32, constant)),
+            _ => CmpValues::U64((first, second, constant)),
+        },
+    )
+}
+
+/// Whether the input contains an operand that a mutator would replace, in either byte order.
+fn may_come_from(values: &CmpValues, input: &impl Search) -> bool {
+    let either = |orders: [&[u8]; 2]| orders.into_iter().any(|bytes| input.contains(bytes));
+    macro_rules! either_operand {
+        ($first:expr, $second:expr, $constant:expr) => {
+            either([&$second.to_le_bytes(), &$second.to_be_bytes()])
+                || !$constant && either([&$first.to_le_bytes(), &$first.to_be_bytes()])
+        };
+    }
+    match values {
+        CmpValues::U8((first, second, constant)) => either_operand!(first, second, *constant),
+        CmpValues::U16((first, second, constant)) => either_operand!(first, second, *constant),
+        CmpValues::U32((first, second, constant)) => either_operand!(first, second, *constant),
+        CmpValues::U64((first, second, constant)) => either_operand!(first, second, *constant),
+        CmpValues::Bytes(_) => false,
+    }
+}
+
+impl<I, S: HasNamedMetadata + HasCurrentCorpusId> Restartable<S> for ComparisonStage<I> {
+    fn should_restart(&mut self, state: &mut S) -> Result<bool, Error> {
+        RetryCountRestartHelper::no_retry(state, "kcov-comparisons")
+    }
+
+    fn clear_progress(&mut self, state: &mut S) -> Result<(), Error> {
+        RetryCountRestartHelper::clear_progress(state, "kcov-comparisons")
+    }
+}

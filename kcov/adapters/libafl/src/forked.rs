@@ -1,0 +1,242 @@
+//! Executions in children.
+
+use crate::compare::CompareExecutor;
+use crate::fork::{Ended, Fork, Spawn};
+use crate::report::Report;
+use crate::{CoverageObserver, failed, sys};
+use kcov::mode::{Mode, TraceCmp, TracePc};
+use kcov::{Builder, ChildBuffer, Trace, Words};
+use libafl::Error;
+use libafl::executors::{Executor, ExitKind, HasObservers, HasTimeout, SetTimeout};
+use libafl::state::HasExecutions;
+use libafl_bolts::tuples::RefIndexable;
+use rustix::param::page_size;
+use std::time::Duration;
+
+/// Runs each input in a forked child that is traced into a buffer of this process.
+///
+/// The child may die, hang, execute another program, close every descriptor, or unmap or truncate
+/// the device: this process survives, and the next execution is right. A child that ended by a
+/// signal is a [`Crash`](ExitKind::Crash), one that took too long a [`Timeout`](ExitKind::Timeout);
+/// the exit status means nothing. If the harness returns, its own verdict counts.
+///
+/// A child that truncates the device loses its trace, and the executor opens the device again. The
+/// end of tracing kills a child that truncated or unmapped the buffer: a crash. Processes that left
+/// the child's process group run on and can still harm the device.
+///
+/// `O` gets the trace of each execution; `OT` are further observers of LibAFL.
+#[derive(Debug)]
+pub struct Forked<F, O, OT = (), C = Fork> {
+    builder: Builder,
+    /// `None` after an execution that may have damaged the device.
+    buffer: Option<ChildBuffer<TracePc>>,
+    children: Children<F, C>,
+    observers: (O, OT),
+}
+
+/// All that it takes to run an input in a child, except for the buffer.
+#[derive(Debug)]
+struct Children<F, C> {
+    spawn: C,
+    limit: Duration,
+    harness: F,
+    report: Report,
+}
+
+/// How an execution went.
+enum Outcome {
+    /// The buffer has its trace.
+    Traced(ExitKind),
+    /// The device was truncated.
+    Lost(ExitKind),
+    /// The child could not enable tracing.
+    Untraced,
+}
+
+impl<F, O, C: Spawn> Forked<F, O, (), C> {
+    /// Makes an executor and opens its device. `harness` runs an input in a child, for `limit` at
+    /// most, and says how that ended.
+    ///
+    /// The buffer must not be [write-protected](Builder::write_protected): children map only its
+    /// first page. A [high descriptor](Builder::min_fd) keeps it away from those that inputs name.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the device cannot be opened or enabled, or if there is no memory.
+    pub fn new(
+        spawn: C,
+        builder: Builder,
+        limit: Duration,
+        observer: O,
+        harness: F,
+    ) -> Result<Self, Error> {
+        let buffer = Some(open(&builder)?);
+        let children = Children { spawn, limit, harness, report: Report::new()? };
+        Ok(Forked { builder, buffer, children, observers: (observer, ()) })
+    }
+}
+
+impl<F, O, OT, C> Forked<F, O, OT, C> {
+    /// The observer that gets the traces.
+    #[must_use]
+    pub fn observer(&self) -> &O {
+        &self.observers.0
+    }
+
+    /// Replaces the further observers of LibAFL.
+    pub fn with_observers<OT2>(self, observers: OT2) -> Forked<F, O, OT2, C> {
+        let Forked { builder, buffer, children, observers: (observer, _) } = self;
+        Forked { builder, buffer, children, observers: (observer, observers) }
+    }
+
+    fn take_buffer(&mut self) -> Result<ChildBuffer<TracePc>, Error> {
+        self.buffer.take().map_or_else(|| open(&self.builder), Ok)
+    }
+}
+
+fn open(builder: &Builder) -> Result<ChildBuffer<TracePc>, Error> {
+    let device = builder.clone().open().map_err(failed)?;
+    let buffer = device.into_child_buffer(TracePc).map_err(failed)?;
+    let memory = Memory::of(&buffer);
+    let rest = memory.bytes.saturating_sub(page_size());
+    // A real mapping is whole pages; a fake kernel's is not.
+    if rest > 0 && memory.start.addr().is_multiple_of(page_size()) {
+        let start = memory.start.wrapping_byte_add(page_size()).cast_mut().cast();
+        // SAFETY: these are whole pages of the buffer. A child accesses only the count word, in the
+        // first page; it disables before it could read records, and the kernel has its own mapping.
+        unsafe { sys::keep_from_children(start, rest) };
+    }
+    Ok(buffer)
+}
+
+/// The place of a buffer in this process.
+struct Memory {
+    start: *const u64,
+    bytes: usize,
+}
+
+impl Memory {
+    fn of<M: Mode>(buffer: &ChildBuffer<M>) -> Memory {
+        // The words of the records begin after the count word.
+        let (first, width) = match buffer.trace().words() {
+            Words::U64(words) => (words.as_ptr().cast::<u64>(), 8),
+            Words::U32(words) => (words.as_ptr().cast(), 4),
+        };
+        Memory { start: first.wrapping_byte_sub(width), bytes: buffer.device().words() * width }
+    }
+
+    /// Whether all of the buffer is there: truncation takes the end.
+    fn is_there(&self) -> bool {
+        sys::is_readable(self.start.wrapping_byte_add(self.bytes - size_of::<u64>()))
+    }
+}
+
+impl<F, C: Spawn> Children<F, C> {
+    fn run<I, M: Mode>(&mut self, buffer: &mut ChildBuffer<M>, input: &I) -> Result<Outcome, Error>
+    where
+        F: FnMut(&I) -> ExitKind,
+    {
+        let memory = Memory::of(buffer);
+        buffer.reset().map_err(failed)?;
+        self.report.clear();
+        let Children { spawn, limit, harness, report } = self;
+        let ended = spawn.spawn(*limit, || {
+            if let Ok(_session) = buffer.enable() {
+                report.enabled();
+                report.returned(harness(input));
+            }
+        })?;
+        Ok(match self.report.read() {
+            None => Outcome::Untraced,
+            Some(returned) => {
+                let kind = match ended {
+                    Ended::Exited => returned,
+                    Ended::Signaled => ExitKind::Crash,
+                    Ended::TimedOut => ExitKind::Timeout,
+                };
+                if memory.is_there() { Outcome::Traced(kind) } else { Outcome::Lost(kind) }
+            }
+        })
+    }
+}
+
+impl<F, O, OT, C, EM, I, S, Z> Executor<EM, I, S, Z> for Forked<F, O, OT, C>
+where
+    F: FnMut(&I) -> ExitKind,
+    O: CoverageObserver,
+    C: Spawn,
+    S: HasExecutions,
+{
+    fn run_target(
+        &mut self,
+        _: &mut Z,
+        state: &mut S,
+        _: &mut EM,
+        input: &I,
+    ) -> Result<ExitKind, Error> {
+        *state.executions_mut() += 1;
+        // An earlier child may have left the device busy, so try another one too.
+        for _ in 0..2 {
+            let mut buffer = self.take_buffer()?;
+            match self.children.run(&mut buffer, input)? {
+                Outcome::Traced(kind) => {
+                    self.observers.0.observe(buffer.trace());
+                    self.buffer = Some(buffer);
+                    return Ok(kind);
+                }
+                Outcome::Lost(kind) => return Ok(kind),
+                Outcome::Untraced => {}
+            }
+        }
+        Err(Error::illegal_state("a child cannot enable tracing, or dies before"))
+    }
+}
+
+impl<F, O, OT, C, I> CompareExecutor<I> for Forked<F, O, OT, C>
+where
+    F: FnMut(&I) -> ExitKind,
+    C: Spawn,
+{
+    fn compare(
+        &mut self,
+        input: &I,
+        look: impl FnOnce(Trace<'_, TraceCmp>),
+    ) -> Result<ExitKind, Error> {
+        let device = self.take_buffer()?.into_device();
+        let mut buffer = device.into_child_buffer(TraceCmp).map_err(failed)?;
+        match self.children.run(&mut buffer, input)? {
+            Outcome::Traced(kind) => {
+                look(buffer.trace());
+                let device = buffer.into_device();
+                self.buffer = Some(device.into_child_buffer(TracePc).map_err(failed)?);
+                Ok(kind)
+            }
+            Outcome::Lost(kind) => Ok(kind),
+            Outcome::Untraced => Err(Error::illegal_state("a child cannot enable comparisons")),
+        }
+    }
+}
+
+impl<F, O, OT, C> HasTimeout for Forked<F, O, OT, C> {
+    fn timeout(&self) -> Duration {
+        self.children.limit
+    }
+}
+
+impl<F, O, OT, C> SetTimeout for Forked<F, O, OT, C> {
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.children.limit = timeout;
+    }
+}
+
+impl<F, O, OT, C> HasObservers for Forked<F, O, OT, C> {
+    type Observers = (O, OT);
+
+    fn observers(&self) -> RefIndexable<&Self::Observers, Self::Observers> {
+        RefIndexable::from(&self.observers)
+    }
+
+    fn observers_mut(&mut self) -> RefIndexable<&mut Self::Observers, Self::Observers> {
+        RefIndexable::from(&mut self.observers)
+    }
+}

@@ -1,0 +1,75 @@
+//! The options of a fuzzer on its command line.
+
+use super::Fuzz;
+use crate::Signal;
+use lexopt::prelude::*;
+use std::time::Duration;
+
+impl Fuzz {
+    /// The options of the command line, for [`args`](Self::args).
+    pub const USAGE: &str = "\
+options:
+  --corpus DIR      start from the inputs here, and add new ones
+  --crashes DIR     save inputs that crash or hang here
+  --seed N          seed of the random choices
+  --seconds N       end after this time
+  --executions N    end after this many executions
+  --no-comparisons  do not collect comparisons
+  --edges           an edge between two PCs counts, not a PC";
+
+    /// Takes options from the command line; see [`USAGE`](Self::USAGE). With `--help`, prints them
+    /// and ends the process.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an option is unknown or has no value of its kind.
+    pub fn args(self) -> Result<Fuzz, libafl::Error> {
+        self.parse(lexopt::Parser::from_env()).map_err(crate::failed)
+    }
+
+    fn parse(mut self, mut parser: lexopt::Parser) -> Result<Fuzz, lexopt::Error> {
+        while let Some(argument) = parser.next()? {
+            self = match argument {
+                Long("corpus") => self.corpus(parser.value()?),
+                Long("crashes") => self.crashes(parser.value()?),
+                Long("seed") => self.seed(parser.value()?.parse()?),
+                Long("seconds") => self.time(Duration::from_secs(parser.value()?.parse()?)),
+                Long("executions") => self.executions(parser.value()?.parse()?),
+                Long("no-comparisons") => self.comparisons(false),
+                Long("edges") => self.signal(Signal::Edge),
+                Long("help") => {
+                    println!("{}", Fuzz::USAGE);
+                    std::process::exit(0);
+                }
+                _ => return Err(argument.unexpected()),
+            };
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<Fuzz, lexopt::Error> {
+        let words = ["program"].iter().chain(words);
+        Fuzz::new().parse(lexopt::Parser::from_iter(words))
+    }
+
+    #[test]
+    fn options_change_what_they_name() {
+        let all = ["--corpus", "a", "--crashes", "b", "--seed", "7", "--seconds", "8"];
+        let fuzz = parse(&all).unwrap();
+        assert_eq!(
+            (fuzz.corpus.as_os_str(), fuzz.crashes.as_os_str()),
+            ("a".as_ref(), "b".as_ref())
+        );
+        assert_eq!((fuzz.seed, fuzz.time, fuzz.comparisons), (7, Duration::from_secs(8), true));
+        let fuzz = parse(&["--executions", "9", "--no-comparisons", "--edges"]).unwrap();
+        assert_eq!((fuzz.executions, fuzz.comparisons, fuzz.signal), (9, false, Signal::Edge));
+        assert!(parse(&["--seed"]).is_err());
+        assert!(parse(&["--sed", "7"]).is_err());
+        assert!(parse(&["7"]).is_err());
+    }
+}

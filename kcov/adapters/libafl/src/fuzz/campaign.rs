@@ -1,0 +1,149 @@
+//! The loop of a fuzzer.
+
+use super::{Fuzz, Place, Summary};
+use crate::compare::Search;
+use crate::{NoveltyFeedback, NoveltyMetadata, Signal};
+use kcov_signal::{KernelText, Ranges};
+use libafl::corpus::{Corpus, InMemoryOnDiskCorpus, OnDiskCorpus};
+use libafl::events::SimpleEventManager;
+use libafl::executors::ExitKind;
+use libafl::feedbacks::{
+    CrashFeedback, EagerAndFeedback, EagerOrFeedback, NotFeedback, TimeoutFeedback,
+};
+use libafl::fuzzer::{NopInputFilter, StdFuzzer};
+use libafl::inputs::{BytesInputConverter, Input};
+use libafl::monitors::NopMonitor;
+use libafl::schedulers::QueueScheduler;
+use libafl::stages::StagesTuple;
+use libafl::state::{HasCorpus, HasExecutions, HasSolutions, StdState};
+use libafl::{Error, Evaluator, Fuzzer, HasNamedMetadata};
+use libafl_bolts::rands::StdRand;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Room for edges, which are outside the kernel's text.
+const EDGES: usize = 1 << 20;
+
+type State<I> = StdState<InMemoryOnDiskCorpus<I>, I, StdRand, OnDiskCorpus<I>>;
+type Manager<I> = SimpleEventManager<I, NopMonitor, State<I>>;
+type Failed = EagerOrFeedback<CrashFeedback, TimeoutFeedback>;
+type Engine = StdFuzzer<
+    QueueScheduler,
+    EagerAndFeedback<NotFeedback<Failed>, NoveltyFeedback>,
+    BytesInputConverter,
+    NopInputFilter,
+    EagerAndFeedback<Failed, NoveltyFeedback>,
+>;
+
+pub(super) struct Campaign<'f, I, F> {
+    fuzz: &'f Fuzz,
+    place: Place<F>,
+    state: State<I>,
+    engine: Engine,
+    manager: Manager<I>,
+    start: Instant,
+}
+
+fn failed() -> Failed {
+    EagerOrFeedback::new(CrashFeedback::new(), TimeoutFeedback::new())
+}
+
+/// The recorded addresses of the kernel's text, if the system tells them.
+fn text() -> Ranges {
+    KernelText::read().ok().and_then(|text| text.ranges().ok()).unwrap_or_default()
+}
+
+impl<'f, I, F> Campaign<'f, I, F>
+where
+    I: Input + Search,
+    F: FnMut(&I) -> ExitKind,
+{
+    pub(super) fn new(fuzz: &'f Fuzz, place: Place<F>) -> Result<Self, Error> {
+        let novelty = || {
+            let feedback = NoveltyFeedback::new(place.observer(), text());
+            match fuzz.signal {
+                Signal::Pc => feedback,
+                Signal::Edge => feedback.with_outside(EDGES),
+            }
+        };
+        let mut feedback = EagerAndFeedback::new(NotFeedback::new(failed()), novelty());
+        let mut objective = EagerAndFeedback::new(failed(), novelty().named("crashes"));
+        // Only inputs: no metadata and no locks, because no other process uses the directory.
+        let inputs = InMemoryOnDiskCorpus::with_meta_format_and_prefix;
+        let corpus = inputs(&fuzz.corpus, None, None, false)?;
+        let crashes = OnDiskCorpus::with_meta_format_and_prefix(&fuzz.crashes, None, None, false)?;
+        let rand = StdRand::with_seed(fuzz.seed);
+        let state = StdState::new(rand, corpus, crashes, &mut feedback, &mut objective)?;
+        let engine = StdFuzzer::new(QueueScheduler::new(), feedback, objective);
+        let manager = SimpleEventManager::new(NopMonitor::new());
+        Ok(Campaign { fuzz, place, state, engine, manager, start: Instant::now() })
+    }
+
+    pub(super) fn state(&mut self) -> &mut State<I> {
+        &mut self.state
+    }
+
+    /// Runs the seeds and the inputs in the corpus directory, then fuzzes to the end.
+    pub(super) fn run<ST>(
+        mut self,
+        seeds: impl IntoIterator<Item = I>,
+        mut stages: ST,
+    ) -> Result<Summary, Error>
+    where
+        ST: StagesTuple<Place<F>, Manager<I>, State<I>, Engine>,
+    {
+        let saved = saved(&self.fuzz.corpus)?;
+        let saved = saved.iter().map(I::from_file).collect::<Result<Vec<_>, _>>()?;
+        let Campaign { place, state, engine, manager, .. } = &mut self;
+        for input in seeds.into_iter().chain(saved) {
+            engine.evaluate_input(state, place, manager, &input)?;
+        }
+        if state.corpus().count() == 0 {
+            return Err(Error::illegal_state("no input to start from reaches code in the kernel"));
+        }
+        let mut printed = Duration::ZERO;
+        loop {
+            let summary = self.summary()?;
+            if summary.time >= self.fuzz.time || summary.executions >= self.fuzz.executions {
+                println!("{summary}");
+                return Ok(summary);
+            }
+            if summary.time >= printed + Duration::from_secs(1) {
+                printed = summary.time;
+                println!("{summary}");
+            }
+            let Campaign { place, state, engine, manager, .. } = &mut self;
+            engine.fuzz_one(&mut stages, place, state, manager)?;
+        }
+    }
+
+    fn summary(&self) -> Result<Summary, Error> {
+        let signal = self.fuzz.signal;
+        let reached = self.state.named_metadata::<NoveltyMetadata>(signal.name())?;
+        Ok(Summary {
+            time: self.start.elapsed(),
+            executions: *self.state.executions(),
+            inputs: self.state.corpus().count(),
+            signal,
+            signals: reached.map().len(),
+            noise: reached.noise().len(),
+            crashes: self.state.solutions().count(),
+        })
+    }
+}
+
+/// The files in a directory, except for hidden ones.
+fn saved(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().map_or(&[][..], |name| name.as_encoded_bytes());
+        if path.is_file() && !name.starts_with(b".") {
+            files.push(path);
+        }
+    }
+    // The same order in each run.
+    files.sort();
+    Ok(files)
+}

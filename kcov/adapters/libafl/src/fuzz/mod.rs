@@ -1,0 +1,228 @@
+//! A whole fuzzer, so that a harness is all that an author writes.
+
+mod args;
+mod campaign;
+mod place;
+
+use crate::program::{Calls, Generate, MinimizeStage, Program};
+use crate::{ComparisonStage, Fork, Signal, SignalObserver, StabilityStage, failed};
+use campaign::Campaign;
+use kcov::mode::TraceCmp;
+use kcov::remote::linux::Remote;
+use kcov::{Builder, Device, ErrorKind};
+use libafl::Error;
+use libafl::executors::ExitKind;
+use libafl::generators::Generator;
+use libafl::inputs::{BytesInput, HasMutatorBytes};
+use libafl::mutators::{HavocScheduledMutator, I2SRandReplace, havoc_mutations, tokens_mutations};
+use libafl::stages::{OptionalStage, StdMutationalStage};
+use libafl_bolts::tuples::{Merge, tuple_list};
+use place::Place;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How many random programs a fuzzer starts from.
+const PROGRAMS: usize = 64;
+
+/// A fuzzer with a corpus and crashes on disk, exact novelty, noise left out, and comparisons if the
+/// kernel has them. It prints a line each second.
+///
+/// Inputs run in this process, without a time limit, unless [`forked`](Self::forked) says
+/// otherwise. For anything else, put the parts together yourself: they are all public.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Fuzz {
+    builder: Builder,
+    traced: Traced,
+    signal: Signal,
+    comparisons: bool,
+    corpus: PathBuf,
+    crashes: PathBuf,
+    seed: u64,
+    time: Duration,
+    executions: u64,
+}
+
+/// What is traced.
+#[derive(Clone, Debug)]
+enum Traced {
+    Here,
+    Children(Fork, Duration),
+    Background(Remote),
+}
+
+/// What a fuzzer has done. Its text is a line of progress.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Summary {
+    /// How long it ran.
+    pub time: Duration,
+    /// How often it ran an input.
+    pub executions: u64,
+    /// The number of inputs in the corpus.
+    pub inputs: usize,
+    /// What counts as reached.
+    pub signal: Signal,
+    /// The number of signals reached, with the noise.
+    pub signals: usize,
+    /// The number of signals that came and went when an input was repeated.
+    pub noise: usize,
+    /// The number of inputs that crashed or hung in a new way.
+    pub crashes: usize,
+}
+
+impl Default for Fuzz {
+    fn default() -> Fuzz {
+        Fuzz::new()
+    }
+}
+
+impl Fuzz {
+    /// A fuzzer with the directories `corpus` and `crashes` that runs without end.
+    pub fn new() -> Fuzz {
+        Fuzz {
+            builder: Device::builder().min_fd(200),
+            traced: Traced::Here,
+            signal: Signal::Pc,
+            comparisons: true,
+            corpus: "corpus".into(),
+            crashes: "crashes".into(),
+            seed: 1,
+            time: Duration::MAX,
+            executions: u64::MAX,
+        }
+    }
+
+    /// Opens devices like this. The default has descriptors from 200 on.
+    pub fn builder(self, builder: Builder) -> Fuzz {
+        Fuzz { builder, ..self }
+    }
+
+    /// Runs each input in a child, for `limit` at most.
+    pub fn forked(self, fork: Fork, limit: Duration) -> Fuzz {
+        Fuzz { traced: Traced::Children(fork, limit), ..self }
+    }
+
+    /// Traces these sources of background work instead of this thread: see
+    /// [`Background`](crate::Background).
+    pub fn background(self, sources: Remote) -> Fuzz {
+        Fuzz { traced: Traced::Background(sources), ..self }
+    }
+
+    /// What counts as reached. The default is PCs.
+    pub fn signal(self, signal: Signal) -> Fuzz {
+        Fuzz { signal, ..self }
+    }
+
+    /// Whether to use comparisons if the kernel has them. The default is yes.
+    pub fn comparisons(self, comparisons: bool) -> Fuzz {
+        Fuzz { comparisons, ..self }
+    }
+
+    /// The directory for the corpus. The inputs in it are where the fuzzer starts.
+    pub fn corpus(self, directory: impl Into<PathBuf>) -> Fuzz {
+        Fuzz { corpus: directory.into(), ..self }
+    }
+
+    /// The directory for inputs that crash or hang.
+    pub fn crashes(self, directory: impl Into<PathBuf>) -> Fuzz {
+        Fuzz { crashes: directory.into(), ..self }
+    }
+
+    /// The seed of all random choices. The default is 1.
+    pub fn seed(self, seed: u64) -> Fuzz {
+        Fuzz { seed, ..self }
+    }
+
+    /// Ends after this time.
+    pub fn time(self, time: Duration) -> Fuzz {
+        Fuzz { time, ..self }
+    }
+
+    /// Ends after about this many executions.
+    pub fn executions(self, executions: u64) -> Fuzz {
+        Fuzz { executions, ..self }
+    }
+
+    /// Fuzzes a harness that takes bytes, from these inputs and those in the corpus directory.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no kcov device, if no input reaches anything, or if a directory cannot be
+    /// used.
+    pub fn bytes(
+        self,
+        seeds: &[&[u8]],
+        mut harness: impl FnMut(&[u8]) -> ExitKind,
+    ) -> Result<Summary, Error> {
+        let observer = self.observer();
+        let operands = HavocScheduledMutator::new(tuple_list!(I2SRandReplace::new()));
+        let comparisons = tuple_list!(ComparisonStage::new(), StdMutationalStage::new(operands));
+        let havoc = HavocScheduledMutator::new(havoc_mutations().merge(tokens_mutations()));
+        let stages = tuple_list!(
+            StabilityStage::new(&observer),
+            OptionalStage::new(self.has_comparisons()?.then_some(comparisons)),
+            StdMutationalStage::new(havoc)
+        );
+        let harness = |input: &BytesInput| harness(input.mutator_bytes());
+        let place = Place::new(&self, observer, harness)?;
+        let seeds = seeds.iter().map(|seed| BytesInput::new(seed.to_vec()));
+        Campaign::new(&self, place)?.run(seeds, stages)
+    }
+
+    /// Fuzzes programs of at most about `most` calls, from random ones and those in the corpus
+    /// directory.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`bytes`](Self::bytes).
+    pub fn calls(self, calls: &Calls, most: usize) -> Result<Summary, Error> {
+        let observer = self.observer();
+        let comparisons = tuple_list!(ComparisonStage::new());
+        let stages = tuple_list!(
+            StabilityStage::new(&observer),
+            MinimizeStage::new(&observer),
+            OptionalStage::new(self.has_comparisons()?.then_some(comparisons)),
+            StdMutationalStage::new(HavocScheduledMutator::new(calls.mutations(most)))
+        );
+        let harness = |program: &Program| {
+            calls.run(program);
+            ExitKind::Ok
+        };
+        let place = Place::new(&self, observer, harness)?;
+        let mut campaign = Campaign::new(&self, place)?;
+        let mut generate = Generate::new(calls, most);
+        let seeds = (0..PROGRAMS).map(|_| generate.generate(campaign.state()));
+        let seeds = seeds.collect::<Result<Vec<_>, _>>()?;
+        campaign.run(seeds, stages)
+    }
+
+    fn observer(&self) -> SignalObserver {
+        SignalObserver::new(self.signal.name(), self.signal)
+    }
+
+    /// Whether to use comparisons, and the kernel has them.
+    fn has_comparisons(&self) -> Result<bool, Error> {
+        if !self.comparisons {
+            return Ok(false);
+        }
+        let mut device = self.builder.clone().open().map_err(failed)?;
+        match device.child_buffer(TraceCmp) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.time.as_secs_f64();
+        let rate = self.executions as f64 / seconds.max(f64::EPSILON);
+        let Summary { executions, inputs, signals, noise, crashes, .. } = self;
+        let signal = self.signal.name();
+        write!(f, "{seconds:.0} s: {executions} executions, {rate:.0}/s, {inputs} inputs, ")?;
+        write!(f, "{signals} {signal}, {noise} of them noise, {crashes} crashes")
+    }
+}

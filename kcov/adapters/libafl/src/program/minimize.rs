@@ -1,0 +1,105 @@
+//! Removal of calls that an input does not need.
+
+use super::Program;
+use crate::novelty::NewSignals;
+use crate::observer::SignalObserver;
+use kcov_signal::Repeats;
+use libafl::corpus::{Corpus, HasCurrentCorpusId};
+use libafl::executors::HasObservers;
+use libafl::observers::ObserversTuple;
+use libafl::schedulers::RemovableScheduler;
+use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
+use libafl::state::{HasCurrentTestcase, HasExecutions};
+use libafl::{Error, ExecutesInput, HasMetadata, HasNamedMetadata, HasScheduler};
+use libafl_bolts::tuples::{Handle, Handled, MatchNameRef};
+
+/// A stage that removes the calls of each new program without which it still reaches the signals
+/// that made it interesting.
+///
+/// Put it after the [`StabilityStage`](crate::StabilityStage), which removes noise from these
+/// signals.
+#[derive(Debug)]
+pub struct MinimizeStage {
+    observer: Handle<SignalObserver>,
+    reached: Repeats,
+}
+
+impl MinimizeStage {
+    /// A stage for the observer of a [`NoveltyFeedback`](crate::NoveltyFeedback).
+    #[must_use]
+    pub fn new(observer: &SignalObserver) -> MinimizeStage {
+        MinimizeStage { observer: observer.handle(), reached: Repeats::new() }
+    }
+
+    /// Whether the last execution reached all of these signals.
+    fn reached<I, S>(
+        &mut self,
+        signals: &[u64],
+        executor: &impl HasObservers<Observers: ObserversTuple<I, S>>,
+    ) -> Result<bool, Error> {
+        let observers = executor.observers();
+        let observer = observers.get(&self.observer).ok_or_else(|| {
+            Error::illegal_argument("the executor lacks the observer of this stage")
+        })?;
+        self.reached.clear();
+        observer.add_run(&mut self.reached);
+        let reached: Vec<_> = self.reached.stable().collect();
+        Ok(signals.iter().all(|signal| reached.binary_search(signal).is_ok()))
+    }
+}
+
+impl<E, EM, S, Z> Stage<E, EM, S, Z> for MinimizeStage
+where
+    E: HasObservers,
+    E::Observers: ObserversTuple<Program, S>,
+    S: HasCurrentTestcase<Program> + HasCurrentCorpusId + HasExecutions,
+    Z: ExecutesInput<E, EM, Program, S> + HasScheduler<Program, S>,
+    Z::Scheduler: RemovableScheduler<Program, S>,
+{
+    fn perform(
+        &mut self,
+        fuzzer: &mut Z,
+        executor: &mut E,
+        state: &mut S,
+        manager: &mut EM,
+    ) -> Result<(), Error> {
+        if state.current_testcase()?.scheduled_count() > 0 {
+            return Ok(());
+        }
+        let signals = match state.current_testcase()?.metadata::<NewSignals>() {
+            Ok(NewSignals(signals)) if !signals.is_empty() => signals.clone(),
+            _ => return Ok(()),
+        };
+        let mut program = state.current_input_cloned()?;
+        let before = program.calls.len();
+        // The last first: nothing takes its result.
+        for at in (0..before).rev() {
+            let mut shorter = program.clone();
+            shorter.remove(at);
+            fuzzer.execute_input(state, executor, manager, &shorter)?;
+            if self.reached(&signals, executor)? {
+                program = shorter;
+            }
+        }
+        let Some(id) = state.current_corpus_id()?.filter(|_| program.calls.len() < before) else {
+            return Ok(());
+        };
+        let mut testcase = state.current_testcase()?.clone();
+        testcase.set_input(program);
+        // The corpus names it anew.
+        *testcase.filename_mut() = None;
+        *testcase.file_path_mut() = None;
+        let old = state.corpus_mut().replace(id, testcase)?;
+        fuzzer.scheduler_mut().on_replace(state, id, &old)
+    }
+}
+
+impl<S: HasNamedMetadata + HasCurrentCorpusId> Restartable<S> for MinimizeStage {
+    fn should_restart(&mut self, state: &mut S) -> Result<bool, Error> {
+        RetryCountRestartHelper::no_retry(state, "kcov-minimize")
+    }
+
+    fn clear_progress(&mut self, state: &mut S) -> Result<(), Error> {
+        RetryCountRestartHelper::clear_progress(state, "kcov-minimize")
+    }
+}

@@ -1,0 +1,238 @@
+//! Mutations of programs.
+
+use super::calls::{Calls, Param};
+use super::generate::number;
+use super::{Argument, Program};
+use libafl::corpus::{Corpus, CorpusId};
+use libafl::inputs::BytesInput;
+use libafl::mutators::{
+    HavocMutationsNoCrossoverType, HavocScheduledMutator, I2SRandReplace, MutationResult, Mutator,
+    TokenInsert, TokenReplace, havoc_mutations_no_crossover,
+};
+use libafl::observers::{CmpValues, CmpValuesMetadata};
+use libafl::state::{HasCorpus, HasMaxSize, HasRand};
+use libafl::{Error, HasMetadata, random_corpus_id};
+use libafl_bolts::Named;
+use libafl_bolts::rands::Rand;
+use libafl_bolts::tuples::{tuple_list, tuple_list_type};
+use std::borrow::Cow;
+
+/// The mutations of a program, for LibAFL's scheduled mutators.
+pub type ChangeMutations<'c> =
+    tuple_list_type!(Change<'c>, Change<'c>, Change<'c>, Change<'c>, Change<'c>);
+
+/// A mutation of programs. [`Calls::mutations`] makes all of them.
+#[derive(Debug)]
+pub struct Change<'c> {
+    calls: &'c Calls,
+    how: How,
+    name: Cow<'static, str>,
+    most: usize,
+    bytes: HavocScheduledMutator<HavocMutationsNoCrossoverType>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum How {
+    /// Inserts a call, and those that it takes results of.
+    Insert,
+    Remove,
+    /// Changes an argument.
+    Argument,
+    /// Appends a program of the corpus.
+    Splice,
+    /// Puts an operand of a comparison in the place of the other.
+    Compare,
+}
+
+impl Calls {
+    /// The mutations of programs of at most `most` calls: insertion, removal, another argument,
+    /// splicing, and operands of the kernel's comparisons, if a
+    /// [`ComparisonStage`](crate::ComparisonStage) finds them.
+    #[must_use]
+    pub fn mutations(&self, most: usize) -> ChangeMutations<'_> {
+        let change = |how, name| {
+            let bytes = HavocScheduledMutator::new(havoc_mutations_no_crossover());
+            Change { calls: self, how, name: Cow::Borrowed(name), most, bytes }
+        };
+        tuple_list!(
+            change(How::Insert, "InsertCall"),
+            change(How::Remove, "RemoveCall"),
+            change(How::Argument, "ChangeArgument"),
+            change(How::Splice, "SpliceCalls"),
+            change(How::Compare, "ReplaceOperand")
+        )
+    }
+}
+
+impl<S> Mutator<Program, S> for Change<'_>
+where
+    S: HasRand + HasCorpus<Program> + HasMaxSize + HasMetadata,
+{
+    fn mutate(&mut self, state: &mut S, program: &mut Program) -> Result<MutationResult, Error> {
+        let changed = match self.how {
+            How::Insert => self.insert(state.rand_mut(), program),
+            How::Remove => remove(state.rand_mut(), program),
+            How::Argument => self.argument(state, program)?,
+            How::Splice => self.splice(state, program)?,
+            How::Compare => compare(state, program)?,
+        };
+        Ok(if changed { MutationResult::Mutated } else { MutationResult::Skipped })
+    }
+
+    fn post_exec(&mut self, _: &mut S, _: Option<CorpusId>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Named for Change<'_> {
+    fn name(&self) -> &Cow<'static, str> {
+        &self.name
+    }
+}
+
+impl Change<'_> {
+    fn insert(&self, rand: &mut impl Rand, program: &mut Program) -> bool {
+        if program.calls.len() >= self.most {
+            return false;
+        }
+        let at = rand.between(0, program.calls.len());
+        program.insert_at(at, |before| self.calls.append_any(before, rand));
+        true
+    }
+
+    fn argument<S>(&mut self, state: &mut S, program: &mut Program) -> Result<bool, Error>
+    where
+        S: HasRand + HasMaxSize + HasMetadata,
+    {
+        let rand = state.rand_mut();
+        let Some(at) = rand.choose(0..program.calls.len()) else { return Ok(false) };
+        let call = &program.calls[at];
+        let Some(description) = self.calls.descriptions.get(call.number) else { return Ok(false) };
+        let Some(place) = rand.choose(0..call.arguments.len()) else { return Ok(false) };
+        let Some(&param) = description.params.get(place) else { return Ok(false) };
+        let (before, after) = program.calls.split_at_mut(at);
+        match (&mut after[0].arguments[place], param) {
+            (Argument::Length, _) => return Ok(false),
+            (Argument::Result(result), Param::Result(resource)) => {
+                *result = self.calls.producer(resource, before, rand);
+            }
+            (Argument::Number(was), Param::Number) => {
+                *was = match rand.below_or_zero(4) {
+                    0 => number(rand),
+                    1 => *was ^ 1 << rand.below_or_zero(64),
+                    2 => was.wrapping_add(rand.between(1, 16) as u64),
+                    _ => was.wrapping_sub(rand.between(1, 16) as u64),
+                }
+            }
+            (Argument::Bytes(bytes), Param::Bytes(most)) => {
+                let size = state.max_size();
+                state.set_max_size(most);
+                let result = change_bytes(bytes, |bytes| self.change_bytes(state, bytes));
+                state.set_max_size(size);
+                bytes.truncate(most);
+                return result;
+            }
+            (argument, param) => {
+                // No parameter left needs calls.
+                *argument = self.calls.argument(param, &mut Program::default(), rand, 0);
+            }
+        }
+        Ok(true)
+    }
+
+    fn change_bytes<S>(
+        &mut self,
+        state: &mut S,
+        bytes: &mut BytesInput,
+    ) -> Result<MutationResult, Error>
+    where
+        S: HasRand + HasMaxSize + HasMetadata,
+    {
+        match state.rand_mut().below_or_zero(8) {
+            0 => TokenInsert.mutate(state, bytes),
+            1 => TokenReplace.mutate(state, bytes),
+            _ => self.bytes.mutate(state, bytes),
+        }
+    }
+
+    fn splice<S>(&self, state: &mut S, program: &mut Program) -> Result<bool, Error>
+    where
+        S: HasRand + HasCorpus<Program>,
+    {
+        if state.corpus().count() == 0 || program.calls.len() >= self.most {
+            return Ok(false);
+        }
+        let id = random_corpus_id!(state.corpus(), state.rand_mut());
+        let mut other = state.corpus().cloned_input_for_id(id)?;
+        other.calls.truncate(self.most - program.calls.len());
+        program.append(&other);
+        Ok(!other.is_empty())
+    }
+}
+
+fn remove(rand: &mut impl Rand, program: &mut Program) -> bool {
+    let at = rand.choose(0..program.calls.len());
+    if let Some(at) = at {
+        program.remove(at);
+    }
+    at.is_some()
+}
+
+/// Changes bytes as an input of LibAFL.
+fn change_bytes(
+    bytes: &mut Vec<u8>,
+    change: impl FnOnce(&mut BytesInput) -> Result<MutationResult, Error>,
+) -> Result<bool, Error> {
+    let mut input = BytesInput::new(std::mem::take(bytes));
+    let result = change(&mut input);
+    *bytes = input.into();
+    Ok(result? == MutationResult::Mutated)
+}
+
+fn compare<S>(state: &mut S, program: &mut Program) -> Result<bool, Error>
+where
+    S: HasRand + HasMaxSize + HasMetadata,
+{
+    let Ok(metadata) = state.metadata::<CmpValuesMetadata>() else { return Ok(false) };
+    let list = metadata.list.len();
+    let chosen = state.rand_mut().below_or_zero(list);
+    let Some(values) = state.metadata::<CmpValuesMetadata>()?.list.get(chosen).cloned() else {
+        return Ok(false);
+    };
+    let arguments = program.calls.iter_mut().flat_map(|call| &mut call.arguments);
+    let may_hold =
+        |argument: &&mut Argument| matches!(argument, Argument::Number(_) | Argument::Bytes(_));
+    let Some(argument) = state.rand_mut().choose(arguments.filter(may_hold).collect::<Vec<_>>())
+    else {
+        return Ok(false);
+    };
+    match argument {
+        Argument::Number(number) => Ok(replace_operand(number, &values)),
+        Argument::Bytes(bytes) => change_bytes(bytes, |bytes| I2SRandReplace.mutate(state, bytes)),
+        Argument::Length | Argument::Result(_) => Ok(false),
+    }
+}
+
+/// Replaces the low bytes of a number that equal an operand, in either byte order.
+fn replace_operand(number: &mut u64, values: &CmpValues) -> bool {
+    let Some((first, second, constant)) = values.to_u64_tuple() else { return false };
+    let unused = match values {
+        CmpValues::U8(_) => 56,
+        CmpValues::U16(_) => 48,
+        CmpValues::U32(_) => 32,
+        _ => 0,
+    };
+    let mask = u64::MAX >> unused;
+    let swap = |value: u64| (value << unused).swap_bytes();
+    let ways = [
+        Some((second, first)),
+        Some((swap(second), swap(first))),
+        (!constant).then_some((first, second)),
+        (!constant).then_some((swap(first), swap(second))),
+    ];
+    let way = ways.into_iter().flatten().find(|(from, _)| *number & mask == *from);
+    if let Some((_, to)) = way {
+        *number = *number & !mask | to;
+    }
+    way.is_some()
+}

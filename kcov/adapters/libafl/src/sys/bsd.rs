@@ -1,0 +1,41 @@
+use rustix::event::kqueue::{Event, EventFilter, EventFlags, ProcessEvents, kevent, kqueue};
+use rustix::io::Errno;
+use rustix::process::Pid;
+use std::ffi::c_void;
+use std::io;
+use std::ptr::null_mut;
+use std::time::{Duration, Instant};
+
+/// Waits for a child to end, for `limit` at most. Does not reap it.
+pub(crate) fn has_ended(child: Pid, limit: Duration) -> io::Result<bool> {
+    let queue = kqueue()?;
+    let filter = EventFilter::Proc { pid: child, flags: ProcessEvents::EXIT };
+    let change = [Event::new(filter, EventFlags::ADD | EventFlags::ONESHOT, null_mut())];
+    let mut events = Vec::with_capacity(1);
+    let start = Instant::now();
+    loop {
+        let left = limit.saturating_sub(start.elapsed());
+        // SAFETY: the event names a process, no descriptor.
+        match unsafe {
+            kevent(&queue, &change, rustix::buffer::spare_capacity(&mut events), Some(left))
+        } {
+            Err(Errno::INTR) => {}
+            // The child is a zombie: only this process reaps it.
+            Err(Errno::SRCH) => return Ok(true),
+            found => return Ok(found? > 0),
+        }
+    }
+}
+
+/// Whether the word at this address can be read. NetBSD refuses to truncate the device, so nobody
+/// can take a buffer from its mapping.
+pub(crate) fn is_readable(_: *const u64) -> bool {
+    true
+}
+
+/// Does nothing: fork(2) copies no page tables of shared memory.
+///
+/// # Safety
+///
+/// None.
+pub(crate) unsafe fn keep_from_children(_: *mut c_void, _: usize) {}

@@ -1,0 +1,201 @@
+//! Executions in children, on the fake kernel. Its buffers are private memory, so a thread stands
+//! for the child where traces matter, and a process where its end matters.
+
+mod support;
+
+use kcov::fake::Kernel;
+use kcov::{BufferSize, Operation};
+use kcov_libafl::{CompareExecutor, Ended, Fork, Forked, Signal, SignalObserver, Spawn};
+use libafl::Error;
+use libafl::executors::{Executor, ExitKind};
+use libafl::inputs::{BytesInput, HasMutatorBytes};
+use libafl::state::NopState;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{io, panic, process, thread};
+use support::bytes;
+
+const LIMIT: Duration = Duration::from_millis(300);
+
+fn run<F, C>(executor: &mut Forked<F, SignalObserver, (), C>, input: u8) -> Result<ExitKind, Error>
+where
+    Forked<F, SignalObserver, (), C>: Executor<(), BytesInput, NopState<BytesInput>, ()>,
+{
+    executor.run_target(&mut (), &mut NopState::new(), &mut (), &bytes(&[input]))
+}
+
+/// A child without a process: a thread, which ends as the next execution's order says.
+struct Thread {
+    ended: Vec<Ended>,
+}
+
+impl Spawn for Thread {
+    fn spawn(&mut self, _: Duration, child: impl FnOnce()) -> io::Result<Ended> {
+        let ended = self.ended.pop().unwrap_or(Ended::Exited);
+        // The session ends with its thread, in which it stays.
+        struct Moved<F>(F);
+        // SAFETY: this thread waits for the other one, and nothing that the child uses is bound to
+        // this thread.
+        unsafe impl<F> Send for Moved<F> {}
+        impl<F: FnOnce()> Moved<F> {
+            fn run(self) {
+                (self.0)();
+            }
+        }
+        let child = Moved(child);
+        let result = thread::scope(|scope| scope.spawn(|| child.run()).join());
+        if result.is_err() { Ok(Ended::Signaled) } else { Ok(ended) }
+    }
+}
+
+/// Executors whose harness records the input as a PC.
+fn threads(
+    kernel: &Kernel,
+    ended: &[Ended],
+) -> Forked<impl FnMut(&BytesInput) -> ExitKind + use<>, SignalObserver, (), Thread> {
+    let harness = {
+        let kernel = kernel.clone();
+        move |input: &BytesInput| {
+            let byte = input.mutator_bytes()[0];
+            kernel.call(|trace| trace.pc(byte.into()));
+            match byte {
+                0xf0 => kernel.store_counts(u64::MAX / 2),
+                0xf1 => kernel.call(|trace| (0..600).for_each(|pc| trace.pc(pc))),
+                // Not `panic!`, which would print.
+                0xf2 => panic::resume_unwind(Box::new("as ordered")),
+                _ => {}
+            }
+            if byte == 0xf3 { ExitKind::Oom } else { ExitKind::Ok }
+        }
+    };
+    let builder = kernel.builder().size(BufferSize::words(512));
+    let spawn = Thread { ended: ended.iter().rev().copied().collect() };
+    let observer = SignalObserver::new("pcs", Signal::Pc);
+    Forked::new(spawn, builder, LIMIT, observer, harness).unwrap()
+}
+
+#[test]
+fn a_trace_is_of_one_child_however_it_ends() {
+    for kernel in [Kernel::linux(), Kernel::netbsd()] {
+        let ends = [Ended::Exited, Ended::Signaled, Ended::TimedOut];
+        let mut executor = threads(&kernel, &ends);
+        for (input, kind) in [(1, ExitKind::Ok), (2, ExitKind::Crash), (3, ExitKind::Timeout)] {
+            assert_eq!(run(&mut executor, input).unwrap(), kind);
+            assert_eq!(executor.observer().pcs(), [u64::from(input)]);
+        }
+        assert_eq!(run(&mut executor, 0xf2).unwrap(), ExitKind::Crash);
+        assert_eq!(executor.observer().pcs(), [0xf2]);
+        assert_eq!(run(&mut executor, 0xf3).unwrap(), ExitKind::Oom);
+        assert_eq!(run(&mut executor, 4).unwrap(), ExitKind::Ok);
+        assert_eq!(executor.observer().pcs(), [4]);
+        assert_eq!(kernel.open_devices(), 1);
+    }
+}
+
+#[test]
+fn a_full_buffer_gives_what_it_holds_and_a_corrupt_count_nothing() {
+    let kernel = Kernel::linux();
+    let mut executor = threads(&kernel, &[]);
+    run(&mut executor, 0xf0).unwrap();
+    assert!(executor.observer().pcs().is_empty());
+    run(&mut executor, 0xf1).unwrap();
+    assert_eq!(executor.observer().pcs().len(), 511);
+    run(&mut executor, 5).unwrap();
+    assert_eq!(executor.observer().pcs(), [5]);
+}
+
+#[test]
+fn a_device_that_is_refused_once_is_opened_again() {
+    let kernel = Kernel::linux();
+    let mut executor = threads(&kernel, &[]);
+    let busy = 16;
+    kernel.fail(Operation::Enable, busy);
+    assert_eq!(run(&mut executor, 6).unwrap(), ExitKind::Ok);
+    assert_eq!(executor.observer().pcs(), [6]);
+    assert_eq!(kernel.open_devices(), 1);
+}
+
+#[test]
+fn comparisons_come_from_a_child_and_pcs_go_on() {
+    let kernel = Kernel::linux();
+    let mut executor = threads(&kernel, &[]);
+    let mut records = 0;
+    let kind = executor.compare(&bytes(&[7]), |trace| records = trace.len()).unwrap();
+    // The fake kernel records none of PCs.
+    assert_eq!((kind, records), (ExitKind::Ok, 0));
+    run(&mut executor, 8).unwrap();
+    assert_eq!(executor.observer().pcs(), [8]);
+
+    let kernel = Kernel::linux().without_comparisons();
+    let mut executor = threads(&kernel, &[]);
+    assert!(executor.compare(&bytes(&[7]), |_| panic!("no trace")).is_err());
+    run(&mut executor, 9).unwrap();
+    assert_eq!(executor.observer().pcs(), [9]);
+}
+
+/// Ends its process as the input says.
+fn ending(input: &BytesInput) -> ExitKind {
+    match input.mutator_bytes()[0] {
+        1 => process::exit(77),
+        2 => process::abort(),
+        3 => loop {
+            thread::sleep(LIMIT);
+        },
+        4 => drop(Command::new("/bin/false").exec()),
+        5 => {
+            // SAFETY: the child uses no descriptor any more, and it owns its copies.
+            (0..1024).for_each(|fd| _ = unsafe { libc::close(fd) });
+        }
+        // SAFETY: no other thread exists in the child, and it then ends.
+        6 => _ = unsafe { libc::raise(libc::SIGKILL) },
+        7 => return ExitKind::Crash,
+        _ => {}
+    }
+    ExitKind::Ok
+}
+
+#[test]
+fn this_process_survives_every_end_of_a_child() {
+    let kernel = Kernel::linux();
+    // SAFETY: the child takes no lock that the other threads of this program may hold: the kernel is
+    // this test's own, and the C library allows allocation after fork(2).
+    let fork = unsafe { Fork::new() };
+    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let mut executor = Forked::new(fork, kernel.builder(), LIMIT, observer, ending).unwrap();
+    let all = [
+        (0, ExitKind::Ok),
+        (1, ExitKind::Ok),
+        (2, ExitKind::Crash),
+        (3, ExitKind::Timeout),
+        (4, ExitKind::Ok),
+        (5, ExitKind::Ok),
+        (6, ExitKind::Crash),
+        (7, ExitKind::Crash),
+    ];
+    for (input, kind) in all {
+        let start = Instant::now();
+        assert_eq!(run(&mut executor, input).unwrap(), kind, "{input}");
+        assert_eq!(start.elapsed() >= LIMIT, input == 3, "{input}");
+        assert_eq!(run(&mut executor, 0).unwrap(), ExitKind::Ok, "after {input}");
+    }
+}
+
+#[test]
+fn processes_that_a_child_leaves_are_killed() {
+    let (mut reader, writer) = io::pipe().unwrap();
+    // SAFETY: the child only forks, sleeps and exits.
+    let mut fork = unsafe { Fork::new() };
+    let ended = fork.spawn(LIMIT, || {
+        // SAFETY: as above.
+        if unsafe { libc::fork() } == 0 {
+            thread::sleep(Duration::from_secs(600));
+        }
+    });
+    assert_eq!(ended.unwrap(), Ended::Exited);
+    drop(writer);
+    // The end of the last process that has the pipe ends the file.
+    let start = Instant::now();
+    assert_eq!(io::Read::read(&mut reader, &mut [0]).unwrap(), 0);
+    assert!(start.elapsed() < Duration::from_secs(60));
+}
