@@ -127,6 +127,15 @@ impl Link {
         send(&Line::Found(input.to_vec()))
     }
 
+    /// Tells the host of an input that the fuzzer itself finds a crash, though the guest survived.
+    ///
+    /// # Errors
+    ///
+    /// Fails if standard output cannot be written to.
+    pub fn crashed(&self, input: &[u8]) -> io::Result<()> {
+        send(&Line::Crashed(input.to_vec()))
+    }
+
     /// Reports progress.
     ///
     /// # Errors

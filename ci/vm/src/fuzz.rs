@@ -28,11 +28,14 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// The interval for looking whether the guests are done.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs the fuzzer. The exit status is 1 if a guest died.
+/// The group of inputs that the fuzzer itself finds crashes, such as a child's death.
+const OWN: &str = "found-by-the-fuzzer";
+
+/// Runs the fuzzer. The exit status is 1 if there was a crash.
 pub fn fuzz(session: &Session, options: FuzzOptions) -> Result<u8> {
     let target = session.targets.named(&options.name)?;
     match run(session, target, options) {
-        Ok(deaths) => Ok(if deaths > 0 { STATUS_FAILED } else { STATUS_PASSED }),
+        Ok(crashes) => Ok(if crashes > 0 { STATUS_FAILED } else { STATUS_PASSED }),
         Err(error) => no_verdict(target, error),
     }
 }
@@ -82,7 +85,7 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
     }
     // Nothing went wrong that the logs could explain.
     let _ = std::fs::remove_dir_all(&logs);
-    Ok(state.deaths)
+    Ok(state.groups.values().sum())
 }
 
 struct Fuzzer<'a> {
@@ -139,20 +142,29 @@ impl State {
                 self.running[number] = progress;
                 self.signals = self.signals.max(progress.signals);
             }
+            Line::Crashed(input) => {
+                let lines = Vec::new();
+                let report = Report { group: OWN.into(), title: OWN.into(), lines };
+                match store.save(Some(&input), &report, "", &[]) {
+                    Ok(_) => *self.groups.entry(OWN.into()).or_default() += 1,
+                    Err(error) => self.fail("a crash", &error),
+                }
+            }
             Line::Found(input) => match store.add(&input) {
                 Ok(true) => {
                     self.corpus.push(input);
                     self.news = Instant::now();
                 }
                 Ok(false) => {}
-                Err(error) => {
-                    self.failure = Some(Error::unavailable(
-                        Phase::Output,
-                        format!("an input of the corpus: {error}"),
-                    ));
-                }
+                Err(error) => self.fail("an input of the corpus", &error),
             },
         }
+    }
+
+    /// Ends everything, because this cannot be saved.
+    fn fail(&mut self, what: &str, error: &std::io::Error) {
+        let error = Error::unavailable(Phase::Output, format!("{what}: {error}"));
+        self.failure.get_or_insert(error);
     }
 
     /// Adds the executions of a guest that has ended.

@@ -21,6 +21,8 @@ pub struct Progress {
 pub enum Line {
     /// An input for the corpus.
     Found(Vec<u8>),
+    /// An input that the fuzzer finds a crash.
+    Crashed(Vec<u8>),
     /// The state of the fuzzer.
     Progress(Progress),
 }
@@ -28,11 +30,13 @@ pub enum Line {
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(BEGIN)?;
+        let mut input = |kind, input: &[u8]| {
+            f.write_str(kind)?;
+            input.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        };
         match self {
-            Line::Found(input) => {
-                f.write_str("found ")?;
-                input.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-            }
+            Line::Found(found) => input("found ", found),
+            Line::Crashed(crashed) => input("crashed ", crashed),
             Line::Progress(Progress { executions, corpus, signals }) => {
                 write!(f, "progress {executions} {corpus} {signals}")
             }
@@ -47,6 +51,7 @@ impl Line {
         let (kind, value) = text.strip_prefix(BEGIN)?.split_once(' ')?;
         match kind {
             "found" => bytes(value).map(Line::Found),
+            "crashed" => bytes(value).map(Line::Crashed),
             "progress" => {
                 let numbers = value.split(' ').map(|word| word.parse().ok());
                 let numbers = numbers.collect::<Option<Vec<u64>>>()?;
@@ -73,9 +78,12 @@ mod tests {
     #[test]
     fn lines_survive() {
         let progress = Progress { executions: 9, corpus: 8, signals: u64::MAX };
-        for line in
-            [Line::Found(Vec::new()), Line::Found((0..=255).collect()), Line::Progress(progress)]
-        {
+        for line in [
+            Line::Found(Vec::new()),
+            Line::Found((0..=255).collect()),
+            Line::Crashed(vec![7]),
+            Line::Progress(progress),
+        ] {
             assert_eq!(Line::parse(&line.to_string()), Some(line));
         }
     }

@@ -1,12 +1,13 @@
 //! The loop of a fuzzer.
 
+use super::link::Saved;
 use super::{Fuzz, Place, Summary};
 use crate::compare::Search;
 use crate::{NoveltyFeedback, NoveltyMetadata, Signal};
 use kcov_signal::{KernelText, Ranges};
-use libafl::corpus::{Corpus, InMemoryOnDiskCorpus, OnDiskCorpus};
+use libafl::corpus::{Corpus, CorpusId, InMemoryOnDiskCorpus, OnDiskCorpus};
 use libafl::events::SimpleEventManager;
-use libafl::executors::ExitKind;
+use libafl::executors::{Executor, ExitKind};
 use libafl::feedbacks::{
     CrashFeedback, EagerAndFeedback, EagerOrFeedback, NotFeedback, TimeoutFeedback,
 };
@@ -43,6 +44,10 @@ pub(super) struct Campaign<'f, I, F> {
     engine: Engine,
     manager: Manager<I>,
     start: Instant,
+    time: Duration,
+    printed: Duration,
+    /// How many inputs and crashes the host has.
+    sent: (usize, usize),
 }
 
 fn failed() -> Failed {
@@ -56,7 +61,7 @@ fn text() -> Ranges {
 
 impl<'f, I, F> Campaign<'f, I, F>
 where
-    I: Input + Search,
+    I: Input + Saved + Search,
     F: FnMut(&I) -> ExitKind,
 {
     pub(super) fn new(fuzz: &'f Fuzz, place: Place<F>) -> Result<Self, Error> {
@@ -73,11 +78,14 @@ where
         let inputs = InMemoryOnDiskCorpus::with_meta_format_and_prefix;
         let corpus = inputs(&fuzz.corpus, None, None, false)?;
         let crashes = OnDiskCorpus::with_meta_format_and_prefix(&fuzz.crashes, None, None, false)?;
-        let rand = StdRand::with_seed(fuzz.seed);
+        let (seed, time) = place.host.limits().unwrap_or((fuzz.seed, fuzz.time));
+        let rand = StdRand::with_seed(seed);
         let state = StdState::new(rand, corpus, crashes, &mut feedback, &mut objective)?;
         let engine = StdFuzzer::new(QueueScheduler::new(), feedback, objective);
         let manager = SimpleEventManager::new(NopMonitor::new());
-        Ok(Campaign { fuzz, place, state, engine, manager, start: Instant::now() })
+        let (start, time) = (Instant::now(), time.min(fuzz.time));
+        let (printed, sent) = (Duration::ZERO, (0, 0));
+        Ok(Campaign { fuzz, place, state, engine, manager, start, time, printed, sent })
     }
 
     pub(super) fn state(&mut self) -> &mut State<I> {
@@ -93,29 +101,59 @@ where
     where
         ST: StagesTuple<Place<F>, Manager<I>, State<I>, Engine>,
     {
+        if let Some(inputs) = self.place.host.replay()? {
+            return self.replay(&inputs);
+        }
         let saved = saved(&self.fuzz.corpus)?;
         let saved = saved.iter().map(I::from_file).collect::<Result<Vec<_>, _>>()?;
-        let Campaign { place, state, engine, manager, .. } = &mut self;
-        for input in seeds.into_iter().chain(saved) {
+        let hosts = self.place.host.corpus()?;
+        for input in seeds.into_iter().chain(saved).chain(hosts) {
+            let Campaign { place, state, engine, manager, .. } = &mut self;
             engine.evaluate_input(state, place, manager, &input)?;
+            self.report()?;
         }
-        if state.corpus().count() == 0 {
+        if self.state.corpus().count() == 0 {
             return Err(Error::illegal_state("no input to start from reaches code in the kernel"));
         }
-        let mut printed = Duration::ZERO;
         loop {
-            let summary = self.summary()?;
-            if summary.time >= self.fuzz.time || summary.executions >= self.fuzz.executions {
+            let summary = self.report()?;
+            if summary.time >= self.time || summary.executions >= self.fuzz.executions {
                 println!("{summary}");
                 return Ok(summary);
-            }
-            if summary.time >= printed + Duration::from_secs(1) {
-                printed = summary.time;
-                println!("{summary}");
             }
             let Campaign { place, state, engine, manager, .. } = &mut self;
             engine.fuzz_one(&mut stages, place, state, manager)?;
         }
+    }
+
+    /// Runs inputs once each.
+    fn replay(mut self, inputs: &[I]) -> Result<Summary, Error> {
+        for input in inputs {
+            let Campaign { place, state, engine, manager, .. } = &mut self;
+            place.run_target(engine, state, manager, input)?;
+        }
+        self.summary()
+    }
+
+    /// Prints a line each second. Sends the host what is new.
+    fn report(&mut self) -> Result<Summary, Error> {
+        let summary = self.summary()?;
+        let host = &self.place.host;
+        let (inputs, crashes) = &mut self.sent;
+        // Nothing is removed from either, so they are numbered.
+        for id in (*inputs..summary.inputs).map(CorpusId) {
+            host.found(&self.state.corpus().cloned_input_for_id(id)?)?;
+        }
+        for id in (*crashes..summary.crashes).map(CorpusId) {
+            host.crashed(&self.state.solutions().cloned_input_for_id(id)?)?;
+        }
+        (*inputs, *crashes) = (summary.inputs, summary.crashes);
+        if summary.time >= self.printed + Duration::from_secs(1) {
+            self.printed = summary.time;
+            println!("{summary}");
+            host.progress(&summary)?;
+        }
+        Ok(summary)
     }
 
     fn summary(&self) -> Result<Summary, Error> {

@@ -2,6 +2,7 @@
 
 mod args;
 mod campaign;
+mod link;
 mod place;
 
 use crate::program::{Calls, Generate, MinimizeStage, Program};

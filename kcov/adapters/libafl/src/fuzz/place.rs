@@ -1,5 +1,6 @@
 //! The executor of a fuzzer.
 
+use super::link::{Host, Saved};
 use super::{Fuzz, Traced};
 use crate::{Background, CompareExecutor, Forked, InProcess, SignalObserver, failed};
 use kcov::Trace;
@@ -9,8 +10,13 @@ use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::state::HasExecutions;
 use libafl_bolts::tuples::RefIndexable;
 
-/// The executor that a [`Fuzz`] asks for.
-pub(super) enum Place<F> {
+/// The executor that a [`Fuzz`] asks for. The host knows each input before it runs.
+pub(super) struct Place<F> {
+    executor: Which<F>,
+    pub(super) host: Host,
+}
+
+enum Which<F> {
     Here(Box<InProcess<F, SignalObserver>>),
     Children(Box<Forked<F, SignalObserver>>),
     Background(Box<Background<F, SignalObserver>>),
@@ -20,26 +26,27 @@ impl<F> Place<F> {
     pub(super) fn new(fuzz: &Fuzz, observer: SignalObserver, harness: F) -> Result<Self, Error> {
         let builder = fuzz.builder.clone();
         let open = || builder.clone().open().map_err(failed);
-        Ok(match fuzz.traced.clone() {
+        let executor = match fuzz.traced.clone() {
             Traced::Here => {
                 let executor = InProcess::new(open()?, observer, harness);
-                Place::Here(Box::new(executor.map_err(failed)?))
+                Which::Here(Box::new(executor.map_err(failed)?))
             }
             Traced::Children(fork, limit) => {
-                Place::Children(Box::new(Forked::new(fork, builder, limit, observer, harness)?))
+                Which::Children(Box::new(Forked::new(fork, builder, limit, observer, harness)?))
             }
             Traced::Background(sources) => {
                 let executor = Background::new(open()?, sources, observer, harness);
-                Place::Background(Box::new(executor.map_err(failed)?))
+                Which::Background(Box::new(executor.map_err(failed)?))
             }
-        })
+        };
+        Ok(Place { executor, host: Host::new()? })
     }
 
     pub(super) fn observer(&self) -> &SignalObserver {
-        match self {
-            Place::Here(executor) => executor.observer(),
-            Place::Children(executor) => executor.observer(),
-            Place::Background(executor) => executor.observer(),
+        match &self.executor {
+            Which::Here(executor) => executor.observer(),
+            Which::Children(executor) => executor.observer(),
+            Which::Background(executor) => executor.observer(),
         }
     }
 }
@@ -47,6 +54,7 @@ impl<F> Place<F> {
 impl<F, EM, I, S, Z> Executor<EM, I, S, Z> for Place<F>
 where
     F: FnMut(&I) -> ExitKind,
+    I: Saved,
     S: HasExecutions,
 {
     fn run_target(
@@ -56,24 +64,26 @@ where
         manager: &mut EM,
         input: &I,
     ) -> Result<ExitKind, Error> {
-        match self {
-            Place::Here(executor) => executor.run_target(fuzzer, state, manager, input),
-            Place::Children(executor) => executor.run_target(fuzzer, state, manager, input),
-            Place::Background(executor) => executor.run_target(fuzzer, state, manager, input),
+        self.host.run(input)?;
+        match &mut self.executor {
+            Which::Here(executor) => executor.run_target(fuzzer, state, manager, input),
+            Which::Children(executor) => executor.run_target(fuzzer, state, manager, input),
+            Which::Background(executor) => executor.run_target(fuzzer, state, manager, input),
         }
     }
 }
 
-impl<F: FnMut(&I) -> ExitKind, I> CompareExecutor<I> for Place<F> {
+impl<F: FnMut(&I) -> ExitKind, I: Saved> CompareExecutor<I> for Place<F> {
     fn compare(
         &mut self,
         input: &I,
         look: impl FnOnce(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error> {
-        match self {
-            Place::Here(executor) => executor.compare(input, look),
-            Place::Children(executor) => executor.compare(input, look),
-            Place::Background(executor) => executor.compare(input, look),
+        self.host.run(input)?;
+        match &mut self.executor {
+            Which::Here(executor) => executor.compare(input, look),
+            Which::Children(executor) => executor.compare(input, look),
+            Which::Background(executor) => executor.compare(input, look),
         }
     }
 }
@@ -82,18 +92,18 @@ impl<F> HasObservers for Place<F> {
     type Observers = (SignalObserver, ());
 
     fn observers(&self) -> RefIndexable<&Self::Observers, Self::Observers> {
-        match self {
-            Place::Here(executor) => executor.observers(),
-            Place::Children(executor) => executor.observers(),
-            Place::Background(executor) => executor.observers(),
+        match &self.executor {
+            Which::Here(executor) => executor.observers(),
+            Which::Children(executor) => executor.observers(),
+            Which::Background(executor) => executor.observers(),
         }
     }
 
     fn observers_mut(&mut self) -> RefIndexable<&mut Self::Observers, Self::Observers> {
-        match self {
-            Place::Here(executor) => executor.observers_mut(),
-            Place::Children(executor) => executor.observers_mut(),
-            Place::Background(executor) => executor.observers_mut(),
+        match &mut self.executor {
+            Which::Here(executor) => executor.observers_mut(),
+            Which::Children(executor) => executor.observers_mut(),
+            Which::Background(executor) => executor.observers_mut(),
         }
     }
 }

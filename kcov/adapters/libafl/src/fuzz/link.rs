@@ -1,0 +1,114 @@
+//! The host of a guest, if the fuzzer runs under `kcov-vm fuzz`.
+
+use super::Summary;
+use crate::{Program, failed};
+use kcov_vm_guest::fuzz::{Link, Progress};
+use libafl::Error;
+use libafl::inputs::{BytesInput, HasMutatorBytes};
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// An input as the bytes of its file.
+pub(super) trait Saved: Sized {
+    fn to_bytes(&self) -> Result<Cow<'_, [u8]>, Error>;
+    /// Returns `None` if the bytes are no such input.
+    fn from_bytes(bytes: &[u8]) -> Option<Self>;
+}
+
+impl Saved for BytesInput {
+    fn to_bytes(&self) -> Result<Cow<'_, [u8]>, Error> {
+        Ok(Cow::Borrowed(self.mutator_bytes()))
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Some(BytesInput::new(bytes.to_vec()))
+    }
+}
+
+impl Saved for Program {
+    fn to_bytes(&self) -> Result<Cow<'_, [u8]>, Error> {
+        postcard::to_allocvec(self).map(Cow::Owned).map_err(failed)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        postcard::from_bytes(bytes).ok()
+    }
+}
+
+/// The host, or nobody.
+#[derive(Debug)]
+pub(super) struct Host(Option<Link>);
+
+impl Host {
+    pub(super) fn new() -> Result<Host, Error> {
+        Link::open().map(Host).map_err(failed)
+    }
+
+    /// The seed and the time limit, if the host sets them.
+    pub(super) fn limits(&self) -> Option<(u64, Duration)> {
+        self.0.as_ref().map(|link| (link.seed(), link.time()))
+    }
+
+    /// Keeps an input for the host in case that the kernel dies of it.
+    pub(super) fn run(&mut self, input: &impl Saved) -> Result<(), Error> {
+        let Host(Some(link)) = self else { return Ok(()) };
+        link.run(&input.to_bytes()?);
+        Ok(())
+    }
+
+    /// The host's corpus, as far as its files are such inputs.
+    pub(super) fn corpus<I: Saved>(&self) -> Result<Vec<I>, Error> {
+        let inputs = self.0.as_ref().map_or(Ok(Vec::new()), Link::corpus)?;
+        Ok(inputs.iter().filter_map(|bytes| I::from_bytes(bytes)).collect())
+    }
+
+    /// The inputs of a replay.
+    pub(super) fn replay<I: Saved>(&self) -> Result<Option<Vec<I>>, Error> {
+        let inputs = self.0.as_ref().map_or(Ok(None), Link::replay)?;
+        Ok(inputs.map(|all| all.iter().filter_map(|bytes| I::from_bytes(bytes)).collect()))
+    }
+
+    /// Sends an input of the corpus to the host.
+    pub(super) fn found(&self, input: &impl Saved) -> Result<(), Error> {
+        let Host(Some(link)) = self else { return Ok(()) };
+        Ok(link.found(&input.to_bytes()?)?)
+    }
+
+    /// Sends an input that crashed or hung the harness to the host.
+    pub(super) fn crashed(&self, input: &impl Saved) -> Result<(), Error> {
+        let Host(Some(link)) = self else { return Ok(()) };
+        Ok(link.crashed(&input.to_bytes()?)?)
+    }
+
+    pub(super) fn progress(&self, summary: &Summary) -> Result<(), Error> {
+        let Host(Some(link)) = self else { return Ok(()) };
+        let Summary { executions, inputs, signals, .. } = *summary;
+        let (corpus, signals) = (inputs as u64, signals as u64);
+        Ok(link.progress(&Progress { executions, corpus, signals })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_survive_as_bytes() {
+        let input = BytesInput::new(vec![0, 1, 2]);
+        assert_eq!(BytesInput::from_bytes(&input.to_bytes().unwrap()), Some(input));
+        let program = Program::default();
+        assert_eq!(Program::from_bytes(&program.to_bytes().unwrap()), Some(program));
+        assert_eq!(Program::from_bytes(&[0xff; 3]), None);
+    }
+
+    #[test]
+    fn without_a_host_nothing_happens() {
+        let mut host = Host(None);
+        let input = BytesInput::new(vec![7]);
+        host.run(&input).unwrap();
+        host.found(&input).unwrap();
+        assert_eq!(host.limits(), None);
+        assert!(host.corpus::<BytesInput>().unwrap().is_empty());
+        assert!(host.replay::<BytesInput>().unwrap().is_none());
+    }
+}
