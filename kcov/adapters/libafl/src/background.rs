@@ -11,25 +11,21 @@ use libafl::state::HasExecutions;
 use libafl_bolts::tuples::RefIndexable;
 use std::time::Duration;
 
-/// Runs inputs in this thread and traces what the kernel does for them in the background: on a USB
-/// bus, in vhost workers or in the workers of io_uring. Needs Linux.
+/// Sources of background work and the device that records it: a USB bus, vhost workers, the workers
+/// of io_uring, or whatever a driver marks with a common handle. Needs Linux.
 ///
 /// The kernel does not tell when background work ends, so an execution waits until no record has
 /// come for a while. Work that takes longer counts for the next input.
-///
-/// `O` gets the trace of each execution; `OT` are further observers of LibAFL.
 #[derive(Debug)]
-pub struct Background<F, O, OT = ()> {
+pub struct Sources {
     /// `None` only if the kernel refused to go on.
     session: Option<RemoteSession<TracePc>>,
-    sources: Remote,
+    remote: Remote,
     quiet: Duration,
     limit: Duration,
-    harness: F,
-    observers: (O, OT),
 }
 
-impl<F, O> Background<F, O> {
+impl Sources {
     /// How long no record comes after the end of the work, unless
     /// [`with_quiet`](Self::with_quiet) says otherwise.
     pub const QUIET: Duration = Duration::from_millis(5);
@@ -38,42 +34,57 @@ impl<F, O> Background<F, O> {
     /// otherwise.
     pub const LIMIT: Duration = Duration::from_secs(1);
 
-    /// Makes an executor and starts tracing these sources. `harness` runs an input and says how
-    /// that ended.
+    /// Starts tracing these sources.
     ///
     /// # Errors
     ///
     /// Same as [`Device::enable_remote`].
-    pub fn new(
-        device: Device,
-        sources: Remote,
-        observer: O,
-        harness: F,
-    ) -> Result<Self, kcov::Error> {
-        let session = Some(device.into_remote_session(TracePc, &sources)?);
-        let (quiet, limit) = (Self::QUIET, Self::LIMIT);
-        Ok(Background { session, sources, quiet, limit, harness, observers: (observer, ()) })
+    pub fn new(device: Device, remote: Remote) -> Result<Sources, kcov::Error> {
+        let session = Some(device.into_remote_session(TracePc, &remote)?);
+        Ok(Sources { session, remote, quiet: Self::QUIET, limit: Self::LIMIT })
     }
-}
 
-impl<F, O, OT> Background<F, O, OT> {
-    /// Waits until no record has come for `quiet`, for `limit` at most.
+    /// Waits until no record has come for `quiet`, for `limit` at most. If the harness itself waits
+    /// for the work that it causes, zero does.
     #[must_use]
-    pub fn with_quiet(self, quiet: Duration, limit: Duration) -> Self {
-        Background { quiet, limit, ..self }
+    pub fn with_quiet(self, quiet: Duration, limit: Duration) -> Sources {
+        Sources { quiet, limit, ..self }
     }
 
-    /// Replaces the further observers of LibAFL.
-    pub fn with_observers<OT2>(self, observers: OT2) -> Background<F, O, OT2> {
-        let Background { session, sources, quiet, limit, harness, observers: (observer, _) } = self;
-        let observers = (observer, observers);
-        Background { session, sources, quiet, limit, harness, observers }
+    /// Records the background work of what `run` does.
+    pub(crate) fn trace<R>(
+        &mut self,
+        run: impl FnOnce() -> R,
+    ) -> Result<(R, Trace<'_, TracePc>), Error> {
+        let session = self.session.as_mut().ok_or_else(not_traced)?;
+        trace(session, (self.quiet, self.limit), run)
     }
 
-    /// The observer that gets the traces.
-    #[must_use]
-    pub fn observer(&self) -> &O {
-        &self.observers.0
+    /// Same as [`trace`](Self::trace), in comparison mode.
+    pub(crate) fn compare<R>(
+        &mut self,
+        run: impl FnOnce() -> R,
+        mut look: impl FnMut(Trace<'_, TraceCmp>),
+    ) -> Result<R, Error> {
+        let session = self.session.take().ok_or_else(not_traced)?;
+        let device = session.disable().map_err(failed)?;
+        let (device, result) = match device.into_remote_session(TraceCmp, &self.remote) {
+            Ok(mut session) => {
+                let traced = trace(&mut session, (self.quiet, self.limit), run);
+                let result = traced.map(|(result, trace)| {
+                    look(trace);
+                    result
+                });
+                (session.disable().map_err(failed)?, result)
+            }
+            Err(refused) => {
+                let error = failed(&refused);
+                (refused.into_device(), Err(error))
+            }
+        };
+        let session = device.into_remote_session(TracePc, &self.remote);
+        self.session = Some(session.map_err(failed)?);
+        result
     }
 }
 
@@ -99,6 +110,39 @@ fn trace<M: Mode, R>(
     Ok((result, session.since(mark)))
 }
 
+/// Runs inputs in this thread and traces only what the kernel does for them in the background. To
+/// trace the thread as well, see [`InProcess::with_sources`](crate::InProcess::with_sources).
+///
+/// `O` gets the trace of each execution; `OT` are further observers of LibAFL.
+#[derive(Debug)]
+pub struct Background<F, O, OT = ()> {
+    sources: Sources,
+    harness: F,
+    observers: (O, OT),
+}
+
+impl<F, O> Background<F, O> {
+    /// Makes an executor. `harness` runs an input and says how that ended.
+    #[must_use]
+    pub fn new(sources: Sources, observer: O, harness: F) -> Self {
+        Background { sources, harness, observers: (observer, ()) }
+    }
+}
+
+impl<F, O, OT> Background<F, O, OT> {
+    /// Replaces the further observers of LibAFL.
+    pub fn with_observers<OT2>(self, observers: OT2) -> Background<F, O, OT2> {
+        let Background { sources, harness, observers: (observer, _) } = self;
+        Background { sources, harness, observers: (observer, observers) }
+    }
+
+    /// The observer that gets the traces.
+    #[must_use]
+    pub fn observer(&self) -> &O {
+        &self.observers.0
+    }
+}
+
 impl<F, O, OT, EM, I, S, Z> Executor<EM, I, S, Z> for Background<F, O, OT>
 where
     F: FnMut(&I) -> ExitKind,
@@ -113,9 +157,8 @@ where
         input: &I,
     ) -> Result<ExitKind, Error> {
         *state.executions_mut() += 1;
-        let session = self.session.as_mut().ok_or_else(not_traced)?;
         let harness = &mut self.harness;
-        let (kind, trace) = trace(session, (self.quiet, self.limit), || harness(input))?;
+        let (kind, trace) = self.sources.trace(|| harness(input))?;
         self.observers.0.observe(trace);
         Ok(kind)
     }
@@ -125,28 +168,10 @@ impl<F: FnMut(&I) -> ExitKind, O, OT, I> CompareExecutor<I> for Background<F, O,
     fn compare(
         &mut self,
         input: &I,
-        look: impl FnOnce(Trace<'_, TraceCmp>),
+        look: impl FnMut(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error> {
-        let session = self.session.take().ok_or_else(not_traced)?;
-        let device = session.disable().map_err(failed)?;
-        let (device, result) = match device.into_remote_session(TraceCmp, &self.sources) {
-            Ok(mut session) => {
-                let harness = &mut self.harness;
-                let traced = trace(&mut session, (self.quiet, self.limit), || harness(input));
-                let result = traced.map(|(kind, trace)| {
-                    look(trace);
-                    kind
-                });
-                (session.disable().map_err(failed)?, result)
-            }
-            Err(refused) => {
-                let error = failed(&refused);
-                (refused.into_device(), Err(error))
-            }
-        };
-        let session = device.into_remote_session(TracePc, &self.sources);
-        self.session = Some(session.map_err(failed)?);
-        result
+        let harness = &mut self.harness;
+        self.sources.compare(|| harness(input), look)
     }
 }
 

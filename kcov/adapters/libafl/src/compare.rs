@@ -16,7 +16,8 @@ use std::marker::PhantomData;
 
 /// An executor that can record comparisons instead of PCs.
 pub trait CompareExecutor<I> {
-    /// Runs an input in comparison mode and passes on its trace. The observers see nothing of it.
+    /// Runs an input in comparison mode and passes on its traces: one, or another of the
+    /// background's. The observers see nothing of it.
     ///
     /// # Errors
     ///
@@ -25,7 +26,7 @@ pub trait CompareExecutor<I> {
     fn compare(
         &mut self,
         input: &I,
-        look: impl FnOnce(Trace<'_, TraceCmp>),
+        look: impl FnMut(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error>;
 }
 

@@ -200,7 +200,7 @@ where
     fn compare(
         &mut self,
         input: &I,
-        look: impl FnOnce(Trace<'_, TraceCmp>),
+        mut look: impl FnMut(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error> {
         let device = self.take_buffer()?.into_device();
         let mut buffer = device.into_child_buffer(TraceCmp).map_err(failed)?;

@@ -1,13 +1,14 @@
 //! Executions in this process.
 
 use crate::compare::CompareExecutor;
-use crate::{CoverageObserver, failed};
+use crate::{CoverageObserver, Sources, failed};
 use kcov::mode::{Mode, TraceCmp, TracePc};
 use kcov::{Device, Session, Trace};
 use libafl::Error;
 use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::state::HasExecutions;
 use libafl_bolts::tuples::RefIndexable;
+use std::cell::RefCell;
 
 /// Runs inputs in the calling thread, which is traced as long as the executor lives.
 ///
@@ -21,6 +22,7 @@ use libafl_bolts::tuples::RefIndexable;
 pub struct InProcess<F, O, OT = ()> {
     /// `None` only if the kernel refused to go on.
     session: Option<Session<TracePc>>,
+    sources: Option<Sources>,
     harness: F,
     observers: (O, OT),
 }
@@ -34,7 +36,7 @@ impl<F, O> InProcess<F, O> {
     /// Same as [`Device::enable`].
     pub fn new(device: Device, observer: O, harness: F) -> Result<Self, kcov::Error> {
         let session = Some(device.into_session(TracePc)?);
-        Ok(InProcess { session, harness, observers: (observer, ()) })
+        Ok(InProcess { session, sources: None, harness, observers: (observer, ()) })
     }
 }
 
@@ -47,30 +49,39 @@ impl<F, O, OT> InProcess<F, O, OT> {
 
     /// Replaces the further observers of LibAFL.
     pub fn with_observers<OT2>(self, observers: OT2) -> InProcess<F, O, OT2> {
-        let InProcess { session, harness, observers: (observer, _) } = self;
-        InProcess { session, harness, observers: (observer, observers) }
+        let InProcess { session, sources, harness, observers: (observer, _) } = self;
+        InProcess { session, sources, harness, observers: (observer, observers) }
     }
 
-    /// Traces this thread in comparison mode for as long as `run` takes.
-    fn in_comparison_mode(
-        &mut self,
-        run: impl FnOnce(&mut F, &mut Session<TraceCmp>),
-    ) -> Result<(), Error> {
-        let session = self.session.take().ok_or_else(not_traced)?;
-        let device = session.disable().map_err(failed)?;
-        let (device, result) = match device.into_session(TraceCmp) {
-            Ok(mut session) => {
-                run(&mut self.harness, &mut session);
-                (session.disable().map_err(failed)?, Ok(()))
-            }
-            Err(refused) => {
-                let error = failed(&refused);
-                (refused.into_device(), Err(error))
-            }
-        };
-        self.session = Some(device.into_session(TracePc).map_err(failed)?);
-        result
+    /// Traces background work too. The observer gets its trace after the one of this thread.
+    ///
+    /// Needs a kernel that has `local-and-remote`; Linux 6.12 lacks it.
+    #[must_use]
+    pub fn with_sources(self, sources: Sources) -> Self {
+        InProcess { sources: Some(sources), ..self }
     }
+}
+
+/// Records the comparisons of what `run` executes.
+fn compare<R>(
+    session: &mut Option<Session<TracePc>>,
+    run: impl FnOnce() -> R,
+    mut look: impl FnMut(Trace<'_, TraceCmp>),
+) -> Result<R, Error> {
+    let device = session.take().ok_or_else(not_traced)?.disable().map_err(failed)?;
+    let (device, result) = match device.into_session(TraceCmp) {
+        Ok(mut session) => {
+            let (result, trace) = trace(&mut session, run);
+            look(trace);
+            (session.disable().map_err(failed)?, Ok(result))
+        }
+        Err(refused) => {
+            let error = failed(&refused);
+            (refused.into_device(), Err(error))
+        }
+    };
+    *session = Some(device.into_session(TracePc).map_err(failed)?);
+    result
 }
 
 fn not_traced() -> Error {
@@ -98,10 +109,16 @@ where
         input: &I,
     ) -> Result<ExitKind, Error> {
         *state.executions_mut() += 1;
-        let InProcess { session: Some(session), harness, observers } = self else {
+        let InProcess { session: Some(session), sources, harness, observers } = self else {
             return Err(not_traced());
         };
-        let (kind, trace) = trace(session, || harness(input));
+        let mut run = || {
+            let (kind, trace) = trace(session, || harness(input));
+            observers.0.observe(trace);
+            kind
+        };
+        let Some(sources) = sources else { return Ok(run()) };
+        let (kind, trace) = sources.trace(run)?;
         observers.0.observe(trace);
         Ok(kind)
     }
@@ -111,15 +128,17 @@ impl<F: FnMut(&I) -> ExitKind, O, OT, I> CompareExecutor<I> for InProcess<F, O, 
     fn compare(
         &mut self,
         input: &I,
-        look: impl FnOnce(Trace<'_, TraceCmp>),
+        look: impl FnMut(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error> {
-        let mut kind = ExitKind::Ok;
-        self.in_comparison_mode(|harness, session| {
-            let (ended, trace) = trace(session, || harness(input));
-            kind = ended;
-            look(trace);
-        })?;
-        Ok(kind)
+        let InProcess { session, sources, harness, .. } = self;
+        // The thread's trace and the background's.
+        let look = RefCell::new(look);
+        let look = |trace: Trace<'_, TraceCmp>| look.borrow_mut()(trace);
+        let mut run = || compare(session, || harness(input), look);
+        match sources {
+            Some(sources) => sources.compare(run, look)?,
+            None => run(),
+        }
     }
 }
 

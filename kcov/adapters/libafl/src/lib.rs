@@ -26,7 +26,7 @@ mod report;
 mod stability;
 mod sys;
 
-pub use background::Background;
+pub use background::{Background, Sources};
 pub use compare::{CompareExecutor, ComparisonStage, Search};
 pub use fork::{Ended, Fork, Spawn};
 pub use forked::Forked;

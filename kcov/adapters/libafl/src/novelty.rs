@@ -66,6 +66,7 @@ pub struct NoveltyFeedback {
     observer: Handle<SignalObserver>,
     ranges: Ranges,
     outside: usize,
+    keep: bool,
 }
 
 impl NoveltyFeedback {
@@ -78,7 +79,7 @@ impl NoveltyFeedback {
     #[must_use]
     pub fn new(observer: &SignalObserver, ranges: Ranges) -> NoveltyFeedback {
         let (name, observer) = (observer.name().clone(), observer.handle());
-        NoveltyFeedback { name, observer, ranges, outside: Self::OUTSIDE }
+        NoveltyFeedback { name, observer, ranges, outside: Self::OUTSIDE, keep: true }
     }
 
     /// Replaces the observer's name, so that a fuzzer can have a second feedback for the observer:
@@ -94,6 +95,14 @@ impl NoveltyFeedback {
     #[must_use]
     pub fn with_outside(mut self, signals: usize) -> NoveltyFeedback {
         self.outside = signals;
+        self
+    }
+
+    /// Counts signals, but finds no input interesting. For a comparison with a fuzzer that has no
+    /// feedback.
+    #[must_use]
+    pub fn only_counting(mut self) -> NoveltyFeedback {
+        self.keep = false;
         self
     }
 
@@ -135,8 +144,13 @@ where
         observers: &OT,
         _: &ExitKind,
     ) -> Result<bool, Error> {
-        let reached = state.named_metadata::<NoveltyMetadata>(&self.name)?;
-        Ok(self.observed(observers)?.has_new(&reached.map))
+        let observer = self.observed(observers)?;
+        let reached = state.named_metadata_mut::<NoveltyMetadata>(&self.name)?;
+        if self.keep {
+            return Ok(observer.has_new(&reached.map));
+        }
+        observer.merge_into(&mut reached.map, |_| ());
+        Ok(false)
     }
 
     fn append_metadata(

@@ -12,7 +12,8 @@ use std::ops::DerefMut;
 
 /// An observer that gets the trace of each execution from an executor of this crate.
 pub trait CoverageObserver {
-    /// Takes the PCs of an execution, after LibAFL's `pre_exec` and before its `post_exec`.
+    /// Takes PCs of an execution, after LibAFL's `pre_exec` and before its `post_exec`. An execution
+    /// has a second trace if its background work is traced too.
     fn observe(&mut self, trace: Trace<'_, TracePc>);
 }
 
@@ -118,8 +119,9 @@ impl SignalObserver {
 impl CoverageObserver for SignalObserver {
     #[inline]
     fn observe(&mut self, trace: Trace<'_, TracePc>) {
-        self.pcs.resize(trace.len(), 0);
-        trace.words().copy_to(&mut self.pcs);
+        let before = self.pcs.len();
+        self.pcs.resize(before + trace.len(), 0);
+        trace.words().copy_to(&mut self.pcs[before..]);
     }
 }
 

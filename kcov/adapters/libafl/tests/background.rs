@@ -4,13 +4,12 @@ mod support;
 
 use kcov::fake::Kernel;
 use kcov::remote::linux::{GlobalHandle, Remote};
-use kcov::{BufferSize, Comparison};
-use kcov_libafl::{Background, CompareExecutor, Signal, SignalObserver};
-use libafl::executors::{Executor, ExitKind};
+use kcov::{BufferSize, Comparison, Device};
+use kcov_libafl::{Background, CompareExecutor, InProcess, Signal, SignalObserver, Sources};
+use libafl::executors::ExitKind;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
-use libafl::state::NopState;
 use std::time::Duration;
-use support::bytes;
+use support::{bytes, execute};
 
 const BUS: GlobalHandle = GlobalHandle::usb(1);
 
@@ -29,17 +28,19 @@ fn background(
         });
         ExitKind::Ok
     };
-    let background = Background::new(device, Remote::new().global(BUS), observer, harness);
-    background.unwrap().with_quiet(Duration::from_millis(1), Duration::from_millis(100))
+    Background::new(sources(device), observer, harness)
+}
+
+fn sources(device: Device) -> Sources {
+    let sources = Sources::new(device, Remote::new().global(BUS)).unwrap();
+    sources.with_quiet(Duration::from_millis(1), Duration::from_millis(100))
 }
 
 fn run(
     executor: &mut Background<impl FnMut(&BytesInput) -> ExitKind, SignalObserver>,
     input: &[u8],
 ) -> Vec<u64> {
-    let mut state = NopState::<BytesInput>::new();
-    let kind = executor.run_target(&mut (), &mut state, &mut (), &bytes(input)).unwrap();
-    assert_eq!(kind, ExitKind::Ok);
+    assert_eq!(execute(executor, input).unwrap(), ExitKind::Ok);
     executor.observer().pcs().to_vec()
 }
 
@@ -73,4 +74,39 @@ fn comparisons_come_from_the_background_and_pcs_go_on() {
     let mut executor = background(&kernel);
     assert!(executor.compare(&bytes(&[1]), |_| panic!("no trace")).is_err());
     assert_eq!(run(&mut executor, &[5]), [5]);
+}
+
+#[test]
+fn a_thread_and_its_background_are_traced_at_once() {
+    let kernel = Kernel::linux();
+    let open = || kernel.builder().size(BufferSize::words(512)).open().unwrap();
+    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let harness = {
+        let kernel = kernel.clone();
+        move |input: &BytesInput| {
+            let byte = u64::from(input.mutator_bytes()[0]);
+            let comparison = |operand| Comparison::from_words([3, operand, byte, 0x1000]);
+            kernel.call(|trace| {
+                trace.pc(byte);
+                trace.comparison(comparison(0xcafe));
+            });
+            kernel.section(BUS).run(|trace| {
+                trace.pc(byte + 1);
+                trace.comparison(comparison(0xbeef));
+            });
+            ExitKind::Ok
+        }
+    };
+    let executor = InProcess::new(open(), observer, harness).unwrap();
+    let mut executor = executor.with_sources(sources(open()));
+    for _ in 0..2 {
+        execute(&mut executor, &[7]).unwrap();
+        assert_eq!(executor.observer().pcs(), [7, 8]);
+        let mut operands = Vec::new();
+        let look = |trace: kcov::Trace<'_, _>| {
+            operands.extend(trace.iter().map(|comparison: Comparison| comparison.operands()));
+        };
+        executor.compare(&bytes(&[9]), look).unwrap();
+        assert_eq!(operands, [(0xcafe, 9), (0xbeef, 9)]);
+    }
 }

@@ -7,22 +7,22 @@ use kcov::fake::Kernel;
 use kcov::{BufferSize, Operation};
 use kcov_libafl::{CompareExecutor, Ended, Fork, Forked, Signal, SignalObserver, Spawn};
 use libafl::Error;
-use libafl::executors::{Executor, ExitKind};
+use libafl::executors::ExitKind;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
-use libafl::state::NopState;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{io, panic, process, thread};
-use support::bytes;
+use support::{bytes, execute};
 
 const LIMIT: Duration = Duration::from_millis(300);
 
 fn run<F, C>(executor: &mut Forked<F, SignalObserver, (), C>, input: u8) -> Result<ExitKind, Error>
 where
-    Forked<F, SignalObserver, (), C>: Executor<(), BytesInput, NopState<BytesInput>, ()>,
+    F: FnMut(&BytesInput) -> ExitKind,
+    C: Spawn,
 {
-    executor.run_target(&mut (), &mut NopState::new(), &mut (), &bytes(&[input]))
+    execute(executor, &[input])
 }
 
 /// A child without a process: a thread, which ends as the next execution's order says.

@@ -10,12 +10,12 @@ use kcov_libafl::{
 };
 use kcov_signal::{Ranges, count_hits};
 use libafl::corpus::{Corpus, CorpusId};
-use libafl::executors::{Executor, ExitKind, HasObservers};
+use libafl::executors::{Executor, ExitKind};
 use libafl::inputs::{BytesInput, HasMutatorBytes};
-use libafl::observers::{HitcountsMapObserver, ObserversTuple, OwnedMapObserver};
-use libafl::state::{HasCorpus, HasExecutions, HasSolutions, NopState};
+use libafl::observers::{HitcountsMapObserver, OwnedMapObserver};
+use libafl::state::{HasCorpus, HasSolutions, NopState};
 use libafl::{HasMetadata, HasNamedMetadata};
-use support::{Fuzzer, bytes};
+use support::{Fuzzer, bytes, execute};
 
 fn device(kernel: &Kernel) -> Device {
     kernel.builder().size(BufferSize::words(512)).open().expect("it opens")
@@ -36,31 +36,17 @@ fn pcs(kernel: &Kernel) -> InProcess<impl FnMut(&BytesInput) -> ExitKind + use<>
     InProcess::new(device(kernel), observer, harness(kernel)).expect("it enables")
 }
 
-/// Runs an input as a fuzzer does, without one.
-fn run<F, O>(executor: &mut InProcess<F, O>, input: &[u8]) -> ExitKind
-where
-    InProcess<F, O>: Executor<(), BytesInput, NopState<BytesInput>, ()>
-        + HasObservers<Observers: ObserversTuple<BytesInput, NopState<BytesInput>>>,
-{
-    let (mut state, input) = (NopState::new(), bytes(input));
-    executor.observers_mut().pre_exec_all(&mut state, &input).unwrap();
-    let kind = executor.run_target(&mut (), &mut state, &mut (), &input).unwrap();
-    executor.observers_mut().post_exec_all(&mut state, &input, &kind).unwrap();
-    assert_eq!(*state.executions(), 1);
-    kind
-}
-
 #[test]
 fn a_trace_is_of_one_execution() {
     for kernel in [Kernel::linux(), Kernel::netbsd()] {
         let mut executor = pcs(&kernel);
-        assert_eq!(run(&mut executor, &[1, 2, 1]), ExitKind::Ok);
+        assert_eq!(execute(&mut executor, &[1, 2, 1]).unwrap(), ExitKind::Ok);
         assert_eq!(executor.observer().pcs(), [1, 2, 1]);
         // The fuzzer's own calls are no part of the next one.
         kernel.call(|trace| trace.pc(9));
-        assert_eq!(run(&mut executor, &[3]), ExitKind::Ok);
+        assert_eq!(execute(&mut executor, &[3]).unwrap(), ExitKind::Ok);
         assert_eq!(executor.observer().pcs(), [3]);
-        assert_eq!(run(&mut executor, &[0xff]), ExitKind::Crash);
+        assert_eq!(execute(&mut executor, &[0xff]).unwrap(), ExitKind::Crash);
         assert_eq!(executor.observer().pcs(), [0xff]);
     }
 }
@@ -69,7 +55,7 @@ fn a_trace_is_of_one_execution() {
 fn a_full_buffer_gives_what_it_holds_and_a_corrupt_count_nothing() {
     let kernel = Kernel::linux();
     let mut executor = pcs(&kernel);
-    run(&mut executor, &[7; 600]);
+    execute(&mut executor, &[7; 600]).unwrap();
     assert_eq!(executor.observer().pcs(), [7; 511]);
 
     let (observer, scribbler) = (SignalObserver::new("pcs", Signal::Pc), kernel.clone());
@@ -82,9 +68,9 @@ fn a_full_buffer_gives_what_it_holds_and_a_corrupt_count_nothing() {
         ExitKind::Ok
     };
     let mut executor = InProcess::new(device(&kernel), observer, corrupt).unwrap();
-    run(&mut executor, &[0]);
+    execute(&mut executor, &[0]).unwrap();
     assert!(executor.observer().pcs().is_empty());
-    run(&mut executor, &[1]);
+    execute(&mut executor, &[1]).unwrap();
     assert_eq!(executor.observer().pcs(), [1]);
 }
 
@@ -94,7 +80,7 @@ fn hits_are_counted_anew_in_each_execution() {
     let map = HitcountsMapObserver::new(OwnedMapObserver::new("hits", vec![0; 64]));
     let mut executor = InProcess::new(device(&kernel), map, harness(&kernel)).unwrap();
     for input in [&[1, 1, 1, 2][..], &[3]] {
-        run(&mut executor, input);
+        execute(&mut executor, input).unwrap();
         let mut expected = [0; 64];
         let pcs: Vec<_> = input.iter().map(|byte| u64::from(*byte)).collect();
         count_hits(&pcs, &mut expected);
@@ -140,7 +126,7 @@ fn a_kernel_without_comparisons_is_an_error_and_pcs_go_on() {
     let kernel = Kernel::linux().without_comparisons();
     let mut executor = pcs(&kernel);
     assert!(executor.compare(&bytes(&[1]), |_| panic!("no trace")).is_err());
-    run(&mut executor, &[4]);
+    execute(&mut executor, &[4]).unwrap();
     assert_eq!(executor.observer().pcs(), [4]);
 }
 

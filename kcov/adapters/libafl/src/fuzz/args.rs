@@ -1,6 +1,6 @@
 //! The options of a fuzzer on its command line.
 
-use super::Fuzz;
+use super::{Fuzz, Traced};
 use crate::Signal;
 use lexopt::prelude::*;
 use std::time::Duration;
@@ -15,6 +15,8 @@ options:
   --seconds N       end after this time
   --executions N    end after this many executions
   --no-comparisons  do not collect comparisons
+  --no-background   do not trace background work as well as the thread
+  --no-feedback     keep no input but the first ones
   --edges           an edge between two PCs counts, not a PC";
 
     /// Takes options from the command line; see [`USAGE`](Self::USAGE). With `--help`, prints them
@@ -36,6 +38,8 @@ options:
                 Long("seconds") => self.time(Duration::from_secs(parser.value()?.parse()?)),
                 Long("executions") => self.executions(parser.value()?.parse()?),
                 Long("no-comparisons") => self.comparisons(false),
+                Long("no-background") => self.without_background(),
+                Long("no-feedback") => self.feedback(false),
                 Long("edges") => self.signal(Signal::Edge),
                 Long("help") => {
                     println!("{}", Fuzz::USAGE);
@@ -46,11 +50,19 @@ options:
         }
         Ok(self)
     }
+
+    fn without_background(mut self) -> Fuzz {
+        if let Traced::Both(..) = self.traced {
+            self.traced = Traced::Here;
+        }
+        self
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kcov::remote::linux::Remote;
 
     fn parse(words: &[&str]) -> Result<Fuzz, lexopt::Error> {
         let words = ["program"].iter().chain(words);
@@ -68,6 +80,11 @@ mod tests {
         assert_eq!((fuzz.seed, fuzz.time, fuzz.comparisons), (7, Duration::from_secs(8), true));
         let fuzz = parse(&["--executions", "9", "--no-comparisons", "--edges"]).unwrap();
         assert_eq!((fuzz.executions, fuzz.comparisons, fuzz.signal), (9, false, Signal::Edge));
+        let both = Fuzz::new().with_background(Remote::new(), Duration::ZERO);
+        assert!(matches!(both.traced, Traced::Both(..)));
+        let words = ["program", "--no-background", "--no-feedback"];
+        let fuzz = both.parse(lexopt::Parser::from_iter(words)).unwrap();
+        assert!(matches!(fuzz.traced, Traced::Here) && !fuzz.feedback);
         assert!(parse(&["--seed"]).is_err());
         assert!(parse(&["--sed", "7"]).is_err());
         assert!(parse(&["7"]).is_err());

@@ -72,7 +72,8 @@ where
                 Signal::Edge => feedback.with_outside(EDGES),
             }
         };
-        let mut feedback = EagerAndFeedback::new(NotFeedback::new(failed()), novelty());
+        let wanted = if fuzz.feedback { novelty() } else { novelty().only_counting() };
+        let mut feedback = EagerAndFeedback::new(NotFeedback::new(failed()), wanted);
         let mut objective = EagerAndFeedback::new(failed(), novelty().named("crashes"));
         // Only inputs: no metadata and no locks, because no other process uses the directory.
         let inputs = InMemoryOnDiskCorpus::with_meta_format_and_prefix;
@@ -108,8 +109,12 @@ where
         let saved = saved.iter().map(I::from_file).collect::<Result<Vec<_>, _>>()?;
         let hosts = self.place.host.corpus()?;
         for input in seeds.into_iter().chain(saved).chain(hosts) {
-            let Campaign { place, state, engine, manager, .. } = &mut self;
-            engine.evaluate_input(state, place, manager, &input)?;
+            let Campaign { fuzz, place, state, engine, manager, .. } = &mut self;
+            if fuzz.feedback {
+                engine.evaluate_input(state, place, manager, &input)?;
+            } else {
+                engine.add_input(state, place, manager, input)?;
+            }
             self.report()?;
         }
         if self.state.corpus().count() == 0 {

@@ -38,6 +38,7 @@ pub struct Fuzz {
     traced: Traced,
     signal: Signal,
     comparisons: bool,
+    feedback: bool,
     corpus: PathBuf,
     crashes: PathBuf,
     seed: u64,
@@ -51,6 +52,7 @@ enum Traced {
     Here,
     Children(Fork, Duration),
     Background(Remote),
+    Both(Remote, Duration),
 }
 
 /// What a fuzzer has done. Its text is a line of progress.
@@ -87,6 +89,7 @@ impl Fuzz {
             traced: Traced::Here,
             signal: Signal::Pc,
             comparisons: true,
+            feedback: true,
             corpus: "corpus".into(),
             crashes: "crashes".into(),
             seed: 1,
@@ -111,6 +114,12 @@ impl Fuzz {
         Fuzz { traced: Traced::Background(sources), ..self }
     }
 
+    /// Traces this thread and these sources of background work. An execution ends when no record
+    /// has come from them for `quiet`: zero if the harness itself waits for the work.
+    pub fn with_background(self, sources: Remote, quiet: Duration) -> Fuzz {
+        Fuzz { traced: Traced::Both(sources, quiet), ..self }
+    }
+
     /// What counts as reached. The default is PCs.
     pub fn signal(self, signal: Signal) -> Fuzz {
         Fuzz { signal, ..self }
@@ -119,6 +128,12 @@ impl Fuzz {
     /// Whether to use comparisons if the kernel has them. The default is yes.
     pub fn comparisons(self, comparisons: bool) -> Fuzz {
         Fuzz { comparisons, ..self }
+    }
+
+    /// Whether inputs that reach something new are kept, and mutated in turn. The default is yes.
+    /// Without, PCs are only counted.
+    pub fn feedback(self, feedback: bool) -> Fuzz {
+        Fuzz { feedback, ..self }
     }
 
     /// The directory for the corpus. The inputs in it are where the fuzzer starts.

@@ -2,7 +2,7 @@
 
 use super::link::{Host, Saved};
 use super::{Fuzz, Traced};
-use crate::{Background, CompareExecutor, Forked, InProcess, SignalObserver, failed};
+use crate::{Background, CompareExecutor, Forked, InProcess, SignalObserver, Sources, failed};
 use kcov::Trace;
 use kcov::mode::TraceCmp;
 use libafl::Error;
@@ -26,17 +26,20 @@ impl<F> Place<F> {
     pub(super) fn new(fuzz: &Fuzz, observer: SignalObserver, harness: F) -> Result<Self, Error> {
         let builder = fuzz.builder.clone();
         let open = || builder.clone().open().map_err(failed);
+        let sources = |remote| Sources::new(open()?, remote).map_err(failed);
+        let here = |harness| InProcess::new(open()?, observer.clone(), harness).map_err(failed);
         let executor = match fuzz.traced.clone() {
-            Traced::Here => {
-                let executor = InProcess::new(open()?, observer, harness);
-                Which::Here(Box::new(executor.map_err(failed)?))
+            Traced::Here => Which::Here(Box::new(here(harness)?)),
+            Traced::Both(remote, quiet) => {
+                let sources = sources(remote)?.with_quiet(quiet, Sources::LIMIT);
+                Which::Here(Box::new(here(harness)?.with_sources(sources)))
             }
             Traced::Children(fork, limit) => {
                 Which::Children(Box::new(Forked::new(fork, builder, limit, observer, harness)?))
             }
-            Traced::Background(sources) => {
-                let executor = Background::new(open()?, sources, observer, harness);
-                Which::Background(Box::new(executor.map_err(failed)?))
+            Traced::Background(remote) => {
+                let executor = Background::new(sources(remote)?, observer, harness);
+                Which::Background(Box::new(executor))
             }
         };
         Ok(Place { executor, host: Host::new()? })
@@ -77,7 +80,7 @@ impl<F: FnMut(&I) -> ExitKind, I: Saved> CompareExecutor<I> for Place<F> {
     fn compare(
         &mut self,
         input: &I,
-        look: impl FnOnce(Trace<'_, TraceCmp>),
+        look: impl FnMut(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error> {
         self.host.run(input)?;
         match &mut self.executor {

@@ -4,7 +4,7 @@
 use kcov_libafl::NoveltyFeedback;
 use libafl::corpus::{Corpus, InMemoryCorpus};
 use libafl::events::SimpleEventManager;
-use libafl::executors::HasObservers;
+use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::feedbacks::CrashFeedback;
 use libafl::fuzzer::{NopInputFilter, StdFuzzer};
 use libafl::inputs::{BytesInput, BytesInputConverter, Input};
@@ -12,8 +12,8 @@ use libafl::monitors::NopMonitor;
 use libafl::observers::ObserversTuple;
 use libafl::schedulers::QueueScheduler;
 use libafl::stages::StagesTuple;
-use libafl::state::{HasCorpus, StdState};
-use libafl::{Evaluator, ExecuteInputResult, Fuzzer as _};
+use libafl::state::{HasCorpus, HasExecutions, NopState, StdState};
+use libafl::{Error, Evaluator, ExecuteInputResult, Fuzzer as _};
 use libafl_bolts::rands::StdRand;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -42,7 +42,7 @@ impl<I: Input> Fuzzer<I> {
     /// Runs an input. Returns whether it went to the corpus.
     pub fn is_new<E>(&mut self, executor: &mut E, input: I) -> bool
     where
-        E: libafl::executors::Executor<Manager<I>, I, State<I>, Target> + HasObservers,
+        E: Executor<Manager<I>, I, State<I>, Target> + HasObservers,
         E::Observers: ObserversTuple<I, State<I>> + Serialize + DeserializeOwned,
     {
         let Fuzzer { state, target, manager } = self;
@@ -54,7 +54,7 @@ impl<I: Input> Fuzzer<I> {
     /// `rounds` times.
     pub fn fuzz<E, ST>(&mut self, executor: &mut E, stages: &mut ST, entries: usize, rounds: usize)
     where
-        E: libafl::executors::Executor<Manager<I>, I, State<I>, Target> + HasObservers,
+        E: Executor<Manager<I>, I, State<I>, Target> + HasObservers,
         E::Observers: ObserversTuple<I, State<I>> + Serialize + DeserializeOwned,
         ST: StagesTuple<E, Manager<I>, State<I>, Target>,
     {
@@ -70,4 +70,18 @@ impl<I: Input> Fuzzer<I> {
 
 pub fn bytes(bytes: &[u8]) -> BytesInput {
     BytesInput::new(bytes.to_vec())
+}
+
+/// Runs an input as LibAFL does.
+pub fn execute<E>(executor: &mut E, input: &[u8]) -> Result<ExitKind, Error>
+where
+    E: Executor<(), BytesInput, NopState<BytesInput>, ()> + HasObservers,
+    E::Observers: ObserversTuple<BytesInput, NopState<BytesInput>>,
+{
+    let (mut state, input) = (NopState::new(), bytes(input));
+    executor.observers_mut().pre_exec_all(&mut state, &input)?;
+    let kind = executor.run_target(&mut (), &mut state, &mut (), &input)?;
+    executor.observers_mut().post_exec_all(&mut state, &input, &kind)?;
+    assert_eq!(*state.executions(), 1);
+    Ok(kind)
 }
