@@ -34,7 +34,7 @@ fn stack(place: &Place, root: &Path) -> String {
     let mut stack = String::new();
     if let Some((file, _)) = &outermost.line {
         for part in file.strip_prefix(root).unwrap_or(file) {
-            write!(stack, "{};", part.display()).expect("writing to a string cannot fail");
+            write!(stack, "{};", part.to_string_lossy()).expect("writing to a string cannot fail");
         }
     }
     let functions = place.frames.iter().rev().map(|frame| frame.function.as_str());
