@@ -50,7 +50,7 @@ fn a_magic_number_and_a_crash_are_found_and_saved() {
     let crashes = files(&directory.path().join("crashes"));
     assert_eq!(crashes[0][..5], [0x0d, 0xf0, 0xed, 0x5e, 0xff]);
 
-    // It goes on from what was saved, without the seed and without comparisons.
+    // It goes on from the saved inputs, without the seed and without comparisons.
     let again = fuzz.executions(1).comparisons(false).bytes(&[], parser(&kernel)).unwrap();
     assert_eq!(again.signals, 2);
 }
