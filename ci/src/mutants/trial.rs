@@ -47,8 +47,8 @@ pub struct Heard {
     /// Whether the suite began.
     began: bool,
     pub ended: Option<String>,
-    /// The guest's processor time, if it ended properly.
-    pub processor: Duration,
+    /// The most processor time that the guest used without output, if it ended properly.
+    pub silence: Duration,
 }
 
 #[derive(Default)]
@@ -77,10 +77,10 @@ pub fn once(
     let finished = boot(attempt, limits, task, &mut ear);
     let (checks, plan) = ear.0.progress();
     let (checks, began) = (checks.to_vec(), plan.is_some());
-    let mut processor = Duration::ZERO;
+    let mut silence = Duration::ZERO;
     let ended = match finished {
         Ok(finished) => {
-            processor = finished.processor;
+            silence = finished.silence;
             ear.0.finish(finished.ended()?).err()
         }
         Err(Error::Unavailable(failure)) => match failure.phase {
@@ -89,7 +89,7 @@ pub fn once(
         },
         Err(error) => return Err(error),
     };
-    Ok(Heard { checks, began, ended, processor })
+    Ok(Heard { checks, began, ended, silence })
 }
 
 /// Walks through the suite. The next guest leaves out a check that killed its guest. No guest starts

@@ -111,8 +111,8 @@ pub struct Finished {
     pub boot: Duration,
     /// The time that the program took.
     pub program: Duration,
-    /// The processor time of the guest's process.
-    pub processor: Duration,
+    /// The most processor time that the guest's process used without output.
+    pub silence: Duration,
 }
 
 impl Finished {

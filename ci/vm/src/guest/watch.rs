@@ -46,6 +46,8 @@ pub struct Watch<'a> {
     processor: Duration,
     /// The same at the last output.
     heard: Duration,
+    /// The most between two outputs.
+    silence: Duration,
     is_silent: bool,
 }
 
@@ -68,6 +70,7 @@ impl<'a> Watch<'a> {
             last_line: String::new(),
             processor: Duration::ZERO,
             heard: Duration::ZERO,
+            silence: Duration::ZERO,
             is_silent: false,
         }
     }
@@ -85,7 +88,9 @@ impl<'a> Watch<'a> {
     /// Takes the processor time that the guest has used.
     pub fn used(&mut self, processor: Duration, now: Instant) {
         self.processor = processor;
-        if self.limits.silent.is_some_and(|most| processor.saturating_sub(self.heard) > most) {
+        let silence = processor.saturating_sub(self.heard);
+        self.silence = self.silence.max(silence);
+        if self.limits.silent.is_some_and(|most| silence > most) {
             self.is_silent = true;
             self.hurry(now);
         }
@@ -226,7 +231,7 @@ impl<'a> Watch<'a> {
             exit: self.exited.map(|(_, exit)| exit),
             boot: booted - self.started,
             program: self.exited.map_or(Duration::ZERO, |(at, _)| at - booted),
-            processor: self.processor,
+            silence: self.silence,
         })
     }
 }

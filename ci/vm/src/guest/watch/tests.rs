@@ -56,6 +56,17 @@ fn a_whole_run_counts_however_the_guest_ends() {
 }
 
 #[test]
+fn a_whole_run_tells_its_longest_silence() {
+    let (expect, now) = (expect(), Instant::now());
+    let mut watch = Watch::new("n", LIMITS, &expect, now);
+    for (seconds, frame) in [1, 3, 4, 5].into_iter().zip(good()) {
+        watch.used(Duration::from_secs(seconds), now);
+        watch.channel(frame.encode("n").as_bytes(), &mut Deaf, now);
+    }
+    assert_eq!(watch.finish(gone()).expect("whole").silence, Duration::from_secs(2));
+}
+
+#[test]
 fn a_program_that_was_not_run_has_not_ended() {
     let finished = run(&[boot("7.3.4-kcov-aa"), Frame::End], &[], gone()).expect("whole");
     assert_eq!(finished.exit, None);
