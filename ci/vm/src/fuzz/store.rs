@@ -42,14 +42,24 @@ impl Store {
         self.root.join("crashes")
     }
 
-    /// Adds an input to the corpus. Returns whether it is new.
+    /// Adds an input to the corpus, unless it has killed a guest. Returns whether it is new.
     pub fn add(&self, input: &[u8]) -> io::Result<bool> {
-        let path = self.corpus().join(name(input));
-        let is_new = !path.exists();
+        let name = name(input);
+        let path = self.corpus().join(&name);
+        let is_new = !path.exists() && !self.is_deadly(&name)?;
         if is_new {
             write(&path, input)?;
         }
         Ok(is_new)
+    }
+
+    fn is_deadly(&self, name: &str) -> io::Result<bool> {
+        for group in fs::read_dir(self.crashes())? {
+            if group?.path().join(INPUTS).join(name).exists() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The inputs of the corpus, in the order of their names.
@@ -67,7 +77,7 @@ impl Store {
     }
 
     /// Saves a death: its input beside the others of the group, and for the first of the group the
-    /// report and the console, too.
+    /// report and the console, too. The input leaves the corpus, which each guest starts with.
     pub fn save(
         &self,
         input: Option<&[u8]>,
@@ -76,10 +86,15 @@ impl Store {
         console: &[String],
     ) -> io::Result<Saved> {
         let directory = self.crashes().join(&report.group);
-        let inputs = directory.join("inputs");
+        let inputs = directory.join(INPUTS);
         fs::create_dir_all(&inputs)?;
         if let Some(input) = input {
-            write(&inputs.join(name(input)), input)?;
+            let name = name(input);
+            write(&inputs.join(&name), input)?;
+            match fs::remove_file(self.corpus().join(&name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
         let first = directory.join("report");
         let is_new = !first.exists();
@@ -93,6 +108,9 @@ impl Store {
         Ok(Saved { directory, is_new })
     }
 }
+
+/// The directory of a group's inputs.
+const INPUTS: &str = "inputs";
 
 /// The extension of a file that is being written.
 const PARTIAL: &str = "partial";
@@ -132,6 +150,17 @@ mod tests {
         let mut inputs = again.inputs().unwrap();
         inputs.sort();
         assert_eq!(inputs, [b"one", b"two"]);
+    }
+
+    #[test]
+    fn a_deadly_input_leaves_the_corpus() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        assert!(store.add(b"one").unwrap() && store.add(b"two").unwrap());
+        store.save(Some(b"one"), &report(), "text", &[]).unwrap();
+        assert_eq!(store.inputs().unwrap(), [b"two"]);
+        assert!(!store.add(b"one").unwrap());
+        assert_eq!(store.inputs().unwrap(), [b"two"]);
     }
 
     #[test]

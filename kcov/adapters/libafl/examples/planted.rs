@@ -37,16 +37,23 @@ mod linux {
         unsafe { libc::ioctl(fd as RawFd, request, argument) }.into()
     }
 
+    fn link(arguments: &[u64]) -> i64 {
+        let [fd, other, key] = *arguments else { return -1 };
+        ioctl(fd, LINK, other & u64::from(u32::MAX) | key << 32)
+    }
+
     fn write(arguments: &[u64]) -> i64 {
         let [fd, address, length] = *arguments else { return -1 };
         // SAFETY: the address is of that many bytes.
         unsafe { libc::write(fd as RawFd, address as *const _, length as usize) as i64 }
     }
 
-    /// A thread that takes turns on the descriptors that it gets.
-    fn other_thread() -> Sender<u64> {
-        let (sender, descriptors) = channel();
-        thread::spawn(move || descriptors.iter().for_each(|fd| _ = ioctl(fd, TURN, 0)));
+    /// A thread that takes turns with the descriptors and numbers that it gets.
+    fn other_thread() -> Sender<(u64, u64)> {
+        let (sender, turns) = channel();
+        thread::spawn(move || {
+            turns.iter().for_each(|(fd, number)| _ = ioctl(fd, TURN, number));
+        });
         sender
     }
 
@@ -58,9 +65,11 @@ mod linux {
             .call("start", &[Result(&FILE), Number], |a| ioctl(a[0], START, a[1]))
             .call("feed", &[Result(&FILE), Number], |a| ioctl(a[0], FEED, a[1]))
             .call("commit", &[Result(&FILE)], |a| ioctl(a[0], COMMIT, 0))
-            .call("link", &[Result(&FILE), Result(&FILE)], |a| ioctl(a[0], LINK, a[1]))
-            .call("turn", &[Result(&FILE)], |a| ioctl(a[0], TURN, 0))
-            .call("other_turn", &[Result(&FILE)], move |a| other.send(a[0]).map_or(-1, |()| 0))
+            .call("link", &[Result(&FILE), Result(&FILE), Number], link)
+            .call("turn", &[Result(&FILE), Number], |a| ioctl(a[0], TURN, a[1]))
+            .call("other_turn", &[Result(&FILE), Number], move |a| {
+                other.send((a[0], a[1])).map_or(-1, |()| 0)
+            })
     }
 
     pub fn main() -> std::result::Result<(), libafl::Error> {

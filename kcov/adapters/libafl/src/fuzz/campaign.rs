@@ -16,12 +16,12 @@ use libafl::inputs::{BytesInputConverter, Input};
 use libafl::monitors::NopMonitor;
 use libafl::schedulers::QueueScheduler;
 use libafl::stages::StagesTuple;
-use libafl::state::{HasCorpus, HasExecutions, HasSolutions, StdState};
+use libafl::state::{HasCorpus, HasExecutions, HasRand, HasSolutions, StdState};
 use libafl::{Error, Evaluator, Fuzzer, HasNamedMetadata};
-use libafl_bolts::rands::StdRand;
-use std::fs;
-use std::path::{Path, PathBuf};
+use libafl_bolts::rands::{Rand, StdRand};
+use std::path::Path;
 use std::time::{Duration, Instant};
+use std::{fs, mem};
 
 /// Room for edges, which are outside the kernel's text.
 const EDGES: usize = 1 << 20;
@@ -43,6 +43,8 @@ pub(super) struct Campaign<'f, I, F> {
     state: State<I>,
     engine: Engine,
     manager: Manager<I>,
+    /// The inputs of the corpus directory and of the host, in random order.
+    saved: Vec<I>,
     start: Instant,
     time: Duration,
     printed: Duration,
@@ -81,19 +83,28 @@ where
         let crashes = OnDiskCorpus::with_meta_format_and_prefix(&fuzz.crashes, None, None, false)?;
         let (seed, time) = place.host.limits().unwrap_or((fuzz.seed, fuzz.time));
         let rand = StdRand::with_seed(seed);
-        let state = StdState::new(rand, corpus, crashes, &mut feedback, &mut objective)?;
+        let mut state = StdState::new(rand, corpus, crashes, &mut feedback, &mut objective)?;
+        let mut saved = files(&fuzz.corpus)?;
+        saved.extend(place.host.corpus()?);
+        // If one of them is deadly, another guest still gets to the others.
+        shuffle(state.rand_mut(), &mut saved);
         let engine = StdFuzzer::new(QueueScheduler::new(), feedback, objective);
         let manager = SimpleEventManager::new(NopMonitor::new());
         let (start, time) = (Instant::now(), time.min(fuzz.time));
         let (printed, sent) = (Duration::ZERO, (0, 0));
-        Ok(Campaign { fuzz, place, state, engine, manager, start, time, printed, sent })
+        Ok(Campaign { fuzz, place, state, engine, manager, saved, start, time, printed, sent })
     }
 
     pub(super) fn state(&mut self) -> &mut State<I> {
         &mut self.state
     }
 
-    /// Runs the seeds and the inputs in the corpus directory, then fuzzes to the end.
+    /// Whether there are inputs to go on from.
+    pub(super) fn goes_on(&self) -> bool {
+        self.fuzz.feedback && !self.saved.is_empty()
+    }
+
+    /// Runs the seeds and the saved inputs, then fuzzes to the end.
     pub(super) fn run<ST>(
         mut self,
         seeds: impl IntoIterator<Item = I>,
@@ -105,10 +116,8 @@ where
         if let Some(inputs) = self.place.host.replay()? {
             return self.replay(&inputs);
         }
-        let saved = saved(&self.fuzz.corpus)?;
-        let saved = saved.iter().map(I::from_file).collect::<Result<Vec<_>, _>>()?;
-        let hosts = self.place.host.corpus()?;
-        for input in seeds.into_iter().chain(saved).chain(hosts) {
+        let saved = mem::take(&mut self.saved);
+        for input in seeds.into_iter().chain(saved) {
             let Campaign { fuzz, place, state, engine, manager, .. } = &mut self;
             if fuzz.feedback {
                 engine.evaluate_input(state, place, manager, &input)?;
@@ -176,8 +185,14 @@ where
     }
 }
 
-/// The files in a directory, except for hidden ones.
-fn saved(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+fn shuffle<T>(rand: &mut impl Rand, items: &mut [T]) {
+    for at in (1..items.len()).rev() {
+        items.swap(at, rand.between(0, at));
+    }
+}
+
+/// The inputs in a directory, except for hidden files.
+fn files<I: Input>(directory: &Path) -> Result<Vec<I>, Error> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -188,5 +203,5 @@ fn saved(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     // The same order in each run.
     files.sort();
-    Ok(files)
+    files.iter().map(I::from_file).collect()
 }

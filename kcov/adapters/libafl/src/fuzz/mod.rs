@@ -187,8 +187,8 @@ impl Fuzz {
         Campaign::new(&self, place)?.run(seeds, stages)
     }
 
-    /// Fuzzes programs of at most about `most` calls, from random ones and those in the corpus
-    /// directory.
+    /// Fuzzes programs of at most about `most` calls, from those in the corpus directory, or from
+    /// random ones if there are none.
     ///
     /// # Errors
     ///
@@ -209,7 +209,8 @@ impl Fuzz {
         let place = Place::new(&self, observer, harness)?;
         let mut campaign = Campaign::new(&self, place)?;
         let mut generate = Generate::new(calls, most);
-        let seeds = (0..PROGRAMS).map(|_| generate.generate(campaign.state()));
+        let random = if campaign.goes_on() { 0 } else { PROGRAMS };
+        let seeds = (0..random).map(|_| generate.generate(campaign.state()));
         let seeds = seeds.collect::<Result<Vec<_>, _>>()?;
         campaign.run(seeds, stages)
     }
