@@ -20,7 +20,7 @@ use libafl::state::{HasCorpus, HasExecutions, HasRand, HasSolutions, StdState};
 use libafl::{Error, Evaluator, Fuzzer, HasNamedMetadata};
 use libafl_bolts::rands::{Rand, StdRand};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fs, mem};
 
 /// Room for edges, which are outside the kernel's text.
@@ -45,9 +45,6 @@ pub(super) struct Campaign<'f, I, F> {
     manager: Manager<I>,
     /// The inputs of the corpus directory and of the host, in random order.
     saved: Vec<I>,
-    start: Instant,
-    time: Duration,
-    printed: Duration,
     /// How many inputs and crashes the host has.
     sent: (usize, usize),
 }
@@ -81,7 +78,7 @@ where
         let inputs = InMemoryOnDiskCorpus::with_meta_format_and_prefix;
         let corpus = inputs(&fuzz.corpus, None, None, false)?;
         let crashes = OnDiskCorpus::with_meta_format_and_prefix(&fuzz.crashes, None, None, false)?;
-        let (seed, time) = place.host.limits().unwrap_or((fuzz.seed, fuzz.time));
+        let seed = place.host.limits().map_or(fuzz.seed, |(seed, _)| seed);
         let rand = StdRand::with_seed(seed);
         let mut state = StdState::new(rand, corpus, crashes, &mut feedback, &mut objective)?;
         let mut saved = files(&fuzz.corpus)?;
@@ -90,9 +87,7 @@ where
         shuffle(state.rand_mut(), &mut saved);
         let engine = StdFuzzer::new(QueueScheduler::new(), feedback, objective);
         let manager = SimpleEventManager::new(NopMonitor::new());
-        let (start, time) = (Instant::now(), time.min(fuzz.time));
-        let (printed, sent) = (Duration::ZERO, (0, 0));
-        Ok(Campaign { fuzz, place, state, engine, manager, saved, start, time, printed, sent })
+        Ok(Campaign { fuzz, place, state, engine, manager, saved, sent: (0, 0) })
     }
 
     pub(super) fn state(&mut self) -> &mut State<I> {
@@ -116,9 +111,27 @@ where
         if let Some(inputs) = self.place.host.replay()? {
             return self.replay(&inputs);
         }
+        let time = self.place.host.limits().map_or(Duration::MAX, |(_, time)| time);
+        self.place.clock.end_after(time.min(self.fuzz.time));
+        let result = self.fuzz(seeds, &mut stages);
+        let summary = self.report()?;
+        match result {
+            Ok(()) | Err(Error::ShuttingDown) => {
+                println!("{summary}");
+                Ok(summary)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends with [`Error::ShuttingDown`] when the time is over.
+    fn fuzz<ST>(&mut self, seeds: impl IntoIterator<Item = I>, stages: &mut ST) -> Result<(), Error>
+    where
+        ST: StagesTuple<Place<F>, Manager<I>, State<I>, Engine>,
+    {
         let saved = mem::take(&mut self.saved);
         for input in seeds.into_iter().chain(saved) {
-            let Campaign { fuzz, place, state, engine, manager, .. } = &mut self;
+            let Campaign { fuzz, place, state, engine, manager, .. } = self;
             if fuzz.feedback {
                 engine.evaluate_input(state, place, manager, &input)?;
             } else {
@@ -130,13 +143,11 @@ where
             return Err(Error::illegal_state("no input to start from reaches code in the kernel"));
         }
         loop {
-            let summary = self.report()?;
-            if summary.time >= self.time || summary.executions >= self.fuzz.executions {
-                println!("{summary}");
-                return Ok(summary);
+            if self.report()?.executions >= self.fuzz.executions {
+                return Ok(());
             }
-            let Campaign { place, state, engine, manager, .. } = &mut self;
-            engine.fuzz_one(&mut stages, place, state, manager)?;
+            let Campaign { place, state, engine, manager, .. } = self;
+            engine.fuzz_one(stages, place, state, manager)?;
         }
     }
 
@@ -149,7 +160,7 @@ where
         self.summary()
     }
 
-    /// Prints a line each second. Sends the host what is new.
+    /// Sends the host what is new.
     fn report(&mut self) -> Result<Summary, Error> {
         let summary = self.summary()?;
         let host = &self.place.host;
@@ -162,11 +173,7 @@ where
             host.crashed(&self.state.solutions().cloned_input_for_id(id)?)?;
         }
         (*inputs, *crashes) = (summary.inputs, summary.crashes);
-        if summary.time >= self.printed + Duration::from_secs(1) {
-            self.printed = summary.time;
-            println!("{summary}");
-            host.progress(&summary)?;
-        }
+        self.place.clock.summary = summary.clone();
         Ok(summary)
     }
 
@@ -174,7 +181,7 @@ where
         let signal = self.fuzz.signal;
         let reached = self.state.named_metadata::<NoveltyMetadata>(signal.name())?;
         Ok(Summary {
-            time: self.start.elapsed(),
+            time: self.place.clock.elapsed(),
             executions: *self.state.executions(),
             inputs: self.state.corpus().count(),
             signal,

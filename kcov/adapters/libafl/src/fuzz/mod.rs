@@ -2,6 +2,7 @@
 
 mod args;
 mod campaign;
+mod clock;
 mod link;
 mod place;
 
@@ -230,6 +231,13 @@ impl Fuzz {
             Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => Ok(false),
             Err(error) => Err(failed(error)),
         }
+    }
+}
+
+impl Summary {
+    fn new(signal: Signal) -> Summary {
+        let (time, executions) = (Duration::ZERO, 0);
+        Summary { time, executions, inputs: 0, signal, signals: 0, noise: 0, crashes: 0 }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The executor of a fuzzer.
 
+use super::clock::Clock;
 use super::link::{Host, Saved};
 use super::{Fuzz, Traced};
 use crate::{Background, CompareExecutor, Forked, InProcess, SignalObserver, Sources, failed};
@@ -13,6 +14,7 @@ use libafl_bolts::tuples::RefIndexable;
 /// The executor that a [`Fuzz`] asks for. The host knows each input before it runs.
 pub(super) struct Place<F> {
     executor: Which<F>,
+    pub(super) clock: Clock,
     pub(super) host: Host,
 }
 
@@ -42,7 +44,8 @@ impl<F> Place<F> {
                 Which::Background(Box::new(executor))
             }
         };
-        Ok(Place { executor, host: Host::new()? })
+        let clock = Clock::new(fuzz.signal, matches!(executor, Which::Here(_)));
+        Ok(Place { executor, clock, host: Host::new()? })
     }
 
     pub(super) fn observer(&self) -> &SignalObserver {
@@ -67,6 +70,7 @@ where
         manager: &mut EM,
         input: &I,
     ) -> Result<ExitKind, Error> {
+        self.clock.tick(*state.executions(), &self.host)?;
         self.host.run(input)?;
         match &mut self.executor {
             Which::Here(executor) => executor.run_target(fuzzer, state, manager, input),

@@ -1,0 +1,75 @@
+//! Progress and the end of the time, within a round of a fuzzer too: a round may take minutes.
+
+use super::Summary;
+use super::link::Host;
+use crate::Signal;
+use libafl::Error;
+use std::time::{Duration, Instant};
+
+/// Executions that are fast look at the time only every so often.
+const FAST: u64 = 64;
+
+#[derive(Debug)]
+pub(super) struct Clock {
+    start: Instant,
+    end: Duration,
+    printed: Duration,
+    /// The number of executions between two looks.
+    every: u64,
+    /// The number at the next look.
+    next: u64,
+    /// As of the last report.
+    pub(super) summary: Summary,
+}
+
+impl Clock {
+    pub(super) fn new(signal: Signal, is_fast: bool) -> Clock {
+        let (start, end, printed) = (Instant::now(), Duration::MAX, Duration::ZERO);
+        let every = if is_fast { FAST } else { 1 };
+        Clock { start, end, printed, every, next: 0, summary: Summary::new(signal) }
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    pub(super) fn end_after(&mut self, time: Duration) {
+        self.end = time;
+    }
+
+    /// Prints a line each second, and sends it to the host. Fails with [`Error::ShuttingDown`] when
+    /// the time is over.
+    pub(super) fn tick(&mut self, executions: u64, host: &Host) -> Result<(), Error> {
+        if executions < self.next {
+            return Ok(());
+        }
+        self.next = executions + self.every;
+        let now = self.elapsed();
+        if now >= self.end {
+            return Err(Error::shutting_down());
+        }
+        if now >= self.printed + Duration::from_secs(1) {
+            self.printed = now;
+            self.summary.time = now;
+            self.summary.executions = executions;
+            println!("{}", self.summary);
+            host.progress(&self.summary)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_ends_within_a_round() {
+        let host = Host::new().unwrap();
+        let mut clock = Clock::new(Signal::Pc, true);
+        clock.tick(FAST, &host).unwrap();
+        clock.end_after(Duration::ZERO);
+        clock.tick(FAST + 1, &host).unwrap();
+        assert!(matches!(clock.tick(2 * FAST, &host), Err(Error::ShuttingDown)));
+    }
+}
