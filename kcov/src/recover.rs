@@ -48,8 +48,8 @@ impl Device {
     /// into the buffer. If so, gives the buffer the protection that was asked for.
     ///
     /// Makes some ten system calls, empties the buffer, and overwrites the last word of each page.
-    /// It does not fault: the kernel looks at the memory. It changes neither another device's buffer
-    /// nor a buffer that another thread is traced into.
+    /// It does not fault: the kernel looks at the memory. It leaves two things alone: What
+    /// is another device's, or what another thread is traced into.
     #[must_use]
     pub fn is_intact(&mut self) -> bool {
         self.look().stamp.is_some()

@@ -9,7 +9,7 @@ use core::iter::FusedIterator;
 /// A trace rarely begins and ends at the same depth. It begins after the entries of the functions
 /// that enabling or a reset interrupted, and a full buffer or a function that never returns leaves
 /// exits out. So depth 0 is the shallowest point of the whole trace: a trace with extra exits
-/// begins deeper, and [`open`](Self::open) counts the calls that have not returned at the end.
+/// begins deeper, and what is still open at the end is [`open`](Self::open).
 ///
 /// ```
 /// use kcov::proposed::{CallTree, Event, ExtendedPc};
