@@ -49,6 +49,9 @@ fn a_deadly_input_is_saved_tried_again_and_made_smaller() {
         assert!(fs::read(input).expect("an input").starts_with(b"die"), "{}", input.display());
     }
 
+    let coverage = fs::read_to_string(directory.path().join("coverage")).expect("coverage");
+    assert!(coverage.ends_with("\n0x10 1\n"), "{coverage}");
+
     // The next run starts from the corpus, and knows the group.
     let corpus = files(&directory.path().join("corpus")).len();
     assert!(corpus >= 2, "{stdout}");

@@ -136,6 +136,15 @@ impl Link {
         send(&Line::Crashed(input.to_vec()))
     }
 
+    /// Tells the host of program counters that were not reached before, as the kernel records them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if standard output cannot be written to.
+    pub fn reached(&self, pcs: &[u64]) -> io::Result<()> {
+        if pcs.is_empty() { Ok(()) } else { send(&Line::Reached(pcs.to_vec())) }
+    }
+
     /// Reports progress.
     ///
     /// # Errors

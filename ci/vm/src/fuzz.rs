@@ -16,7 +16,7 @@ use crate::target::Target;
 use guests::{Death, Ended, Guests, Work};
 use kcov_vm_guest::fuzz::{Line, Progress};
 use report::Report;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -48,6 +48,7 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
     let unusable = |error| Error::usage(format!("--dir {}: {error}", directory.display()));
     let store = Store::open(&directory).map_err(unusable)?;
     let corpus = store.inputs().map_err(unusable)?;
+    let reached = store.reached().map_err(unusable)?;
     let ready = session.prepare(target)?;
     let vmlinux = ready.vmlinux();
     let logs = ready.logs.clone();
@@ -64,6 +65,7 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
     ));
     let state = State {
         corpus,
+        reached,
         next_seed: seed,
         running: vec![Progress::default(); count],
         ..State::new()
@@ -80,6 +82,14 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
     fuzzer.all(count)?;
     let state = fuzzer.state();
     print(&format!("{state}\n"));
+    if !state.reached.is_empty() {
+        let (coverage, vmlinux) = (fuzzer.store.coverage(), fuzzer.vmlinux.display());
+        print(&format!(
+            "{} program counters: kcov-trace --read {} --vmlinux {vmlinux}\n",
+            state.reached.len(),
+            coverage.display()
+        ));
+    }
     for (group, deaths) in &state.groups {
         print(&format!("{deaths:>6} {group}\n"));
     }
@@ -103,6 +113,8 @@ struct Fuzzer<'a> {
 /// What the guests did.
 struct State {
     corpus: Vec<Vec<u8>>,
+    /// The program counters reached.
+    reached: BTreeSet<u64>,
     next_seed: u64,
     start: Instant,
     /// The executions of guests that have ended.
@@ -123,6 +135,7 @@ impl State {
         let now = Instant::now();
         State {
             corpus: Vec::new(),
+            reached: BTreeSet::new(),
             next_seed: 0,
             start: now,
             executions: 0,
@@ -142,6 +155,7 @@ impl State {
                 self.running[number] = progress;
                 self.signals = self.signals.max(progress.signals);
             }
+            Line::Reached(pcs) => self.reached.extend(pcs),
             Line::Crashed(input) => {
                 let lines = Vec::new();
                 let report = Report { group: OWN.into(), title: OWN.into(), lines };
@@ -246,7 +260,16 @@ impl Fuzzer<'_> {
                 has_spoken = true;
                 self.state().take(number, line, &self.store);
             });
-        self.state().settle(number);
+        let reached = {
+            let mut state = self.state();
+            state.settle(number);
+            state.reached.clone()
+        };
+        if !reached.is_empty() {
+            let saved = self.store.save_reached(&self.guests.target().name, &reached);
+            saved
+                .map_err(|error| Error::unavailable(Phase::Output, format!("coverage: {error}")))?;
+        }
         match ended? {
             Ended::Properly => Ok(()),
             Ended::Died(death) if death.input.is_none() && !has_spoken => {
@@ -268,6 +291,7 @@ impl Fuzzer<'_> {
         {
             let mut state = self.state();
             state.deaths += 1;
+            state.corpus.retain(|saved| Some(&saved[..]) != input);
             *state.groups.entry(report.group.clone()).or_default() += 1;
             if saved.is_new {
                 state.news = Instant::now();

@@ -125,6 +125,7 @@ fn fuzz(point: &str) -> io::Result<()> {
         if reached as u64 > progress.signals {
             progress.signals = reached as u64;
             link.found(&input)?;
+            link.reached(&[0x10])?;
             corpus.push(input);
         }
         if told.elapsed() > Duration::from_millis(200) {

@@ -25,6 +25,8 @@ pub enum Line {
     Crashed(Vec<u8>),
     /// The state of the fuzzer.
     Progress(Progress),
+    /// Program counters that the fuzzer has reached, as the kernel records them.
+    Reached(Vec<u64>),
 }
 
 impl fmt::Display for Line {
@@ -39,6 +41,10 @@ impl fmt::Display for Line {
             Line::Crashed(crashed) => input("crashed ", crashed),
             Line::Progress(Progress { executions, corpus, signals }) => {
                 write!(f, "progress {executions} {corpus} {signals}")
+            }
+            Line::Reached(pcs) => {
+                f.write_str("reached")?;
+                pcs.iter().try_for_each(|pc| write!(f, " {pc:x}"))
             }
         }
     }
@@ -57,6 +63,10 @@ impl Line {
                 let numbers = numbers.collect::<Option<Vec<u64>>>()?;
                 let [executions, corpus, signals] = numbers.try_into().ok()?;
                 Some(Line::Progress(Progress { executions, corpus, signals }))
+            }
+            "reached" => {
+                let pcs = value.split(' ').map(|word| u64::from_str_radix(word, 16).ok());
+                pcs.collect::<Option<Vec<_>>>().map(Line::Reached)
             }
             _ => None,
         }
@@ -83,6 +93,7 @@ mod tests {
             Line::Found((0..=255).collect()),
             Line::Crashed(vec![7]),
             Line::Progress(progress),
+            Line::Reached(vec![0x6012_f015, u64::MAX]),
         ] {
             assert_eq!(Line::parse(&line.to_string()), Some(line));
         }

@@ -5,7 +5,7 @@ use super::report::Report;
 use crate::error::Result;
 
 /// The largest number of guests for one input.
-const BOOTS: usize = 48;
+const BOOTS: usize = 24;
 
 /// Whether a fresh guest dies of this input in the same way.
 pub fn dies(guests: &Guests<'_>, number: usize, input: &[u8], group: &str) -> Result<bool> {

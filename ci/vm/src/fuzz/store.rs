@@ -3,6 +3,7 @@
 
 use super::report::Report;
 use crate::hash;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -115,6 +116,33 @@ const INPUTS: &str = "inputs";
 /// The extension of a file that is being written.
 const PARTIAL: &str = "partial";
 
+/// The first lines of a file of kcov-trace, except for the kernel.
+const HEAD: &str = "kcov-trace 1\nkernel ";
+
+impl Store {
+    /// The file of the program counters reached, in kcov-trace's format.
+    pub fn coverage(&self) -> PathBuf {
+        self.root.join("coverage")
+    }
+
+    /// The program counters of earlier runs.
+    pub fn reached(&self) -> io::Result<BTreeSet<u64>> {
+        let text = match fs::read_to_string(self.coverage()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            text => text?,
+        };
+        let pcs = text.lines().filter_map(|line| line.strip_prefix("0x")?.split_once(' '));
+        Ok(pcs.filter_map(|(pc, _)| u64::from_str_radix(pc, 16).ok()).collect())
+    }
+
+    /// Saves the program counters reached on a target.
+    pub fn save_reached(&self, target: &str, pcs: &BTreeSet<u64>) -> io::Result<()> {
+        let mut text = format!("{HEAD}{target}\nthread 0 0 {} whole corpus\n", pcs.len());
+        pcs.iter().for_each(|pc| text += &format!("{pc:#x} 1\n"));
+        write(&self.coverage(), text.as_bytes())
+    }
+}
+
 /// Writes a file as a whole.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Several threads may write the same input.
@@ -150,6 +178,19 @@ mod tests {
         let mut inputs = again.inputs().unwrap();
         inputs.sort();
         assert_eq!(inputs, [b"one", b"two"]);
+    }
+
+    #[test]
+    fn coverage_survives() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        assert!(store.reached().unwrap().is_empty());
+        let pcs = [0x6012_f015, u64::MAX].into();
+        store.save_reached("linux-uml", &pcs).unwrap();
+        assert_eq!(store.reached().unwrap(), pcs);
+        let text = "kcov-trace 1\nkernel linux-uml\nthread 0 0 2 whole corpus\n0x6012f015 1\n\
+                    0xffffffffffffffff 1\n";
+        assert_eq!(fs::read_to_string(store.coverage()).unwrap(), text);
     }
 
     #[test]

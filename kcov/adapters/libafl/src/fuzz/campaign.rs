@@ -3,7 +3,7 @@
 use super::link::Saved;
 use super::{Fuzz, Place, Summary};
 use crate::compare::Search;
-use crate::{NoveltyFeedback, NoveltyMetadata, Signal};
+use crate::{NewSignals, NoveltyFeedback, NoveltyMetadata, Signal};
 use kcov_signal::{KernelText, Ranges};
 use libafl::corpus::{Corpus, CorpusId, InMemoryOnDiskCorpus, OnDiskCorpus};
 use libafl::events::SimpleEventManager;
@@ -17,7 +17,7 @@ use libafl::monitors::NopMonitor;
 use libafl::schedulers::QueueScheduler;
 use libafl::stages::StagesTuple;
 use libafl::state::{HasCorpus, HasExecutions, HasRand, HasSolutions, StdState};
-use libafl::{Error, Evaluator, Fuzzer, HasNamedMetadata};
+use libafl::{Error, Evaluator, Fuzzer, HasMetadata, HasNamedMetadata};
 use libafl_bolts::rands::{Rand, StdRand};
 use std::path::Path;
 use std::time::Duration;
@@ -168,6 +168,10 @@ where
         // Nothing is removed from either, so they are numbered.
         for id in (*inputs..summary.inputs).map(CorpusId) {
             host.found(&self.state.corpus().cloned_input_for_id(id)?)?;
+            if self.fuzz.signal == Signal::Pc {
+                let testcase = self.state.corpus().get(id)?.borrow();
+                host.reached(&testcase.metadata::<NewSignals>()?.0)?;
+            }
         }
         for id in (*crashes..summary.crashes).map(CorpusId) {
             host.crashed(&self.state.solutions().cloned_input_for_id(id)?)?;

@@ -80,6 +80,12 @@ impl Host {
         Ok(link.crashed(&input.to_bytes()?)?)
     }
 
+    /// Sends program counters to the host.
+    pub(super) fn reached(&self, pcs: &[u64]) -> Result<(), Error> {
+        let Host(Some(link)) = self else { return Ok(()) };
+        Ok(link.reached(pcs)?)
+    }
+
     pub(super) fn progress(&self, summary: &Summary) -> Result<(), Error> {
         let Host(Some(link)) = self else { return Ok(()) };
         let Summary { executions, inputs, signals, .. } = *summary;
