@@ -23,7 +23,8 @@ Output files:
       --raw FILE       the collected data, for --read on any machine
       --lcov FILE      a tracefile for genhtml(1); needs debug information
       --drcov FILE     coverage for disassemblers' plugins
-      --folded FILE    stacks of files and functions, for flame graphs
+      --flame FILE     an SVG of files and functions, as wide as their records
+      --folded FILE    the same as text, for tools that draw flame graphs
 Names and lines:
       --vmlinux FILE   the kernel image, best with debug information
       --kallsyms FILE  names only [default: /proc/kallsyms]
@@ -87,6 +88,7 @@ struct Options {
     read: Option<PathBuf>,
     lcov: Option<PathBuf>,
     drcov: Option<PathBuf>,
+    flame: Option<PathBuf>,
     folded: Option<PathBuf>,
     vmlinux: Option<PathBuf>,
     kallsyms: Option<PathBuf>,
@@ -137,8 +139,15 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, Error> {
     if let Some(file) = &options.drcov {
         write(file, &report::drcov::render(&coverage, options.vmlinux.as_deref()))?;
     }
-    if let Some(file) = &options.folded {
-        write(file, report::folded::render(&coverage, &symbols).as_bytes())?;
+    if options.flame.is_some() || options.folded.is_some() {
+        let stacks = report::folded::stacks(&coverage, &symbols);
+        if let Some(file) = &options.flame {
+            let title = format!("Linux {}", coverage.kernel);
+            write(file, report::flame::render(&stacks, &title).as_bytes())?;
+        }
+        if let Some(file) = &options.folded {
+            write(file, report::folded::render(&stacks).as_bytes())?;
+        }
     }
     report::print(&report::text::render(&coverage, &symbols, options.style))?;
     match ended {
@@ -170,6 +179,7 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Option<Options>, Error
             Long("read") => options.read = Some(parser.value()?.into()),
             Long("lcov") => options.lcov = Some(parser.value()?.into()),
             Long("drcov") => options.drcov = Some(parser.value()?.into()),
+            Long("flame") => options.flame = Some(parser.value()?.into()),
             Long("folded") => options.folded = Some(parser.value()?.into()),
             Long("vmlinux") => options.vmlinux = Some(parser.value()?.into()),
             Long("kallsyms") => options.kallsyms = Some(parser.value()?.into()),

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Renders the stacks in alphabetical order.
-pub fn render(coverage: &Coverage, symbols: &Symbols) -> String {
+/// Returns the stacks, whose parts are separated by semicolons, with their numbers of records.
+pub fn stacks(coverage: &Coverage, symbols: &Symbols) -> BTreeMap<String, u64> {
     let total = coverage.total().into_iter();
     let found: Vec<_> =
         total.map(|(pc, records)| (pc, records, symbols.look_up(pc, coverage))).collect();
@@ -20,6 +20,11 @@ pub fn render(coverage: &Coverage, symbols: &Symbols) -> String {
     for (_, records, place) in &found {
         *stacks.entry(stack(place, &root)).or_default() += records;
     }
+    stacks
+}
+
+/// Renders the stacks in alphabetical order.
+pub fn render(stacks: &BTreeMap<String, u64>) -> String {
     let mut text = String::new();
     for (stack, records) in stacks {
         writeln!(text, "{stack} {records}").expect("writing to a string cannot fail");

@@ -1,6 +1,7 @@
 //! Prints and writes the reports.
 
 pub mod drcov;
+pub mod flame;
 pub mod folded;
 pub mod lcov;
 pub mod text;

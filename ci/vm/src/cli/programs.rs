@@ -143,7 +143,10 @@ pub struct TraceOptions {
     /// Write a file for the coverage plugins of disassemblers
     #[arg(long, value_name = "FILE")]
     pub drcov: Option<PathBuf>,
-    /// Write stacks of files and functions, for flame graphs
+    /// Draw files and functions as an SVG, as wide as their records
+    #[arg(long, value_name = "FILE")]
+    pub flame: Option<PathBuf>,
+    /// Write stacks of files and functions, for tools that draw flame graphs
     #[arg(long, value_name = "FILE")]
     pub folded: Option<PathBuf>,
     /// The size of each thread's buffer, in words

@@ -85,6 +85,7 @@ fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Re
         ("--raw", &options.raw),
         ("--lcov", &options.lcov),
         ("--drcov", &options.drcov),
+        ("--flame", &options.flame),
         ("--folded", &options.folded),
     ] {
         if let Some(file) = file {
