@@ -8,7 +8,7 @@ const ROW: f64 = 18.0;
 /// The width of a character of text.
 const CHARACTER: f64 = 6.6;
 /// A narrower box is left out.
-const LEAST: f64 = 0.3;
+const LEAST: f64 = 1.0;
 
 /// Boxes with the same name at one place in the tree.
 #[derive(Debug, Default)]
