@@ -107,8 +107,9 @@ fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
         return Ok(None);
     }
     if options.sample.is_none() {
-        library(means, &campaign)?;
+        // The kernel first: the trees that are built for it leave kernels for the library.
         kernel(means, &campaign)?;
+        library(means, &campaign)?;
     }
     let record = campaign.record().clone();
     if let Some(file) = &options.report {

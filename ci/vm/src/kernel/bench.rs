@@ -3,7 +3,7 @@
 //! The tree and its build output stay in the cache under the kernel's key, so each build compiles
 //! one file and links.
 
-use super::build::checked_config;
+use super::build::{adopt, checked_config};
 use super::compiler::Compiler;
 use super::key::{self, Ingredients};
 use super::make::Make;
@@ -86,7 +86,7 @@ impl Bench {
             output: directory.join("output"),
             log: directory.join("build.log"),
             directory,
-            mark: place.mark,
+            mark: place.mark.clone(),
             image: super::build::image(target),
             arguments: key::make_arguments(target),
             modules: target.modules.clone(),
@@ -101,6 +101,7 @@ impl Bench {
             make.configure(&ingredients.config)?;
             checked_config(&bench.output.join(".config"), &ingredients)?;
             make.build(&target.name, &bench.directory.join("lines"), target)?;
+            adopt(&bench.output, &bench.log, target, &ingredients, &place, cache)?;
             fs::write(&proof, ingredients.to_text())
                 .or_unavailable(Phase::Build, proof.display())?;
         }

@@ -78,21 +78,57 @@ fn build_in(
     checked_config(&configured, ingredients)?;
     make.build(&target.name, &cache.kernels().join(format!(".lines-{}", target.name)), target)?;
 
-    for (from, to) in
-        [(image(target), "kernel"), ("vmlinux", "vmlinux"), ("System.map", "System.map")]
-    {
+    collect(&output, &finished, target, ingredients)
+}
+
+/// Copies what a kernel's directory has to hold from the output directory, the proof last.
+pub(super) fn collect(
+    output: &Path,
+    finished: &Path,
+    target: &Target,
+    ingredients: &Ingredients,
+) -> Result<()> {
+    let io = |error: std::io::Error| Error::unavailable(Phase::Build, error.to_string());
+    let copy = |from: &str, to: &Path| {
         let from = output.join(from);
-        // For User-Mode Linux both are the same file, so a link is enough.
-        fs::hard_link(&from, finished.join(to)).or_unavailable(Phase::Build, from.display())?;
+        fs::copy(&from, to).or_unavailable(Phase::Build, from.display()).map(drop)
+    };
+    let (kernel, vmlinux) = (finished.join("kernel"), finished.join("vmlinux"));
+    copy("vmlinux", &vmlinux)?;
+    copy("System.map", &finished.join("System.map"))?;
+    match image(target) {
+        "vmlinux" => fs::hard_link(&vmlinux, &kernel).map_err(io)?,
+        image => copy(image, &kernel)?,
     }
     for module in &target.modules {
-        let from = output.join(module);
-        let name = from.file_name().unwrap_or_default();
-        fs::copy(&from, finished.join(name)).or_unavailable(Phase::Build, from.display())?;
+        copy(module, &finished.join(Path::new(module).file_name().unwrap_or_default()))?;
     }
-    let digest = hash::file(&finished.join("kernel")).map_err(io)?;
+    let digest = hash::file(&kernel).map_err(io)?;
     fs::write(finished.join(DIGEST), digest).map_err(io)?;
     fs::write(finished.join(PROOF), ingredients.to_text()).map_err(io)
+}
+
+/// Adds a bench's unaltered kernel to the cache, unless it is there.
+pub(super) fn adopt(
+    output: &Path,
+    log: &Path,
+    target: &Target,
+    ingredients: &Ingredients,
+    place: &Place,
+    cache: &Cache,
+) -> Result<()> {
+    let _lock = cache.lock(Phase::Build, &place.name)?;
+    if place.directory.exists() {
+        return Ok(());
+    }
+    let scratch = cache.kernels().join(format!(".build-{}", place.name));
+    let _ = fs::remove_dir_all(&scratch);
+    let copied = fs::create_dir_all(&scratch)
+        .and_then(|()| fs::copy(output.join(".config"), scratch.join("config")))
+        .and_then(|_| fs::copy(log, scratch.join("build.log")));
+    copied.or_unavailable(Phase::Build, scratch.display())?;
+    collect(output, &scratch, target, ingredients)?;
+    fs::rename(&scratch, &place.directory).or_unavailable(Phase::Build, place.directory.display())
 }
 
 /// Refuses a configuration that lacks a requested option.
