@@ -48,7 +48,7 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
     let unusable = |error| Error::usage(format!("--dir {}: {error}", directory.display()));
     let store = Store::open(&directory).map_err(unusable)?;
     let corpus = store.inputs().map_err(unusable)?;
-    let reached = store.reached().map_err(unusable)?;
+    let reached = store.reached(&target.name).map_err(unusable)?;
     let ready = session.prepare(target)?;
     let vmlinux = ready.vmlinux();
     let logs = ready.logs.clone();

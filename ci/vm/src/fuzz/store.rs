@@ -125,12 +125,15 @@ impl Store {
         self.root.join("coverage")
     }
 
-    /// The program counters of earlier runs.
-    pub fn reached(&self) -> io::Result<BTreeSet<u64>> {
+    /// The program counters of earlier runs on this target.
+    pub fn reached(&self, target: &str) -> io::Result<BTreeSet<u64>> {
         let text = match fs::read_to_string(self.coverage()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
             text => text?,
         };
+        if !text.starts_with(&format!("{HEAD}{target}\n")) {
+            return Ok(BTreeSet::new());
+        }
         let pcs = text.lines().filter_map(|line| line.strip_prefix("0x")?.split_once(' '));
         Ok(pcs.filter_map(|(pc, _)| u64::from_str_radix(pc, 16).ok()).collect())
     }
@@ -184,10 +187,11 @@ mod tests {
     fn coverage_survives() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
-        assert!(store.reached().unwrap().is_empty());
+        assert!(store.reached("linux-uml").unwrap().is_empty());
         let pcs = [0x6012_f015, u64::MAX].into();
         store.save_reached("linux-uml", &pcs).unwrap();
-        assert_eq!(store.reached().unwrap(), pcs);
+        assert_eq!(store.reached("linux-uml").unwrap(), pcs);
+        assert!(store.reached("linux").unwrap().is_empty());
         let text = "kcov-trace 1\nkernel linux-uml\nthread 0 0 2 whole corpus\n0x6012f015 1\n\
                     0xffffffffffffffff 1\n";
         assert_eq!(fs::read_to_string(store.coverage()).unwrap(), text);
