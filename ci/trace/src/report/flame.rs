@@ -98,9 +98,15 @@ mod tests {
         let stacks = [("fs;read.c;<read>".to_owned(), 3), ("mm;map.c;map".to_owned(), 1)];
         let svg = render(&stacks.into(), "ls");
         assert!(svg.contains("viewBox=\"0 0 1200 72\""), "{svg}");
-        assert!(svg.contains("<title>ls: 4 records</title><rect x=\"0.0\" y=\"0\" width=\"1199.5\""));
-        assert!(svg.contains("<title>fs: 3 records</title><rect x=\"0.0\" y=\"18\" width=\"899.5\""));
-        assert!(svg.contains("<title>map: 1 record</title><rect x=\"900.0\" y=\"54\" width=\"299.5\""));
+        assert!(
+            svg.contains("<title>ls: 4 records</title><rect x=\"0.0\" y=\"0\" width=\"1199.5\"")
+        );
+        assert!(
+            svg.contains("<title>fs: 3 records</title><rect x=\"0.0\" y=\"18\" width=\"899.5\"")
+        );
+        assert!(
+            svg.contains("<title>map: 1 record</title><rect x=\"900.0\" y=\"54\" width=\"299.5\"")
+        );
         assert!(svg.contains("&lt;read&gt;</text>"), "{svg}");
         assert_eq!(svg.matches("<rect").count(), 7);
     }
