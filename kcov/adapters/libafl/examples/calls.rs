@@ -36,11 +36,12 @@ macro_rules! c {
 /// Name, parameters, and how to make the call.
 #[rustfmt::skip]
 fn calls() -> Calls {
+    let kinds = &[OneOf(FAMILIES), OneOf(KINDS), OneOf(PROTOCOLS)];
     let address = &[Result(&SOCKET), Bytes(28), Length];
     let message = &[Result(&SOCKET), Bytes(64), Length, Flags(MESSAGE)];
     let option = &[Result(&SOCKET), OneOf(LEVELS), Number, Bytes(64), Length];
     Calls::new()
-        .returning(&SOCKET, "socket", &[OneOf(FAMILIES), OneOf(KINDS), OneOf(PROTOCOLS)], c!(socket(i32, i32, i32)))
+        .returning(&SOCKET, "socket", kinds, c!(socket(i32, i32, i32)))
         .returning(&SOCKET, "dup", &[Result(&SOCKET)], c!(dup(i32)))
         .call("bind", address, c!(bind(i32, *const _, u32)))
         .call("connect", address, c!(connect(i32, *const _, u32)))
