@@ -45,7 +45,7 @@ use slot::Slot;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
-use std::{env, fs};
+use std::{env, fs, thread};
 
 /// The directory of the inputs to start from.
 pub const CORPUS: &str = "/fuzz/corpus";
@@ -57,6 +57,9 @@ pub const MARK: &str = "KCOV_VM_FUZZ_MARK";
 pub const SEED: &str = "KCOV_VM_FUZZ_SEED";
 /// The variable with the number of seconds to fuzz.
 pub const SECONDS: &str = "KCOV_VM_FUZZ_SECONDS";
+
+/// The time that output takes to the host.
+const PASSING: Duration = Duration::from_millis(300);
 
 /// A fuzzer's link to the host.
 #[derive(Debug)]
@@ -143,6 +146,25 @@ impl Link {
     /// Fails if standard output cannot be written to.
     pub fn reached(&self, pcs: &[u64]) -> io::Result<()> {
         if pcs.is_empty() { Ok(()) } else { send(&Line::Reached(pcs.to_vec())) }
+    }
+
+    /// In a replay of one input, before it runs: tells the host what the input is, for people, and
+    /// smaller versions of it to try, the smallest first. If there are none, the host removes bytes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if standard output cannot be written to.
+    pub fn about(
+        &self,
+        text: Option<String>,
+        smaller: impl IntoIterator<Item = Vec<u8>>,
+    ) -> io::Result<()> {
+        text.map_or(Ok(()), |text| send(&Line::Text(text)))?;
+        smaller.into_iter().try_for_each(|input| send(&Line::Smaller(input)))?;
+        // The output passes through another process, and what is on its way when the kernel dies is
+        // lost.
+        thread::sleep(PASSING);
+        Ok(())
     }
 
     /// Reports progress.

@@ -156,6 +156,8 @@ impl State {
                 self.signals = self.signals.max(progress.signals);
             }
             Line::Reached(pcs) => self.reached.extend(pcs),
+            // Those belong to replays.
+            Line::Smaller(_) | Line::Text(_) => {}
             Line::Crashed(input) => {
                 let lines = Vec::new();
                 let report = Report { group: OWN.into(), title: OWN.into(), lines };
@@ -300,13 +302,22 @@ impl Fuzzer<'_> {
         let Some(input) = input.filter(|_| saved.is_new) else { return Ok(()) };
         print(&format!("new: {}: {}\n", saved.directory.display(), report.title));
         let group = &report.group;
-        let again = minimize::dies(&self.guests, number, input, group)?;
-        let said = if again {
-            let smallest = minimize::minimize(&self.guests, number, input, group)?;
-            store::write(&saved.directory.join("input.min"), &smallest).map_err(unsaved)?;
-            format!("dies again; {} of {} bytes are needed", smallest.len(), input.len())
-        } else {
-            "does not die again of this input alone".to_owned()
+        let said = match minimize::again(&self.guests, number, input, group)? {
+            Some(told) => {
+                let smallest = minimize::minimize(&self.guests, number, told, group, self.end)?;
+                let save = |name: &str, bytes: &[u8]| {
+                    store::write(&saved.directory.join(name), bytes).map_err(unsaved)
+                };
+                save("input.min", &smallest.bytes)?;
+                if let Some(text) = &smallest.text {
+                    save("input.txt", text.as_bytes())?;
+                }
+                let text = smallest.text.as_deref().unwrap_or_default().trim_end();
+                let text = text.lines().map(|line| format!("\n    {line}")).collect::<String>();
+                let (needed, all) = (smallest.bytes.len(), input.len());
+                format!("dies again; {needed} of {all} bytes are needed{text}")
+            }
+            None => "does not die again of this input alone".to_owned(),
         };
         store::write(&saved.directory.join("again"), format!("{said}\n").as_bytes())
             .map_err(unsaved)?;

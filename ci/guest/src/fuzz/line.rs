@@ -27,6 +27,10 @@ pub enum Line {
     Progress(Progress),
     /// Program counters that the fuzzer has reached, as the kernel records them.
     Reached(Vec<u64>),
+    /// A smaller version of the input that a replay runs.
+    Smaller(Vec<u8>),
+    /// The input that a replay runs, for people.
+    Text(String),
 }
 
 impl fmt::Display for Line {
@@ -39,6 +43,8 @@ impl fmt::Display for Line {
         match self {
             Line::Found(found) => input("found ", found),
             Line::Crashed(crashed) => input("crashed ", crashed),
+            Line::Smaller(smaller) => input("smaller ", smaller),
+            Line::Text(text) => input("text ", text.as_bytes()),
             Line::Progress(Progress { executions, corpus, signals }) => {
                 write!(f, "progress {executions} {corpus} {signals}")
             }
@@ -58,6 +64,8 @@ impl Line {
         match kind {
             "found" => bytes(value).map(Line::Found),
             "crashed" => bytes(value).map(Line::Crashed),
+            "smaller" => bytes(value).map(Line::Smaller),
+            "text" => bytes(value).and_then(|text| String::from_utf8(text).ok()).map(Line::Text),
             "progress" => {
                 let numbers = value.split(' ').map(|word| word.parse().ok());
                 let numbers = numbers.collect::<Option<Vec<u64>>>()?;
@@ -94,6 +102,8 @@ mod tests {
             Line::Crashed(vec![7]),
             Line::Progress(progress),
             Line::Reached(vec![0x6012_f015, u64::MAX]),
+            Line::Smaller(vec![7]),
+            Line::Text("r0 = open()\nclose(r0)\n".into()),
         ] {
             assert_eq!(Line::parse(&line.to_string()), Some(line));
         }
@@ -111,6 +121,7 @@ mod tests {
             "@kcov-vm-fuzz progress 1 2",
             "@kcov-vm-fuzz progress 1 2 3 4",
             "@kcov-vm-fuzz lost 00",
+            "@kcov-vm-fuzz text ff",
         ] {
             assert_eq!(Line::parse(text), None, "{text}");
         }

@@ -99,16 +99,20 @@ where
         self.fuzz.feedback && !self.saved.is_empty()
     }
 
-    /// Runs the seeds and the saved inputs, then fuzzes to the end.
+    /// Runs the seeds and the saved inputs, then fuzzes to the end. `text` shows an input to people.
     pub(super) fn run<ST>(
         mut self,
         seeds: impl IntoIterator<Item = I>,
         mut stages: ST,
+        text: impl FnOnce(&I) -> Option<String>,
     ) -> Result<Summary, Error>
     where
         ST: StagesTuple<Place<F>, Manager<I>, State<I>, Engine>,
     {
         if let Some(inputs) = self.place.host.replay()? {
+            if let [input] = &inputs[..] {
+                self.place.host.about(input, text(input))?;
+            }
             return self.replay(&inputs);
         }
         let time = self.place.host.limits().map_or(Duration::MAX, |(_, time)| time);

@@ -13,6 +13,10 @@ pub(super) trait Saved: Sized {
     fn to_bytes(&self) -> Result<Cow<'_, [u8]>, Error>;
     /// Returns `None` if the bytes are no such input.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
+    /// Smaller versions of it, the smallest first. None if any bytes can go.
+    fn smaller(&self) -> Vec<Self> {
+        Vec::new()
+    }
 }
 
 impl Saved for BytesInput {
@@ -32,6 +36,10 @@ impl Saved for Program {
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         postcard::from_bytes(bytes).ok()
+    }
+
+    fn smaller(&self) -> Vec<Self> {
+        Program::smaller(self)
     }
 }
 
@@ -68,6 +76,14 @@ impl Host {
         Ok(inputs.map(|all| all.iter().filter_map(|bytes| I::from_bytes(bytes)).collect()))
     }
 
+    /// Tells the host about the only input of a replay.
+    pub(super) fn about<I: Saved>(&self, input: &I, text: Option<String>) -> Result<(), Error> {
+        let Host(Some(link)) = self else { return Ok(()) };
+        let smaller = input.smaller();
+        let smaller = smaller.iter().map(|input| input.to_bytes().map(Cow::into_owned));
+        Ok(link.about(text, smaller.collect::<Result<Vec<_>, _>>()?)?)
+    }
+
     /// Sends an input of the corpus to the host.
     pub(super) fn found(&self, input: &impl Saved) -> Result<(), Error> {
         let Host(Some(link)) = self else { return Ok(()) };
@@ -97,6 +113,7 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::{Argument, Call};
 
     #[test]
     fn inputs_survive_as_bytes() {
@@ -105,6 +122,27 @@ mod tests {
         let program = Program::default();
         assert_eq!(Program::from_bytes(&program.to_bytes().unwrap()), Some(program));
         assert_eq!(Program::from_bytes(&[0xff; 3]), None);
+    }
+
+    #[test]
+    fn smaller_programs_lack_calls_then_bytes_and_numbers() {
+        let opens = Call { number: 0, arguments: Vec::new() };
+        let takes = |result, bytes: &[u8], number| {
+            let bytes = Argument::Bytes(bytes.to_vec());
+            let arguments = vec![Argument::Result(result), bytes, Argument::Number(number)];
+            Call { number: 1, arguments }
+        };
+        let program = |calls: &[Call]| Program { calls: calls.to_vec() };
+        let smaller = [
+            program(&[takes(None, b"abcd", 5)]),
+            program(std::slice::from_ref(&opens)),
+            program(&[opens.clone(), takes(Some(0), b"ab", 5)]),
+            program(&[opens.clone(), takes(Some(0), b"abc", 5)]),
+            program(&[opens.clone(), takes(Some(0), b"abcd", 0)]),
+        ];
+        assert_eq!(program(&[opens, takes(Some(0), b"abcd", 5)]).smaller(), smaller);
+        assert!(Program::default().smaller().is_empty());
+        assert!(BytesInput::new(vec![7]).smaller().is_empty());
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl Fuzz {
         let harness = |input: &BytesInput| harness(input.mutator_bytes());
         let place = Place::new(&self, observer, harness)?;
         let seeds = seeds.iter().map(|seed| BytesInput::new(seed.to_vec()));
-        Campaign::new(&self, place)?.run(seeds, stages)
+        Campaign::new(&self, place)?.run(seeds, stages, |_| None)
     }
 
     /// Fuzzes programs of at most about `most` calls, from those in the corpus directory, or from
@@ -213,7 +213,7 @@ impl Fuzz {
         let random = if campaign.goes_on() { 0 } else { PROGRAMS };
         let seeds = (0..random).map(|_| generate.generate(campaign.state()));
         let seeds = seeds.collect::<Result<Vec<_>, _>>()?;
-        campaign.run(seeds, stages)
+        campaign.run(seeds, stages, |program| Some(calls.text(program)))
     }
 
     fn observer(&self) -> SignalObserver {

@@ -71,6 +71,44 @@ impl Program {
         });
     }
 
+    /// Programs that lack a part of this one: ever fewer of its calls, the end of some bytes, or a
+    /// number.
+    pub(crate) fn smaller(&self) -> Vec<Program> {
+        let mut all = Vec::new();
+        let mut part = self.calls.len() / 2;
+        while part > 0 {
+            for at in (0..self.calls.len()).step_by(part) {
+                let mut shorter = self.clone();
+                (at..self.calls.len().min(at + part)).for_each(|_| shorter.remove(at));
+                all.push(shorter);
+            }
+            part = if part == 1 { 0 } else { part.div_ceil(2) };
+        }
+        for (place, call) in self.calls.iter().enumerate() {
+            for (number, argument) in call.arguments.iter().enumerate() {
+                let less = match argument {
+                    Argument::Bytes(bytes) => {
+                        let length = bytes.len();
+                        let mut lengths =
+                            vec![length / 2, length * 3 / 4, length.saturating_sub(1)];
+                        lengths.dedup();
+                        lengths.retain(|less| *less < length);
+                        let shorter = |length: usize| Argument::Bytes(bytes[..length].to_vec());
+                        lengths.into_iter().map(shorter).collect()
+                    }
+                    Argument::Number(1..) => vec![Argument::Number(0)],
+                    _ => continue,
+                };
+                for less in less {
+                    let mut shorter = self.clone();
+                    shorter.calls[place].arguments[number] = less;
+                    all.push(shorter);
+                }
+            }
+        }
+        all
+    }
+
     /// Adds the calls of another program. Their results stay their own.
     pub(crate) fn append(&mut self, other: &Program) {
         let before = self.calls.len();
