@@ -140,11 +140,11 @@ impl Listener for Listen<'_> {
         self.process = process;
     }
 
-    fn booted(&mut self, _: &str) {
-        self.memory = memory::open(self.process).ok();
-    }
-
     fn console(&mut self, line: &str) {
+        // As early as possible: a guest may die before its first word is read.
+        if self.memory.is_none() {
+            self.memory = memory::open(self.process).ok();
+        }
         self.console.push(line.to_owned());
     }
 

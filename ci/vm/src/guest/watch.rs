@@ -184,6 +184,12 @@ impl<'a> Watch<'a> {
         // The kernel's complaints come first, because they explain everything
         // else.
         if let Some(((phase, first), more)) = self.troubles.split_first() {
+            // A kernel that has panicked sends nothing, so a report of init that was read after the
+            // panic had been sent before it, over the other line.
+            let mut troubles = self.troubles.iter();
+            let has_panicked = troubles.any(|(_, trouble)| trouble.kind == TroubleKind::Panic);
+            let is_early = *phase == Phase::Boot && has_panicked;
+            let phase = if is_early { &self.phase } else { phase };
             let later = more.iter().take(3).map(|(_, trouble)| format!("later: {trouble}"));
             let failure = Unavailable::new(*phase, first.to_string());
             return Err(failure.detail(later.collect()));

@@ -83,6 +83,22 @@ fn a_warning_spoils_a_whole_run() {
 }
 
 #[test]
+fn a_panic_that_is_read_before_the_report_of_init_came_after_it() {
+    let (expect, now) = (expect(), Instant::now());
+    let phase = |line: &str, frames: usize| {
+        let mut watch = Watch::new("n", LIMITS, &expect, now);
+        watch.console(line, now);
+        for frame in &good()[..frames] {
+            watch.channel(frame.encode("n").as_bytes(), &mut Deaf, now);
+        }
+        watch.finish(gone()).expect_err("spoilt").phase
+    };
+    assert_eq!(phase("Kernel panic - x", 0), Phase::Boot);
+    assert_eq!(phase("Kernel panic - x", 2), Phase::Program);
+    assert_eq!(phase("WARNING: a.c:1 at f", 2), Phase::Boot);
+}
+
+#[test]
 fn each_way_to_stop_short_has_its_words() {
     for (frames, ending, words) in [
         (0, Ending::Stopped, "boot: the guest did not boot within 5 s"),
