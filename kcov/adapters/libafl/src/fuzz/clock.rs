@@ -1,4 +1,4 @@
-//! Progress and the end of the time, within a round of a fuzzer too: a round may take minutes.
+//! Reports progress and ends the run on time, even within a round, which may take minutes.
 
 use super::Summary;
 use super::link::Host;
@@ -6,7 +6,7 @@ use crate::Signal;
 use libafl::Error;
 use std::time::{Duration, Instant};
 
-/// Executions that are fast look at the time only every so often.
+/// Fast executions check the time only now and then.
 const FAST: u64 = 64;
 
 #[derive(Debug)]
