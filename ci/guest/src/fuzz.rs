@@ -161,8 +161,7 @@ impl Link {
     ) -> io::Result<()> {
         text.map_or(Ok(()), |text| send(&Line::Text(text)))?;
         smaller.into_iter().try_for_each(|input| send(&Line::Smaller(input)))?;
-        // The output passes through another process, and what is on its way when the kernel dies is
-        // lost.
+        // Output passes through init. If the kernel dies before init has passed it on, it is lost.
         thread::sleep(PASSING);
         Ok(())
     }

@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_death_that_others_prepared_does_not_count() {
-        // The guest dies of its third input, whichever it is.
+        // The guest always dies of the third input, whatever it is.
         let third = |inputs: &[Vec<u8>]| {
             Ok::<_, Infallible>(
                 inputs.get(2).map(|bytes| Death { input: input(bytes), is_same: true }),

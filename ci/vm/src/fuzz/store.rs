@@ -120,7 +120,7 @@ const PARTIAL: &str = "partial";
 const HEAD: &str = "kcov-trace 1\nkernel ";
 
 impl Store {
-    /// The file of the program counters reached, in kcov-trace's format.
+    /// The file that lists the program counters reached, in kcov-trace's format.
     pub fn coverage(&self) -> PathBuf {
         self.root.join("coverage")
     }

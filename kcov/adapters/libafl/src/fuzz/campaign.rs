@@ -83,7 +83,7 @@ where
         let mut state = StdState::new(rand, corpus, crashes, &mut feedback, &mut objective)?;
         let mut saved = files(&fuzz.corpus)?;
         saved.extend(place.host.corpus()?);
-        // If one of them is deadly, another guest still gets to the others.
+        // Each guest has another order, so a deadly input does not hide the others from all of them.
         shuffle(state.rand_mut(), &mut saved);
         let engine = StdFuzzer::new(QueueScheduler::new(), feedback, objective);
         let manager = SimpleEventManager::new(NopMonitor::new());
