@@ -6,7 +6,7 @@ mod run;
 mod select;
 
 use crate::claims::{Claims, Status};
-use crate::declare::{ABSENT, Declaration, Feature, SYSTEMS};
+use crate::declare::{Declaration, SYSTEMS};
 use crate::kernel::Version;
 use crate::plan;
 use lexopt::{Arg, Parser, ValueExt as _};
@@ -101,17 +101,6 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
         "claims" => nothing_more(parser, claims),
         "help" => nothing_more(parser, || writeln!(io::stdout(), "{USAGE}")),
         // Internal commands.
-        "probe" => {
-            let (word, device) = operand_and_device(parser)?;
-            let feature = Feature::ALL.iter().find(|feature| feature.word() == word);
-            let &feature =
-                feature.ok_or_else(|| lexopt::Error::from(format!("no feature {word:?}")))?;
-            match crate::raw::probe(feature, &device) {
-                Ok(true) => Ok(ExitCode::SUCCESS),
-                Ok(false) => Ok(ExitCode::from(ABSENT)),
-                Err(errno) => Err(io::Error::other(errno.to_string()).into()),
-            }
-        }
         "worker" => match parser.next()? {
             Some(Arg::Value(equipment)) => crate::lockstep::serve(&equipment.string()?),
             _ => Err(lexopt::Error::from("no equipment").into()),
@@ -136,19 +125,6 @@ fn nothing_more(
         Some(other) => Err(other.unexpected().into()),
         None => Ok(print().map(|()| ExitCode::SUCCESS)?),
     }
-}
-
-fn operand_and_device(parser: &mut Parser) -> Result<(String, PathBuf), lexopt::Error> {
-    let mut operand = None;
-    let mut device = default_device();
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Arg::Value(word) => operand = Some(word.string()?),
-            Arg::Long("device") => device = parser.value()?.into(),
-            other => return Err(other.unexpected()),
-        }
-    }
-    Ok((operand.ok_or("an operand is missing")?, device))
 }
 
 fn target(parser: &mut Parser) -> Result<(Version, Declaration), lexopt::Error> {

@@ -1,9 +1,10 @@
 //! The features that a target declares for its kernel, and the probes that prove them.
 
-use crate::kernel::{Version, this_program};
+use crate::kernel::Version;
+use crate::runner;
 use std::fmt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::time::Duration;
 
 macro_rules! features {
     ($($(#[doc = $doc:literal])+ $variant:ident = $word:literal;)+) => {
@@ -188,7 +189,11 @@ fn in_order(wanted: impl Fn(Feature) -> bool) -> Vec<Feature> {
 }
 
 /// The exit status of a probe process if the feature is absent.
-pub const ABSENT: u8 = 3;
+const ABSENT: i32 = 3;
+/// The exit status of a probe process if the answer is unclear.
+const UNCLEAR: i32 = 1;
+/// The time limit of a probe.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Probes each feature in a separate process, because a probe's effects end with its process.
 /// Without the device, it probes nothing else.
@@ -207,19 +212,19 @@ pub fn probe_all(device: &Path) -> Result<Vec<Feature>, String> {
 
 fn probe(feature: Feature, device: &Path) -> Result<bool, String> {
     let failed = |what: String| format!("the probe for {feature} failed: {what}");
-    let output = Command::new(this_program().map_err(|e| failed(e.to_string()))?)
-        .args(["probe", feature.word(), "--device"])
-        .arg(device)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| failed(error.to_string()))?;
-    match output.status.code() {
-        Some(0) => Ok(true),
-        Some(code) if code == i32::from(ABSENT) => Ok(false),
-        _ => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(failed(format!("{}: {}", output.status, said.trim().replace('\n', "; "))))
+    let outcome = runner::supervise(LIMIT, || match crate::raw::probe(feature, device) {
+        Ok(true) => 0,
+        Ok(false) => ABSENT,
+        Err(errno) => {
+            eprintln!("{errno}");
+            UNCLEAR
         }
+    });
+    let outcome = outcome.map_err(|error| failed(error.to_string()))?;
+    match outcome.status {
+        Some(0) => Ok(true),
+        Some(ABSENT) => Ok(false),
+        _ => Err(failed(outcome.message.replace('\n', "; "))),
     }
 }
 

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 /// The end of a check's process.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Whether the kernel keeps the claim.
-    pub passed: bool,
+    /// The exit status, unless a signal ended the process.
+    pub status: Option<i32>,
     /// The check's output, and the reason if it failed.
     pub message: String,
     /// The time it took.
@@ -38,16 +38,17 @@ const NOT_BEGUN: i32 = 69;
 /// than most checks. The calling process must have only one thread.
 pub fn run(check: &Check, claims: &Claims, device: &Path, limit: Duration) -> io::Result<Outcome> {
     supervise(limit, || {
-        let body = AssertUnwindSafe(|| check.run(claims, device, limit));
-        if catch_unwind(body).is_ok() { 0 } else { PANICKED }
+        check.run(claims, device, limit);
+        0
     })
 }
 
-/// Forks a process that calls `body` and exits with the returned status.
-fn supervise(limit: Duration, body: impl FnOnce() -> i32) -> io::Result<Outcome> {
+/// Forks a process that calls `body` and exits with the returned status. The calling process must
+/// have only one thread.
+pub fn supervise(limit: Duration, body: impl FnOnce() -> i32) -> io::Result<Outcome> {
     let start = Instant::now();
     let (output, sender) = pipe2(OFlag::O_CLOEXEC)?;
-    // SAFETY: the caller of `run` has no other thread that fork could interrupt. This module's
+    // SAFETY: the caller has no other thread that fork could interrupt. This module's
     // tests call only functions that are safe even then.
     let mut child = match unsafe { fork() }? {
         ForkResult::Parent { child } => {
@@ -58,7 +59,7 @@ fn supervise(limit: Duration, body: impl FnOnce() -> i32) -> io::Result<Outcome>
         ForkResult::Child => {
             // Neither returns nor unwinds, because the caller's work belongs to the parent.
             let status = match stand_alone(sender) {
-                Ok(()) => body(),
+                Ok(()) => catch_unwind(AssertUnwindSafe(body)).unwrap_or(PANICKED),
                 Err(_) => NOT_BEGUN,
             };
             // SAFETY: ends the process without running the parent's destructors and exit handlers.
@@ -76,23 +77,32 @@ fn supervise(limit: Duration, body: impl FnOnce() -> i32) -> io::Result<Outcome>
     while said.read_now()? {}
     let elapsed = start.elapsed();
 
-    let (passed, verdict) = match ended {
-        Some(WaitStatus::Exited(_, 0)) => (true, None),
+    let (status, verdict) = match ended {
+        Some(WaitStatus::Exited(_, 0)) => (Some(0), None),
         Some(WaitStatus::Exited(_, NOT_BEGUN)) => {
             return Err(io::Error::other(format!("its process could not begin: {}", said.text())));
         }
-        Some(status) => (false, describe(status)),
+        Some(WaitStatus::Exited(_, code)) => (Some(code), describe(status)),
+        Some(status) => (None, describe(status)),
         None => {
             let seconds = limit.as_secs_f32();
             let late = describe(status).unwrap_or_default();
-            (false, Some(format!("killed after {seconds} s ({late})")))
+            (None, Some(format!("killed after {seconds} s ({late})")))
         }
     };
     let mut message = said.text();
     if let Some(verdict) = verdict {
         message.push_str(&verdict);
     }
-    Ok(Outcome { passed, message: message.trim_end().to_owned(), elapsed })
+    Ok(Outcome { status, message: message.trim_end().to_owned(), elapsed })
+}
+
+impl Outcome {
+    /// Whether the check passed.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.status == Some(0)
+    }
 }
 
 /// Puts the forked process in its own group, without input and with output to the pipe.

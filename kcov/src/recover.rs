@@ -44,12 +44,12 @@ impl Device {
         Ok(Device::new(parts, bytes, width))
     }
 
-    /// Whether the descriptor and the mapping are still those of the device, and nothing is traced
-    /// into the buffer. If so, gives the buffer the protection that was asked for.
+    /// Whether the descriptor and the mapping are still those of the device, and no thread traces
+    /// into the buffer. If so, restores the buffer's requested protection.
     ///
-    /// Makes some ten system calls, empties the buffer, and overwrites the last word of each page.
-    /// It does not fault: the kernel looks at the memory. It leaves two things alone: What
-    /// is another device's, or what another thread is traced into.
+    /// Makes about ten system calls, empties the buffer, and overwrites the last word of each page.
+    /// It cannot fault, because the kernel reads the memory. It does not touch another device, nor
+    /// a buffer that another thread traces into.
     #[must_use]
     pub fn is_intact(&mut self) -> bool {
         self.look().stamp.is_some()

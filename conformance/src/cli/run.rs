@@ -53,10 +53,10 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
         let limit = check.time_limit(request.time_limit);
         match runner::run(check, &claims, &request.device, limit) {
             Ok(outcome) => {
-                let verdict = if outcome.passed { Verdict::Pass } else { Verdict::Fail };
+                let verdict = if outcome.passed() { Verdict::Pass } else { Verdict::Fail };
                 let took = outcome.elapsed.as_millis();
                 report.entry(&Entry::new(claim, verdict, &outcome.message, took))?;
-                failed |= !outcome.passed;
+                failed |= !outcome.passed();
                 ran = true;
             }
             Err(error) => {

@@ -40,12 +40,13 @@ pub fn settled(map: &Map) -> u64 {
 /// The same for several buffers at once.
 #[must_use]
 pub fn all_settled(maps: &[&Map]) -> Vec<u64> {
-    const STEP: Duration = Duration::from_millis(5);
+    // With one processor, the other threads run as soon as this one sleeps. Others may be slow.
+    let step = Duration::from_millis(if has_one_processor() { 1 } else { 5 });
     let counts = || -> Vec<u64> { maps.iter().map(|map| map.count()).collect() };
     let mut last = counts();
     let mut quiet = 0;
     while quiet < 10 {
-        std::thread::sleep(STEP);
+        std::thread::sleep(step);
         // On a busy host, the other threads may not get to run during a sleep.
         (0..10).for_each(|_| std::thread::yield_now());
         let now = counts();
@@ -55,6 +56,10 @@ pub fn all_settled(maps: &[&Map]) -> Vec<u64> {
     last
 }
 
+fn has_one_processor() -> bool {
+    std::thread::available_parallelism().is_ok_and(|number| number.get() == 1)
+}
+
 /// How long to wait for something that a correct kernel does at once, however busy the host is.
 pub const LONG: Duration = Duration::from_secs(40);
 
@@ -62,11 +67,16 @@ pub const LONG: Duration = Duration::from_secs(40);
 #[must_use]
 pub fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let end = std::time::Instant::now() + limit;
-    while !done() {
-        if std::time::Instant::now() >= end {
-            return false;
+    // A long wait must not look like a guest that hangs at work.
+    let pauses = [1, 1, 2, 4, 8].into_iter().chain(std::iter::repeat(16));
+    for pause in pauses.map(Duration::from_millis) {
+        if done() {
+            return true;
         }
-        std::thread::sleep(Duration::from_millis(1));
+        if std::time::Instant::now() >= end {
+            break;
+        }
+        std::thread::sleep(pause);
     }
-    true
+    false
 }

@@ -4,12 +4,12 @@ use super::{ExtendedPc, RecordKind};
 use crate::pc::Pc;
 use core::iter::FusedIterator;
 
-/// Walks over extended records, keeping count of how deep in calls each one is.
+/// Walks over extended records and tracks the call depth of each one.
 ///
-/// A trace rarely begins and ends at the same depth. It begins after the entries of the functions
-/// that enabling or a reset interrupted, and a full buffer or a function that never returns leaves
-/// exits out. So depth 0 is the shallowest point of the whole trace: a trace with extra exits
-/// begins deeper, and what is still open at the end is [`open`](Self::open).
+/// A trace rarely begins and ends at the same depth. It lacks the entries of functions that were
+/// running when tracing began, and the exits of functions that had not returned when it ended or
+/// the buffer was full. So depth 0 is the shallowest point of the whole trace: a trace with extra
+/// exits begins deeper, and [`open`](Self::open) counts the functions still open at the end.
 ///
 /// ```
 /// use kcov::proposed::{CallTree, Event, ExtendedPc};

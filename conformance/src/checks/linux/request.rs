@@ -33,9 +33,11 @@ const UNKNOWN: &[u32] = &[
 #[track_caller]
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     for &number in UNKNOWN {
-        for argument in [0, 1, 4096] {
-            cx.refused_by(device, |device| device.request(number, argument));
-        }
+        cx.refused_by(device, |device| {
+            cx.refused(device.request(number, 0));
+            cx.refused(device.request(number, 1));
+            device.request(number, 4096)
+        });
     }
 }
 

@@ -81,8 +81,9 @@ impl Chain {
 /// A device with such a queue. Its worker reads the available ring from a page that can be absent.
 #[derive(Debug)]
 pub struct Vring {
-    vhost: Vhost,
+    // Dropped first: closing the device waits for the worker, which may wait for this page.
     available: Absent,
+    vhost: Vhost,
     _used: Map,
     _descriptors: Option<Map>,
     _tap: OwnedFd,
@@ -127,7 +128,7 @@ impl Vring {
         let backend = VringFile { index: TRANSMIT, fd: tap.as_raw_fd() };
         vhost.request(VHOST_NET_SET_BACKEND, &raw const backend)?;
         vhost.flush();
-        Ok(Vring { vhost, available, _used: used, _descriptors: None, _tap: tap })
+        Ok(Vring { available, vhost, _used: used, _descriptors: None, _tap: tap })
     }
 
     /// Kicks the queue. Returns when the worker is in the resulting section, where it blocks on the

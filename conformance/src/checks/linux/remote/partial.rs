@@ -71,9 +71,10 @@ impl Collects {
         mark(&self.map, SENTINEL);
         self.map.store(0, count as u64);
         (self.work)();
-        if count < self.capacity() {
-            // The section may end after its work is done.
-            let _ = wait_for(LONG, || self.map.count() != count as u64);
+        // The section may end after its work is done. All of its records appear at once.
+        let grows = || self.map.count() != count as u64;
+        if count < self.capacity() && wait_for(LONG, grows) {
+            return index(self.map.count());
         }
         index(settled(&self.map))
     }

@@ -114,6 +114,8 @@ fn soft_interrupt_leaves_local_tracing(cx: &Context) {
                 for step in 0..100_000_u32 {
                     std::hint::black_box(step);
                 }
+                // The parent does not wait for the end of a time slice.
+                std::thread::yield_now();
             }
         };
         busy.enable(KCOV_TRACE_PC).expect("enabled in the child");

@@ -26,7 +26,7 @@ checks! {
 }
 
 /// A worker reports that its work is done shortly before the section ends.
-const QUIET: Duration = Duration::from_millis(200);
+const QUIET: Duration = Duration::from_millis(50);
 
 fn vhost() -> Vhost {
     Vhost::new().expect("a device that this process owns")
