@@ -72,11 +72,20 @@ impl Gadget {
         name.trim_start_matches("usb").parse().expect("the bus has a number")
     }
 
+    /// Waits until the hub driver has finished its work.
+    ///
+    /// # Panics
+    ///
+    /// If there is no bus.
+    pub fn finished() {
+        // The driver locks the hub, and so does reading this attribute.
+        let locked = std::fs::read_to_string(root_hub().join("bConfigurationValue"));
+        locked.expect("the hub has a configuration");
+    }
+
     /// Connects the device once the hub driver has finished with the previous one.
     pub fn connect() -> Result<Gadget> {
-        // Reading this attribute waits until the driver is done with the hub.
-        let idle = std::fs::read_to_string(root_hub().join("bConfigurationValue"));
-        idle.expect("the hub has a configuration");
+        Gadget::finished();
         let gadget = Gadget { fd: Gadget::open()? };
         let mut init = Init { driver: [0; 128], device: [0; 128], speed: USB_SPEED_HIGH };
         init.driver[..9].copy_from_slice(b"dummy_udc");

@@ -60,7 +60,7 @@ impl Vhost {
         Ok(vhost)
     }
 
-    /// Kicks the queue and waits until the resulting section has ended.
+    /// Kicks the queue and waits until the resulting section has ended. See [`flush`](Self::flush).
     pub fn work(&self) {
         self.kick();
         self.flush();
@@ -75,7 +75,8 @@ impl Vhost {
         self.kick.write(1).expect("the queue is kicked");
     }
 
-    /// Waits until the sections of all queued work have ended, including that of the flush itself.
+    /// Waits until the sections of all queued work have ended. The flush is a section of its own,
+    /// which on several processors may end a little later.
     ///
     /// # Panics
     ///

@@ -4,11 +4,12 @@
 use super::number;
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, intruder, open};
-use crate::raw::{Map, Vring, call, symbols};
+use crate::raw::{LONG, Map, Vring, call, symbols};
 use crate::system::index;
 use kcov::mode::TracePc;
 use kcov::remote::linux::RemoteSession;
 use kcov::{Completeness, Device, Pc};
+use std::time::Duration;
 
 checks! {
     mark_tells_late_from_early needs(Remote, Vhost, Userfaultfd),
@@ -22,6 +23,8 @@ checks! {
 }
 
 const INSTANCE: u32 = 7;
+/// The flush that waits for a section is another one, and may end a little later.
+const QUIET: Duration = Duration::from_millis(50);
 
 fn begin(device: Device) -> RemoteSession<TracePc> {
     device.into_remote_session(TracePc, &number(INSTANCE)).expect("enabled")
@@ -32,11 +35,13 @@ fn session(cx: &Context) -> (RemoteSession<TracePc>, Vring) {
     let session = begin(open(cx, 1 << 16));
     let vring = Vring::new().expect("a device that this process owns");
     vring.work();
-    assert!(!session.trace().is_empty());
+    assert!(!all(&session).is_empty());
     (session, vring)
 }
 
+/// All records, when the sections have ended.
 fn all(session: &RemoteSession<TracePc>) -> Vec<Pc> {
+    assert!(session.settle(QUIET, LONG));
     session.trace().iter().collect()
 }
 
@@ -55,10 +60,11 @@ fn mark_tells_late_from_early(cx: &Context) {
         let second = session.mark();
         assert_eq!(first, second, "nothing has come between them");
         vring.end();
+        let all = all(&session);
         let late = session.since(second);
         assert!(!late.is_empty() && late.completeness() == Completeness::Complete);
         let late: Vec<Pc> = late.iter().collect();
-        assert_eq!(all(&session), [before, late].concat(), "case {case}");
+        assert_eq!(all, [before, late].concat(), "case {case}");
     }
 }
 
@@ -66,13 +72,16 @@ fn each_mark_has_what_ended_after_it(cx: &Context) {
     let (session, held) = session(cx);
     let other = Vring::new().expect("a second device");
     other.work();
+    all(&session);
     let first = session.mark();
     held.begin();
     other.work();
+    all(&session);
     let early: Vec<Pc> = session.since(first).iter().collect();
     assert!(!early.is_empty(), "the other's section has ended");
     let second = session.mark();
     held.end();
+    all(&session);
     let late: Vec<Pc> = session.since(second).iter().collect();
     assert!(!late.is_empty(), "the first case's section has ended in the second");
     assert_eq!(session.since(first).iter().collect::<Vec<_>>(), [early, late].concat());
@@ -100,14 +109,15 @@ fn mark_of_before_a_restart_does_not_bring_it_back(cx: &Context) {
     session.restart().expect("enabled again");
     vring.end();
     // The flush is a section too.
-    let count = session.trace().len();
+    let count = all(&session).len();
     for mark in [old, held] {
         assert_eq!(session.since(mark).len(), count, "the mark is the start");
     }
     let new = session.mark();
     assert!(session.since(new).is_empty());
     vring.work();
-    assert_eq!(session.since(new).len(), session.trace().len() - count);
+    let whole = all(&session).len();
+    assert_eq!(session.since(new).len(), whole - count);
     assert!(!session.since(new).is_empty());
 }
 
