@@ -102,7 +102,9 @@ impl<'a> Ground<'a> {
         // Long enough for a busy host. A kernel that seems to hang gets a second run with the full
         // limit.
         ground.patience = patient(started.elapsed());
-        ground.silent = Some(SILENT.max(silence * 3));
+        // Several processors may wait busily until the limit of a check.
+        let busy = if target.smp > 1 { CHECK * target.smp } else { SILENT };
+        ground.silent = Some(busy.max(silence * 3));
         (ground.skipped, ground.order) = (skipped, order);
         Ok(ground)
     }
