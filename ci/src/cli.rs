@@ -170,9 +170,10 @@ pub struct MutantsOptions {
     /// Write the documentation page
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
-    /// The number of parallel guests
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
-    pub guests: u32,
+    /// The number of parallel guests [default: three per processor for User-Mode Linux, otherwise
+    /// one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub guests: Option<u32>,
     /// Limit a guest's program to N seconds instead of the target's limit
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: Option<u64>,

@@ -11,7 +11,7 @@ use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result};
 use kcov_vm::hash;
 use kcov_vm::parallel;
 use kcov_vm::session::{Session, Task};
-use kcov_vm::target::Target;
+use kcov_vm::target::{Kind, Target};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -34,6 +34,8 @@ pub struct Campaign<'a> {
     pub order: Vec<String>,
     record: Mutex<Record>,
     started: Instant,
+    /// The time of earlier runs with the same record in seconds.
+    before: u64,
 }
 
 /// An alteration to try.
@@ -57,9 +59,9 @@ impl<'a> Campaign<'a> {
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(&directory).or_unavailable(Phase::Image, directory.display())?;
         let copy = Library::open(&session.cache, &session.programs)?;
-        let (record, started) = (Mutex::new(record), Instant::now());
-        let order = Vec::new();
-        Ok(Self { session, options, lockstep, copy, directory, order, record, started })
+        let (before, started) = (record.seconds, Instant::now());
+        let (record, order) = (Mutex::new(record), Vec::new());
+        Ok(Self { session, options, lockstep, copy, directory, order, record, started, before })
     }
 
     /// The outcomes.
@@ -199,11 +201,7 @@ impl<'a> Campaign<'a> {
             }
             done
         };
-        // Races need processors of their own.
-        let guests = match ground.target.smp {
-            1 => self.options.guests,
-            smp => (parallel::processors() as u32 / smp).clamp(1, self.options.guests),
-        };
+        let guests = self.guests(ground.target);
         thread::scope(|scope| {
             let work = &work;
             let workers: Vec<_> =
@@ -218,6 +216,18 @@ impl<'a> Campaign<'a> {
         })?;
         ground.green()?;
         ground.agrees()
+    }
+
+    /// The number of parallel guests. On User-Mode Linux, most checks of an alteration wait.
+    fn guests(&self, target: &Target) -> u32 {
+        let processors = parallel::processors() as u32;
+        let usual = if target.kind == Kind::Uml { processors * 3 } else { processors };
+        let asked = self.options.guests.unwrap_or(usual);
+        match target.smp {
+            1 => asked,
+            // Races need processors of their own.
+            smp => (processors / smp).clamp(1, asked),
+        }
     }
 
     /// Records an alteration's outcome and prints it.
@@ -248,6 +258,7 @@ impl<'a> Campaign<'a> {
         };
         eprintln!("{} s: {id}: {word}{also}", self.started.elapsed().as_secs());
         let on = ground.target.name.clone();
+        record.seconds = self.before + self.started.elapsed().as_secs();
         record.put(Entry { id, place: function, line, on, digest, outcome, lockstep }, &self.order);
         if let Some(file) = &self.options.report {
             // A failed write is repeated with the next outcome.

@@ -43,6 +43,15 @@ fn age(record: &Record, suite: &str) -> String {
     }
 }
 
+/// Says how long the campaign took, if it is known.
+fn took(record: &Record) -> String {
+    let minutes = record.seconds.div_ceil(60);
+    match minutes {
+        0 => String::new(),
+        _ => format!(" The campaign took {} h {} min.", minutes / 60, minutes % 60),
+    }
+}
+
 fn undetected<'a>(record: &'a Record, known: &Known) -> Vec<&'a Entry> {
     let is_open = |entry: &&Entry| {
         entry.outcome == Outcome::Undetected && !known.subject.is_equivalent(&entry.id)
@@ -78,7 +87,8 @@ pub fn text(record: &Record, known: &Known, suite: &str) -> String {
     }
     let tried = record.mutants.len();
     writeln!(text, "{tried:5} of {} mutants. {}", record.all, counts.score()).expect(WRITING);
-    writeln!(text, "{}\n{}", seen(record), age(record, suite).replace('*', "")).expect(WRITING);
+    let age = age(record, suite).replace('*', "");
+    writeln!(text, "{}\n{age}{}", seen(record), took(record)).expect(WRITING);
     writeln!(text, "{}", lockstep::describe(record, known)).expect(WRITING);
     for entry in undetected(record, known) {
         writeln!(text, "UNDETECTED {}", entry.id).expect(WRITING);
@@ -105,8 +115,9 @@ pub fn render(record: &Record, known: &Known, suite: &str) -> String {
          # {title}\n\n\
          Each mutant alters one place in `{file}` of {source}. {tried} mutants ran against the \
          whole suite on `{target}`. A mutant that no check notices shows an unchecked promise.\n\n\
-         {left}{}\n\n| | mutants | |\n|---|---:|---|\n",
+         {left}{}{}\n\n| | mutants | |\n|---|---:|---|\n",
         age(record, suite),
+        took(record),
     );
     for ((name, meaning), number) in MEANINGS.iter().zip(counts.numbers()) {
         writeln!(page, "| {name} | {number} | {meaning} |").expect(WRITING);

@@ -108,6 +108,9 @@ pub struct Record {
     pub operations: u64,
     /// The number of mutants that exist.
     pub all: usize,
+    /// How long the campaign took in seconds, all runs together.
+    #[serde(default)]
+    pub seconds: u64,
     /// The checks that ran on the unaltered kernels.
     pub checks: Vec<String>,
     /// The checks that the targets skip.

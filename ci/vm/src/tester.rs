@@ -66,8 +66,8 @@ impl Plan<'_> {
         else {
             return vec![self.asked(target).to_vec()];
         };
-        // A check that waits for a device leaves a processor for one more guest.
-        let guests = (self.guests_each + 1).min(MOST_GUESTS);
+        // A check that waits for a device leaves its processor to another guest.
+        let guests = (self.guests_each * 2).min(MOST_GUESTS);
         (0..guests).map(|first| ids.iter().skip(first).step_by(guests).cloned().collect()).collect()
     }
 }
