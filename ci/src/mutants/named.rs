@@ -24,6 +24,8 @@ pub struct Named {
     pub with: String,
     /// The checks that must go red.
     pub red: Vec<String>,
+    /// Why no check may notice it.
+    pub undetected: Option<String>,
 }
 
 /// The target and the checks of alterations.

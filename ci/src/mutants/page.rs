@@ -139,6 +139,12 @@ pub fn render(record: &Record, known: &Known, suite: &str) -> String {
         let excuse = known.subject.excuse(&entry.id).map_or(String::new(), |e| format!(". {e}"));
         writeln!(page, "- line {}: `{}`{excuse}", entry.line, entry.id).expect(WRITING);
     }
+    let missed = |entry: &&Entry| entry.outcome == Outcome::Undetected;
+    for entry in record.named.iter().filter(missed) {
+        let why = known.named(&entry.id).and_then(|named| named.undetected.as_deref());
+        let why = why.map_or(String::new(), |why| format!(". {why}"));
+        writeln!(page, "- on {}: `{}`{why}", entry.on, entry.id).expect(WRITING);
+    }
     page.push_str("\n## Equivalent\n");
     for remark in &known.subject.equivalent {
         writeln!(page, "\n{}\n", remark.because.trim()).expect(WRITING);
