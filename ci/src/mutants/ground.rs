@@ -24,7 +24,7 @@ const SILENT: Duration = Duration::from_secs(10);
 
 /// The time limit of a check on an altered User-Mode Linux kernel. Many alterations leave checks
 /// waiting forever; on the unaltered kernel the slowest check that waits takes three seconds.
-const CHECK: Duration = Duration::from_secs(20);
+const CHECK: Duration = Duration::from_secs(10);
 
 /// If no more checks than these are red, and all of them reached that limit, they run once more with
 /// the suite's own: on a busy host they may have been slow.

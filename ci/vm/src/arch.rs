@@ -39,6 +39,8 @@ pub struct Qemu {
     pub machine: &'static str,
     /// The processor under TCG.
     pub cpu: &'static str,
+    /// Its memory is a multiple of so many MiB.
+    pub memory_unit: u32,
     /// The options for the second line, `chardev:channel`.
     pub line: &'static [&'static str],
     /// Linux's names of the console and of the second line in `/dev`.
@@ -53,6 +55,7 @@ pub static PC: Qemu = Qemu {
     package: "qemu-system-x86",
     machine: "pc",
     cpu: "max",
+    memory_unit: 1,
     line: &["-serial", "chardev:channel"],
     devices: ["ttyS0", "ttyS1"],
     // On a busy host a working timer can be late, and the kernel's timer check would fail.
@@ -70,8 +73,44 @@ static ARM64: Qemu = Qemu {
     machine: "virt",
     // Newer processors have pointer authentication, which is slow under TCG.
     cpu: "cortex-a57",
+    memory_unit: 1,
     line: VIRTIO_MMIO,
     devices: ["ttyAMA0", "hvc0"],
+    cmdline: "",
+};
+
+static RISCV64: Qemu = Qemu {
+    program: "qemu-system-riscv64",
+    package: "qemu-system-misc",
+    machine: "virt",
+    cpu: "rv64",
+    memory_unit: 1,
+    line: VIRTIO_MMIO,
+    devices: ["ttyS0", "hvc0"],
+    // QEMU before 8.1 names the processor's extensions in a property that kernels ignore otherwise.
+    cmdline: "riscv_isa_fallback",
+};
+
+static S390X: Qemu = Qemu {
+    program: "qemu-system-s390x",
+    package: "qemu-system-misc",
+    machine: "s390-ccw-virtio",
+    cpu: "max",
+    memory_unit: 1,
+    line: &["-device", "virtio-serial-ccw,max_ports=1", "-device", "virtconsole,chardev=channel"],
+    devices: ["ttysclp0", "hvc0"],
+    cmdline: "",
+};
+
+/// A logical partition, which QEMU emulates without its hypervisor's remedies for speculation.
+static PSERIES: Qemu = Qemu {
+    program: "qemu-system-ppc64",
+    package: "qemu-system-ppc",
+    machine: "pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off",
+    cpu: "power9",
+    memory_unit: 256,
+    line: &["-serial", "chardev:channel"],
+    devices: ["hvc0", "hvc1"],
     cmdline: "",
 };
 
@@ -110,6 +149,50 @@ static ALL: &[Arch] = &[
         image: ["Image", "arch/arm64/boot/Image"],
         programs: &[(elf::EM_AARCH64, true, false)],
         qemu: &ARM64,
+    },
+    Arch {
+        name: "riscv64",
+        machine: "riscv64",
+        triple: "riscv64gc-unknown-linux-gnu",
+        cross: "riscv64-linux-gnu-gcc",
+        cross_packages: &["gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"],
+        make: "riscv",
+        image: ["Image", "arch/riscv/boot/Image"],
+        programs: &[(elf::EM_RISCV, true, false)],
+        qemu: &RISCV64,
+    },
+    Arch {
+        name: "s390x",
+        machine: "s390x",
+        triple: "s390x-unknown-linux-gnu",
+        cross: "s390x-linux-gnu-gcc",
+        cross_packages: &["gcc-s390x-linux-gnu", "libc6-dev-s390x-cross"],
+        make: "s390",
+        image: ["bzImage", "arch/s390/boot/bzImage"],
+        programs: &[(elf::EM_S390, true, true)],
+        qemu: &S390X,
+    },
+    Arch {
+        name: "ppc64le",
+        machine: "ppc64le",
+        triple: "powerpc64le-unknown-linux-gnu",
+        cross: "powerpc64le-linux-gnu-gcc",
+        cross_packages: &["gcc-powerpc64le-linux-gnu", "libc6-dev-ppc64el-cross"],
+        make: "powerpc",
+        image: ["vmlinux", "vmlinux"],
+        programs: &[(elf::EM_PPC64, true, false)],
+        qemu: &PSERIES,
+    },
+    Arch {
+        name: "ppc64",
+        machine: "ppc64",
+        triple: "powerpc64-unknown-linux-musl",
+        cross: "powerpc64-linux-gnu-gcc",
+        cross_packages: &["gcc-powerpc64-linux-gnu"],
+        make: "powerpc",
+        image: ["vmlinux", "vmlinux"],
+        programs: &[(elf::EM_PPC64, true, true)],
+        qemu: &PSERIES,
     },
 ];
 

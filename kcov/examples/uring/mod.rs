@@ -1,7 +1,7 @@
 //! io_uring operations for two examples. Selects the system.
 
 cfg_if::cfg_if! {
-    if #[cfg(target_os = "linux")] {
+    if #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))] {
         mod linux;
         pub use linux::*;
     } else {

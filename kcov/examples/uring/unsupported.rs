@@ -1,4 +1,4 @@
-//! Systems without io_uring.
+//! Systems without io_uring, and architectures for which the crate does not compile.
 #![allow(dead_code)]
 
 use std::ffi::CStr;
@@ -10,7 +10,7 @@ pub struct Workers(());
 
 impl Workers {
     pub fn new() -> io::Result<Workers> {
-        Err(io::Error::other("this system has no io_uring"))
+        Err(io::Error::other("this example has no io_uring here"))
     }
 
     pub fn nothing(&mut self) -> io::Result<()> {

@@ -20,7 +20,8 @@ pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command 
 
 /// The machine without a kernel. `cpu` is the processor model without KVM.
 pub fn bare(machine: &Machine<'_>, qemu: &Qemu, cpu: &str, channel: i32) -> Command {
-    let (memory, smp) = (machine.mebibytes(), machine.target.smp);
+    let memory = machine.mebibytes().next_multiple_of(qemu.memory_unit);
+    let smp = machine.target.smp;
     let (accel, cpu) = match machine.accel {
         Accel::Kvm => ("kvm", "host"),
         Accel::Tcg => ("tcg", cpu),

@@ -144,15 +144,21 @@ fn unreadable_argument_is_refused(cx: &Context) {
     drop(page);
 }
 
+/// Two fields of four bytes as the word of the structure that they share.
+pub(super) fn pair(first: u32, second: u32) -> u64 {
+    let ([a, b, c, d], [e, f, g, h]) = (first.to_ne_bytes(), second.to_ne_bytes());
+    u64::from_ne_bytes([a, b, c, d, e, f, g, h])
+}
+
 fn unreadable_handles_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     let (page, hole) = Map::page_before_hole().expect("two pages");
     let start = page.words() / 2 - 3;
-    page.store(start, u64::from(KCOV_TRACE_PC) | 4096 << 32);
-    page.store(start + 1, 0);
+    page.store(start, pair(KCOV_TRACE_PC, 4096));
+    page.store(start + 1, pair(0, 0));
     assert_eq!(device.remote_enable_at(hole - 24), Ok(()), "without handles it is whole");
     device.disable().expect("disabled");
-    page.store(start + 1, 1);
+    page.store(start + 1, pair(1, 0));
     cx.refused_by(&device, |device| device.remote_enable_at(hole - 24));
 }
 
@@ -188,16 +194,16 @@ fn handles_changed_meanwhile_is_refused(cx: &Context) {
     // the number of handles on the second page when it blocks on the first to read all.
     let second = index(page_words());
     let mut first = vec![0; second];
-    first[second - 1] = u64::from(KCOV_TRACE_PC) | 4096 << 32;
+    first[second - 1] = pair(KCOV_TRACE_PC, 4096);
     let address = structure.address(1) - 8;
     for (number, later) in [(1, 0), (2, 1), (0, 1)] {
         structure.take_away();
-        structure.provide(1, &[number, 0, usb(1), usb(2)]);
+        structure.provide(1, &[pair(number, 0), 0, usb(1), usb(2)]);
         cx.refused(while_held(
             || device.remote_enable_at(address),
             || {
                 structure.wait();
-                structure.map.store(second, later);
+                structure.map.store(second, pair(later, 0));
                 structure.provide(0, &first);
             },
         ));

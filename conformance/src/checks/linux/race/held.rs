@@ -3,7 +3,7 @@
 
 use crate::check::{Context, checks};
 use crate::errno::Result;
-use crate::linux::remote::usb;
+use crate::linux::remote::{pair, usb};
 use crate::linux::{records, while_held};
 use crate::raw::{
     Absent, Device, KCOV_TRACE_PC, LONG, Remote, areas_of_size, page_size, page_words, thread,
@@ -41,7 +41,7 @@ fn asked<T: Send>(
 
 /// The words of the argument: mode and area size, number of handles, common handle, and one handle.
 fn request() -> [u64; 4] {
-    [u64::from(KCOV_TRACE_PC) | 4096 << 32, 1, 0, usb(1)]
+    [pair(KCOV_TRACE_PC, 4096), pair(1, 0), 0, usb(1)]
 }
 
 /// Whether the handle is free. Asks from a separate thread.
