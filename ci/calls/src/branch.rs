@@ -1,4 +1,4 @@
-//! Decodes the branches of arm64, ppc64, riscv64 and s390x.
+//! Decodes the branches of arm, arm64, ppc64, riscv64 and s390x.
 //!
 //! Compilers call the hooks directly there, so nothing else needs decoding, and no crate
 //! disassembles all four.
@@ -31,6 +31,7 @@ pub(crate) fn knows(architecture: Architecture) -> bool {
     matches!(
         architecture,
         Architecture::Aarch64
+            | Architecture::Arm
             | Architecture::Riscv64
             | Architecture::S390x
             | Architecture::PowerPc64
@@ -46,6 +47,7 @@ pub(crate) fn decode(
 ) -> Vec<Branch> {
     match architecture {
         Architecture::Aarch64 => words(code, address, endianness, aarch64),
+        Architecture::Arm => words(code, address, endianness, arm),
         Architecture::PowerPc64 => words(code, address, endianness, powerpc),
         Architecture::Riscv64 => riscv(code, address),
         Architecture::S390x => s390x(code, address),
@@ -94,6 +96,27 @@ fn aarch64(word: u32, ip: u64) -> Option<To> {
         // With an authenticated pointer, too.
         _ if word & 0xfeff_f000 == 0xd63f_0000 => Some(To::CallPointer), // BLR
         _ if word & 0xfeff_f000 == 0xd61f_0000 => Some(To::JumpPointer), // BR
+        _ => None,
+    }
+}
+
+/// Section A8.8 of the ARM Architecture Reference Manual for ARMv7-A, in the ARM encoding.
+fn arm(word: u32, ip: u64) -> Option<To> {
+    const SP: u32 = 13;
+    const LR: u32 = 14;
+    let near = ip.wrapping_add_signed(8 + signed(word, 24) * 4);
+    let (low, base) = (word & 0xf, (word >> 16) & 0xf);
+    match word {
+        _ if word >> 28 == 0xf => None,
+        _ if word & 0x0f00_0000 == 0x0b00_0000 => Some(To::Call(near)), // BL
+        _ if word & 0x0f00_0000 == 0x0a00_0000 => Some(To::Jump(near)), // B
+        _ if word & 0x0fff_fff0 == 0x012f_ff30 => Some(To::CallPointer), // BLX
+        // BX and MOV to the program counter. Those of the link register are returns.
+        _ if word & 0x0fff_fff0 == 0x012f_ff10 || word & 0x0fff_fff0 == 0x01a0_f000 => {
+            (low != LR).then_some(To::JumpPointer)
+        }
+        // LDR to the program counter. That from the stack is a return.
+        _ if word & 0x0c10_f000 == 0x0410_f000 => (base != SP).then_some(To::JumpPointer),
         _ => None,
     }
 }
@@ -277,6 +300,36 @@ mod tests {
         ];
         let code = little_endian(&code);
         assert_eq!(decoded(Architecture::Aarch64, Endianness::Little, &code), expected);
+    }
+
+    #[test]
+    fn branches_of_arm() {
+        // bl .+0x1000; b .+8; bl .-8; beq .-8; bx lr; blx r3; bx r3; mov pc, lr; ldr pc, [r3];
+        // pop {pc}; nop
+        let code = [
+            0xeb00_03fe,
+            0xea00_0000,
+            0xebff_fffc,
+            0x0aff_fffc,
+            0xe12f_ff1e,
+            0xe12f_ff33,
+            0xe12f_ff13,
+            0xe1a0_f00e,
+            0xe593_f000,
+            0xe49d_f004,
+            0xe320_f000,
+        ];
+        let expected = [
+            (0, 4, Call(0x1000)),
+            (4, 8, Jump(12)),
+            (8, 12, Call(0)),
+            (12, 16, Jump(4)),
+            (20, 24, CallPointer),
+            (24, 28, JumpPointer),
+            (32, 36, JumpPointer),
+        ];
+        let code = little_endian(&code);
+        assert_eq!(decoded(Architecture::Arm, Endianness::Little, &code), expected);
     }
 
     #[test]

@@ -79,6 +79,17 @@ static ARM64: Qemu = Qemu {
     cmdline: "",
 };
 
+static ARM: Qemu = Qemu {
+    program: "qemu-system-arm",
+    package: "qemu-system-arm",
+    machine: "virt",
+    cpu: "cortex-a15",
+    memory_unit: 1,
+    line: VIRTIO_MMIO,
+    devices: ["ttyAMA0", "hvc0"],
+    cmdline: "",
+};
+
 static RISCV64: Qemu = Qemu {
     program: "qemu-system-riscv64",
     package: "qemu-system-misc",
@@ -111,7 +122,9 @@ static PSERIES: Qemu = Qemu {
     memory_unit: 256,
     line: &["-serial", "chardev:channel"],
     devices: ["hvc0", "hvc1"],
-    cmdline: "",
+    // With a hashed page table, storing a record may fault, and the code that handles such faults is
+    // itself recorded: the kernel ends.
+    cmdline: "disable_radix=no",
 };
 
 /// All architectures.
@@ -149,6 +162,17 @@ static ALL: &[Arch] = &[
         image: ["Image", "arch/arm64/boot/Image"],
         programs: &[(elf::EM_AARCH64, true, false)],
         qemu: &ARM64,
+    },
+    Arch {
+        name: "arm",
+        machine: "armv7l",
+        triple: "armv7-unknown-linux-gnueabihf",
+        cross: "arm-linux-gnueabihf-gcc",
+        cross_packages: &["gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross"],
+        make: "arm",
+        image: ["zImage", "arch/arm/boot/zImage"],
+        programs: &[(elf::EM_ARM, false, false)],
+        qemu: &ARM,
     },
     Arch {
         name: "riscv64",

@@ -47,6 +47,8 @@ const LINKED: &[(&str, &str, u64)] = &[
     ("x86_64", "_text", 0xffff_ffff_8100_0000),
     // A 32-bit program may see this name.
     ("i686", "_text", 0xffff_ffff_8100_0000),
+    // `PAGE_OFFSET` and `TEXT_OFFSET`.
+    ("armv7l", "_text", 0xc000_8000),
     // `KIMAGE_VADDR` if virtual addresses have at least 48 bits.
     ("aarch64", "_text", 0xffff_8000_8000_0000),
     // `KERNEL_LINK_ADDR`.

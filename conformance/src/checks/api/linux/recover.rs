@@ -3,6 +3,8 @@
 use crate::check::{Context, checks};
 use crate::checks::api::recover::close;
 use crate::checks::api::{addresses, open, records};
+use crate::checks::shared::index;
+use crate::raw::page_words;
 use std::fs;
 use std::os::fd::AsRawFd as _;
 
@@ -50,9 +52,9 @@ fn nothing_is_left_behind(cx: &Context) {
 }
 
 fn smaller_size_is_not_adopted(cx: &Context) {
-    let device = open(cx, 4096);
+    let device = open(cx, 2 * page_words());
     let given = std::os::fd::OwnedFd::from(device);
     // SAFETY: Linux only maps a whole buffer, so it refuses this size.
-    let refused = unsafe { kcov::Device::adopt(given, 2048) };
+    let refused = unsafe { kcov::Device::adopt(given, index(page_words())) };
     assert_eq!(refused.expect_err("another size").operation(), kcov::Operation::Map);
 }
