@@ -66,6 +66,10 @@ features! {
     Long64 = "long64";
     /// The kernel's `long`, and so a word of a buffer, has 32 bits.
     Words32 = "words32";
+    /// The processor stores the high byte of a number first.
+    BigEndian = "big-endian";
+    /// A page has 64 KiB.
+    Pages64K = "pages-64k";
     /// `/proc/kallsyms` shows enough to compute the link-time addresses of kernel code.
     TextAddresses = "text-addresses";
     /// A list of the kernel's calls to the coverage hooks, made from the kernel's file, is

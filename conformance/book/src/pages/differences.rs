@@ -10,20 +10,27 @@ use kcov_vm::target::{Target, Targets};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The names of a system's targets, with their declarations.
-fn targets(system: System) -> Vec<(String, Declaration)> {
+/// The runner's targets.
+pub(super) fn all_targets() -> Vec<Target> {
     let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ci/vm/data");
     let text = include_str!("../../../../ci/vm/data/targets.toml");
+    Targets::parse(text, base.as_ref()).expect("the targets").all
+}
+
+/// What a target declares.
+pub(super) fn declaration(words: &[String]) -> Declaration {
+    Declaration::parse(&words.join(",")).expect("our words")
+}
+
+/// The names of a system's targets, with their declarations.
+fn targets(system: System) -> Vec<(String, Declaration)> {
     let mut all = Vec::new();
-    for Target { name, declares, abi, .. } in
-        Targets::parse(text, base.as_ref()).expect("the targets").all
-    {
+    for Target { name, declares, abi, .. } in all_targets() {
         let abis = abi.into_iter().map(|(abi, it)| (format!("{name} --abi {abi}"), it.declares));
         let words: Vec<_> = abis.collect();
         all.extend(if words.is_empty() { vec![(name, declares)] } else { words });
     }
-    let declaration = |words: Vec<String>| Declaration::parse(&words.join(",")).expect("our words");
-    let all = all.into_iter().map(|(name, words)| (name, declaration(words)));
+    let all = all.into_iter().map(|(name, words)| (name, declaration(&words)));
     all.filter(|(_, target)| target.system == Some(system.word)).collect()
 }
 
@@ -117,7 +124,7 @@ pub(super) fn systems() -> String {
 }
 
 /// The claim, its errno, and its status if no check proves it.
-fn cell(claim: &Entry) -> String {
+pub(super) fn cell(claim: &Entry) -> String {
     let mut text = plain(&claim.text);
     if let Some(errno) = &claim.errno {
         write!(text, " **{errno}**").expect(WRITING);
@@ -135,7 +142,7 @@ fn made_for(claim: &Entry) -> String {
 }
 
 /// A link to the claim, with the title of its page. Claims about the safe crate keep their ids.
-fn home(claim: &Entry) -> String {
+pub(super) fn home(claim: &Entry) -> String {
     let id = &claim.id;
     if id.starts_with("api.") {
         return format!("[`{id}`](../crate.md)");

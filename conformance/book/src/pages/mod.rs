@@ -3,6 +3,7 @@
 //!
 //! `cargo vm pages DIR` writes them. A test fails if those in `docs` are stale.
 
+mod architectures;
 mod bits;
 mod claims;
 mod differences;
@@ -29,6 +30,7 @@ use std::{fs, io};
 pub fn files() -> Vec<(&'static str, String)> {
     let mut all = vec![
         ("claims-crate.md", claims::crate_page()),
+        ("differences-architectures.md", architectures::page()),
         ("differences-linux.md", differences::releases(LINUX)),
         ("differences-netbsd.md", differences::releases(NETBSD)),
         ("differences-systems.md", differences::systems()),

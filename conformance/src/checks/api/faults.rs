@@ -6,7 +6,7 @@ use crate::check::{Context, checks};
 use crate::raw::{LONG, call, child, thread, wait_for};
 use kcov::mode::TracePc;
 use kcov::{Device, ErrorKind, Operation};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, getpid};
@@ -147,7 +147,7 @@ fn no_descriptor_left(cx: &Context) {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the limit");
     // The lowest free number becomes the first one that the limit forbids.
     let lowest = std::fs::File::open("/dev/null").expect("a file");
-    let lowest = u64::try_from(std::os::fd::AsRawFd::as_raw_fd(&lowest)).expect("a number");
+    let lowest = rlim_t::try_from(std::os::fd::AsRawFd::as_raw_fd(&lowest)).expect("a number");
     setrlimit(Resource::RLIMIT_NOFILE, lowest, hard).expect("a lower limit");
     let refused = Device::builder().path(cx.device()).open();
     let used: Vec<_> = {

@@ -158,7 +158,7 @@ impl Device {
 
     /// Calls `ftruncate` with this size in bytes.
     pub fn truncate(&self, bytes: usize) -> Result<()> {
-        let bytes = i64::try_from(bytes).expect("a size");
+        let bytes = libc::off_t::try_from(bytes).expect("a size");
         Ok(nix::unistd::ftruncate(self, bytes)?)
     }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::declare::Feature;
 use crate::errno::{Errno, Result};
-use crate::raw::{Device, Sites, call, child, page_words, word_bytes};
+use crate::raw::{Device, Sites, call, child, page_size, page_words, word_bytes};
 use kcov_sys::linux::ENOTSUPP;
 use std::path::Path;
 
@@ -17,6 +17,8 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
     match feature {
         Feature::Long64 => return Ok(size_of::<std::ffi::c_long>() == 8),
         Feature::Words32 => return Ok(word_bytes() == 4),
+        Feature::BigEndian => return Ok(cfg!(target_endian = "big")),
+        Feature::Pages64K => return Ok(page_size() == 1 << 16),
         Feature::TextAddresses => return Ok(Symbols::read()?.is_some()),
         Feature::CallSites => return Ok(Sites::given().is_some()),
         Feature::Module => return Ok(Module::is_there() && Sites::given().is_some()),

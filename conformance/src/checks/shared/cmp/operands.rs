@@ -6,7 +6,7 @@ use crate::check::{Context, checks};
 use crate::raw::word_bytes;
 use crate::system::calls::{CONSTANT, compare_argument};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, rlim_t, setrlimit};
 
 checks! {
     longs needs(Comparisons),
@@ -42,7 +42,7 @@ fn longs(cx: &Context) {
     let (size, mask) = if word_bytes() == 8 { (3, u64::MAX) } else { (2, u32::MAX.into()) };
     let (limit, maximum) = (LIMIT & mask, MAXIMUM & mask);
     shows_only(cx, kcov_cmp_size(size), (limit, maximum), || {
-        let set = setrlimit(Resource::RLIMIT_NOFILE, limit, maximum);
+        let set = setrlimit(Resource::RLIMIT_NOFILE, limit as rlim_t, maximum as rlim_t);
         assert!(set.is_err(), "the limit is above its maximum");
     });
 }
