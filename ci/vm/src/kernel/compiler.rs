@@ -151,6 +151,7 @@ fn starter(root: &Path, name: &str) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::Arch;
     use crate::error::STATUS_UNAVAILABLE;
     use crate::target::Targets;
 
@@ -158,7 +159,8 @@ mod tests {
         let text = format!(
             "[[target]]\nname = 'a'\nkind = 'uml'\npackage = 'p'\nsuite = 's'\n\
              config = ['common.config']\nrelease = '7.'\nmemory = 1\nboot-limit = 1\n\
-             program-limit = 1\ndefault = true\n{compiler}"
+             program-limit = 1\ndefault = true\narch = '{}'\n{compiler}",
+            Arch::host().name
         );
         let here = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/data"));
         Targets::parse(&text, here).expect("valid").all.remove(0)
