@@ -18,6 +18,11 @@ fn executor(kernel: &Kernel) -> Executor {
     Executor::new(kernel.builder().size(BufferSize::words(1))).expect("it opens")
 }
 
+/// The words of the smallest buffer.
+fn page_words() -> usize {
+    rustix::param::page_size() / 8
+}
+
 /// The ways a child ends.
 #[derive(Clone, Copy)]
 enum End {
@@ -71,8 +76,8 @@ fn a_full_buffer_is_told() {
     for kernel in kernels() {
         let mut executor = executor(&kernel);
         let many = |trace: &mut Recorder| (0..100_000).for_each(|pc| trace.pc(pc));
-        // A page of words; one is the count.
-        let most = Verdict::Truncated(511);
+        // One word of the page is the count.
+        let most = Verdict::Truncated(page_words() - 1);
         assert_eq!(executor.run(child(&kernel, End::Disables, many)), Ok(most));
         let one = |trace: &mut Recorder| trace.pc(1 << 20);
         assert_eq!(executor.run(child(&kernel, End::Disables, one)), Ok(Verdict::New(1)));
@@ -97,7 +102,7 @@ fn a_child_that_dies_leaves_its_trace() {
 fn a_count_that_no_kernel_stores_is_no_coverage() {
     for kernel in kernels() {
         let mut executor = executor(&kernel);
-        for count in [512, 1 << 32, u64::MAX - 1] {
+        for count in [page_words() as u64, 1 << 32, u64::MAX - 1] {
             let verdict = executor.run(|buffer| -> Result<(), Error> {
                 child(&kernel, End::Disables, |trace| trace.pc(1))(buffer)?;
                 kernel.store_counts(count);

@@ -88,8 +88,9 @@ fn a_section_fills_its_area_and_no_more() {
 fn another_program_shares_the_kernel() {
     let kernel = Kernel::linux();
     let other = kernel.open_raw().unwrap();
-    other.set_size(512).unwrap();
-    other.map(4096).unwrap();
+    let page = crate::sys::page_size();
+    other.set_size(page as u64 / 8).unwrap();
+    other.map(page).unwrap();
     other.enable_remote(0, 64, &[GlobalHandle::usb(1).raw()], 0).unwrap();
     let mut device = kernel.builder().open().unwrap();
     std::thread::scope(|scope| {

@@ -9,9 +9,10 @@ cfg_if::cfg_if! {
         const ALLOC: c_long = libc::SYS_pkey_alloc;
         const MPROTECT: c_long = libc::SYS_pkey_mprotect;
     } else {
-        // No system call has this number, so these fail with `ENOSYS`.
-        const ALLOC: c_long = -1;
-        const MPROTECT: c_long = -1;
+        // No system call has this number, so these fail with `ENOSYS`. Arm ends programs that use
+        // numbers beyond 16 bits.
+        const ALLOC: c_long = 0xffff;
+        const MPROTECT: c_long = 0xffff;
     }
 }
 
