@@ -5,19 +5,54 @@
 //! The two systems differ in ioctls, modes, limits and errors; this crate hides that at no cost on
 //! the hot path.
 //!
+//! # Three tasks
+//!
+//! Read the program counters of a system call:
+//!
 //! ```no_run
 //! use kcov::{Device, mode::TracePc};
 //!
-//! # fn main() -> Result<(), kcov::Error> {
 //! let mut device = Device::open()?;
 //! let session = device.enable(TracePc)?;
 //! let _ = std::fs::metadata("/");
 //! for pc in session.disable()? {
 //!     println!("{pc}");
 //! }
-//! # Ok(())
-//! # }
+//! # Ok::<(), kcov::Error>(())
 //! ```
+//!
+//! Learn the values that the kernel looks for:
+//!
+//! ```no_run
+//! use kcov::{Device, mode::TraceCmp};
+//!
+//! let mut device = Device::open()?;
+//! let session = device.enable(TraceCmp)?;
+//! let _ = std::fs::metadata("/magic");
+//! for comparison in session.disable()?.into_iter().filter(|comparison| comparison.is_const()) {
+//!     println!("{:#x}", comparison.operands().0);
+//! }
+//! # Ok::<(), kcov::Error>(())
+//! ```
+//!
+//! Fuzz in a loop: the session owns its device, and a reset costs one store:
+//!
+//! ```no_run
+//! use kcov::{Device, mode::TracePc};
+//!
+//! # fn run(_input: &[u8]) {}
+//! # let inputs: [&[u8]; 0] = [];
+//! let mut session = Device::open()?.into_session(TracePc)?;
+//! for input in inputs {
+//!     session.reset();
+//!     run(input);
+//!     let trace = session.trace();
+//!     println!("{} records, truncated: {}", trace.len(), trace.is_truncated());
+//! }
+//! # Ok::<(), kcov::Error>(())
+//! ```
+//!
+//! [`ChildBuffer`] traces forked children, and [`remote`] collects from kernel threads.
 //!
 //! # If you know the kernel API
 //!
