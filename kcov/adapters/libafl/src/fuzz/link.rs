@@ -64,7 +64,7 @@ impl Host {
         Ok(())
     }
 
-    /// The host's corpus, as far as its files are such inputs.
+    /// The files of the host's corpus that are such inputs.
     pub(super) fn corpus<I: Saved>(&self) -> Result<Vec<I>, Error> {
         let inputs = self.0.as_ref().map_or(Ok(Vec::new()), Link::corpus)?;
         Ok(inputs.iter().filter_map(|bytes| I::from_bytes(bytes)).collect())
