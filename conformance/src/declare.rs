@@ -68,6 +68,8 @@ features! {
     Words32 = "words32";
     /// The processor stores the high byte of a number first.
     BigEndian = "big-endian";
+    /// A page has 16 KiB.
+    Pages16K = "pages-16k";
     /// A page has 64 KiB.
     Pages64K = "pages-64k";
     /// `/proc/kallsyms` shows enough to compute the link-time addresses of kernel code.

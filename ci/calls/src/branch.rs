@@ -1,7 +1,7 @@
-//! Decodes the branches of arm, arm64, ppc64, riscv64 and s390x.
+//! Decodes the branches of arm, arm64, loongarch64, ppc64, riscv64 and s390x.
 //!
 //! Compilers call the hooks directly there, so nothing else needs decoding, and no crate
-//! disassembles all four.
+//! disassembles them all.
 
 use object::{Architecture, Endianness};
 
@@ -32,6 +32,7 @@ pub(crate) fn knows(architecture: Architecture) -> bool {
         architecture,
         Architecture::Aarch64
             | Architecture::Arm
+            | Architecture::LoongArch64
             | Architecture::Riscv64
             | Architecture::S390x
             | Architecture::PowerPc64
@@ -48,6 +49,7 @@ pub(crate) fn decode(
     match architecture {
         Architecture::Aarch64 => words(code, address, endianness, aarch64),
         Architecture::Arm => words(code, address, endianness, arm),
+        Architecture::LoongArch64 => words(code, address, endianness, loongarch),
         Architecture::PowerPc64 => words(code, address, endianness, powerpc),
         Architecture::Riscv64 => riscv(code, address),
         Architecture::S390x => s390x(code, address),
@@ -117,6 +119,26 @@ fn arm(word: u32, ip: u64) -> Option<To> {
         }
         // LDR to the program counter. That from the stack is a return.
         _ if word & 0x0c10_f000 == 0x0410_f000 => (base != SP).then_some(To::JumpPointer),
+        _ => None,
+    }
+}
+
+/// Section 2.2.5 of the LoongArch Reference Manual, volume 1. Offsets count words.
+fn loongarch(word: u32, ip: u64) -> Option<To> {
+    const RA: u32 = 1;
+    let to = |offset: u32, bits| ip.wrapping_add_signed(signed(offset, bits) * 4);
+    let (low, middle) = (word & 0x3ff, (word >> 10) & 0xffff);
+    match word >> 26 {
+        0x15 => Some(To::Call(to(low << 16 | middle, 26))), // BL
+        0x14 => Some(To::Jump(to(low << 16 | middle, 26))), // B
+        0x10..=0x12 => Some(To::Jump(to((word & 0x1f) << 16 | middle, 21))), // BEQZ, BNEZ, BCEQZ
+        0x16..=0x1b => Some(To::Jump(to(middle, 16))),      // BEQ to BGEU
+        // JIRL. To the return address it is a return.
+        0x13 => match (word & 31, (word >> 5) & 31) {
+            (RA, _) => Some(To::CallPointer),
+            (_, RA) => None,
+            _ => Some(To::JumpPointer),
+        },
         _ => None,
     }
 }
@@ -330,6 +352,36 @@ mod tests {
         ];
         let code = little_endian(&code);
         assert_eq!(decoded(Architecture::Arm, Endianness::Little, &code), expected);
+    }
+
+    #[test]
+    fn branches_of_loongarch64() {
+        // bl .+0x1000; b .-4; beqz a0, .+8; bne a0, a1, .-8; jirl ra, a0, 0; jr a0; ret; nop;
+        // bnez a0, .-0x20; bceqz fcc0, .+8
+        let code = [
+            0x5410_0000,
+            0x53ff_ffff,
+            0x4000_0880,
+            0x5fff_f885,
+            0x4c00_0081,
+            0x4c00_0080,
+            0x4c00_0020,
+            0x0340_0000,
+            0x47ff_e09f,
+            0x4800_0800,
+        ];
+        let expected = [
+            (0, 4, Call(0x1000)),
+            (4, 8, Jump(0)),
+            (8, 12, Jump(16)),
+            (12, 16, Jump(4)),
+            (16, 20, CallPointer),
+            (20, 24, JumpPointer),
+            (32, 36, Jump(0)),
+            (36, 40, Jump(44)),
+        ];
+        let code = little_endian(&code);
+        assert_eq!(decoded(Architecture::LoongArch64, Endianness::Little, &code), expected);
     }
 
     #[test]

@@ -102,6 +102,17 @@ static RISCV64: Qemu = Qemu {
     cmdline: "riscv_isa_fallback",
 };
 
+static LOONGARCH64: Qemu = Qemu {
+    program: "qemu-system-loongarch64",
+    package: "qemu-system-misc",
+    machine: "virt",
+    cpu: "la464",
+    memory_unit: 1024,
+    line: &["-serial", "chardev:channel"],
+    devices: ["ttyS0", "ttyS1"],
+    cmdline: "",
+};
+
 static S390X: Qemu = Qemu {
     program: "qemu-system-s390x",
     package: "qemu-system-misc",
@@ -184,6 +195,17 @@ static ALL: &[Arch] = &[
         image: ["Image", "arch/riscv/boot/Image"],
         programs: &[(elf::EM_RISCV, true, false)],
         qemu: &RISCV64,
+    },
+    Arch {
+        name: "loongarch64",
+        machine: "loongarch64",
+        triple: "loongarch64-unknown-linux-gnu",
+        cross: "loongarch64-linux-gnu-gcc",
+        cross_packages: &["gcc-loongarch64-linux-gnu", "libc6-dev-loong64-cross"],
+        make: "loongarch",
+        image: ["vmlinux", "vmlinux"],
+        programs: &[(elf::EM_LOONGARCH, true, false)],
+        qemu: &LOONGARCH64,
     },
     Arch {
         name: "s390x",

@@ -34,8 +34,8 @@ pub enum KernelTextError {
     Hidden,
     /// The symbols `_stext` and `_etext` are missing.
     NoText,
-    /// This crate knows where kernels for x86 (also User-Mode Linux), Power and 32-bit Arm are
-    /// linked. Elsewhere it reads the KASLR offset from `/proc/kcore`, which is not readable.
+    /// This crate knows where kernels for x86 (also User-Mode Linux), Power, LoongArch and 32-bit
+    /// Arm are linked. Elsewhere it reads the KASLR offset from `/proc/kcore`, which is not readable.
     NoOffset,
 }
 
@@ -133,11 +133,15 @@ fn offset_by_rule(text: u64) -> Option<u64> {
     const X86_64: u64 = 0xffff_ffff_8100_0000;
     /// `KERNELBASE` of ppc64.
     const PPC64: u64 = 0xc000_0000_0000_0000;
+    /// `VMLINUX_LOAD_ADDRESS` of loongarch64.
+    const LOONGARCH64: u64 = 0x9000_0000_0020_0000;
     if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
         // User-Mode Linux is a program at a fixed address.
         if text >> 63 == 0 { Some(0) } else { text.checked_sub(X86_64) }
     } else if cfg!(target_arch = "powerpc64") {
         text.checked_sub(PPC64)
+    } else if cfg!(target_arch = "loongarch64") {
+        text.checked_sub(LOONGARCH64)
     } else {
         // Kernels for 32-bit Arm have no random address.
         (cfg!(target_arch = "arm") && text >> 32 == 0).then_some(0)

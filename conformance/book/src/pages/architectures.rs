@@ -60,7 +60,8 @@ fn row(target: &Target) -> String {
     let features = declaration(&target.declares);
     let long = if features.has(Feature::Words32) { 4 } else { 8 };
     let order = if features.has(Feature::BigEndian) { "big-endian" } else { "little-endian" };
-    let page = if features.has(Feature::Pages64K) { 64 } else { 4 };
+    let sizes = [(Feature::Pages16K, 16), (Feature::Pages64K, 64)];
+    let page = sizes.iter().find(|size| features.has(size.0)).map_or(4, |size| size.1);
     let encoding = match target.arch.make {
         "powerpc" => Encoding::LINUX_MIPS_POWERPC,
         _ => Encoding::LINUX_GENERIC,

@@ -18,6 +18,7 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
         Feature::Long64 => return Ok(size_of::<std::ffi::c_long>() == 8),
         Feature::Words32 => return Ok(word_bytes() == 4),
         Feature::BigEndian => return Ok(cfg!(target_endian = "big")),
+        Feature::Pages16K => return Ok(page_size() == 1 << 14),
         Feature::Pages64K => return Ok(page_size() == 1 << 16),
         Feature::TextAddresses => return Ok(Symbols::read()?.is_some()),
         Feature::CallSites => return Ok(Sites::given().is_some()),

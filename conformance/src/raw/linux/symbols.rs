@@ -53,6 +53,8 @@ const LINKED: &[(&str, &str, u64)] = &[
     ("aarch64", "_text", 0xffff_8000_8000_0000),
     // `KERNEL_LINK_ADDR`.
     ("riscv64", "_start", 0xffff_ffff_8000_0000),
+    // `VMLINUX_LOAD_ADDRESS`.
+    ("loongarch64", "_text", 0x9000_0000_0020_0000),
     // `TEXT_OFFSET`. The kernel relocates itself at boot, even without KASLR.
     ("s390x", "_text", 0x10_0000),
     // `KERNELBASE`.
