@@ -52,7 +52,7 @@ mod linux {
     }
 
     fn ioctl<T>(gadget: &File, request: libc::Ioctl, argument: *mut T) -> Result<()> {
-        // SAFETY: the callers pass an argument of the type and size that the request number encodes.
+        // SAFETY: the callers pass an argument of the type and size that the request encodes.
         match unsafe { libc::ioctl(gadget.as_raw_fd(), request, argument) } {
             -1 => Err(Error::last_os_error()),
             _ => Ok(()),
