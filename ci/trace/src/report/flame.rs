@@ -38,8 +38,8 @@ pub fn render(stacks: &BTreeMap<String, u64>, title: &str) -> String {
     }
     let height = (all.depth() + 1) as f64 * ROW;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         font-family=\"monospace\" font-size=\"11\">\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
+         viewBox=\"0 0 {WIDTH} {height}\" font-family=\"monospace\" font-size=\"11\">\n"
     );
     let scale = WIDTH / all.records.max(1) as f64;
     draw(&mut svg, title, &all, (0.0, 0.0), scale);
@@ -97,7 +97,9 @@ mod tests {
     fn a_box_is_as_wide_as_it_has_records() {
         let stacks = [("fs;read.c;<read>".to_owned(), 3), ("mm;map.c;map".to_owned(), 1)];
         let svg = render(&stacks.into(), "ls");
-        assert!(svg.contains("viewBox=\"0 0 1200 72\""), "{svg}");
+        // Without a size a browser may show an image as 0 pixels wide.
+        let size = "width=\"1200\" height=\"72\" viewBox=\"0 0 1200 72\"";
+        assert!(svg.contains(size), "{svg}");
         assert!(
             svg.contains("<title>ls: 4 records</title><rect x=\"0.0\" y=\"0\" width=\"1199.5\"")
         );
