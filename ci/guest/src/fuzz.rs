@@ -2,28 +2,30 @@
 //!
 //! The host keeps the corpus and the crashes. A fuzzer opens its [`Link`], starts from
 //! [`corpus`](Link::corpus), and calls [`run`](Link::run) before each execution. So the host knows
-//! the input that killed the guest. Other processes write no lines of [`Line`]'s form.
+//! the input that killed the guest, and the input that it was made from. Other processes write no lines of [`Line`]'s form.
 //!
 //! ```no_run
 //! # fn execute(_: &[u8]) -> bool { true }
 //! # fn mutate(_: &[u8]) -> Vec<u8> { Vec::new() }
-//! use kcov_vm_guest::fuzz::{Link, Progress};
+//! use kcov_vm_guest::fuzz::{Link, Progress, name};
 //! use std::time::Instant;
 //!
 //! # fn main() -> std::io::Result<()> {
 //! let mut link = Link::open()?.expect("this program runs under `kcov-vm fuzz`");
 //! if let Some(inputs) = link.replay()? {
 //!     for input in inputs {
-//!         link.run(&input);
+//!         link.run(&input, None);
 //!         execute(&input);
 //!     }
 //!     return Ok(());
 //! }
+//! link.resting()?.iter().for_each(|input| _ = execute(input));
 //! let mut corpus = link.corpus()?;
 //! let (start, mut executions) = (Instant::now(), 0);
 //! while start.elapsed() < link.time() {
-//!     let input = mutate(&corpus[executions as usize % corpus.len()]);
-//!     link.run(&input);
+//!     let parent = &corpus[executions as usize % corpus.len()];
+//!     let input = mutate(parent);
+//!     link.run(&input, Some(name(parent)));
 //!     if execute(&input) {
 //!         link.found(&input)?;
 //!         corpus.push(input);
@@ -49,6 +51,8 @@ use std::{env, fs, thread};
 
 /// The directory of the inputs to start from.
 pub const CORPUS: &str = "/fuzz/corpus";
+/// The directory of the inputs that the fuzzer runs and does not change.
+pub const RESTING: &str = "/fuzz/resting";
 /// The directory of the inputs to run once each. It exists only for a replay.
 pub const REPLAY: &str = "/fuzz/replay";
 /// The variable with the slot's mark, in hexadecimal.
@@ -107,6 +111,16 @@ impl Link {
         Ok(inputs(Path::new(CORPUS))?.unwrap_or_default())
     }
 
+    /// Inputs of which many changed ones killed guests. To know what is new, run them before the
+    /// corpus, but do not change them: other guests do, the less often the more deaths there were.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read.
+    pub fn resting(&self) -> io::Result<Vec<Vec<u8>>> {
+        Ok(inputs(Path::new(RESTING))?.unwrap_or_default())
+    }
+
     /// If this is a replay, the inputs to run once each, in order. Then exit with status 0.
     ///
     /// # Errors
@@ -116,9 +130,10 @@ impl Link {
         inputs(Path::new(REPLAY))
     }
 
-    /// Keeps an input for the host in case that the guest dies: one copy, no system call.
-    pub fn run(&mut self, input: &[u8]) {
-        self.slot.store(input);
+    /// Keeps an input for the host in case that the guest dies: one copy, no system call. `parent` is
+    /// the [`name`] of the input of the corpus that it was made from, if there is one.
+    pub fn run(&mut self, input: &[u8], parent: Option<u64>) {
+        self.slot.store(input, parent);
     }
 
     /// Adds an input to the corpus on the host.
@@ -174,6 +189,13 @@ impl Link {
     pub fn progress(&self, progress: &Progress) -> io::Result<()> {
         send(&Line::Progress(*progress))
     }
+}
+
+/// A short name for an input, never 0: 64 bits of FNV-1a.
+#[must_use]
+pub fn name(input: &[u8]) -> u64 {
+    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    input.iter().fold(0xcbf2_9ce4_8422_2325, add).max(1)
 }
 
 fn send(line: &Line) -> io::Result<()> {

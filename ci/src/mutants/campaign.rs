@@ -259,6 +259,10 @@ impl<'a> Campaign<'a> {
         eprintln!("{} s: {id}: {word}{also}", self.started.elapsed().as_secs());
         let on = ground.target.name.clone();
         record.seconds = self.before + self.started.elapsed().as_secs();
+        // Named alterations have a digest, and come last.
+        if digest.is_empty() {
+            record.mutants_seconds = record.seconds;
+        }
         record.put(Entry { id, place: function, line, on, digest, outcome, lockstep }, &self.order);
         if let Some(file) = &self.options.report {
             // A failed write is repeated with the next outcome.

@@ -45,10 +45,20 @@ fn age(record: &Record, suite: &str) -> String {
 
 /// Says how long the campaign took, if it is known.
 fn took(record: &Record) -> String {
-    let minutes = record.seconds.div_ceil(60);
-    match minutes {
-        0 => String::new(),
-        _ => format!(" The campaign took {} h {} min.", minutes / 60, minutes % 60),
+    let time = |seconds: u64| {
+        let minutes = seconds.div_ceil(60);
+        format!("{} h {} min", minutes / 60, minutes % 60)
+    };
+    match (record.seconds, record.mutants_seconds) {
+        (0, _) => String::new(),
+        (all, 0) => format!(" The campaign took {}.", time(all)),
+        (all, mutants) => {
+            format!(
+                " The mutants took {}, and with the named alterations {}.",
+                time(mutants),
+                time(all)
+            )
+        }
     }
 }
 

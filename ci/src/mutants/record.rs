@@ -111,6 +111,9 @@ pub struct Record {
     /// How long the campaign took in seconds, all runs together.
     #[serde(default)]
     pub seconds: u64,
+    /// How long it took until all its mutants had an outcome, in seconds.
+    #[serde(default)]
+    pub mutants_seconds: u64,
     /// The checks that ran on the unaltered kernels.
     pub checks: Vec<String>,
     /// The checks that the targets skip.

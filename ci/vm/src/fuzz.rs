@@ -14,9 +14,9 @@ use crate::parallel::processors;
 use crate::session::Session;
 use crate::target::Target;
 use guests::{Death, Ended, Guests, Work};
-use kcov_vm_guest::fuzz::{Line, Progress};
+use kcov_vm_guest::fuzz::{Line, Progress, name};
 use report::Report;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -27,6 +27,9 @@ use store::Store;
 const INTERVAL: Duration = Duration::from_secs(10);
 /// The interval for looking whether the guests are done.
 const TICK: Duration = Duration::from_millis(100);
+
+/// An input changes in one of so many guests at least, as a power of two, whatever came from it.
+const MOST_RESTING: u32 = 6;
 
 /// The group of inputs that the fuzzer itself finds crashes, such as a child's death.
 const OWN: &str = "found-by-the-fuzzer";
@@ -113,6 +116,8 @@ struct Fuzzer<'a> {
 /// What the guests did.
 struct State {
     corpus: Vec<Vec<u8>>,
+    /// How many guests died of inputs that were made from one, by its name.
+    deadly: HashMap<u64, u32>,
     /// The program counters reached.
     reached: BTreeSet<u64>,
     next_seed: u64,
@@ -135,6 +140,7 @@ impl State {
         let now = Instant::now();
         State {
             corpus: Vec::new(),
+            deadly: HashMap::new(),
             reached: BTreeSet::new(),
             next_seed: 0,
             start: now,
@@ -181,6 +187,19 @@ impl State {
     fn fail(&mut self, what: &str, error: &std::io::Error) {
         let error = Error::unavailable(Phase::Output, format!("{what}: {error}"));
         self.failure.get_or_insert(error);
+    }
+
+    /// Divides the corpus for a guest: the inputs that it changes, and those that it only runs. An
+    /// input rests in half of the guests for one death that came from it, in three quarters for
+    /// two, and so on: otherwise guests die of known crashes most of the time.
+    fn share(&self, seed: u64) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+        let is_awake = |input: &Vec<u8>| {
+            let own = name(input);
+            let deaths = self.deadly.get(&own).copied().unwrap_or(0);
+            let chance = name(&[seed.to_le_bytes(), own.to_le_bytes()].concat());
+            chance.leading_zeros() >= deaths.min(MOST_RESTING)
+        };
+        self.corpus.iter().cloned().partition(is_awake)
     }
 
     /// Adds the executions of a guest that has ended.
@@ -255,13 +274,13 @@ impl Fuzzer<'_> {
     }
 
     fn one(&self, number: usize, seed: u64, time: Duration) -> Result<()> {
-        let corpus = self.state().corpus.clone();
+        let (corpus, resting) = self.state().share(seed);
+        let work = Work::Fuzz { corpus: &corpus, resting: &resting, seed, time };
         let mut has_spoken = false;
-        let ended =
-            self.guests.run(number, Work::Fuzz { corpus: &corpus, seed, time }, &mut |line| {
-                has_spoken = true;
-                self.state().take(number, line, &self.store);
-            });
+        let ended = self.guests.run(number, work, &mut |line| {
+            has_spoken = true;
+            self.state().take(number, line, &self.store);
+        });
         let reached = {
             let mut state = self.state();
             state.settle(number);
@@ -274,7 +293,7 @@ impl Fuzzer<'_> {
         }
         match ended? {
             Ended::Properly => Ok(()),
-            Ended::Died(death) if death.input.is_none() && !has_spoken => {
+            Ended::Died(death) if death.ran.is_none() && !has_spoken => {
                 let message = format!("{} before it ran an input", death.why);
                 Err(Error::unavailable(Phase::Program, message))
             }
@@ -288,11 +307,14 @@ impl Fuzzer<'_> {
         let report = Report::new(&death.console, system, &death.why);
         let text = report.text(&self.vmlinux);
         let unsaved = |error| Error::unavailable(Phase::Output, format!("a crash: {error}"));
-        let input = death.input.as_deref();
+        let input = death.ran.as_ref().map(|ran| &ran.input[..]);
         let saved = self.store.save(input, &report, &text, &death.console).map_err(unsaved)?;
         {
             let mut state = self.state();
             state.deaths += 1;
+            if let Some(parent) = death.ran.as_ref().and_then(|ran| ran.parent) {
+                *state.deadly.entry(parent).or_default() += 1;
+            }
             state.corpus.retain(|saved| Some(&saved[..]) != input);
             *state.groups.entry(report.group.clone()).or_default() += 1;
             if saved.is_new {
@@ -323,5 +345,27 @@ impl Fuzzer<'_> {
             .map_err(unsaved)?;
         print(&format!("new: {group}: {said}\n"));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_from_which_deaths_come_rest_in_most_guests() {
+        let mut state = State::new();
+        state.corpus = [&b"none"[..], b"one", b"many"].map(<[u8]>::to_vec).into();
+        state.deadly = [(name(b"one"), 1), (name(b"many"), 1000)].into();
+        let mut awake = [0; 3];
+        for seed in 0..6400 {
+            let (active, resting) = state.share(seed);
+            assert_eq!(active.len() + resting.len(), 3);
+            for (input, count) in state.corpus.iter().zip(&mut awake) {
+                *count += u32::from(active.contains(input));
+            }
+        }
+        assert!(awake[0] == 6400, "{awake:?}");
+        assert!((2900..3500).contains(&awake[1]) && (50..150).contains(&awake[2]), "{awake:?}");
     }
 }

@@ -19,7 +19,7 @@
 //! status NUMBER   exit
 //! ```
 
-use kcov_vm_guest::fuzz::{Link, Progress};
+use kcov_vm_guest::fuzz::{Link, Progress, name};
 use kcov_vm_guest::job::Shutdown;
 use kcov_vm_guest::sys;
 use rustix::process::{Signal, getpid, kill_process};
@@ -95,8 +95,8 @@ fn crash(point: &str) -> io::Result<()> {
 /// A fuzzer whose coverage is the length of the prefix that an input shares with `die`.
 fn fuzz(point: &str) -> io::Result<()> {
     let mut link = Link::open()?.ok_or_else(|| io::Error::other("needs `kcov-vm fuzz`"))?;
-    let execute = |link: &mut Link, input: &[u8]| {
-        link.run(input);
+    let execute = |link: &mut Link, input: &[u8], parent: Option<&[u8]>| {
+        link.run(input, parent.map(name));
         let reached = input.iter().zip(b"die").take_while(|(one, other)| one == other).count();
         if reached == 3 && point != "NONE" {
             crash(point)?;
@@ -104,7 +104,7 @@ fn fuzz(point: &str) -> io::Result<()> {
         Ok(reached)
     };
     if let Some(inputs) = link.replay()? {
-        return inputs.iter().try_for_each(|input| execute(&mut link, input).map(drop));
+        return inputs.iter().try_for_each(|input| execute(&mut link, input, None).map(drop));
     }
     let mut corpus = link.corpus()?;
     if corpus.is_empty() {
@@ -117,10 +117,11 @@ fn fuzz(point: &str) -> io::Result<()> {
         (state >> 33) as usize % below
     };
     while start.elapsed() < link.time() {
-        let mut input = corpus[random(corpus.len())].clone();
+        let parent = corpus[random(corpus.len())].clone();
+        let mut input = parent.clone();
         let at = random(input.len());
         input[at] = random(256) as u8;
-        let reached = execute(&mut link, &input)?;
+        let reached = execute(&mut link, &input, Some(&parent))?;
         progress.executions += 1;
         if reached as u64 > progress.signals {
             progress.signals = reached as u64;

@@ -13,7 +13,7 @@ use std::{io, slice};
 /// The size and alignment of a block, in bytes: a page, or a part of one.
 pub const BLOCK: usize = 4096;
 /// The bytes of an input in a block.
-const DATA: usize = BLOCK - 32;
+const DATA: usize = BLOCK - 40;
 /// The blocks of one input.
 const BLOCKS: usize = 64;
 /// The greatest length that is stored, in bytes. Of longer inputs the beginning is.
@@ -29,6 +29,8 @@ struct Block {
     index: [u8; 4],
     /// The length of the input.
     length: [u8; 4],
+    /// What the input was made from; 0 if unknown.
+    parent: [u8; 8],
     data: [u8; DATA],
 }
 
@@ -59,12 +61,13 @@ impl Slot {
         Ok(Slot { mark, generation: 0, blocks })
     }
 
-    /// Stores an input.
-    pub fn store(&mut self, input: &[u8]) {
+    /// Stores an input, and the name of the input that it was made from.
+    pub fn store(&mut self, input: &[u8], parent: Option<u64>) {
         self.generation += 1;
         let half = if self.generation % 2 == 0 { 0 } else { BLOCKS };
         let input = &input[..input.len().min(MOST)];
         let length = (input.len() as u32).to_le_bytes();
+        let parent = parent.unwrap_or(0).to_le_bytes();
         // An empty input has one block.
         let parts = input.chunks(DATA).chain(input.is_empty().then_some(input));
         for ((index, part), block) in (0_u32..).zip(parts).zip(&mut self.blocks[half..]) {
@@ -72,7 +75,8 @@ impl Slot {
             block.generation = [0; 8];
             black_box(&mut *block);
             block.data[..part.len()].copy_from_slice(part);
-            (block.mark, block.index, block.length) = (self.mark, index.to_le_bytes(), length);
+            (block.mark, block.index) = (self.mark, index.to_le_bytes());
+            (block.length, block.parent) = (length, parent);
             black_box(&mut *block);
             block.generation = self.generation.to_le_bytes();
         }
@@ -81,12 +85,30 @@ impl Slot {
     }
 }
 
+/// An input that a guest ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// The input.
+    pub input: Vec<u8>,
+    /// The [`name`](super::name) of the input that it was made from, if the fuzzer told it.
+    pub parent: Option<u64>,
+}
+
 /// The host's end: finds the last complete input in a guest's memory.
 #[derive(Debug)]
 pub struct Search {
     mark: [u8; 16],
-    /// Data by generation and index.
-    found: BTreeMap<u64, (usize, BTreeMap<usize, Vec<u8>>)>,
+    /// By generation.
+    found: BTreeMap<u64, Found>,
+}
+
+/// The blocks of an input.
+#[derive(Debug)]
+struct Found {
+    length: usize,
+    parent: u64,
+    /// Data by index.
+    parts: BTreeMap<usize, Vec<u8>>,
 }
 
 impl Search {
@@ -104,24 +126,27 @@ impl Search {
             };
             let (generation, index, length) = (number(16, 8), number(24, 4), number(28, 4));
             if generation > 0 && index < BLOCKS as u64 && length <= MOST as u64 {
-                let (_, parts) =
-                    self.found.entry(generation).or_insert((length as usize, BTreeMap::new()));
-                parts.insert(index as usize, block[BLOCK - DATA..].to_vec());
+                let found = self.found.entry(generation).or_insert_with(|| Found {
+                    length: length as usize,
+                    parent: number(32, 8),
+                    parts: BTreeMap::new(),
+                });
+                found.parts.insert(index as usize, block[BLOCK - DATA..].to_vec());
             }
         }
     }
 
     /// The last complete input.
     #[must_use]
-    pub fn input(&self) -> Option<Vec<u8>> {
-        let complete = |(_, (length, parts)): (&u64, &(usize, BTreeMap<usize, Vec<u8>>))| {
+    pub fn last(&self) -> Option<Ran> {
+        let complete = |Found { length, parent, parts }: &Found| {
             let blocks = length.div_ceil(DATA).max(1);
             let parts: Option<Vec<_>> = (0..blocks).map(|index| parts.get(&index)).collect();
             let mut input = parts?.into_iter().flatten().copied().collect::<Vec<_>>();
             input.truncate(*length);
-            Some(input)
+            Some(Ran { input, parent: (*parent != 0).then_some(*parent) })
         };
-        self.found.iter().rev().find_map(complete)
+        self.found.values().rev().find_map(complete)
     }
 }
 
@@ -135,8 +160,8 @@ mod tests {
         let mut all = Vec::new();
         // In no order, as pages are in physical memory.
         for block in slot.blocks.iter().rev() {
-            let Block { mark, generation, index, length, data } = block;
-            all.extend([&mark[..], generation, index, length, data].concat());
+            let Block { mark, generation, index, length, parent, data } = block;
+            all.extend([&mark[..], generation, index, length, parent, data].concat());
         }
         all
     }
@@ -144,7 +169,7 @@ mod tests {
     fn search(memory: &[u8]) -> Option<Vec<u8>> {
         let mut search = Search::new(OURS);
         search.look(memory);
-        search.input()
+        search.last().map(|ran| ran.input)
     }
 
     #[test]
@@ -153,18 +178,29 @@ mod tests {
         assert_eq!(search(&memory(&slot)), None);
         let long: Vec<u8> = (0..3 * DATA + 7).map(|at| at as u8).collect();
         for input in [&b"first"[..], &long, b"", b"fourth", &long[..DATA], b"last"] {
-            slot.store(input);
+            slot.store(input, None);
             assert_eq!(search(&memory(&slot)).as_deref(), Some(input));
         }
-        slot.store(&vec![7; MOST + 1]);
+        slot.store(&vec![7; MOST + 1], None);
         assert_eq!(search(&memory(&slot)), Some(vec![7; MOST]));
+    }
+
+    #[test]
+    fn what_it_was_made_from_is_found() {
+        let mut slot = Slot::new(OURS).unwrap();
+        for parent in [None, Some(0x0102_0304_0506_0708), None] {
+            slot.store(&[7; DATA + 1], parent);
+            let mut search = Search::new(OURS);
+            search.look(&memory(&slot));
+            assert_eq!(search.last(), Some(Ran { input: vec![7; DATA + 1], parent }));
+        }
     }
 
     #[test]
     fn an_incomplete_input_gives_the_one_before() {
         let mut slot = Slot::new(OURS).unwrap();
-        slot.store(b"before");
-        slot.store(&[7; 3 * DATA]);
+        slot.store(b"before", None);
+        slot.store(&[7; 3 * DATA], None);
         slot.blocks[1].generation = [0; 8];
         assert_eq!(search(&memory(&slot)).as_deref(), Some(&b"before"[..]));
     }
@@ -177,7 +213,7 @@ mod tests {
         wrong[..16].copy_from_slice(&OURS);
         assert_eq!(search(&wrong), None);
         let mut slot = Slot::new([1; 16]).unwrap();
-        slot.store(b"another's");
+        slot.store(b"another's", None);
         assert_eq!(search(&memory(&slot)), None);
     }
 }

@@ -7,7 +7,8 @@ use crate::hash;
 use crate::image::GuestFile;
 use crate::session::{Ready, Session, Task};
 use crate::target::Target;
-use kcov_vm_guest::fuzz::{CORPUS, Line, MARK, REPLAY, SECONDS, SEED};
+use kcov_vm_guest::fuzz::slot::Ran;
+use kcov_vm_guest::fuzz::{CORPUS, Line, MARK, REPLAY, RESTING, SECONDS, SEED};
 use kcov_vm_guest::protocol::Exit;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -23,8 +24,8 @@ const REPLAY_LIMIT: Duration = Duration::from_secs(120);
 /// What a guest runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Work<'a> {
-    /// Fuzzes from these inputs with this seed, for this time.
-    Fuzz { corpus: &'a [Vec<u8>], seed: u64, time: Duration },
+    /// Fuzzes from these inputs with this seed, for this time. Those in `resting` only run.
+    Fuzz { corpus: &'a [Vec<u8>], resting: &'a [Vec<u8>], seed: u64, time: Duration },
     /// Runs these inputs once each, in order.
     Replay(&'a [Vec<u8>]),
 }
@@ -42,7 +43,7 @@ pub enum Ended {
 #[derive(Clone, Debug)]
 pub struct Death {
     /// The input that ran.
-    pub input: Option<Vec<u8>>,
+    pub ran: Option<Ran>,
     /// The kernel's log.
     pub console: Vec<String>,
     /// How the runner saw it.
@@ -70,9 +71,11 @@ impl<'a> Guests<'a> {
         fs::create_dir_all(&logs).or_unavailable(Phase::Image, logs.display())?;
         let mut task = self.task.clone();
         let mark = random();
-        let (directory, inputs, seed, time, limit) = match work {
-            Work::Fuzz { corpus, seed, time } => (CORPUS, corpus, seed, time, time + GRACE),
-            Work::Replay(inputs) => (REPLAY, inputs, 0, Duration::ZERO, REPLAY_LIMIT),
+        let (directories, seed, time, limit) = match work {
+            Work::Fuzz { corpus, resting, seed, time } => {
+                (vec![(CORPUS, corpus), (RESTING, resting)], seed, time, time + GRACE)
+            }
+            Work::Replay(inputs) => (vec![(REPLAY, inputs)], 0, Duration::ZERO, REPLAY_LIMIT),
         };
         for (name, value) in [
             (MARK, mark.iter().map(|byte| format!("{byte:02x}")).collect()),
@@ -81,9 +84,12 @@ impl<'a> Guests<'a> {
         ] {
             task.environment.push((name.into(), value.into()));
         }
-        for (at, input) in inputs.iter().enumerate() {
-            let path = format!("{directory}/{at:08}");
-            task.files.push(GuestFile { path, mode: 0o644, content: input.clone() });
+        for (directory, inputs) in directories {
+            let files = inputs.iter().enumerate().map(|(at, input)| {
+                let path = format!("{directory}/{at:08}");
+                GuestFile { path, mode: 0o644, content: input.clone() }
+            });
+            task.files.extend(files);
         }
         let ready = self.ready.beside(logs.clone(), limit, SILENT)?;
         let log = File::create(logs.join("program.log")).or_unavailable(Phase::Image, "a log")?;
@@ -100,8 +106,8 @@ impl<'a> Guests<'a> {
             Err(error) => return Err(error),
         };
         // Without its memory the death is still worth a report.
-        let input = memory.and_then(|memory| memory::input(&memory, mark).ok().flatten());
-        Ok(Ended::Died(Death { input, console, why }))
+        let ran = memory.and_then(|memory| memory::last(&memory, mark).ok().flatten());
+        Ok(Ended::Died(Death { ran, console, why }))
     }
 
     /// The target.

@@ -1,6 +1,6 @@
 //! Reads the memory of a guest, also after its death.
 
-use kcov_vm_guest::fuzz::slot::{BLOCK, Search};
+use kcov_vm_guest::fuzz::slot::{BLOCK, Ran, Search};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use std::fs::{self, File};
@@ -34,7 +34,7 @@ pub fn open(process: u32) -> io::Result<File> {
 }
 
 /// Finds the last complete input with this mark.
-pub fn input(memory: &File, mark: [u8; 16]) -> io::Result<Option<Vec<u8>>> {
+pub fn last(memory: &File, mark: [u8; 16]) -> io::Result<Option<Ran>> {
     let mut search = Search::new(mark);
     let mut chunk = vec![0; CHUNK];
     let mut at = 0;
@@ -48,7 +48,7 @@ pub fn input(memory: &File, mark: [u8; 16]) -> io::Result<Option<Vec<u8>>> {
         search.look(&chunk[..count]);
         at += count as u64;
     }
-    Ok(search.input())
+    Ok(search.last())
 }
 
 /// The next part of the file that is no hole.
@@ -71,13 +71,15 @@ mod tests {
         block[..16].copy_from_slice(&mark);
         block[16] = 1;
         block[28] = 3;
-        block[32..35].copy_from_slice(b"abc");
+        block[32] = 7;
+        block[40..43].copy_from_slice(b"abc");
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(input(&file, mark).unwrap(), None);
+        assert_eq!(last(&file, mark).unwrap(), None);
         file.write_all_at(&block, 3 * CHUNK as u64 + BLOCK as u64).unwrap();
         file.set_len(64 << 20).unwrap();
-        assert_eq!(input(&file, mark).unwrap().as_deref(), Some(&b"abc"[..]));
-        assert_eq!(input(&file, [9; 16]).unwrap(), None);
+        let ran = Ran { input: b"abc".into(), parent: Some(7) };
+        assert_eq!(last(&file, mark).unwrap(), Some(ran));
+        assert_eq!(last(&file, [9; 16]).unwrap(), None);
     }
 
     #[test]

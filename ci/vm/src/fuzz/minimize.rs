@@ -74,7 +74,8 @@ fn replay(
     let Ended::Died(death) = ended else { return Ok(None) };
     let report = Report::new(&death.console, guests.target().kind.system(), &death.why);
     let is_same = report.group == group;
-    Ok(death.input.map(|bytes| Death { input: Input { bytes, text, smaller }, is_same }))
+    let input = |bytes| Input { bytes, text, smaller };
+    Ok(death.ran.map(|ran| Death { input: input(ran.input), is_same }))
 }
 
 impl Death {

@@ -2,7 +2,7 @@
 
 use kcov::Trace;
 use kcov::mode::TraceCmp;
-use kcov_signal::{CmpFilter, Dictionary, Operands};
+use kcov_signal::{CmpFilter, Dictionary, Operands, Replacement};
 use libafl::corpus::HasCurrentCorpusId;
 use libafl::executors::ExitKind;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
@@ -30,17 +30,39 @@ pub trait CompareExecutor<I> {
     ) -> Result<ExitKind, Error>;
 }
 
-/// An input that can be searched for a number.
+/// An input in which the operands of the kernel's comparisons can be found and replaced.
 pub trait Search {
     /// Whether the input contains these 1, 2, 4 or 8 bytes, so that a number that the kernel saw
     /// may come from it.
     fn contains(&self, bytes: &[u8]) -> bool;
+
+    /// Makes a change in one of the places that contain its bytes. `choose` gets the number of
+    /// places, at least 1, and returns a smaller number.
+    fn replace(&mut self, change: &Replacement, choose: &mut dyn FnMut(usize) -> usize);
 }
 
 impl Search for BytesInput {
     fn contains(&self, bytes: &[u8]) -> bool {
-        self.mutator_bytes().windows(bytes.len()).any(|window| window == bytes)
+        places(self.mutator_bytes(), bytes).next().is_some()
     }
+
+    fn replace(&mut self, change: &Replacement, choose: &mut dyn FnMut(usize) -> usize) {
+        let all: Vec<_> = places(self.mutator_bytes(), change.find.as_bytes()).collect();
+        if !all.is_empty() {
+            put(self.mutator_bytes_mut(), all[choose(all.len())], change);
+        }
+    }
+}
+
+/// Where `all` contains `bytes`.
+pub(crate) fn places(all: &[u8], bytes: &[u8]) -> impl Iterator<Item = usize> {
+    all.windows(bytes.len()).enumerate().filter(move |(_, w)| *w == bytes).map(|(at, _)| at)
+}
+
+/// Makes a change at a place.
+pub(crate) fn put(all: &mut [u8], at: usize, change: &Replacement) {
+    let bytes = change.replace.as_bytes();
+    all[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
 /// A stage that runs the current input in comparison mode, once for each input.

@@ -7,7 +7,7 @@
 //! | Where do inputs run? | [`InProcess`], [`Forked`], [`Background`] |
 //! | Which inputs are new, exactly? | [`SignalObserver`] and [`NoveltyFeedback`], with [`Signal::Pc`] or [`Signal::Edge`] |
 //! | Which run code more often? | LibAFL's [`HitcountsMapObserver`](libafl::observers::HitcountsMapObserver) and [`MaxMapFeedback`](libafl::feedbacks::MaxMapFeedback) |
-//! | Which values does the kernel expect? | [`ComparisonStage`] |
+//! | Which values does the kernel expect? | [`ComparisonStage`], and [`FollowStage`] for one after the other |
 //! | What comes and goes? | [`StabilityStage`] |
 //! | How are sequences of calls fuzzed? | [`Calls`], [`Generate`], [`Calls::mutations`], [`MinimizeStage`] |
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
@@ -15,6 +15,7 @@
 
 mod background;
 mod compare;
+mod follow;
 mod fork;
 mod forked;
 mod fuzz;
@@ -28,6 +29,7 @@ mod sys;
 
 pub use background::{Background, Sources};
 pub use compare::{CompareExecutor, ComparisonStage, Search};
+pub use follow::FollowStage;
 pub use fork::{Ended, Fork, Spawn};
 pub use forked::Forked;
 pub use fuzz::{Fuzz, Summary};

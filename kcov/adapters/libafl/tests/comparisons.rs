@@ -4,7 +4,9 @@ mod support;
 
 use kcov::Comparison;
 use kcov::fake::{Kernel, Recorder};
-use kcov_libafl::{ComparisonStage, InProcess, NoveltyFeedback, Signal, SignalObserver};
+use kcov_libafl::{
+    ComparisonStage, FollowStage, InProcess, NoveltyFeedback, Signal, SignalObserver,
+};
 use kcov_signal::Ranges;
 use libafl::HasMetadata;
 use libafl::corpus::Corpus;
@@ -101,6 +103,49 @@ fn magic_values_of_all_widths_and_orders_are_found() {
     let (found, _) = solve(true);
     assert_eq!(found, FIELDS.len());
     assert_eq!(solve(false).0, 1, "it takes comparisons");
+}
+
+/// Compares a word letter by letter, and then a byte that a checksum covers. Only the end of each is
+/// new code.
+fn word_and_checksum(kernel: &Kernel) -> impl FnMut(&BytesInput) -> ExitKind + use<> {
+    let kernel = kernel.clone();
+    move |input| {
+        let equal = |trace: &mut Recorder, own: u64, other: u64| {
+            trace.comparison(Comparison::from_words([0, own, other, 0x1000]));
+            own == other
+        };
+        kernel.call(|trace| {
+            trace.pc(0x2000);
+            let bytes = input.mutator_bytes();
+            let mut letters = b"sesame".iter().zip(bytes);
+            if !letters.all(|(letter, byte)| equal(trace, (*letter).into(), (*byte).into())) {
+                return;
+            }
+            trace.pc(0x2001);
+            let sum = bytes[7..].iter().fold(7_u8, |sum, byte| sum.rotate_left(1) ^ byte);
+            if !equal(trace, sum.into(), bytes[6].into()) {
+                return;
+            }
+            trace.pc(0x2002);
+            if equal(trace, 0xf1, bytes[8].into()) {
+                trace.pc(0x2003);
+            }
+        });
+        ExitKind::Ok
+    }
+}
+
+#[test]
+fn comparisons_that_come_one_after_the_other_are_followed() {
+    let kernel = Kernel::linux();
+    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let mut fuzzer = Fuzzer::new(NoveltyFeedback::new(&observer, Ranges::default()));
+    let device = kernel.builder().open().unwrap();
+    let harness = word_and_checksum(&kernel);
+    let mut executor = InProcess::new(device, observer, harness).unwrap();
+    assert!(fuzzer.is_new(&mut executor, bytes(b"abcdefghijkl")));
+    fuzzer.fuzz(&mut executor, &mut tuple_list!(FollowStage::new()), 4, 50);
+    assert_eq!(fuzzer.state.corpus().count(), 4);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::{Fuzz, Place, Summary};
 use crate::compare::Search;
 use crate::{NewSignals, NoveltyFeedback, NoveltyMetadata, Signal};
 use kcov_signal::{KernelText, Ranges};
-use libafl::corpus::{Corpus, CorpusId, InMemoryOnDiskCorpus, OnDiskCorpus};
+use libafl::corpus::{Corpus, CorpusId, EnableDisableCorpus, InMemoryOnDiskCorpus, OnDiskCorpus};
 use libafl::events::SimpleEventManager;
 use libafl::executors::{Executor, ExitKind};
 use libafl::feedbacks::{
@@ -45,6 +45,8 @@ pub(super) struct Campaign<'f, I, F> {
     manager: Manager<I>,
     /// The inputs of the corpus directory and of the host, in random order.
     saved: Vec<I>,
+    /// The host's inputs that only other guests change.
+    resting: Vec<I>,
     /// How many inputs and crashes the host has.
     sent: (usize, usize),
 }
@@ -85,9 +87,10 @@ where
         saved.extend(place.host.corpus()?);
         // Each guest has another order, so a deadly input does not hide the others from all of them.
         shuffle(state.rand_mut(), &mut saved);
+        let resting = place.host.resting()?;
         let engine = StdFuzzer::new(QueueScheduler::new(), feedback, objective);
         let manager = SimpleEventManager::new(NopMonitor::new());
-        Ok(Campaign { fuzz, place, state, engine, manager, saved, sent: (0, 0) })
+        Ok(Campaign { fuzz, place, state, engine, manager, saved, resting, sent: (0, 0) })
     }
 
     pub(super) fn state(&mut self) -> &mut State<I> {
@@ -133,6 +136,12 @@ where
     where
         ST: StagesTuple<Place<F>, Manager<I>, State<I>, Engine>,
     {
+        for input in mem::take(&mut self.resting) {
+            let Campaign { place, state, engine, manager, .. } = self;
+            engine.evaluate_input(state, place, manager, &input)?;
+        }
+        let resting = self.state.corpus().count();
+        self.sent.0 = resting;
         let saved = mem::take(&mut self.saved);
         for input in seeds.into_iter().chain(saved) {
             let Campaign { fuzz, place, state, engine, manager, .. } = self;
@@ -145,6 +154,12 @@ where
         }
         if self.state.corpus().count() == 0 {
             return Err(Error::illegal_state("no input to start from reaches code in the kernel"));
+        }
+        for id in (0..resting).map(CorpusId) {
+            // Something must be left to change.
+            if self.state.corpus().count() > 1 {
+                self.state.corpus_mut().disable(id)?;
+            }
         }
         loop {
             if self.report()?.executions >= self.fuzz.executions {
@@ -191,7 +206,7 @@ where
         Ok(Summary {
             time: self.place.clock.elapsed(),
             executions: *self.state.executions(),
-            inputs: self.state.corpus().count(),
+            inputs: self.state.corpus().count_all(),
             signal,
             signals: reached.map().len(),
             noise: reached.noise().len(),

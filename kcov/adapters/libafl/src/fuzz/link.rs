@@ -2,10 +2,11 @@
 
 use super::Summary;
 use crate::{Program, failed};
-use kcov_vm_guest::fuzz::{Link, Progress};
+use kcov_vm_guest::fuzz::{self, Link, Progress};
 use libafl::Error;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
 use std::borrow::Cow;
+use std::io;
 use std::time::Duration;
 
 /// An input as the bytes of its file.
@@ -57,16 +58,34 @@ impl Host {
         self.0.as_ref().map(|link| (link.seed(), link.time()))
     }
 
-    /// Keeps an input for the host in case that the kernel dies of it.
-    pub(super) fn run(&mut self, input: &impl Saved) -> Result<(), Error> {
+    /// Keeps an input for the host in case that the kernel dies of it, and the name of the input
+    /// that it was made from.
+    pub(super) fn run(&mut self, input: &impl Saved, parent: Option<u64>) -> Result<(), Error> {
         let Host(Some(link)) = self else { return Ok(()) };
-        link.run(&input.to_bytes()?);
+        link.run(&input.to_bytes()?, parent);
         Ok(())
+    }
+
+    /// The host's name for an input.
+    pub(super) fn name(&self, input: &impl Saved) -> Result<u64, Error> {
+        Ok(fuzz::name(&input.to_bytes()?))
     }
 
     /// The files of the host's corpus that are such inputs.
     pub(super) fn corpus<I: Saved>(&self) -> Result<Vec<I>, Error> {
-        let inputs = self.0.as_ref().map_or(Ok(Vec::new()), Link::corpus)?;
+        self.inputs(Link::corpus)
+    }
+
+    /// The inputs that only other guests change.
+    pub(super) fn resting<I: Saved>(&self) -> Result<Vec<I>, Error> {
+        self.inputs(Link::resting)
+    }
+
+    fn inputs<I: Saved>(
+        &self,
+        of: impl FnOnce(&Link) -> io::Result<Vec<Vec<u8>>>,
+    ) -> Result<Vec<I>, Error> {
+        let inputs = self.0.as_ref().map_or(Ok(Vec::new()), of)?;
         Ok(inputs.iter().filter_map(|bytes| I::from_bytes(bytes)).collect())
     }
 
@@ -149,10 +168,11 @@ mod tests {
     fn without_a_host_nothing_happens() {
         let mut host = Host(None);
         let input = BytesInput::new(vec![7]);
-        host.run(&input).unwrap();
+        host.run(&input, None).unwrap();
         host.found(&input).unwrap();
         assert_eq!(host.limits(), None);
         assert!(host.corpus::<BytesInput>().unwrap().is_empty());
+        assert!(host.resting::<BytesInput>().unwrap().is_empty());
         assert!(host.replay::<BytesInput>().unwrap().is_none());
     }
 }

@@ -7,7 +7,7 @@ mod link;
 mod place;
 
 use crate::program::{Calls, Generate, MinimizeStage, Program};
-use crate::{ComparisonStage, Fork, Signal, SignalObserver, StabilityStage, failed};
+use crate::{ComparisonStage, FollowStage, Fork, Signal, SignalObserver, StabilityStage, failed};
 use campaign::Campaign;
 use kcov::mode::TraceCmp;
 use kcov::remote::linux::Remote;
@@ -175,7 +175,8 @@ impl Fuzz {
     ) -> Result<Summary, Error> {
         let observer = self.observer();
         let operands = HavocScheduledMutator::new(tuple_list!(I2SRandReplace::new()));
-        let comparisons = tuple_list!(ComparisonStage::new(), StdMutationalStage::new(operands));
+        let operands = StdMutationalStage::new(operands);
+        let comparisons = tuple_list!(ComparisonStage::new(), operands, FollowStage::new());
         let havoc = HavocScheduledMutator::new(havoc_mutations().merge(tokens_mutations()));
         let stages = tuple_list!(
             StabilityStage::new(&observer),
@@ -196,7 +197,7 @@ impl Fuzz {
     /// Same as [`bytes`](Self::bytes).
     pub fn calls(self, calls: &Calls, most: usize) -> Result<Summary, Error> {
         let observer = self.observer();
-        let comparisons = tuple_list!(ComparisonStage::new());
+        let comparisons = tuple_list!(ComparisonStage::new(), FollowStage::new());
         let stages = tuple_list!(
             StabilityStage::new(&observer),
             MinimizeStage::new(&observer),

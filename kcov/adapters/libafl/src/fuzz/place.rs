@@ -7,13 +7,16 @@ use crate::{Background, CompareExecutor, Forked, InProcess, SignalObserver, Sour
 use kcov::Trace;
 use kcov::mode::TraceCmp;
 use libafl::Error;
+use libafl::corpus::{Corpus, CorpusId, HasCurrentCorpusId};
 use libafl::executors::{Executor, ExitKind, HasObservers};
-use libafl::state::HasExecutions;
+use libafl::state::{HasCorpus, HasExecutions};
 use libafl_bolts::tuples::RefIndexable;
 
 /// The executor that a [`Fuzz`] asks for. The host knows each input before it runs.
 pub(super) struct Place<F> {
     executor: Which<F>,
+    /// The input that is being changed, and its name for the host.
+    parent: Option<(CorpusId, u64)>,
     pub(super) clock: Clock,
     pub(super) host: Host,
 }
@@ -45,7 +48,12 @@ impl<F> Place<F> {
             }
         };
         let clock = Clock::new(fuzz.signal, matches!(executor, Which::Here(_)));
-        Ok(Place { executor, clock, host: Host::new()? })
+        Ok(Place { executor, parent: None, clock, host: Host::new()? })
+    }
+
+    /// Tells the host that an input runs.
+    fn tell<I: Saved>(&mut self, input: &I) -> Result<(), Error> {
+        self.host.run(input, self.parent.map(|(_, name)| name))
     }
 
     pub(super) fn observer(&self) -> &SignalObserver {
@@ -60,8 +68,8 @@ impl<F> Place<F> {
 impl<F, EM, I, S, Z> Executor<EM, I, S, Z> for Place<F>
 where
     F: FnMut(&I) -> ExitKind,
-    I: Saved,
-    S: HasExecutions,
+    I: Saved + Clone,
+    S: HasExecutions + HasCorpus<I> + HasCurrentCorpusId,
 {
     fn run_target(
         &mut self,
@@ -71,7 +79,14 @@ where
         input: &I,
     ) -> Result<ExitKind, Error> {
         self.clock.tick(*state.executions(), &self.host)?;
-        self.host.run(input)?;
+        let current = state.current_corpus_id()?;
+        if self.parent.map(|(id, _)| id) != current {
+            self.parent = match current {
+                Some(id) => Some((id, self.host.name(&state.corpus().cloned_input_for_id(id)?)?)),
+                None => None,
+            };
+        }
+        self.tell(input)?;
         match &mut self.executor {
             Which::Here(executor) => executor.run_target(fuzzer, state, manager, input),
             Which::Children(executor) => executor.run_target(fuzzer, state, manager, input),
@@ -86,7 +101,7 @@ impl<F: FnMut(&I) -> ExitKind, I: Saved> CompareExecutor<I> for Place<F> {
         input: &I,
         look: impl FnMut(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error> {
-        self.host.run(input)?;
+        self.tell(input)?;
         match &mut self.executor {
             Which::Here(executor) => executor.compare(input, look),
             Which::Children(executor) => executor.compare(input, look),

@@ -10,7 +10,8 @@ pub use generate::Generate;
 pub use minimize::MinimizeStage;
 pub use mutate::{Change, ChangeMutations};
 
-use crate::compare::Search;
+use crate::compare::{Search, places, put};
+use kcov_signal::Replacement;
 use libafl::inputs::Input;
 use libafl_bolts::HasLen;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,34 @@ pub(crate) enum Argument {
     Length,
     /// The result of the call at this place, or of none.
     Result(Option<usize>),
+}
+
+impl Argument {
+    /// In how many places it contains these bytes.
+    fn places(&self, bytes: &[u8]) -> usize {
+        match self {
+            Argument::Number(number) => places(&number.to_le_bytes(), bytes).count(),
+            Argument::Bytes(all) => places(all, bytes).count(),
+            Argument::Length | Argument::Result(_) => 0,
+        }
+    }
+
+    /// Makes a change in one of those places.
+    fn replace(&mut self, change: &Replacement, chosen: usize) {
+        let change_in = |all: &mut [u8]| {
+            let at = places(all, change.find.as_bytes()).nth(chosen);
+            at.into_iter().for_each(|at| put(all, at, change));
+        };
+        match self {
+            Argument::Number(number) => {
+                let mut bytes = number.to_le_bytes();
+                change_in(&mut bytes);
+                *number = u64::from_le_bytes(bytes);
+            }
+            Argument::Bytes(all) => change_in(all),
+            Argument::Length | Argument::Result(_) => {}
+        }
+    }
 }
 
 impl Program {
@@ -136,11 +165,23 @@ impl HasLen for Program {
 
 impl Search for Program {
     fn contains(&self, bytes: &[u8]) -> bool {
-        let contains = |all: &[u8]| all.windows(bytes.len()).any(|window| window == bytes);
-        self.calls.iter().flat_map(|call| &call.arguments).any(|argument| match argument {
-            Argument::Number(number) => contains(&number.to_le_bytes()),
-            Argument::Bytes(all) => contains(all),
-            Argument::Length | Argument::Result(_) => false,
-        })
+        let mut arguments = self.calls.iter().flat_map(|call| &call.arguments);
+        arguments.any(|argument| argument.places(bytes) > 0)
+    }
+
+    fn replace(&mut self, change: &Replacement, choose: &mut dyn FnMut(usize) -> usize) {
+        let find = change.find.as_bytes();
+        let arguments = || self.calls.iter().flat_map(|call| &call.arguments);
+        let all = arguments().map(|argument| argument.places(find)).sum();
+        if all == 0 {
+            return;
+        }
+        let mut chosen = choose(all);
+        for argument in self.calls.iter_mut().flat_map(|call| &mut call.arguments) {
+            match chosen.checked_sub(argument.places(find)) {
+                Some(left) => chosen = left,
+                None => return argument.replace(change, chosen),
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@ use libafl::corpus::{Corpus, CorpusId};
 use libafl::inputs::BytesInput;
 use libafl::mutators::{
     HavocMutationsNoCrossoverType, HavocScheduledMutator, I2SRandReplace, MutationResult, Mutator,
-    TokenInsert, TokenReplace, havoc_mutations_no_crossover,
+    TokenInsert, TokenReplace, Tokens, havoc_mutations_no_crossover,
 };
 use libafl::observers::{CmpValues, CmpValuesMetadata};
 use libafl::state::{HasCorpus, HasMaxSize, HasRand};
@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 /// The mutations of a program, for LibAFL's scheduled mutators.
 pub type ChangeMutations<'c> =
-    tuple_list_type!(Change<'c>, Change<'c>, Change<'c>, Change<'c>, Change<'c>);
+    tuple_list_type!(Change<'c>, Change<'c>, Change<'c>, Change<'c>, Change<'c>, Change<'c>);
 
 /// A mutation of programs. [`Calls::mutations`] makes all of them.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ enum How {
     /// Inserts a call, and those that it takes results of.
     Insert,
     Remove,
+    /// Makes a call once more, maybe with the results of other calls.
+    Repeat,
     /// Changes an argument.
     Argument,
     /// Appends a program of the corpus.
@@ -45,8 +47,8 @@ enum How {
 }
 
 impl Calls {
-    /// The mutations of programs of at most `most` calls: insertion, removal, another argument,
-    /// splicing, and operands of the kernel's comparisons, if a
+    /// The mutations of programs of at most `most` calls: insertion, removal, repetition,
+    /// another argument, splicing, and operands of the kernel's comparisons, if a
     /// [`ComparisonStage`](crate::ComparisonStage) finds them.
     #[must_use]
     pub fn mutations(&self, most: usize) -> ChangeMutations<'_> {
@@ -57,6 +59,7 @@ impl Calls {
         tuple_list!(
             change(How::Insert, "InsertCall"),
             change(How::Remove, "RemoveCall"),
+            change(How::Repeat, "RepeatCall"),
             change(How::Argument, "ChangeArgument"),
             change(How::Splice, "SpliceCalls"),
             change(How::Compare, "ReplaceOperand")
@@ -72,6 +75,7 @@ where
         let changed = match self.how {
             How::Insert => self.insert(state.rand_mut(), program),
             How::Remove => remove(state.rand_mut(), program),
+            How::Repeat => self.repeat(state.rand_mut(), program),
             How::Argument => self.argument(state, program)?,
             How::Splice => self.splice(state, program)?,
             How::Compare => compare(state, program)?,
@@ -100,10 +104,32 @@ impl Change<'_> {
         true
     }
 
+    fn repeat(&self, rand: &mut impl Rand, program: &mut Program) -> bool {
+        let Some(at) = rand.choose(0..program.calls.len()) else { return false };
+        if program.calls.len() >= self.most {
+            return false;
+        }
+        let mut call = program.calls[at].clone();
+        let params = self.calls.descriptions.get(call.number).map_or(&[][..], |call| &call.params);
+        let place = rand.between(at + 1, program.calls.len());
+        program.insert_at(place, |before| {
+            for (argument, param) in call.arguments.iter_mut().zip(params) {
+                if let (Argument::Result(result), Param::Result(resource)) = (argument, param)
+                    && rand.coinflip(0.5)
+                {
+                    *result = self.calls.producer(resource, &before.calls, rand);
+                }
+            }
+            before.calls.push(call);
+        });
+        true
+    }
+
     fn argument<S>(&mut self, state: &mut S, program: &mut Program) -> Result<bool, Error>
     where
         S: HasRand + HasMaxSize + HasMetadata,
     {
+        let constant = constant(state);
         let rand = state.rand_mut();
         let Some(at) = rand.choose(0..program.calls.len()) else { return Ok(false) };
         let call = &program.calls[at];
@@ -117,10 +143,11 @@ impl Change<'_> {
                 *result = self.calls.producer(resource, before, rand);
             }
             (Argument::Number(was), Param::Number) => {
-                *was = match rand.below_or_zero(4) {
-                    0 => number(rand),
-                    1 => *was ^ 1 << rand.below_or_zero(64),
-                    2 => was.wrapping_add(rand.between(1, 16) as u64),
+                *was = match (rand.below_or_zero(5), constant) {
+                    (0, _) => number(rand),
+                    (1, Some(constant)) => constant,
+                    (2, _) => *was ^ 1 << rand.below_or_zero(64),
+                    (3, _) => was.wrapping_add(rand.between(1, 16) as u64),
                     _ => was.wrapping_sub(rand.between(1, 16) as u64),
                 }
             }
@@ -168,6 +195,17 @@ impl Change<'_> {
         program.append(&other);
         Ok(!other.is_empty())
     }
+}
+
+/// A constant that the kernel compares with.
+fn constant<S: HasRand + HasMetadata>(state: &mut S) -> Option<u64> {
+    let count = state.metadata::<Tokens>().map_or(0, |tokens| tokens.tokens().len());
+    let chosen = state.rand_mut().below_or_zero(count);
+    let tokens = state.metadata::<Tokens>().ok()?;
+    let token = tokens.tokens().get(chosen)?;
+    let mut bytes = [0; size_of::<u64>()];
+    bytes.get_mut(..token.len())?.copy_from_slice(token);
+    Some(u64::from_le_bytes(bytes))
 }
 
 fn remove(rand: &mut impl Rand, program: &mut Program) -> bool {

@@ -1,0 +1,108 @@
+//! Comparisons that come to light one after the other.
+
+use crate::compare::{CompareExecutor, Search};
+use kcov_signal::{CmpFilter, Operands, Replacement};
+use libafl::corpus::HasCurrentCorpusId;
+use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
+use libafl::state::{HasCurrentTestcase, HasExecutions, HasRand};
+use libafl::{Error, Evaluator, HasNamedMetadata};
+use libafl_bolts::rands::Rand;
+use std::collections::HashSet;
+use std::marker::PhantomData;
+
+/// A stage that satisfies one comparison after the other.
+///
+/// It replaces an operand in the current input with the value that the kernel compared it with, runs
+/// the result in comparison mode, and goes on with a comparison that was not there before. So it gets
+/// through checks that reach no new code one by one: the letters of a word that a loop compares, or
+/// a checksum that any other change makes wrong. Each step is also evaluated as an input.
+#[derive(Debug)]
+pub struct FollowStage<I> {
+    filter: CmpFilter,
+    input: PhantomData<fn(&I)>,
+}
+
+/// How often the stage starts from the current input.
+const STARTS: usize = 4;
+
+/// How many comparisons it satisfies at most from one start.
+const STEPS: usize = 8;
+
+impl<I> FollowStage<I> {
+    /// A stage that follows all comparisons of unequal operands.
+    #[must_use]
+    pub fn new() -> FollowStage<I> {
+        FollowStage { filter: CmpFilter::new().skip_equal(), input: PhantomData }
+    }
+
+    /// The comparisons of an input, in the order of the trace.
+    fn operands<E, S>(
+        &self,
+        executor: &mut E,
+        state: &mut S,
+        input: &I,
+    ) -> Result<Vec<Operands>, Error>
+    where
+        E: CompareExecutor<I>,
+        S: HasExecutions,
+    {
+        let (mut seen, mut all) = (HashSet::new(), Vec::new());
+        *state.executions_mut() += 1;
+        executor.compare(input, |trace| {
+            all.extend(self.filter.of(trace).filter(|operands| seen.insert(*operands)));
+        })?;
+        Ok(all)
+    }
+}
+
+impl<I> Default for FollowStage<I> {
+    fn default() -> FollowStage<I> {
+        FollowStage::new()
+    }
+}
+
+impl<E, EM, I, S, Z> Stage<E, EM, S, Z> for FollowStage<I>
+where
+    E: CompareExecutor<I>,
+    I: Search + Clone,
+    S: HasCurrentTestcase<I> + HasExecutions + HasRand,
+    Z: Evaluator<E, EM, I, S>,
+{
+    fn perform(
+        &mut self,
+        fuzzer: &mut Z,
+        executor: &mut E,
+        state: &mut S,
+        manager: &mut EM,
+    ) -> Result<(), Error> {
+        let start = state.current_input_cloned()?;
+        let first = self.operands(executor, state, &start)?;
+        for _ in 0..STARTS {
+            let mut input = start.clone();
+            let mut before: HashSet<Operands> = first.iter().copied().collect();
+            let mut new = first.clone();
+            for _ in 0..STEPS {
+                let changes = new.iter().flat_map(|operands| operands.replacements());
+                let may: Vec<Replacement> =
+                    changes.filter(|change| input.contains(change.find.as_bytes())).collect();
+                let rand = state.rand_mut();
+                let Some(change) = rand.choose(&may) else { break };
+                input.replace(change, &mut |places| rand.below_or_zero(places));
+                fuzzer.evaluate_input(state, executor, manager, &input)?;
+                new = self.operands(executor, state, &input)?;
+                new.retain(|operands| before.insert(*operands));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<I, S: HasNamedMetadata + HasCurrentCorpusId> Restartable<S> for FollowStage<I> {
+    fn should_restart(&mut self, state: &mut S) -> Result<bool, Error> {
+        RetryCountRestartHelper::no_retry(state, "kcov-follow")
+    }
+
+    fn clear_progress(&mut self, state: &mut S) -> Result<(), Error> {
+        RetryCountRestartHelper::clear_progress(state, "kcov-follow")
+    }
+}
