@@ -33,6 +33,9 @@ const FEW: usize = 3;
 /// No more guests start on an alteration after so many times a guest's usual limit.
 const ROUNDS: u32 = 2;
 
+/// A kernel that seems to hang gets a second run with a limit so many times as long.
+const AGAIN: u32 = 3;
+
 /// A target with a green unaltered kernel.
 #[derive(Debug)]
 pub struct Ground<'a> {
@@ -99,8 +102,7 @@ impl<'a> Ground<'a> {
         };
         let started = Instant::now();
         let (silence, skipped, order) = ground.green()?;
-        // Long enough for a busy host. A kernel that seems to hang gets a second run with the full
-        // limit.
+        // Long enough for a busy host.
         ground.patience = patient(started.elapsed());
         // Several processors may wait busily until the limit of a check.
         let busy = if target.smp > 1 { CHECK * target.smp } else { SILENT };
@@ -204,7 +206,8 @@ impl<'a> Ground<'a> {
             end,
         )?;
         if seen.red.is_empty() && seen.ended.is_some() {
-            seen = trial::walk(&self.boot(), &self.order, &attempt, self.limits(None), 1, end)?;
+            let limits = self.limits(Some(self.patience * AGAIN));
+            seen = trial::walk(&self.boot(), &self.order, &attempt, limits, 1, end)?;
         }
         if seen.red == seen.late && (1..=FEW).contains(&seen.late.len()) {
             attempt.limit = None;

@@ -4,8 +4,9 @@ use kcov::Device;
 use kcov_libafl::Param::{Bytes, Length, Number, Result};
 use kcov_libafl::{Calls, Fork, Forked, Generate, InProcess, Program, Resource, Signal};
 use kcov_libafl::{SignalObserver, Spawn};
-use libafl::executors::{Executor, ExitKind};
+use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::generators::Generator;
+use libafl::observers::ObserversTuple;
 use libafl::state::NopState;
 use libafl_bolts::HasLen;
 use std::error::Error;
@@ -41,6 +42,21 @@ fn rate<E>(
     Ok(f64::from(executions) / start.elapsed().as_secs_f64())
 }
 
+/// Executes a program as LibAFL's fuzzer does.
+fn execute<E>(
+    executor: &mut E,
+    state: &mut NopState<Program>,
+    program: &Program,
+) -> std::result::Result<(), libafl::Error>
+where
+    E: Executor<(), Program, NopState<Program>, ()> + HasObservers,
+    E::Observers: ObserversTuple<Program, NopState<Program>>,
+{
+    executor.observers_mut().pre_exec_all(state, program)?;
+    let kind = executor.run_target(&mut (), state, &mut (), program)?;
+    executor.observers_mut().post_exec_all(state, program, &kind)
+}
+
 fn main() -> std::result::Result<(), Box<dyn Error>> {
     let (calls, mut state) = (calls(), NopState::<Program>::new());
     let program = loop {
@@ -61,12 +77,10 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         let here = rate(10_000, || Ok::<_, libafl::Error>(_ = harness(&program)))?;
         let children = rate(500, || fork.spawn(LIMIT, || _ = harness(&program)).map(drop))?;
         let mut executor = InProcess::new(Device::open()?, observer(), harness)?;
-        let mut run = || executor.run_target(&mut (), &mut state, &mut (), &program).map(drop);
-        let here_traced = rate(10_000, &mut run)?;
+        let here_traced = rate(10_000, || execute(&mut executor, &mut state, &program))?;
         drop(executor);
         let mut executor = Forked::new(fork, Device::builder(), LIMIT, observer(), harness)?;
-        let mut run = || executor.run_target(&mut (), &mut state, &mut (), &program).map(drop);
-        let children_traced = rate(500, &mut run)?;
+        let children_traced = rate(500, || execute(&mut executor, &mut state, &program))?;
         let all = [here, here_traced, children, children_traced];
         best.iter_mut().zip(all).for_each(|(best, rate)| *best = best.max(rate));
     }
