@@ -51,7 +51,7 @@ use std::{env, fs, thread};
 
 /// The directory of the inputs to start from.
 pub const CORPUS: &str = "/fuzz/corpus";
-/// The directory of the inputs that the fuzzer runs and does not change.
+/// The directory of the inputs that the fuzzer runs but does not mutate.
 pub const RESTING: &str = "/fuzz/resting";
 /// The directory of the inputs to run once each. It exists only for a replay.
 pub const REPLAY: &str = "/fuzz/replay";
@@ -111,8 +111,8 @@ impl Link {
         Ok(inputs(Path::new(CORPUS))?.unwrap_or_default())
     }
 
-    /// Inputs of which many changed ones killed guests. To know what is new, run them before the
-    /// corpus, but do not change them: other guests do, the less often the more deaths there were.
+    /// Inputs whose mutants have killed guests. Run them before the corpus, so that the coverage they
+    /// reach does not count as new, but do not mutate them: this leaves time for other inputs.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// The interval for looking whether the guests are done.
 const TICK: Duration = Duration::from_millis(100);
 
-/// An input changes in one of so many guests at least, as a power of two, whatever came from it.
+/// At least one of so many guests mutates an input, as a power of two.
 const MOST_RESTING: u32 = 6;
 
 /// The group of inputs that the fuzzer itself finds crashes, such as a child's death.
@@ -116,7 +116,7 @@ struct Fuzzer<'a> {
 /// What the guests did.
 struct State {
     corpus: Vec<Vec<u8>>,
-    /// How many guests died of inputs that were made from one, by its name.
+    /// How many guests the mutants of an input have killed, by its name.
     deadly: HashMap<u64, u32>,
     /// The program counters reached.
     reached: BTreeSet<u64>,
@@ -189,9 +189,9 @@ impl State {
         self.failure.get_or_insert(error);
     }
 
-    /// Divides the corpus for a guest: the inputs that it changes, and those that it only runs. An
-    /// input rests in half of the guests for one death that came from it, in three quarters for
-    /// two, and so on: otherwise guests die of known crashes most of the time.
+    /// Splits the corpus for a guest into the inputs that it mutates and those that it only runs. If
+    /// mutants of an input have killed one guest, half of the guests mutate it; after two deaths a
+    /// quarter, and so on. Otherwise guests would mostly die of known crashes.
     fn share(&self, seed: u64) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         let is_awake = |input: &Vec<u8>| {
             let own = name(input);

@@ -24,7 +24,7 @@ const REPLAY_LIMIT: Duration = Duration::from_secs(120);
 /// What a guest runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Work<'a> {
-    /// Fuzzes from these inputs with this seed, for this time. Those in `resting` only run.
+    /// Fuzzes from these inputs with this seed, for this time. It does not mutate those in `resting`.
     Fuzz { corpus: &'a [Vec<u8>], resting: &'a [Vec<u8>], seed: u64, time: Duration },
     /// Runs these inputs once each, in order.
     Replay(&'a [Vec<u8>]),

@@ -45,7 +45,7 @@ pub(super) struct Campaign<'f, I, F> {
     manager: Manager<I>,
     /// The inputs of the corpus directory and of the host, in random order.
     saved: Vec<I>,
-    /// The host's inputs that only other guests change.
+    /// The host's inputs that only other guests mutate.
     resting: Vec<I>,
     /// How many inputs and crashes the host has.
     sent: (usize, usize),
@@ -156,7 +156,7 @@ where
             return Err(Error::illegal_state("no input to start from reaches code in the kernel"));
         }
         for id in (0..resting).map(CorpusId) {
-            // Something must be left to change.
+            // At least one input must be left to mutate.
             if self.state.corpus().count() > 1 {
                 self.state.corpus_mut().disable(id)?;
             }

@@ -76,7 +76,7 @@ impl Host {
         self.inputs(Link::corpus)
     }
 
-    /// The inputs that only other guests change.
+    /// The inputs that only other guests mutate.
     pub(super) fn resting<I: Saved>(&self) -> Result<Vec<I>, Error> {
         self.inputs(Link::resting)
     }

@@ -15,7 +15,7 @@ use libafl_bolts::tuples::RefIndexable;
 /// The executor that a [`Fuzz`] asks for. The host knows each input before it runs.
 pub(super) struct Place<F> {
     executor: Which<F>,
-    /// The input that is being changed, and its name for the host.
+    /// The input that is being mutated, and its name for the host.
     parent: Option<(CorpusId, u64)>,
     pub(super) clock: Clock,
     pub(super) host: Host,
