@@ -6,6 +6,7 @@ mod machine;
 mod memory;
 mod netbsd;
 mod process;
+mod processor;
 mod qemu;
 mod uml;
 mod watch;
@@ -19,6 +20,7 @@ use crate::image::Image;
 use crate::system::System;
 use crate::target::Kind;
 use kcov_vm_guest::protocol::Exit;
+use processor::Processor;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -143,6 +145,10 @@ pub fn boot(
         Kind::Netbsd => netbsd::command(machine, IMAGE, channel),
     };
     command.current_dir(logs);
+    // User-Mode Linux and its processes take turns, which is several times as fast on one processor.
+    let takes_turns = machine.target.kind == Kind::Uml && machine.target.smp == 1;
+    let processor = takes_turns.then(Processor::take).flatten();
+    processor.iter().for_each(|processor| processor.pin(&mut command));
     let watch = watch::Watch::new(&image.job.nonce, limits, expect, Instant::now());
     let result = process::run(command, line, watch, logs, listener, machine.input);
     // It is large, and each run makes a new one.

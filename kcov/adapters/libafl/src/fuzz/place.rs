@@ -11,12 +11,15 @@ use libafl::corpus::{Corpus, CorpusId, HasCurrentCorpusId};
 use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::state::{HasCorpus, HasExecutions};
 use libafl_bolts::tuples::RefIndexable;
+use std::collections::HashMap;
 
 /// The executor that a [`Fuzz`] asks for. The host knows each input before it runs.
 pub(super) struct Place<F> {
     executor: Which<F>,
-    /// The input that is being mutated, and its name for the host.
-    parent: Option<(CorpusId, u64)>,
+    /// The host's name for the input that is being mutated.
+    parent: Option<u64>,
+    /// The host's names. Minimization may have changed an input since the host got it.
+    names: HashMap<CorpusId, u64>,
     pub(super) clock: Clock,
     pub(super) host: Host,
 }
@@ -48,12 +51,23 @@ impl<F> Place<F> {
             }
         };
         let clock = Clock::new(fuzz.signal, matches!(executor, Which::Here(_)));
-        Ok(Place { executor, parent: None, clock, host: Host::new()? })
+        let (host, names) = (Host::new()?, HashMap::new());
+        Ok(Place { executor, parent: None, names, clock, host })
     }
 
-    /// Tells the host that an input runs.
-    fn tell<I: Saved>(&mut self, input: &I) -> Result<(), Error> {
-        self.host.run(input, self.parent.map(|(_, name)| name))
+    /// The host's name for the current input of the corpus, if there is one.
+    fn current<I, S>(&mut self, state: &S) -> Result<Option<u64>, Error>
+    where
+        I: Saved + Clone,
+        S: HasCorpus<I> + HasCurrentCorpusId,
+    {
+        let Some(id) = state.current_corpus_id()? else { return Ok(None) };
+        if let Some(name) = self.names.get(&id) {
+            return Ok(Some(*name));
+        }
+        let name = self.host.name(&state.corpus().cloned_input_for_id(id)?)?;
+        self.names.insert(id, name);
+        Ok(Some(name))
     }
 
     pub(super) fn observer(&self) -> &SignalObserver {
@@ -79,14 +93,8 @@ where
         input: &I,
     ) -> Result<ExitKind, Error> {
         self.clock.tick(*state.executions(), &self.host)?;
-        let current = state.current_corpus_id()?;
-        if self.parent.map(|(id, _)| id) != current {
-            self.parent = match current {
-                Some(id) => Some((id, self.host.name(&state.corpus().cloned_input_for_id(id)?)?)),
-                None => None,
-            };
-        }
-        self.tell(input)?;
+        self.parent = self.current(state)?;
+        self.host.run(input, self.parent)?;
         match &mut self.executor {
             Which::Here(executor) => executor.run_target(fuzzer, state, manager, input),
             Which::Children(executor) => executor.run_target(fuzzer, state, manager, input),
@@ -101,7 +109,7 @@ impl<F: FnMut(&I) -> ExitKind, I: Saved> CompareExecutor<I> for Place<F> {
         input: &I,
         look: impl FnMut(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error> {
-        self.tell(input)?;
+        self.host.run(input, self.parent)?;
         match &mut self.executor {
             Which::Here(executor) => executor.compare(input, look),
             Which::Children(executor) => executor.compare(input, look),
