@@ -1,6 +1,7 @@
 //! Comparisons that come to light one after the other.
 
 use crate::compare::{CompareExecutor, Search};
+use kcov::pc::Pc;
 use kcov_signal::{CmpFilter, Operands, Replacement};
 use libafl::corpus::HasCurrentCorpusId;
 use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
@@ -16,6 +17,8 @@ use std::marker::PhantomData;
 /// the result in comparison mode, and goes on with a comparison that was not there before. So it gets
 /// through checks that reach no new code one by one: the letters of a word that a loop compares, or
 /// a checksum that any other change makes wrong. Each step is also evaluated as an input.
+///
+/// Code that compares other values when the same input runs again, such as times, is left out.
 #[derive(Debug)]
 pub struct FollowStage<I> {
     filter: CmpFilter,
@@ -35,13 +38,13 @@ impl<I> FollowStage<I> {
         FollowStage { filter: CmpFilter::new().skip_equal(), input: PhantomData }
     }
 
-    /// The comparisons of an input, in the order of the trace.
-    fn operands<E, S>(
+    /// The comparisons of an input, each once and in the order of the trace.
+    fn compared<E, S>(
         &self,
         executor: &mut E,
         state: &mut S,
         input: &I,
-    ) -> Result<Vec<Operands>, Error>
+    ) -> Result<Vec<(Pc, Operands)>, Error>
     where
         E: CompareExecutor<I>,
         S: HasExecutions,
@@ -49,7 +52,9 @@ impl<I> FollowStage<I> {
         let (mut seen, mut all) = (HashSet::new(), Vec::new());
         *state.executions_mut() += 1;
         executor.compare(input, |trace| {
-            all.extend(self.filter.of(trace).filter(|operands| seen.insert(*operands)));
+            let compared = trace.into_iter().map(|record| (record.pc(), Operands::new(record)));
+            let admitted = compared.filter(|(_, operands)| self.filter.admits(*operands));
+            all.extend(admitted.filter(|one| seen.insert(*one)));
         })?;
         Ok(all)
     }
@@ -76,21 +81,27 @@ where
         manager: &mut EM,
     ) -> Result<(), Error> {
         let start = state.current_input_cloned()?;
-        let first = self.operands(executor, state, &start)?;
+        let first = self.compared(executor, state, &start)?;
+        let again = self.compared(executor, state, &start)?;
+        let first: HashSet<_> = first.into_iter().collect();
+        let (same, other): (Vec<_>, Vec<_>) =
+            again.into_iter().partition(|one| first.contains(one));
+        let noise: HashSet<Pc> = other.iter().map(|(pc, _)| *pc).collect();
         for _ in 0..STARTS {
             let mut input = start.clone();
-            let mut before: HashSet<Operands> = first.iter().copied().collect();
-            let mut new = first.clone();
+            let mut before = first.clone();
+            let mut new = same.clone();
             for _ in 0..STEPS {
-                let changes = new.iter().flat_map(|operands| operands.replacements());
+                new.retain(|(pc, _)| !noise.contains(pc));
+                let changes = new.iter().flat_map(|(_, operands)| operands.replacements());
                 let may: Vec<Replacement> =
                     changes.filter(|change| input.contains(change.find.as_bytes())).collect();
                 let rand = state.rand_mut();
                 let Some(change) = rand.choose(&may) else { break };
                 input.replace(change, &mut |places| rand.below_or_zero(places));
                 fuzzer.evaluate_input(state, executor, manager, &input)?;
-                new = self.operands(executor, state, &input)?;
-                new.retain(|operands| before.insert(*operands));
+                new = self.compared(executor, state, &input)?;
+                new.retain(|one| before.insert(*one));
             }
         }
         Ok(())
