@@ -145,6 +145,16 @@ impl Link {
         send(&Line::Found(input.to_vec()))
     }
 
+    /// Replaces an input of the corpus on the host, which has this [`name`], by a smaller one that
+    /// reaches the same.
+    ///
+    /// # Errors
+    ///
+    /// Fails if standard output cannot be written to.
+    pub fn replaced(&self, name: u64, smaller: &[u8]) -> io::Result<()> {
+        send(&Line::Replaced(name, smaller.to_vec()))
+    }
+
     /// Tells the host of an input that the fuzzer itself finds a crash, though the guest survived.
     ///
     /// # Errors

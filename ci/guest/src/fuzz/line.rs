@@ -21,6 +21,8 @@ pub struct Progress {
 pub enum Line {
     /// An input for the corpus.
     Found(Vec<u8>),
+    /// A smaller version of an input that was found, and the [`name`](super::name) of that input.
+    Replaced(u64, Vec<u8>),
     /// An input that the fuzzer finds a crash.
     Crashed(Vec<u8>),
     /// The state of the fuzzer.
@@ -42,6 +44,7 @@ impl fmt::Display for Line {
         };
         match self {
             Line::Found(found) => input("found ", found),
+            Line::Replaced(name, smaller) => input(&format!("replaced {name:x} "), smaller),
             Line::Crashed(crashed) => input("crashed ", crashed),
             Line::Smaller(smaller) => input("smaller ", smaller),
             Line::Text(text) => input("text ", text.as_bytes()),
@@ -63,6 +66,10 @@ impl Line {
         let (kind, value) = text.strip_prefix(BEGIN)?.split_once(' ')?;
         match kind {
             "found" => bytes(value).map(Line::Found),
+            "replaced" => {
+                let (name, smaller) = value.split_once(' ')?;
+                Some(Line::Replaced(u64::from_str_radix(name, 16).ok()?, bytes(smaller)?))
+            }
             "crashed" => bytes(value).map(Line::Crashed),
             "smaller" => bytes(value).map(Line::Smaller),
             "text" => bytes(value).and_then(|text| String::from_utf8(text).ok()).map(Line::Text),
@@ -99,6 +106,8 @@ mod tests {
         for line in [
             Line::Found(Vec::new()),
             Line::Found((0..=255).collect()),
+            Line::Replaced(u64::MAX, vec![7]),
+            Line::Replaced(1, Vec::new()),
             Line::Crashed(vec![7]),
             Line::Progress(progress),
             Line::Reached(vec![0x6012_f015, u64::MAX]),
@@ -120,6 +129,7 @@ mod tests {
             "@kcov-vm-fuzz found 0g",
             "@kcov-vm-fuzz progress 1 2",
             "@kcov-vm-fuzz progress 1 2 3 4",
+            "@kcov-vm-fuzz replaced 00",
             "@kcov-vm-fuzz lost 00",
             "@kcov-vm-fuzz text ff",
         ] {

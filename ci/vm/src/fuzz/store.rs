@@ -54,6 +54,14 @@ impl Store {
         Ok(is_new)
     }
 
+    /// Removes an input from the corpus.
+    pub fn remove(&self, input: &[u8]) -> io::Result<()> {
+        match fs::remove_file(self.corpus().join(name(input))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     fn is_deadly(&self, name: &str) -> io::Result<bool> {
         for group in fs::read_dir(self.crashes())? {
             if group?.path().join(INPUTS).join(name).exists() {
@@ -90,12 +98,8 @@ impl Store {
         let inputs = directory.join(INPUTS);
         fs::create_dir_all(&inputs)?;
         if let Some(input) = input {
-            let name = name(input);
-            write(&inputs.join(&name), input)?;
-            match fs::remove_file(self.corpus().join(&name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            write(&inputs.join(name(input)), input)?;
+            self.remove(input)?;
         }
         let first = directory.join("report");
         let is_new = !first.exists();

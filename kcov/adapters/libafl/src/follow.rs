@@ -8,7 +8,7 @@ use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
 use libafl::state::{HasCurrentTestcase, HasExecutions, HasRand};
 use libafl::{Error, Evaluator, HasNamedMetadata};
 use libafl_bolts::rands::Rand;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
 
 /// A stage that satisfies one comparison after the other.
@@ -18,15 +18,19 @@ use std::marker::PhantomData;
 /// through checks that reach no new code one by one: the letters of a word that a loop compares, or
 /// a checksum that any other change makes wrong. Each step is also evaluated as an input.
 ///
-/// Code that compares other values when the same input runs again, such as times, is left out.
+/// It prefers the code that compared last, as in a loop, and then the code whose comparisons it has
+/// tried to satisfy least often. Code that compares other values when the same input runs again, such
+/// as times, is left out.
 #[derive(Debug)]
 pub struct FollowStage<I> {
     filter: CmpFilter,
+    /// How often a comparison of each site was to be satisfied.
+    tries: HashMap<Pc, u32>,
     input: PhantomData<fn(&I)>,
 }
 
 /// How often the stage starts from the current input.
-const STARTS: usize = 4;
+const STARTS: usize = 16;
 
 /// How many comparisons it satisfies at most from one start.
 const STEPS: usize = 8;
@@ -35,7 +39,36 @@ impl<I> FollowStage<I> {
     /// A stage that follows all comparisons of unequal operands.
     #[must_use]
     pub fn new() -> FollowStage<I> {
-        FollowStage { filter: CmpFilter::new().skip_equal(), input: PhantomData }
+        let filter = CmpFilter::new().skip_equal();
+        FollowStage { filter, tries: HashMap::new(), input: PhantomData }
+    }
+
+    /// Chooses a change that may satisfy one of these comparisons, if possible one of the site `last`.
+    /// Returns the site, too.
+    fn choose(
+        &mut self,
+        compared: &[(Pc, Operands)],
+        last: Option<Pc>,
+        input: &I,
+        rand: &mut impl Rand,
+    ) -> Option<(Pc, Replacement)>
+    where
+        I: Search,
+    {
+        let changes = compared
+            .iter()
+            .flat_map(|(pc, operands)| operands.replacements().map(move |change| (*pc, change)));
+        let mut may: Vec<(Pc, Replacement)> =
+            changes.filter(|(_, change)| input.contains(change.find.as_bytes())).collect();
+        if may.iter().any(|(pc, _)| Some(*pc) == last) {
+            may.retain(|(pc, _)| Some(*pc) == last);
+        }
+        let tries = |pc: &Pc| self.tries.get(pc).copied().unwrap_or(0);
+        let least = may.iter().map(|(pc, _)| tries(pc)).min()?;
+        may.retain(|(pc, _)| tries(pc) == least);
+        let (pc, change) = rand.choose(may)?;
+        *self.tries.entry(pc).or_default() += 1;
+        Some((pc, change))
     }
 
     /// The comparisons of an input, each once and in the order of the trace.
@@ -91,14 +124,14 @@ where
             let mut input = start.clone();
             let mut before = first.clone();
             let mut new = same.clone();
+            let mut last = None;
             for _ in 0..STEPS {
                 new.retain(|(pc, _)| !noise.contains(pc));
-                let changes = new.iter().flat_map(|(_, operands)| operands.replacements());
-                let may: Vec<Replacement> =
-                    changes.filter(|change| input.contains(change.find.as_bytes())).collect();
                 let rand = state.rand_mut();
-                let Some(change) = rand.choose(&may) else { break };
-                input.replace(change, &mut |places| rand.below_or_zero(places));
+                let chosen = self.choose(&new, last, &input, rand);
+                let Some((pc, change)) = chosen else { break };
+                last = Some(pc);
+                input.replace(&change, &mut |places| rand.below_or_zero(places));
                 fuzzer.evaluate_input(state, executor, manager, &input)?;
                 new = self.compared(executor, state, &input)?;
                 new.retain(|one| before.insert(*one));

@@ -5,7 +5,9 @@ use super::{Fuzz, Place, Summary};
 use crate::compare::Search;
 use crate::{NewSignals, NoveltyFeedback, NoveltyMetadata, Signal};
 use kcov_signal::{KernelText, Ranges};
-use libafl::corpus::{Corpus, CorpusId, EnableDisableCorpus, InMemoryOnDiskCorpus, OnDiskCorpus};
+use libafl::corpus::{
+    Corpus, CorpusId, EnableDisableCorpus, HasCurrentCorpusId, InMemoryOnDiskCorpus, OnDiskCorpus,
+};
 use libafl::events::SimpleEventManager;
 use libafl::executors::{Executor, ExitKind};
 use libafl::feedbacks::{
@@ -161,12 +163,23 @@ where
                 self.state.corpus_mut().disable(id)?;
             }
         }
+        let mut processed = self.state.corpus().count_all();
         loop {
-            if self.report()?.executions >= self.fuzz.executions {
+            let Summary { executions, inputs, .. } = self.report()?;
+            if executions >= self.fuzz.executions {
                 return Ok(());
             }
             let Campaign { place, state, engine, manager, .. } = self;
+            // New inputs first: a guest may die soon, and the host should have the smaller ones.
+            let new = (processed < inputs).then_some(CorpusId(processed));
+            if let Some(id) = new {
+                state.set_corpus_id(id)?;
+            }
             engine.fuzz_one(stages, place, state, manager)?;
+            if let Some(id) = new {
+                place.processed(id, &state.corpus().cloned_input_for_id(id)?)?;
+                processed += 1;
+            }
         }
     }
 

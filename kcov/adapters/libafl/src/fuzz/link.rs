@@ -109,6 +109,17 @@ impl Host {
         Ok(link.found(&input.to_bytes()?)?)
     }
 
+    /// Replaces an input of the host's corpus by a smaller one. Returns the smaller one's name.
+    pub(super) fn replaced(&self, name: u64, smaller: &impl Saved) -> Result<u64, Error> {
+        let new = self.name(smaller)?;
+        if let Host(Some(link)) = self
+            && new != name
+        {
+            link.replaced(name, &smaller.to_bytes()?)?;
+        }
+        Ok(new)
+    }
+
     /// Sends an input that crashed or hung the harness to the host.
     pub(super) fn crashed(&self, input: &impl Saved) -> Result<(), Error> {
         let Host(Some(link)) = self else { return Ok(()) };

@@ -70,6 +70,14 @@ impl<F> Place<F> {
         Ok(Some(name))
     }
 
+    /// Sends the host an input that the stages may have made smaller.
+    pub(super) fn processed<I: Saved>(&mut self, id: CorpusId, input: &I) -> Result<(), Error> {
+        if let Some(name) = self.names.get_mut(&id) {
+            *name = self.host.replaced(*name, input)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn observer(&self) -> &SignalObserver {
         match &self.executor {
             Which::Here(executor) => executor.observer(),
