@@ -32,9 +32,9 @@ pub trait CompareExecutor<I> {
 
 /// An input in which the operands of the kernel's comparisons can be found and replaced.
 pub trait Search {
-    /// Whether the input contains these 1, 2, 4 or 8 bytes, so that a number that the kernel saw
-    /// may come from it.
-    fn contains(&self, bytes: &[u8]) -> bool;
+    /// How many places of the input contain these 1, 2, 4 or 8 bytes, so that a number that the
+    /// kernel saw may come from there.
+    fn places(&self, bytes: &[u8]) -> usize;
 
     /// Makes a change in one of the places that contain its bytes. `choose` gets the number of
     /// places, at least 1, and returns a smaller number.
@@ -42,8 +42,8 @@ pub trait Search {
 }
 
 impl Search for BytesInput {
-    fn contains(&self, bytes: &[u8]) -> bool {
-        places(self.mutator_bytes(), bytes).next().is_some()
+    fn places(&self, bytes: &[u8]) -> usize {
+        places(self.mutator_bytes(), bytes).count()
     }
 
     fn replace(&mut self, change: &Replacement, choose: &mut dyn FnMut(usize) -> usize) {
@@ -191,7 +191,7 @@ fn values(operands: Operands) -> impl Iterator<Item = CmpValues> {
 
 /// Whether the input contains an operand that a mutator would replace, in either byte order.
 fn may_come_from(values: &CmpValues, input: &impl Search) -> bool {
-    let either = |orders: [&[u8]; 2]| orders.into_iter().any(|bytes| input.contains(bytes));
+    let either = |orders: [&[u8]; 2]| orders.into_iter().any(|bytes| input.places(bytes) > 0);
     macro_rules! either_operand {
         ($first:expr, $second:expr, $constant:expr) => {
             either([&$second.to_le_bytes(), &$second.to_be_bytes()])

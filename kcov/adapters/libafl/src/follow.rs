@@ -19,13 +19,13 @@ use std::marker::PhantomData;
 /// a checksum that any other change makes wrong. Each step is also evaluated as an input.
 ///
 /// It prefers the code that compared last, as in a loop, and then the code whose comparisons it has
-/// tried to satisfy least often. Code that compares other values when the same input runs again, such
+/// tried to satisfy least often, with bytes that are in few places of the input. Code that compares other values when the same input runs again, such
 /// as times, is left out.
 #[derive(Debug)]
 pub struct FollowStage<I> {
     filter: CmpFilter,
     /// How often a comparison of each site was to be satisfied.
-    tries: HashMap<Pc, u32>,
+    tries: HashMap<Pc, usize>,
     input: PhantomData<fn(&I)>,
 }
 
@@ -58,15 +58,20 @@ impl<I> FollowStage<I> {
         let changes = compared
             .iter()
             .flat_map(|(pc, operands)| operands.replacements().map(move |change| (*pc, change)));
-        let mut may: Vec<(Pc, Replacement)> =
-            changes.filter(|(_, change)| input.contains(change.find.as_bytes())).collect();
-        if may.iter().any(|(pc, _)| Some(*pc) == last) {
-            may.retain(|(pc, _)| Some(*pc) == last);
+        // Bytes in many places, such as zeros, seldom are what the kernel compared.
+        let weighed =
+            changes.map(|(pc, change)| (input.places(change.find.as_bytes()), pc, change));
+        let mut may: Vec<(usize, Pc, Replacement)> =
+            weighed.filter(|(places, ..)| *places > 0).collect();
+        if may.iter().any(|(_, pc, _)| Some(*pc) == last) {
+            may.retain(|(_, pc, _)| Some(*pc) == last);
         }
-        let tries = |pc: &Pc| self.tries.get(pc).copied().unwrap_or(0);
-        let least = may.iter().map(|(pc, _)| tries(pc)).min()?;
-        may.retain(|(pc, _)| tries(pc) == least);
-        let (pc, change) = rand.choose(may)?;
+        let cost = |(places, pc, _): &(usize, Pc, Replacement)| {
+            places + self.tries.get(pc).copied().unwrap_or(0)
+        };
+        let least = may.iter().map(cost).min()?;
+        may.retain(|one| cost(one) == least);
+        let (_, pc, change) = rand.choose(may)?;
         *self.tries.entry(pc).or_default() += 1;
         Some((pc, change))
     }

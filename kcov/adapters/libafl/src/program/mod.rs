@@ -164,15 +164,14 @@ impl HasLen for Program {
 }
 
 impl Search for Program {
-    fn contains(&self, bytes: &[u8]) -> bool {
-        let mut arguments = self.calls.iter().flat_map(|call| &call.arguments);
-        arguments.any(|argument| argument.places(bytes) > 0)
+    fn places(&self, bytes: &[u8]) -> usize {
+        let arguments = self.calls.iter().flat_map(|call| &call.arguments);
+        arguments.map(|argument| argument.places(bytes)).sum()
     }
 
     fn replace(&mut self, change: &Replacement, choose: &mut dyn FnMut(usize) -> usize) {
         let find = change.find.as_bytes();
-        let arguments = || self.calls.iter().flat_map(|call| &call.arguments);
-        let all = arguments().map(|argument| argument.places(find)).sum();
+        let all = self.places(find);
         if all == 0 {
             return;
         }
