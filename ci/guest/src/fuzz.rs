@@ -145,8 +145,8 @@ impl Link {
         send(&Line::Found(input.to_vec()))
     }
 
-    /// Replaces an input of the corpus on the host, which has this [`name`], by a smaller one that
-    /// reaches the same.
+    /// Replaces the input with this [`name`] in the host's corpus. The smaller one must reach the same
+    /// code.
     ///
     /// # Errors
     ///
