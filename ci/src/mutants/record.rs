@@ -111,7 +111,7 @@ pub struct Record {
     /// How long the campaign took in seconds, all runs together.
     #[serde(default)]
     pub seconds: u64,
-    /// How long it took until all its mutants had an outcome, in seconds.
+    /// How long the mutants took without the named alterations, in seconds; 0 if unknown.
     #[serde(default)]
     pub mutants_seconds: u64,
     /// The checks that ran on the unaltered kernels.

@@ -171,7 +171,7 @@ impl State {
             }
             Line::Found(input) => self.add(input, store),
             Line::Replaced(old, input) => {
-                // Only once the smaller one is there, so that nothing is lost.
+                // Remove the old input last, so that a killed runner loses nothing.
                 self.add(input, store);
                 let place = self.corpus.iter().position(|input| name(input) == old);
                 let removed =
@@ -199,9 +199,9 @@ impl State {
         self.failure.get_or_insert(error);
     }
 
-    /// Splits the corpus for a guest into the inputs that it mutates and those that it only runs. If
-    /// mutants of an input have killed one guest, one of two guests mutates it; after two deaths one
-    /// of three, and so on. Otherwise guests would mostly die of known crashes.
+    /// Splits the corpus for a guest into the inputs that it mutates and those that it only runs. An
+    /// input whose mutants have killed n guests is mutated in one of n + 1 guests. Otherwise guests
+    /// would mostly die of known crashes.
     fn share(&self, seed: u64) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         let is_awake = |input: &Vec<u8>| {
             let own = name(input);

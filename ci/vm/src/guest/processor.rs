@@ -1,4 +1,4 @@
-//! The host's processors, for guests that use one at a time.
+//! Pins guests to a processor of the host.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeMap;

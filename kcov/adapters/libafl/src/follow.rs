@@ -58,7 +58,7 @@ impl<I> FollowStage<I> {
         let changes = compared
             .iter()
             .flat_map(|(pc, operands)| operands.replacements().map(move |change| (*pc, change)));
-        // Bytes in many places, such as zeros, seldom are what the kernel compared.
+        // Bytes that occur often, such as zeros, are seldom the ones that the kernel compared.
         let weighed =
             changes.map(|(pc, change)| (input.places(change.find.as_bytes()), pc, change));
         let mut may: Vec<(usize, Pc, Replacement)> =

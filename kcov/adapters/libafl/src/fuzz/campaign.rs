@@ -170,7 +170,7 @@ where
                 return Ok(());
             }
             let Campaign { place, state, engine, manager, .. } = self;
-            // New inputs first: a guest may die soon, and the host should have the smaller ones.
+            // Minimize new inputs first, before the guest dies.
             let new = (processed < inputs).then_some(CorpusId(processed));
             if let Some(id) = new {
                 state.set_corpus_id(id)?;

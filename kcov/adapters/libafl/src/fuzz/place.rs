@@ -18,7 +18,7 @@ pub(super) struct Place<F> {
     executor: Which<F>,
     /// The host's name for the input that is being mutated.
     parent: Option<u64>,
-    /// The host's names. Minimization may have changed an input since the host got it.
+    /// The name of each input as the host has it, from before it was minimized.
     names: HashMap<CorpusId, u64>,
     pub(super) clock: Clock,
     pub(super) host: Host,
@@ -70,7 +70,7 @@ impl<F> Place<F> {
         Ok(Some(name))
     }
 
-    /// Sends the host an input that the stages may have made smaller.
+    /// Replaces an input on the host if the stages have made it smaller.
     pub(super) fn processed<I: Saved>(&mut self, id: CorpusId, input: &I) -> Result<(), Error> {
         if let Some(name) = self.names.get_mut(&id) {
             *name = self.host.replaced(*name, input)?;
