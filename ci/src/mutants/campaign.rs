@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The alterations to try and their outcomes so far.
 pub struct Campaign<'a> {
@@ -34,8 +34,8 @@ pub struct Campaign<'a> {
     pub order: Vec<String>,
     record: Mutex<Record>,
     started: Instant,
-    /// The time of earlier runs with the same record in seconds.
-    before: u64,
+    /// When the record's times were last brought up to date.
+    counted: Mutex<Instant>,
 }
 
 /// An alteration to try.
@@ -59,9 +59,9 @@ impl<'a> Campaign<'a> {
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(&directory).or_unavailable(Phase::Image, directory.display())?;
         let copy = Library::open(&session.cache, &session.programs)?;
-        let (before, started) = (record.seconds, Instant::now());
+        let (started, counted) = (Instant::now(), Mutex::new(Instant::now()));
         let (record, order) = (Mutex::new(record), Vec::new());
-        Ok(Self { session, options, lockstep, copy, directory, order, record, started, before })
+        Ok(Self { session, options, lockstep, copy, directory, order, record, started, counted })
     }
 
     /// The outcomes.
@@ -230,6 +230,16 @@ impl<'a> Campaign<'a> {
         }
     }
 
+    /// Adds the whole seconds since the last outcome to the record.
+    fn count(&self, record: &mut Record, is_mutant: bool) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = Duration::from_secs(counted.elapsed().as_secs());
+        let seconds =
+            if is_mutant { &mut record.mutants_seconds } else { &mut record.named_seconds };
+        *seconds += passed.as_secs();
+        *counted += passed;
+    }
+
     /// Records an alteration's outcome and prints it.
     fn settle(
         &self,
@@ -258,11 +268,7 @@ impl<'a> Campaign<'a> {
         };
         eprintln!("{} s: {id}: {word}{also}", self.started.elapsed().as_secs());
         let on = ground.target.name.clone();
-        record.seconds = self.before + self.started.elapsed().as_secs();
-        // Named alterations have a digest, and come last.
-        if digest.is_empty() {
-            record.mutants_seconds = record.seconds;
-        }
+        self.count(&mut record, digest.is_empty());
         record.put(Entry { id, place: function, line, on, digest, outcome, lockstep }, &self.order);
         if let Some(file) = &self.options.report {
             // A failed write is repeated with the next outcome.

@@ -49,17 +49,11 @@ fn took(record: &Record) -> String {
         let minutes = seconds.div_ceil(60);
         format!("{} h {} min", minutes / 60, minutes % 60)
     };
-    match (record.seconds, record.mutants_seconds) {
-        (0, _) => String::new(),
-        (all, 0) => format!(" The campaign took {}.", time(all)),
-        (all, mutants) => {
-            format!(
-                " The mutants took {}, and with the named alterations {}.",
-                time(mutants),
-                time(all)
-            )
-        }
-    }
+    let part = |seconds: u64, what: &str| match seconds {
+        0 => String::new(),
+        _ => format!(" The {what} took {}.", time(seconds)),
+    };
+    part(record.mutants_seconds, "mutants") + &part(record.named_seconds, "named alterations")
 }
 
 fn undetected<'a>(record: &'a Record, known: &Known) -> Vec<&'a Entry> {

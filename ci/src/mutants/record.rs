@@ -108,12 +108,12 @@ pub struct Record {
     pub operations: u64,
     /// The number of mutants that exist.
     pub all: usize,
-    /// How long the campaign took in seconds, all runs together.
-    #[serde(default)]
-    pub seconds: u64,
-    /// How long the mutants took without the named alterations, in seconds; 0 if unknown.
+    /// How long the mutants took in seconds, all runs together; 0 if unknown.
     #[serde(default)]
     pub mutants_seconds: u64,
+    /// The same for the named alterations.
+    #[serde(default)]
+    pub named_seconds: u64,
     /// The checks that ran on the unaltered kernels.
     pub checks: Vec<String>,
     /// The checks that the targets skip.
