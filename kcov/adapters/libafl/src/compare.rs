@@ -2,7 +2,7 @@
 
 use kcov::Trace;
 use kcov::mode::TraceCmp;
-use kcov_signal::{CmpFilter, Dictionary, Operands, Replacement};
+use kcov_signal::{CmpFilter, Dictionary, Operands};
 use libafl::corpus::HasCurrentCorpusId;
 use libafl::executors::ExitKind;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
@@ -11,6 +11,7 @@ use libafl::observers::{CmpValues, CmpValuesMetadata};
 use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
 use libafl::state::{HasCurrentTestcase, HasExecutions};
 use libafl::{Error, HasMetadata, HasNamedMetadata};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::marker::PhantomData;
 
@@ -32,37 +33,32 @@ pub trait CompareExecutor<I> {
 
 /// An input in which the operands of the kernel's comparisons can be found and replaced.
 pub trait Search {
-    /// How many places of the input contain these 1, 2, 4 or 8 bytes, so that a number that the
-    /// kernel saw may come from there.
-    fn places(&self, bytes: &[u8]) -> usize;
+    /// The parts in which the operands may be: strings of bytes, and numbers as little-endian bytes.
+    fn parts(&self) -> Vec<Cow<'_, [u8]>>;
 
-    /// Makes a change in one of the places that contain its bytes. `choose` gets the number of
-    /// places, at least 1, and returns a smaller number.
-    fn replace(&mut self, change: &Replacement, choose: &mut dyn FnMut(usize) -> usize);
+    /// Replaces a part by as many bytes.
+    fn set_part(&mut self, number: usize, bytes: &[u8]);
 }
 
 impl Search for BytesInput {
-    fn places(&self, bytes: &[u8]) -> usize {
-        places(self.mutator_bytes(), bytes).count()
+    fn parts(&self) -> Vec<Cow<'_, [u8]>> {
+        vec![self.mutator_bytes().into()]
     }
 
-    fn replace(&mut self, change: &Replacement, choose: &mut dyn FnMut(usize) -> usize) {
-        let all: Vec<_> = places(self.mutator_bytes(), change.find.as_bytes()).collect();
-        if !all.is_empty() {
-            put(self.mutator_bytes_mut(), all[choose(all.len())], change);
-        }
+    fn set_part(&mut self, _: usize, bytes: &[u8]) {
+        self.mutator_bytes_mut().copy_from_slice(bytes);
     }
 }
 
-/// Where `all` contains `bytes`.
-pub(crate) fn places(all: &[u8], bytes: &[u8]) -> impl Iterator<Item = usize> {
-    all.windows(bytes.len()).enumerate().filter(move |(_, w)| *w == bytes).map(|(at, _)| at)
-}
-
-/// Makes a change at a place.
-pub(crate) fn put(all: &mut [u8], at: usize, change: &Replacement) {
-    let bytes = change.replace.as_bytes();
-    all[at..at + bytes.len()].copy_from_slice(bytes);
+/// The number of a part and the place in it, for each place that contains these bytes.
+pub(crate) fn places<'a>(
+    parts: &'a [Cow<'_, [u8]>],
+    bytes: &'a [u8],
+) -> impl Iterator<Item = (usize, usize)> + 'a {
+    parts.iter().enumerate().flat_map(move |(number, part)| {
+        let windows = part.windows(bytes.len()).enumerate();
+        windows.filter(move |(_, window)| *window == bytes).map(move |(at, _)| (number, at))
+    })
 }
 
 /// A stage that runs the current input in comparison mode, once for each input.
@@ -165,7 +161,8 @@ where
             }
         }
         let values = all.into_iter().flat_map(values);
-        let list: Vec<_> = values.filter(|values| may_come_from(values, &input)).collect();
+        let parts = input.parts();
+        let list: Vec<_> = values.filter(|values| may_come_from(values, &parts)).collect();
         let values = CmpValuesMetadata { list: list.clone() };
         state.current_testcase_mut()?.add_metadata(values);
         state.metadata_or_insert_with(CmpValuesMetadata::new).list = list;
@@ -190,8 +187,9 @@ fn values(operands: Operands) -> impl Iterator<Item = CmpValues> {
 }
 
 /// Whether the input contains an operand that a mutator would replace, in either byte order.
-fn may_come_from(values: &CmpValues, input: &impl Search) -> bool {
-    let either = |orders: [&[u8]; 2]| orders.into_iter().any(|bytes| input.places(bytes) > 0);
+fn may_come_from(values: &CmpValues, parts: &[Cow<'_, [u8]>]) -> bool {
+    let holds = |bytes: &[u8]| places(parts, bytes).next().is_some();
+    let either = |orders: [&[u8]; 2]| orders.into_iter().any(holds);
     macro_rules! either_operand {
         ($first:expr, $second:expr, $constant:expr) => {
             either([&$second.to_le_bytes(), &$second.to_be_bytes()])

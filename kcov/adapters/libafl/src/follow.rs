@@ -1,6 +1,6 @@
 //! Comparisons that come to light one after the other.
 
-use crate::compare::{CompareExecutor, Search};
+use crate::compare::{CompareExecutor, Search, places};
 use kcov::pc::Pc;
 use kcov_signal::{CmpFilter, Operands, Replacement};
 use libafl::corpus::HasCurrentCorpusId;
@@ -8,7 +8,8 @@ use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
 use libafl::state::{HasCurrentTestcase, HasExecutions, HasRand};
 use libafl::{Error, Evaluator, HasNamedMetadata};
 use libafl_bolts::rands::Rand;
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::marker::PhantomData;
 
 /// A stage that satisfies one comparison after the other.
@@ -19,8 +20,9 @@ use std::marker::PhantomData;
 /// a checksum that any other change makes wrong. Each step is also evaluated as an input.
 ///
 /// It prefers the code that compared last, as in a loop, and then the code whose comparisons it has
-/// tried to satisfy least often, with bytes that are in few places of the input. Code that compares other values when the same input runs again, such
-/// as times, is left out.
+/// tried to satisfy least often, with bytes that are in few places of the input. So it starts from the
+/// input with random bytes in all places that do not decide what is compared. Code that compares
+/// other values when the same input runs again, such as times, is left out.
 #[derive(Debug)]
 pub struct FollowStage<I> {
     filter: CmpFilter,
@@ -34,6 +36,12 @@ const STARTS: usize = 16;
 
 /// How many comparisons it satisfies at most from one start.
 const STEPS: usize = 8;
+
+/// How often it runs an input with other random bytes at most.
+const RANDOM: usize = 64;
+
+/// The comparisons of an input, each once and in the order of the trace.
+type Compared = Vec<(Pc, Operands)>;
 
 impl<I> FollowStage<I> {
     /// A stage that follows all comparisons of unequal operands.
@@ -49,18 +57,15 @@ impl<I> FollowStage<I> {
         &mut self,
         compared: &[(Pc, Operands)],
         last: Option<Pc>,
-        input: &I,
+        parts: &[Cow<'_, [u8]>],
         rand: &mut impl Rand,
-    ) -> Option<(Pc, Replacement)>
-    where
-        I: Search,
-    {
+    ) -> Option<(Pc, Replacement)> {
         let changes = compared
             .iter()
             .flat_map(|(pc, operands)| operands.replacements().map(move |change| (*pc, change)));
         // Bytes that occur often, such as zeros, are seldom the ones that the kernel compared.
         let weighed =
-            changes.map(|(pc, change)| (input.places(change.find.as_bytes()), pc, change));
+            changes.map(|(pc, change)| (places(parts, change.find.as_bytes()).count(), pc, change));
         let mut may: Vec<(usize, Pc, Replacement)> =
             weighed.filter(|(places, ..)| *places > 0).collect();
         if may.iter().any(|(_, pc, _)| Some(*pc) == last) {
@@ -76,13 +81,7 @@ impl<I> FollowStage<I> {
         Some((pc, change))
     }
 
-    /// The comparisons of an input, each once and in the order of the trace.
-    fn compared<E, S>(
-        &self,
-        executor: &mut E,
-        state: &mut S,
-        input: &I,
-    ) -> Result<Vec<(Pc, Operands)>, Error>
+    fn compared<E, S>(&self, executor: &mut E, state: &mut S, input: &I) -> Result<Compared, Error>
     where
         E: CompareExecutor<I>,
         S: HasExecutions,
@@ -96,6 +95,45 @@ impl<I> FollowStage<I> {
         })?;
         Ok(all)
     }
+}
+
+/// Makes a change in one of the places that contain its bytes.
+fn replace(input: &mut impl Search, change: &Replacement, rand: &mut impl Rand) {
+    let parts = input.parts();
+    let places: Vec<_> = places(&parts, change.find.as_bytes()).collect();
+    let Some((number, at)) = rand.choose(places) else { return };
+    let mut part = parts[number].to_vec();
+    let bytes = change.replace.as_bytes();
+    part[at..at + bytes.len()].copy_from_slice(bytes);
+    input.set_part(number, &part);
+}
+
+/// Puts random bytes where they do not change `sites`, the code that compares: in whole parts of the
+/// input, or else in halves of them, and so on.
+fn randomize<I: Search + Clone, S: HasRand>(
+    mut input: I,
+    state: &mut S,
+    mut same: impl FnMut(&I, &mut S) -> Result<bool, Error>,
+) -> Result<I, Error> {
+    let mut left: VecDeque<_> =
+        input.parts().iter().map(|part| 0..part.len()).enumerate().collect();
+    for _ in 0..RANDOM {
+        let Some((number, range)) = left.pop_front() else { break };
+        if range.is_empty() {
+            continue;
+        }
+        let mut part = input.parts()[number].to_vec();
+        part[range.clone()].fill_with(|| state.rand_mut().next() as u8);
+        let mut other = input.clone();
+        other.set_part(number, &part);
+        if same(&other, state)? {
+            input = other;
+        } else if range.len() > 1 {
+            let middle = range.start + range.len() / 2;
+            left.extend([(number, range.start..middle), (number, middle..range.end)]);
+        }
+    }
+    Ok(input)
 }
 
 impl<I> Default for FollowStage<I> {
@@ -121,22 +159,30 @@ where
         let start = state.current_input_cloned()?;
         let first = self.compared(executor, state, &start)?;
         let again = self.compared(executor, state, &start)?;
-        let first: HashSet<_> = first.into_iter().collect();
-        let (same, other): (Vec<_>, Vec<_>) =
-            again.into_iter().partition(|one| first.contains(one));
-        let noise: HashSet<Pc> = other.iter().map(|(pc, _)| *pc).collect();
+        let other: HashSet<_> = first.iter().collect();
+        let other = again.iter().filter(|one| !other.contains(one));
+        let noise: HashSet<Pc> = other.map(|(pc, _)| *pc).collect();
+        let sites = |compared: &Compared| {
+            let sites = compared.iter().map(|(pc, _)| *pc).filter(|pc| !noise.contains(pc));
+            sites.collect::<HashSet<_>>()
+        };
+        let all = sites(&first);
+        let start = randomize(start, state, |input, state| {
+            Ok(sites(&self.compared(executor, state, input)?) == all)
+        })?;
+        let first = self.compared(executor, state, &start)?;
         for _ in 0..STARTS {
             let mut input = start.clone();
-            let mut before = first.clone();
-            let mut new = same.clone();
+            let mut before: HashSet<_> = first.iter().copied().collect();
+            let mut new = first.clone();
             let mut last = None;
             for _ in 0..STEPS {
                 new.retain(|(pc, _)| !noise.contains(pc));
                 let rand = state.rand_mut();
-                let chosen = self.choose(&new, last, &input, rand);
+                let chosen = self.choose(&new, last, &input.parts(), rand);
                 let Some((pc, change)) = chosen else { break };
                 last = Some(pc);
-                input.replace(&change, &mut |places| rand.below_or_zero(places));
+                replace(&mut input, &change, rand);
                 fuzzer.evaluate_input(state, executor, manager, &input)?;
                 new = self.compared(executor, state, &input)?;
                 new.retain(|one| before.insert(*one));

@@ -149,6 +149,19 @@ fn comparisons_that_come_one_after_the_other_are_followed() {
 }
 
 #[test]
+fn bytes_that_are_all_alike_are_made_different() {
+    let kernel = Kernel::linux();
+    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let mut fuzzer = Fuzzer::new(NoveltyFeedback::new(&observer, Ranges::default()));
+    let device = kernel.builder().open().unwrap();
+    let harness = word_and_checksum(&kernel);
+    let mut executor = InProcess::new(device, observer, harness).unwrap();
+    assert!(fuzzer.is_new(&mut executor, bytes(&[0; 64])));
+    fuzzer.fuzz(&mut executor, &mut tuple_list!(FollowStage::new()), 2, 4);
+    assert!(fuzzer.state.corpus().count() >= 2, "the word is found");
+}
+
+#[test]
 fn constants_become_tokens_in_both_orders() {
     let (_, fuzzer) = solve(true);
     let tokens: HashSet<_> = fuzzer.state.metadata::<Tokens>().unwrap().iter().cloned().collect();

@@ -10,11 +10,11 @@ pub use generate::Generate;
 pub use minimize::MinimizeStage;
 pub use mutate::{Change, ChangeMutations};
 
-use crate::compare::{Search, places, put};
-use kcov_signal::Replacement;
+use crate::compare::Search;
 use libafl::inputs::Input;
 use libafl_bolts::HasLen;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A sequence of calls that [`Calls`] describes. The results of earlier calls may be arguments of
 /// later ones.
@@ -42,34 +42,6 @@ pub(crate) enum Argument {
     Length,
     /// The result of the call at this place, or of none.
     Result(Option<usize>),
-}
-
-impl Argument {
-    /// In how many places it contains these bytes.
-    fn places(&self, bytes: &[u8]) -> usize {
-        match self {
-            Argument::Number(number) => places(&number.to_le_bytes(), bytes).count(),
-            Argument::Bytes(all) => places(all, bytes).count(),
-            Argument::Length | Argument::Result(_) => 0,
-        }
-    }
-
-    /// Makes a change in one of those places.
-    fn replace(&mut self, change: &Replacement, chosen: usize) {
-        let change_in = |all: &mut [u8]| {
-            let at = places(all, change.find.as_bytes()).nth(chosen);
-            at.into_iter().for_each(|at| put(all, at, change));
-        };
-        match self {
-            Argument::Number(number) => {
-                let mut bytes = number.to_le_bytes();
-                change_in(&mut bytes);
-                *number = u64::from_le_bytes(bytes);
-            }
-            Argument::Bytes(all) => change_in(all),
-            Argument::Length | Argument::Result(_) => {}
-        }
-    }
 }
 
 impl Program {
@@ -164,23 +136,24 @@ impl HasLen for Program {
 }
 
 impl Search for Program {
-    fn places(&self, bytes: &[u8]) -> usize {
+    fn parts(&self) -> Vec<Cow<'_, [u8]>> {
         let arguments = self.calls.iter().flat_map(|call| &call.arguments);
-        arguments.map(|argument| argument.places(bytes)).sum()
+        let part = |argument| match argument {
+            &Argument::Number(number) => Some(number.to_le_bytes().to_vec().into()),
+            Argument::Bytes(bytes) => Some(bytes.into()),
+            Argument::Length | Argument::Result(_) => None,
+        };
+        arguments.filter_map(part).collect()
     }
 
-    fn replace(&mut self, change: &Replacement, choose: &mut dyn FnMut(usize) -> usize) {
-        let find = change.find.as_bytes();
-        let all = self.places(find);
-        if all == 0 {
-            return;
-        }
-        let mut chosen = choose(all);
-        for argument in self.calls.iter_mut().flat_map(|call| &mut call.arguments) {
-            match chosen.checked_sub(argument.places(find)) {
-                Some(left) => chosen = left,
-                None => return argument.replace(change, chosen),
-            }
+    fn set_part(&mut self, number: usize, bytes: &[u8]) {
+        let arguments = self.calls.iter_mut().flat_map(|call| &mut call.arguments);
+        let mut parts = arguments
+            .filter(|argument| matches!(argument, Argument::Number(_) | Argument::Bytes(_)));
+        match (parts.nth(number), bytes.try_into()) {
+            (Some(Argument::Number(number)), Ok(bytes)) => *number = u64::from_le_bytes(bytes),
+            (Some(Argument::Bytes(all)), _) => all.copy_from_slice(bytes),
+            _ => {}
         }
     }
 }
