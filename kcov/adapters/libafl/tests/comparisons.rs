@@ -135,30 +135,28 @@ fn word_and_checksum(kernel: &Kernel) -> impl FnMut(&BytesInput) -> ExitKind + u
     }
 }
 
-#[test]
-fn comparisons_that_come_one_after_the_other_are_followed() {
+/// Follows comparisons from a seed for this many rounds, or until the corpus has this many entries,
+/// and returns their number.
+fn follow(seed: &[u8], entries: usize, rounds: usize) -> usize {
     let kernel = Kernel::linux();
     let observer = SignalObserver::new("pcs", Signal::Pc);
     let mut fuzzer = Fuzzer::new(NoveltyFeedback::new(&observer, Ranges::default()));
     let device = kernel.builder().open().unwrap();
     let harness = word_and_checksum(&kernel);
     let mut executor = InProcess::new(device, observer, harness).unwrap();
-    assert!(fuzzer.is_new(&mut executor, bytes(b"abcdefghijkl")));
-    fuzzer.fuzz(&mut executor, &mut tuple_list!(FollowStage::new()), 4, 50);
-    assert_eq!(fuzzer.state.corpus().count(), 4);
+    assert!(fuzzer.is_new(&mut executor, bytes(seed)));
+    fuzzer.fuzz(&mut executor, &mut tuple_list!(FollowStage::new()), entries, rounds);
+    fuzzer.state.corpus().count()
+}
+
+#[test]
+fn comparisons_that_come_one_after_the_other_are_followed() {
+    assert_eq!(follow(b"abcdefghijkl", 4, 50), 4);
 }
 
 #[test]
 fn bytes_that_are_all_alike_are_made_different() {
-    let kernel = Kernel::linux();
-    let observer = SignalObserver::new("pcs", Signal::Pc);
-    let mut fuzzer = Fuzzer::new(NoveltyFeedback::new(&observer, Ranges::default()));
-    let device = kernel.builder().open().unwrap();
-    let harness = word_and_checksum(&kernel);
-    let mut executor = InProcess::new(device, observer, harness).unwrap();
-    assert!(fuzzer.is_new(&mut executor, bytes(&[0; 64])));
-    fuzzer.fuzz(&mut executor, &mut tuple_list!(FollowStage::new()), 2, 4);
-    assert!(fuzzer.state.corpus().count() >= 2, "the word is found");
+    assert!(follow(&[0; 64], 2, 4) >= 2, "the word is found");
 }
 
 #[test]
