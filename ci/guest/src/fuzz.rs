@@ -145,8 +145,8 @@ impl Link {
         send(&Line::Found(input.to_vec()))
     }
 
-    /// Replaces the input with this [`name`] in the host's corpus. The smaller one must reach the same
-    /// code.
+    /// Replaces an input in the host's corpus, given its [`name`], with a smaller one. The smaller
+    /// input must reach the same code.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ pub struct Campaign<'a> {
     pub order: Vec<String>,
     record: Mutex<Record>,
     started: Instant,
-    /// When the record's times were last brought up to date.
+    /// When the record's times were last updated.
     counted: Mutex<Instant>,
 }
 
@@ -230,7 +230,7 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Adds the whole seconds since the last outcome to the record.
+    /// Adds the time since the last outcome to the record, in whole seconds.
     fn count(&self, record: &mut Record, is_mutant: bool) {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = Duration::from_secs(counted.elapsed().as_secs());

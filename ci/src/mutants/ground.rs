@@ -33,7 +33,7 @@ const FEW: usize = 3;
 /// No more guests start on an alteration after so many times a guest's usual limit.
 const ROUNDS: u32 = 2;
 
-/// A kernel that seems to hang gets a second run with this multiple of the time limit.
+/// A kernel that seems to hang runs again, with the time limit times this.
 const AGAIN: u32 = 3;
 
 /// A target with a green unaltered kernel.

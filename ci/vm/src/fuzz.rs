@@ -171,7 +171,7 @@ impl State {
             }
             Line::Found(input) => self.add(input, store),
             Line::Replaced(old, input) => {
-                // Remove the old input last, so that a killed runner loses nothing.
+                // Remove the old input last: a runner killed in between loses nothing.
                 self.add(input, store);
                 let place = self.corpus.iter().position(|input| name(input) == old);
                 let removed =

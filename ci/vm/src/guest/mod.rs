@@ -145,7 +145,7 @@ pub fn boot(
         Kind::Netbsd => netbsd::command(machine, IMAGE, channel),
     };
     command.current_dir(logs);
-    // User-Mode Linux and its processes take turns, which is several times as fast on one processor.
+    // The UML kernel and its processes alternate, which is several times as fast on one processor.
     let takes_turns = machine.target.kind == Kind::Uml && machine.target.smp == 1;
     let processor = takes_turns.then(Processor::take).flatten();
     processor.iter().for_each(|processor| processor.pin(&mut command));

@@ -18,13 +18,13 @@ fn used() -> MutexGuard<'static, BTreeMap<usize, usize>> {
 pub struct Processor(usize);
 
 impl Processor {
-    /// Takes the processor that the fewest guests of this process use. Returns `None` if the system
-    /// does not tell which processors this process may use.
+    /// Takes the processor with the fewest guests of this process. Returns `None` if the system does
+    /// not report which processors this process may use.
     pub fn take() -> Option<Self> {
         let allowed = sched_getaffinity(None).ok()?;
         let mut numbers: Vec<usize> =
             (0..CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number)).collect();
-        // Other processes that boot guests should begin with other processors.
+        // Start elsewhere in each process, so that concurrent runs share the processors.
         let first = process::id() as usize % numbers.len().max(1);
         numbers.rotate_left(first);
         let mut used = used();

@@ -33,10 +33,10 @@ pub trait CompareExecutor<I> {
 
 /// An input in which the operands of the kernel's comparisons can be found and replaced.
 pub trait Search {
-    /// The parts in which the operands may be: strings of bytes, and numbers as little-endian bytes.
+    /// The parts that may hold operands: byte strings, and numbers as little-endian bytes.
     fn parts(&self) -> Vec<Cow<'_, [u8]>>;
 
-    /// Replaces a part by as many bytes.
+    /// Replaces a part. `bytes` has the part's length.
     fn set_part(&mut self, number: usize, bytes: &[u8]);
 }
 

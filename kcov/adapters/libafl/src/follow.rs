@@ -19,10 +19,10 @@ use std::marker::PhantomData;
 /// through checks that reach no new code one by one: the letters of a word that a loop compares, or
 /// a checksum that any other change makes wrong. Each step is also evaluated as an input.
 ///
-/// It prefers the code that compared last, as in a loop, and then the code whose comparisons it has
-/// tried to satisfy least often, with bytes that are in few places of the input. So it starts from the
-/// input with random bytes in all places that do not decide what is compared. Code that compares
-/// other values when the same input runs again, such as times, is left out.
+/// It prefers the site that compared last, as in a loop, then sites that it has tried least often and
+/// operands that occur in few places of the input. To make bytes distinct, it first randomizes those
+/// that do not change which sites compare. Sites whose operands vary between runs of the same input,
+/// such as times, are left out.
 #[derive(Debug)]
 pub struct FollowStage<I> {
     filter: CmpFilter,
@@ -37,10 +37,10 @@ const STARTS: usize = 16;
 /// How many comparisons it satisfies at most from one start.
 const STEPS: usize = 8;
 
-/// How often it runs an input with other random bytes at most.
+/// How many runs it spends on randomizing at most.
 const RANDOM: usize = 64;
 
-/// The comparisons of an input, each once and in the order of the trace.
+/// An input's comparisons, without duplicates, in trace order.
 type Compared = Vec<(Pc, Operands)>;
 
 impl<I> FollowStage<I> {
@@ -81,7 +81,14 @@ impl<I> FollowStage<I> {
         Some((pc, change))
     }
 
-    fn compared<E, S>(&self, executor: &mut E, state: &mut S, input: &I) -> Result<Compared, Error>
+    /// Runs an input in comparison mode. Leaves out the sites in `noise`.
+    fn compared<E, S>(
+        &self,
+        executor: &mut E,
+        state: &mut S,
+        input: &I,
+        noise: &HashSet<Pc>,
+    ) -> Result<Compared, Error>
     where
         E: CompareExecutor<I>,
         S: HasExecutions,
@@ -90,7 +97,8 @@ impl<I> FollowStage<I> {
         *state.executions_mut() += 1;
         executor.compare(input, |trace| {
             let compared = trace.into_iter().map(|record| (record.pc(), Operands::new(record)));
-            let admitted = compared.filter(|(_, operands)| self.filter.admits(*operands));
+            let admitted = compared
+                .filter(|(pc, operands)| self.filter.admits(*operands) && !noise.contains(pc));
             all.extend(admitted.filter(|one| seen.insert(*one)));
         })?;
         Ok(all)
@@ -108,8 +116,8 @@ fn replace(input: &mut impl Search, change: &Replacement, rand: &mut impl Rand) 
     input.set_part(number, &part);
 }
 
-/// Puts random bytes where they do not change `sites`, the code that compares: in whole parts of the
-/// input, or else in halves of them, and so on.
+/// Randomizes the bytes that `same` allows to change: whole parts of the input, or else halves of
+/// them, and so on.
 fn randomize<I: Search + Clone, S: HasRand>(
     mut input: I,
     state: &mut S,
@@ -157,34 +165,31 @@ where
         manager: &mut EM,
     ) -> Result<(), Error> {
         let start = state.current_input_cloned()?;
-        let first = self.compared(executor, state, &start)?;
-        let again = self.compared(executor, state, &start)?;
-        let other: HashSet<_> = first.iter().collect();
-        let other = again.iter().filter(|one| !other.contains(one));
-        let noise: HashSet<Pc> = other.map(|(pc, _)| *pc).collect();
-        let sites = |compared: &Compared| {
-            let sites = compared.iter().map(|(pc, _)| *pc).filter(|pc| !noise.contains(pc));
-            sites.collect::<HashSet<_>>()
-        };
-        let all = sites(&first);
+        let once = self.compared(executor, state, &start, &HashSet::new())?;
+        let once: HashSet<_> = once.into_iter().collect();
+        let again = self.compared(executor, state, &start, &HashSet::new())?;
+        let varying = again.iter().filter(|one| !once.contains(one));
+        let noise: HashSet<Pc> = varying.map(|(pc, _)| *pc).collect();
+        let sites =
+            |compared: Compared| compared.into_iter().map(|(pc, _)| pc).collect::<HashSet<_>>();
+        let all = sites(self.compared(executor, state, &start, &noise)?);
         let start = randomize(start, state, |input, state| {
-            Ok(sites(&self.compared(executor, state, input)?) == all)
+            Ok(sites(self.compared(executor, state, input, &noise)?) == all)
         })?;
-        let first = self.compared(executor, state, &start)?;
+        let first = self.compared(executor, state, &start, &noise)?;
         for _ in 0..STARTS {
             let mut input = start.clone();
             let mut before: HashSet<_> = first.iter().copied().collect();
             let mut new = first.clone();
             let mut last = None;
             for _ in 0..STEPS {
-                new.retain(|(pc, _)| !noise.contains(pc));
                 let rand = state.rand_mut();
                 let chosen = self.choose(&new, last, &input.parts(), rand);
                 let Some((pc, change)) = chosen else { break };
                 last = Some(pc);
                 replace(&mut input, &change, rand);
                 fuzzer.evaluate_input(state, executor, manager, &input)?;
-                new = self.compared(executor, state, &input)?;
+                new = self.compared(executor, state, &input, &noise)?;
                 new.retain(|one| before.insert(*one));
             }
         }

@@ -105,8 +105,8 @@ fn magic_values_of_all_widths_and_orders_are_found() {
     assert_eq!(solve(false).0, 1, "it takes comparisons");
 }
 
-/// Compares a word letter by letter, then a checksum, then a byte that the checksum covers. Only
-/// passing the whole word, the checksum or the byte reaches a new PC.
+/// Compares a word letter by letter, then a checksum, then a byte that the checksum covers. The whole
+/// word, the right checksum and the right byte each reach a new PC; nothing else does.
 fn word_and_checksum(kernel: &Kernel) -> impl FnMut(&BytesInput) -> ExitKind + use<> {
     let kernel = kernel.clone();
     move |input| {

@@ -170,7 +170,7 @@ where
                 return Ok(());
             }
             let Campaign { place, state, engine, manager, .. } = self;
-            // Minimize new inputs first, before the guest dies.
+            // New inputs first: the guest may crash before their turn.
             let new = (processed < inputs).then_some(CorpusId(processed));
             if let Some(id) = new {
                 state.set_corpus_id(id)?;

@@ -109,7 +109,7 @@ impl Host {
         Ok(link.found(&input.to_bytes()?)?)
     }
 
-    /// Replaces an input of the host's corpus by a smaller one. Returns the smaller one's name.
+    /// Replaces an input in the host's corpus with a smaller one. Returns the new input's name.
     pub(super) fn replaced(&self, name: u64, smaller: &impl Saved) -> Result<u64, Error> {
         let new = self.name(smaller)?;
         if let Host(Some(link)) = self

@@ -18,7 +18,8 @@ pub(super) struct Place<F> {
     executor: Which<F>,
     /// The host's name for the input that is being mutated.
     parent: Option<u64>,
-    /// The name of each input as the host has it, from before it was minimized.
+    /// The host's name for each input. Minimizing an input changes it only when the host gets the
+    /// smaller one.
     names: HashMap<CorpusId, u64>,
     pub(super) clock: Clock,
     pub(super) host: Host,
@@ -70,7 +71,7 @@ impl<F> Place<F> {
         Ok(Some(name))
     }
 
-    /// Replaces an input on the host if the stages have made it smaller.
+    /// Sends an input that the stages have minimized to the host, in place of the original.
     pub(super) fn processed<I: Saved>(&mut self, id: CorpusId, input: &I) -> Result<(), Error> {
         if let Some(name) = self.names.get_mut(&id) {
             *name = self.host.replaced(*name, input)?;
