@@ -1,7 +1,7 @@
 //! Comparisons of each size that only calls of Linux make.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::cmp::operands::{constant_long, shows, shows_only};
+use crate::checks::shared::cmp::operands::{constant_long, shows, shows_only, shows_switch};
 use crate::raw::{Child, child};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
@@ -146,8 +146,8 @@ fn switch_over_byte(cx: &Context) {
     let socket = datagram();
     let options = [OPTION, 3, 4, 0];
     // These are all cases of the switch, including those in the middle.
-    let known = [7, 0x44, 0x83, 0x86, 0x89, 0x94].map(|option| (option, u64::from(OPTION)));
-    shows(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &known, || {
+    let cases = [7, 0x44, 0x83, 0x86, 0x89, 0x94];
+    shows_switch(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &cases, OPTION.into(), || {
         // SAFETY: the call reads four bytes, which `options` has.
         unsafe {
             libc::setsockopt(

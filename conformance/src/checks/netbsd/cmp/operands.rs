@@ -1,7 +1,7 @@
 //! Comparisons of each size that only calls of NetBSD make.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::cmp::operands::{constant_long, shows, shows_only};
+use crate::checks::shared::cmp::operands::{constant_long, shows, shows_only, shows_switch};
 use crate::raw::{sysctl, sysctl_name};
 use kcov_sys::netbsd::{KCOV_CMP_CONST, kcov_cmp_size};
 use nix::unistd::pipe;
@@ -104,8 +104,8 @@ fn constant_short(cx: &Context) {
 fn switch_over_byte(cx: &Context) {
     // The kernel switches over the type of the message. These are all cases.
     let socket = routing(0);
-    let known = [1, 2, 3, 4, 8].map(|kind| (kind, BYTE.into()));
-    shows(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &known, || route(&socket));
+    let cases = [1, 2, 3, 4, 8];
+    shows_switch(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &cases, BYTE.into(), || route(&socket));
 }
 
 fn switch_over_short(cx: &Context) {

@@ -7,6 +7,7 @@ use crate::raw::word_bytes;
 use crate::system::calls::{CONSTANT, compare_argument};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use nix::sys::resource::{Resource, rlim_t, setrlimit};
+use std::collections::BTreeSet;
 
 checks! {
     longs needs(Comparisons),
@@ -33,6 +34,18 @@ pub(crate) fn shows_only(cx: &Context, kind: u64, (first, second): (u64, u64), t
     let found: Vec<_> = found.map(|c| (c.kind, c.first, c.second)).collect();
     assert!(!found.is_empty(), "{first:#x} is not compared with {second:#x}");
     assert!(found.iter().all(|c| *c == (kind, first, second)), "not only {kind}: {found:#x?}");
+}
+
+/// Asserts that the call makes one switch over this value, and that its comparisons are these
+/// cases. All comparisons of a switch have one address.
+#[track_caller]
+pub(crate) fn shows_switch(cx: &Context, kind: u64, cases: &[u64], value: u64, traced: impl Fn()) {
+    let mut found = collect(cx, traced);
+    found.retain(|c| (c.kind, c.second) == (kind, value));
+    let switch = found.iter().find(|c| c.first == cases[1]).map(|c| c.address);
+    let of_switch = found.iter().filter(|c| Some(c.address) == switch);
+    let recorded: BTreeSet<u64> = of_switch.map(|c| c.first).collect();
+    assert!(recorded.iter().eq(cases), "of the cases {cases:#x?}: {found:#x?}");
 }
 
 fn longs(cx: &Context) {
