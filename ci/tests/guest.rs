@@ -292,6 +292,15 @@ fn a_kernel_fault() {
 }
 
 #[test]
+fn a_fault_is_shown_with_the_last_result() {
+    // Init passes the result on while the program sleeps.
+    let result = ["out", "1..2", "out", "ok 1 a", "sleep", "1"];
+    let (status, report) = ktap(&[&result[..], &["lkdtm", "BUG"]].concat());
+    assert_eq!(status, Some(69), "{report}");
+    assert!(report.contains("\n    the last result: a\n    BUG: failure at"), "{report}");
+}
+
+#[test]
 fn a_kernel_warning_spoils_a_pass() {
     let pass = ["lkdtm", "WARNING", "out", "1..1", "out", "ok 1 a", "status", "0"];
     let (status, report) = ktap(&pass);

@@ -1,15 +1,20 @@
 //! Runs the suite in one guest and reads its results.
 
 use super::Plan;
+use crate::console::classify;
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::guest::{Listener, Stream};
 use crate::progress::Step;
 use crate::session::Ready;
+use crate::system::System;
 use crate::target::Target;
 use crate::verdict::{Check, Reader};
 use std::ffi::OsString;
 use std::fs;
 use std::time::Duration;
+
+/// The maximum number of lines of the kernel's complaint in a message.
+const MOST_LINES: usize = 30;
 
 /// The results of a guest.
 pub struct Heard {
@@ -47,12 +52,24 @@ pub fn run(
         release: None,
         step,
         verbose: plan.verbose,
+        system: target.kind.system(),
+        complaint: Vec::new(),
     };
     let finished = session.run(ready, task, &mut ear);
-    let Ear { reader, errors, release, .. } = ear;
+    let Ear { reader, errors, release, complaint, .. } = ear;
     // The program's standard error may explain its results.
     let _ = fs::write(ready.logs.join("stderr.log"), &errors);
-    let finished = finished?;
+    let finished = finished.map_err(|error| match error {
+        // Logs may be lost, and the kernel's own words say the most.
+        Error::Unavailable(mut failure) if !complaint.is_empty() => {
+            if let Some(check) = reader.progress().0.last() {
+                failure.detail.push(format!("the last result: {}", check.id));
+            }
+            failure.detail.extend(complaint);
+            failure.into()
+        }
+        error => error,
+    })?;
     let times = [("boot", finished.boot), ("program", finished.program)];
     let wrong = |why: String| {
         let text = String::from_utf8_lossy(&errors);
@@ -86,6 +103,9 @@ struct Ear<'a> {
     release: Option<String>,
     step: &'a Step,
     verbose: bool,
+    system: System,
+    /// The kernel's first complaint, and the lines after it.
+    complaint: Vec<String>,
 }
 
 impl Listener for Ear<'_> {
@@ -108,6 +128,10 @@ impl Listener for Ear<'_> {
     fn console(&mut self, line: &str) {
         if self.verbose {
             eprintln!("[kernel] {line}");
+        }
+        let begins = || classify(line, self.system).is_some();
+        if self.complaint.len() < MOST_LINES && (!self.complaint.is_empty() || begins()) {
+            self.complaint.push(line.trim_end().to_string());
         }
     }
 }
