@@ -122,7 +122,9 @@ pub(crate) fn request(rng: &mut Rng) -> Request {
         }),
         58..84 => Request::Disable(0),
         84..91 => {
-            Request::Attach(u64::from(rng.u8(0..8) == 0), rng.choice([0, 1, 2, 99]).unwrap_or(0))
+            // Ports, and one each of a bus and a port that do not exist.
+            let ids = [0, 1, 2, sys::kcov_remote_vhci_id(99, 1), 99];
+            Request::Attach(u64::from(rng.u8(0..8) == 0), rng.choice(ids).unwrap_or(0))
         }
         91..96 => Request::Detach,
         96 => Request::SizeUnreadable,
