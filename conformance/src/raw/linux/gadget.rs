@@ -47,6 +47,10 @@ const USB_SPEED_HIGH: u8 = 3;
 /// A device without a class of its own, with 64-byte packets and one configuration.
 const DESCRIPTOR: [u8; 18] = [18, 1, 0, 2, 0, 0, 0, 64, 0x4b, 0x63, 1, 0, 0, 1, 0, 0, 0, 1];
 
+/// How many milliseconds the host waits for the first answer. After the default of 5,000 it asks for
+/// less, and the answer of a slow program no longer fits.
+const TIMEOUT: &str = "/sys/module/usbcore/parameters/initial_descriptor_timeout";
+
 /// A connected device. Dropping it unplugs it.
 #[derive(Debug)]
 pub struct Gadget {
@@ -84,8 +88,13 @@ impl Gadget {
     }
 
     /// Connects the device once the hub driver has finished with the previous one.
+    ///
+    /// # Panics
+    ///
+    /// If there is no bus.
     pub fn connect() -> Result<Gadget> {
         Gadget::finished();
+        std::fs::write(TIMEOUT, "600000").expect("the host waits longer");
         let gadget = Gadget { fd: Gadget::open()? };
         let mut init = Init { driver: [0; 128], device: [0; 128], speed: USB_SPEED_HIGH };
         init.driver[..9].copy_from_slice(b"dummy_udc");
