@@ -117,8 +117,8 @@ impl Builder {
     /// - [`SizeOutOfLimits`](ErrorKind::SizeOutOfLimits): the system does not allow a buffer of
     ///   this size.
     /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the kernel could not allocate or map the buffer.
-    /// - [`DescriptorOutOfLimits`](ErrorKind::DescriptorOutOfLimits): the process may have no
-    ///   descriptor of at least [`min_fd`](Self::min_fd).
+    /// - [`DescriptorOutOfLimits`](ErrorKind::DescriptorOutOfLimits): the process may have no more
+    ///   descriptors, or none of at least [`min_fd`](Self::min_fd).
     pub fn open(self) -> Result<Device, Error> {
         let file = self.open_file()?;
         let system = file.system();

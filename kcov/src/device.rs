@@ -127,7 +127,9 @@ impl Device {
     /// Empties the buffer for child processes to fill, in one mode. The result borrows the device.
     ///
     /// Enables the device for a moment, which proves that nothing else is traced into the buffer
-    /// and that the kernel has the mode.
+    /// and that the kernel has the mode. On Linux, a thread that is traced through another device
+    /// proves only the first; then a child's enabling may fail with
+    /// [`ModeNotBuiltIn`](crate::ErrorKind::ModeNotBuiltIn).
     ///
     /// # Errors
     ///
@@ -248,9 +250,9 @@ impl Device {
     }
 
     /// Ends a session and stores `count`, for readers in other processes.
-    pub(crate) fn end(&self, width: Width, count: usize) -> Result<(), Error> {
+    pub(crate) fn end(&self, width: Width, count: u64) -> Result<(), Error> {
         self.request_disable()?;
-        self.set_count(width, count as u64);
+        self.set_count(width, count);
         self.set_writable(false)
     }
 
@@ -263,7 +265,9 @@ impl Device {
     /// Proves that nothing is traced into the buffer, and empties it.
     pub(crate) fn prove_free<M: Mode>(&self, mode: M) -> Result<(), Error> {
         if self.enabled.load(Ordering::Relaxed) != 0 {
-            // A session was leaked. If it is another thread's, enabling will be refused.
+            // A session was leaked. If it is another thread's, enabling will be refused. A refusal
+            // may have made the pages read-only.
+            self.set_writable(true)?;
             self.set_count(Width::W64, 0);
             let _ = self.request_disable();
         }
@@ -294,6 +298,7 @@ impl Drop for Device {
         // clear a corrupt count first, as `begin` does.
         #[cfg(feature = "pkeys")]
         self.allow_reading();
+        let _ = self.set_writable(true);
         self.write(|| self.buffer.clear_invalid_count(width));
         let _ = self.request_disable();
     }

@@ -36,6 +36,7 @@ impl Modes {
     /// # Errors
     ///
     /// - Same as [`Builder::open`](crate::Builder::open).
+    /// - [`ThreadOutOfLimits`](ErrorKind::ThreadOutOfLimits): the system starts no thread.
     /// - [`NotInstrumented`](ErrorKind::NotInstrumented): the device works and records nothing.
     pub fn probe() -> Result<Modes, Error> {
         Modes::probe_path(sys::DEFAULT_PATH)
@@ -50,11 +51,14 @@ impl Modes {
         let path = path.as_ref();
         thread::scope(|scope| {
             let thread = thread::Builder::new().name("kcov-probe".into());
-            match thread.spawn_scoped(scope, || probe(path)).map(thread::ScopedJoinHandle::join) {
-                Ok(Ok(result)) => result,
-                // The system has no memory for a thread.
-                _ => Err(Error::new(Operation::Open, ErrorKind::OutOfMemory)),
-            }
+            let thread = thread.spawn_scoped(scope, || probe(path)).map_err(|error| {
+                Error::from_errno(
+                    sys::SYSTEM,
+                    Operation::StartThread,
+                    error.raw_os_error().unwrap_or(0),
+                )
+            })?;
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 

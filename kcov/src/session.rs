@@ -57,11 +57,14 @@ impl<M: Mode, D: Borrow<Device>> End<D> for Local<M> {
     fn end(&self, owner: &D) -> Result<(), Error> {
         let device = owner.borrow();
         let trace = Trace::freeze(device.buffer(), self.0);
-        if let Completeness::Corrupt { .. } = trace.completeness() {
+        let mut count = trace.len() as u64;
+        if let Completeness::Corrupt { count: stored } = trace.completeness() {
             // The start of the request is recorded: see `Device::begin`.
             device.set_count(Width::W64, 0);
+            // Afterwards it is stored again, so that readers see a corrupt trace, not an empty one.
+            count = stored;
         }
-        device.end(self.0.kind(SEAL).width(device.buffer().width()), trace.len())
+        device.end(self.0.kind(SEAL).width(device.buffer().width()), count)
     }
 }
 

@@ -129,9 +129,12 @@ fn corruption_is_no_truncation_and_no_coverage() {
     kernel.store_counts(capacity);
     assert_eq!(session.trace().completeness(), Completeness::Truncated);
     kernel.store_counts(u64::MAX);
-    // The session ends with a valid count.
+    // The trace stays corrupt when the session has ended.
     let trace = session.disable().expect("disabled");
-    assert_eq!(trace.completeness(), Completeness::Complete);
+    assert_eq!((trace.len(), trace.completeness()), (0, Completeness::Corrupt { count: u64::MAX }));
+    // The next session starts afresh.
+    let trace = device.enable(TracePc).expect("enabled").disable().expect("disabled");
+    assert_eq!((trace.len(), trace.completeness()), (0, Completeness::Complete));
 }
 
 /// A file that is not kcov receives no request.

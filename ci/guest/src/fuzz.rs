@@ -2,7 +2,7 @@
 //!
 //! The host keeps the corpus and the crashes. A fuzzer opens its [`Link`], starts from
 //! [`corpus`](Link::corpus), and calls [`run`](Link::run) before each execution. So the host knows
-//! the input that killed the guest, and the input that it was made from. Other processes write no lines of [`Line`]'s form.
+//! the input that killed the guest, and the input that it was made from. No other process may write lines in the form of [`Line`].
 //!
 //! ```no_run
 //! # fn execute(_: &[u8]) -> bool { true }

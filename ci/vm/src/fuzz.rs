@@ -226,8 +226,8 @@ impl std::fmt::Display for State {
         let seconds = self.start.elapsed().as_secs().max(1);
         write!(
             f,
-            "{seconds} s: {executions} executions, {}/s, {} inputs, {} signals, {} deaths in {} \
-             groups, news {} s ago",
+            "{seconds} s: {executions} executions, {}/s, {} inputs, {} signals, deaths {}, groups {}, \
+             last find {} s ago",
             executions / seconds,
             self.corpus.len(),
             self.signals,

@@ -32,7 +32,7 @@ pub struct Target {
     /// newest `linux-source-7.*`).
     #[serde(default)]
     pub package: String,
-    /// The suite to search if the machine's own suites lack the package.
+    /// The suite to search. The machine's own package lists are only a fallback.
     #[serde(default)]
     pub suite: String,
     /// The source, if it is not a package.

@@ -34,8 +34,8 @@ pub enum KernelTextError {
     Hidden,
     /// The symbols `_stext` and `_etext` are missing.
     NoText,
-    /// This crate knows where kernels for x86 (also User-Mode Linux), Power, LoongArch and 32-bit
-    /// Arm are linked. Elsewhere it reads the KASLR offset from `/proc/kcore`, which is not readable.
+    /// The KASLR offset is unknown. On x86 (also User-Mode Linux), Power, LoongArch and 32-bit Arm this
+    /// crate knows the link address. On this machine it needs `/proc/kcore`, which is not readable.
     NoOffset,
 }
 

@@ -10,6 +10,7 @@ pub(crate) use kcov_sys::linux::ENOTSUPP;
 // `include/uapi/asm-generic/errno-base.h`, which all architectures share.
 pub(crate) const EPERM: i32 = 1;
 pub(crate) const ENOENT: i32 = 2;
+pub(crate) const EAGAIN: i32 = 11;
 pub(crate) const ENOMEM: i32 = 12;
 pub(crate) const EACCES: i32 = 13;
 pub(crate) const EBUSY: i32 = 16;
@@ -40,6 +41,12 @@ pub(crate) const ERRORS: &[Row] = &rows![
     Open, ENOMEM => OutOfMemory:
         "free memory and try again",
         "kcov_open";
+    Open, EMFILE => DescriptorOutOfLimits:
+        "close descriptors, or raise the limit on open files",
+        "alloc_fd (fs/file.c), beyond RLIMIT_NOFILE";
+    StartThread, EAGAIN => ThreadOutOfLimits:
+        "end threads, or raise the limit on processes or the container's on pids",
+        "copy_process (kernel/fork.c), RLIMIT_NPROC and pids.max";
     SetSize, EINVAL => SizeOutOfLimits:
         "choose a size within `BufferSize::limits`",
         "kcov_ioctl, KCOV_INIT_TRACE";

@@ -8,7 +8,8 @@ pub(crate) mod netbsd;
 use crate::system::System;
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 /// Defines an enum with a text for each variant.
 macro_rules! texts {
@@ -84,7 +85,8 @@ pub struct Error {
     kind: ErrorKind,
     errno: Option<i32>,
     help: Option<&'static str>,
-    path: Option<PathBuf>,
+    /// Shared, so that a failure in a forked child allocates nothing.
+    path: Option<Arc<Path>>,
     size: Option<(u64, RangeInclusive<u64>)>,
 }
 
@@ -97,6 +99,8 @@ texts! {
         SetSize: "set the size of the kcov buffer";
         /// mmap(2)
         Map: "map the kcov buffer";
+        /// pthread_create(3), to probe
+        StartThread: "start a thread to probe kcov";
         /// `F_DUPFD_CLOEXEC` of fcntl(2)
         MoveDescriptor: "move the descriptor of the kcov device";
         /// mprotect(2), pkey_mprotect(2)
@@ -150,7 +154,9 @@ texts! {
         /// The system does not allow a buffer of this size.
         SizeOutOfLimits: "the size is out of limits";
         /// The process may have no descriptor with such a number, or no more descriptors.
-        DescriptorOutOfLimits: "the descriptor number is out of limits";
+        DescriptorOutOfLimits: "no descriptor is left within the limits";
+        /// The process, its user or its container may have no more threads.
+        ThreadOutOfLimits: "no more threads are allowed";
         /// The crate adopted the device and does not know how to open it again.
         NotRecoverable: "this device was adopted, not opened",
             "obtain a new descriptor from whoever opened it, and adopt that";
@@ -233,8 +239,8 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_path(mut self, path: Option<&Path>) -> Error {
-        self.path = path.map(Path::to_owned);
+    pub(crate) fn with_path(mut self, path: Option<&Arc<Path>>) -> Error {
+        self.path = path.cloned();
         self
     }
 

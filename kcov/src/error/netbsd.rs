@@ -17,6 +17,7 @@ pub(crate) const ENODEV: i32 = 19;
 pub(crate) const EINVAL: i32 = 22;
 pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOTTY: i32 = 25;
+pub(crate) const EAGAIN: i32 = 35;
 pub(crate) const EOPNOTSUPP: i32 = 45;
 pub(crate) const ENOBUFS: i32 = 55;
 
@@ -32,6 +33,12 @@ pub(crate) const ERRORS: &[Row] = &rows![
     Open, EACCES => PermissionDenied:
         "run as root or change the mode of /dev/kcov",
         "file system";
+    Open, EMFILE => DescriptorOutOfLimits:
+        "close descriptors, or raise the limit on open files",
+        "fd_alloc (sys/kern/kern_descrip.c), beyond RLIMIT_NOFILE";
+    StartThread, EAGAIN => ThreadOutOfLimits:
+        "end threads, or raise the limit on threads (`ulimit -r`)",
+        "lwp_create (sys/kern/kern_lwp.c), beyond RLIMIT_NTHR";
     SetSize, EINVAL => SizeOutOfLimits:
         "choose a size within `BufferSize::limits`",
         "kcov_allocbuf";

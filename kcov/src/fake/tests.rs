@@ -75,7 +75,7 @@ fn a_section_fills_its_area_and_no_more() {
     assert_eq!(pcs, [0, 1, 2, 0, 1, 2]);
     // Too small for any record.
     drop(session);
-    let remote = remote.area_words(2);
+    let remote = remote.area_words(3);
     let session = device.enable_remote(TraceCmp, &remote).unwrap();
     let mut section = kernel.section(session.common_handle().unwrap());
     section.run(|trace| trace.comparison(Comparison::from_words([1, 2, 3, 4])));

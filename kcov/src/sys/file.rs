@@ -9,11 +9,12 @@ use crate::remote::linux::Argument;
 use crate::system::System;
 use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use std::path::Path;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) enum File {
     /// A descriptor, and the path that was opened, if this crate opened it.
-    Kernel(host::File, Option<Box<Path>>),
+    Kernel(host::File, Option<Arc<Path>>),
     #[cfg(feature = "fake")]
     Fake(fake::Descriptor),
 }
@@ -50,9 +51,10 @@ requests! {
 impl File {
     /// Opens a file. If `checked`, also verifies that it is a kcov device.
     pub(crate) fn open(path: &Path, checked: bool) -> Result<File, Error> {
+        let opened: Arc<Path> = path.into();
         let refuse = |errno| {
             let error =
-                Error::from_errno(host::SYSTEM, Operation::Open, errno).with_path(Some(path));
+                Error::from_errno(host::SYSTEM, Operation::Open, errno).with_path(Some(&opened));
             match host::explain_open(path, errno) {
                 Some(kind) => error.with_kind(kind),
                 None => error,
@@ -60,9 +62,9 @@ impl File {
         };
         let file = host::open(path).map_err(refuse)?;
         if checked && !host::is_kcov(path, &file) {
-            return Err(Error::new(Operation::Open, ErrorKind::NotKcov).with_path(Some(path)));
+            return Err(Error::new(Operation::Open, ErrorKind::NotKcov).with_path(Some(&opened)));
         }
-        Ok(File::Kernel(file, Some(path.into())))
+        Ok(File::Kernel(file, Some(opened)))
     }
 
     /// Moves the open file to the lowest free descriptor that is at least `least`.
@@ -72,7 +74,7 @@ impl File {
                 Ok(file) => Ok(File::Kernel(file, path)),
                 Err(errno) => {
                     let error = Error::from_errno(host::SYSTEM, Operation::MoveDescriptor, errno);
-                    Err(error.with_path(path.as_deref()))
+                    Err(error.with_path(path.as_ref()))
                 }
             },
             #[cfg(feature = "fake")]
@@ -94,9 +96,9 @@ impl File {
     }
 
     /// The path that was opened.
-    pub(crate) fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Arc<Path>> {
         match self {
-            File::Kernel(_, path) => path.as_deref(),
+            File::Kernel(_, path) => path.as_ref(),
             #[cfg(feature = "fake")]
             File::Fake(_) => None,
         }

@@ -38,7 +38,7 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// Adds a file or directory. A program brings its libraries; a directory is
+    /// Adds a file or directory. A program brings its libraries; a directory
     /// brings everything in it.
     pub fn add(&mut self, path: &Path) -> Result<(), String> {
         let at = place(path)?;

@@ -60,6 +60,7 @@ impl Table {
     /// both systems.
     fn errno(&self, number: i32) -> String {
         let name = match (number, self.system) {
+            (11, "Linux") | (35, "NetBSD") => Some("EAGAIN"),
             (..=34, _) => Errno(number).name(),
             (38, "Linux") => Some("ENOSYS"),
             (45, "NetBSD") | (95, "Linux") => Some("EOPNOTSUPP"),

@@ -157,7 +157,8 @@ fn no_descriptor_left(cx: &Context) {
     };
     setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("the old limit");
     let error = refused.expect_err("no descriptor is left");
-    assert_eq!((error.operation(), error.kind()), (Operation::Open, ErrorKind::Other));
+    let expected = (Operation::Open, ErrorKind::DescriptorOutOfLimits);
+    assert_eq!((error.operation(), error.kind()), expected, "{error}");
     assert!(error.to_string().contains(&format!("errno {}", libc::EMFILE)), "{error}");
     assert!(!used.is_empty(), "an open device needs no further descriptor");
     drop(enable(&mut open(cx, 1)));

@@ -44,12 +44,19 @@ const USB_RAW_IOCTL_EP0_WRITE: libc::Ioctl = libc::_IOW::<[u32; 2]>(LETTER, 3);
 const USB_RAW_EVENT_CONTROL: u32 = 2;
 const USB_SPEED_HIGH: u8 = 3;
 
+const USB_DT_DEVICE: u8 = 1;
+const USB_DT_CONFIG: u8 = 2;
 /// A device without a class of its own, with 64-byte packets and one configuration.
-const DESCRIPTOR: [u8; 18] = [18, 1, 0, 2, 0, 0, 0, 64, 0x4b, 0x63, 1, 0, 0, 1, 0, 0, 0, 1];
+const DEVICE: [u8; 18] = [18, 1, 0, 2, 0, 0, 0, 64, 0x4b, 0x63, 1, 0, 0, 1, 0, 0, 0, 1];
+/// A configuration without interfaces.
+const CONFIGURATION: [u8; 9] = [9, 2, 9, 0, 0, 1, 0, 0x80, 50];
 
 /// How many milliseconds the host waits for the first answer. After the default of 5,000 it asks for
 /// less, and the answer of a slow program no longer fits.
 const TIMEOUT: &str = "/sys/module/usbcore/parameters/initial_descriptor_timeout";
+/// `USB_PORT_QUIRK_OLD_SCHEME` and `USB_PORT_QUIRK_FAST_ENUM`: one short reset, before the first
+/// request. With more of them, a check takes a second longer.
+const QUIRKS: &str = "3";
 
 /// A connected device. Dropping it unplugs it.
 #[derive(Debug)]
@@ -95,6 +102,11 @@ impl Gadget {
     pub fn connect() -> Result<Gadget> {
         Gadget::finished();
         std::fs::write(TIMEOUT, "600000").expect("the host waits longer");
+        let (hub, bus) = (root_hub(), Gadget::bus());
+        let port = hub.join(format!("{bus}-0:1.0/usb{bus}-port1"));
+        std::fs::write(port.join("quirks"), QUIRKS).expect("the port is quick");
+        // The host registers the device, and does not choose a configuration.
+        std::fs::write(hub.join("authorized_default"), "0").expect("devices stay idle");
         let gadget = Gadget { fd: Gadget::open()? };
         let mut init = Init { driver: [0; 128], device: [0; 128], speed: USB_SPEED_HIGH };
         init.driver[..9].copy_from_slice(b"dummy_udc");
@@ -104,28 +116,59 @@ impl Gadget {
         Ok(gadget)
     }
 
-    /// Waits until the host requests a descriptor, and returns the length it allows.
+    /// Waits until the host requests the device descriptor, and returns the length it allows.
     ///
     /// # Panics
     ///
     /// If the host requests something else.
     pub fn asked(&self) -> u16 {
+        let (descriptor, length) = self.control();
+        assert_eq!(descriptor, USB_DT_DEVICE, "get the device descriptor");
+        length
+    }
+
+    /// Sends the host the device descriptor, cut to the requested length.
+    pub fn answer(&self, asked: u16) {
+        self.send(&DEVICE, asked);
+    }
+
+    /// Answers until the host has set the device up, which ends the hub driver's section.
+    ///
+    /// # Panics
+    ///
+    /// If the host requests something else than a descriptor.
+    pub fn set_up(&self) {
+        // The first answer ends with the configuration's length. So every kernel asks twice.
+        for part in [&CONFIGURATION[..4], &CONFIGURATION] {
+            loop {
+                match self.control() {
+                    (USB_DT_DEVICE, asked) => self.answer(asked),
+                    (USB_DT_CONFIG, asked) => break self.send(part, asked),
+                    (other, _) => panic!("get descriptor {other}"),
+                }
+            }
+        }
+        Gadget::finished();
+    }
+
+    /// Waits for a request, and returns the descriptor and the length that it asks for.
+    fn control(&self) -> (u8, u16) {
         loop {
             let mut event = Event { kind: 0, length: 8, data: [0; 8] };
             self.request(USB_RAW_IOCTL_EVENT_FETCH, &mut event).expect("an event");
             if event.kind == USB_RAW_EVENT_CONTROL {
                 let [kind, request, _, descriptor, _, _, low, high] = event.data;
-                assert_eq!([kind, request, descriptor], [0x80, 6, 1], "get the descriptor");
-                return u16::from_le_bytes([low, high]);
+                assert_eq!([kind, request], [0x80, 6], "get a descriptor");
+                return (descriptor, u16::from_le_bytes([low, high]));
             }
         }
     }
 
-    /// Sends the host the descriptor, cut to the requested length.
-    pub fn answer(&self, asked: u16) {
-        let length = DESCRIPTOR.len().min(asked.into());
-        let length = u32::try_from(length).expect("a length");
-        let mut transfer = Transfer { endpoint: 0, flags: 0, length, data: DESCRIPTOR };
+    fn send(&self, descriptor: &[u8], asked: u16) {
+        let length = descriptor.len().min(asked.into());
+        let mut transfer = Transfer { endpoint: 0, flags: 0, length: 0, data: [0; 18] };
+        transfer.data[..length].copy_from_slice(&descriptor[..length]);
+        transfer.length = u32::try_from(length).expect("a length");
         self.request(USB_RAW_IOCTL_EP0_WRITE, &mut transfer).expect("the answer is sent");
     }
 

@@ -26,7 +26,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// How long no record comes after the end of the work, unless
+    /// How long to wait without a new record before the work counts as finished, unless
     /// [`with_quiet`](Self::with_quiet) says otherwise.
     pub const QUIET: Duration = Duration::from_millis(5);
 

@@ -17,8 +17,8 @@ use std::marker::PhantomData;
 
 /// An executor that can record comparisons instead of PCs.
 pub trait CompareExecutor<I> {
-    /// Runs an input in comparison mode and passes on its traces: one, or another of the
-    /// background's. The observers see nothing of it.
+    /// Runs an input in comparison mode and passes its trace to `look`, and a second one if background
+    /// work is traced too. Does not call the observers.
     ///
     /// # Errors
     ///

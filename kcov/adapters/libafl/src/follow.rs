@@ -12,12 +12,12 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::marker::PhantomData;
 
-/// A stage that satisfies one comparison after the other.
+/// A stage that solves chains of comparisons.
 ///
 /// It replaces an operand in the current input with the value that the kernel compared it with, runs
-/// the result in comparison mode, and goes on with a comparison that was not there before. So it gets
-/// through checks that reach no new code one by one: the letters of a word that a loop compares, or
-/// a checksum that any other change makes wrong. Each step is also evaluated as an input.
+/// the result in comparison mode, and continues with a comparison that is new in that run. This passes
+/// checks that reach new code only together: the letters of a word that a loop compares, or a field and
+/// the checksum over it. Each step is also evaluated as an input.
 ///
 /// It prefers the site that compared last, as in a loop, then sites that it has tried least often and
 /// operands that occur in few places of the input. To make bytes distinct, it first randomizes those

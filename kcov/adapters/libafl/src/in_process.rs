@@ -12,10 +12,9 @@ use std::cell::RefCell;
 
 /// Runs inputs in the calling thread, which is traced as long as the executor lives.
 ///
-/// An execution costs one store more than the harness itself, and the observer's work; the kernel
-/// is asked for nothing. In exchange a harness that hangs, crashes or unmaps memory takes the fuzzer
-/// with it; use [`Forked`](crate::Forked) for such harnesses. Between two executions the thread is
-/// traced too, and the next execution discards these records.
+/// kcov costs one store per execution and no system call. But a harness that hangs, crashes or unmaps
+/// memory takes the fuzzer with it; use [`Forked`](crate::Forked) for such harnesses. The thread is
+/// traced between executions too; the next execution discards those records.
 ///
 /// `O` gets the trace of each execution; `OT` are further observers of LibAFL.
 #[derive(Debug)]
@@ -55,7 +54,7 @@ impl<F, O, OT> InProcess<F, O, OT> {
 
     /// Traces background work too. The observer gets its trace after the one of this thread.
     ///
-    /// Needs a kernel that has `local-and-remote`; Linux 6.12 lacks it.
+    /// Needs Linux 7.2 or later.
     #[must_use]
     pub fn with_sources(self, sources: Sources) -> Self {
         InProcess { sources: Some(sources), ..self }

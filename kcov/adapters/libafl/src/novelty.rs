@@ -58,8 +58,8 @@ libafl_bolts::impl_serdeany!(NewSignals);
 
 /// Finds an input interesting if it reaches a signal that no input in the corpus does.
 ///
-/// Exact, unlike a map of hit counts: no two signals share a place. But it does not see how often
-/// a signal comes. Reports the number of signals as a statistic, under its own name.
+/// Exact, unlike a map of hit counts: signals never collide. But it ignores how often a signal
+/// occurs. Reports the number of signals as a statistic, under its own name.
 #[derive(Debug)]
 pub struct NoveltyFeedback {
     name: Cow<'static, str>,

@@ -108,7 +108,7 @@ impl Remote {
         self
     }
 
-    /// Sets how many kernel words a section in a thread can collect, at least 2; the kernel drops
+    /// Sets how many kernel words a section in a thread can collect, at least 3; the kernel drops
     /// the rest. The default is the size of the device's buffer.
     pub fn area_words(mut self, words: u32) -> Remote {
         self.area = Some(words);
@@ -122,10 +122,11 @@ impl Remote {
     pub(super) fn argument(&self, mode: u32, buffer_words: usize) -> Result<Argument, Error> {
         let refuse = |kind| Err(Error::new(Operation::EnableRemote, kind));
         let area = match self.area {
-            // With an area size of 0, the kernel prints a warning when a section starts.
-            Some(words @ (0 | 1)) => {
+            // With an area size of 0, the kernel prints a warning when a section starts. With 1 or 2,
+            // it writes beyond the area: its list entry takes 3 words.
+            Some(words @ 0..3) => {
                 let error = Error::new(Operation::EnableRemote, ErrorKind::SizeOutOfLimits);
-                return Err(error.with_limits(words.into(), 2..=u32::MAX.into()));
+                return Err(error.with_limits(words.into(), 3..=u32::MAX.into()));
             }
             Some(words) => words,
             None => u32::try_from(buffer_words).unwrap_or(u32::MAX),
@@ -185,10 +186,10 @@ mod tests {
         let many =
             (0..257).fold(Remote::new(), |remote, bus| remote.global(GlobalHandle::usb(bus)));
         assert_eq!(many.argument(0, 512).unwrap_err().kind(), ErrorKind::TooManyHandles);
-        for words in [0, 1] {
+        for words in 0..3 {
             let error = Remote::new().area_words(words).argument(0, 512).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::SizeOutOfLimits);
         }
-        assert_eq!(Remote::new().area_words(2).argument(0, 512).unwrap().area_size, 2);
+        assert_eq!(Remote::new().area_words(3).argument(0, 512).unwrap().area_size, 3);
     }
 }

@@ -6,6 +6,7 @@ use super::proposed::proposals;
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, kind, lend};
 use crate::raw::{accessible, call, child, page_size, word_bytes};
+use kcov::mode::TracePc;
 use kcov::proposed::EdgeDevice;
 use kcov::{BufferSize, Device, ErrorKind};
 use std::fs;
@@ -102,6 +103,13 @@ fn write_protected_between_sessions(cx: &Context) {
         is_read_only();
     }
     drop(enable(&mut device));
+    is_read_only();
+    // A leaked session, and a refusal that makes its pages read-only.
+    std::mem::forget(enable(&mut device));
+    let refused = device.enable(TracePc).map(drop).expect_err("it is enabled");
+    assert_eq!(refused.kind(), ErrorKind::AlreadyEnabled);
+    is_read_only();
+    drop(lend(&mut device));
     is_read_only();
 }
 

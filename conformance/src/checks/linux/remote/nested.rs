@@ -38,7 +38,7 @@ fn soft_interrupt_leaves_the_section(cx: &Context) {
             assert!(wait_for(LONG, read), "nothing of {function}: {within}");
         }
         assert!(symbols.any_in("usb_api_blocking_completion", &since(&map, 0)));
-        drop(gadget);
+        gadget.set_up();
         let hub = || symbols.any_in("hub_event", &since(&map, 0));
         assert!(wait_for(LONG, hub), "the hub driver's section ends");
         within

@@ -76,9 +76,7 @@ fn global_task_is_collected(cx: &Context) {
     let (device, map) = mapped(cx);
     device.remote_enable(&Remote::of(bus())).expect("enabled");
     let gadget = Gadget::connect().expect("a device is connected");
-    // The driver is at work, and gives up when the device is gone.
-    gadget.asked();
-    drop(gadget);
+    gadget.set_up();
     assert!(hub_is_recorded(&map), "{} records, none of the hub driver", map.count());
 }
 
@@ -92,12 +90,12 @@ fn soft_interrupt_is_collected(cx: &Context) {
     let before = settled(&map);
     gadget.answer(asked);
     assert!(grows_beyond(&map, before), "the answer adds nothing");
-    gadget.asked();
+    let asked = gadget.asked();
     let (symbols, added) = (symbols(), since(&map, before));
     assert!(!symbols.any_in("hub_event", &added), "the driver's section has not ended");
     assert!(symbols.any_in("usb_api_blocking_completion", &added), "{added:x?}");
-    drop(gadget);
-    // Otherwise the next check would find the driver at work.
+    gadget.answer(asked);
+    gadget.set_up();
     assert!(hub_is_recorded(&map));
 }
 
@@ -143,12 +141,12 @@ fn soft_interrupt_leaves_local_tracing(cx: &Context) {
     gadget.answer(gadget.asked());
     device.remote_enable(&Remote::of(bus())).expect("enabled");
     collected(&gadget);
+    gadget.set_up();
     drop(gadget);
     let gadget = Gadget::connect().expect("a device is connected");
     collected(&gadget);
     own.store(phase, 1);
-    gadget.answer(gadget.asked());
-    drop(gadget);
+    gadget.set_up();
     own.store(phase, 2);
     child.end();
 }
@@ -158,9 +156,7 @@ fn handles_of_both_kinds_feed_one_buffer(cx: &Context) {
     let handles = vec![usb(1), bus(), usb(2)];
     device.remote_enable(&Remote { handles, ..Remote::common(common()) }).expect("enabled");
     vhost().work();
-    let gadget = Gadget::connect().expect("a device is connected");
-    gadget.asked();
-    drop(gadget);
+    Gadget::connect().expect("a device is connected").set_up();
     assert!(hub_is_recorded(&map), "nothing of the bus");
     assert!(symbols().any_in("handle_tx_kick", &since(&map, 0)), "nothing of the worker");
 }
@@ -296,7 +292,7 @@ fn global_task_running_while_disabled_is_discarded(cx: &Context) {
         let (device, map) = mapped_of(cx, 1 << 19);
         device.remote_enable(&remote).expect("enabled");
         let gadget = Gadget::connect().expect("a device is connected");
-        gadget.asked();
+        let asked = gadget.asked();
         // The driver waits for the answer, in a section that has found the device.
         assert!(settled(&map) == 0 || !found(&map), "its section has not ended");
         if again {
@@ -304,6 +300,8 @@ fn global_task_running_while_disabled_is_discarded(cx: &Context) {
             device.remote_enable(&remote).expect("enabled again");
         }
         map.reset();
+        gadget.answer(asked);
+        gadget.set_up();
         drop(gadget);
         assert!(hub_is_recorded(&map), "a section that began afterwards");
         if again {

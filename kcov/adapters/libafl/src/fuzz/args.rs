@@ -17,7 +17,7 @@ options:
   --no-comparisons  do not collect comparisons
   --no-background   do not trace background work as well as the thread
   --no-feedback     keep no input but the first ones
-  --edges           an edge between two PCs counts, not a PC";
+  --edges           count edges between PCs, not PCs";
 
     /// Takes options from the command line; see [`USAGE`](Self::USAGE). With `--help`, prints them
     /// and ends the process.

@@ -1,4 +1,4 @@
-//! A whole fuzzer, so that a harness is all that an author writes.
+//! A complete fuzzer: you write only the harness.
 
 mod args;
 mod campaign;
