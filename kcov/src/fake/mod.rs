@@ -188,6 +188,12 @@ impl Descriptor {
         self.kernel.system()
     }
 
+    /// The library's name of a request that local and remote coverage share.
+    fn by_source(&self, local: Operation, remote: Operation) -> Operation {
+        let attached = self.kernel.state().instance(self.instance).source.is_some();
+        if attached { remote } else { local }
+    }
+
     pub(crate) fn set_size(&self, width: Width, words: u64) -> Result<(), i32> {
         if width != Width::W64 {
             return Err(self.system().wrong_width);
@@ -197,7 +203,8 @@ impl Descriptor {
 
     pub(crate) fn enable(&self, mode: u32) -> Result<(), i32> {
         state::end_with_thread(&self.kernel.state);
-        let enabled = request!(self, Operation::Enable, enable(mode));
+        let operation = self.by_source(Operation::Enable, Operation::EnableRemote);
+        let enabled = request!(self, operation, enable(mode));
         if enabled.is_ok() {
             // The end of the request is the first thing recorded.
             self.kernel.call(Recorder::request);
@@ -207,7 +214,8 @@ impl Descriptor {
 
     pub(crate) fn disable(&self) -> Result<(), i32> {
         self.kernel.call(Recorder::request);
-        request!(self, Operation::Disable, disable())
+        let operation = self.by_source(Operation::Disable, Operation::DisableRemote);
+        request!(self, operation, disable())
     }
 
     pub(crate) fn enable_remote(&self, argument: &Argument) -> Result<(), i32> {
@@ -220,8 +228,12 @@ impl Descriptor {
     }
 
     pub(crate) fn detach(&self) -> Result<(), i32> {
-        // Not one of the operations that `fail` can name.
-        request!(self, Operation::DisableRemote, detach())
+        // No operation names it, so `fail` cannot.
+        let mut state = self.kernel.state();
+        match self.kernel.rules {
+            Rules::Linux => linux::detach(&mut state, self.instance),
+            Rules::NetBsd => netbsd::detach(&mut state, self.instance),
+        }
     }
 
     pub(crate) fn map(&self, bytes: usize) -> Result<Arc<[AtomicU64]>, i32> {

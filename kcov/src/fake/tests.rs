@@ -60,6 +60,30 @@ fn errors_can_be_ordered() {
     }
 }
 
+/// Enabling and disabling an attached device are operations of their own.
+#[test]
+fn errors_of_sources_can_be_ordered() {
+    let kernel = Kernel::netbsd();
+    let device = kernel.builder().open().unwrap();
+    let mut attachment = device.attach(Source::vhci(0, 5)).unwrap();
+    kernel.fail(Operation::EnableRemote, 16);
+    let error = attachment.enable(TracePc).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SourceInUse);
+    let session = attachment.enable(TracePc).unwrap();
+    kernel.fail(Operation::DisableRemote, 2);
+    assert_eq!(session.disable().unwrap_err().kind(), ErrorKind::EndedElsewhere);
+    // Detaching obeys no order.
+    kernel.fail(Operation::DisableRemote, 2);
+    let device = attachment.detach();
+    drop(device.attach(Source::vhci(0, 6)).unwrap());
+    // Without a source, the same requests have the other names.
+    let mut device = kernel.builder().open().unwrap();
+    kernel.fail(Operation::EnableRemote, 16);
+    let session = device.enable(TracePc).unwrap();
+    kernel.fail(Operation::Disable, 2);
+    assert_eq!(session.disable().unwrap_err().kind(), ErrorKind::NotEnabled);
+}
+
 /// A section drops what its area cannot hold; the next section has its own area.
 #[test]
 fn a_section_fills_its_area_and_no_more() {
