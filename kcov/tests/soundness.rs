@@ -215,6 +215,9 @@ fn a_source_is_attached_once() {
     let mut attachment = open(&kernel).attach(source).expect("attached");
     let refused = open(&kernel).attach(source).expect_err("attached already");
     assert_eq!(refused.error().kind(), ErrorKind::SourceInUse);
+    drop(open(&Kernel::netbsd()).attach(source).expect("another kernel's source"));
+    let refused = open(&kernel).attach(source).expect_err("still attached");
+    assert_eq!(refused.error().kind(), ErrorKind::SourceInUse);
     let session = attachment.enable(TracePc).expect("enabled");
     kernel.section(source).run(|trace| trace.pc(PC));
     assert_eq!(session.disable().expect("disabled").len(), 1);

@@ -188,6 +188,11 @@ impl Descriptor {
         self.kernel.system()
     }
 
+    /// Tells this kernel from all others for as long as the descriptor is open.
+    pub(crate) fn kernel_id(&self) -> usize {
+        Arc::as_ptr(&self.kernel.state).addr()
+    }
+
     /// The library's name of a request that local and remote coverage share.
     fn by_source(&self, local: Operation, remote: Operation) -> Operation {
         let attached = self.kernel.state().instance(self.instance).source.is_some();

@@ -44,7 +44,7 @@ use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, SEAL};
 use crate::session::Refused;
-use crate::sys::Mapping;
+use crate::sys::{File, Mapping};
 use crate::trace::Trace;
 use kcov_sys::netbsd::{
     KCOV_BUF_MAX_ENTRIES, KCOV_REMOTE_VHCI, kcov_ioc_remote_attach, kcov_remote_vhci_id,
@@ -77,12 +77,21 @@ impl Source {
     }
 }
 
-/// The sources to which devices of this process are attached. Two attachments in different modes
-/// would read each other's records.
-static ATTACHED: Mutex<Vec<Source>> = Mutex::new(Vec::new());
+/// The sources to which devices of this process are attached, each with its kernel. Two attachments
+/// in different modes would read each other's records.
+static ATTACHED: Mutex<Vec<(usize, Source)>> = Mutex::new(Vec::new());
 
-fn attached() -> MutexGuard<'static, Vec<Source>> {
+fn attached() -> MutexGuard<'static, Vec<(usize, Source)>> {
     ATTACHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kernel of a device: the host's, or a fake one with sources of its own.
+fn kernel_id(file: &File) -> usize {
+    match file {
+        File::Kernel(..) => 0,
+        #[cfg(feature = "fake")]
+        File::Fake(file) => file.kernel_id(),
+    }
 }
 
 /// A device that is attached to a source, with the source's buffer mapped.
@@ -103,7 +112,8 @@ impl End<Device> for Attached {
     fn end(&self, device: &Device) -> Result<(), Error> {
         // No thread has enabled this device, so the driver has no reason to refuse.
         let detached = device.file().detach().map_err(device.file().error(Operation::Attach));
-        attached().retain(|source| *source != self.source);
+        let this = (kernel_id(device.file()), self.source);
+        attached().retain(|other| *other != this);
         detached
     }
 }
@@ -271,8 +281,9 @@ impl Device {
         if !self.system().has_sources {
             return Err(refuse(ErrorKind::Unsupported));
         }
+        let this = (kernel_id(self.file()), source);
         let mut all = attached();
-        if all.contains(&source) {
+        if all.contains(&this) {
             return Err(refuse(ErrorKind::SourceInUse));
         }
         let (file, Source { subsystem, id }) = (self.file(), source);
@@ -283,7 +294,7 @@ impl Device {
             let _ = file.detach();
             file.error(Operation::Map)(errno)
         })?;
-        all.push(source);
+        all.push(this);
         Ok(mapping)
     }
 }
