@@ -52,6 +52,11 @@ impl Encoding {
     }
 
     /// `_IOR(group, number, type)` for a type of `size` bytes.
+    ///
+    /// # Panics
+    ///
+    /// If `size` takes more bits than the encoding has for it: 14 in
+    /// [`LINUX_GENERIC`](Self::LINUX_GENERIC), 13 in the others.
     #[doc(alias = "_IOR")]
     #[must_use]
     pub const fn ior(self, group: u8, number: u8, size: usize) -> u32 {
@@ -59,6 +64,11 @@ impl Encoding {
     }
 
     /// `_IOW(group, number, type)` for a type of `size` bytes.
+    ///
+    /// # Panics
+    ///
+    /// If `size` takes more bits than the encoding has for it: 14 in
+    /// [`LINUX_GENERIC`](Self::LINUX_GENERIC), 13 in the others.
     #[doc(alias = "_IOW")]
     #[must_use]
     pub const fn iow(self, group: u8, number: u8, size: usize) -> u32 {
