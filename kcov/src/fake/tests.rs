@@ -107,6 +107,18 @@ fn a_section_fills_its_area_and_no_more() {
     assert!(session.trace().is_empty());
 }
 
+/// The kernel refuses them with the errno of a device that is enabled.
+#[test]
+fn handles_that_the_kernel_does_not_know_are_told() {
+    let kernel = Kernel::linux();
+    let mut device = kernel.builder().open().unwrap();
+    for handle in [0xfe << 56 | 1, 1, 1 << 56 | 1 << 32, 1 << 56 | 1 << 55] {
+        let remote = Remote::new().global(GlobalHandle::from_raw(handle));
+        let error = device.enable_remote(TracePc, &remote).unwrap_err();
+        assert_eq!((error.kind(), error.raw_os_error()), (ErrorKind::UnknownSubsystem, Some(22)));
+    }
+}
+
 /// Another program's requests for a handle or a source, one at a time.
 #[test]
 fn another_program_shares_the_kernel() {

@@ -1,8 +1,9 @@
 //! Handles to collect from, and the argument of the request.
 
+use crate::buffer::Width;
 use crate::error::{Error, ErrorKind, Operation};
 use kcov_sys::linux::{
-    KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_MASK, KCOV_SUBSYSTEM_USB,
+    KCOV_INSTANCE_MASK, KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_USB,
     kcov_remote_arg, kcov_remote_handle,
 };
 use std::hash::{BuildHasher, RandomState};
@@ -109,7 +110,8 @@ impl Remote {
     }
 
     /// Sets how many kernel words a section in a thread can collect, at least 3; the kernel drops
-    /// the rest. The default is the size of the device's buffer.
+    /// the rest. Kernels with words of 32 bits allow at most `0x1fff_ffff`. The default is the size
+    /// of the device's buffer.
     pub fn area_words(mut self, words: u32) -> Remote {
         self.area = Some(words);
         self
@@ -119,18 +121,27 @@ impl Remote {
         self.common == Common::Any
     }
 
-    pub(super) fn argument(&self, mode: u32, buffer_words: usize) -> Result<Argument, Error> {
+    /// The argument for a kernel with words of this width.
+    pub(super) fn argument(
+        &self,
+        mode: u32,
+        buffer_words: usize,
+        width: Width,
+    ) -> Result<Argument, Error> {
         let refuse = |kind| Err(Error::new(Operation::EnableRemote, kind));
-        let area = match self.area {
-            // With an area size of 0, the kernel prints a warning when a section starts. With 1 or 2,
-            // it writes beyond the area: its list entry takes 3 words.
-            Some(words @ 0..3) => {
-                let error = Error::new(Operation::EnableRemote, ErrorKind::SizeOutOfLimits);
-                return Err(error.with_limits(words.into(), 3..=u32::MAX.into()));
-            }
-            Some(words) => words,
-            None => u32::try_from(buffer_words).unwrap_or(u32::MAX),
+        // `kcov_ioctl_locked` of Linux 7.3 refuses more than LONG_MAX / sizeof(long) with the errno
+        // of an enabled device.
+        let most = match width {
+            Width::W64 => u32::MAX,
+            Width::W32 => i32::MAX as u32 / 4,
         };
+        let area = self.area.unwrap_or(u32::try_from(buffer_words).unwrap_or(u32::MAX));
+        // With an area size of 0, the kernel prints a warning when a section starts. With 1 or 2, it
+        // writes beyond the area: its list entry takes 3 words.
+        if !(3..=most).contains(&area) {
+            let error = Error::new(Operation::EnableRemote, ErrorKind::SizeOutOfLimits);
+            return Err(error.with_limits(area.into(), 3..=most.into()));
+        }
         let mut handles = [0; MAX_HANDLES];
         let Some(used) = handles.get_mut(..self.global.len()) else {
             return refuse(ErrorKind::TooManyHandles);
@@ -152,10 +163,11 @@ impl Remote {
     }
 }
 
-/// Whether the argument has a handle of a subsystem that this crate does not know.
+/// Whether the argument has a handle that this crate does not know: of another subsystem than USB,
+/// or with a bit of neither mask, which `kcov_check_handle` of Linux 7.3 refuses too.
 pub(super) fn has_unknown_subsystem(argument: &Argument) -> bool {
     let handles = argument.handles.iter().take(argument.num_handles as usize);
-    handles.copied().any(|handle| handle & KCOV_SUBSYSTEM_MASK != KCOV_SUBSYSTEM_USB)
+    handles.copied().any(|handle| handle & !KCOV_INSTANCE_MASK != KCOV_SUBSYSTEM_USB)
 }
 
 #[cfg(test)]
@@ -175,7 +187,7 @@ mod tests {
     fn the_argument_counts_its_handles() {
         let common = CommonHandle::new(NonZeroU32::MIN);
         let remote = Remote::new().global(BUS).global(GlobalHandle::usb(4)).common(common);
-        let argument = remote.argument(1, 512).unwrap();
+        let argument = remote.argument(1, 512, Width::W64).unwrap();
         assert_eq!((argument.trace_mode, argument.area_size, argument.num_handles), (1, 512, 2));
         assert_eq!(argument.common_handle, 1);
         assert_eq!(argument.handles[..3], [0x0100_0000_0000_0003, 0x0100_0000_0000_0004, 0]);
@@ -185,11 +197,18 @@ mod tests {
     fn what_the_kernel_would_refuse_or_choke_on_is_refused() {
         let many =
             (0..257).fold(Remote::new(), |remote, bus| remote.global(GlobalHandle::usb(bus)));
-        assert_eq!(many.argument(0, 512).unwrap_err().kind(), ErrorKind::TooManyHandles);
-        for words in 0..3 {
-            let error = Remote::new().area_words(words).argument(0, 512).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::SizeOutOfLimits);
+        let error = many.argument(0, 512, Width::W64).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooManyHandles);
+        for (width, most) in [(Width::W64, u32::MAX), (Width::W32, 0x1fff_ffff)] {
+            let argument = |words| Remote::new().area_words(words).argument(0, 512, width);
+            for words in (0..3).chain(most.checked_add(1)) {
+                let error = argument(words).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::SizeOutOfLimits);
+                assert_eq!(error.limits(), Some(3..=most.into()));
+            }
+            for words in [2, most] {
+                assert_eq!(argument(words).unwrap().area_size, words);
+            }
         }
-        assert_eq!(Remote::new().area_words(3).argument(0, 512).unwrap().area_size, 3);
     }
 }

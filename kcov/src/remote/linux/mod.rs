@@ -214,7 +214,8 @@ impl Device {
             return Err(refuse(ErrorKind::Unsupported));
         }
         let number = self.system().number(mode.kind(SEAL), true).map_err(refuse)?;
-        let mut argument = Box::new(remote.argument(number, self.words())?);
+        let mut argument =
+            Box::new(remote.argument(number, self.words(), self.buffer().width())?);
         let mut tries = if remote.takes_any_common() { TRIES } else { 1 };
         loop {
             if remote.takes_any_common() {
