@@ -230,6 +230,32 @@ fn a_source_is_attached_once() {
     assert_eq!(missing.error().kind(), ErrorKind::NoSuchSource);
 }
 
+/// After a failed restart, the source may be another program's, whose collection goes on.
+#[test]
+fn a_session_that_ended_does_not_end_another() {
+    let kernel = Kernel::netbsd();
+    let source = Source::vhci(0, 3);
+    let mut attachment = open(&kernel).attach(source).expect("attached");
+    let other = kernel.open_raw().expect("it opens");
+    other.attach(0, 3).expect("attached");
+    for ended_elsewhere in [false, true] {
+        let mut session = attachment.enable(TracePc).expect("enabled");
+        let expected = if ended_elsewhere {
+            other.disable().expect("anybody may end it");
+            ErrorKind::EndedElsewhere
+        } else {
+            // Another program is faster.
+            kernel.fail(Operation::EnableRemote, 16);
+            ErrorKind::SourceInUse
+        };
+        assert_eq!(session.restart().expect_err("it ended").kind(), expected);
+        other.enable(1).expect("the source is free");
+        assert_eq!(session.restart().expect_err("it ended").kind(), expected);
+        drop(session);
+        other.disable().expect("it still collects");
+    }
+}
+
 /// A failed operation returns the device, and the device works.
 #[test]
 fn a_refused_device_comes_back() {

@@ -190,11 +190,18 @@ pub struct SourceSession<M: Mode, A: Borrow<Attachment> = Attachment> {
     starts: Starts,
 }
 
-#[derive(Debug)]
-struct Enabled;
+#[derive(Debug, Default)]
+struct Enabled {
+    /// The error of a failed restart, which ended the session. Another process may have enabled the
+    /// source since: disabling would end its collection.
+    ended: Option<Error>,
+}
 
 impl<A: Borrow<Attachment>> End<A> for Enabled {
     fn end(&self, attachment: &A) -> Result<(), Error> {
+        if let Some(error) = &self.ended {
+            return Err(error.clone());
+        }
         let file = attachment.borrow().active.owner.file();
         file.disable().map_err(file.error(Operation::DisableRemote))
     }
@@ -202,7 +209,7 @@ impl<A: Borrow<Attachment>> End<A> for Enabled {
 
 impl<M: Mode, A: Borrow<Attachment>> SourceSession<M, A> {
     fn new(attachment: A, mode: M) -> SourceSession<M, A> {
-        let active = Active { owner: attachment, how: Enabled };
+        let active = Active { owner: attachment, how: Enabled::default() };
         SourceSession { active, mode, starts: Starts::default() }
     }
 
@@ -218,11 +225,14 @@ impl<M: Mode, A: Borrow<Attachment>> SourceSession<M, A> {
     /// # Errors
     ///
     /// Same as [`Attachment::enable`], and [`EndedElsewhere`](ErrorKind::EndedElsewhere). The
-    /// session then collects no more records.
+    /// session has then ended: restarting and disabling it return the same error.
     pub fn restart(&mut self) -> Result<(), Error> {
-        self.active.how.end(&self.active.owner)?;
-        self.starts.restart();
-        self.active.owner.borrow().begin(self.mode)
+        let restarted = self.active.how.end(&self.active.owner).and_then(|()| {
+            self.starts.restart();
+            self.active.owner.borrow().begin(self.mode)
+        });
+        self.active.how.ended = restarted.clone().err();
+        restarted
     }
 }
 
@@ -232,6 +242,7 @@ impl<'a, M: Mode> SourceSession<M, &'a mut Attachment> {
     /// # Errors
     ///
     /// - [`EndedElsewhere`](ErrorKind::EndedElsewhere): somebody else has ended it.
+    /// - The error of [`restart`](Self::restart), if that failed.
     pub fn disable(self) -> Result<Trace<'a, M>, Error> {
         let mode = self.mode;
         let (result, attachment) = self.active.finish();
@@ -242,7 +253,8 @@ impl<'a, M: Mode> SourceSession<M, &'a mut Attachment> {
 
 impl<M: Mode> SourceSession<M> {
     /// Ends collection and returns the attachment, and whether somebody else had [ended
-    /// it](ErrorKind::EndedElsewhere). Read the [`trace`](Self::trace) first.
+    /// it](ErrorKind::EndedElsewhere) or [`restart`](Self::restart) failed. Read the
+    /// [`trace`](Self::trace) first.
     pub fn disable(self) -> (Attachment, Result<(), Error>) {
         let (result, attachment) = self.active.finish();
         (attachment, result)
