@@ -206,7 +206,7 @@ mod tests {
                 assert_eq!(error.kind(), ErrorKind::SizeOutOfLimits);
                 assert_eq!(error.limits(), Some(3..=most.into()));
             }
-            for words in [2, most] {
+            for words in [3, most] {
                 assert_eq!(argument(words).unwrap().area_size, words);
             }
         }
