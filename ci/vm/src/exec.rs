@@ -12,7 +12,7 @@ use kcov_vm_guest::protocol::Exit;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{env, fs};
 
 mod cargo;
@@ -74,14 +74,26 @@ pub fn task(
     carry: &CarryOptions,
 ) -> Result<Task> {
     session.given(target)?;
-    let arguments = program.split_off(1);
-    let program = match target.kind.system() {
-        System::Linux => find::find(&program[0]).map_err(Error::Usage)?,
+    let task = match target.kind.system() {
+        System::Linux => {
+            find::find(program, target.arch).and_then(|found| found.task(session, target))
+        }
         // The host's `PATH` does not apply to NetBSD.
-        System::NetBsd => PathBuf::from(&program[0]),
+        System::NetBsd => {
+            let arguments = program.split_off(1);
+            session.task(target, Path::new(&program[0]), arguments)
+        }
     };
-    let task = session.task(target, &program, arguments).and_then(|task| equip(task, carry));
-    task.map_err(Error::Usage)
+    task.and_then(|task| equip(task, carry)).map_err(Error::Usage)
+}
+
+impl find::Found {
+    /// The task that runs it.
+    fn task(self, session: &Session, target: &Target) -> std::result::Result<Task, String> {
+        let mut task = session.task(target, &self.program, self.arguments)?;
+        self.script.map_or(Ok(()), |script| task.carried.add(&script))?;
+        Ok(task)
+    }
 }
 
 /// Adds the files and variables that the options name.

@@ -144,8 +144,8 @@ fn installed(name: &str) -> Result<PathBuf> {
     let beside = current_exe().ok().map(|own| own.with_file_name(name));
     beside.filter(|path| path.is_file()).or_else(|| locate(name)).ok_or_else(|| {
         let message = format!(
-            "{name} is neither beside this program nor in PATH; install it with `cargo install \
-             {name}`"
+            "{name} is neither beside this program nor in PATH; install it from a clone of this \
+             program's repository with `cargo install --path`"
         );
         Error::unavailable(Phase::Image, message)
     })

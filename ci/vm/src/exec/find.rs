@@ -1,15 +1,45 @@
 //! Finds the user's program and checks that it can start, before anything is built or booted.
 
+use crate::arch::Arch;
+use crate::elf;
 use crate::run::locate;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Finds the program as a shell would.
-pub fn find(word: &OsStr) -> Result<PathBuf, String> {
+/// A program that a guest can start.
+#[derive(Debug)]
+pub struct Found {
+    /// An ELF program of this host.
+    pub program: PathBuf,
+    pub arguments: Vec<OsString>,
+    /// The script that the program is to interpret.
+    pub script: Option<PathBuf>,
+}
+
+/// Finds the program as a shell would, or a script's interpreter as the kernel would.
+pub fn find(mut words: Vec<OsString>, arch: &Arch) -> Result<Found, String> {
+    let mut arguments = words.split_off(1);
+    let path = locate_word(&words[0])?;
+    let start = check(&path)?;
+    let Some((interpreter, option)) = interpreter(&start)? else {
+        fit(&path, arch)?;
+        return Ok(Found { program: path, arguments, script: None });
+    };
+    let on_host = locate_word(&interpreter).and_then(|program| check(&program).map(|_| program));
+    let program =
+        on_host.map_err(|why| format!("{}: its interpreter cannot run: {why}", path.display()))?;
+    fit(&program, arch)?;
+    arguments.insert(0, path.clone().into());
+    option.into_iter().for_each(|option| arguments.insert(0, option));
+    Ok(Found { program, arguments, script: Some(path) })
+}
+
+/// Finds a file by a path, or in `PATH`.
+fn locate_word(word: &OsStr) -> Result<PathBuf, String> {
     let shown = Path::new(word).display();
     let found = match word.to_str() {
         Some(name) if !name.contains('/') => locate(name).ok_or_else(|| {
@@ -34,9 +64,8 @@ pub fn find(word: &OsStr) -> Result<PathBuf, String> {
     Ok(if plain { whole } else { resolved })
 }
 
-/// Refuses a program that the guest cannot start: one that is not executable, or a script whose
-/// interpreter is not `carried`.
-pub fn check(program: &Path, carried: &[PathBuf]) -> Result<(), String> {
+/// Refuses a file that is not executable. Returns its first bytes.
+fn check(program: &Path) -> Result<Vec<u8>, String> {
     let shown = program.display();
     let error = |error: std::io::Error| format!("{shown}: {error}");
     if fs::metadata(program).map_err(error)?.permissions().mode() & 0o111 == 0 {
@@ -44,26 +73,30 @@ pub fn check(program: &Path, carried: &[PathBuf]) -> Result<(), String> {
     }
     let mut start = Vec::new();
     File::open(program).and_then(|file| file.take(256).read_to_end(&mut start)).map_err(error)?;
-    let Some(interpreter) = interpreter(&start) else { return Ok(()) };
-    let there = interpreter.display();
-    let has =
-        |path: &PathBuf| std::path::absolute(path).is_ok_and(|path| interpreter.starts_with(path));
-    if !interpreter.is_file() {
-        return Err(format!("{shown}: is a script for {there}, which is not on this host"));
-    }
-    if !carried.iter().any(has) {
-        return Err(format!(
-            "{shown}: is a script for {there}, which is not in the guest; add --carry {there}"
-        ));
-    }
-    Ok(())
+    Ok(start)
 }
 
-/// Parses a script's interpreter from its first line.
-fn interpreter(start: &[u8]) -> Option<PathBuf> {
-    let line = start.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
-    let name = line.trim_ascii_start().split(u8::is_ascii_whitespace).next()?;
-    Some(PathBuf::from(OsStr::from_bytes(name)))
+/// Refuses a file that is not a program for this architecture.
+fn fit(program: &Path, arch: &Arch) -> Result<(), String> {
+    let shown = program.display();
+    let bytes = fs::read(program).map_err(|error| format!("{shown}: {error}"))?;
+    elf::loader(&bytes, arch).map(drop).map_err(|why| format!("{shown}: {why}"))
+}
+
+/// Parses a script's interpreter and its option from the first line. env(1) is left out, because the
+/// guest has another `PATH`.
+fn interpreter(start: &[u8]) -> Result<Option<(OsString, Option<OsString>)>, String> {
+    let Some(line) = start.strip_prefix(b"#!") else { return Ok(None) };
+    let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = OsStr::from_bytes(line).to_string_lossy();
+    let mut words = line.split_ascii_whitespace().peekable();
+    if words.peek().is_some_and(|name| name.ends_with("/env")) {
+        words.next();
+        words.next_if_eq(&"-S");
+    }
+    let name = words.next().ok_or("a script names no interpreter after #!")?;
+    let rest = words.collect::<Vec<_>>().join(" ");
+    Ok(Some((name.into(), (!rest.is_empty()).then(|| rest.into()))))
 }
 
 #[cfg(test)]
@@ -72,10 +105,18 @@ mod tests {
 
     #[test]
     fn scripts_name_their_interpreters() {
-        let named = |start: &[u8]| interpreter(start);
-        assert_eq!(named(b"#!/bin/sh\necho"), Some("/bin/sh".into()));
-        assert_eq!(named(b"#! /usr/bin/env python3"), Some("/usr/bin/env".into()));
+        let named = |start: &[u8]| {
+            interpreter(start).unwrap().map(|(name, option)| {
+                (name.into_string().unwrap(), option.map(|option| option.into_string().unwrap()))
+            })
+        };
+        let is = |name: &str, option: Option<&str>| Some((name.into(), option.map(Into::into)));
+        assert_eq!(named(b"#!/bin/sh\necho"), is("/bin/sh", None));
+        assert_eq!(named(b"#!/bin/sh -e -u \n"), is("/bin/sh", Some("-e -u")));
+        assert_eq!(named(b"#! /usr/bin/env python3"), is("python3", None));
+        assert_eq!(named(b"#!/usr/bin/env -S awk -f\n"), is("awk", Some("-f")));
         assert_eq!(named(b"\x7fELF"), None);
         assert_eq!(named(b"echo\n#!/bin/sh"), None);
+        assert!(interpreter(b"#!\n").is_err());
     }
 }

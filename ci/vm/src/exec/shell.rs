@@ -34,11 +34,9 @@ pub fn shell(session: &Session, options: ShellOptions, verbose: bool) -> Result<
         program.push("sh".into());
         carry.carry.extend(PROGRAMS.iter().filter_map(|name| locate(name)));
     }
-    let arguments = program.split_off(1);
     let run = || {
-        let program = find::find(&program[0]).map_err(Error::Usage)?;
-        let mut task = session
-            .task(target, &program, arguments)
+        let mut task = find::find(program, target.arch)
+            .and_then(|found| found.task(session, target))
             .and_then(|task| equip(task, &carry))
             .map_err(Error::Usage)?;
         task.terminal = true;

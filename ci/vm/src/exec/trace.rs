@@ -28,9 +28,7 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
             target.name
         )));
     }
-    let program = find::find(&options.program[0])
-        .and_then(|program| find::check(&program, &options.carry.carry).map(|()| program))
-        .map_err(Error::Usage)?;
+    let found = find::find(options.program.clone(), target.arch).map_err(Error::Usage)?;
     let run = || {
         let kernel = session.kernel(target)?;
         let tool = session.programs.tracer()?;
@@ -44,11 +42,13 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
         let limit = session.program_limit(target).as_secs();
         arguments.extend(["--limit".into(), limit.to_string().into()]);
         arguments.push("--".into());
-        arguments.push(program.clone().into());
-        arguments.extend(options.program[1..].iter().cloned());
+        arguments.push(found.program.clone().into());
+        arguments.extend(found.arguments);
         let unfit = |why| Error::unavailable(Phase::Image, why);
         let mut task = session.task(target, &tool, arguments).map_err(unfit)?;
-        task.carried.add(&program).map_err(Error::Usage)?;
+        for file in std::iter::once(found.program).chain(found.script) {
+            task.carried.add(&file).map_err(Error::Usage)?;
+        }
         let mut task = equip(task, &options.carry).map_err(Error::Usage)?;
         task.send_back = Some(SCRATCH.into());
         let back = tempfile::tempdir().or_unavailable(Phase::Image, "a temporary directory")?;
