@@ -192,7 +192,10 @@ fn programs_that_cannot_start() {
             vm.refuses(&[command, "linux-uml", "--", program], &[program, why]);
         }
     };
-    refused(&script("lost", "#!/none/sh -e\n"), "its interpreter cannot run: /none/sh: No such file");
+    refused(
+        &script("lost", "#!/none/sh -e\n"),
+        "its interpreter cannot run: /none/sh: No such file",
+    );
     refused(&script("text", "echo\n"), "is not an ELF program");
     refused(&script("empty", ""), "is not an ELF program");
     let plain = vm.write("plain", "");

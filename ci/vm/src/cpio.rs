@@ -1,4 +1,5 @@
-//! Writes initramfs archives in cpio's `newc` format.
+//! Writes initramfs archives in cpio's `newc` format. By hand, because it is a header of thirteen
+//! numbers, and the kernel takes nothing else.
 
 use crate::error::WRITING;
 use crate::layout::Layout;

@@ -1,6 +1,8 @@
 //! Checks the host for the programs that the runner needs, and installs them as
 //! root.
 
+mod manager;
+
 use crate::arch::{Arch, PC, Qemu};
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::progress::Step;
@@ -35,7 +37,8 @@ impl Need {
             Self::Download => vec!["curl"],
             Self::Build(arch) => {
                 let all = ["make", "gcc", "ld", "flex", "bison", "bc", "tar", "xz", "patch"];
-                all.into_iter().chain([arch.compiler()]).collect()
+                let cross = (!arch.is_host()).then(|| arch.compiler());
+                all.into_iter().chain(cross).collect()
             }
             Self::Link(arch) => vec![arch.compiler()],
             Self::Qemu(qemu) => vec![qemu.program],
@@ -90,9 +93,9 @@ pub fn require(need: Need) -> Result<()> {
     if programs.is_empty() && packages.as_ref().is_none_or(Vec::is_empty) {
         return Ok(());
     }
-    let fail = |what: String, packages: &[&str]| -> Error {
-        let line = format!("apt-get install --no-install-recommends {}", packages.join(" "));
-        Unavailable::new(need.phase(), format!("{what} missing; install with: {line}")).into()
+    let fail = |what: String, packages: &[&'static str]| -> Error {
+        let line = manager::advice(packages, &in_path);
+        Unavailable::new(need.phase(), format!("{what} missing; {line}")).into()
     };
     match packages {
         // The packages are installed, but the programs are not in PATH.

@@ -8,6 +8,8 @@ use crate::run::{command, not_started, read};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The profile of guest programs, in their workspace's `Cargo.toml`.
 const PROFILE: &str = "guest";
@@ -71,9 +73,19 @@ impl Recipe {
             cargo.arg("-Zbuild-std").env("RUSTC_BOOTSTRAP", "1");
         }
         let path = target.join(triple).join(PROFILE).join(binary);
-        let step =
-            (!path.exists()).then(|| Step::begin(format!("build {binary} ({triple})"), None));
-        let status = cargo.status().map_err(|error| fail(not_started("cargo", &error)))?;
+        let mut child = cargo.spawn().map_err(|error| fail(not_started("cargo", &error)))?;
+        let started = Instant::now();
+        let mut step = None;
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(|error| fail(error.to_string()))? {
+                break status;
+            }
+            // If there is nothing to build, cargo is done sooner.
+            if step.is_none() && started.elapsed() > Duration::from_secs(1) {
+                step = Some(Step::begin(format!("build {binary} ({triple})"), None));
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
         if !status.success() {
             return Err(fail(format!("cargo could not build {binary} for {triple}")));
         }

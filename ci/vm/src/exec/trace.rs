@@ -96,8 +96,6 @@ fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Re
     if ended.success() {
         return Ok(());
     }
-    Err(Error::unavailable(
-        Phase::Verdict,
-        "the tracer could not read the trace that the guest left",
-    ))
+    // It has said why.
+    Err(Error::unavailable(Phase::Verdict, "the tracer made no report"))
 }

@@ -1,5 +1,6 @@
 //! JUnit's XML for result collectors: one suite per target. It uses only the schema of Jenkins'
-//! xunit plugin, which is the strictest reader.
+//! xunit plugin, which is the strictest reader. By hand, because it is a
+//! few elements, and a test compares them with that schema.
 
 use super::text::unexpected;
 use super::{Run, TargetReport, Verdict};

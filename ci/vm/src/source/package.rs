@@ -72,7 +72,7 @@ impl Package {
                     eprintln!("using {package} from this machine's own package lists: {why}");
                     Ok(package)
                 }
-                _ => Err(why),
+                _ => Err(format!("{why}; --source takes a tree or a tarball instead")),
             },
         };
         Ok(found)

@@ -109,7 +109,7 @@ fn write_protected_between_sessions(cx: &Context) {
     let refused = device.enable(TracePc).map(drop).expect_err("it is enabled");
     assert_eq!(refused.kind(), ErrorKind::AlreadyEnabled);
     is_read_only();
-    drop(lend(&mut device));
+    assert!(lend(&mut device).trace().is_empty());
     is_read_only();
 }
 
