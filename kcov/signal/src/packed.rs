@@ -7,7 +7,7 @@
 
 use crate::flat::Bits;
 use crate::ranges::CELL;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
 use crate::run::Run;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -141,14 +141,14 @@ impl Packed {
     }
 
     /// The words, one per cell.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
     #[inline]
     pub(crate) fn words(&self) -> Run<'_> {
         Run::Plain(&self.words)
     }
 
     /// The words of the lines, eight per line.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
     #[inline]
     pub(crate) fn lines(&self) -> Run<'_> {
         Run::Plain(self.lines.as_flattened())

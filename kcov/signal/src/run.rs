@@ -24,7 +24,7 @@ impl<'w> Run<'w> {
     }
 
     /// Address of the first word, for loads by assembly, which Rust's memory model does not cover.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
     #[inline]
     pub(crate) fn start(self) -> *const u64 {
         match self {

@@ -1,15 +1,16 @@
 //! Code paths that look up signals, chosen at run time.
 //!
 //! [`generic`] runs everywhere. Each architecture-specific path has its own module, with a type
-//! that exists only if the processor has the instructions.
+//! that exists only if the processor has the instructions. The assembly of x86-64 takes addresses and
+//! indices in whole registers, so x32, which has 32-bit pointers, uses the generic path.
 
 mod generic;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
 mod x86_64;
 
 use crate::known::Known;
 use crate::run::Run;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
 use x86_64::Avx2;
 
 /// A way to look up signals.
@@ -18,7 +19,7 @@ pub(crate) enum Path {
     /// Rules nothing out, so each signal is looked up by itself. The reference for the others.
     Scalar,
     Generic,
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
     Avx2(Avx2),
 }
 
@@ -26,7 +27,7 @@ impl Path {
     /// The fastest path on this processor.
     #[inline]
     pub(crate) fn detect() -> Path {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        #[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
         if let Some(avx2) = Avx2::detect() {
             return Path::Avx2(avx2);
         }
@@ -57,7 +58,7 @@ impl Path {
         match self {
             Path::Scalar => run.all(unsure),
             Path::Generic => generic::scan(known, run, unsure),
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
             Path::Avx2(avx2) => avx2.scan::<MANY>(known, run, unsure),
         }
     }
