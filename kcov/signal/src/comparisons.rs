@@ -66,14 +66,14 @@ impl Operands {
 pub struct CmpFilter {
     equal: bool,
     zero: bool,
-    small: u64,
+    small: Option<u64>,
     variable: bool,
 }
 
 impl CmpFilter {
     /// A filter that admits every comparison.
     pub const fn new() -> CmpFilter {
-        CmpFilter { equal: false, zero: false, small: 0, variable: false }
+        CmpFilter { equal: false, zero: false, small: None, variable: false }
     }
 
     /// Leaves out equal operands: the input already has the right value.
@@ -90,7 +90,7 @@ impl CmpFilter {
 
     /// Leaves out comparisons with a constant of at most this magnitude, as a signed number.
     pub const fn skip_small(mut self, magnitude: u64) -> CmpFilter {
-        self.small = magnitude;
+        self.small = Some(magnitude);
         self
     }
 
@@ -105,10 +105,10 @@ impl CmpFilter {
     #[must_use]
     pub const fn admits(&self, operands: Operands) -> bool {
         let (first, second) = operands.unsigned();
-        let small = operands.is_const() && operands.signed().0.unsigned_abs() <= self.small;
+        let magnitude = operands.signed().0.unsigned_abs();
         !(self.equal && first == second
             || self.zero && (first == 0 || second == 0)
-            || self.small > 0 && small
+            || operands.is_const() && matches!(self.small, Some(small) if magnitude <= small)
             || self.variable && !operands.is_const())
     }
 

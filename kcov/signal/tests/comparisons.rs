@@ -31,17 +31,19 @@ fn each_kind_of_noise_is_left_out_by_its_option() {
         comparison(5, 0xffff_ffff, 100),
         comparison(7, 1000, 5),
         comparison(6, 1000, 5),
+        comparison(5, 0, 100),
     ];
     let left = |filter: CmpFilter| {
         let left: Vec<Operands> = filter.of(records).collect();
         records.map(|record| left.contains(&Operands::new(record)))
     };
     let (t, f) = (true, false);
-    assert_eq!(left(CmpFilter::new()), [t; 8]);
-    assert_eq!(left(CmpFilter::new().skip_equal()), [f, f, t, t, t, t, t, t]);
-    assert_eq!(left(CmpFilter::new().skip_zero()), [t, t, f, f, t, t, t, t]);
-    assert_eq!(left(CmpFilter::new().skip_small(3)), [t, f, t, t, f, f, t, t]);
-    assert_eq!(left(CmpFilter::new().only_const()), [t, t, f, f, t, t, t, f]);
+    assert_eq!(left(CmpFilter::new()), [t; 9]);
+    assert_eq!(left(CmpFilter::new().skip_equal()), [f, f, t, t, t, t, t, t, t]);
+    assert_eq!(left(CmpFilter::new().skip_zero()), [t, t, f, f, t, t, t, t, f]);
+    assert_eq!(left(CmpFilter::new().skip_small(3)), [t, f, t, t, f, f, t, t, f]);
+    assert_eq!(left(CmpFilter::new().skip_small(0)), [t, t, t, t, t, t, t, t, f]);
+    assert_eq!(left(CmpFilter::new().only_const()), [t, t, f, f, t, t, t, f, t]);
 }
 
 #[test]
