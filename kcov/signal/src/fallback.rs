@@ -15,7 +15,7 @@ pub(crate) enum Inserted {
 /// An exact set of a bounded number of numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Fallback {
-    /// A power of two of slots, at most half of them used; 0 is a free slot.
+    /// 0 is a free slot.
     slots: Vec<u64>,
     has_zero: bool,
     len: usize,
@@ -24,8 +24,7 @@ pub(crate) struct Fallback {
 
 impl Fallback {
     pub(crate) fn new(capacity: usize) -> Fallback {
-        let slots = capacity.saturating_mul(2).max(2).next_power_of_two();
-        Fallback { slots: vec![0; slots], has_zero: false, len: 0, capacity }
+        Fallback { slots: vec![0; slots(capacity)], has_zero: false, len: 0, capacity }
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -84,6 +83,12 @@ impl Fallback {
         let zero = self.has_zero.then_some(0);
         zero.into_iter().chain(self.slots.iter().copied().filter(|slot| *slot != 0))
     }
+}
+
+/// The number of slots for `capacity` numbers: a power of two, at most half of them used, so that
+/// every search meets a free slot.
+pub(crate) fn slots(capacity: usize) -> usize {
+    capacity.saturating_mul(2).max(2).next_power_of_two()
 }
 
 /// The first slot to probe for a number. `slots` is a power of two and at least 2.

@@ -1,6 +1,6 @@
 //! The set of one execution.
 
-use crate::fallback::{Inserted, first_slot};
+use crate::fallback::{Inserted, first_slot, slots};
 use crate::merge::Merged;
 use crate::signals::{Signals, for_each};
 use alloc::vec;
@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 /// ```
 #[derive(Clone, Debug)]
 pub struct UniqueSet {
-    /// A power of two, at least twice the capacity. An entry is valid if it has the current stamp.
+    /// An entry is valid if it has the current stamp.
     slots: Vec<Slot>,
     /// The stamp of valid slots.
     stamp: u64,
@@ -41,9 +41,8 @@ impl UniqueSet {
     /// Makes an empty set with room for `capacity` signals. Allocates.
     #[must_use]
     pub fn new(capacity: usize) -> UniqueSet {
-        let slots = capacity.saturating_mul(2).max(2).next_power_of_two();
         UniqueSet {
-            slots: vec![Slot::default(); slots],
+            slots: vec![Slot::default(); slots(capacity)],
             stamp: 1,
             order: Vec::with_capacity(capacity),
             capacity,

@@ -3,7 +3,7 @@
 mod parts;
 
 use crate::arch::Path;
-use crate::fallback::Inserted;
+use crate::fallback::{Inserted, slots};
 use crate::flat::{Bits, CELL_WORDS};
 use crate::iter::{Cells, MapIter};
 use crate::known::{Known, Memory, Outside};
@@ -13,7 +13,7 @@ use crate::run::Run;
 use crate::signals::Signals;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use parts::{HEAD, IDENTITY, identity, slots};
+use parts::{HEAD, IDENTITY, identity};
 
 pub(crate) use parts::Parts;
 

@@ -10,11 +10,6 @@ pub(super) const LEN: usize = 1;
 pub(super) const HAS_ZERO: usize = 2;
 pub(super) const HEAD: usize = 8;
 
-/// Two slots per signal, rounded up to a power of two, so that every search meets a free slot.
-pub(super) fn slots(fallback: usize) -> usize {
-    fallback.saturating_mul(2).max(2).next_power_of_two()
-}
-
 /// Identifies the map in the memory; never 0.
 pub(super) fn identity(ranges: &Ranges, fallback: usize) -> u64 {
     let mut crc = crc32fast::Hasher::new();

@@ -1,7 +1,7 @@
 //! The model checker loom tries all interleavings of the smallest cases.
 
-use super::parts::{HEAD, LEN, Parts, Word, impl_word, slots};
-use crate::fallback::{Inserted, first_slot};
+use super::parts::{HEAD, LEN, Parts, Word, impl_word};
+use crate::fallback::{Inserted, first_slot, slots};
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::vec::Vec;
