@@ -76,6 +76,16 @@ fn a_full_fallback_says_so() {
 }
 
 #[test]
+fn a_fallback_has_a_limit() {
+    let needed = SharedMap::words(&text(), NoveltyMap::MAX_FALLBACK);
+    assert_eq!(SharedMap::words(&text(), usize::MAX), needed);
+    assert_eq!(
+        SharedMap::new(&[], &text(), usize::MAX).unwrap_err(),
+        SharedError::TooSmall { needed, given: 0 }
+    );
+}
+
+#[test]
 fn memory_of_something_else_is_refused() {
     let needed = SharedMap::words(&text(), 2);
     let memory = memory(needed);

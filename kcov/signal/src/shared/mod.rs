@@ -8,6 +8,7 @@ use crate::flat::{Bits, CELL_WORDS};
 use crate::iter::{Cells, MapIter};
 use crate::known::{Known, Memory, Outside};
 use crate::merge::{self, Merged, Remember};
+use crate::novelty::NoveltyMap;
 use crate::ranges::{Index, Ranges};
 use crate::run::Run;
 use crate::signals::Signals;
@@ -17,7 +18,7 @@ use parts::{HEAD, IDENTITY, identity};
 
 pub(crate) use parts::Parts;
 
-/// A [`NoveltyMap`](crate::NoveltyMap) in memory that threads or processes share, without locks.
+/// A [`NoveltyMap`] in memory that threads or processes share, without locks.
 ///
 /// All words 0 is an empty map, so fresh shared memory needs no preparation. Exactly one caller
 /// sees each signal as new. Words are written only to set a bit, so memory with known signals stays
@@ -71,11 +72,13 @@ impl<'m> SharedMap<'m> {
     /// The number of 64-bit words that a map requires.
     #[must_use]
     pub fn words(ranges: &Ranges, fallback: usize) -> usize {
-        HEAD + (Index::new(ranges).bytes() / 64) as usize + slots(fallback)
+        HEAD + (Index::new(ranges).bytes() / 64) as usize
+            + slots(fallback.min(NoveltyMap::MAX_FALLBACK))
     }
 
-    /// Opens the map in `memory`, with room for `fallback` signals outside the ranges. All users
-    /// must pass the same ranges and the same fallback.
+    /// Opens the map in `memory`, with room for `fallback` signals outside the ranges, or
+    /// [`NoveltyMap::MAX_FALLBACK`] if that is less. All users must pass the same ranges and the same
+    /// fallback.
     ///
     /// # Errors
     ///
@@ -86,6 +89,7 @@ impl<'m> SharedMap<'m> {
         ranges: &Ranges,
         fallback: usize,
     ) -> Result<SharedMap<'m>, SharedError> {
+        let fallback = fallback.min(NoveltyMap::MAX_FALLBACK);
         let needed = SharedMap::words(ranges, fallback);
         let Some(memory) = memory.get(..needed) else {
             return Err(SharedError::TooSmall { needed, given: memory.len() });
