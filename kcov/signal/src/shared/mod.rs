@@ -21,8 +21,8 @@ pub(crate) use parts::Parts;
 /// A [`NoveltyMap`] in memory that threads or processes share, without locks.
 ///
 /// All words 0 is an empty map, so fresh shared memory needs no preparation. Exactly one caller
-/// sees each signal as new. Words are written only to set a bit, so memory with known signals stays
-/// in every processor's cache.
+/// sees each signal as new while there is room; [`merge`](Self::merge) has the details. Words are
+/// written only to set a bit, so memory with known signals stays in every processor's cache.
 ///
 /// The map has one bit for each byte of text, however large the ranges are. Pages of shared memory
 /// without a seen signal take no memory.
@@ -119,13 +119,17 @@ impl<'m> SharedMap<'m> {
     }
 
     /// Remembers the signals. If several callers merge the same new signal at once, only one of
-    /// them counts it as new.
+    /// them counts it as [`new`](Merged::new).
+    ///
+    /// Each caller counts signals that do not fit. While others take the last places of the
+    /// fallback, it may also count one that they remember, or one that would fit after all, as
+    /// [`unrecorded`](Merged::unrecorded).
     pub fn merge(&self, signals: impl Signals) -> Merged {
         self.merge_with(signals, |_| {})
     }
 
-    /// Remembers the signals and calls `what` with each new one, in order. It gets a signal once,
-    /// or on each occurrence if the map has no room for it.
+    /// Same as [`merge`](Self::merge), and calls `what`, in order, with each occurrence that it counts
+    /// as new or unrecorded.
     pub fn merge_with(&self, signals: impl Signals, what: impl FnMut(u64)) -> Merged {
         merge::merge(&mut &*self, signals, what)
     }

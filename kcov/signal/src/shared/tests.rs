@@ -83,6 +83,21 @@ fn one_of_two_sees_an_outsider_as_new() {
     }
 }
 
+/// The other may see that the place is taken before it sees the number.
+#[test]
+fn one_of_two_sees_the_last_outsider_as_new() {
+    for number in [0, 7] {
+        loom::model(move || {
+            let memory = Memory::new(1);
+            let insert = move |parts: Parts<'_, Checked>| parts.insert_outside(number);
+            let (first, second) = both(&memory, insert, insert);
+            assert!((first == Inserted::New) != (second == Inserted::New));
+            assert_eq!(memory.parts().outside().collect::<Vec<_>>(), [number]);
+            assert_eq!(memory.head[LEN].load(Ordering::Relaxed), 1);
+        });
+    }
+}
+
 #[test]
 fn outsiders_that_want_the_same_slot_both_get_one() {
     let second = (8..).find(|&other| first_slot(other, 4) == first_slot(7, 4)).unwrap();
