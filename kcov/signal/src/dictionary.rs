@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 /// let tokens: Vec<_> = dictionary.tokens().map(|token| token.as_bytes().to_vec()).collect();
 /// assert_eq!(tokens, [[0xfe, 0xca], [0xca, 0xfe]]);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Dictionary {
     /// Sorted. Never grows beyond its initial capacity.
     numbers: Vec<(u8, u64)>,

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 /// set.restart();
 /// assert!(set.is_empty());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct UniqueSet {
     /// An entry is valid if it has the current stamp.
     slots: Vec<Slot>,
