@@ -55,7 +55,10 @@ impl NoveltyMap {
     /// Saves the map to a file, replacing any existing one.
     ///
     /// Writes the map to a new file in the same directory, syncs it to the disk, and renames it. If
-    /// the process or the machine stops at any point, the file is either the old or the new one.
+    /// the process or the machine stops at any point, the file is either the old or the new one. It
+    /// may leave a file `PATH.NUMBER.new`, which you can delete once nobody saves.
+    ///
+    /// Threads and processes may save to one path at once. The last one to rename wins.
     ///
     /// # Errors
     ///
@@ -63,12 +66,14 @@ impl NoveltyMap {
     /// the last operation, on the directory, failed.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
         let path = path.as_ref();
-        let beside = beside(path);
         let at = |operation, path: &Path| {
             let path = path.to_owned();
             move |error| FileError { operation, path, kind: Kind::Io(error) }
         };
-        let result = write(&beside, &self.to_bytes())
+        let bytes = self.to_bytes();
+        let (beside, created) = create_beside(path);
+        let file = created.map_err(at("write the map to", &beside))?;
+        let result = write(file, &bytes)
             .map_err(at("write the map to", &beside))
             .and_then(|()| fs::rename(&beside, path).map_err(at("replace the map", path)));
         if result.is_err() {
@@ -99,16 +104,21 @@ impl NoveltyMap {
     }
 }
 
-/// A name in the same directory, so that the rename stays within a file system. It has the process
-/// id, so that processes that save at once use different files.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(format!(".{}.new", std::process::id()));
-    name.into()
+/// Creates a file in the same directory, so that the rename stays within a file system. It skips the
+/// files of others who save at once, and the remains of those that crashed.
+fn create_beside(path: &Path) -> (PathBuf, io::Result<File>) {
+    let mut number = 0u64;
+    loop {
+        let mut beside = OsString::from(path);
+        beside.push(format!(".{number}.new"));
+        match File::create_new(&beside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            created => return (beside.into(), created),
+        }
+    }
 }
 
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
+fn write(mut file: File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()
 }

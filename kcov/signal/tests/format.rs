@@ -2,7 +2,8 @@
 
 use kcov_signal::{FormatError, NoveltyMap, Ranges};
 use proptest::prelude::*;
-use std::fs;
+use std::path::PathBuf;
+use std::{fs, thread};
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 
@@ -90,10 +91,16 @@ fn what_makes_no_sense_is_refused_whatever_its_checksum() {
     }
 }
 
+/// An empty directory for a test.
+fn directory(test: &str) -> PathBuf {
+    let directory = std::env::temp_dir().join(format!("kcov-{test}-{}", std::process::id()));
+    fs::create_dir(&directory).unwrap();
+    directory
+}
+
 #[test]
 fn files_are_replaced_as_a_whole() {
-    let directory = std::env::temp_dir().join(format!("kcov-map-{}", std::process::id()));
-    fs::create_dir(&directory).unwrap();
+    let directory = directory("map");
     let path = directory.join("map");
     let (first, second) = (map(&[TEXT, 3]), map(&[TEXT + 1]));
     first.save(&path).unwrap();
@@ -102,19 +109,12 @@ fn files_are_replaced_as_a_whole() {
     assert!(same(&NoveltyMap::load(&path).unwrap(), &second));
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing is left beside");
 
-    // The remains of a crashed save do not disturb the next one.
-    fs::write(directory.join(format!("map.{}.new", std::process::id())), b"kcov-").unwrap();
-    assert!(same(&NoveltyMap::load(&path).unwrap(), &second));
-    first.save(&path).unwrap();
-    assert!(same(&NoveltyMap::load(&path).unwrap(), &first));
-
-    // A failed save leaves the file unchanged.
-    let beside = directory.join(format!("map.{}.new", std::process::id()));
-    fs::create_dir(&beside).unwrap();
-    let error = second.save(&path).unwrap_err();
-    assert_eq!((error.path(), error.format()), (beside.as_path(), None));
-    assert!(same(&NoveltyMap::load(&path).unwrap(), &first));
-    fs::remove_dir(&beside).unwrap();
+    // A failed save changes nothing and leaves nothing beside.
+    let taken = directory.join("taken");
+    fs::create_dir(&taken).unwrap();
+    let error = second.save(&taken).unwrap_err();
+    assert_eq!((error.path(), error.format()), (taken.as_path(), None));
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 2);
 
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
@@ -125,6 +125,38 @@ fn files_are_replaced_as_a_whole() {
         text.starts_with("cannot load the map ") && text.contains("its end is missing"),
         "{text}"
     );
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn the_remains_of_crashed_saves_disturb_no_other() {
+    let directory = directory("remains");
+    let path = directory.join("map");
+    let remains = |number| directory.join(format!("map.{number}.new"));
+    for number in 0..20 {
+        fs::write(remains(number), b"kcov-").unwrap();
+    }
+    let map = map(&[TEXT, 3]);
+    map.save(&path).unwrap();
+    assert!(same(&NoveltyMap::load(&path).unwrap(), &map));
+    // Another process may still write to them.
+    assert!((0..20).all(|number| fs::read(remains(number)).unwrap() == b"kcov-"));
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn threads_may_save_to_one_file_at_once() {
+    let directory = directory("threads");
+    let path = directory.join("map");
+    let maps: [NoveltyMap; 4] = [3, 4, 5, 6].map(|signal| map(&[TEXT, signal]));
+    thread::scope(|scope| {
+        for map in &maps {
+            scope.spawn(|| (0..20).for_each(|_| map.save(&path).unwrap()));
+        }
+    });
+    let loaded = NoveltyMap::load(&path).unwrap();
+    assert!(maps.iter().any(|map| same(map, &loaded)));
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing is left beside");
     fs::remove_dir_all(&directory).unwrap();
 }
 
