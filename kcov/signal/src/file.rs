@@ -49,7 +49,15 @@ impl fmt::Display for FileError {
     }
 }
 
-impl std::error::Error for FileError {}
+impl std::error::Error for FileError {
+    /// The [`io::Error`] or the [`FormatError`]. The message of this error includes it.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.kind {
+            Kind::Io(error) => Some(error),
+            Kind::Format(error) => Some(error),
+        }
+    }
+}
 
 impl NoveltyMap {
     /// Saves the map to a file, replacing any existing one.

@@ -2,6 +2,8 @@
 
 use kcov_signal::{FormatError, NoveltyMap, Ranges};
 use proptest::prelude::*;
+use std::error::Error;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::{fs, thread};
 
@@ -103,6 +105,9 @@ fn files_are_replaced_as_a_whole() {
     let directory = directory("map");
     let path = directory.join("map");
     let (first, second) = (map(&[TEXT, 3]), map(&[TEXT + 1]));
+    let error = NoveltyMap::load(&path).unwrap_err();
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    assert_eq!(cause.map(io::Error::kind), Some(ErrorKind::NotFound));
     first.save(&path).unwrap();
     assert!(same(&NoveltyMap::load(&path).unwrap(), &first));
     second.save(&path).unwrap();
@@ -120,6 +125,7 @@ fn files_are_replaced_as_a_whole() {
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let error = NoveltyMap::load(&path).unwrap_err();
     assert_eq!(error.format(), Some(FormatError::Truncated));
+    assert!(error.source().unwrap().is::<FormatError>());
     let text = error.to_string();
     assert!(
         text.starts_with("cannot load the map ") && text.contains("its end is missing"),
