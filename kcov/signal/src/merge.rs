@@ -48,13 +48,14 @@ pub(crate) fn merge(
     mut what: impl FnMut(u64),
 ) -> Merged {
     let mut merged = Merged::default();
-    let mut unsure = Unsure::new();
+    let mut unsure = None;
     let _ = runs(signals, |run| {
         for asked in run.pieces(ASKED) {
             if map.known().contains_all(asked) {
                 continue;
             }
             for piece in asked.pieces(Unsure::PIECE) {
+                let unsure = unsure.get_or_insert_with(Unsure::new);
                 for &signal in unsure.of(map.known(), piece) {
                     let inserted = map.remember(signal);
                     merged.add(inserted);
@@ -71,10 +72,11 @@ pub(crate) fn merge(
 
 /// Calls `what` with each signal not seen before.
 pub(crate) fn for_each_new(known: Known<'_>, signals: impl Signals, mut what: impl FnMut(u64)) {
-    let mut unsure = Unsure::new();
+    let mut unsure = None;
     let _ = runs(signals, |run| {
         for asked in run.pieces(ASKED).filter(|asked| !known.contains_all(*asked)) {
             for piece in asked.pieces(Unsure::PIECE) {
+                let unsure = unsure.get_or_insert_with(Unsure::new);
                 let unsure = unsure.of(known, piece).iter().copied();
                 unsure.filter(|signal| !known.contains(*signal)).for_each(&mut what);
             }
