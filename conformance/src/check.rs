@@ -1,8 +1,8 @@
 //! Checks, and the context that their bodies get.
 
 use crate::claims::{Claim, Claims};
-use crate::declare::Feature;
 use crate::errno::{Errno, Result};
+use crate::feature::Feature;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -84,8 +84,8 @@ macro_rules! checks {
             $crate::check::Check {
                 module: module_path!(),
                 name: stringify!($name),
-                needs: &[$($($crate::declare::Feature::$need),+)?],
-                without: &[$($($crate::declare::Feature::$absent),+)?],
+                needs: &[$($($crate::feature::Feature::$need),+)?],
+                without: &[$($($crate::feature::Feature::$absent),+)?],
                 seconds: &[$($seconds)?],
                 body: $name,
             }

@@ -11,6 +11,7 @@ pub mod claims;
 pub mod cli;
 pub mod declare;
 pub mod errno;
+pub mod feature;
 pub mod helper;
 pub mod kernel;
 pub mod lockstep;

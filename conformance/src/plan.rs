@@ -6,7 +6,8 @@
 use crate::check::Check;
 use crate::checks;
 use crate::claims::{Claim, Claims, Status};
-use crate::declare::{Declaration, Feature};
+use crate::declare::Declaration;
+use crate::feature::Feature;
 use crate::kernel::Version;
 use std::io::{self, Write};
 
@@ -98,7 +99,8 @@ mod tests {
     use super::{Fate, fate, reason_to_skip};
     use crate::checks;
     use crate::claims::Claims;
-    use crate::declare::{Declaration, Feature};
+    use crate::declare::Declaration;
+    use crate::feature::Feature;
     use crate::kernel::Version;
 
     #[test]

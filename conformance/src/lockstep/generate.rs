@@ -252,7 +252,7 @@ pub(crate) fn size(rng: &mut Rng, most: u64) -> Request {
 #[cfg(test)]
 mod tests {
     use super::{Generator, MOST_NAMES, MOST_PROCESSES};
-    use crate::declare::Feature;
+    use crate::feature::Feature;
     use crate::lockstep::system;
     use crate::model::{MOST_THREADS, Operation, Work, World};
 

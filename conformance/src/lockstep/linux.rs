@@ -1,7 +1,7 @@
 //! Operations on Linux.
 
-use crate::declare::Feature;
 use crate::errno::Result;
+use crate::feature::Feature;
 use crate::lockstep::generate::size;
 use crate::model::linux::{FILL, GOOD, Kernel, Linux};
 use crate::model::{Call, Handle, Memory, Remap, Remote, Request, Work};

@@ -21,7 +21,8 @@ mod worker;
 
 pub use real::{Real, Stage};
 
-use crate::declare::{Feature, probe_all};
+use crate::declare::probe_all;
+use crate::feature::Feature;
 use crate::model::{Operation, Outcome, WORD, Work, World, set_page};
 use crate::raw::{page_size, word_bytes};
 pub(crate) use crate::system_lockstep as system;

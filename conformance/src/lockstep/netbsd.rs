@@ -1,7 +1,7 @@
 //! Operations on NetBSD.
 
-use crate::declare::Feature;
 use crate::errno::{Errno, Result};
+use crate::feature::Feature;
 use crate::lockstep::generate::size;
 use crate::model::netbsd::{Kernel, NetBsd};
 use crate::model::{Call, Remap, Request, Work};

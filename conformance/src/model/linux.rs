@@ -4,7 +4,7 @@ use super::{
     Access, Call, Driver, End, Geometry, Handle, Instance, Memory, Mode, Outcome, Recording, Remap,
     Remote, Request, T, WORD, Work, page,
 };
-use crate::declare::Feature;
+use crate::feature::Feature;
 use std::collections::BTreeMap;
 
 /// Optional features of a kernel.

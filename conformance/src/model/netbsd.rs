@@ -4,7 +4,7 @@ use super::{
     Access, Call, Driver, End, Geometry, Instance, Mode, Outcome, Recording, Remap, Request, T,
     WORD, Work, page,
 };
-use crate::declare::Feature;
+use crate::feature::Feature;
 use std::collections::BTreeMap;
 
 /// The interface of a kernel.

@@ -4,7 +4,7 @@
 use super::differences::{all_targets, cell, declaration, home};
 use super::registry::{CRATE, Entry, LINUX};
 use super::{MARK, WRITING};
-use kcov_conformance::declare::Feature;
+use kcov_conformance::feature::Feature;
 use kcov_conformance::kernel::Version;
 use kcov_conformance::plan;
 use kcov_sys::ioc::Encoding;

@@ -74,7 +74,7 @@ pub(super) fn releases(system: System) -> String {
         all.len()
     );
     let targets = targets(system);
-    for &feature in kcov_conformance::declare::Feature::ALL {
+    for &feature in kcov_conformance::feature::Feature::ALL {
         let names = |having: bool| {
             let chosen = targets.iter().filter(move |(_, target)| target.has(feature) == having);
             chosen.map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>()

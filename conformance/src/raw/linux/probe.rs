@@ -4,8 +4,8 @@ use super::{
     Absent, Bluetooth, Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Module, Nfc, Radio, Remote,
     Ring, Symbols, Usbip, Vhost, kernel_log, take_key,
 };
-use crate::declare::Feature;
 use crate::errno::{Errno, Result};
+use crate::feature::Feature;
 use crate::raw::{Device, Sites, call, child, page_size, page_words, word_bytes};
 use kcov_sys::linux::ENOTSUPP;
 use std::path::Path;

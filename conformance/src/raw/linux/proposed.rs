@@ -1,8 +1,8 @@
 //! Probes the kernel for proposed features. Another proposal may use the same number for something
 //! else, so the probes check what the kernel does.
 
-use crate::declare::Feature;
 use crate::errno::{Errno, Result};
+use crate::feature::Feature;
 use crate::raw::{Device, Map, call};
 use kcov_sys::linux::ENOTSUPP;
 use kcov_sys::linux::proposed::{

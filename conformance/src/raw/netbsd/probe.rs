@@ -1,8 +1,8 @@
 //! Probes the kernel for features. Each probe runs in its own process.
 
 use super::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Source};
-use crate::declare::Feature;
 use crate::errno::{Errno, Result};
+use crate::feature::Feature;
 use crate::raw::{Device, Sites, call, page_words};
 use std::path::Path;
 

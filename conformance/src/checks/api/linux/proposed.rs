@@ -2,7 +2,7 @@
 
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, is_free, kind, open};
-use crate::declare::Feature;
+use crate::feature::Feature;
 use crate::raw::{Device as Raw, at_times, call, probe};
 use kcov::mode::TracePc;
 use kcov::proposed::{
