@@ -1,7 +1,6 @@
 //! Follows the control flow to find which registers and stack slots may hold a wanted function's
 //! address.
 
-use crate::Reached;
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
@@ -16,6 +15,15 @@ struct Held {
     slots: u128,
     /// The growth of the stack since then, in bytes.
     depth: u64,
+}
+
+/// The calls of and jumps to given functions.
+#[derive(Debug, Default)]
+pub(crate) struct Reached {
+    /// The return addresses of calls.
+    pub(crate) calls: BTreeSet<u64>,
+    /// The addresses of jumps to their entries.
+    pub(crate) jumps: BTreeSet<u64>,
 }
 
 /// Registers that a call may overwrite: rax, rcx, rdx, rsi, rdi, r8 to r11.

@@ -11,6 +11,7 @@ mod module;
 pub use module::module_calls;
 
 use branch::{Branch, To};
+use flow::Reached;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Register};
 use object::{
     Architecture, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolFlags,
@@ -28,15 +29,6 @@ pub struct Code {
     symbols: BTreeMap<u64, Vec<String>>,
     /// The addresses that are called directly. Functions may lack a symbol.
     called: BTreeSet<u64>,
-}
-
-/// The calls of and jumps to given functions.
-#[derive(Debug, Default)]
-struct Reached {
-    /// The return addresses of calls.
-    calls: BTreeSet<u64>,
-    /// The addresses of jumps to their entries.
-    jumps: BTreeSet<u64>,
 }
 
 impl Code {

@@ -7,6 +7,7 @@ use super::mutant::Mutant;
 use super::record::{Entry, Lockstep, Outcome, Record};
 use super::subject::Plan;
 use crate::cli::MutantsOptions;
+use kcov_vm::cache::Lock;
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result};
 use kcov_vm::hash;
 use kcov_vm::parallel;
@@ -36,6 +37,8 @@ pub struct Campaign<'a> {
     started: Instant,
     /// When the record's times were last updated.
     counted: Mutex<Instant>,
+    /// Another campaign would remove the directory.
+    _lock: Lock,
 }
 
 /// An alteration to try.
@@ -55,13 +58,26 @@ impl<'a> Campaign<'a> {
         lockstep: &'a Plan,
         record: Record,
     ) -> Result<Self> {
-        let directory = session.cache.runs().join(format!("{}-mutants", options.name));
+        let name = format!("{}-mutants", options.name);
+        let directory = session.cache.runs().join(&name);
+        let lock = session.cache.lock(Phase::Image, &name)?;
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(&directory).or_unavailable(Phase::Image, directory.display())?;
         let copy = Library::open(&session.cache, &session.programs)?;
         let (started, counted) = (Instant::now(), Mutex::new(Instant::now()));
         let (record, order) = (Mutex::new(record), Vec::new());
-        Ok(Self { session, options, lockstep, copy, directory, order, record, started, counted })
+        Ok(Self {
+            session,
+            options,
+            lockstep,
+            copy,
+            directory,
+            order,
+            record,
+            started,
+            counted,
+            _lock: lock,
+        })
     }
 
     /// The outcomes.

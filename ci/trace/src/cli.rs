@@ -1,12 +1,13 @@
 //! The command line.
 
 use crate::coverage::Coverage;
+use crate::error::Error;
 use crate::record::{self, Ended};
 use crate::report::{self, Style};
 use crate::symbols::Symbols;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
 
 const HELP: &str = "\
 Runs a command and lists the kernel code that its threads and children execute.
@@ -36,50 +37,6 @@ Exit status: the command's, or 0 with --read; 2 if the command line is wrong,
 69 if kcov cannot be used, a file cannot be read or written, or the time limit
 is reached.
 ";
-
-/// An error that prevents a report.
-#[derive(Debug)]
-pub enum Error {
-    /// The command line is wrong.
-    Usage(String),
-    /// An operation failed.
-    Unavailable(String),
-}
-
-impl Error {
-    /// The error's exit status.
-    pub fn status(&self) -> u8 {
-        match self {
-            Error::Usage(_) => 2,
-            Error::Unavailable(_) => 69,
-        }
-    }
-
-    /// Makes an error from the failed operation.
-    pub fn of(doing: impl fmt::Display) -> impl FnOnce(io::Error) -> Error {
-        move |error| Error::Unavailable(format!("{doing}: {error}"))
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Usage(text) | Error::Unavailable(text) => f.write_str(text),
-        }
-    }
-}
-
-impl From<lexopt::Error> for Error {
-    fn from(error: lexopt::Error) -> Error {
-        Error::Usage(format!("{error}; see kcov-trace --help"))
-    }
-}
-
-impl From<kcov::Error> for Error {
-    fn from(error: kcov::Error) -> Error {
-        Error::Unavailable(error.to_string())
-    }
-}
 
 #[derive(Default)]
 struct Options {

@@ -8,6 +8,7 @@ compile_error!("kcov-trace sets the traced threads' registers and supports only 
 
 mod cli;
 mod coverage;
+mod error;
 mod modules;
 mod record;
 mod report;

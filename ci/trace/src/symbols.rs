@@ -1,7 +1,7 @@
 //! Finds names and lines for program counters.
 
-use crate::cli::Error;
 use crate::coverage::Coverage;
+use crate::error::Error;
 use addr2line::Loader;
 use kcov::Pc;
 use kcov::pc::{AddressSpace, Arch};

@@ -114,7 +114,7 @@ impl Cache {
         let file = options.or_unavailable(phase, path.display())?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(Lock(file)),
-            Err(Errno::WOULDBLOCK) => eprintln!("waiting for another kcov-vm to make {name} ..."),
+            Err(Errno::WOULDBLOCK) => eprintln!("waiting for another kcov-vm with {name} ..."),
             Err(error) => return Err(error).or_unavailable(phase, path.display()),
         }
         flock(&file, FlockOperation::LockExclusive).or_unavailable(phase, path.display())?;

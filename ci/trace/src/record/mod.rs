@@ -10,8 +10,8 @@ mod inject;
 mod limit;
 mod tracer;
 
-use crate::cli::Error;
 use crate::coverage::Coverage;
+use crate::error::Error;
 use crate::modules::Modules;
 use kcov_signal::KernelText;
 use std::ffi::OsString;

@@ -2,8 +2,8 @@
 
 use super::inject::Newborn;
 use super::{Ended, limit};
-use crate::cli::Error;
 use crate::coverage::Thread;
+use crate::error::Error;
 use kcov::{BufferSize, ChildBuffer, Completeness, Device, mode::TracePc};
 use kcov_sys::linux::{KCOV_ENABLE, KCOV_TRACE_PC};
 use nix::errno::Errno;

@@ -6,7 +6,7 @@ pub mod folded;
 pub mod lcov;
 pub mod text;
 
-use crate::cli::Error;
+use crate::error::Error;
 use std::io::{ErrorKind, Write as _};
 
 /// The output on standard output.
