@@ -19,6 +19,7 @@ fn instance_is_given_back(cx: &Context) {
         let device = sized(cx, page_words());
         assert!(device.init_trace(page_words()).is_err(), "it has a size");
         device.enable(KCOV_TRACE_PC).expect("enabled");
+        assert!(device.init_trace(page_words()).is_err(), "it is enabled");
         device.disable().expect("disabled");
     }
     // There are fewer if an earlier one was freed late.

@@ -1,14 +1,21 @@
 //! `mmap`.
 
+use super::remote::common;
 use super::truncate::fault;
-use super::{index, mapped_page, sized};
+use super::{COVER_SIZE, LARGE, index, mapped, mapped_of, mapped_page, records, sized};
 use crate::check::{Context, checks};
 use crate::errno::Result;
-use crate::raw::{Device, Map, page_size, page_words, word_bytes};
-use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
+use crate::raw::{
+    Child, Device, KCOV_TRACE_PC, LONG, Map, Remote, Ring, call, child, page_size, page_words,
+    settled, sleeping_thread, wait_for, word_bytes,
+};
+use libc::{MAP_ANONYMOUS, MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 use nix::sys::mman::{MmapAdvise, madvise};
 use nix::sys::signal::Signal;
+use nix::unistd::{pipe, read, write};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::ptr::NonNull;
 
 checks! {
@@ -22,6 +29,12 @@ checks! {
     remapping_that_leaves_the_old_is_refused,
     shrink,
     discarded_pages_are_gone,
+    moved,
+    every_page_of_a_large_buffer,
+    made_writable_later,
+    read_by_another_process,
+    enabled_by_another_process,
+    keeps_sections_that_run needs(Remote, IoUring),
 }
 
 const READ_WRITE: i32 = PROT_READ | PROT_WRITE;
@@ -107,4 +120,85 @@ fn discarded_pages_are_gone(cx: &Context) {
     assert_eq!((fault(&map, 0), fault(&map, word)), (signal, signal));
     let again = device.map(2 * page_words()).expect("a new mapping");
     assert_eq!((again.load(word), fault(&map, word)), (5, signal));
+}
+
+fn moved(cx: &Context) {
+    let (device, map) = mapped_page(cx);
+    map.store(map.words() - 1, 5);
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    let place = Map::new(&-1, page_size(), 0, READ_WRITE, flags).expect("a place");
+    let map = map.move_to(place.with_width(&device.width)).expect("it is moved");
+    assert_eq!(map.load(map.words() - 1), 5);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert!(records(&map));
+}
+
+fn every_page_of_a_large_buffer(cx: &Context) {
+    let (device, map) = mapped_of(cx, LARGE);
+    let pages = || (0..map.words()).step_by(index(page_words()));
+    pages().for_each(|first| map.store(first, 1 + first as u64));
+    let other = pages().find(|&first| map.load(first) != 1 + first as u64);
+    assert_eq!(other, None, "this word is also another one");
+    let last = map.words() - 1;
+    map.store(0, last as u64 - 1);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    call();
+    assert_ne!(map.load(last), 0, "the kernel's last record is seen");
+}
+
+fn made_writable_later(cx: &Context) {
+    let device = sized(cx, page_words());
+    let map = device.map_with(page_size(), 0, PROT_READ, MAP_SHARED).expect("a mapping to read");
+    assert_eq!(map.protect_from(0, READ_WRITE), Ok(()));
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert!(records(&map));
+}
+
+fn read_by_another_process(cx: &Context) {
+    let (_device, map) = mapped_page(cx);
+    map.store32(8, 5);
+    let memory = format!("/proc/{}/mem", std::process::id());
+    let place = map.address().expose_provenance() as u64 + 8;
+    let seen = child(|| {
+        let mut bytes = [0; 4];
+        let memory = File::open(memory).expect("the memory of this process");
+        memory.read_exact_at(&mut bytes, place).expect("the words are read");
+        u32::from_ne_bytes(bytes)
+    });
+    assert_eq!(seen, 5);
+}
+
+fn enabled_by_another_process(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    let ((told, tells), (go, goes)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
+    let child = Child::start(|| {
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        assert_eq!(write(&tells, b"!"), Ok(1));
+        assert_eq!(read(&go, &mut [0]), Ok(1));
+        call();
+    });
+    drop(tells);
+    assert_eq!(read(&told, &mut [0]), Ok(1), "the child is enabled");
+    let map = device.map(COVER_SIZE).expect("a mapping");
+    let count = settled(&map);
+    assert!(count > 0, "the mapping shows what was recorded before it");
+    assert_eq!(write(&goes, b"!"), Ok(1));
+    child.end();
+    assert!(map.count() > count, "the child is still traced");
+}
+
+fn keeps_sections_that_run(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.remote_enable(&Remote::common(common())).expect("enabled");
+    let ring = Ring::without_thread().expect("a ring");
+    let ((from, source), (_sink, to)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
+    ring.copy_byte(&from, &to);
+    // A new worker has work, so it can only sleep to wait for the byte.
+    let blocked = || sleeping_thread("iou-wrk-");
+    assert!(wait_for(LONG, blocked), "a worker waits for the byte");
+    assert_eq!(settled(&map), 0, "its section has not ended");
+    device.map(COVER_SIZE).expect("a second mapping").unmap().expect("unmapped");
+    assert_eq!(write(&source, b"x"), Ok(1));
+    ring.complete();
+    assert!(wait_for(LONG, || map.count() > 0), "the section's records are discarded");
 }

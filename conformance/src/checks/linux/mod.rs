@@ -74,6 +74,9 @@ pub const CHECKS: &[&[Check]] = &[
 /// The size in words of a buffer that holds all records of an exec.
 pub(crate) const EXEC_WORDS: u64 = 1 << 20;
 
+/// The size in words of a buffer of several MiB.
+const LARGE: u64 = 1 << 20;
+
 /// Enables a device whose enabling thread has ended. The kernel has freed the device at once.
 pub(crate) fn enable_freed(device: &Device, mode: u32) -> Result<()> {
     device.enable(mode)

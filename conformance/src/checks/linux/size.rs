@@ -1,16 +1,25 @@
 //! `KCOV_INIT_TRACE`.
 
-use super::{COVER_SIZE, open};
+use super::{COVER_SIZE, LARGE, mapped, mapped_of, open, records, sized};
 use crate::check::{Context, checks};
+use crate::checks::shared::{SENTINEL, other_stays_traced};
 use crate::errno::Errno;
-use crate::raw::{KCOV_TRACE_PC, call, page_words, with_console_off, word_bytes};
+use crate::raw::{
+    Device, KCOV_TRACE_PC, Remote, call, child, page_words, settled, with_console_off, word_bytes,
+};
 use kcov_sys::linux::{KCOV_INIT_TRACE_MIN, kcov_init_trace_max};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::unistd::{Uid, setuid};
 
 checks! {
     sets_the_buffer_size,
     least,
     greatest,
     far_above_greatest_is_refused needs(Long64),
+    large_buffer_is_zeroed,
+    second_time_by_other_thread_is_refused,
+    by_a_thread_that_collects needs(Remote),
+    holder_of_a_descriptor_needs_no_privilege,
 }
 
 /// The maximum size in words.
@@ -38,6 +47,8 @@ fn least(cx: &Context) {
 }
 
 fn greatest(cx: &Context) {
+    // Every guest has this much.
+    assert_eq!(open(cx).init_trace((48 << 20) / word_bytes() as u64), Ok(()));
     // 2 GiB. A kernel without that much memory logs a warning that looks like a fault.
     let tried = with_console_off(|| open(cx).init_trace(max_words()));
     assert!(matches!(tried, Ok(()) | Err(Errno(libc::ENOMEM))), "{tried:?}");
@@ -48,4 +59,54 @@ fn far_above_greatest_is_refused(cx: &Context) {
     for words in [u64::MAX, 1 << 63, 1 << 61, (1 << 32) + 512] {
         cx.refused_by(&open(cx), |device| device.init_trace(words));
     }
+}
+
+fn large_buffer_is_zeroed(cx: &Context) {
+    // Each buffer may get the pages of the one before.
+    for round in 0..4 {
+        let (_device, map) = mapped_of(cx, LARGE);
+        let other = (0..map.words()).find(|&word| map.load(word) != 0);
+        assert_eq!(other, None, "round {round}");
+        map.fill(0, SENTINEL);
+    }
+}
+
+fn second_time_by_other_thread_is_refused(cx: &Context) {
+    let (device, map) = mapped(cx);
+    other_stays_traced(
+        &map,
+        || device.enable(KCOV_TRACE_PC),
+        || {
+            assert!(settled(&map) > 0, "it is traced before");
+            cx.refused_by(&device, |device| device.init_trace(COVER_SIZE));
+        },
+    );
+}
+
+fn by_a_thread_that_collects(cx: &Context) {
+    let sizes = || {
+        let device = open(cx);
+        assert_eq!(device.init_trace(COVER_SIZE), Ok(()));
+        device.map(COVER_SIZE).expect("a buffer of that size");
+    };
+    let remote = sized(cx, COVER_SIZE);
+    remote.remote_enable(&Remote::default()).expect("enabled");
+    sizes();
+    remote.disable().expect("disabled");
+    let (local, map) = mapped(cx);
+    local.enable(KCOV_TRACE_PC).expect("enabled");
+    sizes();
+    assert!(records(&map), "it is traced as before");
+}
+
+fn holder_of_a_descriptor_needs_no_privilege(cx: &Context) {
+    let device = open(cx);
+    let (opened, sized) = child(|| {
+        setrlimit(Resource::RLIMIT_MEMLOCK, 0, 0).expect("setrlimit");
+        setuid(Uid::from_raw(65534)).expect("setuid");
+        (Device::open(cx.device()).map(drop), device.init_trace(COVER_SIZE))
+    });
+    assert_eq!(opened, Err(Errno(libc::EACCES)), "it has no privilege");
+    assert_eq!(sized, Ok(()));
+    device.map(COVER_SIZE).expect("a buffer of that size");
 }

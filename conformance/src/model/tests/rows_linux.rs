@@ -14,6 +14,10 @@ pub(super) const LINUX: &[(&str, &str)] = &[
     ("size.second-time-is-refused", "size a 512; size a 512"),
     ("size.second-time-other-size-is-refused", "size a 512; size a 1024"),
     ("size.second-time-while-enabled-is-refused", "size a 512; enable a 0; size a 512"),
+    (
+        "size.second-time-by-other-thread-is-refused",
+        "thread t1; size a 512; t1: enable a 0; size a 512",
+    ),
     ("size.second-time-after-disable-is-refused", "size a 512; enable a 0; disable a; size a 512"),
     ("size.range-comes-before-state", "size a 512; size a 1"),
     ("map.before-sizing-is-refused", "map a 4096"),

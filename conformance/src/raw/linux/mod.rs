@@ -177,6 +177,20 @@ impl Map {
         if place == libc::MAP_FAILED { Err(Errno::last()) } else { Ok(()) }
     }
 
+    /// Moves the mapping to the place of another one of its size, which it replaces.
+    pub fn move_to(self, place: Map) -> Result<Map> {
+        assert_eq!(self.bytes(), place.bytes(), "the same size");
+        let (bytes, flags) = (self.bytes(), libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED);
+        // SAFETY: this function owns both mappings, so nothing else uses either.
+        let moved = unsafe { libc::mremap(self.address(), bytes, bytes, flags, place.address()) };
+        if moved == libc::MAP_FAILED {
+            return Err(Errno::last());
+        }
+        // Its old place is unmapped.
+        std::mem::forget(self);
+        Ok(place)
+    }
+
     /// Maps a page of zeroes before an inaccessible one. Returns both and the latter's address.
     ///
     /// It was never accessible: User-Mode Linux could still read its old contents.
