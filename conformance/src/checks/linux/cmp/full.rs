@@ -1,11 +1,21 @@
 //! The end of the buffer in comparison mode, and counts stored by user space.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::full::{enabled_page, nothing_is_written};
+use crate::checks::shared::full::{enabled_page, fill_up, nothing_is_written};
+use crate::checks::shared::index;
 use crate::raw::{KCOV_TRACE_CMP, page_words};
 
 checks! {
+    last_record_is_whole needs(Comparisons),
     stored_count_beyond_capacity needs(Comparisons, CmpBoundCheck),
+}
+
+fn last_record_is_whole(cx: &Context) {
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+    fill_up(&map);
+    let last = map.copy(1 + (index(map.count()) - 1) * 4, 4);
+    // As in every record, the first word is a type and the last one an address.
+    assert!(last[0] < 8 && last[3] >= 4096, "{last:#x?}");
 }
 
 fn stored_count_beyond_capacity(cx: &Context) {

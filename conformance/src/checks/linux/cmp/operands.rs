@@ -1,8 +1,10 @@
 //! Comparisons of each size that only calls of Linux make.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::cmp::operands::{constant_long, shows, shows_only, shows_switch};
+use crate::checks::shared::cmp::collect;
+use crate::checks::shared::cmp::operands::{self, shows, shows_only, shows_switch};
 use crate::raw::{Child, child};
+use crate::system::calls::{CASES, MAGIC};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::sys::signal::{Signal, kill, raise};
@@ -20,9 +22,12 @@ checks! {
     ints needs(Comparisons),
     constant_byte needs(Comparisons),
     constant_short needs(Comparisons),
+    constant_zero needs(Comparisons),
+    negative_constant needs(Comparisons),
     constant_long needs(Comparisons, Long64),
     switch_over_byte needs(Comparisons),
     switch_over_short needs(Comparisons),
+    switch_over_int needs(Comparisons),
     switch_over_long needs(Comparisons, Long64),
 }
 
@@ -140,25 +145,78 @@ fn constant_short(cx: &Context) {
     });
 }
 
+fn constant_zero(cx: &Context) {
+    // dup3 compares its flags, without the one that it knows, with zero.
+    const FLAGS: u32 = 0x9234_5678 & !(libc::O_CLOEXEC as u32);
+    shows(cx, kcov_cmp_size(2) | KCOV_CMP_CONST, &[(0, FLAGS.into())], || {
+        // SAFETY: the call takes no pointer.
+        let returned = unsafe { libc::syscall(libc::SYS_dup3, -1, -1, FLAGS) };
+        assert_eq!(returned, -1, "there are no such flags");
+    });
+}
+
+fn negative_constant(cx: &Context) {
+    // A relative path starts at a descriptor, or at this constant.
+    const DESCRIPTOR: u32 = 0x9234_5678;
+    let constant = operand(libc::AT_FDCWD);
+    shows(cx, kcov_cmp_size(2) | KCOV_CMP_CONST, &[(constant, DESCRIPTOR.into())], || {
+        // SAFETY: the path ends with a zero byte.
+        let returned = unsafe { libc::openat(DESCRIPTOR as i32, c"file".as_ptr(), 0) };
+        assert_eq!(returned, -1, "this is no descriptor");
+    });
+}
+
+fn constant_long(cx: &Context) {
+    operands::constant_long(cx);
+    // The kernel also compares the seconds of a timeout with a limit of more than 32 bits. It does
+    // not wait, since the futex has another value.
+    const SECONDS: u64 = 0x1234_5678_1234_5678;
+    const WHOLE: [u64; 2] = [999_999_999, 1_000_000_000];
+    let futex = 0_u32;
+    let waits = |nanoseconds| {
+        let time = [SECONDS, nanoseconds];
+        collect(cx, || {
+            // SAFETY: the kernel reads the futex and two words, which `time` has.
+            let returned = unsafe {
+                libc::syscall(libc::SYS_futex, &raw const futex, libc::FUTEX_WAIT, 1, time.as_ptr())
+            };
+            assert_eq!(returned, -1, "the futex has another value");
+        })
+    };
+    let found = WHOLE.map(waits).concat();
+    let shows = |constants: [u64; 2], is_wanted: fn(u64, u64) -> bool| {
+        found.iter().any(|c| {
+            c.kind == kcov_cmp_size(3) | KCOV_CMP_CONST
+                && constants.contains(&c.first)
+                && is_wanted(c.first, c.second)
+        })
+    };
+    // The compiler may compare with either constant.
+    assert!(shows([9_223_372_035, 9_223_372_036], |_, value| value == SECONDS), "{found:#x?}");
+    assert!(shows(WHOLE, |constant, value| constant == value), "the same twice: {found:#x?}");
+}
+
 fn switch_over_byte(cx: &Context) {
-    // The kernel switches over the first byte of an IP option, which is its type.
-    const OPTION: u8 = 0x5a;
+    // The kernel switches over the first byte of an IP option, which is its type. The highest bit
+    // of the second type is set, so sign extension would show.
     let socket = datagram();
-    let options = [OPTION, 3, 4, 0];
     // These are all cases of the switch, including those in the middle.
     let cases = [7, 0x44, 0x83, 0x86, 0x89, 0x94];
-    shows_switch(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &cases, OPTION.into(), || {
-        // SAFETY: the call reads four bytes, which `options` has.
-        unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::IPPROTO_IP,
-                libc::IP_OPTIONS,
-                options.as_ptr().cast(),
-                4,
-            )
-        };
-    });
+    for option in [0x5a_u8, 0x9a] {
+        let options = [option, 3, 4, 0];
+        shows_switch(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &cases, option.into(), || {
+            // SAFETY: the call reads four bytes, which `options` has.
+            unsafe {
+                libc::setsockopt(
+                    socket.as_raw_fd(),
+                    libc::IPPROTO_IP,
+                    libc::IP_OPTIONS,
+                    options.as_ptr().cast(),
+                    4,
+                )
+            };
+        });
+    }
 }
 
 fn switch_over_short(cx: &Context) {
@@ -169,6 +227,39 @@ fn switch_over_short(cx: &Context) {
     shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &known, || {
         let flags = SockFlag::empty();
         drop(socket(AddressFamily::Unix, SockType::Datagram, flags, None).expect("a socket"));
+    });
+}
+
+/// An `int` as an operand.
+fn operand(value: i32) -> u64 {
+    u64::from(value as u32)
+}
+
+fn switch_over_int(cx: &Context) {
+    let constant_int = kcov_cmp_size(2) | KCOV_CMP_CONST;
+    // The cases lie before and after the one that is taken.
+    let option = libc::PR_GET_DUMPABLE;
+    let cases = [CASES, &[operand(option)]].concat();
+    let known: Vec<_> = cases.into_iter().map(|case| (case, operand(option))).collect();
+    shows(cx, constant_int, &known, || {
+        // SAFETY: the option uses no argument.
+        let returned = unsafe { libc::prctl(option, 0, 0, 0, 0) };
+        assert!(returned >= 0, "{}", std::io::Error::last_os_error());
+    });
+    // The kernel also switches over a command for a network device. It knows about seventy. These
+    // are two of the first and the last two.
+    const COMMANDS: [u64; 4] = [0x3, 0xa, 0x50, 0x51];
+    let socket = datagram();
+    let mut command = MAGIC;
+    // SAFETY: zero is a valid value of every field.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_name[..2].copy_from_slice(&b"lo".map(|letter| letter as libc::c_char));
+    request.ifr_ifru.ifru_data = (&raw mut command).cast();
+    let known = COMMANDS.map(|case| (case, MAGIC.into()));
+    shows(cx, constant_int, &known, || {
+        // SAFETY: the request reads the structure and the command that it points to.
+        let returned = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &request) };
+        assert_eq!(returned, -1, "there is no such command");
     });
 }
 
