@@ -61,6 +61,7 @@ pub const CHECKS: &[&[Check]] = &[
     remote::child::CHECKS,
     remote::nested::CHECKS,
     remote::site::CHECKS,
+    remote::soft::CHECKS,
     race::CHECKS,
     race::held::CHECKS,
     race::remote::CHECKS,

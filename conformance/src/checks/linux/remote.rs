@@ -10,11 +10,13 @@ pub(super) mod partial;
 pub(super) mod release;
 pub(super) mod section;
 pub(super) mod site;
+pub(super) mod soft;
 
 use super::{COVER_SIZE, index, mapped, open, records, sized, while_held};
 use crate::check::{Context, checks};
 use crate::raw::{
-    Absent, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, page_words, thread, word_bytes,
+    Absent, Device, Gate, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, page_words, thread,
+    word_bytes,
 };
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 
@@ -56,6 +58,23 @@ pub(super) fn usb(instance: u64) -> u64 {
 /// A common handle that no other process uses.
 pub(super) fn common() -> u64 {
     u64::from(std::process::id())
+}
+
+/// Runs `body` while another thread has the device enabled like this.
+fn while_owned(device: &Device, remote: &Remote, body: impl FnOnce()) {
+    let (tried, done) = (Gate::default(), Gate::default());
+    let owner = || {
+        let enabled = device.remote_enable(remote);
+        tried.open();
+        enabled.expect("enabled by the other thread");
+        done.wait();
+    };
+    while_held(owner, || {
+        // Opens the gate even if `body` panics.
+        let _at_end = done.open_at_end();
+        tried.wait();
+        body();
+    });
 }
 
 fn documented_call(cx: &Context) {

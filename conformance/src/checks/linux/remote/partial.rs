@@ -4,11 +4,13 @@ use super::common;
 use crate::check::{Context, checks};
 use crate::checks::shared::{SENTINEL, index, is_sentinel, mark};
 use crate::raw::{
-    KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, settled, thread, wait_for,
-    word_bytes,
+    KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, page_size, page_words, settled,
+    thread, wait_for, word_bytes,
 };
 use crate::system::mapped;
+use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
 use nix::unistd::{pipe, read, write};
+use std::fs::File;
 
 /// How many pairs of sections are compared at most.
 const SECTIONS: usize = 16;
@@ -18,6 +20,7 @@ checks! {
     first_records_come_over needs(Remote, Vhost) without(Smp),
     first_comparisons_come_over needs(Remote, IoUring, Comparisons),
     nothing_comes_to_a_full_buffer needs(Remote, Vhost),
+    exact_fit_comes_over needs(Remote, Vhost) without(Smp),
     no_comparison_comes_to_a_full_buffer needs(Remote, IoUring, Comparisons),
     area_of_records_is_filled needs(Remote, IoUring),
     area_of_comparisons_is_filled needs(Remote, IoUring, Comparisons),
@@ -99,6 +102,15 @@ fn copying() -> Box<dyn Fn()> {
     })
 }
 
+/// Work of a ring's worker that has several records for each of 4096 pages.
+fn reading() -> Box<dyn Fn()> {
+    let ring = Ring::without_thread().expect("a ring");
+    let zero = File::open("/dev/zero").expect("zeroes");
+    let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+    let memory = Map::new(&-1, 4 * page_size(), 0, prot, flags).expect("memory");
+    Box::new(move || ring.fill(&zero, &memory, 1024, |_| ()))
+}
+
 fn first_come_over(cx: &Context, mode: u32) {
     let collects = Collects::begin(cx, mode);
     for room in 1..8 {
@@ -128,6 +140,21 @@ fn first_comparisons_come_over(cx: &Context) {
     first_come_over(cx, KCOV_TRACE_CMP);
 }
 
+fn exact_fit_comes_over(cx: &Context) {
+    let collects = Collects::begin(cx, KCOV_TRACE_PC);
+    let mut counts = Vec::new();
+    // Two sections may differ, such as by a wait for a lock.
+    let agrees = (0..SECTIONS).any(|_| {
+        let room = collects.work_behind(0);
+        let complete = collects.records(0, room);
+        let before = collects.capacity() - room;
+        let count = collects.work_behind(before);
+        counts.push((room, count - before));
+        count == collects.capacity() && collects.records(before, room) == complete
+    });
+    assert!(agrees, "room and records: {counts:?}");
+}
+
 fn full_stays(cx: &Context, mode: u32) {
     let collects = Collects::begin(cx, mode);
     assert!(collects.work_behind(0) > 0, "sections have records");
@@ -152,12 +179,15 @@ fn no_comparison_comes_to_a_full_buffer(cx: &Context) {
 fn area_is_filled(cx: &Context, mode: u32) {
     // Comparisons have wider words than some kernels.
     let width = if mode == KCOV_TRACE_CMP { 8 } else { word_bytes() };
-    for words in 5..18 {
+    let small = (5..18).map(|words| (words, copying as fn() -> Box<dyn Fn()>));
+    // More than a page.
+    let large = (2 * index(page_words()), reading as fn() -> Box<dyn Fn()>);
+    for (words, work) in small.chain([large]) {
         let area = (words * width / word_bytes()) as u32;
         // A device is enabled until its thread ends.
         thread(|| {
             let remote = Remote { mode, area, ..Remote::common(common()) };
-            let collects = Collects::with(cx, remote, copying);
+            let collects = Collects::with(cx, remote, work);
             let room = collects.capacity_of(words);
             assert_eq!(collects.work_behind(0), room, "an area of {area} words");
         });

@@ -129,6 +129,13 @@ fn memory_is_given_back(cx: &Context) {
         assert!(device.remote_enable(&twice).is_err(), "a handle twice");
     });
     assert!(refused < 100, "{refused} KiB more after refusals");
+    // The thread is busy, so only the structure is allocated.
+    device.remote_enable(&Remote::default()).expect("enabled");
+    let second = sized(cx, COVER_SIZE);
+    let busy = kernel_memory_lost(TIMES, 400, || {
+        assert!(second.remote_enable(&all).is_err(), "the thread is busy");
+    });
+    assert!(busy < 400, "{busy} KiB more after refusals to a busy thread");
 }
 
 fn buffer_of_an_ended_thread_is_given_back(cx: &Context) {

@@ -27,6 +27,9 @@ checks! {
     disable_stops_it needs(Remote, Vhost),
     disable_forgets_common_handle needs(Remote, Vhost),
     running_while_disabled_is_discarded needs(Remote, IoUring),
+    comparisons_running_while_disabled_are_discarded needs(Remote, IoUring, Comparisons),
+    area_of_discarded_is_used_again needs(Remote, IoUring),
+    collected_while_owner_is_traced needs(Remote, LocalAndRemote, Vhost),
     global_task_running_while_disabled_is_discarded needs(Remote, Usb, TextAddresses) seconds(60),
     other_processes_work_is_not_collected needs(Remote, Vhost),
     forked_child_inherits_common_handle needs(Remote, Vhost),
@@ -260,26 +263,72 @@ fn disable_forgets_common_handle(cx: &Context) {
     });
 }
 
-fn running_while_disabled_is_discarded(cx: &Context) {
-    let (device, map) = enabled(cx);
-    let ring = Ring::without_thread().expect("a ring");
-    let pipe = || nix::unistd::pipe().expect("a pipe");
-    let ((from, source), (_sink, to)) = (pipe(), pipe());
-    ring.copy_byte(&from, &to);
-    // A new worker has work, so it can only sleep to wait for the byte.
-    let blocked = || sleeping_thread("iou-wrk-");
-    assert!(wait_for(LONG, blocked), "a worker waits for the byte");
-    assert_eq!(settled(&map), 0, "its section has not ended");
+/// Panics unless a section adds nothing when the device is disabled and enabled again so many times
+/// while it runs, and the next section adds something. Each section has a new thread's worker.
+fn is_discarded(device: &Device, map: &Map, remote: &Remote, times: usize) {
+    thread(|| {
+        device.remote_enable(remote).expect("enabled");
+        map.reset();
+        let ring = Ring::without_thread().expect("a ring");
+        let pipe = || nix::unistd::pipe().expect("a pipe");
+        let ((from, source), (_sink, to)) = (pipe(), pipe());
+        ring.copy_byte(&from, &to);
+        // A new worker has work, so it can only sleep to wait for the byte.
+        let blocked = || sleeping_thread("iou-wrk-");
+        assert!(wait_for(LONG, blocked), "a worker waits for the byte");
+        assert_eq!(settled(map), 0, "its section has not ended");
 
-    device.disable().expect("disabled");
-    device.remote_enable(&Remote::common(common())).expect("enabled again");
-    std::fs::File::from(source).write_all(b"x").expect("the byte");
-    ring.complete();
-    assert_eq!(settled(&map), 0, "of the section that was running then");
-    // The byte is still in the pipe.
-    ring.copy_byte(&from, &to);
-    ring.complete();
-    assert!(grows_beyond(&map, 0), "of a section that began afterwards");
+        for _ in 0..times {
+            device.disable().expect("disabled");
+            device.remote_enable(remote).expect("enabled again");
+        }
+        std::fs::File::from(source).write_all(b"x").expect("the byte");
+        ring.complete();
+        assert_eq!(settled(map), 0, "of the section that was running then, {times} times before");
+        // The byte is still in the pipe.
+        ring.copy_byte(&from, &to);
+        ring.complete();
+        assert!(grows_beyond(map, 0), "of a section that began afterwards");
+    });
+}
+
+fn running_while_disabled_is_discarded(cx: &Context) {
+    let (device, map) = mapped(cx);
+    // A number of enablings must not be kept in a byte or two.
+    for times in [1, 1 << 8, 1 << 16] {
+        is_discarded(&device, &map, &Remote::common(common()), times);
+    }
+}
+
+fn comparisons_running_while_disabled_are_discarded(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::common(common()) };
+    is_discarded(&device, &map, &remote, 1);
+}
+
+fn area_of_discarded_is_used_again(cx: &Context) {
+    let (device, map) = mapped(cx);
+    // No other check uses this size.
+    let remote = Remote { area: 11 * 4096 + 512, ..Remote::common(common()) };
+    let before = areas_of("kcov_remote_start");
+    (0..4).for_each(|_| is_discarded(&device, &map, &remote, 1));
+    let made = areas_of("kcov_remote_start") - before;
+    // A section may begin when the one before has done its work and not ended yet.
+    assert!((1..=2).contains(&made), "{made} areas");
+}
+
+fn collected_while_owner_is_traced(cx: &Context) {
+    let (_device, map) = enabled(cx);
+    let (local, own) = mapped(cx);
+    let vhost = vhost();
+    for _ in 0..2 {
+        local.enable(KCOV_TRACE_PC).expect("enabled locally");
+        map.reset();
+        vhost.work();
+        assert!(grows_beyond(&map, 0), "the worker's sections are collected");
+        assert!(own.count() > 0, "and the thread is traced");
+        local.disable().expect("disabled");
+    }
 }
 
 fn global_task_running_while_disabled_is_discarded(cx: &Context) {
