@@ -86,6 +86,20 @@ impl RootHub {
         self.request(USBDEVFS_REAPURB, &raw mut completed)
     }
 
+    /// Keeps the kernel's thread for softirqs from running before this thread sleeps. So all work of
+    /// the hub completes in this thread.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel refuses that.
+    pub fn complete_here() {
+        let priority: i32 = 1;
+        let number = libc::SYS_sched_setscheduler;
+        // SAFETY: the structure that the call reads has this number as its only field.
+        let returned = unsafe { libc::syscall(number, 0, libc::SCHED_FIFO, &raw const priority) };
+        Errno::check(returned).expect("a priority");
+    }
+
     fn request<T>(&self, number: libc::Ioctl, argument: *mut T) -> Result<()> {
         // SAFETY: the argument is what the request reads or writes. The kernel writes to the
         // request block and its buffer when the block is reaped, before `work` returns.

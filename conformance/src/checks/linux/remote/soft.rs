@@ -14,7 +14,7 @@ checks! {
     keeps_its_areas needs(Remote, Usb, Vhost),
 }
 
-/// How often the hub works. Now and then another thread is the interrupted one.
+/// How often the hub works.
 const TIMES: usize = 10;
 
 fn hub() -> RootHub {
@@ -42,6 +42,7 @@ fn are_comparisons(map: &Map) {
 fn owners_own_is_collected(cx: &Context) {
     let (device, map) = mapped(cx);
     let hub = hub();
+    RootHub::complete_here();
     device.remote_enable(&Remote::of(bus())).expect("enabled");
     (0..TIMES).for_each(|_| is_collected(&hub, &map));
 }
@@ -61,6 +62,7 @@ fn comparisons_are_collected(cx: &Context) {
 fn leaves_the_mode(cx: &Context) {
     let ((local, own), (other, soft)) = (mapped(cx), mapped(cx));
     let hub = hub();
+    RootHub::complete_here();
     while_owned(&other, &Remote::of(bus()), || {
         local.enable(KCOV_TRACE_CMP).expect("enabled");
         for _ in 0..TIMES {
