@@ -19,6 +19,7 @@ checks! {
     owner_may_read_and_write_only,
     unprivileged_is_refused,
     poll_is_refused,
+    many_at_once,
     not_built_in_is_refused without(Kcov),
 }
 
@@ -67,6 +68,15 @@ fn unprivileged_is_refused(cx: &Context) {
         Device::open(place).map(drop)
     });
     cx.refused(tried);
+}
+
+fn many_at_once(cx: &Context) {
+    // Fewer than the number of files that a process may open by default.
+    let devices: Vec<_> = (0..500).map(|_| sized(cx, page_words())).collect();
+    assert!(
+        devices.iter().all(|device| device.init_trace(page_words()).is_err()),
+        "all have a size"
+    );
 }
 
 fn not_built_in_is_refused(cx: &Context) {

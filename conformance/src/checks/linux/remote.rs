@@ -19,10 +19,13 @@ use crate::raw::{
     word_bytes,
 };
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
+use nix::fcntl::OFlag;
 
 checks! {
     documented_call needs(Remote),
     argument_layout needs(Remote),
+    argument_need_not_be_aligned needs(Remote),
+    access_mode_is_not_asked_for needs(Remote),
     own_thread_is_not_traced needs(Remote),
     without_handles needs(Remote),
     most_handles needs(Remote),
@@ -89,8 +92,9 @@ fn documented_call(cx: &Context) {
     assert_eq!(device.disable(), Ok(()));
 }
 
-fn argument_layout(cx: &Context) {
-    // Built byte by byte, independently of any definition of the structure.
+/// The argument with a common handle and two handles. Built byte by byte, independently of any
+/// definition of the structure.
+fn argument() -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(KCOV_TRACE_PC.to_ne_bytes());
     bytes.extend(4096_u32.to_ne_bytes());
@@ -99,6 +103,11 @@ fn argument_layout(cx: &Context) {
     for handle in [common(), usb(1), usb(2)] {
         bytes.extend(handle.to_ne_bytes());
     }
+    bytes
+}
+
+fn argument_layout(cx: &Context) {
+    let bytes = argument();
     let device = sized(cx, COVER_SIZE);
     let address = bytes.as_ptr().expose_provenance();
     assert_eq!(device.remote_enable_at(address), Ok(()));
@@ -106,6 +115,25 @@ fn argument_layout(cx: &Context) {
     let taken = |remote: Remote| thread(|| sized(cx, COVER_SIZE).remote_enable(&remote)).is_err();
     assert!(taken(Remote::common(common())) && taken(Remote::of(usb(1))));
     assert!(taken(Remote::of(usb(2))) && !taken(Remote::of(usb(3))));
+}
+
+fn argument_need_not_be_aligned(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    for offset in 0..8 {
+        let bytes = [vec![0; offset], argument()].concat();
+        let address = bytes.as_ptr().expose_provenance() + offset;
+        assert_eq!(device.remote_enable_at(address), Ok(()), "at {address:#x}");
+        device.disable().expect("disabled");
+    }
+}
+
+fn access_mode_is_not_asked_for(cx: &Context) {
+    for mode in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
+        let device = Device::open_with(cx.device(), mode).expect("the device opens");
+        device.init_trace(COVER_SIZE).expect("sized");
+        assert_eq!(device.remote_enable(&Remote::default()), Ok(()), "{mode:?}");
+        assert_eq!(device.disable(), Ok(()), "{mode:?}");
+    }
 }
 
 fn own_thread_is_not_traced(cx: &Context) {
@@ -126,7 +154,16 @@ fn without_handles(cx: &Context) {
 fn most_handles(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES)).map(usb).collect();
-    assert_eq!(device.remote_enable(&Remote { handles, ..Remote::default() }), Ok(()));
+    let all = Remote { handles: handles.clone(), ..Remote::default() };
+    assert_eq!(device.remote_enable(&all), Ok(()));
+    let other = sized(cx, COVER_SIZE);
+    thread(|| {
+        for handle in handles {
+            assert!(other.remote_enable(&Remote::of(handle)).is_err(), "{handle:#x} is registered");
+        }
+        let next = usb(KCOV_REMOTE_MAX_HANDLES.into());
+        assert_eq!(other.remote_enable(&Remote::of(next)), Ok(()), "another one is free");
+    });
 }
 
 fn beside_local(cx: &Context) {
@@ -294,7 +331,8 @@ fn areas_of_any_size_are_accepted(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     // The kernel allocates areas when sections begin, and none begins here.
     let most = if word_bytes() == 8 { u32::MAX } else { MOST_OF_32_BITS };
-    for area in [1, 4096, 1 << 27, 1 << 28, 1 << 30, u32::MAX].into_iter().filter(|a| *a <= most) {
+    for area in [0, 1, 4096, 1 << 27, 1 << 28, 1 << 30, u32::MAX].into_iter().filter(|a| *a <= most)
+    {
         let remote = Remote { area, ..Remote::of(usb(1)) };
         assert_eq!(device.remote_enable(&remote), Ok(()), "{area} words");
         device.disable().expect("disabled");

@@ -1,7 +1,7 @@
 //! Threads and processes started by a thread that collects remotely. The work that they cause is
 //! collected, their own calls are not.
 
-use super::common;
+use super::{common, usb};
 use crate::check::{Context, checks};
 use crate::raw::{Child, Device, Map, Remote, Vhost, call, child, settled, thread};
 use crate::system::{COVER_SIZE, mapped, sized};
@@ -11,7 +11,9 @@ checks! {
     own_calls_add_nothing needs(Remote),
     may_collect_remotely_too needs(Remote),
     thread_inherits_common_handle needs(Remote, Vhost),
+    every_thread_passes_its_handle_on needs(Remote, Vhost),
     grandchild_inherits_common_handle needs(Remote, Vhost),
+    keeps_the_handle_if_its_request_has_none needs(Remote, Vhost),
     started_before_has_no_handle needs(Remote, Vhost),
     keeps_the_handle_that_is_disabled needs(Remote, Vhost),
 }
@@ -49,6 +51,27 @@ fn thread_inherits_common_handle(cx: &Context) {
     let (_device, map) = enabled(cx);
     thread(work);
     assert!(map.count() > 0);
+}
+
+fn every_thread_passes_its_handle_on(cx: &Context) {
+    thread(|| {
+        let (_device, map) = enabled(cx);
+        thread(work);
+        assert!(map.count() > 0, "the first thread of the process has no handle");
+    });
+}
+
+fn keeps_the_handle_if_its_request_has_none(cx: &Context) {
+    let (_device, map) = enabled(cx);
+    for own in [Remote::default(), Remote::of(usb(1))] {
+        map.reset();
+        thread(|| {
+            let device = sized(cx, COVER_SIZE);
+            device.remote_enable(&own).expect("enabled");
+            work();
+        });
+        assert!(map.count() > 0, "{own:x?}");
+    }
 }
 
 fn grandchild_inherits_common_handle(cx: &Context) {

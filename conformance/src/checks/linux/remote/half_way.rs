@@ -4,7 +4,9 @@ use super::{common, usb};
 use crate::check::{Context, checks};
 use crate::checks::shared::kept::unchanged;
 use crate::checks::shared::{SENTINEL, mark};
-use crate::raw::{Device, KCOV_TRACE_PC, Remote, areas_of, call, thread};
+use crate::raw::{
+    Device, KCOV_TRACE_PC, Remote, Vhost, all_settled, areas_of, call, settled, thread,
+};
 use crate::system::{COVER_SIZE, mapped, sized};
 
 checks! {
@@ -12,6 +14,7 @@ checks! {
     leaves_others_handles needs(Remote),
     leaves_device needs(Remote),
     leaves_thread needs(Remote),
+    leaves_no_common_handle needs(Remote, Vhost),
     keeps_no_reference needs(Remote),
 }
 
@@ -102,6 +105,33 @@ fn leaves_thread(cx: &Context) {
         assert_eq!(other.enable(KCOV_TRACE_PC), Ok(()), "{refused:x?}");
         other.disable().expect("disabled");
     });
+}
+
+fn leaves_no_common_handle(cx: &Context) {
+    let vhost = || Vhost::new().expect("a device that this process owns");
+    let (holder, inherited) = mapped(cx);
+    let (next, requested) = mapped(cx);
+    let device = sized(cx, COVER_SIZE);
+    holder.remote_enable(&held()).expect("the other holds its handles");
+    for refused in refused() {
+        // A new thread each, which inherits the holder's handle.
+        thread(|| {
+            vhost().work();
+            assert!(settled(&inherited) > 0, "it is inherited");
+            inherited.reset();
+            assert!(device.remote_enable(&refused).is_err(), "{refused:x?}");
+            let later = vhost();
+            thread(|| {
+                next.remote_enable(&Remote::common(common())).expect("the handle is free");
+                later.work();
+                let counts = all_settled(&[&inherited, &requested]);
+                assert_eq!(counts, [0, 0], "{refused:x?}");
+                vhost().work();
+                assert!(settled(&requested) > 0, "of the thread that has it now");
+                requested.reset();
+            });
+        });
+    }
 }
 
 fn keeps_no_reference(cx: &Context) {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 checks! {
     usb_instances needs(Remote),
+    common_instances needs(Remote),
     subsystems_have_their_own_instances needs(Remote),
     several_at_once needs(Remote),
     process_id_as_common_instance needs(Remote),
@@ -40,6 +41,15 @@ fn usb_instances(cx: &Context) {
     for instance in [0, 1, 2, 0xff, 0xffff_ffff] {
         let device = sized(cx, COVER_SIZE);
         let remote = Remote::of(KCOV_SUBSYSTEM_USB | instance);
+        assert_eq!(device.remote_enable(&remote), Ok(()), "instance {instance:#x}");
+        device.disable().expect("disabled");
+    }
+}
+
+fn common_instances(cx: &Context) {
+    for instance in [1, 2, 0xff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff] {
+        let device = sized(cx, COVER_SIZE);
+        let remote = Remote::common(KCOV_SUBSYSTEM_COMMON | instance);
         assert_eq!(device.remote_enable(&remote), Ok(()), "instance {instance:#x}");
         device.disable().expect("disabled");
     }

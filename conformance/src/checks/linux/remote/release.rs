@@ -12,6 +12,7 @@ checks! {
     disable_frees_handles needs(Remote),
     disable_by_other_thread_is_refused needs(Remote),
     thread_exit_frees_handles needs(Remote),
+    thread_exit_frees_both_devices needs(Remote, LocalAndRemote),
     process_exit_frees_handles needs(Remote),
     close_keeps_handles needs(Remote),
     refusal_frees_handles needs(Remote),
@@ -62,6 +63,15 @@ fn thread_exit_frees_handles(cx: &Context) {
     let device = thread(|| enabled(cx));
     assert!(are_free(cx));
     assert_eq!(device.remote_enable(&both()), Ok(()), "the device is free too");
+}
+
+fn thread_exit_frees_both_devices(cx: &Context) {
+    let (local, remote) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+    for round in 0..2 {
+        let enabled = thread(|| [local.enable(KCOV_TRACE_PC), remote.remote_enable(&both())]);
+        assert_eq!(enabled, [Ok(()); 2], "round {round}");
+    }
+    assert!(are_free(cx));
 }
 
 fn process_exit_frees_handles(cx: &Context) {

@@ -8,7 +8,7 @@ use crate::raw::{
     Child, Device, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, areas_of,
     call, child, settled, sleeping_thread, symbols, thread, wait_for,
 };
-use crate::system::{index, mapped, mapped_of, mapped_page};
+use crate::system::{COVER_SIZE, index, mapped, mapped_of, mapped_page, sized};
 use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -24,6 +24,7 @@ checks! {
     sections_append needs(Remote, Vhost),
     records_are_those_of_the_mode needs(Remote, IoUring, Comparisons),
     work_begun_before_is_not_collected needs(Remote, IoUring),
+    refused_second_device_changes_nothing needs(Remote, Vhost),
     disable_stops_it needs(Remote, Vhost),
     disable_forgets_common_handle needs(Remote, Vhost),
     running_while_disabled_is_discarded needs(Remote, IoUring),
@@ -234,6 +235,14 @@ fn work_begun_before_is_not_collected(cx: &Context) {
     assert_eq!(settled(&map), 0);
     ring().work();
     assert!(grows_beyond(&map, 0), "work that is begun now is collected");
+}
+
+fn refused_second_device_changes_nothing(cx: &Context) {
+    let (_device, map) = enabled(cx);
+    let second = sized(cx, COVER_SIZE);
+    assert!(second.remote_enable(&Remote::of(usb(1))).is_err(), "the thread is busy");
+    vhost().work();
+    assert!(map.count() > 0, "of work that is begun now");
 }
 
 fn disable_stops_it(cx: &Context) {
