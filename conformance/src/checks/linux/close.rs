@@ -1,11 +1,41 @@
 //! What closing frees.
 
-use super::{open, sized};
+use super::{mapped, open, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, areas_of, kernel_memory_lost, page_words};
+use crate::checks::shared::beside_other;
+use crate::raw::{
+    KCOV_TRACE_PC, areas_of, call, kernel_memory_lost, page_size, page_words, word_bytes,
+};
+use std::io::Read as _;
 
 checks! {
+    last_descriptor_by_other_thread,
     instance_is_given_back without(Quarantine) seconds(60),
+}
+
+fn last_descriptor_by_other_thread(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let duplicate = device.duplicate().expect("a duplicate");
+    // A mapping would keep the device open. The pipe holds only the page with the count.
+    let mut page = map.first_page_in_pipe(2).expect("a pipe");
+    let enable = || duplicate.enable(KCOV_TRACE_PC).and_then(|()| duplicate.close());
+    let close = || {
+        map.unmap().expect("unmapped");
+        device.close().expect("closed");
+    };
+    let mut count = || {
+        let mut bytes = vec![0; page_size()];
+        page.read_exact(&mut bytes).expect("the page");
+        bytes.truncate(word_bytes());
+        bytes
+    };
+    let counts = || {
+        let before = count();
+        call();
+        [before, count()]
+    };
+    let ((), [before, after]) = beside_other(enable, close, counts);
+    assert_ne!(before, after, "the thread is still traced");
 }
 
 fn instance_is_given_back(cx: &Context) {

@@ -124,7 +124,7 @@ pub(crate) fn other_stays_traced(
 }
 
 /// Runs `enable` in a thread that then blocks, `body` meanwhile, and `after` in that thread.
-fn beside_other<T, U: Send>(
+pub(crate) fn beside_other<T, U: Send>(
     enable: impl FnOnce() -> Result<()> + Send,
     body: impl FnOnce() -> T,
     after: impl FnOnce() -> U + Send,

@@ -191,6 +191,21 @@ impl Map {
         Ok(place)
     }
 
+    /// Puts the first page into a pipe this many times, and returns the end to read from. The pipe
+    /// holds the page itself, so each page's worth of bytes is as it is when it is read, even if the
+    /// mapping is gone by then.
+    pub fn first_page_in_pipe(&self, times: usize) -> Result<File> {
+        let (reader, writer) = nix::unistd::pipe()?;
+        let page = libc::iovec { iov_base: self.address(), iov_len: page_size() };
+        for _ in 0..times {
+            // SAFETY: the range is mapped, and the kernel takes a reference to the page.
+            let given = unsafe { libc::vmsplice(writer.as_raw_fd(), &raw const page, 1, 0) };
+            let given = Errno::check(given)?;
+            assert_eq!(usize::try_from(given), Ok(page_size()), "a whole page");
+        }
+        Ok(reader.into())
+    }
+
     /// Maps a page of zeroes before an inaccessible one. Returns both and the latter's address.
     ///
     /// It was never accessible: User-Mode Linux could still read its old contents.
