@@ -1,19 +1,34 @@
 //! `KCOV_ENABLE`.
 
-use super::{COVER_SIZE, mapped, open, sized};
+use super::{COVER_SIZE, mapped, open, records, sized};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, call, thread};
+use crate::errno::Result;
+use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, call, child, page_words, thread};
+use nix::unistd::{Uid, setuid};
 
 checks! {
+    needs_no_privilege,
     enabled_remotely_is_refused needs(Remote),
     busy_if_thread_collects_remotely needs(Remote) without(LocalAndRemote),
     device_state_comes_before_thread,
     internal_number_of_mode_is_refused without(UniqModes, TracePcExt, TracePcExtNotBuilt),
+    mode_with_another_bit_is_refused without(UniqModes, TracePcExt, TracePcExtNotBuilt),
     mode_beyond_32_bits_is_refused needs(Long64) without(UniqModes),
     device_state_comes_before_mode,
     thread_comes_before_mode,
     comparisons_not_built_is_refused without(Comparisons),
     nothing_instrumented without(Instrumented),
+}
+
+fn needs_no_privilege(cx: &Context) {
+    let (device, map) = mapped(cx);
+    let traced: Result<bool> = child(|| {
+        setuid(Uid::from_raw(65534)).expect("setuid");
+        device.enable(KCOV_TRACE_PC)?;
+        let traced = records(&map);
+        device.disable().map(|()| traced)
+    });
+    assert_eq!(traced, Ok(true));
 }
 
 fn enabled_remotely_is_refused(cx: &Context) {
@@ -42,6 +57,15 @@ fn internal_number_of_mode_is_refused(cx: &Context) {
     // KCOV_MODE_TRACE_PC and KCOV_MODE_TRACE_CMP, which only the kernel's internal header defines.
     for mode in [2_u32, 3] {
         cx.refused_by(&device, |device| device.enable(mode));
+    }
+}
+
+fn mode_with_another_bit_is_refused(cx: &Context) {
+    let device = sized(cx, page_words());
+    for bit in 1..32 {
+        for known in [KCOV_TRACE_PC, KCOV_TRACE_CMP] {
+            cx.refused_by(&device, |device| device.enable(known | 1 << bit));
+        }
     }
 }
 

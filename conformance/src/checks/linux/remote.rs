@@ -30,6 +30,7 @@ checks! {
     without_handles needs(Remote),
     most_handles needs(Remote),
     beside_local needs(Remote, LocalAndRemote),
+    beside_local_comparisons needs(Remote, LocalAndRemote, Comparisons),
     comparison_mode needs(Remote, Comparisons),
     unreadable_argument_is_refused needs(Remote),
     unreadable_handles_is_refused needs(Remote),
@@ -182,6 +183,15 @@ fn beside_local(cx: &Context) {
         local.disable().expect("disabled");
         remote.disable().expect("disabled");
     }
+}
+
+fn beside_local_comparisons(cx: &Context) {
+    let (local, map) = mapped(cx);
+    let remote = sized(cx, COVER_SIZE);
+    remote.remote_enable(&Remote::default()).expect("remote first");
+    assert_eq!(local.enable(KCOV_TRACE_CMP), Ok(()));
+    assert!(records(&map), "local collection works");
+    assert!(map.load(1) < 8, "the type of a comparison");
 }
 
 fn comparison_mode(cx: &Context) {

@@ -1,12 +1,15 @@
 //! Requests that the driver does not know, and those of programs with another word width.
 
-use super::open;
+use super::{mapped, open, records};
 use crate::check::{Context, checks};
-use crate::raw::{Device, word_bytes};
+use crate::raw::{Device, KCOV_TRACE_PC, init_trace_request, word_bytes};
 use kcov_sys::ioc::Encoding;
-use kcov_sys::linux::{KCOV_INIT_TRACE32, KCOV_INIT_TRACE64};
+use kcov_sys::linux::{
+    KCOV_DISABLE, KCOV_ENABLE, KCOV_INIT_TRACE32, KCOV_INIT_TRACE64, KCOV_REMOTE_ENABLE,
+};
 
 checks! {
+    every_other_number_is_refused without(UniqueEnable, UniqueEnableNotBuilt, ResetTrace),
     size_for_other_word_width_is_refused,
 }
 
@@ -39,6 +42,25 @@ pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
             device.request(number, 4096)
         });
     }
+}
+
+fn every_other_number_is_refused(cx: &Context) {
+    let known = [init_trace_request(), KCOV_ENABLE, KCOV_DISABLE, KCOV_REMOTE_ENABLE];
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    for number in 0..=255 {
+        let requests = [
+            ENCODING.io(b'c', number),
+            ENCODING.iow(b'c', number, 8),
+            ENCODING.ior(b'c', number, 8),
+        ];
+        for request in requests.into_iter().filter(|request| !known.contains(request)) {
+            map.store(0, 1000);
+            cx.refused(device.request(request, 0));
+            assert!(map.count() >= 1000, "request {request:#x} has emptied the trace");
+        }
+    }
+    assert!(records(&map), "it is still enabled");
 }
 
 fn size_for_other_word_width_is_refused(cx: &Context) {

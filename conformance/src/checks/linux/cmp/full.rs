@@ -3,10 +3,12 @@
 use crate::check::{Context, checks};
 use crate::checks::shared::full::{enabled_page, fill_up, nothing_is_written};
 use crate::checks::shared::index;
-use crate::raw::{KCOV_TRACE_CMP, page_words};
+use crate::raw::{KCOV_TRACE_CMP, call, page_words};
+use crate::system::sized;
 
 checks! {
     last_record_is_whole needs(Comparisons),
+    buffer_without_room_is_accepted needs(Comparisons),
     stored_count_beyond_capacity needs(Comparisons, CmpBoundCheck),
 }
 
@@ -23,5 +25,14 @@ fn stored_count_beyond_capacity(cx: &Context) {
     // After each of the last three counts, the next record's end wraps to a small offset.
     for count in [page_words(), 1 << 32, 1 << 62, (1 << 59) - 1, u64::MAX] {
         nothing_is_written(&map, count);
+    }
+}
+
+fn buffer_without_room_is_accepted(cx: &Context) {
+    for words in 2..5 {
+        let device = sized(cx, words);
+        assert_eq!(device.enable(KCOV_TRACE_CMP), Ok(()), "{words} words");
+        call();
+        assert_eq!(device.disable(), Ok(()), "{words} words");
     }
 }

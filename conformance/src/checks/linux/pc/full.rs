@@ -1,12 +1,14 @@
 //! The end of the buffer, and counts stored by user space.
 
 use crate::check::{Context, checks};
-use crate::checks::shared::full::enabled_page;
-use crate::checks::shared::{SENTINEL, fits, is_sentinel, mark};
-use crate::raw::{KCOV_TRACE_PC, call, page_words};
+use crate::checks::shared::full::{enabled_page, fill_up, is_filled};
+use crate::checks::shared::{SENTINEL, fits, is_sentinel, mapped_of, mark};
+use crate::raw::{KCOV_TRACE_PC, call, page_words, symbols};
 
 checks! {
     stored_count_of_all_ones,
+    last_record_is_kernel_code needs(TextAddresses),
+    large_buffer_is_filled,
 }
 
 fn stored_count_of_all_ones(cx: &Context) {
@@ -18,4 +20,22 @@ fn stored_count_of_all_ones(cx: &Context) {
     let count = map.count();
     assert!(count >= page_words() && count != ones, "word 0 holds no record: {count:#x}");
     assert!(map.copy(1, map.words() - 1).iter().all(is_sentinel));
+}
+
+fn last_record_is_kernel_code(cx: &Context) {
+    let text = symbols().text();
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+    map.reset();
+    fill_up(&map);
+    for word in 1..map.words() {
+        let record = map.load(word);
+        assert!(text.contains(&record), "word {word} is {record:#x}, not in {text:#x?}");
+    }
+}
+
+fn large_buffer_is_filled(cx: &Context) {
+    let (device, map) = mapped_of(cx, 2 << 20);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    is_filled(&map);
+    assert_ne!(map.load(map.words() - 1), 0, "the last word holds a record");
 }

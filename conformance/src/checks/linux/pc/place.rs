@@ -3,13 +3,17 @@
 
 use super::super::calls::seek_nowhere;
 use crate::check::{Context, checks};
+use crate::checks::shared::exec::traced_helper;
 use crate::checks::shared::pc::records;
 use crate::raw::{KCOV_TRACE_PC, Module, call, kernel_log, sites, symbols};
-use crate::system::mapped;
+use crate::system::{EXEC_WORDS, index, mapped, mapped_of};
+use std::process::Stdio;
 
 checks! {
     records_are_in_kernel_code needs(TextAddresses),
     records_name_the_called_function needs(TextAddresses),
+    requests_record_kernel_code needs(TextAddresses),
+    exec_is_recorded needs(TextAddresses),
     interrupts_add_nothing needs(TextAddresses),
     scheduler_and_locks_add_nothing needs(TextAddresses),
     records_of_a_module_are_return_addresses needs(Module, TextAddresses),
@@ -37,6 +41,32 @@ fn records_name_the_called_function(cx: &Context) {
         };
         assert!(records.iter().any(names), "no record of {function}: {records:#x?}");
     }
+}
+
+fn requests_record_kernel_code(cx: &Context) {
+    let text = symbols().text();
+    let (device, map) = mapped(cx);
+    let requests = || {
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        device.disable().expect("disabled");
+    };
+    let records = records(&map, requests);
+    assert!(records.len() > 1, "the tail of one and the head of the other");
+    for record in records {
+        assert!(text.contains(&record), "{record:#x} is not in {text:#x?}");
+    }
+}
+
+fn exec_is_recorded(cx: &Context) {
+    let (device, map) = mapped_of(cx, EXEC_WORDS);
+    let mut helper = traced_helper(&device, KCOV_TRACE_PC);
+    // The new program ends at once, since it has no input.
+    helper.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    helper.status().expect("it runs");
+    let count = index(map.count());
+    assert!(count < map.words(), "the buffer has room");
+    let records = map.copy(1, count);
+    assert!(symbols().any_in("load_elf_binary", &records), "{} records", records.len());
 }
 
 fn interrupts_add_nothing(cx: &Context) {

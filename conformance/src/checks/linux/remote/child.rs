@@ -3,12 +3,13 @@
 
 use super::{common, usb};
 use crate::check::{Context, checks};
-use crate::raw::{Child, Device, Map, Remote, Vhost, call, child, settled, thread};
-use crate::system::{COVER_SIZE, mapped, sized};
+use crate::raw::{Child, Device, KCOV_TRACE_PC, Map, Remote, Vhost, call, child, settled, thread};
+use crate::system::{COVER_SIZE, mapped, records, sized};
 use nix::unistd::{pipe, read, write};
 
 checks! {
     own_calls_add_nothing needs(Remote),
+    may_be_traced needs(Remote),
     may_collect_remotely_too needs(Remote),
     thread_inherits_common_handle needs(Remote, Vhost),
     every_thread_passes_its_handle_on needs(Remote, Vhost),
@@ -34,6 +35,16 @@ fn own_calls_add_nothing(cx: &Context) {
     child(calls);
     thread(calls);
     assert_eq!(map.count(), 0);
+}
+
+fn may_be_traced(cx: &Context) {
+    let (_device, _map) = enabled(cx);
+    let traced = || {
+        let (local, map) = mapped(cx);
+        local.enable(KCOV_TRACE_PC).map(|()| records(&map))
+    };
+    assert_eq!(child(traced), Ok(true));
+    assert_eq!(thread(traced), Ok(true));
 }
 
 fn may_collect_remotely_too(cx: &Context) {
