@@ -104,6 +104,8 @@ fn soft_interrupt_is_collected(cx: &Context) {
 }
 
 fn soft_interrupt_leaves_local_tracing(cx: &Context) {
+    /// A count that the child's trace does not fall below.
+    const KEPT: u64 = 1000;
     let (device, map) = mapped(cx);
     // The child keeps the processor busy, first traced and then not, so that softirqs interrupt it.
     let (busy, own) = mapped(cx);
@@ -121,11 +123,15 @@ fn soft_interrupt_leaves_local_tracing(cx: &Context) {
             }
         };
         busy.enable(KCOV_TRACE_PC).expect("enabled in the child");
+        own.store(0, KEPT);
+        let trace_is_kept = || assert!(own.count() >= KEPT, "the thread's trace is lost");
         during(0, &|| {
-            own.reset();
+            trace_is_kept();
+            own.store(0, KEPT);
             call();
-            assert!(own.count() > 0, "the thread is not traced any longer");
+            assert!(own.count() > KEPT, "the thread is not traced any longer");
         });
+        trace_is_kept();
         busy.disable().expect("it is the thread's device still");
         own.reset();
         during(1, &|| {
