@@ -10,7 +10,7 @@ use std::io::Read as _;
 
 checks! {
     last_descriptor_by_other_thread,
-    instance_is_given_back without(Quarantine) seconds(60),
+    instance_is_freed without(Quarantine) seconds(60),
 }
 
 fn last_descriptor_by_other_thread(cx: &Context) {
@@ -38,7 +38,7 @@ fn last_descriptor_by_other_thread(cx: &Context) {
     assert_ne!(before, after, "the thread is still traced");
 }
 
-fn instance_is_given_back(cx: &Context) {
+fn instance_is_freed(cx: &Context) {
     // Each instance takes more than 50 bytes, so leaking all of them would exceed the limit.
     const TIMES: usize = 4000;
     let lost = kernel_memory_lost(TIMES, 128, || drop(open(cx)));

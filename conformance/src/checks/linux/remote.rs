@@ -25,7 +25,7 @@ checks! {
     documented_call needs(Remote),
     argument_layout needs(Remote),
     argument_need_not_be_aligned needs(Remote),
-    access_mode_is_not_asked_for needs(Remote),
+    access_mode_is_ignored needs(Remote),
     own_thread_is_not_traced needs(Remote),
     without_handles needs(Remote),
     most_handles needs(Remote),
@@ -128,7 +128,7 @@ fn argument_need_not_be_aligned(cx: &Context) {
     }
 }
 
-fn access_mode_is_not_asked_for(cx: &Context) {
+fn access_mode_is_ignored(cx: &Context) {
     for mode in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
         let device = Device::open_with(cx.device(), mode).expect("the device opens");
         device.init_trace(COVER_SIZE).expect("sized");

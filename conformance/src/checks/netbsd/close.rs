@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 checks! {
     succeeds_in_every_state,
-    instance_is_given_back seconds(240),
+    instance_is_freed seconds(240),
     while_enabled_by_other_thread,
     while_enabled_nobody_can_disable,
 }
@@ -25,7 +25,7 @@ fn succeeds_in_every_state(cx: &Context) {
     assert_eq!(device.close(), Ok(()));
 }
 
-fn instance_is_given_back(cx: &Context) {
+fn instance_is_freed(cx: &Context) {
     // An instance takes more than 64 bytes, and so would a second buffer without pages.
     const TIMES: u64 = 10_000;
     let other = sized(cx, COVER_SIZE);

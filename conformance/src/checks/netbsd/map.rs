@@ -21,7 +21,7 @@ checks! {
     greatest_offset_is_refused,
     zero_length_is_refused,
     zero_length_is_accepted,
-    open_mode_is_not_asked_for,
+    open_mode_is_ignored,
     without_flags_is_accepted,
     private_stops_at_the_first_store,
 }
@@ -151,7 +151,7 @@ fn nothing(device: &Device) -> Result<()> {
     device.map_with(0, 0, READ_WRITE, MAP_SHARED).map(std::mem::forget)
 }
 
-fn open_mode_is_not_asked_for(cx: &Context) {
+fn open_mode_is_ignored(cx: &Context) {
     for access in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
         let device = Device::open_with(cx.device(), access).expect("the device opens");
         device.init_trace(page_words()).expect("sized");

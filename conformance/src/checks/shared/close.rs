@@ -19,8 +19,8 @@ checks! {
     passed_descriptor_is_the_same_device,
     other_number_of_a_descriptor,
     process_may_end_in_every_state,
-    buffer_is_given_back seconds(240),
-    buffer_of_an_ended_thread_is_given_back seconds(240),
+    buffer_is_freed seconds(240),
+    buffer_of_an_ended_thread_is_freed seconds(240),
 }
 
 fn while_enabled_keeps_tracing(cx: &Context) {
@@ -146,7 +146,7 @@ pub(crate) fn gives_back_bytes(times: u64, bytes: u64, used: impl Fn()) {
     assert!(wait_for(LONG, || lost() < bytes / 2), "{} of {bytes} bytes are lost", lost());
 }
 
-fn buffer_is_given_back(cx: &Context) {
+fn buffer_is_freed(cx: &Context) {
     // The file descriptor and the mapping both hold the buffer. Either may go first.
     let uses: [fn(Device, Map); 3] = [
         |device, map| {
@@ -173,7 +173,7 @@ fn buffer_is_given_back(cx: &Context) {
     gives_back(cx, &uses);
 }
 
-fn buffer_of_an_ended_thread_is_given_back(cx: &Context) {
+fn buffer_of_an_ended_thread_is_freed(cx: &Context) {
     let closed_by_itself: fn(Device, Map) = |device, map| {
         thread(|| {
             device.enable(KCOV_TRACE_PC).expect("enabled");

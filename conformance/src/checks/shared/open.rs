@@ -9,7 +9,7 @@ use nix::unistd::{Whence, lseek};
 
 checks! {
     instances_are_independent,
-    access_mode_is_not_asked_for,
+    access_mode_is_ignored,
     read_is_refused,
     write_is_refused,
     positioned_read_is_refused,
@@ -28,7 +28,7 @@ fn instances_are_independent(cx: &Context) {
     assert_eq!(two.load(5), 0);
 }
 
-fn access_mode_is_not_asked_for(cx: &Context) {
+fn access_mode_is_ignored(cx: &Context) {
     for mode in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
         let device = Device::open_with(cx.device(), mode).expect("the device opens");
         assert_eq!(device.init_trace(page_words()), Ok(()), "{mode:?}");

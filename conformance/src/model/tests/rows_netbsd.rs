@@ -122,7 +122,7 @@ pub(super) const NETBSD: &[(&str, &str)] = &[
         "attach a 0 1; attach b 0 1; enable a 1; close b; disable a",
     ),
     (
-        "remote.release.leaving-for-another-source-disables-not",
+        "remote.release.leaving-for-another-source-keeps-it-enabled",
         "attach a 0 1; enable a 1; attach a 0 2; disable a",
     ),
     (

@@ -43,14 +43,14 @@ const STEPS: &[Step] = &[
         to: "",
         event: "close of the last descriptor",
         acts: &["last close"],
-        claims: &["close.instance-is-given-back"],
+        claims: &["close.instance-is-freed"],
     },
     Step {
         from: "sized",
         to: "",
         event: "close of the last descriptor",
         acts: &["last close"],
-        claims: &["close.instance-is-given-back"],
+        claims: &["close.instance-is-freed"],
     },
 ];
 

@@ -84,7 +84,7 @@ const STEPS: &[Step] = &[
         to: "remote",
         event: "the enabling thread exits",
         acts: &["this thread exits"],
-        claims: &["remote.release.thread-exit-disables-not"],
+        claims: &["remote.release.thread-exit-keeps-it-enabled"],
     },
     Step {
         from: "remote",

@@ -19,9 +19,9 @@ const SECTIONS: usize = 16;
 checks! {
     first_records_come_over needs(Remote, Vhost) without(Smp),
     first_comparisons_come_over needs(Remote, IoUring, Comparisons),
-    nothing_comes_to_a_full_buffer needs(Remote, Vhost),
+    full_buffer_gets_nothing needs(Remote, Vhost),
     exact_fit_comes_over needs(Remote, Vhost) without(Smp),
-    no_comparison_comes_to_a_full_buffer needs(Remote, IoUring, Comparisons),
+    full_buffer_gets_no_comparison needs(Remote, IoUring, Comparisons),
     area_of_records_is_filled needs(Remote, IoUring),
     area_of_comparisons_is_filled needs(Remote, IoUring, Comparisons),
 }
@@ -167,11 +167,11 @@ fn full_stays(cx: &Context, mode: u32) {
     assert!(collects.work_behind(0) > 0, "a buffer with room is added to");
 }
 
-fn nothing_comes_to_a_full_buffer(cx: &Context) {
+fn full_buffer_gets_nothing(cx: &Context) {
     full_stays(cx, KCOV_TRACE_PC);
 }
 
-fn no_comparison_comes_to_a_full_buffer(cx: &Context) {
+fn full_buffer_gets_no_comparison(cx: &Context) {
     full_stays(cx, KCOV_TRACE_CMP);
 }
 

@@ -19,8 +19,8 @@ checks! {
     refusal_leaves_device_usable needs(Remote),
     refusal_leaves_thread_free needs(Remote),
     disable_by_forked_child_is_refused needs(Remote),
-    memory_is_given_back needs(Remote) without(Quarantine),
-    buffer_of_an_ended_thread_is_given_back needs(Remote),
+    memory_is_freed needs(Remote) without(Quarantine),
+    buffer_of_an_ended_thread_is_freed needs(Remote),
 }
 
 fn both() -> Remote {
@@ -123,7 +123,7 @@ fn disable_by_forked_child_is_refused(cx: &Context) {
     assert!(!are_free(cx));
 }
 
-fn memory_is_given_back(cx: &Context) {
+fn memory_is_freed(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     // Each round has 64 handles, and a structure of half a KiB that contains them.
     const TIMES: usize = 3000;
@@ -148,7 +148,7 @@ fn memory_is_given_back(cx: &Context) {
     assert!(busy < 400, "{busy} KiB more after refusals to a busy thread");
 }
 
-fn buffer_of_an_ended_thread_is_given_back(cx: &Context) {
+fn buffer_of_an_ended_thread_is_freed(cx: &Context) {
     let before = areas_of("kcov_ioctl");
     for _ in 0..10 {
         thread(|| drop(enabled(cx)));

@@ -12,10 +12,10 @@ checks! {
     close_disables needs(Vhci),
     close_of_other_disables needs(Vhci),
     process_exit_of_other_disables needs(Vhci),
-    thread_exit_disables_not needs(Vhci),
-    leaving_for_another_source_disables_not needs(Vhci),
-    end_of_another_attachment_disables_not needs(Vhci),
-    close_of_a_duplicate_disables_not needs(Vhci),
+    thread_exit_keeps_it_enabled needs(Vhci),
+    leaving_for_another_source_keeps_it_enabled needs(Vhci),
+    end_of_another_attachment_keeps_it_enabled needs(Vhci),
+    close_of_a_duplicate_keeps_it_enabled needs(Vhci),
 }
 
 /// Returns a device that collects from the source.
@@ -70,20 +70,20 @@ fn process_exit_of_other_disables(cx: &Context) {
     cx.refused_by(&device, Device::disable);
 }
 
-fn thread_exit_disables_not(cx: &Context) {
+fn thread_exit_keeps_it_enabled(cx: &Context) {
     let device = attached(cx);
     thread(|| device.enable(KCOV_TRACE_PC)).expect("enabled");
     assert_eq!(device.disable(), Ok(()), "it was still enabled");
 }
 
-fn leaving_for_another_source_disables_not(cx: &Context) {
+fn leaving_for_another_source_keeps_it_enabled(cx: &Context) {
     let device = enabled(cx);
     device.attach(ELSEWHERE).expect("attached");
     cx.refused_by(&device, Device::disable);
     assert_eq!(attached(cx).disable(), Ok(()), "it was still enabled");
 }
 
-fn end_of_another_attachment_disables_not(cx: &Context) {
+fn end_of_another_attachment_keeps_it_enabled(cx: &Context) {
     let device = enabled(cx);
     let left = attached_to(cx, ELSEWHERE);
     left.enable(KCOV_TRACE_PC).expect("enabled");
@@ -95,7 +95,7 @@ fn end_of_another_attachment_disables_not(cx: &Context) {
     assert_eq!(device.disable(), Ok(()), "it was still enabled");
 }
 
-fn close_of_a_duplicate_disables_not(cx: &Context) {
+fn close_of_a_duplicate_keeps_it_enabled(cx: &Context) {
     let device = enabled(cx);
     device.duplicate().expect("a duplicate").close().expect("closed");
     child(|| ());

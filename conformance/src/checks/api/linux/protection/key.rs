@@ -17,7 +17,7 @@ checks! {
     stray_stores_during_a_session needs(ProtectionKeys),
     records_are_those_of_any_device needs(ProtectionKeys),
     forked needs(ProtectionKeys),
-    threads_of_before needs(ProtectionKeys),
+    older_threads needs(ProtectionKeys),
     signal_handlers needs(ProtectionKeys),
     recovers_with_its_key needs(ProtectionKeys),
     given_back_with_the_device needs(ProtectionKeys),
@@ -132,7 +132,7 @@ fn forked(cx: &Context) {
     }
 }
 
-fn threads_of_before(cx: &Context) {
+fn older_threads(cx: &Context) {
     let jobs: [fn(&mut Device); 4] = [
         |device| records(device),
         |device| {

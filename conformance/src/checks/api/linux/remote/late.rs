@@ -15,7 +15,7 @@ checks! {
     mark_tells_late_from_early needs(Remote, Vhost, Userfaultfd),
     each_mark_has_what_ended_after_it needs(Remote, Vhost, Userfaultfd),
     restart_discards_it needs(Remote, Vhost, Userfaultfd, TextAddresses),
-    mark_of_before_a_restart_does_not_bring_it_back needs(Remote, Vhost, Userfaultfd),
+    mark_before_a_restart_does_not_bring_it_back needs(Remote, Vhost, Userfaultfd),
     trace_of_a_disabled_session_stays needs(Remote, Vhost, Userfaultfd),
     next_session_is_without_it needs(Remote, Vhost, Userfaultfd, TextAddresses),
     local_session_is_without_it needs(Remote, Vhost, Userfaultfd, TextAddresses),
@@ -101,7 +101,7 @@ fn restart_discards_it(cx: &Context) {
     assert!(has_kick(&map), "of a section that began afterwards");
 }
 
-fn mark_of_before_a_restart_does_not_bring_it_back(cx: &Context) {
+fn mark_before_a_restart_does_not_bring_it_back(cx: &Context) {
     let (mut session, vring) = session(cx);
     let old = session.mark();
     vring.begin();
