@@ -36,8 +36,8 @@ features! {
     Instrumented = "instrumented";
     /// The kernel can collect comparison operands.
     Comparisons = "comparisons";
-    /// Comparison mode checks the count word. Kernels without this check can write outside the
-    /// buffer, so checks that store a count need it.
+    /// In comparison mode the driver checks the count word against the buffer's size. Other kernels
+    /// can write outside the buffer, so checks that store a count need this.
     CmpBoundCheck = "cmp-bound-check";
     /// The kernel can collect remote coverage.
     Remote = "remote";

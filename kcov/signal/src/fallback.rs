@@ -85,8 +85,8 @@ impl Fallback {
     }
 }
 
-/// The number of slots for `capacity` numbers: a power of two, at most half of them used, so that
-/// every search meets a free slot.
+/// The number of slots for `capacity` numbers: a power of two. At most half are in use, so every
+/// search reaches a free slot.
 pub(crate) fn slots(capacity: usize) -> usize {
     capacity.saturating_mul(2).max(2).next_power_of_two()
 }

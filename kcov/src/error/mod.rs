@@ -155,7 +155,7 @@ texts! {
         SizeOutOfLimits: "the size is out of limits";
         /// The process may have no descriptor with such a number, or no more descriptors.
         DescriptorOutOfLimits: "no descriptor is left within the limits";
-        /// The process, its user or its container may have no more threads.
+        /// The process, its user or its container has reached its limit on threads.
         ThreadOutOfLimits: "no more threads are allowed";
         /// The crate adopted the device and does not know how to open it again.
         NotRecoverable: "this device was adopted, not opened",

@@ -242,7 +242,7 @@ impl<'a, M: Mode> SourceSession<M, &'a mut Attachment> {
     /// # Errors
     ///
     /// - [`EndedElsewhere`](ErrorKind::EndedElsewhere): somebody else has ended it.
-    /// - The error of [`restart`](Self::restart), if that failed.
+    /// - If [`restart`](Self::restart) failed before: its error.
     pub fn disable(self) -> Result<Trace<'a, M>, Error> {
         let mode = self.mode;
         let (result, attachment) = self.active.finish();

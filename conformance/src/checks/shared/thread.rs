@@ -55,7 +55,7 @@ fn new_one_is_not_traced(cx: &Context) {
 }
 
 fn one_device_for_each(cx: &Context) {
-    for threads in [2, 32] {
+    for threads in [2, 4, 8, 16, 32] {
         let buffers: Vec<_> = (0..threads).map(|_| mapped(cx)).collect();
         let maps: Vec<&Map> = buffers.iter().map(|(_, map)| map).collect();
         std::thread::scope(|scope| {
