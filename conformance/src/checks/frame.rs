@@ -3,12 +3,13 @@
 use super::shared::{COVER_SIZE, SENTINEL, is_sentinel, mark};
 use crate::check::Context;
 use crate::errno::Result;
-use crate::raw::{Device, Map, call, page_words};
+use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_words};
 use std::fmt::Debug;
 
 impl Context {
     /// Asserts that the device refuses the request with exactly the claim's error. The refusal must
-    /// not change the buffer, nor whether this thread is traced and in which mode.
+    /// not change the buffer, whether this thread is traced and in which mode, nor whether this
+    /// thread can enable the device.
     #[track_caller]
     pub(crate) fn refused_by<T: Debug>(
         &self,
@@ -16,8 +17,10 @@ impl Context {
         request: impl FnOnce(&Device) -> Result<T>,
     ) {
         let mapped = |words| device.map(words).ok();
+        let enabling_before = enabling(device);
         let Some(map) = [COVER_SIZE, page_words()].into_iter().find_map(mapped) else {
-            return self.refused(request(device));
+            self.refused(request(device));
+            return assert_eq!(enabling(device), enabling_before);
         };
         let words = map.copy(0, map.words());
         let before = traced(&map);
@@ -26,6 +29,7 @@ impl Context {
         let count = map.count();
         let stored = (1..map.words()).find(|&index| !is_sentinel(&map.load(index)));
         let after = traced(&map);
+        let enabling_after = enabling(device);
         words.iter().enumerate().rev().for_each(|(index, &word)| map.store(index, word));
         self.refused(result);
         assert_eq!(count, map.words() as u64, "a refusal leaves the count as it is");
@@ -34,7 +38,14 @@ impl Context {
             after, before,
             "a refusal leaves it whether this thread is traced, and its mode"
         );
+        assert_eq!(enabling_after, enabling_before, "a refusal leaves the device's state");
     }
+}
+
+/// Tries to enable the device, and disables it again if that succeeds.
+fn enabling(device: &Device) -> Result<()> {
+    device.enable(KCOV_TRACE_PC)?;
+    device.disable()
 }
 
 /// How a thread is traced.

@@ -92,8 +92,11 @@ fn map_of_descriptor(cx: &Context, access: OFlag, prot: i32) -> Result<Map> {
 }
 
 fn growing_is_refused(cx: &Context) {
-    let (_device, map) = mapped_page(cx);
-    cx.refused(map.remap(2 * page_size(), libc::MREMAP_MAYMOVE));
+    for kind in [MAP_SHARED, MAP_PRIVATE] {
+        let device = sized(cx, page_words());
+        let map = device.map_with(page_size(), 0, READ_WRITE, kind).expect("mapped");
+        cx.refused(map.remap(2 * page_size(), libc::MREMAP_MAYMOVE));
+    }
 }
 
 fn remapping_that_leaves_the_old_is_refused(cx: &Context) {

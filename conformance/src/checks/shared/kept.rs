@@ -1,6 +1,6 @@
 //! Operations that change no word of a buffer, including the count. The same for both modes.
 
-use super::{COVER_SIZE, SENTINEL, beside_other, mapped_page, mark, sized};
+use super::{COVER_SIZE, SENTINEL, beside_other, mapped, mapped_page, mark, sized};
 use crate::check::Context;
 use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, page_words, settled, thread};
 use crate::system::enable_freed;
@@ -101,7 +101,7 @@ pub(crate) fn by_other_devices(cx: &Context, mode: u32) {
 }
 
 pub(crate) fn by_enabling_and_disabling(cx: &Context, mode: u32) {
-    let (device, map) = mapped_page(cx);
+    let (device, map) = mapped(cx);
     mark(&map, SENTINEL);
     unchanged(&map, || device.enable(mode).expect("enabled"));
     records_outlast(&map, mode, || device.disable().expect("disabled"));

@@ -228,6 +228,23 @@ fn switch_over_short(cx: &Context) {
         let flags = SockFlag::empty();
         drop(socket(AddressFamily::Unix, SockType::Datagram, flags, None).expect("a socket"));
     });
+    // It also switches over the family of an address. The highest bit is set, so sign extension
+    // would show.
+    let family = 0x9bd1_u16;
+    let known = [libc::AF_UNSPEC, libc::AF_INET, libc::AF_INET6];
+    let known = known.map(|case| (case as u64, family.into()));
+    let (domain, flags) = (AddressFamily::Inet6, SockFlag::empty());
+    let sender = socket(domain, SockType::Datagram, flags, None).expect("a socket");
+    let mut address = [0; 28];
+    address[..2].copy_from_slice(&family.to_ne_bytes());
+    shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &known, || {
+        // SAFETY: the call reads no byte of the message, and an address of 28 bytes.
+        let sent = unsafe {
+            let address = address.as_ptr().cast();
+            libc::sendto(sender.as_raw_fd(), address, 0, 0, address.cast(), 28)
+        };
+        assert_eq!(sent, -1, "there is no such family");
+    });
 }
 
 /// An `int` as an operand.
@@ -250,17 +267,19 @@ fn switch_over_int(cx: &Context) {
     // are two of the first and the last two.
     const COMMANDS: [u64; 4] = [0x3, 0xa, 0x50, 0x51];
     let socket = datagram();
-    let mut command = MAGIC;
-    // SAFETY: zero is a valid value of every field.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    request.ifr_name[..2].copy_from_slice(&b"lo".map(|letter| letter as libc::c_char));
-    request.ifr_ifru.ifru_data = (&raw mut command).cast();
-    let known = COMMANDS.map(|case| (case, MAGIC.into()));
-    shows(cx, constant_int, &known, || {
-        // SAFETY: the request reads the structure and the command that it points to.
-        let returned = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &request) };
-        assert_eq!(returned, -1, "there is no such command");
-    });
+    for mut command in [MAGIC, MAGIC | 1 << 31] {
+        // SAFETY: zero is a valid value of every field.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        request.ifr_name[..2].copy_from_slice(&b"lo".map(|letter| letter as libc::c_char));
+        request.ifr_ifru.ifru_data = (&raw mut command).cast();
+        let known = COMMANDS.map(|case| (case, command.into()));
+        shows(cx, constant_int, &known, || {
+            // SAFETY: the request reads the structure and the command that it points to.
+            let returned =
+                unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &request) };
+            assert_eq!(returned, -1, "there is no such command");
+        });
+    }
 }
 
 fn switch_over_long(cx: &Context) {
