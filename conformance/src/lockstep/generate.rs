@@ -85,8 +85,7 @@ impl Generator {
                 continue;
             };
             // Refusals change nothing. With fewer of them, more states are reached.
-            let refused = matches!(world.clone().step(&operation)[0].0, Outcome::Refused(_));
-            if !refused || self.rng.u8(0..3) == 0 {
+            if !is_refused(world, &operation) || self.rng.u8(0..3) == 0 {
                 return operation;
             }
         }
@@ -118,8 +117,9 @@ impl Generator {
             }
             Kind::Close => Operation::Close { thread, descriptor: self.one(&descriptors)? },
             Kind::Ask => {
-                let descriptor = self.one(&descriptors)?;
-                Operation::Ask { thread, descriptor, request: system::request(&mut self.rng) }
+                let request = system::request(&mut self.rng);
+                let descriptor = self.asked(world, thread, &descriptors, &request)?;
+                Operation::Ask { thread, descriptor, request }
             }
             Kind::Misuse => {
                 let descriptor = self.one(&descriptors)?;
@@ -178,6 +178,27 @@ impl Generator {
         self.rng.choice(all).copied()
     }
 
+    /// A descriptor to ask. Only one that the thread can disable shows that a bad argument is
+    /// refused.
+    fn asked(
+        &mut self,
+        world: &World<Driver>,
+        thread: T,
+        descriptors: &[D],
+        request: &Request,
+    ) -> Option<D> {
+        let good = Request::Disable(0);
+        if !matches!(request, Request::Disable(1..)) {
+            return self.one(descriptors);
+        }
+        let done = |&descriptor: &D| {
+            let ask = Operation::Ask { thread, descriptor, request: good.clone() };
+            world.possible(&ask) && !is_refused(world, &ask)
+        };
+        let some: Vec<D> = descriptors.iter().copied().filter(done).collect();
+        self.one(if some.is_empty() { descriptors } else { &some })
+    }
+
     fn access(&mut self) -> Access {
         match self.rng.u8(0..8) {
             0 => Access::ReadOnly,
@@ -230,6 +251,10 @@ impl Generator {
             _ => 0,
         }
     }
+}
+
+fn is_refused(world: &World<Driver>, operation: &Operation) -> bool {
+    matches!(world.clone().step(operation)[0].0, Outcome::Refused(_))
 }
 
 /// Sizes: valid ones, some in whole pages, and those at the limits.

@@ -92,9 +92,10 @@ fn map_of_descriptor(cx: &Context, access: OFlag, prot: i32) -> Result<Map> {
 }
 
 fn growing_is_refused(cx: &Context) {
-    for kind in [MAP_SHARED, MAP_PRIVATE] {
+    let kinds = [MAP_SHARED, MAP_PRIVATE];
+    for (prot, kind) in [READ_WRITE, PROT_READ].into_iter().flat_map(|p| kinds.map(|k| (p, k))) {
         let device = sized(cx, page_words());
-        let map = device.map_with(page_size(), 0, READ_WRITE, kind).expect("mapped");
+        let map = device.map_with(page_size(), 0, prot, kind).expect("mapped");
         cx.refused(map.remap(2 * page_size(), libc::MREMAP_MAYMOVE));
     }
 }

@@ -15,16 +15,18 @@ pub(super) mod soft;
 use super::{COVER_SIZE, index, mapped, open, records, sized, while_held};
 use crate::check::{Context, checks};
 use crate::raw::{
-    Absent, Device, Gate, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, page_words, thread,
-    word_bytes,
+    Absent, Device, Gate, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, page_size, page_words,
+    thread, word_bytes,
 };
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
+use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 
 checks! {
     documented_call needs(Remote),
     argument_layout needs(Remote),
     argument_need_not_be_aligned needs(Remote),
+    argument_may_be_read_only needs(Remote),
     access_mode_is_ignored needs(Remote),
     own_thread_is_not_traced needs(Remote),
     without_handles needs(Remote),
@@ -32,6 +34,7 @@ checks! {
     beside_local needs(Remote, LocalAndRemote),
     beside_local_comparisons needs(Remote, LocalAndRemote, Comparisons),
     comparison_mode needs(Remote, Comparisons),
+    disable_with_argument_is_refused needs(Remote),
     unreadable_argument_is_refused needs(Remote),
     unreadable_handles_is_refused needs(Remote),
     too_many_handles_is_refused needs(Remote),
@@ -128,6 +131,27 @@ fn argument_need_not_be_aligned(cx: &Context) {
     }
 }
 
+fn argument_may_be_read_only(cx: &Context) {
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    let page = Map::new(&-1, page_size(), 0, PROT_READ | PROT_WRITE, flags).expect("a page");
+    for (index, word) in argument().as_chunks::<8>().0.iter().enumerate() {
+        page.store(index, u64::from_ne_bytes(*word));
+    }
+    page.protect_from(0, PROT_READ).expect("read-only");
+    let device = sized(cx, COVER_SIZE);
+    let address = page.address().expose_provenance();
+    assert_eq!(device.remote_enable_at(address), Ok(()));
+}
+
+fn disable_with_argument_is_refused(cx: &Context) {
+    let device = sized(cx, COVER_SIZE);
+    device.remote_enable(&Remote::of(usb(1))).expect("enabled");
+    for argument in [1, 4096, u64::from(u32::MAX)] {
+        cx.refused_by(&device, |device| device.disable_with(argument));
+    }
+    device.disable().expect("with 0 it is disabled");
+}
+
 fn access_mode_is_ignored(cx: &Context) {
     for mode in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
         let device = Device::open_with(cx.device(), mode).expect("the device opens");
@@ -155,7 +179,8 @@ fn without_handles(cx: &Context) {
 fn most_handles(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES)).map(usb).collect();
-    let all = Remote { handles: handles.clone(), ..Remote::default() };
+    // The common handle does not count.
+    let all = Remote { handles: handles.clone(), ..Remote::common(common()) };
     assert_eq!(device.remote_enable(&all), Ok(()));
     let other = sized(cx, COVER_SIZE);
     thread(|| {

@@ -98,6 +98,7 @@ pub(super) const LINUX: &[(&str, &str)] = &[
     ("remote.enabled-locally-is-refused", "size a 512; enable a 0; remote a"),
     ("remote.enabled-locally-is-refused", "thread t1; size a 512; enable a 0; t1: remote a"),
     ("remote.enabled-remotely-is-refused", "size a 512; remote a; remote a"),
+    ("remote.disable-with-argument-is-refused", "size a 512; remote a; disable a 1"),
     ("remote.busy-if-thread-collects-remotely", "size a 512; size b 512; remote a; remote b"),
     ("remote.busy-if-thread-traced-locally", "size a 512; size b 512; enable a 0; remote b"),
     ("remote.device-state-comes-before-thread", "size a 512; remote a; remote b"),
@@ -123,6 +124,10 @@ pub(super) const LINUX: &[(&str, &str)] = &[
     (
         "remote.handle.registered-by-other-thread-is-refused",
         "thread t1; size a 512; size b 512; t1: remote b u1; remote a u1",
+    ),
+    (
+        "remote.handle.registered-for-the-other-mode-is-refused",
+        "thread t1; size a 512; size b 512; t1: remote b u1; remote a mode=1 u1",
     ),
     (
         "remote.handle.registered-by-other-process-is-refused",

@@ -3,7 +3,7 @@
 use super::{common, usb};
 use crate::check::{Context, checks};
 use crate::errno::Result;
-use crate::raw::{Child, LONG, Remote, child, thread, wait_for};
+use crate::raw::{Child, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Remote, child, thread, wait_for};
 use crate::system::{COVER_SIZE, mapped, sized};
 use kcov_sys::linux::{KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_USB};
 use std::time::Duration;
@@ -23,6 +23,7 @@ checks! {
     usb_subsystem_as_common_is_refused needs(Remote),
     twice_in_array_is_refused needs(Remote),
     registered_by_other_thread_is_refused needs(Remote),
+    registered_for_the_other_mode_is_refused needs(Remote, Comparisons),
     registered_by_other_process_is_refused needs(Remote),
     common_registered_by_other_process_is_refused needs(Remote),
     array_comes_before_common needs(Remote),
@@ -32,6 +33,16 @@ checks! {
 /// The result of an otherwise good request.
 fn tried(cx: &Context, remote: &Remote) -> Result<()> {
     sized(cx, COVER_SIZE).remote_enable(remote)
+}
+
+/// Asserts that the handle is refused in each place of the array.
+#[track_caller]
+fn refused_in_array(cx: &Context, handle: u64) {
+    for place in 0..3 {
+        let mut handles = vec![usb(1), usb(2)];
+        handles.insert(place, handle);
+        cx.refused(tried(cx, &Remote { handles, ..Remote::default() }));
+    }
 }
 
 /// One reserved bit in each of bytes 4 to 6, counted from 0, and all reserved bits.
@@ -88,7 +99,7 @@ fn process_id_as_common_instance(cx: &Context) {
 
 fn reserved_bytes_are_refused(cx: &Context) {
     for bits in RESERVED {
-        cx.refused(tried(cx, &Remote::of(usb(1) | bits)));
+        refused_in_array(cx, usb(3) | bits);
     }
 }
 
@@ -102,7 +113,7 @@ fn reserved_bytes_of_common_are_refused(cx: &Context) {
 
 fn unknown_subsystem_is_refused(cx: &Context) {
     for subsystem in 2..=0xff_u64 {
-        cx.refused(tried(cx, &Remote::of(subsystem << 56 | 1)));
+        refused_in_array(cx, subsystem << 56 | 1);
     }
 }
 
@@ -113,11 +124,11 @@ fn unknown_subsystem_of_common_is_refused(cx: &Context) {
 }
 
 fn common_subsystem_in_array_is_refused(cx: &Context) {
-    cx.refused(tried(cx, &Remote::of(KCOV_SUBSYSTEM_COMMON | common())));
+    refused_in_array(cx, KCOV_SUBSYSTEM_COMMON | common());
 }
 
 fn zero_in_array_is_refused(cx: &Context) {
-    cx.refused(tried(cx, &Remote::of(0)));
+    refused_in_array(cx, 0);
 }
 
 fn usb_subsystem_as_common_is_refused(cx: &Context) {
@@ -125,14 +136,24 @@ fn usb_subsystem_as_common_is_refused(cx: &Context) {
 }
 
 fn twice_in_array_is_refused(cx: &Context) {
-    let handles = vec![usb(1), usb(2), usb(1)];
-    cx.refused(tried(cx, &Remote { handles, ..Remote::default() }));
+    for handles in [[usb(1), usb(1), usb(2)], [usb(1), usb(2), usb(2)], [usb(1), usb(2), usb(1)]] {
+        cx.refused(tried(cx, &Remote { handles: handles.into(), ..Remote::default() }));
+    }
 }
 
 fn registered_by_other_thread_is_refused(cx: &Context) {
     let device = sized(cx, COVER_SIZE);
     device.remote_enable(&Remote::of(usb(1))).expect("enabled");
     cx.refused(thread(|| tried(cx, &Remote::of(usb(1)))));
+}
+
+fn registered_for_the_other_mode_is_refused(cx: &Context) {
+    for (mode, other) in [(KCOV_TRACE_PC, KCOV_TRACE_CMP), (KCOV_TRACE_CMP, KCOV_TRACE_PC)] {
+        let device = sized(cx, COVER_SIZE);
+        device.remote_enable(&Remote { mode, ..Remote::of(usb(1)) }).expect("enabled");
+        cx.refused(thread(|| tried(cx, &Remote { mode: other, ..Remote::of(usb(1)) })));
+        device.disable().expect("disabled");
+    }
 }
 
 /// Tries `remote` while a child has its handles registered.

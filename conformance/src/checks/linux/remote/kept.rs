@@ -5,7 +5,7 @@ use crate::check::{Context, checks};
 use crate::checks::shared::kept::unchanged;
 use crate::checks::shared::{SENTINEL, mark};
 use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, page_words, thread};
-use crate::system::{mapped_page, open};
+use crate::system::{COVER_SIZE, mapped, mapped_page, open};
 
 checks! {
     by_enabling_and_disabling needs(Remote),
@@ -20,8 +20,8 @@ fn remote(mode: u32) -> Remote {
 }
 
 fn enabling_and_disabling(cx: &Context, mode: u32) {
-    let (device, map) = mapped_page(cx);
-    for count in [1, 5, page_words()] {
+    let (device, map) = mapped(cx);
+    for count in [1, 5, COVER_SIZE] {
         mark(&map, SENTINEL);
         map.store(0, count);
         unchanged(&map, || device.remote_enable(&remote(mode)).expect("enabled"));

@@ -68,6 +68,12 @@ impl Collects {
         self.map.copy(1 + first * words, number * words)
     }
 
+    /// Whether all words after those of `count` records have their marks.
+    fn is_marked_after(&self, count: usize) -> bool {
+        let first = 1 + count * self.words_of_record();
+        self.map.copy(first, self.map.words() - first).iter().all(is_sentinel)
+    }
+
     /// Stores a count, marks all other words, and makes the worker run. Returns the resulting
     /// count.
     fn work_behind(&self, count: usize) -> usize {
@@ -76,10 +82,14 @@ impl Collects {
         (self.work)();
         // The section may end after its work is done. All of its records appear at once.
         let grows = || self.map.count() != count as u64;
-        if count < self.capacity() && wait_for(LONG, grows) {
-            return index(self.map.count());
+        if count >= self.capacity() || !wait_for(LONG, grows) {
+            return index(settled(&self.map));
         }
-        index(settled(&self.map))
+        // Another section may end meanwhile. The part of a comparison may be behind the last.
+        let is_full = || index(self.map.count()) == self.capacity();
+        let others_are_kept = || is_full() || self.is_marked_after(index(self.map.count()));
+        assert!(wait_for(LONG, others_are_kept), "words after the records were changed");
+        index(self.map.count())
     }
 }
 

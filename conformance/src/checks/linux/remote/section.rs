@@ -27,6 +27,7 @@ checks! {
     refused_second_device_changes_nothing needs(Remote, Vhost),
     disable_stops_it needs(Remote, Vhost),
     disable_forgets_common_handle needs(Remote, Vhost),
+    disable_while_traced_forgets_common_handle needs(Remote, Vhost, LocalAndRemote),
     running_while_disabled_is_discarded needs(Remote, IoUring),
     comparisons_running_while_disabled_are_discarded needs(Remote, IoUring, Comparisons),
     area_of_discarded_is_used_again needs(Remote, IoUring),
@@ -268,11 +269,25 @@ fn disable_forgets_common_handle(cx: &Context) {
     let (device, map) = mapped(cx);
     device.remote_enable(&Remote::common(HANDLE)).expect("enabled");
     device.disable().expect("disabled");
+    has_no_handle(&device, &map, HANDLE);
+}
+
+fn disable_while_traced_forgets_common_handle(cx: &Context) {
+    let (device, map) = mapped(cx);
+    device.remote_enable(&Remote::common(common())).expect("enabled");
+    let local = sized(cx, COVER_SIZE);
+    local.enable(KCOV_TRACE_PC).expect("enabled");
+    device.disable().expect("disabled");
+    has_no_handle(&device, &map, common());
+}
+
+/// Panics if this thread still passes on the handle that its device had.
+fn has_no_handle(device: &Device, map: &Map, handle: u64) {
     let later = vhost();
     thread(|| {
-        device.remote_enable(&Remote::common(HANDLE)).expect("enabled by another thread");
+        device.remote_enable(&Remote::common(handle)).expect("enabled by another thread");
         later.work();
-        assert_eq!(settled(&map), 0, "of a thread that had the handle once");
+        assert_eq!(settled(map), 0, "of a thread that had the handle once");
         vhost().work();
         assert!(map.count() > 0, "of the thread that has it now");
     });
