@@ -178,8 +178,8 @@ impl Generator {
         self.rng.choice(all).copied()
     }
 
-    /// A descriptor to ask. Only one that the thread can disable shows that a bad argument is
-    /// refused.
+    /// A descriptor to ask. What a request does beyond the good one shows only where the good one
+    /// is accepted, so half of the time it is such a descriptor, if there is one.
     fn asked(
         &mut self,
         world: &World<Driver>,
@@ -187,16 +187,17 @@ impl Generator {
         descriptors: &[D],
         request: &Request,
     ) -> Option<D> {
-        let good = Request::Disable(0);
-        if !matches!(request, Request::Disable(1..)) {
-            return self.one(descriptors);
+        if let Some(good) = system::good(request).filter(|_| self.rng.bool()) {
+            let accepts = |&descriptor: &D| {
+                let ask = Operation::Ask { thread, descriptor, request: good.clone() };
+                world.possible(&ask) && !is_refused(world, &ask)
+            };
+            let some: Vec<D> = descriptors.iter().copied().filter(accepts).collect();
+            if !some.is_empty() {
+                return self.one(&some);
+            }
         }
-        let done = |&descriptor: &D| {
-            let ask = Operation::Ask { thread, descriptor, request: good.clone() };
-            world.possible(&ask) && !is_refused(world, &ask)
-        };
-        let some: Vec<D> = descriptors.iter().copied().filter(done).collect();
-        self.one(if some.is_empty() { descriptors } else { &some })
+        self.one(descriptors)
     }
 
     fn access(&mut self) -> Access {

@@ -109,6 +109,17 @@ pub(crate) const OFFSETS: &[i64] = &[4096, 8192, -4096, 2 << 20, (2 << 20) + 409
 /// An executable mapping is always refused.
 pub(crate) const EXECUTABLE: bool = true;
 
+/// The plainest good request of the same kind.
+pub(crate) fn good(request: &Request) -> Option<Request> {
+    Some(match request {
+        Request::Size(_) | Request::SizeUnreadable => Request::Size(512),
+        Request::Enable(_) | Request::EnableUnreadable => Request::Enable(1),
+        Request::Disable(_) => Request::Disable(0),
+        Request::Attach(..) | Request::AttachUnreadable => Request::Attach(0, 0),
+        _ => return None,
+    })
+}
+
 /// A random ioctl.
 pub(crate) fn request(rng: &mut Rng) -> Request {
     match rng.u8(0..100) {

@@ -134,8 +134,8 @@ fn argument_need_not_be_aligned(cx: &Context) {
 fn argument_may_be_read_only(cx: &Context) {
     let flags = MAP_PRIVATE | MAP_ANONYMOUS;
     let page = Map::new(&-1, page_size(), 0, PROT_READ | PROT_WRITE, flags).expect("a page");
-    for (index, word) in argument().as_chunks::<8>().0.iter().enumerate() {
-        page.store(index, u64::from_ne_bytes(*word));
+    for (index, word) in argument().chunks_exact(8).enumerate() {
+        page.store(index, u64::from_ne_bytes(word.try_into().expect("eight bytes")));
     }
     page.protect_from(0, PROT_READ).expect("read-only");
     let device = sized(cx, COVER_SIZE);
