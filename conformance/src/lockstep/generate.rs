@@ -29,7 +29,7 @@ const KINDS: &[(Kind, u32)] = &[
     (Kind::Misuse, 8),
     (Kind::Map, 90),
     (Kind::Unmap, 30),
-    (Kind::Remap, 4),
+    (Kind::Remap, 12),
     (Kind::Trace, 120),
     (Kind::Background, system::WORK_WEIGHT),
     (Kind::Store, 25),
@@ -227,7 +227,7 @@ impl Generator {
             offset: offset.unwrap_or(0),
             writable: self.rng.u8(0..8) > 0,
             executable: system::EXECUTABLE && self.rng.u8(0..16) == 0,
-            private: self.rng.u8(0..16) == 0,
+            private: self.rng.u8(0..8) == 0,
         }
     }
 
