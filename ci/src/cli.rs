@@ -161,7 +161,8 @@ pub struct MutantsOptions {
     /// Run the whole suite for each mutant, even after a failure, and then lockstep alone
     #[arg(long)]
     pub whole: bool,
-    /// Save each outcome to this JSON file, and resume from it if kernel and suite are unchanged
+    /// Save each outcome to this JSON file, and resume from it if kernel, suite and --whole are
+    /// unchanged
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Run nothing; print the report's results

@@ -66,6 +66,11 @@ impl Outcome {
     }
 }
 
+/// Older records do not say so.
+fn yes() -> bool {
+    true
+}
+
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
@@ -103,6 +108,9 @@ pub struct Record {
     pub file: String,
     /// The digest of the suite's sources.
     pub suite: String,
+    /// Whether alterations ran to the end of the suite, and not only to the first red check.
+    #[serde(default = "yes")]
+    pub whole: bool,
     /// The number of operations of lockstep.
     #[serde(default)]
     pub operations: u64,
@@ -134,12 +142,11 @@ impl Record {
         serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
     }
 
-    /// Takes over another record's results if it is of the same kernel, suite and number of
-    /// operations.
+    /// Takes over another record's results if it is of the same kernel and suite, and ran as far.
     pub fn resume(&mut self, earlier: Self) -> bool {
         let of = |record: &Self| {
-            let Self { target, source, file, suite, operations, .. } = record.clone();
-            (target, source, file, suite, operations)
+            let Self { target, source, file, suite, whole, operations, .. } = record.clone();
+            (target, source, file, suite, whole, operations)
         };
         let same = of(self) == of(&earlier);
         if same {

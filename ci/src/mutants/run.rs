@@ -35,11 +35,6 @@ pub fn run(
             target.name
         )));
     }
-    if options.report.is_some() && !options.whole && !options.no_run {
-        return Err(Error::usage(
-            "--report: add --whole, because a report holds results of whole suites",
-        ));
-    }
     let data = options.data.clone().unwrap_or_else(|| data().join("mutants"));
     let known = Known::load(&data, &target.mutants)?;
     let suite = suite::digest(target.kind.system())?;
@@ -83,14 +78,15 @@ fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
         source: source(means, &known.subject.file)?,
         file: known.subject.file.clone(),
         suite: suite.to_string(),
+        whole: options.whole,
         operations: known.subject.lockstep.operations,
         ..Record::default()
     };
     if let Some(file) = options.report.as_ref().filter(|file| file.exists()) {
         if !Record::read(file).is_ok_and(|earlier| record.resume(earlier)) {
             eprintln!(
-                "{}: belongs to another suite, kernel or number of operations; starting a new \
-                 report",
+                "{}: belongs to another suite or kernel, or another --whole or number of \
+                 operations; starting a new report",
                 file.display()
             );
         }

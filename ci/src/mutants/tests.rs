@@ -144,7 +144,7 @@ fn known() -> Known {
 
 /// One of each, and one with a proof of equivalence.
 fn record() -> Record {
-    let mut record = Record { all: 7, suite: "s".into(), ..Record::default() };
+    let mut record = Record { all: 7, suite: "s".into(), whole: true, ..Record::default() };
     record.skip(vec!["a.c".into()]);
     let red = record.places(&["a.a".into(), "a.b".into()])[..1].to_vec();
     let why = || String::from("no");
@@ -213,8 +213,17 @@ fn lockstep_has_a_score_of_its_own() {
 }
 
 #[test]
+fn a_run_that_ends_early_is_another_campaign() {
+    let mut early = Record { suite: "s".into(), ..Record::default() };
+    assert!(!early.resume(record()), "the record is of whole runs");
+    let page = page::render(&Record { whole: false, ..record() }, &known(), "s");
+    assert!(page.contains("each until a check was red"), "{page}");
+    assert!(!page.contains("--whole") && !page.contains("## Checks"), "{page}");
+}
+
+#[test]
 fn other_operations_are_another_campaign() {
-    let mut new = Record { suite: "s".into(), operations: 3, ..Record::default() };
+    let mut new = Record { suite: "s".into(), operations: 3, whole: true, ..Record::default() };
     assert!(!new.resume(record()), "the record was made without lockstep");
 }
 
@@ -246,7 +255,7 @@ fn results_are_of_one_suite() {
     assert!(page::render(&earlier, &known(), "other").contains("These results are old"));
     let again: Record = serde_json::from_str(&earlier.to_json()).expect("what was written");
     assert_eq!(again.mutants, earlier.mutants);
-    let mut new = Record { suite: "s".into(), ..Record::default() };
+    let mut new = Record { suite: "s".into(), whole: true, ..Record::default() };
     assert!(new.resume(again.clone()) && new.mutants == earlier.mutants);
     let mut new = Record { suite: "other".into(), ..Record::default() };
     assert!(!new.resume(again) && new.mutants.is_empty());
