@@ -178,8 +178,8 @@ impl Generator {
         self.rng.choice(all).copied()
     }
 
-    /// A descriptor to ask. What a request does beyond the good one shows only where the good one
-    /// is accepted, so half of the time it is such a descriptor, if there is one.
+    /// A descriptor to ask: half of the time one where a good request of the kind is accepted, if
+    /// there is one. Elsewhere, a bad argument that is not refused would not show.
     fn asked(
         &mut self,
         world: &World<Driver>,
