@@ -6,6 +6,7 @@ use super::{
 };
 use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words, settled, word_bytes};
+use crate::system::enable_freed;
 use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 
@@ -158,7 +159,7 @@ fn by_any_thread(cx: &Context) {
         assert!(settled(&map) > 0, "it is traced before");
         shows_the_same();
     };
-    other_stays_traced(&map, || device.enable(KCOV_TRACE_PC), mapped_meanwhile);
+    other_stays_traced(&map, || enable_freed(&device, KCOV_TRACE_PC), mapped_meanwhile);
     // A comparison's type is a small number.
     assert!(map.load(1) >= 8, "and in the same mode: {:#x}", map.load(1));
 }

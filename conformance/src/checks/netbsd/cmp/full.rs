@@ -7,7 +7,7 @@ use crate::check::{Context, checks};
 use crate::checks::shared::full::{enabled_page, nothing_is_written};
 use crate::checks::shared::{SENTINEL, index, mark};
 use crate::raw::{KCOV_TRACE_CMP, call, page_words};
-use crate::system::mapped_pages_of;
+use crate::system::{mapped, mapped_pages_of};
 
 checks! {
     capacity_of_any_number_of_entries needs(Comparisons),
@@ -53,14 +53,16 @@ fn stored_count_beyond_capacity(cx: &Context) {
 
 fn stored_count_wraps_to_the_start(cx: &Context) {
     const WRAPS: u64 = 1 << 62;
-    let (device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+    // On a busy host, the call may make more comparisons than a page holds.
+    let (device, map) = mapped(cx);
+    device.enable(KCOV_TRACE_CMP).expect("enabled");
     mark(&map, SENTINEL);
     map.store(0, WRAPS);
     call();
     let count = map.count();
     device.disable().expect("disabled");
     let records = index(count - WRAPS);
-    assert!(records > 0 && records < 127, "{count:#x}");
+    assert!(records > 0 && records < map.words() / 4 - 1, "{count:#x}");
     let used = map.copy(1, 4 * records);
     assert!(!used.contains(&SENTINEL), "the records begin at word 1");
 }
