@@ -213,10 +213,23 @@ fn beside_local(cx: &Context) {
 fn beside_local_comparisons(cx: &Context) {
     let (local, map) = mapped(cx);
     let remote = sized(cx, COVER_SIZE);
-    remote.remote_enable(&Remote::default()).expect("remote first");
-    assert_eq!(local.enable(KCOV_TRACE_CMP), Ok(()));
-    assert!(records(&map), "local collection works");
-    assert!(map.load(1) < 8, "the type of a comparison");
+    for mode in [KCOV_TRACE_PC, KCOV_TRACE_CMP] {
+        let other = Remote { mode, ..Remote::default() };
+        for remote_first in [true, false] {
+            let enable_remote = || assert_eq!(remote.remote_enable(&other), Ok(()), "mode {mode}");
+            if remote_first {
+                enable_remote();
+            }
+            assert_eq!(local.enable(KCOV_TRACE_CMP), Ok(()), "beside mode {mode}");
+            if !remote_first {
+                enable_remote();
+            }
+            assert!(records(&map), "local collection works");
+            assert!(map.load(1) < 8, "the type of a comparison");
+            local.disable().expect("disabled");
+            remote.disable().expect("disabled");
+        }
+    }
 }
 
 fn comparison_mode(cx: &Context) {

@@ -6,6 +6,7 @@ use crate::checks::shared::cmp::operands::{self, shows, shows_only, shows_switch
 use crate::raw::{Child, child};
 use crate::system::calls::{CASES, MAGIC};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
+use nix::fcntl::OFlag;
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::sys::signal::{Signal, kill, raise};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, socket};
@@ -45,8 +46,7 @@ const ERASE: u8 = 0xd6;
 
 impl Terminal {
     fn new() -> Terminal {
-        let master = posix_openpt(nix::fcntl::OFlag::O_RDWR | nix::fcntl::OFlag::O_NOCTTY)
-            .expect("a terminal");
+        let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY).expect("a terminal");
         grantpt(&master).expect("granted");
         unlockpt(&master).expect("unlocked");
         let name = ptsname_r(&master).expect("its name");
@@ -262,6 +262,17 @@ fn switch_over_int(cx: &Context) {
         // SAFETY: the option uses no argument.
         let returned = unsafe { libc::prctl(option, 0, 0, 0, 0) };
         assert!(returned >= 0, "{}", std::io::Error::last_os_error());
+    });
+    // The numbers of some requests for a terminal have the highest bit set, so sign extension of a
+    // case would show.
+    let cases = [libc::TIOCGPTN as u32, libc::TIOCSPTLCK as u32];
+    assert!(cases.iter().any(|case| case >> 31 == 1));
+    let terminal = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY).expect("a terminal");
+    let known = cases.map(|case| (case.into(), MAGIC.into()));
+    shows(cx, constant_int, &known, || {
+        // SAFETY: there is no such request, so the kernel uses no argument.
+        let returned = unsafe { libc::ioctl(terminal.as_raw_fd(), MAGIC as libc::Ioctl, 0) };
+        assert_eq!(returned, -1, "there is no such request");
     });
     // The kernel also switches over a command for a network device. It knows about seventy. These
     // are two of the first and the last two.

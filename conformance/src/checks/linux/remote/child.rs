@@ -13,6 +13,7 @@ checks! {
     may_collect_remotely_too needs(Remote),
     thread_inherits_common_handle needs(Remote, Vhost),
     every_thread_passes_its_handle_on needs(Remote, Vhost),
+    traced_thread_passes_its_handle_on needs(Remote, Vhost, LocalAndRemote),
     grandchild_inherits_common_handle needs(Remote, Vhost),
     keeps_the_handle_if_its_request_has_none needs(Remote, Vhost),
     started_before_has_no_handle needs(Remote, Vhost),
@@ -70,6 +71,18 @@ fn every_thread_passes_its_handle_on(cx: &Context) {
         thread(work);
         assert!(map.count() > 0, "the first thread of the process has no handle");
     });
+}
+
+fn traced_thread_passes_its_handle_on(cx: &Context) {
+    let (_device, map) = enabled(cx);
+    let local = sized(cx, COVER_SIZE);
+    local.enable(KCOV_TRACE_PC).expect("enabled");
+    let starts: [fn(); 2] = [|| thread(work), || child(work)];
+    for start in starts {
+        map.reset();
+        start();
+        assert!(map.count() > 0, "of what a traced thread has started");
+    }
 }
 
 fn keeps_the_handle_if_its_request_has_none(cx: &Context) {

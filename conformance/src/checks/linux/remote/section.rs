@@ -6,7 +6,7 @@ use crate::check::{Context, checks};
 use crate::checks::shared::{SENTINEL, fits, is_sentinel, mark};
 use crate::raw::{
     Child, Device, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, areas_of,
-    call, child, settled, sleeping_thread, symbols, thread, wait_for,
+    call, child, settled, sites, sleeping_thread, symbols, thread, wait_for,
 };
 use crate::system::{COVER_SIZE, index, mapped, mapped_of, mapped_page, sized};
 use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 checks! {
     global_task_is_collected needs(Remote, Usb, TextAddresses) seconds(30),
     soft_interrupt_is_collected needs(Remote, Usb, TextAddresses) seconds(30),
+    records_are_return_addresses needs(Remote, Usb, TextAddresses, CallSites) seconds(30),
     soft_interrupt_leaves_local_tracing needs(Remote, Usb) seconds(30),
     handles_of_both_kinds_feed_one_buffer needs(Remote, Usb, Vhost, TextAddresses) seconds(30),
     common_handle_collects_local_work needs(Remote, IoUring),
@@ -102,6 +103,20 @@ fn soft_interrupt_is_collected(cx: &Context) {
     gadget.answer(asked);
     gadget.set_up();
     assert!(hub_is_recorded(&map));
+}
+
+fn records_are_return_addresses(cx: &Context) {
+    let blocks = sites().blocks();
+    let (device, map) = mapped(cx);
+    device.remote_enable(&Remote::of(bus())).expect("enabled");
+    let gadget = Gadget::connect().expect("a device is connected");
+    gadget.set_up();
+    assert!(hub_is_recorded(&map), "{} records, none of the hub driver", map.count());
+    let found = since(&map, 0);
+    let soft = symbols().any_in("usb_api_blocking_completion", &found);
+    assert!(soft, "no record of a softirq");
+    let others: Vec<_> = found.iter().filter(|record| !blocks.contains(record)).collect();
+    assert!(others.is_empty(), "behind no call of the hook: {others:#x?}, of {}", found.len());
 }
 
 fn soft_interrupt_leaves_local_tracing(cx: &Context) {
