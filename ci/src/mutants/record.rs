@@ -108,7 +108,7 @@ pub struct Record {
     pub file: String,
     /// The digest of the suite's sources.
     pub suite: String,
-    /// Whether alterations ran to the end of the suite, and not only to the first red check.
+    /// Whether each alteration ran to the end of the suite. Otherwise its first red check ended it.
     #[serde(default = "yes")]
     pub whole: bool,
     /// The number of operations of lockstep.
@@ -142,7 +142,8 @@ impl Record {
         serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
     }
 
-    /// Takes over another record's results if it is of the same kernel and suite, and ran as far.
+    /// Takes over the results of another record of the same kernel, suite, extent and number of
+    /// operations.
     pub fn resume(&mut self, earlier: Self) -> bool {
         let of = |record: &Self| {
             let Self { target, source, file, suite, whole, operations, .. } = record.clone();
