@@ -55,8 +55,8 @@ impl Encoding {
     ///
     /// # Panics
     ///
-    /// If `size` does not fit into the encoding's size field: 14 bits in
-    /// [`LINUX_GENERIC`](Self::LINUX_GENERIC), 13 bits in the others.
+    /// If `size` does not fit in the encoding's size field, which has 14 bits in
+    /// [`LINUX_GENERIC`](Self::LINUX_GENERIC) and 13 in the others.
     #[doc(alias = "_IOR")]
     #[must_use]
     pub const fn ior(self, group: u8, number: u8, size: usize) -> u32 {
@@ -67,8 +67,8 @@ impl Encoding {
     ///
     /// # Panics
     ///
-    /// If `size` does not fit into the encoding's size field: 14 bits in
-    /// [`LINUX_GENERIC`](Self::LINUX_GENERIC), 13 bits in the others.
+    /// If `size` does not fit in the encoding's size field, which has 14 bits in
+    /// [`LINUX_GENERIC`](Self::LINUX_GENERIC) and 13 in the others.
     #[doc(alias = "_IOW")]
     #[must_use]
     pub const fn iow(self, group: u8, number: u8, size: usize) -> u32 {

@@ -49,8 +49,9 @@ impl Device {
     ///
     /// Makes about ten system calls, empties the buffer, and overwrites the last word of each page.
     /// It cannot fault, because the kernel reads the memory. It does not touch another device, nor
-    /// a buffer that another thread traces into. On NetBSD call it on an untraced thread: the
-    /// driver returns the same error for a busy thread and a busy device, so the answer is `false`.
+    /// a buffer that another thread traces into. On NetBSD, call it from an untraced thread. From a
+    /// traced one the answer is `false`, because the driver returns the same error for a busy thread
+    /// and a busy device.
     #[must_use]
     pub fn is_intact(&mut self) -> bool {
         self.look().stamp.is_some()

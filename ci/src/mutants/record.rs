@@ -66,11 +66,6 @@ impl Outcome {
     }
 }
 
-/// Older records do not say so.
-fn yes() -> bool {
-    true
-}
-
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
@@ -109,7 +104,6 @@ pub struct Record {
     /// The digest of the suite's sources.
     pub suite: String,
     /// Whether each alteration ran to the end of the suite. Otherwise its first red check ended it.
-    #[serde(default = "yes")]
     pub whole: bool,
     /// The number of operations of lockstep.
     #[serde(default)]
@@ -142,8 +136,8 @@ impl Record {
         serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
     }
 
-    /// Takes over the results of another record of the same kernel, suite, extent and number of
-    /// operations.
+    /// Continues from an earlier record. Returns whether kernel, suite, `whole` and number of
+    /// operations are the same; otherwise does nothing.
     pub fn resume(&mut self, earlier: Self) -> bool {
         let of = |record: &Self| {
             let Self { target, source, file, suite, whole, operations, .. } = record.clone();

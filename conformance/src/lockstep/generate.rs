@@ -178,8 +178,8 @@ impl Generator {
         self.rng.choice(all).copied()
     }
 
-    /// A descriptor to ask: half of the time one where a good request of the kind is accepted, if
-    /// there is one. Elsewhere, a bad argument that is not refused would not show.
+    /// A descriptor to ask. Half of the time it would accept a good request of the same kind, if
+    /// there is such a descriptor. On others, the state hides an argument that should be refused.
     fn asked(
         &mut self,
         world: &World<Driver>,

@@ -178,14 +178,18 @@ pub(crate) fn request(rng: &mut Rng) -> Request {
 
 /// The plainest good request of the same kind.
 pub(crate) fn good(request: &Request) -> Option<Request> {
-    let (handles, common, memory) = (Vec::new(), Handle::Zero, Memory::Whole);
     Some(match request {
         Request::Size(_) => Request::Size(512),
         Request::Enable(_) => Request::Enable(0),
         Request::Disable(_) => Request::Disable(0),
-        Request::RemoteEnable(_) => {
-            Request::RemoteEnable(Remote { mode: 0, area: 512, common, handles, fill: 0, memory })
-        }
+        Request::RemoteEnable(_) => Request::RemoteEnable(Remote {
+            mode: 0,
+            area: 512,
+            common: Handle::Zero,
+            handles: Vec::new(),
+            fill: 0,
+            memory: Memory::Whole,
+        }),
         _ => return None,
     })
 }

@@ -129,8 +129,8 @@ impl Remote {
         width: Width,
     ) -> Result<Argument, Error> {
         let refuse = |kind| Err(Error::new(Operation::EnableRemote, kind));
-        // Linux 7.3's `kcov_ioctl_locked` refuses more than LONG_MAX / sizeof(long) words, with the
-        // same errno as for an enabled device.
+        // Linux 7.3's `kcov_ioctl_locked` refuses areas of more than LONG_MAX / sizeof(long) words,
+        // with the same errno as for an enabled device.
         let most = match width {
             Width::W64 => u32::MAX,
             Width::W32 => i32::MAX as u32 / 4,

@@ -4,7 +4,7 @@ use crate::check::{Context, checks};
 use crate::checks::shared::cmp::collect;
 use crate::checks::shared::cmp::operands::{self, shows, shows_only, shows_switch};
 use crate::raw::{Child, child};
-use crate::system::calls::{CASES, MAGIC};
+use crate::system::calls::{CASES, MAGIC, WIDE};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use nix::fcntl::OFlag;
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
@@ -230,7 +230,7 @@ fn switch_over_short(cx: &Context) {
     });
     // It also switches over the family of an address. The highest bit is set, so sign extension
     // would show.
-    let family = 0x9bd1_u16;
+    let family = WIDE as u16;
     let known = [libc::AF_UNSPEC, libc::AF_INET, libc::AF_INET6];
     let known = known.map(|case| (case as u64, family.into()));
     let (domain, flags) = (AddressFamily::Inet6, SockFlag::empty());
@@ -238,7 +238,7 @@ fn switch_over_short(cx: &Context) {
     let mut address = [0; 28];
     address[..2].copy_from_slice(&family.to_ne_bytes());
     shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &known, || {
-        // SAFETY: the call reads no byte of the message, and an address of 28 bytes.
+        // SAFETY: the message is empty, and `address` has the 28 bytes that the call reads.
         let sent = unsafe {
             let address = address.as_ptr().cast();
             libc::sendto(sender.as_raw_fd(), address, 0, 0, address.cast(), 28)
@@ -270,7 +270,7 @@ fn switch_over_int(cx: &Context) {
     let terminal = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY).expect("a terminal");
     let known = cases.map(|case| (case.into(), MAGIC.into()));
     shows(cx, constant_int, &known, || {
-        // SAFETY: there is no such request, so the kernel uses no argument.
+        // SAFETY: the kernel knows no such request, so it uses no argument.
         let returned = unsafe { libc::ioctl(terminal.as_raw_fd(), MAGIC as libc::Ioctl, 0) };
         assert_eq!(returned, -1, "there is no such request");
     });
@@ -278,7 +278,7 @@ fn switch_over_int(cx: &Context) {
     // are two of the first and the last two.
     const COMMANDS: [u64; 4] = [0x3, 0xa, 0x50, 0x51];
     let socket = datagram();
-    for mut command in [MAGIC, MAGIC | 1 << 31] {
+    for mut command in [MAGIC, WIDE as u32] {
         // SAFETY: zero is a valid value of every field.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         request.ifr_name[..2].copy_from_slice(&b"lo".map(|letter| letter as libc::c_char));

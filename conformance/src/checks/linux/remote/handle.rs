@@ -35,9 +35,10 @@ fn tried(cx: &Context, remote: &Remote) -> Result<()> {
     sized(cx, COVER_SIZE).remote_enable(remote)
 }
 
-/// Asserts that the handle is refused in each place of the array.
+/// Asserts that the handle is refused alone and in each place of an array.
 #[track_caller]
 fn refused_in_array(cx: &Context, handle: u64) {
+    cx.refused(tried(cx, &Remote::of(handle)));
     for place in 0..3 {
         let mut handles = vec![usb(1), usb(2)];
         handles.insert(place, handle);

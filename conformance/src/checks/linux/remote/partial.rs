@@ -68,7 +68,7 @@ impl Collects {
         self.map.copy(1 + first * words, number * words)
     }
 
-    /// Whether all words after those of `count` records have their marks.
+    /// Whether every word after the first `count` records still has its mark.
     fn is_marked_after(&self, count: usize) -> bool {
         let first = 1 + count * self.words_of_record();
         self.map.copy(first, self.map.words() - first).iter().all(is_sentinel)
@@ -85,7 +85,8 @@ impl Collects {
         if count >= self.capacity() || !wait_for(LONG, grows) {
             return index(settled(&self.map));
         }
-        // Another section may end meanwhile. The part of a comparison may be behind the last.
+        // Another section may end meanwhile. In a full buffer, a part of a comparison may follow
+        // the last whole one.
         let is_full = || index(self.map.count()) == self.capacity();
         let others_are_kept = || is_full() || self.is_marked_after(index(self.map.count()));
         assert!(wait_for(LONG, others_are_kept), "words after the records were changed");
