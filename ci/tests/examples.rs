@@ -257,6 +257,18 @@ fn trace_passes_the_status_on_and_tells_of_full_buffers() {
 }
 
 #[test]
+fn trace_empties_buffers_before_they_are_full() {
+    let many = "i=0; while [ $i -lt 5000 ]; do echo >/dev/null; i=$((i + 1)); done";
+    let Outcome { status, stdout, stderr } =
+        trace(&["linux-uml", "--words", "524288"], "sh", &["-c", many]);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    let line = stdout.lines().find(|line| line.starts_with("process ")).expect("a process");
+    let records = line.split(": ").nth(1).and_then(|rest| rest.split(' ').next());
+    let records: u64 = records.and_then(|records| records.parse().ok()).expect("a number");
+    assert!(records > 524_288, "{line}");
+}
+
+#[test]
 fn trace_keeps_what_was_collected_until_the_time_limit() {
     let endless = "(while :; do echo >/dev/null; done) & wait";
     let Outcome { status, stdout, stderr } =

@@ -6,8 +6,8 @@
 //! is open and mapped here (pidfd_getfd(2)), enable the device and close the descriptor again. The
 //! command needs no library for this, and finds no file descriptor and no memory of it.
 
+mod clock;
 mod inject;
-mod limit;
 mod tracer;
 
 use crate::coverage::Coverage;
@@ -17,7 +17,7 @@ use kcov_signal::KernelText;
 use std::ffi::OsString;
 use std::fs;
 
-/// The words of a thread's buffer. `ls` fills a fifth of it.
+/// The words of a thread's buffer. `ls` fills a third of it.
 const WORDS: u64 = 512 << 10;
 
 /// How a command ended.

@@ -1,7 +1,8 @@
 //! The debugger's loop: follows every thread from its first instruction to its end.
 
+use super::Ended;
+use super::clock::Clock;
 use super::inject::Newborn;
-use super::{Ended, limit};
 use crate::coverage::Thread;
 use crate::error::Error;
 use kcov::{BufferSize, ChildBuffer, Completeness, Device, mode::TracePc};
@@ -17,7 +18,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
-use std::{fs, io};
+use std::{fs, io, mem};
 
 /// The debugger's state of the threads.
 struct Tracer {
@@ -32,8 +33,10 @@ struct Tracer {
 struct Live {
     /// `None` if it cannot be traced.
     buffer: Option<ChildBuffer<TracePc>>,
-    process: i32,
-    name: String,
+    /// Its records from earlier fillings of the buffer.
+    read: Thread,
+    /// Whether it was sent a signal to stop, so that its buffer can be emptied.
+    stopping: bool,
 }
 
 /// Runs a command. Returns its threads' coverage and how it ended.
@@ -45,12 +48,11 @@ pub fn run(
     let mut tracer = Tracer { words, live: HashMap::new(), spare: Vec::new(), done: Vec::new() };
     let shown = Path::new(&command[0]).display();
     let first = tracer.start(command)?;
-    let status = limit
-        .map_or(Ok(()), limit::set)
-        .and_then(|()| tracer.follow(first))
-        .map_err(|errno| Error::Unavailable(format!("ptrace of {shown}: {errno}")))?;
+    let failed = |errno| Error::Unavailable(format!("ptrace of {shown}: {errno}"));
+    let clock = Clock::start(limit).map_err(failed)?;
+    let status = tracer.follow(first, &clock).map_err(failed)?;
     let ended = match limit {
-        Some(seconds) if limit::is_reached() => Ended::AtLimit(seconds),
+        Some(seconds) if clock.is_over() => Ended::AtLimit(seconds),
         _ => Ended::ByItself(status),
     };
     Ok((tracer.done, ended))
@@ -97,21 +99,25 @@ impl Tracer {
             ptrace::cont(first, None)
         };
         begin().map_err(|errno| Error::Unavailable(format!("ptrace of {shown}: {errno}")))?;
-        let (process, name) = described(first);
-        self.live.insert(first, Live { buffer: Some(buffer), process, name });
+        self.live
+            .insert(first, Live { buffer: Some(buffer), read: described(first), stopping: false });
         Ok(first)
     }
 
     /// Follows all threads until none is left.
-    fn follow(&mut self, first: Pid) -> Result<u8, Errno> {
+    fn follow(&mut self, first: Pid, clock: &Clock) -> Result<u8, Errno> {
         let mut result = 0;
         loop {
+            if clock.has_ticked() {
+                if clock.is_over() {
+                    self.kill_all();
+                } else {
+                    self.stop_full();
+                }
+            }
             let status = match waitpid(None, Some(WaitPidFlag::__WALL)) {
                 Ok(status) => status,
-                Err(Errno::EINTR) => {
-                    self.kill_all_at_limit();
-                    continue;
-                }
+                Err(Errno::EINTR) => continue,
                 Err(Errno::ECHILD) => return Ok(result),
                 Err(errno) => return Err(errno),
             };
@@ -139,6 +145,9 @@ impl Tracer {
                 {
                     self.adopt(thread)
                 }
+                WaitStatus::Stopped(thread, Signal::SIGSTOP) if self.has_emptied(thread) => {
+                    ptrace::cont(thread, None)
+                }
                 WaitStatus::Stopped(thread, signal) => {
                     self.rename(thread);
                     ptrace::cont(thread, signal)
@@ -159,20 +168,41 @@ impl Tracer {
 
     /// Kills all known threads. Their coverage is read when they have ended. The next signal kills
     /// those that were unknown.
-    fn kill_all_at_limit(&self) {
-        if limit::is_reached() {
-            for thread in self.live.keys() {
-                // An ended thread needs no signal.
-                let _ = kill(*thread, Signal::SIGKILL);
+    fn kill_all(&self) {
+        for thread in self.live.keys() {
+            // An ended thread needs no signal.
+            let _ = kill(*thread, Signal::SIGKILL);
+        }
+    }
+
+    /// Stops the threads whose buffers are half full.
+    fn stop_full(&mut self) {
+        for live in self.live.values_mut() {
+            let records = live.buffer.as_ref().map_or(0, |buffer| buffer.trace().len());
+            if !live.stopping && records as u64 > self.words / 2 {
+                let (process, number) = (live.read.process, live.read.number);
+                // SAFETY: the call takes numbers. It fails if the thread has ended.
+                let sent =
+                    unsafe { libc::syscall(libc::SYS_tgkill, process, number, libc::SIGSTOP) };
+                live.stopping = sent == 0;
             }
         }
     }
 
+    /// Whether a thread stopped because its buffer was half full. Then it is empty now.
+    fn has_emptied(&mut self, thread: Pid) -> bool {
+        let stopped = self.live.get_mut(&thread).filter(|live| live.stopping);
+        stopped.is_some_and(|live| {
+            live.stopping = false;
+            live.empty()
+        })
+    }
+
     /// Adopts a new thread of a traced one.
     fn adopt(&mut self, thread: Pid) -> Result<(), Errno> {
-        let (process, name) = described(thread);
+        let read = described(thread);
         let untraced = |why: &dyn std::fmt::Display| {
-            eprintln!("kcov-trace: thread {thread} ({name}) is not traced: {why}");
+            eprintln!("kcov-trace: thread {thread} ({}) is not traced: {why}", read.name);
         };
         let buffer = match (self.buffer(), Newborn::new(thread)?) {
             (Err(error), _) => {
@@ -200,7 +230,7 @@ impl Tracer {
                 }
             }
         };
-        self.live.insert(thread, Live { buffer, process, name });
+        self.live.insert(thread, Live { buffer, read, stopping: false });
         ptrace::cont(thread, None)
     }
 
@@ -219,25 +249,38 @@ impl Tracer {
 
     fn rename(&mut self, thread: Pid) {
         if let Some(live) = self.live.get_mut(&thread) {
-            (live.process, live.name) = described(thread);
+            let Thread { process, number, name, .. } = described(thread);
+            live.read = Thread { process, number, name, ..mem::take(&mut live.read) };
         }
     }
 
     /// Reads an ended thread's buffer. The kernel has disabled its device.
     fn end(&mut self, thread: Pid) {
-        let Some(Live { buffer: Some(mut buffer), process, name }) = self.live.remove(&thread)
-        else {
+        let Some(mut live) = self.live.remove(&thread) else {
             return;
         };
-        let trace = buffer.trace();
-        let truncated = trace.completeness() != Completeness::Complete;
-        let mut done =
-            Thread { process, number: thread.as_raw(), name, truncated, ..Thread::default() };
-        done.count(trace.iter());
-        self.done.push(done);
-        if buffer.reset().is_ok() {
+        let emptied = live.empty();
+        let Some(buffer) = live.buffer else {
+            return;
+        };
+        self.done.push(live.read);
+        if emptied {
             self.spare.push(buffer);
         }
+    }
+}
+
+impl Live {
+    /// Moves the records out of the buffer of a thread that does not run. Returns whether it is
+    /// empty now.
+    fn empty(&mut self) -> bool {
+        let Some(buffer) = &mut self.buffer else {
+            return true;
+        };
+        let trace = buffer.trace();
+        self.read.truncated |= trace.completeness() != Completeness::Complete;
+        self.read.count(trace.iter());
+        buffer.reset().is_ok()
     }
 }
 
@@ -257,11 +300,12 @@ fn enable(thread: &mut Newborn, device: &Device) -> Result<(), String> {
     enabled.map(drop)
 }
 
-/// Returns a thread's process and name.
-fn described(thread: Pid) -> (i32, String) {
+/// A thread with its process and name, and no records.
+fn described(thread: Pid) -> Thread {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let field = |key| status.lines().find_map(|line| line.strip_prefix(key));
     let process = field("Tgid:\t").and_then(|number| number.trim().parse().ok());
-    let name = field("Name:\t").unwrap_or_default();
-    (process.unwrap_or_else(|| thread.as_raw()), name.to_owned())
+    let number = thread.as_raw();
+    let name = field("Name:\t").unwrap_or_default().to_owned();
+    Thread { process: process.unwrap_or(number), number, name, ..Thread::default() }
 }

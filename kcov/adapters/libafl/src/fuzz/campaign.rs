@@ -124,6 +124,7 @@ where
         self.place.clock.end_after(time.min(self.fuzz.time));
         let result = self.fuzz(seeds, &mut stages);
         let summary = self.report()?;
+        self.report_all()?;
         match result {
             Ok(()) | Err(Error::ShuttingDown) => {
                 println!("{summary}");
@@ -211,6 +212,17 @@ where
         (*inputs, *crashes) = (summary.inputs, summary.crashes);
         self.place.clock.summary = summary.clone();
         Ok(summary)
+    }
+
+    /// Sends the host all that was reached, with the noise, and with what inputs reached that were
+    /// not kept.
+    fn report_all(&self) -> Result<(), Error> {
+        if self.fuzz.signal == Signal::Pc {
+            let name = self.fuzz.signal.name();
+            let reached = self.state.named_metadata::<NoveltyMetadata>(name)?;
+            self.place.host.reached(&reached.map().iter().collect::<Vec<u64>>())?;
+        }
+        Ok(())
     }
 
     fn summary(&self) -> Result<Summary, Error> {
