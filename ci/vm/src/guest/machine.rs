@@ -17,6 +17,8 @@ pub struct Machine<'a> {
     pub accel: Accel,
     /// The directory for the guest's memory as a file. QEMU does without, unless it is set.
     pub memory: Option<PathBuf>,
+    /// Whether User-Mode Linux uses ptrace(2) instead of seccomp filters, which is slower.
+    pub ptrace: bool,
     /// MiB in addition to the target's memory, for a large image.
     pub more_memory: u32,
     /// Whether the console takes this process's standard input.

@@ -8,12 +8,14 @@ mod netbsd;
 mod process;
 mod processor;
 mod qemu;
+mod seccomp;
 mod uml;
 mod watch;
 
 pub use kvm::probe as probe_kvm;
 pub use machine::Machine;
 pub use memory::place as memory_place;
+pub use seccomp::refusal as seccomp_refusal;
 
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::image::Image;

@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::carry::Carried;
-use crate::error::{OrUnavailable as _, Phase, Result};
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::{self, Expect, Finished, Limits, Listener, Machine};
 use crate::host::{self, Need};
 use crate::image::{self, GuestFile, Image};
@@ -138,18 +138,27 @@ impl Session {
             .transpose()?;
         let (memory, elsewhere) =
             place.map_or((None, None), |place| (Some(place.directory), place.why));
+        let no_filters = (target.kind == Kind::Uml).then(guest::seccomp_refusal).flatten();
+        if let (Some(why), true) = (no_filters, target.smp > 1) {
+            let message = format!("{why}, and User-Mode Linux needs one for several processors");
+            return Err(Error::unavailable(Phase::Boot, message));
+        }
         let mut machine = Machine {
             target,
             kernel: kernel.file,
             disc,
             accel,
             memory,
+            ptrace: no_filters.is_some(),
             more_memory: 0,
             input: false,
         };
         let mut accelerator = machine.accelerator().to_string();
         if let (Some(directory), Some(why)) = (&machine.memory, elsewhere) {
             accelerator += &format!(" (memory in {}: {why})", directory.display());
+        }
+        if let Some(why) = no_filters {
+            accelerator += &format!(" (ptrace: {why})");
         }
         if target.kind == Kind::Qemu && target.arch.is_host() && chosen.is_none() {
             let init = self.init(target)?;

@@ -23,7 +23,7 @@ mod truncate;
 use crate::check::Check;
 use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
 use crate::errno::Result;
-use crate::raw::{Device, Map, call};
+use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, call};
 
 pub(crate) use size::max_words;
 
@@ -71,6 +71,9 @@ pub const CHECKS: &[&[Check]] = &[
     proposed::uniq::CHECKS,
     proposed::unique::CHECKS,
 ];
+
+/// All modes of upstream kernels.
+pub(crate) const MODES: &[u32] = &[KCOV_TRACE_PC, KCOV_TRACE_CMP];
 
 /// The size in words of a buffer that holds all records of an exec.
 pub(crate) const EXEC_WORDS: u64 = 1 << 20;

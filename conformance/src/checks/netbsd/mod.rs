@@ -19,7 +19,9 @@ mod thread;
 use crate::check::{Check, Context};
 use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
 use crate::errno::Result;
-use crate::raw::{Device, LONG, Map, page_words, thread, wait_for};
+use crate::raw::{
+    Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, page_words, thread, wait_for,
+};
 
 /// The system's name.
 pub const WORD: &str = "netbsd";
@@ -46,6 +48,9 @@ pub const CHECKS: &[&[Check]] = &[
     remote::release::CHECKS,
     remote::section::CHECKS,
 ];
+
+/// All modes.
+pub(crate) const MODES: &[u32] = &[KCOV_MODE_NONE, KCOV_TRACE_PC, KCOV_TRACE_CMP];
 
 /// The maximum size in entries.
 pub(crate) const GREATEST: u64 = kcov_sys::netbsd::KCOV_BUF_MAX_ENTRIES;

@@ -1,7 +1,7 @@
 //! Closing, duplicating and passing on file descriptors.
 
 use super::kept::records_outlast;
-use super::{COVER_SIZE, mapped, mapped_of, other_stays_traced, sized};
+use super::{COVER_SIZE, mapped, mapped_of, modes, other_stays_traced, sized};
 use crate::check::{Context, checks};
 use crate::raw::{
     Device, KCOV_TRACE_PC, LONG, Map, call, child, free_memory, page_words, pass_descriptor,
@@ -114,25 +114,26 @@ fn process_may_end_in_every_state(cx: &Context) {
         std::mem::forget(map);
     });
     // The device of a parent outlives the child.
-    let device = sized(cx, COVER_SIZE);
-    child(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
-    assert_eq!(enable_freed(&device, KCOV_TRACE_PC), Ok(()));
+    for mode in modes(cx) {
+        let device = sized(cx, COVER_SIZE);
+        child(|| device.enable(mode).expect("enabled"));
+        assert_eq!(enable_freed(&device, KCOV_TRACE_PC), Ok(()), "after mode {mode}");
+        device.disable().expect("disabled");
+    }
 }
 
-/// Uses this many devices with buffers of 2 MiB, one after the other.
-const DEVICES: u64 = 16;
-const WORDS: u64 = 1 << 18;
+/// Uses this many devices with buffers of 1 MiB, one after the other.
+const DEVICES: u64 = 32;
+const WORDS: u64 = 1 << 17;
 
-/// Panics if the uses of a device and its buffer leave much less memory free than before.
+/// Panics if the use of a device and its buffer leaves much less memory free than before.
 #[track_caller]
-fn gives_back(cx: &Context, uses: &[fn(Device, Map)]) {
-    for used in uses {
-        let bytes = DEVICES * WORDS * word_bytes() as u64;
-        gives_back_bytes(DEVICES, bytes, || {
-            let (device, map) = mapped_of(cx, WORDS);
-            used(device, map);
-        });
-    }
+fn gives_back(cx: &Context, used: impl Fn(Device, Map)) {
+    let bytes = DEVICES * WORDS * word_bytes() as u64;
+    gives_back_bytes(DEVICES, bytes, || {
+        let (device, map) = mapped_of(cx, WORDS);
+        used(device, map);
+    });
 }
 
 /// Panics unless most of these bytes, which `times` uses take, are free afterwards. Other activities
@@ -170,20 +171,23 @@ fn buffer_is_freed(cx: &Context) {
             assert!(device.disable().is_err(), "it is not enabled");
         },
     ];
-    gives_back(cx, &uses);
+    uses.iter().for_each(|used| gives_back(cx, used));
 }
 
 fn buffer_of_an_ended_thread_is_freed(cx: &Context) {
-    let closed_by_itself: fn(Device, Map) = |device, map| {
-        thread(|| {
-            device.enable(KCOV_TRACE_PC).expect("enabled");
-            device.close().expect("closed");
-            drop(map);
+    for mode in modes(cx) {
+        // Closed by the thread itself.
+        gives_back(cx, |device, map| {
+            thread(|| {
+                device.enable(mode).expect("enabled");
+                device.close().expect("closed");
+                drop(map);
+            });
         });
-    };
-    let closed_later: fn(Device, Map) = |device, map| {
-        thread(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
-        drop((device, map));
-    };
-    gives_back(cx, &[closed_by_itself, closed_later]);
+        // Closed later.
+        gives_back(cx, |device, map| {
+            thread(|| device.enable(mode).expect("enabled"));
+            drop((device, map));
+        });
+    }
 }

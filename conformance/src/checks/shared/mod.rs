@@ -20,6 +20,7 @@ mod workload;
 use crate::check::{Check, Context};
 use crate::errno::Result;
 use crate::raw::{Device, Gate, KCOV_TRACE_PC, Map, call, page_words, word_bytes};
+use crate::system;
 
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
@@ -88,6 +89,15 @@ pub(crate) fn mapped_of(cx: &Context, words: u64) -> (Device, Map) {
     let device = sized(cx, words);
     let map = device.map(words).expect("the buffer is mapped");
     (device, map)
+}
+
+/// The modes that the kernel was built with.
+pub(crate) fn modes(cx: &Context) -> impl Iterator<Item = u32> {
+    let built = |mode: &u32| {
+        let device = sized(cx, page_words());
+        device.enable(*mode).and_then(|()| device.disable()).is_ok()
+    };
+    system::MODES.iter().copied().filter(built)
 }
 
 /// Stores `value` in all words after the count, and a count that leaves no room. Otherwise an

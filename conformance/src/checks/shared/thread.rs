@@ -1,6 +1,6 @@
 //! Threads: which one is traced, and what a thread's end does.
 
-use super::{SENTINEL, index, is_sentinel, mapped, mark, while_other_is_enabled};
+use super::{SENTINEL, index, is_sentinel, mapped, mark, modes, while_other_is_enabled};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, all_settled, call, settled, thread};
 use crate::system::enable_freed;
@@ -102,10 +102,13 @@ fn one_at_a_time_per_device(cx: &Context) {
 }
 
 fn exit_disables(cx: &Context) {
-    let (device, map) = mapped(cx);
-    thread(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
-    assert_eq!(added_by_calls(&map), 0);
-    assert_eq!(enable_freed(&device, KCOV_TRACE_PC), Ok(()), "nobody has it enabled");
+    for mode in modes(cx) {
+        let (device, map) = mapped(cx);
+        thread(|| device.enable(mode).expect("enabled"));
+        assert_eq!(added_by_calls(&map), 0);
+        assert_eq!(enable_freed(&device, mode), Ok(()), "nobody has it enabled");
+        device.disable().expect("disabled");
+    }
 }
 
 fn exit_keeps_the_records(cx: &Context) {

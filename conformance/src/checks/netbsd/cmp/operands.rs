@@ -74,31 +74,38 @@ fn ints(cx: &Context) {
 }
 
 fn constant_byte(cx: &Context) {
-    // The kernel looks for the end of a name.
-    let name = [BYTE, 0];
-    let kind = kcov_cmp_size(0) | KCOV_CMP_CONST;
-    shows(cx, kind, &[(b'/'.into(), BYTE.into())], || {
-        // SAFETY: the name ends with a zero byte.
-        let returned = unsafe { libc::access(name.as_ptr().cast(), libc::F_OK) };
-        assert_eq!(returned, -1, "there is no such file");
-    });
+    // The kernel looks for the end of a name. The first letter is greater, less, and equal.
+    for letter in [BYTE, b'!', b'/'] {
+        let name = [letter, BYTE, 0];
+        let kind = kcov_cmp_size(0) | KCOV_CMP_CONST;
+        shows(cx, kind, &[(b'/'.into(), letter.into())], || {
+            // SAFETY: the name ends with a zero byte.
+            let returned = unsafe { libc::access(name.as_ptr().cast(), libc::F_OK) };
+            assert_eq!(returned, -1, "there is no such file");
+        });
+    }
 }
 
-/// Sets a lock whose type and start are these on the file.
+/// Sets a lock whose type and start are these on the file, a device: devices have no locks.
 fn lock(file: &File, kind: i16, whence: i16) {
     let lock = libc::flock { l_start: 0, l_len: 1, l_pid: 0, l_type: kind, l_whence: whence };
     // SAFETY: the structure outlives the call.
     let returned = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &lock) };
-    assert_eq!(returned, -1, "there is no such lock");
+    assert_eq!(returned, -1, "a device has no locks");
 }
 
 fn constant_short(cx: &Context) {
-    // The kernel asks whether the lock is relative to the position. Devices have no locks.
+    // The kernel asks whether the lock is relative to the position.
     let file = File::open("/dev/null").expect("a device");
-    let operands = (libc::SEEK_CUR as u64, SHORT.into());
-    shows_only(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, operands, || {
-        lock(&file, libc::F_RDLCK, SHORT as i16);
-    });
+    let constant = libc::SEEK_CUR as u64;
+    let kind = kcov_cmp_size(1) | KCOV_CMP_CONST;
+    shows_only(cx, kind, (constant, SHORT.into()), || lock(&file, libc::F_RDLCK, SHORT as i16));
+    // Values that are not greater than the constant.
+    for whence in [libc::SEEK_SET, libc::SEEK_CUR] {
+        shows(cx, kind, &[(constant, whence as u64)], || {
+            lock(&file, libc::F_RDLCK, whence as i16);
+        });
+    }
 }
 
 fn switch_over_byte(cx: &Context) {

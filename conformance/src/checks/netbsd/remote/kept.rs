@@ -5,7 +5,8 @@ use super::{ELSEWHERE, PORT, attached, source_map};
 use crate::check::{Context, checks};
 use crate::checks::shared::kept::unchanged;
 use crate::checks::shared::{SENTINEL, mapped_page, mark};
-use crate::raw::{Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, child};
+use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, child};
+use crate::system::MODES;
 
 checks! {
     by_attaching needs(Vhci),
@@ -14,8 +15,6 @@ checks! {
     by_leaving needs(Vhci),
     own_buffer_by_remote_use needs(Vhci),
 }
-
-const MODES: [u32; 3] = [KCOV_MODE_NONE, KCOV_TRACE_PC, KCOV_TRACE_CMP];
 
 /// Returns an attached device and the source's buffer: marked, with a small count.
 fn marked(cx: &Context) -> (Device, Map) {
@@ -40,7 +39,7 @@ fn by_attaching(cx: &Context) {
 
 fn by_enabling_and_disabling(cx: &Context) {
     let (device, map) = marked(cx);
-    for mode in MODES {
+    for &mode in MODES {
         unchanged(&map, || device.enable(mode).expect("enabled"));
         unchanged(&map, || attached(cx).attach(PORT).expect("attached again"));
         let _ = device.enable(mode);
@@ -92,7 +91,7 @@ fn own_buffer_by_remote_use(cx: &Context) {
     unchanged(&map, || {
         device.attach(PORT).expect("attached");
         device.init_trace(1024).expect("ignored");
-        for mode in MODES {
+        for &mode in MODES {
             device.enable(mode).expect("enabled");
             super::section::section();
             device.disable().expect("disabled");

@@ -3,6 +3,7 @@
 use super::{ELSEWHERE, PORT, attached, attached_to};
 use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, child, thread};
+use crate::system::{COVER_SIZE, MODES, open, sized};
 
 checks! {
     any_attached_may_disable needs(Vhci),
@@ -40,28 +41,62 @@ fn other_process_may_disable(cx: &Context) {
     cx.refused_by(&device, Device::disable);
 }
 
-fn detach_disables(cx: &Context) {
-    let device = enabled(cx);
+/// Who leaves a source.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    /// The device that enabled it.
+    Enabler,
+    /// Another attached device.
+    Other,
+}
+
+/// Asserts that an attached device that leaves disables the source, in each mode, and with or
+/// without a buffer of the device's own. `leave` returns the device if it is still open.
+#[track_caller]
+fn leaving_disables(cx: &Context, leaves: Leaves, leave: fn(Device) -> Option<Device>) {
+    for &mode in MODES {
+        for own in [false, true] {
+            let attached = || {
+                let device = if own { sized(cx, COVER_SIZE) } else { open(cx) };
+                device.attach(PORT).expect("attached");
+                device
+            };
+            let (device, other) = (attached(), attached());
+            device.enable(mode).expect("enabled");
+            let (leaving, stays) = match leaves {
+                Leaves::Enabler => (device, other),
+                Leaves::Other => (other, device),
+            };
+            let _left = leave(leaving);
+            cx.refused_by(&stays, Device::disable);
+        }
+    }
+}
+
+fn detached(device: Device) -> Option<Device> {
     assert_eq!(device.detach(), Ok(()));
-    cx.refused_by(&attached(cx), Device::disable);
+    Some(device)
+}
+
+fn closed(device: Device) -> Option<Device> {
+    assert_eq!(device.close(), Ok(()));
+    None
+}
+
+fn detach_disables(cx: &Context) {
+    leaving_disables(cx, Leaves::Enabler, detached);
 }
 
 fn detach_of_other_disables(cx: &Context) {
-    let (other, device) = (attached(cx), enabled(cx));
-    assert_eq!(other.detach(), Ok(()));
-    cx.refused_by(&device, Device::disable);
+    leaving_disables(cx, Leaves::Other, detached);
 }
 
 fn close_disables(cx: &Context) {
-    let device = enabled(cx);
-    assert_eq!(device.close(), Ok(()));
-    cx.refused_by(&attached(cx), Device::disable);
+    leaving_disables(cx, Leaves::Enabler, closed);
 }
 
 fn close_of_other_disables(cx: &Context) {
-    let (other, device) = (attached(cx), enabled(cx));
-    assert_eq!(other.close(), Ok(()));
-    cx.refused_by(&device, Device::disable);
+    leaving_disables(cx, Leaves::Other, closed);
 }
 
 fn process_exit_of_other_disables(cx: &Context) {

@@ -8,6 +8,7 @@ use crate::system::calls::{CONSTANT, compare_argument};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use nix::sys::resource::{Resource, rlim_t, setrlimit};
 use std::collections::BTreeSet;
+use std::ptr::null_mut;
 
 checks! {
     longs needs(Comparisons),
@@ -58,6 +59,12 @@ fn longs(cx: &Context) {
         let set = setrlimit(Resource::RLIMIT_NOFILE, limit as rlim_t, maximum as rlim_t);
         assert!(set.is_err(), "the limit is above its maximum");
     });
+    // Zero is no constant here, and neither are two equal values.
+    for maximum in [0, limit] {
+        shows(cx, kcov_cmp_size(size), &[(limit, maximum)], || {
+            let _ = setrlimit(Resource::RLIMIT_CORE, limit as rlim_t, maximum as rlim_t);
+        });
+    }
 }
 
 fn constant_int(cx: &Context) {
@@ -69,24 +76,34 @@ fn constant_int(cx: &Context) {
     let all = found.iter().filter(|c| [c.first, c.second].contains(&argument)).collect::<Vec<_>>();
     let kind = kcov_cmp_size(2) | KCOV_CMP_CONST;
     assert!(all.iter().all(|c| c.kind == kind && c.second == argument), "{all:#x?}");
-    assert!(all.iter().any(|c| CONSTANT.contains(&c.first)), "{all:#x?}");
+    let constant = all.iter().map(|c| c.first).find(|first| CONSTANT.contains(first));
+    let constant = constant.unwrap_or_else(|| panic!("{all:#x?}"));
+    // Arguments that are not greater than the constant.
+    for argument in [3, constant] {
+        shows(cx, kind, &[(constant, argument)], || compare_argument(argument as u32));
+    }
 }
 
 /// The check of programs whose `long` has 64 bits.
 pub(crate) fn constant_long(cx: &Context) {
-    // The kernel compares nanoseconds with those of a second, or with one less.
-    const NANOSECONDS: i64 = 0x1234_5678_1234_5678;
-    let time = [0_i64, NANOSECONDS];
-    let found = collect(cx, || {
-        let none = std::ptr::null_mut();
-        // SAFETY: the call reads two words, which `time` has, and writes nothing to null.
-        let returned = unsafe { libc::nanosleep(time.as_ptr().cast(), none) };
-        assert_eq!(returned, -1, "there are no such nanoseconds");
-    });
-    let bound = found.iter().find(|c| {
-        c.kind == kcov_cmp_size(3) | KCOV_CMP_CONST
-            && c.second == NANOSECONDS as u64
-            && [999_999_999, 1_000_000_000].contains(&c.first)
-    });
-    assert!(bound.is_some(), "{found:#x?}");
+    // The kernel compares nanoseconds with those of a second, or with one less. The time is past.
+    const WHOLE: [u64; 2] = [999_999_999, 1_000_000_000];
+    let bound = |nanoseconds: u64| {
+        let time = [0, nanoseconds];
+        let found = collect(cx, || {
+            let (clock, at) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
+            // SAFETY: the call reads two words, which `time` has, and writes nothing to null.
+            unsafe { libc::clock_nanosleep(clock, at, time.as_ptr().cast(), null_mut()) };
+        });
+        let bound = found.iter().find(|c| {
+            let kind = kcov_cmp_size(3) | KCOV_CMP_CONST;
+            (c.kind, c.second) == (kind, nanoseconds) && WHOLE.contains(&c.first)
+        });
+        bound.unwrap_or_else(|| panic!("{nanoseconds:#x} in {found:#x?}")).first
+    };
+    let constant = bound(0x1234_5678_1234_5678);
+    // Values that are not greater than the constant.
+    for nanoseconds in [5, constant] {
+        assert_eq!(bound(nanoseconds), constant);
+    }
 }
