@@ -8,8 +8,8 @@ use std::fmt::Debug;
 
 impl Context {
     /// Asserts that the device refuses the request with exactly the claim's error. The refusal must
-    /// leave the buffer as it is, and whether this thread is traced, in which mode, and whether it
-    /// can enable the device.
+    /// leave the buffer and its size as they are, and whether this thread is traced, in which mode,
+    /// and whether it can enable the device.
     #[track_caller]
     pub(crate) fn refused_by<T: Debug>(
         &self,
@@ -21,7 +21,7 @@ impl Context {
             return self.refused(request(device));
         };
         let words = map.copy(0, map.words());
-        let state = || (traced(&map), enabling(device));
+        let state = || (traced(&map), enabling(device, &map));
         let before = state();
         mark(&map, SENTINEL);
         let result = request(device);
@@ -40,17 +40,19 @@ impl Context {
 }
 
 /// Enables the device and disables it again, or returns the error.
-fn enabling(device: &Device) -> Result<()> {
+fn enabling(device: &Device, map: &Map) -> Result<Traced> {
     device.enable(KCOV_TRACE_PC)?;
-    device.disable()
+    let traced = traced(map);
+    device.disable()?;
+    Ok(traced)
 }
 
 /// How a thread is traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Traced {
     Not,
-    Counters,
-    Comparisons,
+    Counters { to_the_end: bool },
+    Comparisons { to_the_end: bool },
 }
 
 /// Determines how this thread is traced into this buffer.
@@ -65,6 +67,15 @@ fn traced(map: &Map) -> Traced {
         }
         std::thread::yield_now();
     }
+    let reaches = |records: usize| {
+        map.store(0, records as u64 - 1);
+        call();
+        map.count() >= records as u64
+    };
     // A comparison's type is a small number, a program counter is not.
-    if map.load(1) < 8 { Traced::Comparisons } else { Traced::Counters }
+    if map.load(1) < 8 {
+        Traced::Comparisons { to_the_end: reaches((map.bytes() / 8 - 1) / 4) }
+    } else {
+        Traced::Counters { to_the_end: reaches(map.words() - 1) }
+    }
 }

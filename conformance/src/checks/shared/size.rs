@@ -63,7 +63,9 @@ fn second_time_other_size_is_refused(cx: &Context) {
 fn second_time_while_enabled_is_refused(cx: &Context) {
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused_by(&device, |device| device.init_trace(COVER_SIZE));
+    for words in [COVER_SIZE, COVER_SIZE / 2, 2 * COVER_SIZE] {
+        cx.refused_by(&device, |device| device.init_trace(words));
+    }
     is_filled(&map);
 }
 
