@@ -1,7 +1,8 @@
 //! `KCOV_IOC_ENABLE`: the order of its checks, and the mode that records nothing.
 
-use super::{COVER_SIZE, mapped, open, sized};
+use super::{COVER_SIZE, MODES, mapped, open, sized};
 use crate::check::{Context, checks};
+use crate::checks::shared::{SENTINEL, mark};
 use crate::raw::{Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, call, child, thread};
 use kcov_sys::netbsd::KCOV_IOC_ENABLE;
 use std::ptr::from_ref;
@@ -53,12 +54,21 @@ fn each_mode_in_turn(cx: &Context) {
 
 fn none_records_nothing(cx: &Context) {
     let (device, map) = mapped(cx);
-    assert_eq!(device.enable(KCOV_MODE_NONE), Ok(()));
-    for _ in 0..100 {
-        call();
+    for before in MODES {
+        // Whatever the mode was before.
+        device.enable(*before).expect("enabled");
+        device.disable().expect("disabled");
+        mark(&map, SENTINEL);
+        map.reset();
+        assert_eq!(device.enable(KCOV_MODE_NONE), Ok(()));
+        for _ in 0..100 {
+            call();
+        }
+        assert_eq!(device.disable(), Ok(()));
+        assert_eq!(map.count(), 0, "after mode {before}");
+        let records = map.copy(1, map.words() - 1);
+        assert!(records.iter().all(|&word| word == SENTINEL), "after mode {before}");
     }
-    assert_eq!(device.disable(), Ok(()));
-    assert!(map.copy(0, map.words()).iter().all(|&word| word == 0));
 }
 
 fn none_binds_the_thread(cx: &Context) {

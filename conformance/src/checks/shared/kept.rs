@@ -1,6 +1,6 @@
 //! Operations that change no word of a buffer, including the count. The same for both modes.
 
-use super::{COVER_SIZE, SENTINEL, beside_other, mapped, mapped_page, mark, sized};
+use super::{COVER_SIZE, SENTINEL, beside_other, mapped, mapped_page, mark, modes, sized};
 use crate::check::Context;
 use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, page_words, settled, thread};
 use crate::system::enable_freed;
@@ -102,12 +102,17 @@ pub(crate) fn by_other_devices(cx: &Context, mode: u32) {
 
 pub(crate) fn by_enabling_and_disabling(cx: &Context, mode: u32) {
     let (device, map) = mapped(cx);
-    mark(&map, SENTINEL);
-    unchanged(&map, || device.enable(mode).expect("enabled"));
-    records_outlast(&map, mode, || device.disable().expect("disabled"));
-    device.enable(mode).expect("enabled");
-    mark(&map, SENTINEL);
-    unchanged(&map, || device.disable().expect("disabled"));
+    // Whatever the mode was before.
+    for before in modes(cx) {
+        device.enable(before).expect("enabled");
+        device.disable().expect("disabled");
+        mark(&map, SENTINEL);
+        unchanged(&map, || device.enable(mode).expect("enabled"));
+        records_outlast(&map, mode, || device.disable().expect("disabled"));
+        device.enable(mode).expect("enabled");
+        mark(&map, SENTINEL);
+        unchanged(&map, || device.disable().expect("disabled"));
+    }
 }
 
 pub(crate) fn by_the_end_of_the_thread(cx: &Context, mode: u32) {

@@ -109,10 +109,16 @@ fn not_enabled_collects_nothing(cx: &Context) {
 }
 
 fn mode_none_collects_nothing(cx: &Context) {
-    let (device, map) = enabled(cx, KCOV_MODE_NONE);
-    section();
-    nothing_is_collected(&map);
-    assert_eq!(device.disable(), Ok(()), "it was enabled");
+    // Also after another mode.
+    for before in [KCOV_MODE_NONE, KCOV_TRACE_PC] {
+        let device = attached(cx);
+        device.enable(before).expect("enabled");
+        device.disable().expect("disabled");
+        let (_other, map) = enabled(cx, KCOV_MODE_NONE);
+        section();
+        nothing_is_collected(&map);
+        assert_eq!(device.disable(), Ok(()), "it was enabled");
+    }
 }
 
 fn mode_is_that_of_the_enable(cx: &Context) {
