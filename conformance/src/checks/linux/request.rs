@@ -32,6 +32,13 @@ const UNKNOWN: &[u32] = &[
     u32::MAX,
 ];
 
+/// Numbers that differ from a known one in a bit.
+fn near_misses() -> impl Iterator<Item = u32> {
+    let known = [init_trace_request(), KCOV_ENABLE, KCOV_DISABLE, KCOV_REMOTE_ENABLE];
+    let near = move |number| (0..32).map(move |bit| number ^ (1 << bit));
+    known.into_iter().flat_map(near).filter(move |number| !known.contains(number))
+}
+
 /// Issues each of them with several kinds of arguments.
 #[track_caller]
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
@@ -42,6 +49,10 @@ pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
             device.request(number, 4096)
         });
     }
+    cx.refused_by(device, |device| {
+        near_misses().for_each(|number| cx.refused(device.request(number, 0)));
+        device.request(0, 0)
+    });
 }
 
 fn every_other_number_is_refused(cx: &Context) {

@@ -4,7 +4,10 @@ use super::open;
 use crate::check::{Context, checks};
 use crate::raw::Device;
 use kcov_sys::ioc::Encoding;
-use kcov_sys::netbsd::{KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH};
+use kcov_sys::netbsd::{
+    KCOV_IOC_DISABLE, KCOV_IOC_ENABLE, KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH,
+    KCOV_IOC_SETBUFSIZE,
+};
 use std::ptr::from_ref;
 
 checks! {
@@ -31,15 +34,33 @@ const UNKNOWN: &[u32] = &[
     0,
 ];
 
+/// Numbers that differ from a known one in a bit.
+fn near_misses() -> impl Iterator<Item = u32> {
+    const KNOWN: [u32; 5] = [
+        KCOV_IOC_SETBUFSIZE,
+        KCOV_IOC_ENABLE,
+        KCOV_IOC_DISABLE,
+        KCOV_IOC_REMOTE_ATTACH,
+        KCOV_IOC_REMOTE_DETACH,
+    ];
+    let near = |number| (0..32).map(move |bit| number ^ (1 << bit));
+    KNOWN.into_iter().flat_map(near).filter(|number| !KNOWN.contains(number))
+}
+
 /// Issues each of them with an argument that points to memory.
 #[track_caller]
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
-    let words = [1_u64; 4];
+    // The kernel reads as many bytes as the number says, which has 13 bits for it.
+    let words = [1_u64; 1024];
+    let request =
+        |device: &Device, number| device.request(number, from_ref(&words).expose_provenance());
     for &number in UNKNOWN {
-        cx.refused_by(device, |device| {
-            device.request(number, from_ref(&words).expose_provenance())
-        });
+        cx.refused_by(device, |device| request(device, number));
     }
+    cx.refused_by(device, |device| {
+        near_misses().for_each(|number| cx.refused(request(device, number)));
+        request(device, 0)
+    });
 }
 
 fn remote_is_refused_as_unknown(cx: &Context) {

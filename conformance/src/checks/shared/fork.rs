@@ -4,7 +4,8 @@ use super::thread::added_by_calls;
 use super::{COVER_SIZE, mapped, sized};
 use crate::check::{Context, checks};
 use crate::errno::Result;
-use crate::raw::{Child, KCOV_TRACE_PC, LONG, call, child, wait_for};
+use crate::raw::{Child, KCOV_TRACE_PC, LONG, Map, call, child, wait_for};
+use std::ptr::{null, null_mut};
 use std::time::Duration;
 
 checks! {
@@ -25,6 +26,30 @@ fn child_is_not_traced(cx: &Context) {
     // The parent blocks until the child sends its result.
     assert_eq!(child(|| added_by_calls(&map)), 0);
     assert!(map.count() > 0, "the parent is traced");
+    // A child of vfork(2), or one that is made for its program.
+    assert_eq!(spawn_nothing(), libc::ENOENT);
+    map.reset();
+    call();
+    assert!(map.count() > 0, "the parent is still traced");
+}
+
+/// Starts a program that does not exist, and returns the error.
+fn spawn_nothing() -> i32 {
+    let name = c"/no/such/program";
+    let arguments = [name.as_ptr().cast_mut(), null_mut()];
+    let mut pid = 0;
+    // SAFETY: the name and the arguments live until the call has returned, and the latter end with a
+    // null pointer.
+    unsafe {
+        libc::posix_spawn(
+            &mut pid,
+            name.as_ptr(),
+            null(),
+            null(),
+            arguments.as_ptr(),
+            [null_mut()].as_ptr(),
+        )
+    }
 }
 
 fn child_enables_what_it_inherits(cx: &Context) {
@@ -84,14 +109,22 @@ fn server_loop(cx: &Context) {
 }
 
 fn mapping_is_shared(cx: &Context) {
-    let (_device, map) = mapped(cx);
-    map.store(7, 1);
-    let seen: u64 = child(|| {
-        let seen = map.load(7);
-        map.store(8, 2);
-        seen
-    });
-    assert_eq!((seen, map.load(8)), (1, 2));
+    let is_shared = |map: &Map| {
+        map.store(7, 1);
+        let seen: u64 = child(|| {
+            let seen = map.load(7);
+            map.store(8, 2);
+            seen
+        });
+        assert_eq!((seen, map.load(8)), (1, 2));
+    };
+    let (device, map) = mapped(cx);
+    is_shared(&map);
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    let later = device.map(COVER_SIZE).expect("a mapping while it is enabled");
+    // The count leaves no room for records.
+    later.store(0, COVER_SIZE);
+    is_shared(&later);
 }
 
 fn parent_reads_while_child_runs(cx: &Context) {

@@ -36,12 +36,15 @@ struct Params {
 const _: () = assert!(size_of::<Params>() == 120);
 
 const IORING_SETUP_SQPOLL: u32 = 1 << 1;
+const IORING_SETUP_ATTACH_WQ: u32 = 1 << 5;
 const IORING_ENTER_SQ_WAKEUP: u32 = 1 << 1;
 const IORING_OFF_SQES: i64 = 0x1000_0000;
 /// Copies between two pipes. The kernel always leaves this to a worker.
 const IORING_OP_TEE: u8 = 33;
 /// Reads into several buffers.
 const IORING_OP_READV: u8 = 1;
+/// Writes one buffer. One worker at a time writes to a regular file.
+const IORING_OP_WRITE: u8 = 23;
 /// Forces an operation onto a worker.
 const IOSQE_ASYNC: u8 = 1 << 4;
 
@@ -68,6 +71,17 @@ impl Ring {
     /// Creates a ring with its own thread, which sleeps after one idle millisecond.
     pub fn new() -> Result<Ring> {
         Ring::with(Params { flags: IORING_SETUP_SQPOLL, sq_thread_idle: 1, ..Params::default() })
+    }
+
+    /// Creates a ring that uses this ring's thread.
+    pub fn beside(&self) -> Result<Ring> {
+        let flags = IORING_SETUP_SQPOLL | IORING_SETUP_ATTACH_WQ;
+        Ring::with(Params {
+            flags,
+            sq_thread_idle: 1,
+            wq_fd: number(&self.fd),
+            ..Params::default()
+        })
     }
 
     /// Creates a ring without threads. The kernel starts a worker when it needs one.
@@ -115,6 +129,18 @@ impl Ring {
         entry.store32(LEN, 1);
         entry.store32(SPLICE_FD_IN, number(from));
         self.submit(1, 0);
+    }
+
+    /// Makes a worker write a byte to a file, and waits until it has.
+    pub fn write_byte(&self, to: &impl AsFd) {
+        static BYTE: u8 = b'x';
+        let entry = self.entry();
+        entry.store32(OPCODE, u32::from_ne_bytes([IORING_OP_WRITE, IOSQE_ASYNC, 0, 0]));
+        entry.store32(FD, number(to));
+        entry.store(ADDR / 8, (&raw const BYTE).expose_provenance() as u64);
+        entry.store32(LEN, 1);
+        self.submit(1, 0);
+        self.complete();
     }
 
     /// Makes a worker read from a file into all of `memory`, this many times over. Runs

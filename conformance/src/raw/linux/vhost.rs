@@ -19,6 +19,7 @@ pub(super) struct VringFile {
 
 const LETTER: u32 = 0xaf;
 const VHOST_SET_OWNER: libc::Ioctl = libc::_IO(LETTER, 0x01);
+const VHOST_RESET_OWNER: libc::Ioctl = libc::_IO(LETTER, 0x02);
 const VHOST_SET_LOG_FD: libc::Ioctl = libc::_IOW::<i32>(LETTER, 0x07);
 const VHOST_SET_VRING_KICK: libc::Ioctl = libc::_IOW::<VringFile>(LETTER, 0x20);
 /// The guest's receive queue.
@@ -52,12 +53,23 @@ impl Vhost {
 
     fn kicked_by(kick: Arc<EventFd>, queues: &[u32]) -> Result<Vhost> {
         let vhost = Vhost { fd: Vhost::open()?, kick };
-        vhost.request(VHOST_SET_OWNER, std::ptr::null::<u8>())?;
-        for &index in queues {
-            let kick = VringFile { index, fd: vhost.kick.as_raw_fd() };
-            vhost.request(VHOST_SET_VRING_KICK, &raw const kick)?;
-        }
+        vhost.own(queues)?;
         Ok(vhost)
+    }
+
+    fn own(&self, queues: &[u32]) -> Result<()> {
+        self.request(VHOST_SET_OWNER, std::ptr::null::<u8>())?;
+        for &index in queues {
+            let kick = VringFile { index, fd: self.kick.as_raw_fd() };
+            self.request(VHOST_SET_VRING_KICK, &raw const kick)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the device up, and becomes its owner again, with another worker.
+    pub fn own_again(&self) -> Result<()> {
+        self.request(VHOST_RESET_OWNER, std::ptr::null::<u8>())?;
+        self.own(&[TRANSMIT])
     }
 
     /// Kicks the queue and waits until the resulting section has ended. See [`flush`](Self::flush).

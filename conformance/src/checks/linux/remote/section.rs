@@ -10,6 +10,7 @@ use crate::raw::{
 };
 use crate::system::{COVER_SIZE, index, mapped, mapped_of, mapped_page, sized};
 use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,7 @@ checks! {
     vhost_owned_before_is_not_collected needs(Remote, Vhost),
     sections_append needs(Remote, Vhost),
     records_are_those_of_the_mode needs(Remote, IoUring, Comparisons),
-    work_begun_before_is_not_collected needs(Remote, IoUring),
+    work_begun_before_is_not_collected needs(Remote, IoUring, TextAddresses),
     refused_second_device_changes_nothing needs(Remote, Vhost),
     disable_stops_it needs(Remote, Vhost),
     disable_forgets_common_handle needs(Remote, Vhost),
@@ -190,15 +191,26 @@ fn handles_of_both_kinds_feed_one_buffer(cx: &Context) {
 fn common_handle_collects_local_work(cx: &Context) {
     let (_device, map) = enabled(cx);
     assert_eq!(map.count(), 0);
+    // A worker that writes to a regular file.
+    let file = memfd_create("file", MFdFlags::empty()).expect("a file");
+    Ring::without_thread().expect("a ring").write_byte(&file);
+    assert!(grows_beyond(&map, 0), "the ring's worker adds nothing");
+    let count = settled(&map);
     ring().work();
-    assert!(grows_beyond(&map, 0), "the ring's thread adds nothing");
+    assert!(grows_beyond(&map, count), "the ring's thread adds nothing");
     assert!(map.load(1) >= 4096, "an address: {:#x}", map.load(1));
 }
 
 fn vhost_worker_is_collected(cx: &Context) {
     let (_device, map) = enabled(cx);
-    vhost().work();
-    assert!(symbols().any_in("handle_tx_kick", &since(&map, 0)), "nothing of the worker");
+    let vhost = vhost();
+    for owned in ["once", "again"] {
+        map.reset();
+        vhost.work();
+        let records = since(&map, 0);
+        assert!(symbols().any_in("handle_tx_kick", &records), "nothing of the worker: {owned}");
+        vhost.own_again().expect("owned again");
+    }
 }
 
 fn vhost_owned_before_is_not_collected(cx: &Context) {
@@ -257,6 +269,18 @@ fn work_begun_before_is_not_collected(cx: &Context) {
     assert_eq!(settled(&map), 0);
     ring().work();
     assert!(grows_beyond(&map, 0), "work that is begun now is collected");
+    // Another ring with the same thread.
+    let ring = early.beside().expect("a ring");
+    let nops = |ring: &Ring| {
+        // The thread goes on polling for a while, and may fill the buffer.
+        let _ = settled(&map);
+        map.reset();
+        ring.work();
+        let _ = settled(&map);
+        symbols().any_in("io_nop", &since(&map, 0))
+    };
+    assert!(!nops(&early), "nothing of the earlier ring");
+    assert!(nops(&ring), "something of the other ring");
 }
 
 fn refused_second_device_changes_nothing(cx: &Context) {
