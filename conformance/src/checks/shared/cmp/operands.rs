@@ -60,7 +60,7 @@ fn longs(cx: &Context) {
         assert!(set.is_err(), "the limit is above its maximum");
     });
     // Zero is no constant here, and neither are two equal values.
-    for maximum in [0, limit] {
+    for (limit, maximum) in [(limit, 0), (limit, limit), (mask, maximum)] {
         shows(cx, kcov_cmp_size(size), &[(limit, maximum)], || {
             let _ = setrlimit(Resource::RLIMIT_CORE, limit as rlim_t, maximum as rlim_t);
         });
@@ -78,8 +78,8 @@ fn constant_int(cx: &Context) {
     assert!(all.iter().all(|c| c.kind == kind && c.second == argument), "{all:#x?}");
     let constant = all.iter().map(|c| c.first).find(|first| CONSTANT.contains(first));
     let constant = constant.unwrap_or_else(|| panic!("{all:#x?}"));
-    // Arguments that are not greater than the constant.
-    for argument in [3, constant] {
+    // Arguments that are not greater than the constant, and the greatest.
+    for argument in [0, 3, constant, u32::MAX.into()] {
         shows(cx, kind, &[(constant, argument)], || compare_argument(argument as u32));
     }
 }
@@ -102,8 +102,8 @@ pub(crate) fn constant_long(cx: &Context) {
         bound.unwrap_or_else(|| panic!("{nanoseconds:#x} in {found:#x?}")).first
     };
     let constant = bound(0x1234_5678_1234_5678);
-    // Values that are not greater than the constant.
-    for nanoseconds in [5, constant] {
+    // Values that are not greater than the constant, and the greatest.
+    for nanoseconds in [0, 5, constant, u64::MAX] {
         assert_eq!(bound(nanoseconds), constant);
     }
 }
