@@ -190,8 +190,8 @@ fn full_buffer_gets_no_comparison(cx: &Context) {
 fn area_is_filled(cx: &Context, mode: u32) {
     // Comparisons have wider words than some kernels.
     let width = if mode == KCOV_TRACE_CMP { 8 } else { word_bytes() };
-    // Areas that are left of other sizes, smaller and larger, are not used.
-    let small = (5..18).chain((5..17).rev());
+    // Areas of other sizes that are left, first larger and then smaller ones, are not used.
+    let small = (11..18).rev().chain(5..11);
     let small = small.map(|words| (words, copying as fn() -> Box<dyn Fn()>));
     // More than a page.
     let large = (2 * index(page_words()), reading as fn() -> Box<dyn Fn()>);
