@@ -80,6 +80,7 @@ fn boot_code(code: &[u8], limit: Duration) -> (Result<Finished, Unavailable>, St
         disc: None,
         accel: Accel::Tcg,
         memory: None,
+        ptrace: false,
         more_memory: 0,
         input: false,
     };
