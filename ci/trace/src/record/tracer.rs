@@ -33,9 +33,9 @@ struct Tracer {
 struct Live {
     /// `None` if it cannot be traced.
     buffer: Option<ChildBuffer<TracePc>>,
-    /// Its records from earlier fillings of the buffer.
+    /// The records that were already read from the buffer.
     read: Thread,
-    /// Whether it was sent a signal to stop, so that its buffer can be emptied.
+    /// Whether it was told to stop, so that its buffer can be emptied.
     stopping: bool,
 }
 

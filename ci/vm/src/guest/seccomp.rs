@@ -7,14 +7,13 @@ use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long the host may take for a filter. It usually takes microseconds.
+/// How long the host may take to install a filter.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Returns the reason why User-Mode Linux must do without filters: the host neither installs nor
-/// refuses one.
+/// Returns why User-Mode Linux must do without filters, if the host neither installs nor refuses
+/// one.
 ///
-/// This happens if the host's kernel can no longer free BPF programs. Guests would hang when they
-/// boot.
+/// This happens if the host's kernel can no longer free BPF programs. Guests would hang at boot.
 pub fn refusal() -> Option<&'static str> {
     static REFUSAL: OnceLock<Option<String>> = OnceLock::new();
     REFUSAL.get_or_init(|| probe(LIMIT, install).err()).as_deref()
@@ -72,7 +71,7 @@ mod tests {
         assert_eq!(probe(Duration::from_secs(60), || ()), Ok(()));
         let limit = Duration::from_millis(20);
         let hangs = || {
-            // SAFETY: the call has no preconditions. The parent ends the child with the test.
+            // SAFETY: the call has no preconditions.
             unsafe { libc::sleep(2) };
         };
         let why = probe(limit, hangs).expect_err("it takes longer");

@@ -122,7 +122,7 @@ fn process_may_end_in_every_state(cx: &Context) {
     }
 }
 
-/// Uses this many devices with buffers of 1 MiB, one after the other.
+/// How many devices with buffers of 1 MiB to use, one after another.
 const DEVICES: u64 = 32;
 const WORDS: u64 = 1 << 17;
 

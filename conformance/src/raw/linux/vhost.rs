@@ -66,7 +66,7 @@ impl Vhost {
         Ok(())
     }
 
-    /// Gives the device up, and becomes its owner again, with another worker.
+    /// Resets the owner and sets it again, which creates a new worker.
     pub fn own_again(&self) -> Result<()> {
         self.request(VHOST_RESET_OWNER, std::ptr::null::<u8>())?;
         self.own(&[TRANSMIT])

@@ -272,7 +272,7 @@ fn work_begun_before_is_not_collected(cx: &Context) {
     // Another ring with the same thread.
     let ring = early.beside().expect("a ring");
     let nops = |ring: &Ring| {
-        // The thread goes on polling for a while, and may fill the buffer.
+        // The thread keeps polling for a while and may fill the buffer.
         let _ = settled(&map);
         map.reset();
         ring.work();

@@ -74,7 +74,8 @@ fn ints(cx: &Context) {
 }
 
 fn constant_byte(cx: &Context) {
-    // The kernel looks for the end of a name. The first letter is greater, less, and equal.
+    // The kernel looks for the end of a name. These letters are greater than, less than and equal
+    // to the constant.
     for letter in [BYTE, b'!', b'/'] {
         let name = [letter, BYTE, 0];
         let kind = kcov_cmp_size(0) | KCOV_CMP_CONST;
