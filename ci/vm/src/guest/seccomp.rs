@@ -1,5 +1,5 @@
-//! Finds out whether the host installs seccomp filters, which User-Mode Linux confines its processes
-//! with.
+//! Probes whether the host installs seccomp filters. User-Mode Linux confines its processes with
+//! them.
 
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::io;
@@ -21,7 +21,7 @@ pub fn refusal() -> Option<&'static str> {
 
 /// Runs `install` in a child that ends at once.
 fn probe(limit: Duration, install: fn()) -> Result<(), String> {
-    // SAFETY: the child makes only system calls, which any child of fork(2) may.
+    // SAFETY: the child makes only system calls, as a child of a process with several threads must.
     let child = match unsafe { libc::fork() } {
         0 => {
             // A child that hangs must not keep a pipe of this process open.

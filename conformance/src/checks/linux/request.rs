@@ -32,9 +32,13 @@ const UNKNOWN: &[u32] = &[
     u32::MAX,
 ];
 
+fn known() -> [u32; 4] {
+    [init_trace_request(), KCOV_ENABLE, KCOV_DISABLE, KCOV_REMOTE_ENABLE]
+}
+
 /// Numbers that differ from a known one in a bit.
 fn near_misses() -> impl Iterator<Item = u32> {
-    let known = [init_trace_request(), KCOV_ENABLE, KCOV_DISABLE, KCOV_REMOTE_ENABLE];
+    let known = known();
     let near = move |number| (0..32).map(move |bit| number ^ (1 << bit));
     known.into_iter().flat_map(near).filter(move |number| !known.contains(number))
 }
@@ -56,7 +60,7 @@ pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
 }
 
 fn every_other_number_is_refused(cx: &Context) {
-    let known = [init_trace_request(), KCOV_ENABLE, KCOV_DISABLE, KCOV_REMOTE_ENABLE];
+    let known = known();
     let (device, map) = mapped(cx);
     device.enable(KCOV_TRACE_PC).expect("enabled");
     for number in 0..=255 {

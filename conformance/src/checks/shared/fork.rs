@@ -26,20 +26,20 @@ fn child_is_not_traced(cx: &Context) {
     // The parent blocks until the child sends its result.
     assert_eq!(child(|| added_by_calls(&map)), 0);
     assert!(map.count() > 0, "the parent is traced");
-    // A child of vfork(2), or one that is made for its program.
+    // On Linux, posix_spawn(3) works like vfork(2).
     assert_eq!(spawn_nothing(), libc::ENOENT);
     map.reset();
     call();
     assert!(map.count() > 0, "the parent is still traced");
 }
 
-/// Starts a program that does not exist, and returns the error.
+/// Tries to start a program that does not exist, with posix_spawn(3). Returns the error.
 fn spawn_nothing() -> i32 {
     let name = c"/no/such/program";
     let arguments = [name.as_ptr().cast_mut(), null_mut()];
     let mut pid = 0;
-    // SAFETY: the name and the arguments live until the call has returned, and the latter end with a
-    // null pointer.
+    // SAFETY: the name ends with a zero byte and the lists with a null pointer. All of them live until
+    // the call returns.
     unsafe {
         libc::posix_spawn(
             &mut pid,

@@ -190,7 +190,8 @@ fn full_buffer_gets_no_comparison(cx: &Context) {
 fn area_is_filled(cx: &Context, mode: u32) {
     // Comparisons have wider words than some kernels.
     let width = if mode == KCOV_TRACE_CMP { 8 } else { word_bytes() };
-    // Areas of other sizes that are left, first larger and then smaller ones, are not used.
+    // A section uses no area of another size that an earlier section left: larger ones first, then
+    // smaller ones.
     let small = (11..18).rev().chain(5..11);
     let small = small.map(|words| (words, copying as fn() -> Box<dyn Fn()>));
     // More than a page.

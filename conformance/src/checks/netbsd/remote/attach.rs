@@ -30,7 +30,7 @@ fn unknown_source_is_refused(cx: &Context) {
     cx.refused_by(&device, |device| device.attach(NONE));
     cx.refused_by(&device, |device| device.attach(Source { subsystem: 0, id: u64::MAX }));
     cx.refused_by(&device, |device| device.attach(Source::vhci(0, 99)));
-    // The second comes out as one that the kernel has if truncated to 32 bits.
+    // Truncated to 32 bits, the second is a subsystem that the kernel has.
     for subsystem in [1, 1 << 32] {
         cx.refused_by(&device, |device| device.attach(Source { subsystem, id: 1 }));
     }

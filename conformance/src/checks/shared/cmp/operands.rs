@@ -86,14 +86,15 @@ fn constant_int(cx: &Context) {
 
 /// The check of programs whose `long` has 64 bits.
 pub(crate) fn constant_long(cx: &Context) {
-    // The kernel compares nanoseconds with those of a second, or with one less. The last call may
-    // sleep for that long.
+    // The kernel compares nanoseconds with those of a second, or with one less. A call with 999999999
+    // sleeps for as long.
     const WHOLE: [u64; 2] = [999_999_999, 1_000_000_000];
     let bound = |nanoseconds: u64| {
         let time = [0, nanoseconds];
         let found = collect(cx, || {
             // SAFETY: the call reads two words, which `time` has, and writes nothing to null.
-            unsafe { libc::nanosleep(time.as_ptr().cast(), null_mut()) };
+            let returned = unsafe { libc::nanosleep(time.as_ptr().cast(), null_mut()) };
+            assert_eq!(returned == -1, nanoseconds > 999_999_999, "{nanoseconds} nanoseconds");
         });
         let bound = found.iter().find(|c| {
             let kind = kcov_cmp_size(3) | KCOV_CMP_CONST;

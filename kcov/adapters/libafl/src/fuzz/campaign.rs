@@ -214,8 +214,7 @@ where
         Ok(summary)
     }
 
-    /// Sends the host all that was reached, with the noise, and with what inputs reached that were
-    /// not kept.
+    /// Sends the host everything that was reached, including noise and what discarded inputs reached.
     fn report_all(&self) -> Result<(), Error> {
         if self.fuzz.signal == Signal::Pc {
             let name = self.fuzz.signal.name();
