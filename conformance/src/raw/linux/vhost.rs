@@ -46,6 +46,12 @@ impl Vhost {
         Vhost::kicked_by(Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC)?), &[TRANSMIT])
     }
 
+    /// Opens the device and becomes its owner. One kick queues work of both queues at once.
+    pub fn of_both_queues() -> Result<Vhost> {
+        let kick = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC)?);
+        Vhost::kicked_by(kick, &[RECEIVE, TRANSMIT])
+    }
+
     /// Creates another device. One kick of the first kicks both queues of the second too.
     pub fn beside(&self) -> Result<Vhost> {
         Vhost::kicked_by(Arc::clone(&self.kick), &[RECEIVE, TRANSMIT])

@@ -1,19 +1,30 @@
-//! Measures executions per second of a program of three calls: in this process and in children,
-//! each with and without coverage. The best of several rounds counts.
-use kcov::Device;
+//! Measures executions per second of a program of three calls, and where the time goes: in this
+//! process and in children, without coverage, traced, with the trace read, and in a whole fuzzer.
+//! Each measurement is a process of its own, because forking costs more in a larger process. The best
+//! of several rounds counts.
+use kcov::mode::TracePc;
+use kcov::{Device, Trace};
 use kcov_libafl::Param::{Bytes, Length, Number, Result};
-use kcov_libafl::{Calls, Fork, Forked, Generate, InProcess, Program, Resource, Signal};
-use kcov_libafl::{SignalObserver, Spawn};
+use kcov_libafl::{Calls, CoverageObserver, Fork, Forked, Fuzz, Generate, InProcess, Program};
+use kcov_libafl::{Resource, Signal, SignalObserver, Spawn};
 use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::generators::Generator;
-use libafl::observers::ObserversTuple;
+use libafl::observers::{Observer, ObserversTuple};
 use libafl::state::NopState;
-use libafl_bolts::HasLen;
+use libafl_bolts::{HasLen, Named};
+use std::borrow::Cow;
 use std::error::Error;
+use std::process::Command;
 use std::time::{Duration, Instant};
+use std::{env, fs, process};
 
 const ROUNDS: usize = 5;
 const LIMIT: Duration = Duration::from_secs(1);
+const PARTS: [&str; 4] = ["calls", "traced", "read", "fuzzer"];
+/// In this process, in its children, and in those of a process that forks in its place.
+const WAYS: [&str; 3] = ["in-process", "forked", "served"];
+
+type Rate = std::result::Result<f64, Box<dyn Error>>;
 
 static FILE: Resource = Resource::new("file", |fd| {
     // SAFETY: only programs use the descriptor.
@@ -30,11 +41,23 @@ fn calls() -> Calls {
         })
 }
 
+/// Ignores the traces.
+struct Unread;
+
+impl CoverageObserver for Unread {
+    fn observe(&mut self, _: Trace<'_, TracePc>) {}
+}
+
+impl<I, S> Observer<I, S> for Unread {}
+
+impl Named for Unread {
+    fn name(&self) -> &Cow<'static, str> {
+        &Cow::Borrowed("unread")
+    }
+}
+
 /// Executions per second.
-fn rate<E>(
-    executions: u32,
-    mut run: impl FnMut() -> std::result::Result<(), E>,
-) -> std::result::Result<f64, E> {
+fn rate(executions: u32, mut run: impl FnMut() -> std::result::Result<(), Box<dyn Error>>) -> Rate {
     let start = Instant::now();
     for _ in 0..executions {
         run()?;
@@ -43,53 +66,110 @@ fn rate<E>(
 }
 
 /// Executes a program as LibAFL's fuzzer does.
-fn execute<E>(
-    executor: &mut E,
-    state: &mut NopState<Program>,
-    program: &Program,
-) -> std::result::Result<(), libafl::Error>
+fn executor<E>(executions: u32, mut executor: E, program: &Program) -> Rate
 where
     E: Executor<(), Program, NopState<Program>, ()> + HasObservers,
     E::Observers: ObserversTuple<Program, NopState<Program>>,
 {
-    executor.observers_mut().pre_exec_all(state, program)?;
-    let kind = executor.run_target(&mut (), state, &mut (), program)?;
-    executor.observers_mut().post_exec_all(state, program, &kind)
+    let mut state = NopState::new();
+    rate(executions, || {
+        executor.observers_mut().pre_exec_all(&mut state, program)?;
+        let kind = executor.run_target(&mut (), &mut state, &mut (), program)?;
+        Ok(executor.observers_mut().post_exec_all(&mut state, program, &kind)?)
+    })
 }
 
-fn main() -> std::result::Result<(), Box<dyn Error>> {
-    let (calls, mut state) = (calls(), NopState::<Program>::new());
-    let program = loop {
-        let program = Generate::new(&calls, 3).generate(&mut state)?;
-        if program.len() == 3 {
-            break program;
-        }
-    };
+/// Runs a fuzzer whose harness ignores the input.
+fn fuzzer(executions: u64, fuzz: Fuzz, harness: impl Fn() -> ExitKind) -> Rate {
+    let directory = env::temp_dir().join(format!("speed-{}", process::id()));
+    let fuzz = fuzz.corpus(directory.join("corpus")).crashes(directory.join("crashes"));
+    let fuzz = fuzz.comparisons(false).executions(executions);
+    let summary = fuzz.bytes(&[b"seed"], |_| harness())?;
+    fs::remove_dir_all(directory)?;
+    Ok(summary.executions as f64 / summary.time.as_secs_f64())
+}
+
+fn measure(way: &str, part: &str, calls: &Calls, program: &Program) -> Rate {
     let harness = |program: &Program| {
         calls.run(program);
         ExitKind::Ok
     };
-    let observer = || SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs", Signal::Pc);
+    if way == "in-process" {
+        return match part {
+            "calls" => rate(10_000, || Ok(_ = harness(program))),
+            "traced" => {
+                executor(10_000, InProcess::new(Device::open()?, Unread, harness)?, program)
+            }
+            "read" => {
+                executor(10_000, InProcess::new(Device::open()?, observer, harness)?, program)
+            }
+            _ => fuzzer(10_000, Fuzz::new(), || harness(program)),
+        };
+    }
     // SAFETY: the process has only one thread.
     let mut fork = unsafe { Fork::new() };
-    let mut best = [0.0_f64; 4];
-    for _ in 0..ROUNDS {
-        let here = rate(10_000, || Ok::<_, libafl::Error>(_ = harness(&program)))?;
-        let children = rate(500, || fork.spawn(LIMIT, || _ = harness(&program)).map(drop))?;
-        let mut executor = InProcess::new(Device::open()?, observer(), harness)?;
-        let here_traced = rate(10_000, || execute(&mut executor, &mut state, &program))?;
-        drop(executor);
-        let mut executor = Forked::new(fork, Device::builder(), LIMIT, observer(), harness)?;
-        let children_traced = rate(500, || execute(&mut executor, &mut state, &program))?;
-        let all = [here, here_traced, children, children_traced];
-        best.iter_mut().zip(all).for_each(|(best, rate)| *best = best.max(rate));
+    let builder = Device::builder();
+    match (way, part) {
+        (_, "calls") => rate(500, || Ok(_ = fork.spawn(LIMIT, || _ = harness(program))?)),
+        ("forked", "traced") => {
+            executor(500, Forked::new(fork, builder, LIMIT, Unread, harness)?, program)
+        }
+        ("forked", "read") => {
+            executor(500, Forked::new(fork, builder, LIMIT, observer, harness)?, program)
+        }
+        (_, "traced") => {
+            executor(500, Forked::new(fork, builder, LIMIT, Unread, harness)?.served()?, program)
+        }
+        (_, "read") => {
+            executor(500, Forked::new(fork, builder, LIMIT, observer, harness)?.served()?, program)
+        }
+        ("served", _) => fuzzer(500, Fuzz::new().forked(fork, LIMIT), || harness(program)),
+        _ => Err("the fuzzer's children are served".into()),
     }
-    let [here, here_traced, children, children_traced] = best;
+}
+
+/// Measures in another process.
+fn remotely(way: &str, part: &str) -> Rate {
+    let output = Command::new(env::current_exe()?).args([way, part]).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let last = text.lines().last().ok_or("no rate")?;
+    Ok(last.parse()?)
+}
+
+fn main() -> std::result::Result<(), Box<dyn Error>> {
+    let calls = calls();
+    let program = loop {
+        let program = Generate::new(&calls, 3).generate(&mut NopState::<Program>::new())?;
+        if program.len() == 3 {
+            break program;
+        }
+    };
+    if let [_, way, part] = &env::args().collect::<Vec<_>>()[..] {
+        println!("{}", measure(way, part, &calls, &program)?);
+        return Ok(());
+    }
     print!("{}", calls.text(&program));
-    println!("in process: {here:.0}/s, traced {here_traced:.0}/s: {:.2}", here / here_traced);
-    println!(
-        "forked: {children:.0}/s, traced {children_traced:.0}/s: {:.2}",
-        children / children_traced
-    );
+    println!("           programs per second                 microseconds per program");
+    println!("             calls  traced    read  fuzzer     calls tracing reading  LibAFL");
+    for way in WAYS {
+        let parts = &PARTS[..if way == "forked" { 3 } else { 4 }];
+        let mut best = vec![0.0_f64; parts.len()];
+        for _ in 0..ROUNDS {
+            for (part, best) in parts.iter().zip(&mut best) {
+                *best = best.max(remotely(way, part)?);
+            }
+        }
+        print!("{way:10}");
+        best.iter().for_each(|rate| print!("{rate:8.0}"));
+        print!("{:width$}", "", width = 2 + 8 * (PARTS.len() - parts.len()));
+        let mut before = 0.0;
+        for rate in best {
+            let time = 1e6 / rate;
+            print!("{:8.1}", time - before);
+            before = time;
+        }
+        println!();
+    }
     Ok(())
 }

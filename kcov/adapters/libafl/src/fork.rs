@@ -2,7 +2,7 @@
 
 use crate::sys;
 use rustix::process::{
-    Pid, Signal, WaitOptions, kill_process, kill_process_group, setpgid, waitpid,
+    Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, setpgid, waitpid,
 };
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,18 +51,20 @@ impl Fork {
     pub unsafe fn new() -> Fork {
         Fork(())
     }
+
+    /// Starts a child that runs `body` and ends.
+    pub(crate) fn process(self, body: impl FnOnce()) -> io::Result<Pid> {
+        // SAFETY: the caller of `new` ensured that the child may run this code.
+        match unsafe { libc::fork() } {
+            0 => run_and_exit(body),
+            pid => Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error),
+        }
+    }
 }
 
 impl Spawn for Fork {
     fn spawn(&mut self, limit: Duration, child: impl FnOnce()) -> io::Result<Ended> {
-        // SAFETY: the caller of `Fork::new` ensured that the child may run this code.
-        match unsafe { libc::fork() } {
-            0 => run_and_exit(child),
-            pid => match Pid::from_raw(pid).filter(|_| pid > 0) {
-                Some(pid) => watch(pid, limit),
-                None => Err(io::Error::last_os_error()),
-            },
-        }
+        watch(self.process(child)?, limit)
     }
 }
 
@@ -87,16 +89,20 @@ fn watch(child: Pid, limit: Duration) -> io::Result<Ended> {
             return Err(io::Error::other(why));
         }
     }
-    let status = loop {
-        match waitpid(Some(child), WaitOptions::empty()) {
-            Err(rustix::io::Errno::INTR) => {}
-            status => break status?,
-        }
-    };
-    let signaled = status.is_some_and(|(_, status)| status.signaled());
+    let signaled = reap(child)?.is_some_and(WaitStatus::signaled);
     Ok(match (in_time?, signaled) {
         (false, _) => Ended::TimedOut,
         (true, true) => Ended::Signaled,
         (true, false) => Ended::Exited,
     })
+}
+
+/// Waits for the end of a child.
+pub(crate) fn reap(child: Pid) -> io::Result<Option<WaitStatus>> {
+    loop {
+        match waitpid(Some(child), WaitOptions::empty()) {
+            Err(rustix::io::Errno::INTR) => {}
+            ended => return Ok(ended?.map(|(_, status)| status)),
+        }
+    }
 }

@@ -3,11 +3,13 @@
 use crate::compare::CompareExecutor;
 use crate::fork::{Ended, Fork, Spawn};
 use crate::report::Report;
+use crate::server::{Records, Server};
 use crate::{CoverageObserver, failed, sys};
 use kcov::mode::{Mode, TraceCmp, TracePc};
-use kcov::{Builder, ChildBuffer, Trace, Words};
+use kcov::{Builder, ChildBuffer, Device, Session, Trace, Words};
 use libafl::Error;
 use libafl::executors::{Executor, ExitKind, HasObservers, HasTimeout, SetTimeout};
+use libafl::inputs::Input;
 use libafl::state::HasExecutions;
 use libafl_bolts::tuples::RefIndexable;
 use rustix::param::page_size;
@@ -23,6 +25,8 @@ use std::time::Duration;
 /// A child that truncates the device loses its trace, and the executor opens the device again. The
 /// end of tracing kills a child that truncated or unmapped the buffer: a crash. Processes that left
 /// the child's process group run on and can still harm the device.
+///
+/// [`served`](Self::served) makes it fast in a fuzzer with much memory.
 ///
 /// `O` gets the trace of each execution; `OT` are further observers of LibAFL.
 #[derive(Debug)]
@@ -41,13 +45,15 @@ struct Children<F, C> {
     limit: Duration,
     harness: F,
     report: Report,
+    /// If there is one, it forks the children.
+    server: Option<(Fork, Server)>,
 }
 
 /// How an execution went.
 enum Outcome {
     /// The buffer has its trace.
     Traced(ExitKind),
-    /// The device was truncated.
+    /// The device was truncated, or the process that forks was killed.
     Lost(ExitKind),
     /// The child could not enable tracing.
     Untraced,
@@ -71,7 +77,7 @@ impl<F, O, C: Spawn> Forked<F, O, (), C> {
         harness: F,
     ) -> Result<Self, Error> {
         let buffer = Some(open(&builder)?);
-        let children = Children { spawn, limit, harness, report: Report::new()? };
+        let children = Children { spawn, limit, harness, report: Report::new()?, server: None };
         Ok(Forked { builder, buffer, children, observers: (observer, ()) })
     }
 }
@@ -89,8 +95,78 @@ impl<F, O, OT, C> Forked<F, O, OT, C> {
         Forked { builder, buffer, children, observers: (observer, observers) }
     }
 
-    fn take_buffer(&mut self) -> Result<ChildBuffer<TracePc>, Error> {
-        self.buffer.take().map_or_else(|| open(&self.builder), Ok)
+    /// Opens the device again if an execution has lost it.
+    fn take_buffer<I>(&mut self) -> Result<ChildBuffer<TracePc>, Error>
+    where
+        F: FnMut(&I) -> ExitKind,
+        I: Input,
+    {
+        if self.buffer.is_none() {
+            self.buffer = Some(open(&self.builder)?);
+            if let Some((fork, _)) = self.children.server {
+                self.serve(fork)?;
+            }
+        }
+        self.buffer.take().ok_or_else(|| Error::illegal_state("there is no buffer"))
+    }
+
+    /// Starts a process that forks children for this buffer.
+    fn serve<I>(&mut self, fork: Fork) -> Result<(), Error>
+    where
+        F: FnMut(&I) -> ExitKind,
+        I: Input,
+    {
+        let Forked { buffer, children: Children { harness, report, server, .. }, .. } = self;
+        *server = None;
+        let child = |records, input: &[u8]| {
+            let Ok(input) = postcard::from_bytes(input) else { return };
+            let run = || harness(&input);
+            match records {
+                Records::Pcs => {
+                    if let Some(buffer) = buffer {
+                        record(buffer.enable(), report, run);
+                    }
+                }
+                Records::Comparisons => {
+                    if let Some(buffer) = buffer.take() {
+                        record(buffer.into_device().enable(TraceCmp), report, run);
+                    }
+                }
+            }
+        };
+        *server = Some((fork, Server::start(fork, child)?));
+        Ok(())
+    }
+}
+
+impl<F, O, OT> Forked<F, O, OT> {
+    /// Forks a process now that forks all children, because forking a process costs more the more
+    /// memory it has and writes: a fuzzer's grows.
+    ///
+    /// Children see the memory of this process as it is now. The inputs reach them as bytes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process cannot be forked.
+    pub fn served<I>(mut self) -> Result<Self, Error>
+    where
+        F: FnMut(&I) -> ExitKind,
+        I: Input,
+    {
+        self.serve(self.children.spawn)?;
+        Ok(self)
+    }
+}
+
+/// In a child: runs the harness if the thread is traced.
+fn record<M: Mode>(
+    session: Result<Session<M, &mut Device>, kcov::Error>,
+    report: &Report,
+    run: impl FnOnce() -> ExitKind,
+) {
+    if let Ok(_session) = session {
+        report.enabled();
+        report.returned(run());
     }
 }
 
@@ -132,31 +208,37 @@ impl Memory {
 }
 
 impl<F, C: Spawn> Children<F, C> {
-    fn run<I, M: Mode>(&mut self, buffer: &mut ChildBuffer<M>, input: &I) -> Result<Outcome, Error>
+    fn run<I, M: Mode>(
+        &mut self,
+        buffer: &mut ChildBuffer<M>,
+        records: Records,
+        input: &I,
+    ) -> Result<Outcome, Error>
     where
         F: FnMut(&I) -> ExitKind,
+        I: Input,
     {
         let memory = Memory::of(buffer);
         buffer.reset().map_err(failed)?;
         self.report.clear();
-        let Children { spawn, limit, harness, report } = self;
-        let ended = spawn.spawn(*limit, || {
-            if let Ok(_session) = buffer.enable() {
-                report.enabled();
-                report.returned(harness(input));
+        let Children { spawn, limit, harness, report, server } = self;
+        let ended = match server {
+            None => {
+                Some(spawn.spawn(*limit, || record(buffer.enable(), report, || harness(input)))?)
             }
-        })?;
-        Ok(match self.report.read() {
-            None => Outcome::Untraced,
-            Some(returned) => {
-                let kind = match ended {
-                    Ended::Exited => returned,
-                    Ended::Signaled => ExitKind::Crash,
-                    Ended::TimedOut => ExitKind::Timeout,
-                };
-                if memory.is_there() { Outcome::Traced(kind) } else { Outcome::Lost(kind) }
+            Some((_, server)) => {
+                let input = postcard::to_allocvec(input).map_err(failed)?;
+                server.spawn(*limit, records, &input)?
             }
-        })
+        };
+        let Some(returned) = report.read() else { return Ok(Outcome::Untraced) };
+        let kind = match ended {
+            Some(Ended::Exited) => returned,
+            Some(Ended::Signaled) | None => ExitKind::Crash,
+            Some(Ended::TimedOut) => ExitKind::Timeout,
+        };
+        let is_there = ended.is_some() && memory.is_there();
+        Ok(if is_there { Outcome::Traced(kind) } else { Outcome::Lost(kind) })
     }
 }
 
@@ -165,6 +247,7 @@ where
     F: FnMut(&I) -> ExitKind,
     O: CoverageObserver,
     C: Spawn,
+    I: Input,
     S: HasExecutions,
 {
     fn run_target(
@@ -178,7 +261,7 @@ where
         // An earlier child may have left the device busy, so try another one too.
         for _ in 0..2 {
             let mut buffer = self.take_buffer()?;
-            match self.children.run(&mut buffer, input)? {
+            match self.children.run(&mut buffer, Records::Pcs, input)? {
                 Outcome::Traced(kind) => {
                     self.observers.0.observe(buffer.trace());
                     self.buffer = Some(buffer);
@@ -196,6 +279,7 @@ impl<F, O, OT, C, I> CompareExecutor<I> for Forked<F, O, OT, C>
 where
     F: FnMut(&I) -> ExitKind,
     C: Spawn,
+    I: Input,
 {
     fn compare(
         &mut self,
@@ -204,7 +288,7 @@ where
     ) -> Result<ExitKind, Error> {
         let device = self.take_buffer()?.into_device();
         let mut buffer = device.into_child_buffer(TraceCmp).map_err(failed)?;
-        match self.children.run(&mut buffer, input)? {
+        match self.children.run(&mut buffer, Records::Comparisons, input)? {
             Outcome::Traced(kind) => {
                 look(buffer.trace());
                 let device = buffer.into_device();

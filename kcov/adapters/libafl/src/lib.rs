@@ -24,6 +24,7 @@ mod novelty;
 mod observer;
 mod program;
 mod report;
+mod server;
 mod stability;
 mod sys;
 

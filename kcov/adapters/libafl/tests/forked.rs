@@ -150,19 +150,32 @@ fn ending(input: &BytesInput) -> ExitKind {
         // SAFETY: no other thread exists in the child, and it then ends.
         6 => _ = unsafe { libc::raise(libc::SIGKILL) },
         7 => return ExitKind::Crash,
+        8 => {
+            let parent = std::os::unix::process::parent_id();
+            // SAFETY: the call has no preconditions.
+            _ = unsafe { libc::kill(parent as i32, libc::SIGKILL) };
+        }
         _ => {}
     }
     ExitKind::Ok
 }
 
+/// Executors on a kernel of their own: one forks by itself, one by a process.
+fn forking<F: FnMut(&BytesInput) -> ExitKind + Clone>(
+    harness: &F,
+) -> [Forked<F, SignalObserver>; 2] {
+    let make = || {
+        // SAFETY: the child takes no lock that the other threads of this program may hold: the
+        // kernel is this test's own, and the C library allows allocation after fork(2).
+        let fork = unsafe { Fork::new() };
+        let observer = SignalObserver::new("pcs", Signal::Pc);
+        Forked::new(fork, Kernel::linux().builder(), LIMIT, observer, harness.clone()).unwrap()
+    };
+    [make(), make().served().unwrap()]
+}
+
 #[test]
 fn this_process_survives_every_end_of_a_child() {
-    let kernel = Kernel::linux();
-    // SAFETY: the child takes no lock that the other threads of this program may hold: the kernel is
-    // this test's own, and the C library allows allocation after fork(2).
-    let fork = unsafe { Fork::new() };
-    let observer = SignalObserver::new("pcs", Signal::Pc);
-    let mut executor = Forked::new(fork, kernel.builder(), LIMIT, observer, ending).unwrap();
     let all = [
         (0, ExitKind::Ok),
         (1, ExitKind::Ok),
@@ -173,11 +186,41 @@ fn this_process_survives_every_end_of_a_child() {
         (6, ExitKind::Crash),
         (7, ExitKind::Crash),
     ];
-    for (input, kind) in all {
-        let start = Instant::now();
-        assert_eq!(run(&mut executor, input).unwrap(), kind, "{input}");
-        assert_eq!(start.elapsed() >= LIMIT, input == 3, "{input}");
-        assert_eq!(run(&mut executor, 0).unwrap(), ExitKind::Ok, "after {input}");
+    for mut executor in forking(&ending) {
+        for (input, kind) in all {
+            let start = Instant::now();
+            assert_eq!(run(&mut executor, input).unwrap(), kind, "{input}");
+            assert_eq!(start.elapsed() >= LIMIT, input == 3, "{input}");
+            assert_eq!(run(&mut executor, 0).unwrap(), ExitKind::Ok, "after {input}");
+        }
+    }
+}
+
+#[test]
+fn the_process_that_forks_is_replaced_and_ends_with_the_executor() {
+    let (mut reader, writer) = io::pipe().unwrap();
+    let [_, mut executor] = forking(&ending);
+    for _ in 0..2 {
+        assert_eq!(run(&mut executor, 8).unwrap(), ExitKind::Crash);
+        assert_eq!(run(&mut executor, 0).unwrap(), ExitKind::Ok);
+    }
+    drop((executor, writer));
+    // The end of the last process that has the pipe ends the file.
+    assert_eq!(io::Read::read(&mut reader, &mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn children_get_the_whole_input() {
+    let harness = |input: &BytesInput| {
+        let bytes = input.mutator_bytes();
+        let is_whole = bytes.iter().enumerate().all(|(at, byte)| *byte == at as u8);
+        if is_whole && bytes.len() % 2 == 1 { ExitKind::Ok } else { ExitKind::Crash }
+    };
+    for mut executor in forking(&harness) {
+        for length in [1, 5001, (1 << 20) + 1] {
+            let input: Vec<u8> = (0..length).map(|at: usize| at as u8).collect();
+            assert_eq!(execute(&mut executor, &input).unwrap(), ExitKind::Ok, "{length}");
+        }
     }
 }
 

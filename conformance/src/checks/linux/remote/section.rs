@@ -211,6 +211,13 @@ fn vhost_worker_is_collected(cx: &Context) {
         assert!(symbols().any_in("handle_tx_kick", &records), "nothing of the worker: {owned}");
         vhost.own_again().expect("owned again");
     }
+    let both = Vhost::of_both_queues().expect("a device that this process owns");
+    map.reset();
+    both.work();
+    for handler in ["handle_rx_kick", "handle_tx_kick"] {
+        let is_there = symbols().any_in(handler, &since(&map, 0));
+        assert!(is_there, "of work that is queued at once, nothing of {handler}");
+    }
 }
 
 fn vhost_owned_before_is_not_collected(cx: &Context) {
@@ -264,11 +271,19 @@ fn records_are_those_of_the_mode(cx: &Context) {
 
 fn work_begun_before_is_not_collected(cx: &Context) {
     let early = ring();
+    // Rings without threads share this process's workers.
+    let file = memfd_create("file", MFdFlags::empty()).expect("a file");
+    let working = Ring::without_thread().expect("a ring");
+    working.write_byte(&file);
     let (_device, map) = enabled(cx);
     early.work();
+    working.write_byte(&file);
     assert_eq!(settled(&map), 0);
+    Ring::without_thread().expect("a ring").write_byte(&file);
+    assert!(grows_beyond(&map, 0), "a worker's work that is begun now is collected");
+    let count = settled(&map);
     ring().work();
-    assert!(grows_beyond(&map, 0), "work that is begun now is collected");
+    assert!(grows_beyond(&map, count), "work that is begun now is collected");
     // Another ring with the same thread.
     let ring = early.beside().expect("a ring");
     let nops = |ring: &Ring| {

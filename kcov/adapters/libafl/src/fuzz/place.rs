@@ -9,6 +9,7 @@ use kcov::mode::TraceCmp;
 use libafl::Error;
 use libafl::corpus::{Corpus, CorpusId, HasCurrentCorpusId};
 use libafl::executors::{Executor, ExitKind, HasObservers};
+use libafl::inputs::Input;
 use libafl::state::{HasCorpus, HasExecutions};
 use libafl_bolts::tuples::RefIndexable;
 use std::collections::HashMap;
@@ -32,7 +33,11 @@ enum Which<F> {
 }
 
 impl<F> Place<F> {
-    pub(super) fn new(fuzz: &Fuzz, observer: SignalObserver, harness: F) -> Result<Self, Error> {
+    pub(super) fn new<I>(fuzz: &Fuzz, observer: SignalObserver, harness: F) -> Result<Self, Error>
+    where
+        F: FnMut(&I) -> ExitKind,
+        I: Input,
+    {
         let builder = fuzz.builder.clone();
         let open = || builder.clone().open().map_err(failed);
         let sources = |remote| Sources::new(open()?, remote).map_err(failed);
@@ -44,7 +49,8 @@ impl<F> Place<F> {
                 Which::Here(Box::new(here(harness)?.with_sources(sources)))
             }
             Traced::Children(fork, limit) => {
-                Which::Children(Box::new(Forked::new(fork, builder, limit, observer, harness)?))
+                let executor = Forked::new(fork, builder, limit, observer, harness)?;
+                Which::Children(Box::new(executor.served()?))
             }
             Traced::Background(remote) => {
                 let executor = Background::new(sources(remote)?, observer, harness);
@@ -91,7 +97,7 @@ impl<F> Place<F> {
 impl<F, EM, I, S, Z> Executor<EM, I, S, Z> for Place<F>
 where
     F: FnMut(&I) -> ExitKind,
-    I: Saved + Clone,
+    I: Input + Saved,
     S: HasExecutions + HasCorpus<I> + HasCurrentCorpusId,
 {
     fn run_target(
@@ -112,7 +118,7 @@ where
     }
 }
 
-impl<F: FnMut(&I) -> ExitKind, I: Saved> CompareExecutor<I> for Place<F> {
+impl<F: FnMut(&I) -> ExitKind, I: Input + Saved> CompareExecutor<I> for Place<F> {
     fn compare(
         &mut self,
         input: &I,

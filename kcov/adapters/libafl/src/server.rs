@@ -1,0 +1,118 @@
+//! A process that forks in place of the fuzzer. fork(2) copies page tables, and afterwards each page
+//! that the parent writes; a fuzzer has many of both, and this process has few.
+
+use crate::fork::{Ended, Fork, Spawn, reap};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::Pid;
+use std::io::{self, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Descriptors from here on are not those that inputs name.
+const HIGH: i32 = 200;
+
+/// What a child records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Records {
+    Pcs,
+    Comparisons,
+}
+
+/// The process. It ends with this value.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pid: Pid,
+    /// `None` only while it is dropped.
+    stream: Option<UnixStream>,
+    request: Vec<u8>,
+}
+
+impl Server {
+    /// Forks the process. Each of its children runs `child` with the bytes of an input.
+    pub(crate) fn start(fork: Fork, mut child: impl FnMut(Records, &[u8])) -> io::Result<Server> {
+        let (here, there) = UnixStream::pair()?;
+        let (mut here, mut there) = (Some(high(here)?), Some(BufReader::new(high(there)?)));
+        let pid = fork.process(|| {
+            drop(here.take());
+            // The fuzzer sees the end of the stream, whatever the reason.
+            let _ = serve(fork, &mut there, &mut child);
+        })?;
+        Ok(Server { pid, stream: here, request: Vec::new() })
+    }
+
+    /// Lets the process run `child` in a child, for `limit` at most. Returns `None` if the process
+    /// is gone: a child can kill it, and may live on.
+    pub(crate) fn spawn(
+        &mut self,
+        limit: Duration,
+        records: Records,
+        input: &[u8],
+    ) -> io::Result<Option<Ended>> {
+        let Server { stream: Some(stream), request, .. } = self else { return Ok(None) };
+        request.clear();
+        // A longer limit is centuries.
+        request.extend(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).to_ne_bytes());
+        request.push(records as u8);
+        request.extend((input.len() as u64).to_ne_bytes());
+        request.extend(input);
+        let mut reply = [0];
+        if stream.write_all(request).and_then(|()| stream.read_exact(&mut reply)).is_err() {
+            return Ok(None);
+        }
+        match reply {
+            [b'e'] => Ok(Some(Ended::Exited)),
+            [b's'] => Ok(Some(Ended::Signaled)),
+            [b't'] => Ok(Some(Ended::TimedOut)),
+            _ => {
+                let mut why = String::new();
+                stream.read_to_string(&mut why)?;
+                Err(io::Error::other(why))
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The process ends when it reads the end of the stream.
+        self.stream = None;
+        let _ = reap(self.pid);
+    }
+}
+
+/// Moves a stream to a high descriptor.
+fn high(stream: UnixStream) -> io::Result<UnixStream> {
+    Ok(fcntl_dupfd_cloexec(stream, HIGH)?.into())
+}
+
+/// The life of the process: runs children until the stream ends or one cannot be run. Each child
+/// drops the stream first.
+fn serve(
+    mut fork: Fork,
+    stream: &mut Option<BufReader<UnixStream>>,
+    child: &mut impl FnMut(Records, &[u8]),
+) -> io::Result<()> {
+    let mut input = Vec::new();
+    while let Some(requests) = stream {
+        let (mut limit, mut records, mut bytes) = ([0; 8], [0], [0; 8]);
+        requests.read_exact(&mut limit)?;
+        requests.read_exact(&mut records)?;
+        requests.read_exact(&mut bytes)?;
+        let limit = Duration::from_nanos(u64::from_ne_bytes(limit));
+        let records = if records == [0] { Records::Pcs } else { Records::Comparisons };
+        input.resize(usize::try_from(u64::from_ne_bytes(bytes)).unwrap_or_default(), 0);
+        requests.read_exact(&mut input)?;
+        let ended = fork.spawn(limit, || {
+            drop(stream.take());
+            child(records, &input);
+        });
+        let Some(replies) = stream.as_mut().map(BufReader::get_mut) else { break };
+        match ended {
+            Ok(Ended::Exited) => replies.write_all(b"e")?,
+            Ok(Ended::Signaled) => replies.write_all(b"s")?,
+            Ok(Ended::TimedOut) => replies.write_all(b"t")?,
+            Err(why) => return replies.write_all(format!("!{why}").as_bytes()),
+        }
+    }
+    Ok(())
+}

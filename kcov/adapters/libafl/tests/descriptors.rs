@@ -1,0 +1,32 @@
+//! The descriptors of children, in a program of its own: other tests' descriptors come and go.
+
+mod support;
+
+use kcov::fake::Kernel;
+use kcov_libafl::{Fork, Forked, Signal, SignalObserver};
+use libafl::executors::ExitKind;
+use libafl::inputs::{BytesInput, HasMutatorBytes};
+use std::time::Duration;
+use support::execute;
+
+fn open() -> Vec<u8> {
+    // SAFETY: the request changes nothing.
+    let is_open = |fd: &i32| unsafe { libc::fcntl(*fd, libc::F_GETFD) } != -1;
+    let all: Vec<i32> = (0..1024).filter(is_open).collect();
+    all.iter().flat_map(|fd| fd.to_ne_bytes()).collect()
+}
+
+#[test]
+fn children_have_no_descriptor_of_the_process_that_forks() {
+    // SAFETY: as in `forked.rs`.
+    let fork = unsafe { Fork::new() };
+    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let harness = |input: &BytesInput| {
+        if open() == input.mutator_bytes() { ExitKind::Ok } else { ExitKind::Crash }
+    };
+    let (builder, limit) = (Kernel::linux().builder(), Duration::from_secs(60));
+    let executor = Forked::new(fork, builder, limit, observer, harness).unwrap();
+    let before = open();
+    let mut executor = executor.served().unwrap();
+    assert_eq!(execute(&mut executor, &before).unwrap(), ExitKind::Ok);
+}
