@@ -24,8 +24,12 @@ fn soft_interrupt_leaves_the_section(cx: &Context) {
 
 fn other_devices_soft_interrupt_leaves_the_section(cx: &Context) {
     let ((device, task), (other, soft)) = (mapped(cx), mapped(cx));
+    let remote = Remote::common(common());
+    // The driver counts how often each device was disabled.
+    device.remote_enable(&remote).expect("enabled");
+    device.disable().expect("disabled");
     while_owned(&other, &Remote::of(bus()), || {
-        device.remote_enable(&Remote::common(common())).expect("enabled");
+        device.remote_enable(&remote).expect("enabled");
         leaves_the_section(&task, &soft);
     });
 }
