@@ -23,6 +23,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// How many checks a run that stops at the first failure begins with: those that failed most often.
+const FIRST: usize = 24;
+
 /// The alterations to try and their outcomes so far.
 pub struct Campaign<'a> {
     session: &'a Session,
@@ -39,6 +42,15 @@ pub struct Campaign<'a> {
     counted: Mutex<Instant>,
     /// Another campaign would remove the directory.
     _lock: Lock,
+}
+
+/// Alterations for one target. Its unaltered kernel is tested once before and once after them.
+pub struct Lot<'a> {
+    target: &'a Target,
+    /// The checks and topics of all of them; empty means all.
+    checks: Vec<String>,
+    /// Made for the first of them.
+    ground: Option<Ground<'a>>,
 }
 
 /// An alteration to try.
@@ -90,26 +102,36 @@ impl<'a> Campaign<'a> {
         self.record().find(id).is_none()
     }
 
-    /// Tries alterations of the bench's file with these checks and topics, or with all.
-    pub fn kernels(
-        &self,
+    /// A lot with these checks and topics, or with all.
+    pub fn lot(&self, target: &'a Target, checks: Vec<String>) -> Lot<'a> {
+        Lot { target, checks, ground: None }
+    }
+
+    /// Checks that the unaltered kernel is still right.
+    pub fn finish(&self, lot: Lot<'_>) -> Result<()> {
+        let Some(ground) = lot.ground else { return Ok(()) };
+        ground.green()?;
+        ground.agrees()
+    }
+
+    /// Tries alterations of the bench's file with these checks and topics of the lot, or with all.
+    pub fn kernels<'s>(
+        &'s self,
+        lot: &mut Lot<'s>,
         bench: &Bench,
-        target: &'a Target,
         checks: &[String],
         mutants: &[&Mutant],
     ) -> Result<()> {
         let original = bench.compile(bench.original())?.map_err(unaltered)?;
         let kernel = bench.link()?.map_err(unaltered)?;
         let kernel = keep(bench, &kernel, &self.directory.join("unaltered"))?;
-        let mut ground = self.ground(target, kernel.clone(), checks)?;
-        if self.options.whole && self.lockstep.targets.contains(&target.name) {
-            ground.accompany(self.lockstep)?;
-        }
+        let is_followed = self.options.whole && self.lockstep.targets.contains(&lot.target.name);
+        let ground = self.ground(lot, || Ok(kernel.clone()), is_followed)?;
         let mut twins = Vec::new();
-        self.pipeline(&ground, |send| {
+        self.pipeline(ground, checks, |send| {
             let mut tried: HashMap<String, &str> = HashMap::new();
             for (number, mutant) in mutants.iter().enumerate() {
-                let settle = |outcome| self.settle(mutant, &ground, outcome, None);
+                let settle = |outcome| self.settle(mutant, ground, outcome, None);
                 let object = match bench.compile(&mutant.apply(bench.original()))? {
                     Ok(object) if object == original => {
                         settle(Outcome::SameCode);
@@ -149,22 +171,28 @@ impl<'a> Campaign<'a> {
         for (mutant, first) in twins {
             let first = self.record().find(&first).cloned();
             if let Some(Entry { outcome, lockstep, .. }) = first {
-                self.settle(mutant, &ground, outcome, lockstep);
+                self.settle(mutant, ground, outcome, lockstep);
             }
         }
         bench.compile(bench.original())?.map_err(unaltered).map(drop)
     }
 
     /// Tries alterations of the library on the target's own kernel.
-    pub fn library(&self, target: &'a Target, checks: &[String], mutants: &[Mutant]) -> Result<()> {
-        let kernel = self.session.kernel(target)?.file;
-        let ground = self.ground(target, kernel, checks)?;
-        self.pipeline(&ground, |send| {
+    pub fn library<'s>(
+        &'s self,
+        lot: &mut Lot<'s>,
+        checks: &[String],
+        mutants: &[Mutant],
+    ) -> Result<()> {
+        let target = lot.target;
+        let kernel = || Ok(self.session.kernel(target)?.file);
+        let ground = self.ground(lot, kernel, false)?;
+        self.pipeline(ground, checks, |send| {
             for mutant in mutants {
                 let file = self.copy.build(mutant, target.triple())?;
                 let suite = ground.task(&file)?;
                 if suite.program.content == ground.suite.program.content {
-                    self.settle(mutant, &ground, Outcome::SameCode, None);
+                    self.settle(mutant, ground, Outcome::SameCode, None);
                 } else if !send(Job { mutant, kernel: None, suite: Some(suite) }) {
                     break;
                 }
@@ -173,21 +201,36 @@ impl<'a> Campaign<'a> {
         })
     }
 
-    fn ground(&self, target: &'a Target, kernel: PathBuf, checks: &[String]) -> Result<Ground<'_>> {
+    /// The lot's ground: made on this unaltered kernel if there is none yet.
+    fn ground<'s, 'l>(
+        &'s self,
+        lot: &'l mut Lot<'s>,
+        kernel: impl FnOnce() -> Result<PathBuf>,
+        is_followed: bool,
+    ) -> Result<&'l Ground<'s>> {
         let Self { session, directory, options, copy, .. } = self;
+        let Lot { target, checks, ground } = lot;
+        if let Some(ground) = ground {
+            return Ok(ground);
+        }
         let (suite, whole) = (copy.unaltered(target.triple())?, options.whole);
-        let ground = Ground::new(session, target, kernel, &suite, directory, checks, whole)?;
-        ground.introduce(&mut self.record());
-        Ok(ground)
+        let mut made = Ground::new(session, target, kernel()?, &suite, directory, checks, whole)?;
+        made.introduce(&mut self.record());
+        if is_followed {
+            made.accompany(self.lockstep)?;
+        }
+        Ok(ground.insert(made))
     }
 
-    /// Starts workers that judge the jobs that `make` sends. Sending fails when the workers have
-    /// stopped. The unaltered kernel must still be green afterwards.
+    /// Starts workers that judge the jobs that `make` sends, with these checks and topics. Sending
+    /// fails when the workers have stopped.
     fn pipeline<'m>(
         &self,
         ground: &Ground<'_>,
+        checks: &[String],
         make: impl FnOnce(&dyn Fn(Job<'m>) -> bool) -> Result<()>,
     ) -> Result<()> {
+        let order = ground.chosen(checks)?;
         let (sender, jobs) = sync_channel::<Job<'m>>(1);
         let jobs = Mutex::new(jobs);
         let failed = AtomicBool::new(false);
@@ -195,8 +238,10 @@ impl<'a> Campaign<'a> {
             let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(Job { mutant, kernel, suite }) = next else { return Ok(()) };
             let places = |red: &[String]| self.record().places(red);
+            let first =
+                if ground.whole { Vec::new() } else { self.record().killers(&order, FIRST) };
             let suite = suite.as_ref().unwrap_or(&ground.suite);
-            let outcome = ground.judge(kernel.as_deref(), suite, number, places)?;
+            let outcome = ground.judge(&order, &first, kernel.as_deref(), suite, number, places)?;
             // Another target may have judged the mutant before.
             let earlier = self.record().find(&mutant.id).and_then(|entry| entry.lockstep.clone());
             let lockstep = match (earlier, &kernel) {
@@ -229,9 +274,7 @@ impl<'a> Campaign<'a> {
             };
             let ran: Vec<Result<()>> = workers.into_iter().map(join).collect();
             made.and(ran.into_iter().collect::<Result<()>>())
-        })?;
-        ground.green()?;
-        ground.agrees()
+        })
     }
 
     /// The number of parallel guests. On User-Mode Linux, most checks of an alteration wait.

@@ -148,7 +148,7 @@ impl<'a> Ground<'a> {
     pub fn lockstep(&self, kernel: &Path, logs: &str) -> Result<Option<Lockstep>> {
         let Some(Companion { task, limits }) = &self.lockstep else { return Ok(None) };
         let logs = self.directory.join(format!("lockstep-{logs}"));
-        let attempt = Attempt { kernel, suite: task, logs, limit: None };
+        let attempt = Attempt { kernel, suite: task, logs, limit: None, first: &[] };
         let mut last = String::new();
         for limit in limits {
             let heard = trial::once(&self.boot(), &attempt, self.limits(Some(*limit)), &[])?;
@@ -168,7 +168,7 @@ impl<'a> Ground<'a> {
     pub fn green(&self) -> Result<(Duration, Vec<String>, Vec<String>)> {
         let logs = self.directory.join("green");
         let (kernel, suite) = (&self.kernel, &self.suite);
-        let attempt = Attempt { kernel, suite, logs, limit: self.check_limit() };
+        let attempt = Attempt { kernel, suite, logs, limit: self.check_limit(), first: &[] };
         let heard = trial::once(&self.boot(), &attempt, self.limits(None), &self.order)?;
         let red: Vec<&str> =
             heard.checks.iter().filter(|c| c.outcome.is_red()).map(|c| c.id.as_str()).collect();
@@ -184,9 +184,27 @@ impl<'a> Ground<'a> {
         Ok((heard.silence, ids(skipped), ids(run)))
     }
 
-    /// Judges an alteration. `kernel` is the altered kernel, if the kernel is altered.
+    /// Those of the checks that run there which these checks and topics name, or all.
+    pub fn chosen(&self, checks: &[String]) -> Result<Vec<String>> {
+        let is_of = |id: &str, topic: &str| {
+            id.strip_prefix(topic).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let is_chosen =
+            |id: &&String| checks.is_empty() || checks.iter().any(|topic| is_of(id, topic));
+        let chosen: Vec<String> = self.order.iter().filter(is_chosen).cloned().collect();
+        if chosen.is_empty() {
+            let message = format!("{}: runs none of {}", self.target.name, checks.join(", "));
+            return Err(Error::unavailable(Phase::Verdict, message));
+        }
+        Ok(chosen)
+    }
+
+    /// Judges an alteration with these checks, some of them first. `kernel` is the altered kernel, if
+    /// the kernel is altered.
     pub fn judge(
         &self,
+        order: &[String],
+        first: &[String],
         kernel: Option<&Path>,
         suite: &Task,
         worker: u32,
@@ -194,12 +212,12 @@ impl<'a> Ground<'a> {
     ) -> Result<Outcome> {
         let kernel = kernel.unwrap_or(&self.kernel);
         let logs = self.directory.join(format!("guest-{worker}"));
-        let mut attempt = Attempt { kernel, suite, logs, limit: self.check_limit() };
+        let mut attempt = Attempt { kernel, suite, logs, limit: self.check_limit(), first };
         let guests = if self.whole { GUESTS } else { 1 };
         let end = Instant::now() + self.patience * ROUNDS;
         let mut seen = trial::walk(
             &self.boot(),
-            &self.order,
+            order,
             &attempt,
             self.limits(Some(self.patience)),
             guests,
@@ -207,7 +225,7 @@ impl<'a> Ground<'a> {
         )?;
         if seen.red.is_empty() && seen.ended.is_some() {
             let limits = self.limits(Some(self.patience * AGAIN));
-            seen = trial::walk(&self.boot(), &self.order, &attempt, limits, 1, end)?;
+            seen = trial::walk(&self.boot(), order, &attempt, limits, 1, end)?;
         }
         if seen.red == seen.late && (1..=FEW).contains(&seen.late.len()) {
             attempt.limit = None;

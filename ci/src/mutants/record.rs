@@ -181,6 +181,19 @@ impl Record {
         ids.iter().map(place).collect()
     }
 
+    /// Returns those of these checks that were red most often, at most so many, the first one first.
+    pub fn killers(&self, among: &[String], most: usize) -> Vec<String> {
+        let mut times = vec![0_usize; self.checks.len()];
+        for entry in self.mutants.iter().chain(&self.named) {
+            entry.outcome.red().iter().for_each(|&place| times[place] += 1);
+        }
+        let red = |id: &String| self.checks.iter().position(|c| c == id).map_or(0, |at| times[at]);
+        let mut killers: Vec<String> = among.iter().filter(|id| red(id) > 0).cloned().collect();
+        killers.sort_by_key(|id| std::cmp::Reverse(red(id)));
+        killers.truncate(most);
+        killers
+    }
+
     /// Adds checks that a target skips.
     pub fn skip(&mut self, ids: Vec<String>) {
         for id in ids {

@@ -1,7 +1,7 @@
 //! `mutants`: selects the alterations, tries them and reports.
 
 use super::bench::Bench;
-use super::campaign::Campaign;
+use super::campaign::{Campaign, Lot};
 use super::known::Known;
 use super::library::Library;
 use super::mutant::{self, Mutant};
@@ -151,7 +151,9 @@ fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
     let left: Vec<&Mutant> = chosen.iter().copied().filter(|m| campaign.lacks(&m.id)).collect();
     if !left.is_empty() {
         let bench = bench.map_or_else(|| open(means, target, &subject.file), Ok)?;
-        campaign.kernels(&bench, target, &[], &left)?;
+        let mut lot = campaign.lot(target, Vec::new());
+        campaign.kernels(&mut lot, &bench, &[], &left)?;
+        campaign.finish(lot)?;
         // The end of the block releases the tree: another target may use the same one.
     }
     for elsewhere in &subject.elsewhere {
@@ -169,40 +171,65 @@ fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
         let all = self::all(bench.original(), &bench.config()?, subject)?;
         let bench = Bench::Linux(bench);
         let left: Vec<&Mutant> = all.iter().filter(|mutant| is_open(&mutant.id)).collect();
-        campaign.kernels(&bench, other, &elsewhere.checks, &left)?;
+        let mut lot = campaign.lot(other, elsewhere.checks.clone());
+        campaign.kernels(&mut lot, &bench, &elsewhere.checks, &left)?;
+        campaign.finish(lot)?;
     }
     Ok(true)
 }
 
 /// Tries the named alterations of the kernel.
 fn kernel<'a>(means: Means<'a>, campaign: &Campaign<'a>) -> Result<()> {
-    for (place, named) in &means.known.kernel {
+    each_lot(means, campaign, &means.known.kernel, |lot, on, place, named| {
         let mut files: BTreeMap<&str, Vec<&Named>> = BTreeMap::new();
-        for named in named.iter().filter(|n| means.wants(&n.name) && campaign.lacks(&n.name)) {
+        for named in named {
             files.entry(&named.file).or_default().push(named);
         }
         for (file, named) in files {
-            let on = means.target(place)?;
             let bench = open(means, on, file)?;
             let mutants: Vec<Mutant> =
                 named.iter().map(|n| n.mutant(bench.original())).collect::<Result<_>>()?;
-            campaign.kernels(&bench, on, &place.checks, &mutants.iter().collect::<Vec<_>>())?;
+            let mutants: Vec<&Mutant> = mutants.iter().collect();
+            campaign.kernels(lot, &bench, &place.checks, &mutants)?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Tries the named alterations of the library.
 fn library<'a>(means: Means<'a>, campaign: &Campaign<'a>) -> Result<()> {
-    for (place, named) in &means.known.library {
+    each_lot(means, campaign, &means.known.library, |lot, _, place, named| {
         let mutants: Vec<Mutant> = named
             .iter()
-            .filter(|named| means.wants(&named.name) && campaign.lacks(&named.name))
             .map(|named| named.mutant(&Library::original(&named.file)?))
             .collect::<Result<_>>()?;
-        if !mutants.is_empty() {
-            campaign.library(means.target(place)?, &place.checks, &mutants)?;
+        campaign.library(lot, &place.checks, &mutants)
+    })
+}
+
+/// Tries the alterations that are left, one target after the other.
+fn each_lot<'a, 's>(
+    means: Means<'a>,
+    campaign: &'s Campaign<'a>,
+    all: &'a BTreeMap<Where, Vec<Named>>,
+    mut attempt: impl FnMut(&mut Lot<'s>, &'a Target, &Where, &[&Named]) -> Result<()>,
+) -> Result<()> {
+    let is_left = |named: &&Named| means.wants(&named.name) && campaign.lacks(&named.name);
+    let left: Vec<(&Where, Vec<&Named>)> = all
+        .iter()
+        .map(|(place, named)| (place, named.iter().filter(is_left).collect::<Vec<_>>()))
+        .filter(|(_, named)| !named.is_empty())
+        .collect();
+    // They are sorted by target.
+    for places in left.chunk_by(|(one, _), (next, _)| one.on == next.on) {
+        let on = means.target(places[0].0)?;
+        let is_all = places.iter().any(|(place, _)| place.checks.is_empty());
+        let checks = places.iter().filter(|_| !is_all).flat_map(|(place, _)| &place.checks);
+        let mut lot = campaign.lot(on, checks.cloned().collect());
+        for (place, named) in places {
+            attempt(&mut lot, on, place, named)?;
         }
+        campaign.finish(lot)?;
     }
     Ok(())
 }

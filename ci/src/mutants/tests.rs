@@ -250,6 +250,19 @@ fn a_check_that_the_kernel_ended_is_named() {
 }
 
 #[test]
+fn checks_that_were_red_most_often_come_first() {
+    let mut record = record();
+    let ids = ["a.a", "a.b", "a.d", "a.e"].map(String::from);
+    assert_eq!(record.killers(&ids, 9), ["a.a"]);
+    let red = record.places(&ids[1..3]);
+    record.mutants.push(entry("f: y", Outcome::Killed { red: red.clone(), unseen: 0 }));
+    record.named.push(entry("z", Outcome::Killed { red: red[1..].to_vec(), unseen: 0 }));
+    assert_eq!(record.killers(&ids, 9), ["a.d", "a.a", "a.b"]);
+    assert_eq!(record.killers(&ids[..2], 9), ["a.a", "a.b"]);
+    assert_eq!(record.killers(&ids, 1), ["a.d"]);
+}
+
+#[test]
 fn results_are_of_one_suite() {
     let earlier = record();
     assert!(page::render(&earlier, &known(), "other").contains("These results are old"));

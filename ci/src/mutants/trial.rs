@@ -24,6 +24,8 @@ pub struct Attempt<'a> {
     pub logs: PathBuf,
     /// The time limit of a check, if not the suite's own.
     pub limit: Option<Duration>,
+    /// The checks that a walk through the suite begins with.
+    pub first: &'a [String],
 }
 
 /// The results.
@@ -103,11 +105,16 @@ pub fn walk(
     end: Instant,
 ) -> Result<Seen> {
     let mut seen = Seen { unseen: order.len(), ..Seen::default() };
-    let mut left = order.to_vec();
+    let later = order.iter().filter(|id| !attempt.first.contains(id));
+    let mut left: Vec<String> = attempt.first.iter().chain(later).cloned().collect();
     let mut unproved = false;
     for _ in 0..guests {
         let word = unproved.then(|| "--unproved".to_string());
-        let arguments: Vec<String> = word.into_iter().chain(left.iter().cloned()).collect();
+        let first: Vec<&str> =
+            attempt.first.iter().filter(|id| left.contains(id)).map(String::as_str).collect();
+        let first = (!first.is_empty()).then(|| format!("--first={}", first.join(",")));
+        let arguments: Vec<String> =
+            word.into_iter().chain(first).chain(left.iter().cloned()).collect();
         let heard = once(boot, attempt, limits, &arguments)?;
         seen.unseen -= heard.checks.len();
         for check in heard.checks.iter().filter(|check| check.outcome.is_red()) {
