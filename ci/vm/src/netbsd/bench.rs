@@ -212,16 +212,23 @@ fn filled(command: &str, tree: &Path, kernel: &Path) -> String {
     command.replace("{tree}", &path(tree)).replace("{kernel}", &path(kernel))
 }
 
-/// Returns the message about the altered file. A full disk or a crash of the compiler is not the
-/// text's fault.
+/// Returns the message about the altered file, or about a header's macro that it uses. A full disk or
+/// a crash of the compiler is not the text's fault.
 fn complaint(said: &str, file: &str) -> Option<String> {
     let machinery = ["fatal error:", "internal compiler error:"];
-    let is_of_text = |line: &&str| {
+    let lines: Vec<&str> = said.lines().collect();
+    let is_error = |line: &str| line.contains(" error: ");
+    let is_used_in_file = |at: usize| {
+        let mut notes = lines[at + 1..].iter().take_while(|line| !is_error(line));
+        notes.any(|line| line.contains(file) && line.contains("in expansion of macro"))
+    };
+    let is_of_text = |&at: &usize| {
+        let line = lines[at];
         !machinery.iter().any(|words| line.contains(words))
-            && (line.contains(file) && line.contains(" error: ")
+            && (is_error(line) && (line.contains(file) || is_used_in_file(at))
                 || line.contains("undefined reference"))
     };
-    let line = said.lines().find(is_of_text)?;
+    let line = lines[(0..lines.len()).find(is_of_text)?];
     Some(line.split_once(" error: ").map_or(line, |(_, what)| what).trim().to_string())
 }
 
@@ -262,6 +269,12 @@ mod tests {
         let said = "cc -c x.c\n../subr_kcov.c:3:1: error: 'x' undeclared\nstop\n";
         assert_eq!(of(said).as_deref(), Some("'x' undeclared"));
         assert!(of("ld: subr_kcov.o: undefined reference to `f'").is_some());
+        let said =
+            "queue.h:9:1: error: no member\nsubr_kcov.c:3:1: note: in expansion of macro 'M'";
+        assert_eq!(of(said).as_deref(), Some("no member"));
+        let other =
+            "queue.h:9:1: error: x\nother.c:3:1: error: y\nsubr_kcov.c:3:1: note: in expansion";
+        assert_eq!(of(other), None);
         for said in [
             "other.c:3:1: error: 'x' undeclared",
             "subr_kcov.c:3:1: fatal error: no space left on device",
