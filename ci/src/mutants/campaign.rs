@@ -23,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How many checks a run that stops at the first failure begins with: those that failed most often.
+/// A run that stops at the first failure begins with this many checks, the most frequent killers.
 const FIRST: usize = 24;
 
 /// The alterations to try and their outcomes so far.

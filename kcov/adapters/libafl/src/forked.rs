@@ -95,7 +95,7 @@ impl<F, O, OT, C> Forked<F, O, OT, C> {
         Forked { builder, buffer, children, observers: (observer, observers) }
     }
 
-    /// Opens the device again if an execution has lost it.
+    /// Takes the buffer. Opens the device again if an execution has lost it.
     fn take_buffer<I>(&mut self) -> Result<ChildBuffer<TracePc>, Error>
     where
         F: FnMut(&I) -> ExitKind,
@@ -140,10 +140,10 @@ impl<F, O, OT, C> Forked<F, O, OT, C> {
 }
 
 impl<F, O, OT> Forked<F, O, OT> {
-    /// Forks a process now that forks all children, because forking a process costs more the more
-    /// memory it has and writes: a fuzzer's grows.
+    /// Forks a server now, which then forks all children. fork(2) takes longer in a process with more
+    /// memory, and a fuzzer's memory grows while the server's stays small.
     ///
-    /// Children see the memory of this process as it is now. The inputs reach them as bytes.
+    /// Children start from this process's memory as it is now. They get each input as bytes.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The descriptors of children, in a program of its own: other tests' descriptors come and go.
+//! The descriptors of children. A program of its own, because other tests open and close descriptors.
 
 mod support;
 

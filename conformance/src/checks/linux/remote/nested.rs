@@ -25,7 +25,7 @@ fn soft_interrupt_leaves_the_section(cx: &Context) {
 fn other_devices_soft_interrupt_leaves_the_section(cx: &Context) {
     let ((device, task), (other, soft)) = (mapped(cx), mapped(cx));
     let remote = Remote::common(common());
-    // The driver counts how often each device was disabled.
+    // Each disable increments the device's sequence number, so the two devices' numbers differ.
     device.remote_enable(&remote).expect("enabled");
     device.disable().expect("disabled");
     while_owned(&other, &Remote::of(bus()), || {
