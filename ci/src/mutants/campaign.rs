@@ -44,7 +44,7 @@ pub struct Campaign<'a> {
     _lock: Lock,
 }
 
-/// Alterations for one target. Its unaltered kernel is tested once before and once after them.
+/// The alterations of one target. The unaltered kernel is tested once before and once after them.
 pub struct Lot<'a> {
     target: &'a Target,
     /// The checks and topics of all of them; empty means all.
@@ -201,7 +201,7 @@ impl<'a> Campaign<'a> {
         })
     }
 
-    /// The lot's ground: made on this unaltered kernel if there is none yet.
+    /// Returns the lot's ground. Makes it on this unaltered kernel if the lot has none yet.
     fn ground<'s, 'l>(
         &'s self,
         lot: &'l mut Lot<'s>,
@@ -222,8 +222,8 @@ impl<'a> Campaign<'a> {
         Ok(ground.insert(made))
     }
 
-    /// Starts workers that judge the jobs that `make` sends, with these checks and topics. Sending
-    /// fails when the workers have stopped.
+    /// Starts workers. They judge the jobs that `make` sends, by these checks and topics. Sending
+    /// fails after the workers have stopped.
     fn pipeline<'m>(
         &self,
         ground: &Ground<'_>,

@@ -184,7 +184,7 @@ impl<'a> Ground<'a> {
         Ok((heard.silence, ids(skipped), ids(run)))
     }
 
-    /// Those of the checks that run there which these checks and topics name, or all.
+    /// Returns the checks that run there and that these ids and topics select. Without any, all.
     pub fn chosen(&self, checks: &[String]) -> Result<Vec<String>> {
         let is_of = |id: &str, topic: &str| {
             id.strip_prefix(topic).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

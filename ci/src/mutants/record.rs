@@ -181,7 +181,7 @@ impl Record {
         ids.iter().map(place).collect()
     }
 
-    /// Returns those of these checks that were red most often, at most so many, the first one first.
+    /// Returns at most `most` of these checks: those that were red, the most frequent first.
     pub fn killers(&self, among: &[String], most: usize) -> Vec<String> {
         let mut times = vec![0_usize; self.checks.len()];
         for entry in self.mutants.iter().chain(&self.named) {

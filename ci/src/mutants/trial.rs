@@ -24,7 +24,7 @@ pub struct Attempt<'a> {
     pub logs: PathBuf,
     /// The time limit of a check, if not the suite's own.
     pub limit: Option<Duration>,
-    /// The checks that a walk through the suite begins with.
+    /// The checks to run first. For `walk` only.
     pub first: &'a [String],
 }
 

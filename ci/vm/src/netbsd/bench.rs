@@ -212,8 +212,8 @@ fn filled(command: &str, tree: &Path, kernel: &Path) -> String {
     command.replace("{tree}", &path(tree)).replace("{kernel}", &path(kernel))
 }
 
-/// Returns the message about the altered file, or about a header's macro that it uses. A full disk or
-/// a crash of the compiler is not the text's fault.
+/// Returns the compiler's error in the altered file, or in a header's macro that the file uses. A full
+/// disk or a crash of the compiler does not count.
 fn complaint(said: &str, file: &str) -> Option<String> {
     let machinery = ["fatal error:", "internal compiler error:"];
     let lines: Vec<&str> = said.lines().collect();

@@ -38,8 +38,8 @@ fn spawn_nothing() -> i32 {
     let name = c"/no/such/program";
     let arguments = [name.as_ptr().cast_mut(), null_mut()];
     let mut pid = 0;
-    // SAFETY: the name ends with a zero byte and the lists with a null pointer. All of them live until
-    // the call returns.
+    // SAFETY: the name ends with a null byte and both lists with a null pointer. All live until the
+    // call returns.
     unsafe {
         libc::posix_spawn(
             &mut pid,

@@ -21,7 +21,7 @@ use std::{env, fs, process};
 const ROUNDS: usize = 5;
 const LIMIT: Duration = Duration::from_secs(1);
 const PARTS: [&str; 4] = ["calls", "traced", "read", "fuzzer"];
-/// In this process, in its children, and in those of a process that forks in its place.
+/// In this process, in its children, and in those of a server.
 const WAYS: [&str; 3] = ["in-process", "forked", "served"];
 
 type Rate = std::result::Result<f64, Box<dyn Error>>;
@@ -125,7 +125,7 @@ fn measure(way: &str, part: &str, calls: &Calls, program: &Program) -> Rate {
             executor(500, Forked::new(fork, builder, LIMIT, observer, harness)?.served()?, program)
         }
         ("served", _) => fuzzer(500, Fuzz::new().forked(fork, LIMIT), || harness(program)),
-        _ => Err("the fuzzer's children are served".into()),
+        _ => Err("a fuzzer always has a server".into()),
     }
 }
 

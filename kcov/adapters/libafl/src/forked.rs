@@ -26,7 +26,7 @@ use std::time::Duration;
 /// end of tracing kills a child that truncated or unmapped the buffer: a crash. Processes that left
 /// the child's process group run on and can still harm the device.
 ///
-/// [`served`](Self::served) makes it fast in a fuzzer with much memory.
+/// In a fuzzer with much memory, [`served`](Self::served) forks faster.
 ///
 /// `O` gets the trace of each execution; `OT` are further observers of LibAFL.
 #[derive(Debug)]
@@ -45,15 +45,17 @@ struct Children<F, C> {
     limit: Duration,
     harness: F,
     report: Report,
-    /// If there is one, it forks the children.
-    server: Option<(Fork, Server)>,
+    /// Whether a server forks the children.
+    served: Option<Fork>,
+    /// `None` without `served`, and while there is no buffer for a new one.
+    server: Option<Server>,
 }
 
 /// How an execution went.
 enum Outcome {
     /// The buffer has its trace.
     Traced(ExitKind),
-    /// The device was truncated, or the process that forks was killed.
+    /// The device was truncated, or the server was killed.
     Lost(ExitKind),
     /// The child could not enable tracing.
     Untraced,
@@ -77,7 +79,8 @@ impl<F, O, C: Spawn> Forked<F, O, (), C> {
         harness: F,
     ) -> Result<Self, Error> {
         let buffer = Some(open(&builder)?);
-        let children = Children { spawn, limit, harness, report: Report::new()?, server: None };
+        let (report, served, server) = (Report::new()?, None, None);
+        let children = Children { spawn, limit, harness, report, served, server };
         Ok(Forked { builder, buffer, children, observers: (observer, ()) })
     }
 }
@@ -102,22 +105,25 @@ impl<F, O, OT, C> Forked<F, O, OT, C> {
         I: Input,
     {
         if self.buffer.is_none() {
+            // The server has the old buffer.
+            self.children.server = None;
             self.buffer = Some(open(&self.builder)?);
-            if let Some((fork, _)) = self.children.server {
-                self.serve(fork)?;
-            }
+        }
+        if let Children { served: Some(fork), server: None, .. } = self.children {
+            self.serve(fork)?;
         }
         self.buffer.take().ok_or_else(|| Error::illegal_state("there is no buffer"))
     }
 
-    /// Starts a process that forks children for this buffer.
+    /// Starts a server for the buffer.
     fn serve<I>(&mut self, fork: Fork) -> Result<(), Error>
     where
         F: FnMut(&I) -> ExitKind,
         I: Input,
     {
         let Forked { buffer, children: Children { harness, report, server, .. }, .. } = self;
-        *server = None;
+        // A child that outlives its server must not report for a later one.
+        *report = Report::new()?;
         let child = |records, input: &[u8]| {
             let Ok(input) = postcard::from_bytes(input) else { return };
             let run = || harness(&input);
@@ -134,7 +140,7 @@ impl<F, O, OT, C> Forked<F, O, OT, C> {
                 }
             }
         };
-        *server = Some((fork, Server::start(fork, child)?));
+        *server = Some(Server::start(fork, child)?);
         Ok(())
     }
 }
@@ -147,13 +153,15 @@ impl<F, O, OT> Forked<F, O, OT> {
     ///
     /// # Errors
     ///
-    /// Fails if the process cannot be forked.
+    /// Fails if the server cannot be forked, or if there is no memory.
     pub fn served<I>(mut self) -> Result<Self, Error>
     where
         F: FnMut(&I) -> ExitKind,
         I: Input,
     {
-        self.serve(self.children.spawn)?;
+        let fork = self.children.spawn;
+        self.children.served = Some(fork);
+        self.serve(fork)?;
         Ok(self)
     }
 }
@@ -221,12 +229,12 @@ impl<F, C: Spawn> Children<F, C> {
         let memory = Memory::of(buffer);
         buffer.reset().map_err(failed)?;
         self.report.clear();
-        let Children { spawn, limit, harness, report, server } = self;
+        let Children { spawn, limit, harness, report, server, .. } = self;
         let ended = match server {
             None => {
                 Some(spawn.spawn(*limit, || record(buffer.enable(), report, || harness(input)))?)
             }
-            Some((_, server)) => {
+            Some(server) => {
                 let input = postcard::to_allocvec(input).map_err(failed)?;
                 server.spawn(*limit, records, &input)?
             }

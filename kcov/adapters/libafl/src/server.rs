@@ -1,5 +1,5 @@
-//! A process that forks in place of the fuzzer. fork(2) copies page tables, and afterwards each page
-//! that the parent writes; a fuzzer has many of both, and this process has few.
+//! A server: a process that forks children in place of the fuzzer. fork(2) copies the page tables of
+//! the parent, which then copies each page that it writes. A fuzzer has many pages, the server few.
 
 use crate::fork::{Ended, Fork, Spawn, reap};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -8,7 +8,7 @@ use std::io::{self, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Descriptors from here on are not those that inputs name.
+/// Inputs are unlikely to name descriptors from here on.
 const HIGH: i32 = 200;
 
 /// What a child records.
@@ -18,7 +18,7 @@ pub(crate) enum Records {
     Comparisons,
 }
 
-/// The process. It ends with this value.
+/// The server, as the fuzzer sees it. Dropping it ends the process.
 #[derive(Debug)]
 pub(crate) struct Server {
     pid: Pid,
@@ -28,20 +28,20 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Forks the process. Each of its children runs `child` with the bytes of an input.
+    /// Forks the server. Each of its children runs `child` with the bytes of an input.
     pub(crate) fn start(fork: Fork, mut child: impl FnMut(Records, &[u8])) -> io::Result<Server> {
         let (here, there) = UnixStream::pair()?;
         let (mut here, mut there) = (Some(high(here)?), Some(BufReader::new(high(there)?)));
         let pid = fork.process(|| {
             drop(here.take());
-            // The fuzzer sees the end of the stream, whatever the reason.
+            // Whatever the error, the fuzzer sees the end of the stream.
             let _ = serve(fork, &mut there, &mut child);
         })?;
         Ok(Server { pid, stream: here, request: Vec::new() })
     }
 
-    /// Lets the process run `child` in a child, for `limit` at most. Returns `None` if the process
-    /// is gone: a child can kill it, and may live on.
+    /// Has the server fork a child, which runs for `limit` at most. Returns `None` if the server is
+    /// gone: a child can kill it, and may outlive it.
     pub(crate) fn spawn(
         &mut self,
         limit: Duration,
@@ -74,7 +74,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The process ends when it reads the end of the stream.
+        // The server exits at the end of the stream.
         self.stream = None;
         let _ = reap(self.pid);
     }
@@ -85,8 +85,8 @@ fn high(stream: UnixStream) -> io::Result<UnixStream> {
     Ok(fcntl_dupfd_cloexec(stream, HIGH)?.into())
 }
 
-/// The life of the process: runs children until the stream ends or one cannot be run. Each child
-/// drops the stream first.
+/// The server's loop: forks a child for each request, until the stream ends or a child cannot be run.
+/// Each child closes the stream first.
 fn serve(
     mut fork: Fork,
     stream: &mut Option<BufReader<UnixStream>>,

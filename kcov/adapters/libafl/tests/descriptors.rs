@@ -17,8 +17,8 @@ fn open() -> Vec<u8> {
 }
 
 #[test]
-fn children_have_no_descriptor_of_the_process_that_forks() {
-    // SAFETY: as in `forked.rs`.
+fn children_have_no_descriptor_of_the_server() {
+    // SAFETY: the program's other thread only waits for this test.
     let fork = unsafe { Fork::new() };
     let observer = SignalObserver::new("pcs", Signal::Pc);
     let harness = |input: &BytesInput| {

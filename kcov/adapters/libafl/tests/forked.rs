@@ -160,13 +160,13 @@ fn ending(input: &BytesInput) -> ExitKind {
     ExitKind::Ok
 }
 
-/// Executors on a kernel of their own: one forks by itself, one by a process.
+/// Two executors, each with its own kernel. One forks children itself, the other has a server.
 fn forking<F: FnMut(&BytesInput) -> ExitKind + Clone>(
     harness: &F,
 ) -> [Forked<F, SignalObserver>; 2] {
     let make = || {
-        // SAFETY: the child takes no lock that the other threads of this program may hold: the
-        // kernel is this test's own, and the C library allows allocation after fork(2).
+        // SAFETY: other threads of this program hold no lock that the child takes. No other test
+        // uses this kernel, and the C library allows allocation after fork(2).
         let fork = unsafe { Fork::new() };
         let observer = SignalObserver::new("pcs", Signal::Pc);
         Forked::new(fork, Kernel::linux().builder(), LIMIT, observer, harness.clone()).unwrap()
@@ -197,7 +197,17 @@ fn this_process_survives_every_end_of_a_child() {
 }
 
 #[test]
-fn the_process_that_forks_is_replaced_and_ends_with_the_executor() {
+fn comparisons_are_recorded_in_a_child() {
+    for mut executor in forking(&ending) {
+        for (input, kind) in [(0, ExitKind::Ok), (2, ExitKind::Crash), (7, ExitKind::Crash)] {
+            assert_eq!(executor.compare(&bytes(&[input]), |_| ()).unwrap(), kind, "{input}");
+            assert_eq!(run(&mut executor, 0).unwrap(), ExitKind::Ok, "after {input}");
+        }
+    }
+}
+
+#[test]
+fn a_killed_server_is_replaced_and_the_last_ends_with_the_executor() {
     let (mut reader, writer) = io::pipe().unwrap();
     let [_, mut executor] = forking(&ending);
     for _ in 0..2 {
@@ -205,7 +215,7 @@ fn the_process_that_forks_is_replaced_and_ends_with_the_executor() {
         assert_eq!(run(&mut executor, 0).unwrap(), ExitKind::Ok);
     }
     drop((executor, writer));
-    // The end of the last process that has the pipe ends the file.
+    // The read ends when no process has the pipe's other end.
     assert_eq!(io::Read::read(&mut reader, &mut [0]).unwrap(), 0);
 }
 
@@ -237,7 +247,7 @@ fn processes_that_a_child_leaves_are_killed() {
     });
     assert_eq!(ended.unwrap(), Ended::Exited);
     drop(writer);
-    // The end of the last process that has the pipe ends the file.
+    // The read ends when no process has the pipe's other end.
     let start = Instant::now();
     assert_eq!(io::Read::read(&mut reader, &mut [0]).unwrap(), 0);
     assert!(start.elapsed() < Duration::from_secs(60));
