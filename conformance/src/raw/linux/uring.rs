@@ -37,6 +37,9 @@ const _: () = assert!(size_of::<Params>() == 120);
 
 const IORING_SETUP_SQPOLL: u32 = 1 << 1;
 const IORING_SETUP_ATTACH_WQ: u32 = 1 << 5;
+const IORING_SETUP_SINGLE_ISSUER: u32 = 1 << 12;
+const IORING_SETUP_DEFER_TASKRUN: u32 = 1 << 13;
+const IORING_ENTER_GETEVENTS: u32 = 1 << 0;
 const IORING_ENTER_SQ_WAKEUP: u32 = 1 << 1;
 const IORING_OFF_SQES: i64 = 0x1000_0000;
 /// Copies between two pipes. The kernel always leaves this to a worker.
@@ -85,8 +88,12 @@ impl Ring {
     }
 
     /// Creates a ring without threads. The kernel starts a worker when it needs one.
+    ///
+    /// A worker that is done would interrupt the ring's owner, whatever it waits for. So the owner
+    /// takes the results when it asks for them.
     pub fn without_thread() -> Result<Ring> {
-        Ring::with(Params::default())
+        let flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
+        Ring::with(Params { flags, ..Params::default() })
     }
 
     fn with(mut params: Params) -> Result<Ring> {
@@ -160,8 +167,7 @@ impl Ring {
         entry.store(ADDR / 8, places.as_ptr().expose_provenance() as u64);
         entry.store32(LEN, u32::try_from(times).expect("a length"));
         self.submit(1, 0);
-        let done = || self.map.load32(self.cq_tail) != self.map.load32(self.cq_head);
-        let value = meanwhile(&done);
+        let value = meanwhile(&|| self.done());
         self.complete();
         value
     }
@@ -178,12 +184,23 @@ impl Ring {
     fn submit(&self, number: u32, flags: u32) {
         let submitted = self.map.load32(self.sq_tail);
         self.map.store32(self.sq_tail, submitted.wrapping_add(1));
+        self.enter(number, flags);
+    }
+
+    /// Whether the submitted operation is done.
+    fn done(&self) -> bool {
+        self.enter(0, IORING_ENTER_GETEVENTS);
+        self.map.load32(self.cq_tail) != self.map.load32(self.cq_head)
+    }
+
+    /// Submits this many entries.
+    fn enter(&self, number: u32, flags: u32) {
         let fd = self.fd.as_raw_fd();
         let nothing = std::ptr::null::<libc::sigset_t>();
         // SAFETY: without a signal mask the call takes no memory.
         let returned =
             unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, number, 0, flags, nothing, 0) };
-        Errno::check(returned).expect("the entry is submitted");
+        Errno::check(returned).expect("the ring is entered");
     }
 
     /// Waits until the submitted operation is done.
@@ -192,9 +209,7 @@ impl Ring {
     ///
     /// If that takes very long.
     pub fn complete(&self) {
-        let done = self.map.load32(self.cq_head);
-        let worked = wait_for(LONG, || self.map.load32(self.cq_tail) != done);
-        assert!(worked, "the ring's work is not done");
+        assert!(wait_for(LONG, || self.done()), "the ring's work is not done");
         self.map.store32(self.cq_head, self.map.load32(self.cq_tail));
     }
 }

@@ -10,7 +10,8 @@ use kcov_libafl::{Resource, Signal, SignalObserver, Spawn};
 use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::generators::Generator;
 use libafl::observers::{Observer, ObserversTuple};
-use libafl::state::NopState;
+use libafl::state::{HasRand as _, NopState};
+use libafl_bolts::rands::Rand as _;
 use libafl_bolts::{HasLen, Named};
 use std::borrow::Cow;
 use std::error::Error;
@@ -139,8 +140,11 @@ fn remotely(way: &str, part: &str) -> Rate {
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
     let calls = calls();
+    // Every process has the same program.
+    let mut state = NopState::<Program>::new();
+    state.rand_mut().set_seed(1);
     let program = loop {
-        let program = Generate::new(&calls, 3).generate(&mut NopState::<Program>::new())?;
+        let program = Generate::new(&calls, 3).generate(&mut state)?;
         if program.len() == 3 {
             break program;
         }
