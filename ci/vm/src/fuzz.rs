@@ -305,7 +305,7 @@ impl Fuzzer<'_> {
         match ended? {
             Ended::Properly => Ok(()),
             Ended::Died(death) if death.ran.is_none() && !has_spoken => {
-                let message = format!("{} before it ran an input", death.why);
+                let message = format!("no input ran: {}", death.why);
                 Err(Error::unavailable(Phase::Program, message))
             }
             Ended::Died(death) => self.died(number, &death),

@@ -21,6 +21,9 @@ const GRACE: Duration = Duration::from_secs(120);
 /// The limit of a replay.
 const REPLAY_LIMIT: Duration = Duration::from_secs(120);
 
+/// How much of the end of a fuzzer's standard error is kept, in bytes.
+const ERRORS: usize = 4096;
+
 /// What a guest runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Work<'a> {
@@ -93,13 +96,23 @@ impl<'a> Guests<'a> {
         }
         let ready = self.ready.beside(logs.clone(), limit, SILENT)?;
         let log = File::create(logs.join("program.log")).or_unavailable(Phase::Image, "a log")?;
-        let mut listen =
-            Listen { process: 0, memory: None, console: Vec::new(), line: Vec::new(), log, on };
+        let mut listen = Listen {
+            process: 0,
+            memory: None,
+            console: Vec::new(),
+            line: Vec::new(),
+            errors: Vec::new(),
+            log,
+            on,
+        };
         let result = self.session.run(&ready, task, &mut listen);
-        let Listen { memory, console, .. } = listen;
+        let Listen { memory, console, errors, .. } = listen;
         let why = match result {
             Ok(finished) => match finished.ended()? {
                 Exit::Status(0) => return Ok(Ended::Properly),
+                exit @ Exit::Status(_) => {
+                    format!("the fuzzer ended with {exit}{}", last_words(&errors))
+                }
                 exit => format!("the fuzzer ended with {exit}"),
             },
             Err(Error::Unavailable(failure)) if is_death(&failure) => failure.message,
@@ -122,6 +135,14 @@ fn is_death(failure: &Unavailable) -> bool {
     has_run && !failure.message.starts_with("the guest's init: ")
 }
 
+/// The last line that a fuzzer wrote to standard error, after a colon. A note of the standard
+/// library follows a panic's message.
+fn last_words(errors: &[u8]) -> String {
+    let text = String::from_utf8_lossy(errors);
+    let says = |line: &&str| !line.trim().is_empty() && !line.starts_with("note: ");
+    text.lines().rfind(says).map_or_else(String::new, |line| format!(": {}", line.trim()))
+}
+
 /// A mark that occurs nowhere else.
 fn random() -> [u8; 16] {
     let digits = hash::bytes(crate::image::nonce().as_bytes());
@@ -137,6 +158,8 @@ struct Listen<'a> {
     console: Vec<String>,
     /// The unfinished line of standard output.
     line: Vec<u8>,
+    /// The end of standard error.
+    errors: Vec<u8>,
     log: File,
     on: &'a mut dyn FnMut(Line),
 }
@@ -156,6 +179,9 @@ impl Listener for Listen<'_> {
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         if stream == Stream::Err {
+            let end = self.errors.len().saturating_sub(ERRORS);
+            self.errors.drain(..end);
+            self.errors.extend_from_slice(bytes);
             // A log that cannot be written must not end the fuzzer.
             let _ = self.log.write_all(bytes);
             return;
@@ -171,5 +197,18 @@ impl Listener for Listen<'_> {
                 None => _ = self.log.write_all(&[&line[..], b"\n"].concat()),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_are_an_error_or_the_message_of_a_panic() {
+        assert_eq!(last_words(b""), "");
+        assert_eq!(last_words(b"10 s: 7 runs\nError: no memory\n\n"), ": Error: no memory");
+        let panic = b"thread 'main' panicked at a.rs:1:2:\nno luck\nnote: run with `X=1`\n";
+        assert_eq!(last_words(panic), ": no luck");
     }
 }

@@ -2,6 +2,9 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeMap;
+use std::io;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::os::unix::process::CommandExt as _;
 use std::process::{self, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,29 +18,38 @@ fn used() -> MutexGuard<'static, BTreeMap<usize, usize>> {
 
 /// A processor that a guest uses.
 #[derive(Debug)]
-pub struct Processor(usize);
+pub struct Processor {
+    number: usize,
+    /// Keeps other runners from this processor while they have another one.
+    _claim: Option<UnixDatagram>,
+}
 
 impl Processor {
-    /// Takes the processor with the fewest guests of this process. Returns `None` if the system does
-    /// not report which processors this process may use.
+    /// Takes a processor without guests of any runner, else the one with the fewest guests of this
+    /// process. Returns `None` if the system does not report which processors this process may use.
     pub fn take() -> Option<Self> {
         let allowed = sched_getaffinity(None).ok()?;
         let mut numbers: Vec<usize> =
             (0..CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number)).collect();
-        // Start elsewhere in each process, so that concurrent runs share the processors.
-        let first = process::id() as usize % numbers.len().max(1);
-        numbers.rotate_left(first);
         let mut used = used();
-        let number =
-            numbers.into_iter().min_by_key(|number| used.get(number).copied().unwrap_or(0))?;
+        let claimed = numbers.iter().find_map(|&number| Some((number, claim(number).ok()?)));
+        let (number, claim) = if let Some((number, claim)) = claimed {
+            (number, Some(claim))
+        } else {
+            // Start elsewhere in each process, so that concurrent runs share the processors.
+            let first = process::id() as usize % numbers.len().max(1);
+            numbers.rotate_left(first);
+            let guests = |number: &usize| used.get(number).copied().unwrap_or(0);
+            (numbers.into_iter().min_by_key(guests)?, None)
+        };
         *used.entry(number).or_default() += 1;
-        Some(Self(number))
+        Some(Self { number, _claim: claim })
     }
 
     /// Makes a command run on this processor only.
     pub fn pin(&self, command: &mut Command) {
         let mut only = CpuSet::new();
-        only.set(self.0);
+        only.set(self.number);
         // SAFETY: the closure makes one system call. It neither allocates nor takes a lock, so it
         // may run between fork and exec.
         unsafe { command.pre_exec(move || Ok(sched_setaffinity(None, &only)?)) };
@@ -46,10 +58,16 @@ impl Processor {
 
 impl Drop for Processor {
     fn drop(&mut self) {
-        if let Some(guests) = used().get_mut(&self.0) {
+        if let Some(guests) = used().get_mut(&self.number) {
             *guests -= 1;
         }
     }
+}
+
+/// Claims a processor for one runner of this machine: only one socket can have this name, in the
+/// abstract namespace, which needs no files.
+fn claim(number: usize) -> io::Result<UnixDatagram> {
+    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(format!("kcov-vm-processor-{number}"))?)
 }
 
 #[cfg(test)]
@@ -61,16 +79,24 @@ mod tests {
         let allowed = sched_getaffinity(None).expect("the processors").count() as usize;
         let taken: Vec<_> = (0..2 * allowed).map(|_| Processor::take().expect("one")).collect();
         for processor in &taken {
-            assert_eq!(taken.iter().filter(|other| other.0 == processor.0).count(), 2);
+            assert_eq!(taken.iter().filter(|other| other.number == processor.number).count(), 2);
             let mut command = Command::new("grep");
             command.args(["Cpus_allowed_list", "/proc/self/status"]);
             processor.pin(&mut command);
             let output = command.output().expect("grep runs").stdout;
             let text = String::from_utf8(output).expect("text");
-            assert_eq!(text.split_whitespace().last(), Some(&*processor.0.to_string()));
+            assert_eq!(text.split_whitespace().last(), Some(&*processor.number.to_string()));
         }
-        let numbers: Vec<usize> = taken.iter().map(|processor| processor.0).collect();
+        let numbers: Vec<usize> = taken.iter().map(|processor| processor.number).collect();
         drop(taken);
         assert!(numbers.iter().all(|number| used()[number] == 0));
+    }
+    #[test]
+    fn a_processor_is_claimed_once() {
+        // A number that no machine has.
+        let first = claim(CpuSet::MAX_CPU).expect("nobody has it");
+        assert!(claim(CpuSet::MAX_CPU).is_err(), "it is claimed twice");
+        drop(first);
+        claim(CpuSet::MAX_CPU).expect("nobody has it any longer");
     }
 }

@@ -57,8 +57,23 @@ enum Outcome {
     Traced(ExitKind),
     /// The device was truncated, or the server was killed.
     Lost(ExitKind),
-    /// The child could not enable tracing.
-    Untraced,
+    /// The child did not enable tracing, and ended so.
+    Untraced(Option<Ended>),
+}
+
+/// How many children are tried until one enables tracing. An earlier child may have left the device
+/// busy, and on a slow machine a child's time may be over before.
+const TRIES: usize = 5;
+
+/// The error if none of them did.
+fn untraced(last: Option<Ended>) -> Error {
+    let end = match last {
+        Some(Ended::Exited) => "exited",
+        Some(Ended::Signaled) => "was killed by a signal",
+        Some(Ended::TimedOut) => "took too long",
+        None => "killed the server",
+    };
+    Error::illegal_state(format!("none of {TRIES} children enabled tracing; the last one {end}"))
 }
 
 impl<F, O, C: Spawn> Forked<F, O, (), C> {
@@ -239,7 +254,7 @@ impl<F, C: Spawn> Children<F, C> {
                 server.spawn(*limit, records, &input)?
             }
         };
-        let Some(returned) = report.read() else { return Ok(Outcome::Untraced) };
+        let Some(returned) = report.read() else { return Ok(Outcome::Untraced(ended)) };
         let kind = match ended {
             Some(Ended::Exited) => returned,
             Some(Ended::Signaled) | None => ExitKind::Crash,
@@ -266,8 +281,8 @@ where
         input: &I,
     ) -> Result<ExitKind, Error> {
         *state.executions_mut() += 1;
-        // An earlier child may have left the device busy, so try another one too.
-        for _ in 0..2 {
+        let mut last = None;
+        for _ in 0..TRIES {
             let mut buffer = self.take_buffer()?;
             match self.children.run(&mut buffer, Records::Pcs, input)? {
                 Outcome::Traced(kind) => {
@@ -276,10 +291,10 @@ where
                     return Ok(kind);
                 }
                 Outcome::Lost(kind) => return Ok(kind),
-                Outcome::Untraced => {}
+                Outcome::Untraced(ended) => last = ended,
             }
         }
-        Err(Error::illegal_state("a child cannot enable tracing, or dies before"))
+        Err(untraced(last))
     }
 }
 
@@ -294,18 +309,22 @@ where
         input: &I,
         mut look: impl FnMut(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error> {
-        let device = self.take_buffer()?.into_device();
-        let mut buffer = device.into_child_buffer(TraceCmp).map_err(failed)?;
-        match self.children.run(&mut buffer, Records::Comparisons, input)? {
-            Outcome::Traced(kind) => {
-                look(buffer.trace());
-                let device = buffer.into_device();
-                self.buffer = Some(device.into_child_buffer(TracePc).map_err(failed)?);
-                Ok(kind)
+        let mut last = None;
+        for _ in 0..TRIES {
+            let device = self.take_buffer()?.into_device();
+            let mut buffer = device.into_child_buffer(TraceCmp).map_err(failed)?;
+            match self.children.run(&mut buffer, Records::Comparisons, input)? {
+                Outcome::Traced(kind) => {
+                    look(buffer.trace());
+                    let device = buffer.into_device();
+                    self.buffer = Some(device.into_child_buffer(TracePc).map_err(failed)?);
+                    return Ok(kind);
+                }
+                Outcome::Lost(kind) => return Ok(kind),
+                Outcome::Untraced(ended) => last = ended,
             }
-            Outcome::Lost(kind) => Ok(kind),
-            Outcome::Untraced => Err(Error::illegal_state("a child cannot enable comparisons")),
         }
+        Err(untraced(last))
     }
 }
 

@@ -28,10 +28,16 @@ where
 /// A child without a process: a thread, which ends as the next execution's order says.
 struct Thread {
     ended: Vec<Ended>,
+    /// How many children's time is over before they run.
+    late: usize,
 }
 
 impl Spawn for Thread {
     fn spawn(&mut self, _: Duration, child: impl FnOnce()) -> io::Result<Ended> {
+        if self.late > 0 {
+            self.late -= 1;
+            return Ok(Ended::TimedOut);
+        }
         let ended = self.ended.pop().unwrap_or(Ended::Exited);
         // The session ends with its thread, in which it stays.
         struct Moved<F>(F);
@@ -54,6 +60,14 @@ fn threads(
     kernel: &Kernel,
     ended: &[Ended],
 ) -> Forked<impl FnMut(&BytesInput) -> ExitKind + use<>, SignalObserver, (), Thread> {
+    let ended = ended.iter().rev().copied().collect();
+    executor(kernel, Thread { ended, late: 0 })
+}
+
+fn executor(
+    kernel: &Kernel,
+    spawn: Thread,
+) -> Forked<impl FnMut(&BytesInput) -> ExitKind + use<>, SignalObserver, (), Thread> {
     let harness = {
         let kernel = kernel.clone();
         move |input: &BytesInput| {
@@ -70,7 +84,6 @@ fn threads(
         }
     };
     let builder = kernel.builder().size(BufferSize::words(512));
-    let spawn = Thread { ended: ended.iter().rev().copied().collect() };
     let observer = SignalObserver::new("pcs", Signal::Pc);
     Forked::new(spawn, builder, LIMIT, observer, harness).unwrap()
 }
@@ -114,6 +127,21 @@ fn a_device_that_is_refused_once_is_opened_again() {
     assert_eq!(run(&mut executor, 6).unwrap(), ExitKind::Ok);
     assert_eq!(executor.observer().pcs(), [6]);
     assert_eq!(kernel.open_devices(), 1);
+}
+
+#[test]
+fn another_child_is_tried_if_one_is_late() {
+    let kernel = Kernel::linux();
+    let late = |late| executor(&kernel, Thread { ended: Vec::new(), late });
+    assert_eq!(run(&mut late(4), 6).unwrap(), ExitKind::Ok);
+    assert_eq!(late(4).compare(&bytes(&[6]), |_| {}).unwrap(), ExitKind::Ok);
+    let why = "none of 5 children enabled tracing; the last one took too long";
+    for error in [
+        run(&mut late(5), 6).unwrap_err(),
+        late(5).compare(&bytes(&[6]), |_| panic!("no trace")).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains(why), "{error}");
+    }
 }
 
 #[test]
