@@ -135,8 +135,8 @@ fn is_death(failure: &Unavailable) -> bool {
     has_run && !failure.message.starts_with("the guest's init: ")
 }
 
-/// The last line that a fuzzer wrote to standard error, after a colon. A note of the standard
-/// library follows a panic's message.
+/// A colon and the last line that a fuzzer wrote to standard error, without the note that follows a
+/// panic's message.
 fn last_words(errors: &[u8]) -> String {
     let text = String::from_utf8_lossy(errors);
     let says = |line: &&str| !line.trim().is_empty() && !line.starts_with("note: ");

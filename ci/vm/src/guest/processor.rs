@@ -20,13 +20,13 @@ fn used() -> MutexGuard<'static, BTreeMap<usize, usize>> {
 #[derive(Debug)]
 pub struct Processor {
     number: usize,
-    /// Keeps other runners from this processor while they have another one.
+    /// Makes other runners prefer other processors.
     _claim: Option<UnixDatagram>,
 }
 
 impl Processor {
-    /// Takes a processor without guests of any runner, else the one with the fewest guests of this
-    /// process. Returns `None` if the system does not report which processors this process may use.
+    /// Takes a processor that no runner uses, or else the one with the fewest guests of this process.
+    /// Returns `None` if the system does not report which processors this process may use.
     pub fn take() -> Option<Self> {
         let allowed = sched_getaffinity(None).ok()?;
         let mut numbers: Vec<usize> =
@@ -64,8 +64,8 @@ impl Drop for Processor {
     }
 }
 
-/// Claims a processor for one runner of this machine: only one socket can have this name, in the
-/// abstract namespace, which needs no files.
+/// Claims a processor on the whole machine: only one socket can have this abstract name, and it
+/// leaves no file.
 fn claim(number: usize) -> io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(format!("kcov-vm-processor-{number}"))?)
 }

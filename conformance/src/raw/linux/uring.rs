@@ -89,8 +89,8 @@ impl Ring {
 
     /// Creates a ring without threads. The kernel starts a worker when it needs one.
     ///
-    /// A worker that is done would interrupt the ring's owner, whatever it waits for. So the owner
-    /// takes the results when it asks for them.
+    /// The owner collects results when it asks for them. Otherwise a worker that finishes would
+    /// interrupt the owner's current system call.
     pub fn without_thread() -> Result<Ring> {
         let flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
         Ring::with(Params { flags, ..Params::default() })

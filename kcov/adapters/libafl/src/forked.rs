@@ -57,15 +57,15 @@ enum Outcome {
     Traced(ExitKind),
     /// The device was truncated, or the server was killed.
     Lost(ExitKind),
-    /// The child did not enable tracing, and ended so.
+    /// The child ended, in this way, without enabling tracing.
     Untraced(Option<Ended>),
 }
 
-/// How many children are tried until one enables tracing. An earlier child may have left the device
-/// busy, and on a slow machine a child's time may be over before.
+/// How many children to try until one enables tracing. An earlier child may have left the device busy,
+/// and on a slow machine a child may run out of time first.
 const TRIES: usize = 5;
 
-/// The error if none of them did.
+/// The error if no child did.
 fn untraced(last: Option<Ended>) -> Error {
     let end = match last {
         Some(Ended::Exited) => "exited",

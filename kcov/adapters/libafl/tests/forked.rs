@@ -28,7 +28,7 @@ where
 /// A child without a process: a thread, which ends as the next execution's order says.
 struct Thread {
     ended: Vec<Ended>,
-    /// How many children's time is over before they run.
+    /// The number of children that run out of time before they start.
     late: usize,
 }
 
