@@ -21,7 +21,7 @@ const GRACE: Duration = Duration::from_secs(120);
 /// The limit of a replay.
 const REPLAY_LIMIT: Duration = Duration::from_secs(120);
 
-/// How much of the end of a fuzzer's standard error is kept, in bytes.
+/// The number of bytes to keep from the end of a fuzzer's standard error.
 const ERRORS: usize = 4096;
 
 /// What a guest runs.
@@ -135,8 +135,8 @@ fn is_death(failure: &Unavailable) -> bool {
     has_run && !failure.message.starts_with("the guest's init: ")
 }
 
-/// A colon and the last line that a fuzzer wrote to standard error, without the note that follows a
-/// panic's message.
+/// The last line of a fuzzer's standard error, after a colon. Skips the note that follows a panic
+/// message.
 fn last_words(errors: &[u8]) -> String {
     let text = String::from_utf8_lossy(errors);
     let says = |line: &&str| !line.trim().is_empty() && !line.starts_with("note: ");

@@ -25,8 +25,8 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// Takes a processor that no runner uses, or else the one with the fewest guests of this process.
-    /// Returns `None` if the system does not report which processors this process may use.
+    /// Takes a processor that no runner has claimed, or else the one with the fewest guests of this
+    /// process. Returns `None` if the processors that this process may use are unknown.
     pub fn take() -> Option<Self> {
         let allowed = sched_getaffinity(None).ok()?;
         let mut numbers: Vec<usize> =
@@ -36,7 +36,7 @@ impl Processor {
         let (number, claim) = if let Some((number, claim)) = claimed {
             (number, Some(claim))
         } else {
-            // Start elsewhere in each process, so that concurrent runs share the processors.
+            // Different processes start at different processors, so concurrent runs spread out.
             let first = process::id() as usize % numbers.len().max(1);
             numbers.rotate_left(first);
             let guests = |number: &usize| used.get(number).copied().unwrap_or(0);
@@ -64,8 +64,8 @@ impl Drop for Processor {
     }
 }
 
-/// Claims a processor on the whole machine: only one socket can have this abstract name, and it
-/// leaves no file.
+/// Claims a processor for this process, by binding an abstract socket. Only one process can have the
+/// name, and the kernel releases it at exit.
 fn claim(number: usize) -> io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(format!("kcov-vm-processor-{number}"))?)
 }

@@ -57,15 +57,15 @@ enum Outcome {
     Traced(ExitKind),
     /// The device was truncated, or the server was killed.
     Lost(ExitKind),
-    /// The child ended, in this way, without enabling tracing.
+    /// The child ended without enabling tracing. `None` if the server is gone.
     Untraced(Option<Ended>),
 }
 
-/// How many children to try until one enables tracing. An earlier child may have left the device busy,
-/// and on a slow machine a child may run out of time first.
+/// The number of children to try before giving up on tracing. A child fails to enable tracing if an
+/// earlier one left the device busy, or times out first on a slow machine.
 const TRIES: usize = 5;
 
-/// The error if no child did.
+/// The error when no child enabled tracing.
 fn untraced(last: Option<Ended>) -> Error {
     let end = match last {
         Some(Ended::Exited) => "exited",
