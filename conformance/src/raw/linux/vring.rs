@@ -110,9 +110,11 @@ impl Vring {
 
     fn with(descriptors: usize, number: u32) -> Result<Vring> {
         let tap = tap()?;
+        // If the process is killed, the kernel releases the file that was opened last first. So the
+        // page does not stay absent while the release of the device waits for the worker.
+        let vhost = Vhost::new()?;
         let (used, available) = (memory(page_size())?, Absent::pages(1)?);
         available.provide(0, &[NOTHING]);
-        let vhost = Vhost::new()?;
         let (no_regions, number) = ([0_u32; 2], [TRANSMIT, number]);
         vhost.request(VHOST_SET_MEM_TABLE, &raw const no_regions)?;
         vhost.request(VHOST_SET_VRING_NUM, &raw const number)?;
