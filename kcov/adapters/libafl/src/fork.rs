@@ -1,6 +1,6 @@
 //! Child processes with a time limit.
 
-use crate::sys;
+use crate::sys::{self, Touched};
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, setpgid, waitpid,
 };
@@ -33,8 +33,13 @@ pub trait Spawn {
 
 /// Children by fork(2), each the leader of a process group. When the leader has ended, the other
 /// processes of the group are killed.
-#[derive(Clone, Copy, Debug)]
-pub struct Fork(());
+///
+/// On recent Linux (6.18 and 7.3, for instance), a child starts with the pages that an earlier child
+/// touched. That takes less time than its page faults, and kcov records fewer of them.
+#[derive(Debug)]
+pub struct Fork {
+    touched: Touched,
+}
 
 impl Fork {
     /// How long a child may take to die.
@@ -49,11 +54,11 @@ impl Fork {
     /// with several threads.
     #[must_use]
     pub unsafe fn new() -> Fork {
-        Fork(())
+        Fork { touched: Touched::default() }
     }
 
     /// Starts a child that runs `body` and ends.
-    pub(crate) fn process(self, body: impl FnOnce()) -> io::Result<Pid> {
+    pub(crate) fn process(&self, body: impl FnOnce()) -> io::Result<Pid> {
         // SAFETY: the caller of `new` ensured that the child may run this code.
         match unsafe { libc::fork() } {
             0 => run_and_exit(body),
@@ -62,9 +67,24 @@ impl Fork {
     }
 }
 
+impl Clone for Fork {
+    /// Knows nothing of the pages that children of the original touched.
+    fn clone(&self) -> Fork {
+        Fork { touched: Touched::default() }
+    }
+}
+
 impl Spawn for Fork {
     fn spawn(&mut self, limit: Duration, child: impl FnOnce()) -> io::Result<Ended> {
-        watch(self.process(child)?, limit)
+        self.touched.before();
+        let body = || {
+            self.touched.enter();
+            child();
+            self.touched.leave();
+        };
+        let ended = watch(self.process(body)?, limit);
+        self.touched.after();
+        ended
     }
 }
 

@@ -124,7 +124,8 @@ impl<F, O, OT, C> Forked<F, O, OT, C> {
             self.children.server = None;
             self.buffer = Some(open(&self.builder)?);
         }
-        if let Children { served: Some(fork), server: None, .. } = self.children {
+        if let Children { served: Some(fork), server: None, .. } = &self.children {
+            let fork = fork.clone();
             self.serve(fork)?;
         }
         self.buffer.take().ok_or_else(|| Error::illegal_state("there is no buffer"))
@@ -174,8 +175,8 @@ impl<F, O, OT> Forked<F, O, OT> {
         F: FnMut(&I) -> ExitKind,
         I: Input,
     {
-        let fork = self.children.spawn;
-        self.children.served = Some(fork);
+        let fork = self.children.spawn.clone();
+        self.children.served = Some(fork.clone());
         self.serve(fork)?;
         Ok(self)
     }

@@ -29,13 +29,16 @@ pub(crate) struct Server {
 
 impl Server {
     /// Forks the server. Each of its children runs `child` with the bytes of an input.
-    pub(crate) fn start(fork: Fork, mut child: impl FnMut(Records, &[u8])) -> io::Result<Server> {
+    pub(crate) fn start(
+        mut fork: Fork,
+        mut child: impl FnMut(Records, &[u8]),
+    ) -> io::Result<Server> {
         let (here, there) = UnixStream::pair()?;
         let (mut here, mut there) = (Some(high(here)?), Some(BufReader::new(high(there)?)));
-        let pid = fork.process(|| {
+        let pid = fork.clone().process(|| {
             drop(here.take());
             // Whatever the error, the fuzzer sees the end of the stream.
-            let _ = serve(fork, &mut there, &mut child);
+            let _ = serve(&mut fork, &mut there, &mut child);
         })?;
         Ok(Server { pid, stream: here, request: Vec::new() })
     }
@@ -88,7 +91,7 @@ fn high(stream: UnixStream) -> io::Result<UnixStream> {
 /// The server's loop: forks a child for each request, until the stream ends or a child cannot be run.
 /// Each child closes the stream first.
 fn serve(
-    mut fork: Fork,
+    fork: &mut Fork,
     stream: &mut Option<BufReader<UnixStream>>,
     child: &mut impl FnMut(Records, &[u8]),
 ) -> io::Result<()> {

@@ -39,3 +39,14 @@ pub(crate) fn is_readable(_: *const u64) -> bool {
 ///
 /// None.
 pub(crate) unsafe fn keep_from_children(_: *mut c_void, _: usize) {}
+
+/// Does nothing: no call maps the pages that a child touches.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {}
+
+impl Touched {
+    pub(crate) fn before(&mut self) {}
+    pub(crate) fn enter(&self) {}
+    pub(crate) fn leave(&self) {}
+    pub(crate) fn after(&mut self) {}
+}
