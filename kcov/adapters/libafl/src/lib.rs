@@ -25,6 +25,7 @@ mod observer;
 mod program;
 mod report;
 mod server;
+mod shared;
 mod stability;
 mod sys;
 

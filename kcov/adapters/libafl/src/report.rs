@@ -1,35 +1,26 @@
 //! What a child tells its parent.
 
+use crate::shared::Shared;
 use libafl::executors::ExitKind;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-use rustix::param::page_size;
 use std::io;
-use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A word of memory that parent and children share. A child may write nonsense to it, which
-/// concerns only its own execution.
+/// A word of memory that parent and children share. Nonsense in it concerns only the execution of
+/// the child that wrote it.
 #[derive(Debug)]
-pub(crate) struct Report {
-    page: NonNull<AtomicU32>,
-}
+pub(crate) struct Report(Shared);
 
 /// What the word says if it is no [`ExitKind`].
-const NOTHING: u32 = 0;
-const ENABLED: u32 = 1;
+const NOTHING: usize = 0;
+const ENABLED: usize = 1;
 
 impl Report {
     pub(crate) fn new() -> io::Result<Report> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
-        let page = unsafe { mmap_anonymous(null_mut(), page_size(), protection, MapFlags::SHARED) };
-        let page = NonNull::new(page?.cast()).expect("mmap never returns null");
-        Ok(Report { page })
+        Shared::new().map(Report)
     }
 
-    fn word(&self) -> &AtomicU32 {
-        // SAFETY: the page is mapped, aligned and zeroed, and everybody accesses it atomically.
-        unsafe { self.page.as_ref() }
+    fn word(&self) -> &AtomicUsize {
+        &self.0[0]
     }
 
     /// In the parent, before the child starts.
@@ -62,12 +53,5 @@ impl Report {
             4 => Some(ExitKind::Timeout),
             _ => Some(ExitKind::Ok),
         }
-    }
-}
-
-impl Drop for Report {
-    fn drop(&mut self) {
-        // SAFETY: `new` mapped this page, and `word` lends it no longer than `self` lives.
-        let _ = unsafe { munmap(self.page.as_ptr().cast(), page_size()) };
     }
 }

@@ -1,12 +1,11 @@
+use crate::shared::Shared;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::pread;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::param::page_size;
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
-use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 /// One child in so many lists the pages that it touched.
 const EACH: u32 = 1024;
@@ -139,12 +138,12 @@ impl Area {
     }
 }
 
-/// A list of pages in memory that the parent and a child share. The child may write nonsense to it.
+/// A list of pages that a child fills.
 #[derive(Debug)]
 struct List {
     areas: Vec<Area>,
     /// Addresses of pages, with [`WRITTEN`] if the child wrote to them. 0 ends the list.
-    words: NonNull<[AtomicUsize]>,
+    words: Shared,
 }
 
 const WRITTEN: usize = 1;
@@ -153,24 +152,14 @@ impl List {
     fn new() -> io::Result<List> {
         let areas =
             fs::read_to_string("/proc/self/maps")?.lines().filter_map(Area::parse).collect();
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
-        let page = unsafe { mmap_anonymous(null_mut(), page_size(), protection, MapFlags::SHARED) };
-        let page = NonNull::new(page?.cast()).expect("mmap never returns null");
-        let words = NonNull::slice_from_raw_parts(page, page_size() / size_of::<usize>());
-        Ok(List { areas, words })
-    }
-
-    fn words(&self) -> &[AtomicUsize] {
-        // SAFETY: the page is mapped, aligned and zeroed, and everybody accesses it atomically.
-        unsafe { self.words.as_ref() }
+        Ok(List { areas, words: Shared::new()? })
     }
 
     /// In the child: lists the pages that it touched in the parent's areas, until the list is full.
     fn fill(&self) {
         // rustix makes system calls without the C library, whose code would be listed too.
         let Ok(map) = open(c"/proc/self/pagemap", OFlags::CLOEXEC, Mode::empty()) else { return };
-        let mut words = self.words().iter();
+        let mut words = self.words.iter();
         let mut last_block = None;
         for Area { pages, is_writable } in &self.areas {
             let mut entries = [0_u8; 2048];
@@ -202,7 +191,7 @@ impl List {
     /// In the parent: the listed pages that are read and those that are written.
     fn pages(&self) -> (Vec<Pages>, Vec<Pages>) {
         let (mut read, mut written) = (Vec::new(), Vec::<Pages>::new());
-        let words = self.words().iter().map(|word| word.load(Ordering::Relaxed));
+        let words = self.words.iter().map(|word| word.load(Ordering::Relaxed));
         for word in words.take_while(|word| *word != 0) {
             let page = Pages { start: word - word % page_size(), bytes: page_size() };
             let number = word / page_size();
@@ -220,13 +209,6 @@ impl List {
             }
         }
         (read, written)
-    }
-}
-
-impl Drop for List {
-    fn drop(&mut self) {
-        // SAFETY: `new` mapped this page, and `words` lends it no longer than `self` lives.
-        let _ = unsafe { munmap(self.words.as_ptr().cast(), page_size()) };
     }
 }
 
@@ -255,7 +237,7 @@ mod tests {
         let here = (is_supported as *const ()).addr();
         let here = here - here % page_size();
         let words = [page_size(), here, usize::MAX, here | WRITTEN];
-        list.words().iter().zip(words).for_each(|(at, word)| at.store(word, Ordering::Relaxed));
+        list.words.iter().zip(words).for_each(|(at, word)| at.store(word, Ordering::Relaxed));
         let (read, written) = list.pages();
         let starts = |pages: &[Pages]| pages.iter().map(|page| page.start).collect::<Vec<_>>();
         assert_eq!((starts(&read), starts(&written)), (vec![here], vec![here]));
