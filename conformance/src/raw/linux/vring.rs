@@ -110,8 +110,8 @@ impl Vring {
 
     fn with(descriptors: usize, number: u32) -> Result<Vring> {
         let tap = tap()?;
-        // If the process is killed, the kernel releases the file that was opened last first. So the
-        // page does not stay absent while the release of the device waits for the worker.
+        // The kernel closes a killed process's files in reverse order. If the device came first, it
+        // would wait for the worker, and the worker for the page.
         let vhost = Vhost::new()?;
         let (used, available) = (memory(page_size())?, Absent::pages(1)?);
         available.provide(0, &[NOTHING]);

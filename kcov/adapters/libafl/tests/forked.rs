@@ -284,7 +284,7 @@ fn processes_that_a_child_leaves_are_killed() {
     assert!(start.elapsed() < Duration::from_secs(60));
 }
 
-/// The pages of this memory that no other process maps. 0 if the system does not tell.
+/// The number of pages here that only this process maps; 0 if the system does not say.
 fn pages_of_its_own(memory: &[u8]) -> usize {
     const EXCLUSIVE: u64 = 1 << 56;
     let Ok(map) = File::open("/proc/self/pagemap") else {
@@ -298,7 +298,7 @@ fn pages_of_its_own(memory: &[u8]) -> usize {
     entries.filter(|entry| entry & EXCLUSIVE != 0).count()
 }
 
-/// Whether the kernel maps listed pages of the calling process with one call.
+/// Whether the kernel can populate pages of the calling process from a list.
 #[cfg(target_os = "linux")]
 fn maps_lists_of_pages() -> bool {
     const PIDFD_SELF_THREAD: i32 = -10_000;

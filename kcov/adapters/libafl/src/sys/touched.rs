@@ -24,8 +24,8 @@ const PIDFD_SELF: i32 = -10_000;
 
 /// The pages that children of this process touch.
 ///
-/// After fork(2) a child faults in its program's code and each page that it writes, one after the
-/// other. Here one child lists these pages, and the next ones get all of them with two system calls.
+/// After fork(2), a child takes a page fault for each page that it writes, and several for its code.
+/// Here one child lists these pages, and later children map all of them with two system calls.
 /// That takes less time, and kcov records fewer page faults. It needs `CONFIG_PROC_PAGE_MONITOR` and
 /// a process_madvise(2) that takes `PIDFD_SELF` and this advice, as on Linux 6.18 and 7.3. Elsewhere
 /// it does nothing.
@@ -95,8 +95,8 @@ fn populate(pages: &[Pages], advice: libc::c_int) -> io::Result<()> {
     if pages.is_empty() {
         return Ok(());
     }
-    // SAFETY: the vector has this many elements of the size of `struct iovec`. These two advices do
-    // not change memory, and fail for addresses without memory.
+    // SAFETY: the slice has this many elements, laid out like `struct iovec`. Populating pages does
+    // not change their contents, and fails where nothing is mapped.
     let advised = unsafe {
         libc::syscall(
             libc::SYS_process_madvise,
@@ -157,7 +157,7 @@ impl List {
 
     /// In the child: lists the pages that it touched in the parent's areas, until the list is full.
     fn fill(&self) {
-        // rustix makes system calls without the C library, whose code would be listed too.
+        // rustix makes system calls without the C library, so no page of that is listed.
         let Ok(map) = open(c"/proc/self/pagemap", OFlags::CLOEXEC, Mode::empty()) else { return };
         let mut words = self.words.iter();
         let mut last_block = None;
@@ -188,7 +188,7 @@ impl List {
         }
     }
 
-    /// In the parent: the listed pages that are read and those that are written.
+    /// In the parent: returns the pages that the child only read, and those that it wrote.
     fn pages(&self) -> (Vec<Pages>, Vec<Pages>) {
         let (mut read, mut written) = (Vec::new(), Vec::<Pages>::new());
         let words = self.words.iter().map(|word| word.load(Ordering::Relaxed));
