@@ -110,8 +110,8 @@ impl Vring {
 
     fn with(descriptors: usize, number: u32) -> Result<Vring> {
         let tap = tap()?;
-        // The kernel closes a killed process's files in reverse order. If the device came first, it
-        // would wait for the worker, and the worker for the page.
+        // Opened before the page: the kernel releases a killed process's files in reverse order. The
+        // release of the device waits for the worker, and the worker may wait for the page.
         let vhost = Vhost::new()?;
         let (used, available) = (memory(page_size())?, Absent::pages(1)?);
         available.provide(0, &[NOTHING]);

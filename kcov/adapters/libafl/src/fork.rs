@@ -35,7 +35,7 @@ pub trait Spawn {
 /// processes of the group are killed.
 ///
 /// On recent Linux (6.18 and 7.3, for instance), a child starts with the pages that an earlier child
-/// touched. That takes less time than its page faults, and kcov records fewer of them.
+/// touched. This is faster than a page fault for each, and leaves fewer page faults in the trace.
 #[derive(Debug)]
 pub struct Fork {
     touched: Touched,

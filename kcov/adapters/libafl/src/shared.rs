@@ -7,8 +7,8 @@ use std::ops::Deref;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::AtomicUsize;
 
-/// A page of words that this process and its later children share. They start as zero. A child may
-/// write nonsense to them.
+/// A page of words, initially zero, that this process shares with the children it forks later. A
+/// child may write anything to it.
 #[derive(Debug)]
 pub(crate) struct Shared(NonNull<[AtomicUsize]>);
 
@@ -26,14 +26,15 @@ impl Deref for Shared {
     type Target = [AtomicUsize];
 
     fn deref(&self) -> &[AtomicUsize] {
-        // SAFETY: the page is mapped, aligned and zeroed, and everybody accesses it atomically.
+        // SAFETY: `new` mapped these words, page-aligned and zeroed, and only `drop` unmaps them. All
+        // processes access them through this method, atomically.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: `new` mapped this page, and `deref` lends it no longer than `self` lives.
+        // SAFETY: `new` mapped this page, and no reference from `deref` outlives `self`.
         let _ = unsafe { munmap(self.0.as_ptr().cast(), page_size()) };
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn is_readable(_: *const u64) -> bool {
 /// None.
 pub(crate) unsafe fn keep_from_children(_: *mut c_void, _: usize) {}
 
-/// Does nothing: no call maps the pages that a child touches.
+/// Does nothing: NetBSD has no call that maps a list of pages.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {}
 

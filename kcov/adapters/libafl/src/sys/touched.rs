@@ -7,9 +7,9 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// One child in so many lists the pages that it touched.
+/// One child in this many lists the pages that it touched.
 const EACH: u32 = 1024;
-/// The number of children in a row that may fail to do so, because they died first.
+/// The number of children to ask for a first list. A child that dies early makes none.
 const TRIES: u32 = 16;
 /// A fault on a file's page also maps its neighbours in an aligned block of this many bytes.
 const AROUND: usize = 1 << 16;
@@ -26,7 +26,7 @@ const PIDFD_SELF: i32 = -10_000;
 ///
 /// After fork(2), a child takes a page fault for each page that it writes, and several for its code.
 /// Here one child lists these pages, and later children map all of them with two system calls.
-/// That takes less time, and kcov records fewer page faults. It needs `CONFIG_PROC_PAGE_MONITOR` and
+/// This is faster, and kcov records fewer page faults. It needs `CONFIG_PROC_PAGE_MONITOR` and
 /// a process_madvise(2) that takes `PIDFD_SELF` and this advice, as on Linux 6.18 and 7.3. Elsewhere
 /// it does nothing.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ impl Touched {
 }
 
 /// `struct iovec`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 #[repr(C)]
 struct Pages {
     start: usize,
@@ -124,7 +124,8 @@ struct Area {
 }
 
 impl Area {
-    /// From a line of `/proc/PID/maps`. `None` for shared mappings and those of the kernel.
+    /// Parses a line of `/proc/PID/maps`. Returns `None` for mappings that are shared, unreadable, or
+    /// the kernel's own, such as the vDSO.
     fn parse(line: &str) -> Option<Area> {
         let mut fields = line.split_ascii_whitespace();
         let (start, end) = fields.next()?.split_once('-')?;
@@ -146,7 +147,20 @@ struct List {
     words: Shared,
 }
 
+const READ: usize = 0;
 const WRITTEN: usize = 1;
+
+/// Returns what the child did to a page with this entry in `/proc/PID/pagemap`; `None` if nothing.
+fn mark(entry: u64, is_writable: bool) -> Option<usize> {
+    if entry & PRESENT == 0 {
+        None
+    } else if entry & FILE != 0 {
+        Some(READ)
+    } else {
+        // The parent maps the others, too.
+        (entry & EXCLUSIVE != 0 && is_writable).then_some(WRITTEN)
+    }
+}
 
 impl List {
     fn new() -> io::Result<List> {
@@ -168,19 +182,11 @@ impl List {
                 let Ok(read) = pread(&map, &mut entries[..bytes], first as u64 * 8) else { return };
                 for (page, entry) in (first..).zip(entries[..read].chunks_exact(8)) {
                     let entry = u64::from_ne_bytes(entry.try_into().expect("eight bytes"));
+                    let Some(mark) = mark(entry, *is_writable) else { continue };
                     let block = page * page_size() / AROUND;
-                    let mark = if entry & PRESENT == 0 {
+                    if mark == READ && last_block.replace(block) == Some(block) {
                         continue;
-                    } else if entry & FILE != 0 {
-                        if last_block.replace(block) == Some(block) {
-                            continue;
-                        }
-                        0
-                    } else if entry & EXCLUSIVE != 0 && *is_writable {
-                        WRITTEN
-                    } else {
-                        continue;
-                    };
+                    }
                     let Some(word) = words.next() else { return };
                     word.store((page * page_size()) | mark, Ordering::Relaxed);
                 }
