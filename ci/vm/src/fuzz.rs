@@ -56,11 +56,13 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
         || (processors() / target.smp.max(1) as usize).max(1),
         |guests| guests as usize,
     );
+    let plural = |number| if number == 1 { "" } else { "s" };
     print(&format!(
-        "{}: {} guests, {} inputs in {}\n",
+        "{}: {count} guest{}, {} input{} in {}\n",
         target.name,
-        count,
+        plural(count),
         corpus.len(),
+        plural(corpus.len()),
         directory.display()
     ));
     let state = State {
