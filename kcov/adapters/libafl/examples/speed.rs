@@ -105,7 +105,7 @@ fn measure(way: &str, part: &str, calls: &Calls, program: &Program) -> Rate {
             "read" => {
                 executor(10_000, InProcess::new(Device::open()?, observer, harness)?, program)
             }
-            _ => fuzzer(10_000, Fuzz::new(), || harness(program)),
+            _ => fuzzer(100_000, Fuzz::new(), || harness(program)),
         };
     }
     // SAFETY: the process has only one thread.
@@ -125,7 +125,7 @@ fn measure(way: &str, part: &str, calls: &Calls, program: &Program) -> Rate {
         (_, "read") => {
             executor(500, Forked::new(fork, builder, LIMIT, observer, harness)?.served()?, program)
         }
-        ("served", _) => fuzzer(500, Fuzz::new().forked(fork, LIMIT), || harness(program)),
+        ("served", _) => fuzzer(5_000, Fuzz::new().forked(fork, LIMIT), || harness(program)),
         _ => Err("a fuzzer always has a server".into()),
     }
 }

@@ -28,6 +28,7 @@ mod server;
 mod shared;
 mod stability;
 mod sys;
+mod unforked;
 
 pub use background::{Background, Sources};
 pub use compare::{CompareExecutor, ComparisonStage, Search};

@@ -1,5 +1,6 @@
 //! Observers that take the trace of an execution.
 
+use crate::unforked::Unforked;
 use kcov::Trace;
 use kcov::mode::TracePc;
 use kcov_signal::{Edges, Merged, NoveltyMap, Repeats, count_hits};
@@ -63,19 +64,20 @@ impl Signal {
 /// Keeps the PCs of an execution, for [`NoveltyFeedback`](crate::NoveltyFeedback) and
 /// [`StabilityStage`](crate::StabilityStage).
 ///
-/// Copies the trace. Allocates only for a trace that is longer than all before.
+/// Copies the trace. Allocates only for a trace that is longer than all before. In a child that is
+/// forked later, the PCs may be 0: fork(2) is faster without them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SignalObserver {
     name: Cow<'static, str>,
     signal: Signal,
-    pcs: Vec<u64>,
+    pcs: Unforked,
 }
 
 impl SignalObserver {
     /// Makes an observer with a name that is unique among the observers of the executor.
     #[must_use]
     pub fn new(name: &'static str, signal: Signal) -> SignalObserver {
-        SignalObserver { name: Cow::Borrowed(name), signal, pcs: Vec::new() }
+        SignalObserver { name: Cow::Borrowed(name), signal, pcs: Unforked::new() }
     }
 
     /// What counts as reached.
@@ -94,24 +96,24 @@ impl SignalObserver {
     #[must_use]
     pub fn has_new(&self, map: &NoveltyMap) -> bool {
         match self.signal {
-            Signal::Pc => map.has_new(&self.pcs),
-            Signal::Edge => map.has_new(Edges::new(&self.pcs)),
+            Signal::Pc => map.has_new(self.pcs()),
+            Signal::Edge => map.has_new(Edges::new(self.pcs())),
         }
     }
 
     /// Adds the signals of the last execution to a map, and calls `what` with each new one.
     pub fn merge_into(&self, map: &mut NoveltyMap, what: impl FnMut(u64)) -> Merged {
         match self.signal {
-            Signal::Pc => map.merge_with(&self.pcs, what),
-            Signal::Edge => map.merge_with(Edges::new(&self.pcs), what),
+            Signal::Pc => map.merge_with(self.pcs(), what),
+            Signal::Edge => map.merge_with(Edges::new(self.pcs()), what),
         }
     }
 
     /// Adds the last execution as a run.
     pub fn add_run(&self, repeats: &mut Repeats) {
         match self.signal {
-            Signal::Pc => repeats.add_run(&self.pcs),
-            Signal::Edge => repeats.add_run(Edges::new(&self.pcs)),
+            Signal::Pc => repeats.add_run(self.pcs()),
+            Signal::Edge => repeats.add_run(Edges::new(self.pcs())),
         }
     }
 }
@@ -119,9 +121,7 @@ impl SignalObserver {
 impl CoverageObserver for SignalObserver {
     #[inline]
     fn observe(&mut self, trace: Trace<'_, TracePc>) {
-        let before = self.pcs.len();
-        self.pcs.resize(before + trace.len(), 0);
-        trace.words().copy_to(&mut self.pcs[before..]);
+        trace.words().copy_to(self.pcs.grow(trace.len()));
     }
 }
 

@@ -40,6 +40,13 @@ pub(crate) fn is_readable(_: *const u64) -> bool {
 /// None.
 pub(crate) unsafe fn keep_from_children(_: *mut c_void, _: usize) {}
 
+/// Does nothing: children get copies.
+///
+/// # Safety
+///
+/// None.
+pub(crate) unsafe fn wipe_in_children(_: *mut c_void, _: usize) {}
+
 /// Does nothing: NetBSD has no call that maps a list of pages.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {}
