@@ -58,9 +58,8 @@ impl Touched {
     /// In the child, first.
     pub(crate) fn enter(&self) {
         if self.list.is_none() {
-            // A failure only costs time: a page of the list may be gone.
-            _ = populate(&self.read, libc::MADV_POPULATE_READ);
-            _ = populate(&self.written, libc::MADV_POPULATE_WRITE);
+            populate(&self.read, libc::MADV_POPULATE_READ);
+            populate(&self.written, libc::MADV_POPULATE_WRITE);
         }
     }
 
@@ -90,11 +89,9 @@ struct Pages {
     bytes: usize,
 }
 
-/// Maps the pages in this process. Their contents stay the same.
-fn populate(pages: &[Pages], advice: libc::c_int) -> io::Result<()> {
-    if pages.is_empty() {
-        return Ok(());
-    }
+/// Maps the pages in this process, up to the first that it cannot. Their contents stay the same.
+/// Returns the number of bytes.
+fn advise(pages: &[Pages], advice: libc::c_int) -> io::Result<usize> {
     // SAFETY: the slice has this many elements, laid out like `struct iovec`. Populating pages does
     // not change their contents, and fails where nothing is mapped.
     let advised = unsafe {
@@ -107,13 +104,26 @@ fn populate(pages: &[Pages], advice: libc::c_int) -> io::Result<()> {
             0_usize,
         )
     };
-    if advised < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    usize::try_from(advised).map_err(|_| io::Error::last_os_error())
+}
+
+/// Maps the pages in this process, except for those that are gone.
+fn populate(mut pages: &[Pages], advice: libc::c_int) {
+    while !pages.is_empty() {
+        let mut left = advise(pages, advice).unwrap_or(0);
+        let gone = pages.iter().position(|pages| {
+            let is_gone = left < pages.bytes;
+            left = left.saturating_sub(pages.bytes);
+            is_gone
+        });
+        pages = gone.map_or(&[], |gone| &pages[gone + 1..]);
+    }
 }
 
 fn is_supported() -> bool {
     let here = (is_supported as *const ()).addr();
     let page = Pages { start: here - here % page_size(), bytes: page_size() };
-    populate(&[page], libc::MADV_POPULATE_READ).is_ok() && File::open("/proc/self/pagemap").is_ok()
+    advise(&[page], libc::MADV_POPULATE_READ).is_ok() && File::open("/proc/self/pagemap").is_ok()
 }
 
 /// A mapping of the parent, which its children have too.
@@ -254,5 +264,34 @@ mod tests {
         let (read, written) = list.pages();
         let starts = |pages: &[Pages]| pages.iter().map(|page| page.start).collect::<Vec<_>>();
         assert_eq!((starts(&read), starts(&written)), (vec![here], vec![here]));
+    }
+
+    #[test]
+    fn pages_after_one_that_is_gone_are_mapped() {
+        use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+        if !is_supported() {
+            eprintln!("this kernel does not map lists of pages");
+            return;
+        }
+        let (page, protection) = (page_size(), ProtFlags::READ | ProtFlags::WRITE);
+        // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
+        let start = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), 5 * page, protection, MapFlags::PRIVATE)
+        };
+        let start = start.unwrap();
+        for gone in [1, 3] {
+            // SAFETY: nothing refers to the page.
+            unsafe { mprotect(start.wrapping_byte_add(gone * page), page, MprotectFlags::empty()) }
+                .unwrap();
+        }
+        let pages = [0, 1, 2, 3, 4].map(|n| Pages { start: start.addr() + n * page, bytes: page });
+        populate(&pages, libc::MADV_POPULATE_WRITE);
+        let map = File::open("/proc/self/pagemap").unwrap();
+        let are_present = [0, 1, 2, 3, 4].map(|n| {
+            let mut entry = [0; 8];
+            pread(&map, &mut entry, ((start.addr() / page + n) * 8) as u64).unwrap();
+            u64::from_ne_bytes(entry) & PRESENT != 0
+        });
+        assert_eq!(are_present, [true, false, true, false, true]);
     }
 }
