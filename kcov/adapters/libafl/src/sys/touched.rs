@@ -126,30 +126,26 @@ fn is_supported() -> bool {
     advise(&[page], libc::MADV_POPULATE_READ).is_ok() && File::open("/proc/self/pagemap").is_ok()
 }
 
-/// A mapping of the parent, which its children have too.
+/// A private mapping of the parent, which its children have too.
 #[derive(Debug)]
 struct Area {
     pages: Range<usize>,
     is_writable: bool,
-    is_shared: bool,
 }
 
 impl Area {
-    /// Parses a line of `/proc/PID/maps`. Returns `None` for mappings that are unreadable, the kernel's
-    /// own, such as the vDSO, or of a file that is shared.
+    /// Parses a line of `/proc/PID/maps`. Returns `None` for mappings that are shared, unreadable, or
+    /// the kernel's own, such as the vDSO.
     fn parse(line: &str) -> Option<Area> {
         let mut fields = line.split_ascii_whitespace();
         let (start, end) = fields.next()?.split_once('-')?;
         let permissions = fields.next()?;
-        let name = fields.nth(3).unwrap_or_default();
-        let is_shared = permissions.ends_with('s');
-        let is_other = name.starts_with("[v") || is_shared && name != "/dev/zero";
-        if is_other || !permissions.starts_with('r') {
+        let is_kernels = fields.nth(3).is_some_and(|name| name.starts_with("[v"));
+        if is_kernels || !permissions.starts_with('r') || !permissions.ends_with('p') {
             return None;
         }
         let page = |address| Some(usize::from_str_radix(address, 16).ok()? / page_size());
-        let is_writable = permissions.contains('w');
-        Some(Area { pages: page(start)?..page(end)?, is_writable, is_shared })
+        Some(Area { pages: page(start)?..page(end)?, is_writable: permissions.contains('w') })
     }
 }
 
@@ -165,15 +161,14 @@ const READ: usize = 0;
 const WRITTEN: usize = 1;
 
 /// Returns what the child did to a page with this entry in `/proc/PID/pagemap`; `None` if nothing.
-fn mark(entry: u64, area: &Area) -> Option<usize> {
+fn mark(entry: u64, is_writable: bool) -> Option<usize> {
     if entry & PRESENT == 0 {
         None
     } else if entry & FILE != 0 {
-        // fork(2) leaves out shared pages, too.
-        Some(if area.is_shared && area.is_writable { WRITTEN } else { READ })
+        Some(READ)
     } else {
         // The parent maps the others, too.
-        (entry & EXCLUSIVE != 0 && area.is_writable).then_some(WRITTEN)
+        (entry & EXCLUSIVE != 0 && is_writable).then_some(WRITTEN)
     }
 }
 
@@ -190,15 +185,15 @@ impl List {
         let Ok(map) = open(c"/proc/self/pagemap", OFlags::CLOEXEC, Mode::empty()) else { return };
         let mut words = self.words.iter();
         let mut last_block = None;
-        for area in &self.areas {
+        for Area { pages, is_writable } in &self.areas {
             // Few, so that the stack has no page that other children do not touch.
-            let (mut entries, pages) = ([0_u8; 512], &area.pages);
+            let mut entries = [0_u8; 512];
             for first in pages.clone().step_by(entries.len() / 8) {
                 let bytes = entries.len().min((pages.end - first) * 8);
                 let Ok(read) = pread(&map, &mut entries[..bytes], first as u64 * 8) else { return };
                 for (page, entry) in (first..).zip(entries[..read].chunks_exact(8)) {
                     let entry = u64::from_ne_bytes(entry.try_into().expect("eight bytes"));
-                    let Some(mark) = mark(entry, area) else { continue };
+                    let Some(mark) = mark(entry, *is_writable) else { continue };
                     let block = page * page_size() / AROUND;
                     if mark == READ && last_block.replace(block) == Some(block) {
                         continue;
@@ -239,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn areas_are_readable_memory() {
+    fn areas_are_private_mappings() {
         let page = page_size();
         let line = |permissions: &str, rest: &str| {
             Area::parse(&format!("{:x}-{:x} {permissions} 0 00:00 0 {rest}", 3 * page, 5 * page))
@@ -248,8 +243,7 @@ mod tests {
         assert_eq!((area.pages, area.is_writable), (3..5, false));
         assert!(line("rw-p", "").unwrap().is_writable);
         assert!(line("rw-p", "[stack]").is_some());
-        assert!(line("rw-s", "/dev/zero (deleted)").unwrap().is_shared);
-        for (permissions, rest) in [("rw-s", "/file"), ("---p", ""), ("r-xp", "[vdso]")] {
+        for (permissions, rest) in [("rw-s", ""), ("---p", ""), ("r-xp", "[vdso]")] {
             assert!(line(permissions, rest).is_none(), "{permissions} {rest}");
         }
     }
