@@ -186,7 +186,7 @@ impl List {
         let mut words = self.words.iter();
         let mut last_block = None;
         for Area { pages, is_writable } in &self.areas {
-            // Few, so that the stack has no page that other children do not touch.
+            // Few entries, so that listing itself touches no further page of the stack.
             let mut entries = [0_u8; 512];
             for first in pages.clone().step_by(entries.len() / 8) {
                 let bytes = entries.len().min((pages.end - first) * 8);
