@@ -11,8 +11,8 @@ use std::slice;
 
 /// A vector of words. In a forked child they may all be 0.
 ///
-/// After a fork, the first store to each page of a `Vec` takes a page fault, which copies the page.
-/// On Linux, stores to these pages do not.
+/// After fork(2), the parent's first store to each page of a `Vec` faults and copies the page. On
+/// Linux, stores to these pages do neither.
 #[derive(Deserialize, Serialize)]
 #[serde(from = "Vec<u64>", into = "Vec<u64>")]
 pub(crate) struct Unforked {
@@ -43,7 +43,7 @@ impl Unforked {
         // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
         let start = unsafe { mmap_anonymous(null_mut(), bytes, protection, MapFlags::PRIVATE) };
         let start = start.unwrap_or_else(|error| panic!("mapping {bytes} bytes: {error}"));
-        // SAFETY: these are whole pages that were just mapped. All words are valid, 0 too.
+        // SAFETY: `mmap_anonymous` returned whole pages, and children may read any words there.
         unsafe { sys::wipe_in_children(start, bytes) };
         let start = NonNull::new(start.cast()).expect("mmap never returns null");
         Unforked { start, len, capacity: bytes / size_of::<u64>() }
@@ -127,6 +127,19 @@ impl Drop for Unforked {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn children_read_zeros() {
+        use crate::{Ended, Fork, Spawn as _};
+        let words = Unforked::from(vec![7; 1000]);
+        // SAFETY: the child allocates nothing and takes no lock.
+        let mut fork = unsafe { Fork::new() };
+        let zeros = || assert!(words.iter().all(|word| *word == 0));
+        let ended = fork.spawn(std::time::Duration::from_secs(60), zeros);
+        assert_eq!(ended.unwrap(), Ended::Exited);
+        assert!(words.iter().all(|word| *word == 7));
+    }
 
     #[test]
     fn words_stay_while_it_grows() {

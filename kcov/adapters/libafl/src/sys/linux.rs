@@ -27,7 +27,7 @@ pub(crate) fn is_readable(address: *const u64) -> bool {
     let page = address.wrapping_byte_sub(address.addr() % page_size()).cast_mut().cast();
     // SAFETY: populating a page changes no contents. Where it cannot, it fails.
     let populated = unsafe { madvise(page, page_size(), Advice::LinuxPopulateRead) };
-    // A kernel without this advice, before 5.14, cannot tell.
+    // Before Linux 5.14 the advice is unknown: assume that the page is there.
     !matches!(populated, Err(Errno::FAULT | Errno::NOMEM))
 }
 
@@ -48,10 +48,9 @@ pub(crate) unsafe fn keep_from_children(start: *mut c_void, bytes: usize) {
 ///
 /// # Safety
 ///
-/// The caller must ensure that the range is whole pages, and that 0 is valid for whatever children
-/// read there.
+/// The caller must ensure that the range is whole pages, and that children may read zeros there.
 pub(crate) unsafe fn wipe_in_children(start: *mut c_void, bytes: usize) {
-    // SAFETY: the caller ensures that zeros are valid. A failure only costs time.
+    // SAFETY: the caller ensures that children may read zeros. A failure only costs time.
     let _ = unsafe { madvise(start, bytes, Advice::LinuxWipeOnFork) };
 }
 

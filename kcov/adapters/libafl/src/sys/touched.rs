@@ -181,7 +181,7 @@ impl List {
 
     /// In the child: lists the pages that it touched in the parent's areas, until the list is full.
     fn fill(&self) {
-        // rustix makes system calls without the C library, so no page of that is listed.
+        // rustix does not call the C library, so none of its pages are listed.
         let Ok(map) = open(c"/proc/self/pagemap", OFlags::CLOEXEC, Mode::empty()) else { return };
         let mut words = self.words.iter();
         let mut last_block = None;
