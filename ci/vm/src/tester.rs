@@ -9,6 +9,7 @@ use crate::cli::TestOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::expected::{self, Failure};
 use crate::ids;
+use crate::kernel::Kernel;
 use crate::output::{complain, print};
 use crate::parallel::{self, processors};
 use crate::progress::{Step, beside_bars};
@@ -80,16 +81,26 @@ pub fn test(
     verbose: bool,
 ) -> Result<u8> {
     let started = Instant::now();
-    let suites = validate(session, targets, options)?;
+    validate(session, targets, options)?;
+    // A build ends on one processor, so the first kernel is built beside the suite. The suite alone
+    // knows whether the named checks exist.
+    let early = targets.first().filter(|_| options.checks.is_empty());
+    let (suites, mut kernel) = thread::scope(|scope| {
+        let kernel = early.map(|target| scope.spawn(|| session.kernel(target)));
+        let suites = suites(session, targets, options);
+        (suites, kernel.map(|built| built.join().expect("a build's thread")))
+    });
+    let suites = suites?;
     let guests = options.guests.map_or_else(processors, |guests| guests as usize);
     let guests_each = guests / targets.len().max(1);
     let plan = Plan { session, options, verbose, suites, guests_each };
     let text_now = options.report.is_some() || options.format == Format::Text;
     let brief = targets.len() > 1 && !verbose;
 
-    // A build uses all processors. So builds run one after the other, before any guest with a time
-    // limit.
-    let mut reports: Vec<_> = targets.iter().map(|target| prepare(&plan, target)).collect();
+    // A build uses all processors. So the others run one after the other, before any guest with a
+    // time limit.
+    let mut reports: Vec<_> =
+        targets.iter().map(|target| prepare(&plan, target, kernel.take())).collect();
     let ready: Vec<usize> = (0..targets.len()).filter(|&index| reports[index].is_none()).collect();
     let say = |report: &TargetReport, target: &Target| {
         beside_bars(|| match &report.verdict {
@@ -126,7 +137,7 @@ pub fn test(
 }
 
 /// Checks the command line before anything is built.
-fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Result<Vec<Suite>> {
+fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Result<()> {
     if let Some(file) = &options.program {
         for target in targets.iter().filter(|target| session.given(target).is_ok()) {
             session.task(target, file, Vec::new()).map_err(Error::Usage)?;
@@ -136,6 +147,11 @@ fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Re
         fs::write(file, "")
             .map_err(|error| Error::usage(format!("--report {}: {error}", file.display())))?;
     }
+    Ok(())
+}
+
+/// Builds the suite for each system, and finds the named checks in it.
+fn suites(session: &Session, targets: &[&Target], options: &TestOptions) -> Result<Vec<Suite>> {
     let nothing_runs = targets.iter().all(|target| session.given(target).is_err());
     if options.program.is_some() || nothing_runs {
         return Ok(Vec::new());
@@ -151,10 +167,15 @@ fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Re
     Ok(suites)
 }
 
-/// Prepares the target. Returns a report if that fails.
-fn prepare(plan: &Plan<'_>, target: &Target) -> Option<TargetReport> {
+/// Prepares the target, whose kernel may be built. Returns a report if that fails.
+fn prepare(
+    plan: &Plan<'_>,
+    target: &Target,
+    built: Option<Result<Kernel>>,
+) -> Option<TargetReport> {
     let started = Instant::now();
-    let failure = plan.session.kernel(target).map(drop).and_then(|()| match plan.options.program {
+    let kernel = built.unwrap_or_else(|| plan.session.kernel(target));
+    let failure = kernel.map(drop).and_then(|()| match plan.options.program {
         Some(_) => Ok(()),
         None => plan.session.programs.suite_for(target.triple()).map(drop),
     });
