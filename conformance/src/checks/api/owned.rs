@@ -140,11 +140,12 @@ fn forked_child_gets_its_device_back(cx: &Context) {
         said
     });
     assert_eq!(refused, "Disable NotEnabled");
-    let session = session.expect("the parent's");
+    let mut session = session.expect("the parent's");
     // Dropping the child's copy has not emptied the buffer either.
     assert_eq!(session.trace().iter().take(3).collect::<Vec<_>>(), first);
-    let before = session.trace().len();
+    // The fork may have filled it.
+    session.reset();
     call();
-    assert!(session.trace().len() > before);
+    assert!(!session.trace().is_empty());
     drop(session.disable().expect("the parent is traced still"));
 }

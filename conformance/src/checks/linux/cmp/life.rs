@@ -36,5 +36,5 @@ fn forked_child_is_not_traced(cx: &Context) {
 }
 
 fn tracing_goes_on_in_a_new_program(cx: &Context) {
-    goes_on_in_a_new_program(cx, KCOV_TRACE_CMP, 4);
+    goes_on_in_a_new_program(cx, KCOV_TRACE_CMP);
 }

@@ -2,11 +2,13 @@
 
 use super::{common, usb};
 use crate::check::{Context, checks};
+use crate::errno;
 use crate::raw::{
-    Child, Device, KCOV_TRACE_PC, LONG, Map, Remote, Vring, areas_of, areas_of_size, call,
-    page_size, page_words, settled, symbols, thread, wait_for,
+    Child, Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Vring, areas_of,
+    areas_of_size, call, page_size, page_words, settled, symbols, thread, wait_for,
 };
 use crate::system::{index, mapped, sized};
+use kcov_sys::linux::KCOV_ENABLE;
 use std::time::Duration;
 
 checks! {
@@ -20,6 +22,7 @@ checks! {
     area_keeps_its_size needs(Remote, Vhost, Userfaultfd),
     keeps_the_buffer needs(Remote, Vhost, Userfaultfd),
     others_end_meanwhile needs(Remote, Vhost, Userfaultfd),
+    refused_requests_leave_the_section needs(Remote, Vhost, Userfaultfd, TextAddresses),
 }
 
 fn vring() -> Vring {
@@ -206,4 +209,27 @@ fn others_end_meanwhile(cx: &Context) {
     held.end();
     assert!(map.count() > count, "it counts when it ends");
     assert_eq!(map.copy(1, early.len()), early, "behind those of the other");
+}
+
+fn refused_requests_leave_the_section(cx: &Context) {
+    let (device, map, vring) = enabled(cx);
+    let unknown = Remote { mode: 77, ..Remote::common(common()) };
+    let requests: &[&(dyn Fn() -> errno::Result<()> + Sync)] = &[
+        &|| device.init_trace(page_words()),
+        &|| device.enable(KCOV_TRACE_PC),
+        &|| device.enable(KCOV_TRACE_CMP),
+        &|| device.remote_enable(&Remote::common(common())),
+        &|| device.remote_enable(&unknown),
+        &|| device.disable_with(1),
+        &|| device.request(KCOV_ENABLE + 5, 0),
+    ];
+    for request in requests {
+        vring.begin();
+        assert!(request().is_err(), "by the owner");
+        let by_other = thread(|| request());
+        assert!(by_other.is_err(), "by another thread");
+        map.reset();
+        vring.end();
+        assert!(has_kick(&map), "of the section that was running then");
+    }
 }

@@ -4,7 +4,7 @@
 use super::section::{bus, grows_beyond};
 use super::{common, while_owned};
 use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_CMP, Map, Remote, RootHub, Vhost, call, settled};
+use crate::raw::{KCOV_TRACE_CMP, Map, Remote, RootHub, Vhost, call, settled, thread};
 use crate::system::{index, mapped};
 
 checks! {
@@ -12,6 +12,7 @@ checks! {
     comparisons_are_collected needs(Remote, Usb, Comparisons),
     leaves_the_mode needs(Remote, Usb, Comparisons),
     keeps_its_areas needs(Remote, Usb, Vhost),
+    area_size_is_its_own needs(Remote, Usb),
 }
 
 /// How often the hub works.
@@ -87,4 +88,22 @@ fn keeps_its_areas(cx: &Context) {
     (0..TIMES).for_each(|_| vhost.work());
     assert!(grows_beyond(&map, before), "the worker's sections are collected");
     is_collected(&hub, &map);
+}
+
+fn area_size_is_its_own(cx: &Context) {
+    /// Room for one record.
+    const LEAST: u32 = 2;
+    let collected = |area| {
+        // A device is enabled until its thread ends.
+        thread(|| {
+            let (device, map) = mapped(cx);
+            let hub = hub();
+            let remote = Remote { area, ..Remote::of(bus()) };
+            device.remote_enable(&remote).expect("enabled");
+            (0..TIMES).for_each(|_| is_collected(&hub, &map));
+            settled(&map)
+        })
+    };
+    let (least, usual) = (collected(LEAST), collected(1 << 12));
+    assert!(least > usual / 2, "{least} records with areas of {LEAST} words, {usual} otherwise");
 }
