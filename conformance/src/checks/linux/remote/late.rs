@@ -226,7 +226,7 @@ fn refused_requests_leave_the_section(cx: &Context) {
     for request in requests {
         vring.begin();
         assert!(request().is_err(), "by the owner");
-        let by_other = thread(|| request());
+        let by_other = thread(request);
         assert!(by_other.is_err(), "by another thread");
         map.reset();
         vring.end();
