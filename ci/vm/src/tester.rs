@@ -82,8 +82,8 @@ pub fn test(
 ) -> Result<u8> {
     let started = Instant::now();
     validate(session, targets, options)?;
-    // A build ends on one processor, so the first kernel is built beside the suite. The suite alone
-    // knows whether the named checks exist.
+    // A build does not keep all processors busy to its end, so the suite and the first kernel are
+    // built at the same time. Named checks have to be looked up in the suite first.
     let early = targets.first().filter(|_| options.checks.is_empty());
     let (suites, mut kernel) = thread::scope(|scope| {
         let kernel = early.map(|target| scope.spawn(|| session.kernel(target)));
@@ -97,8 +97,7 @@ pub fn test(
     let text_now = options.report.is_some() || options.format == Format::Text;
     let brief = targets.len() > 1 && !verbose;
 
-    // A build uses all processors. So the others run one after the other, before any guest with a
-    // time limit.
+    // The other kernels are built one after the other, before any guest with a time limit starts.
     let mut reports: Vec<_> =
         targets.iter().map(|target| prepare(&plan, target, kernel.take())).collect();
     let ready: Vec<usize> = (0..targets.len()).filter(|&index| reports[index].is_none()).collect();
