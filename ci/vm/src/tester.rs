@@ -149,7 +149,7 @@ fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Re
     Ok(())
 }
 
-/// Builds the suite for each system, and finds the named checks in it.
+/// Builds the suite for each system and looks up the named checks.
 fn suites(session: &Session, targets: &[&Target], options: &TestOptions) -> Result<Vec<Suite>> {
     let nothing_runs = targets.iter().all(|target| session.given(target).is_err());
     if options.program.is_some() || nothing_runs {
@@ -166,7 +166,8 @@ fn suites(session: &Session, targets: &[&Target], options: &TestOptions) -> Resu
     Ok(suites)
 }
 
-/// Prepares the target, whose kernel may be built. Returns a report if that fails.
+/// Prepares the target. `built` is its kernel, if that was built beside the suite. Returns a report
+/// if a build fails.
 fn prepare(
     plan: &Plan<'_>,
     target: &Target,

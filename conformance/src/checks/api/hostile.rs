@@ -133,7 +133,7 @@ fn disables_with_0<M: Mode>(cx: &Context, mode: M) {
     let mut device = open(cx, 1 << 16);
     let map = intruder(&device);
     warm_up(&mut device, &map, mode);
-    // Some kernels have words of four bytes, though not for comparisons.
+    // Words of 32-bit kernels have four bytes, except in comparison mode.
     let holds = |count: &u64| {
         map.store(0, *count);
         map.count() == *count

@@ -3,9 +3,7 @@
 use super::{common, usb};
 use crate::check::{Context, checks};
 use crate::errno::Result;
-use crate::raw::{
-    Child, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Remote, child, page_words, thread, wait_for,
-};
+use crate::raw::{Child, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Remote, child, thread, wait_for};
 use crate::system::{COVER_SIZE, mapped, sized};
 use kcov_sys::linux::{KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_USB};
 use std::time::Duration;
@@ -34,7 +32,7 @@ checks! {
 
 /// The result of an otherwise good request.
 fn tried(cx: &Context, remote: &Remote) -> Result<()> {
-    sized(cx, page_words()).remote_enable(remote)
+    sized(cx, COVER_SIZE).remote_enable(remote)
 }
 
 /// Asserts that the handle is refused alone and in each place of an array.

@@ -8,7 +8,7 @@ use crate::raw::{
     areas_of_size, call, page_size, page_words, settled, symbols, thread, wait_for,
 };
 use crate::system::{index, mapped, sized};
-use kcov_sys::linux::KCOV_ENABLE;
+use kcov_sys::ioc::Encoding;
 use std::time::Duration;
 
 checks! {
@@ -213,15 +213,16 @@ fn others_end_meanwhile(cx: &Context) {
 
 fn refused_requests_leave_the_section(cx: &Context) {
     let (device, map, vring) = enabled(cx);
-    let unknown = Remote { mode: 77, ..Remote::common(common()) };
+    let unknown_mode = Remote { mode: 77, ..Remote::common(common()) };
+    let unknown_request = Encoding::LINUX_NATIVE.io(b'c', 77);
     let requests: &[&(dyn Fn() -> errno::Result<()> + Sync)] = &[
         &|| device.init_trace(page_words()),
         &|| device.enable(KCOV_TRACE_PC),
         &|| device.enable(KCOV_TRACE_CMP),
         &|| device.remote_enable(&Remote::common(common())),
-        &|| device.remote_enable(&unknown),
+        &|| device.remote_enable(&unknown_mode),
         &|| device.disable_with(1),
-        &|| device.request(KCOV_ENABLE + 5, 0),
+        &|| device.request(unknown_request, 0),
     ];
     for request in requests {
         vring.begin();
