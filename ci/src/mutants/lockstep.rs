@@ -60,8 +60,8 @@ impl Score {
         };
         let percent = |part: usize, whole: usize| part as f64 * 100.0 / whole.max(1) as f64;
         format!(
-            "It notices {noticed} of {ran} {what} ({:.1} %), and {both} of the {killed} of them that \
-             a check notices ({:.1} %).{left}",
+            "It notices {noticed} of {ran} {what} ({:.1} %), and {both} of the {killed} that a check \
+             kills ({:.1} %).{left}",
             percent(noticed, ran),
             percent(both, killed)
         )
@@ -79,7 +79,7 @@ pub fn describe(record: &Record, known: &Known) -> String {
     format!(
         "Lockstep alone runs {} operations of seed 1. {} {}",
         record.operations,
-        mutants.words("mutants that compile to other code and have no proof of equivalence"),
+        mutants.words("mutants"),
         named.words("named alterations of the kernel")
     )
 }

@@ -194,7 +194,7 @@ fn lockstep_has_a_score_of_its_own() {
     let text = page::render(&record, &known, "s");
     for words in [
         "3 operations of seed 1. It notices 2 of 3 mutants",
-        "66.7 %), and 0 of the 1 of them that",
+        "66.7 %), and 0 of the 1 that a check",
         "It notices 0 of 0 named",
         "| `f` | 1 | 1 | 1 | 1 | 1 | 1 | 2 of 3 |",
     ] {

@@ -12,11 +12,11 @@ pub(super) mod section;
 pub(super) mod site;
 pub(super) mod soft;
 
-use super::{COVER_SIZE, index, mapped, open, records, sized, while_held};
+use super::{COVER_SIZE, mapped, open, records, sized, while_held};
 use crate::check::{Context, checks};
 use crate::raw::{
-    Absent, Device, Gate, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, page_size, page_words,
-    thread, word_bytes,
+    Absent, Device, Gate, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, page_size, thread,
+    word_bytes,
 };
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
@@ -296,7 +296,7 @@ fn handles_changed_meanwhile_is_refused(cx: &Context) {
     let structure = Absent::pages(2).expect("two pages");
     // The structure starts in the last word of the first page, which is absent. The kernel has read
     // the number of handles on the second page when it blocks on the first to read all.
-    let second = index(page_words());
+    let second = page_size() / size_of::<u64>();
     let mut first = vec![0; second];
     first[second - 1] = pair(KCOV_TRACE_PC, 4096);
     let address = structure.address(1) - 8;

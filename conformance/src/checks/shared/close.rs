@@ -4,8 +4,8 @@ use super::kept::records_outlast;
 use super::{COVER_SIZE, mapped, mapped_of, modes, other_stays_traced, sized};
 use crate::check::{Context, checks};
 use crate::raw::{
-    Device, KCOV_TRACE_PC, LONG, Map, call, child, free_memory, page_words, pass_descriptor,
-    thread, wait_for, word_bytes,
+    Device, KCOV_TRACE_PC, LONG, Map, call, child, free_memory, page_size, page_words,
+    pass_descriptor, thread, wait_for, word_bytes,
 };
 use crate::system::enable_freed;
 use nix::unistd::dup2;
@@ -172,6 +172,9 @@ fn buffer_is_freed(cx: &Context) {
         },
     ];
     uses.iter().for_each(|used| gives_back(cx, used));
+    // The second page has one word.
+    let times = 512;
+    gives_back_bytes(times, times * 2 * page_size() as u64, || drop(sized(cx, page_words() + 1)));
 }
 
 fn buffer_of_an_ended_thread_is_freed(cx: &Context) {

@@ -100,10 +100,10 @@ pub(crate) fn modes(cx: &Context) -> impl Iterator<Item = u32> {
     system::MODES.iter().copied().filter(built)
 }
 
-/// Stores `value` in all words after the count, and a count that leaves no room. Otherwise an
-/// interruption of the thread could add records meanwhile.
+/// Stores `value` in all words after the count, and a count that leaves no room in any mode.
+/// Otherwise an interruption of the thread could add records meanwhile.
 pub(crate) fn mark(map: &Map, value: u64) {
-    map.store(0, map.words() as u64);
+    map.store(0, (map.bytes() / word_bytes()) as u64);
     map.fill(1, value);
 }
 

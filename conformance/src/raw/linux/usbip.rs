@@ -3,10 +3,11 @@
 //! The kernel has a thread per device that waits for answers. It receives each answer in a remote
 //! section with the handle of the thread that attached the device.
 
-use crate::errno::Result;
+use crate::raw::{LONG, wait_for};
+use nix::poll::{PollFd, PollFlags, poll};
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::net::UnixStream;
 
 const CONTROLLER: &str = "/sys/devices/platform/vhci_hcd.0";
@@ -17,6 +18,10 @@ const USBIP_RET_SUBMIT: u32 = 3;
 const HEADER: usize = 48;
 /// `-EPIPE`, with which a device rejects an unknown request.
 const STALL: i32 = -32;
+/// How long a device waits for the host's first request, in milliseconds.
+const PATIENCE: u16 = 10_000;
+/// How often to attach a device.
+const ATTEMPTS: usize = 5;
 
 /// A device, which is detached when dropped.
 #[derive(Debug)]
@@ -32,16 +37,28 @@ impl Usbip {
         fs::exists(CONTROLLER).is_ok_and(|there| there)
     }
 
-    /// Attaches a device to this port of the controller.
+    /// Attaches a device to this port of the controller and waits for the host's first request. The
+    /// hub can miss a device while it gives up on another, so the device is attached until it asks.
     ///
     /// # Panics
     ///
-    /// If the controller rejects the device.
-    pub fn attach(port: u32) -> Result<Usbip> {
+    /// If the controller rejects the device or the host asks for nothing.
+    pub fn attach(port: u32) -> Usbip {
+        let asked = |device: &Usbip| {
+            let mut socket = [PollFd::new(device.socket.as_fd(), PollFlags::POLLIN)];
+            poll(&mut socket, PATIENCE) == Ok(1)
+        };
+        let mut attempts = (0..ATTEMPTS).map(|_| Self::attach_once(port));
+        attempts.find(asked).expect("a request of the host")
+    }
+
+    fn attach_once(port: u32) -> Usbip {
         let (ours, theirs) = UnixStream::pair().expect("two sockets");
         let what = format!("{port} {} 1 {USB_SPEED_HIGH}", theirs.as_raw_fd());
-        fs::write(format!("{CONTROLLER}/attach"), what).expect("a free port");
-        Ok(Usbip { port, socket: ours })
+        // The controller takes a while to detach an earlier device.
+        let attached = || fs::write(format!("{CONTROLLER}/attach"), &what).is_ok();
+        assert!(wait_for(LONG, attached), "a free port");
+        Usbip { port, socket: ours }
     }
 
     /// Waits for the host's next request and rejects it.

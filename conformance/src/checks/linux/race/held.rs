@@ -86,7 +86,7 @@ fn closed_meanwhile(cx: &Context) {
     // The file descriptor is already closed.
     std::mem::forget(device);
     assert_eq!(result, Ok(()), "the request has the open file");
-    assert!(!free && kept == 1, "the device lives as long as it is enabled");
+    assert!(!free && kept > 0, "the device lives as long as it is enabled");
     assert!(is_free(cx), "the thread has ended");
     assert!(wait_for(LONG, || buffers() == 0), "the buffer is given back");
 }

@@ -29,7 +29,7 @@ pub(crate) fn skip_slashes(turns: usize) {
 }
 
 /// Polls this many entries whose descriptor is -1, which the kernel skips.
-fn poll_nothing(turns: usize) {
+pub(crate) fn poll_nothing(turns: usize) {
     let mut none = vec![libc::pollfd { fd: -1, events: 0, revents: 0 }; turns];
     // SAFETY: the call gets the number of entries, and does not block.
     let returned = unsafe { libc::poll(none.as_mut_ptr(), turns as libc::nfds_t, 0) };
