@@ -4,14 +4,20 @@ pub(super) mod full;
 pub(super) mod operands;
 
 use super::mapped;
+use super::pc::ticks_add_nothing;
 use crate::check::{Context, checks};
 use crate::raw::KCOV_TRACE_CMP;
 use crate::system::calls::{MAGIC, switch_over_argument};
 use kcov_sys::netbsd::{KCOV_CMP_CONST, kcov_cmp_size};
 
 checks! {
+    interrupts_add_nothing needs(Comparisons),
     switch_is_constant needs(Comparisons),
     switch_case_comes_first needs(Comparisons),
+}
+
+fn interrupts_add_nothing(cx: &Context) {
+    ticks_add_nothing(cx, KCOV_TRACE_CMP);
 }
 
 /// The type and both operands of each comparison with the number. A switch makes several.

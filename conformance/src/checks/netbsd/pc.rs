@@ -5,11 +5,12 @@ pub(super) mod full;
 use super::mapped;
 use crate::check::{Context, checks};
 use crate::checks::shared::pc::records;
-use crate::raw::{KCOV_TRACE_PC, Map, call, page_size};
+use crate::raw::{KCOV_TRACE_PC, Map, call, first_in_first_out, page_size, ticks};
 use nix::sys::stat::Mode;
 
 checks! {
     page_faults_are_recorded,
+    interrupts_add_nothing,
     count_is_read_before_disabling,
     documented_program,
 }
@@ -20,6 +21,33 @@ fn page_faults_are_recorded(cx: &Context) {
     let fresh = Map::new(&-1, page_size(), 0, prot, flags).expect("memory");
     device.enable(KCOV_TRACE_PC).expect("enabled");
     assert!(!records(&map, || fresh.store(0, 1)).is_empty());
+}
+
+fn interrupts_add_nothing(cx: &Context) {
+    ticks_add_nothing(cx, KCOV_TRACE_PC);
+}
+
+/// Panics unless there is a while in which the clock ticks and nothing is recorded.
+#[track_caller]
+pub(super) fn ticks_add_nothing(cx: &Context, mode: u32) {
+    let (device, map) = mapped(cx);
+    // A thread that gives way to another at a tick is recorded. This one does not.
+    first_in_first_out();
+    device.enable(mode).expect("enabled");
+    let records_of_ticks = |length: u64| {
+        let before = ticks();
+        map.reset();
+        // No system calls. Takes longer than those that ask for the ticks.
+        for step in 0..length {
+            std::hint::black_box(step);
+        }
+        let count = map.count();
+        (ticks() - before > 2).then_some(count)
+    };
+    // How long a tick takes depends on the processor.
+    let lengths = (22..30).map(|power| 1 << power).flat_map(|length| [length; 4]);
+    let counts: Vec<_> = lengths.filter_map(records_of_ticks).take(4).collect();
+    assert!(counts.contains(&0), "records of ticks: {counts:?}");
 }
 
 fn count_is_read_before_disabling(cx: &Context) {

@@ -5,7 +5,7 @@ mod sysctl;
 mod vhci;
 
 pub use probe::probe;
-pub(crate) use sysctl::{free_memory, sysctl, sysctl_name};
+pub(crate) use sysctl::{free_memory, sysctl, sysctl_name, ticks};
 pub use vhci::explored;
 
 use crate::errno::{Errno, Result};
@@ -116,4 +116,18 @@ impl Device {
     pub fn detach(&self) -> Result<()> {
         self.request(sys::KCOV_IOC_REMOTE_DETACH, 0)
     }
+}
+
+/// Lets the scheduler run this thread until it sleeps or one of a higher priority wakes up.
+///
+/// # Panics
+///
+/// If this process may not do so.
+pub fn first_in_first_out() {
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the call reads the parameter, and the thread exists.
+    let errno = unsafe {
+        libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const priority)
+    };
+    assert_eq!(errno, 0, "a policy of real time");
 }

@@ -46,3 +46,9 @@ pub(crate) fn free_memory() -> u64 {
     // The size of a page and the number of free ones (`struct uvmexp_sysctl`).
     value(0) * value(4)
 }
+
+/// The number of interrupts of the clock since boot.
+pub(crate) fn ticks() -> u32 {
+    let ticks = sysctl(&sysctl_name(c"kern.hardclock_ticks"), None).expect("the number of ticks");
+    u32::from_ne_bytes(ticks.try_into().expect("four bytes"))
+}
