@@ -3,10 +3,9 @@
 //! The kernel has a thread per device that waits for answers. It receives each answer in a remote
 //! section with the handle of the thread that attached the device.
 
-use crate::raw::{LONG, wait_for};
 use nix::poll::{PollFd, PollFlags, poll};
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::net::UnixStream;
 
@@ -18,10 +17,8 @@ const USBIP_RET_SUBMIT: u32 = 3;
 const HEADER: usize = 48;
 /// `-EPIPE`, with which a device rejects an unknown request.
 const STALL: i32 = -32;
-/// How long a device waits for the host's first request, in milliseconds.
-const PATIENCE: u16 = 10_000;
-/// How often to attach a device.
-const ATTEMPTS: usize = 5;
+/// Longer than the host takes between its attempts to reach a device, in milliseconds.
+const PAUSE: u16 = 3000;
 
 /// A device, which is detached when dropped.
 #[derive(Debug)]
@@ -37,49 +34,44 @@ impl Usbip {
         fs::exists(CONTROLLER).is_ok_and(|there| there)
     }
 
-    /// Attaches a device to this port of the controller and waits for the host's first request. The
-    /// hub can miss a device while it gives up on another, so the device is attached until it asks.
+    /// Attaches a device to this port of the controller.
     ///
     /// # Panics
     ///
-    /// If the controller rejects the device or the host asks for nothing.
+    /// If the controller rejects the device.
     pub fn attach(port: u32) -> Usbip {
-        let asked = |device: &Usbip| {
-            let mut socket = [PollFd::new(device.socket.as_fd(), PollFlags::POLLIN)];
-            poll(&mut socket, PATIENCE) == Ok(1)
-        };
-        let mut attempts = (0..ATTEMPTS).map(|_| Self::attach_once(port));
-        attempts.find(asked).expect("a request of the host")
-    }
-
-    fn attach_once(port: u32) -> Usbip {
         let (ours, theirs) = UnixStream::pair().expect("two sockets");
         let what = format!("{port} {} 1 {USB_SPEED_HIGH}", theirs.as_raw_fd());
-        // The controller takes a while to detach an earlier device.
-        let attached = || fs::write(format!("{CONTROLLER}/attach"), &what).is_ok();
-        assert!(wait_for(LONG, attached), "a free port");
+        fs::write(format!("{CONTROLLER}/attach"), what).expect("a free port");
         Usbip { port, socket: ours }
     }
 
+    /// Whether there is a request, at the latest after a pause that the host does not make.
+    fn is_asked(&self) -> bool {
+        let mut socket = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        poll(&mut socket, PAUSE) == Ok(1)
+    }
+
     /// Waits for the host's next request and rejects it.
-    ///
-    /// # Panics
-    ///
-    /// If the host sends something else.
-    pub fn refuse(&mut self) {
+    pub fn refuse(&mut self) -> io::Result<()> {
         let mut message = [0; HEADER];
-        self.socket.read_exact(&mut message).expect("a request");
-        assert_eq!(message[..4], USBIP_CMD_SUBMIT.to_be_bytes());
+        self.socket.read_exact(&mut message)?;
+        if message[..4] != USBIP_CMD_SUBMIT.to_be_bytes() {
+            return Err(io::Error::other("the host sends something else"));
+        }
         let mut answer = [0; HEADER];
         answer[..4].copy_from_slice(&USBIP_RET_SUBMIT.to_be_bytes());
         answer[4..8].copy_from_slice(&message[4..8]);
         answer[20..24].copy_from_slice(&STALL.to_be_bytes());
-        self.socket.write_all(&answer).expect("the answer is taken");
+        self.socket.write_all(&answer)
     }
 }
 
 impl Drop for Usbip {
     fn drop(&mut self) {
+        // If a device is detached while the host waits for an answer, the hub may wait for ever, and
+        // see no other device. So the device rejects all requests until the host gives up.
+        while self.is_asked() && self.refuse().is_ok() {}
         // The controller may already have given up on the device.
         let _ = fs::write(format!("{CONTROLLER}/detach"), self.port.to_string());
     }

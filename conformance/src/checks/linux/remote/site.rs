@@ -185,8 +185,8 @@ fn wireless_work(cx: &Context) {
 fn usbip_answers(cx: &Context) {
     let act = |port| {
         let mut device = Usbip::attach(port);
-        device.refuse();
-        device.refuse();
+        device.refuse().expect("the first request");
+        device.refuse().expect("the second request");
     };
     let stranger = || act(0);
     with_handle(cx, stranger, |collected| {
