@@ -27,11 +27,11 @@ fn interrupts_add_nothing(cx: &Context) {
     ticks_add_nothing(cx, KCOV_TRACE_PC);
 }
 
-/// Panics unless there is a while in which the clock ticks and nothing is recorded.
+/// Panics unless several ticks of the clock in a row leave no record.
 #[track_caller]
 pub(super) fn ticks_add_nothing(cx: &Context, mode: u32) {
     let (device, map) = mapped(cx);
-    // A thread that gives way to another at a tick is recorded. This one does not.
+    // A preemption at a tick would be recorded.
     first_in_first_out();
     device.enable(mode).expect("enabled");
     let records_of_ticks = |length: u64| {

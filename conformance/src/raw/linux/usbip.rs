@@ -17,7 +17,7 @@ const USBIP_RET_SUBMIT: u32 = 3;
 const HEADER: usize = 48;
 /// `-EPIPE`, with which a device rejects an unknown request.
 const STALL: i32 = -32;
-/// Longer than the host takes between its attempts to reach a device, in milliseconds.
+/// How long to wait for a request, in milliseconds. The host takes less between its attempts.
 const PAUSE: u16 = 3000;
 
 /// A device, which is detached when dropped.
@@ -46,7 +46,7 @@ impl Usbip {
         Usbip { port, socket: ours }
     }
 
-    /// Whether there is a request, at the latest after a pause that the host does not make.
+    /// Waits for a request, longer than the host takes between two. Returns whether there is one.
     fn is_asked(&self) -> bool {
         let mut socket = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
         poll(&mut socket, PAUSE) == Ok(1)

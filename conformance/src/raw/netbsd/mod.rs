@@ -118,16 +118,16 @@ impl Device {
     }
 }
 
-/// Lets the scheduler run this thread until it sleeps or one of a higher priority wakes up.
+/// Sets the scheduling policy `SCHED_FIFO`: the clock does not preempt this thread.
 ///
 /// # Panics
 ///
-/// If this process may not do so.
+/// Without the privilege.
 pub fn first_in_first_out() {
     let priority = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the call reads the parameter, and the thread exists.
-    let errno = unsafe {
-        libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const priority)
-    };
-    assert_eq!(errno, 0, "a policy of real time");
+    // SAFETY: the call has no preconditions.
+    let this = unsafe { libc::pthread_self() };
+    // SAFETY: the thread exists, and the call only reads the parameter.
+    let errno = unsafe { libc::pthread_setschedparam(this, libc::SCHED_FIFO, &raw const priority) };
+    assert_eq!(errno, 0, "SCHED_FIFO");
 }

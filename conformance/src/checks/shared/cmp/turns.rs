@@ -13,7 +13,7 @@ checks! {
 
 const SLASH: u64 = b'/' as u64;
 
-/// The maximum number of such comparisons at one address.
+/// The maximum number of comparisons of this kind and these operands at one address.
 fn most(comparisons: &[Comparison], kind: u64, first: u64, second: u64) -> usize {
     let mut times: HashMap<u64, usize> = HashMap::new();
     for comparison in comparisons {
@@ -24,13 +24,13 @@ fn most(comparisons: &[Comparison], kind: u64, first: u64, second: u64) -> usize
     times.into_values().max().unwrap_or(0)
 }
 
-/// Whether Clang built this kernel. It does not record the comparison that ends a loop.
+/// Whether Clang built this kernel. Clang leaves out the comparison that ends a loop.
 fn is_built_by_clang() -> bool {
     std::fs::read_to_string("/proc/version").is_ok_and(|text| text.contains("clang version"))
 }
 
 fn each_turn_is_recorded(cx: &Context) {
-    // Nothing that interrupts the call compares the same at one address.
+    // No interrupt compares these values.
     let times = TURNS.map(|turns| {
         if is_built_by_clang() {
             let kind = kcov_cmp_size(2) | KCOV_CMP_CONST;
