@@ -82,8 +82,8 @@ pub fn test(
 ) -> Result<u8> {
     let started = Instant::now();
     validate(session, targets, options)?;
-    // A build does not keep all processors busy to its end, so the suite and the first kernel are
-    // built at the same time. Named checks have to be looked up in the suite first.
+    // The end of a build leaves processors idle, so the first kernel is built beside the suite. But
+    // if checks are named, the suite comes first: it knows whether they exist.
     let early = targets.first().filter(|_| options.checks.is_empty());
     let (suites, mut kernel) = thread::scope(|scope| {
         let kernel = early.map(|target| scope.spawn(|| session.kernel(target)));

@@ -37,12 +37,12 @@ pub(super) fn ticks_add_nothing(cx: &Context, mode: u32) {
     let records_of_ticks = |length: u64| {
         let before = ticks();
         map.reset();
-        // No system calls. Takes longer than those that ask for the ticks.
+        // This loop makes no system calls, and takes much longer than `ticks`.
         for step in 0..length {
             std::hint::black_box(step);
         }
         let count = map.count();
-        (ticks() - before > 2).then_some(count)
+        (ticks().wrapping_sub(before) > 2).then_some(count)
     };
     // How long a tick takes depends on the processor.
     let lengths = (22..30).map(|power| 1 << power).flat_map(|length| [length; 4]);

@@ -181,15 +181,18 @@ fn keeps_the_buffer(cx: &Context) {
     const PAGES: u64 = 77;
     let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
     assert_eq!(buffers(), 0);
-    let vring = thread(|| {
+    let (vring, ours) = thread(|| {
         let device = sized(cx, PAGES * page_words());
+        // A proposal has several.
+        let ours = buffers();
         enable(&device);
         let vring = vring();
         vring.begin();
-        vring
+        (vring, ours)
     });
+    assert!(ours > 0, "a buffer of this size");
     // The device's file descriptor is closed, and its enabling thread has ended.
-    assert!(buffers() > 0, "the section keeps it");
+    assert_eq!(buffers(), ours, "the section keeps it");
     vring.end();
     assert!(wait_for(LONG, || buffers() == 0), "nobody keeps it any more");
 }

@@ -17,7 +17,7 @@ checks! {
     nfc_data needs(Remote, Nfc, TextAddresses) seconds(30),
     wireless_frames needs(Remote, Wireless, TextAddresses) seconds(30),
     wireless_work needs(Remote, Wireless, TextAddresses) seconds(30),
-    usbip_answers needs(Remote, Usbip, TextAddresses) seconds(120),
+    usbip_answers needs(Remote, Usbip, TextAddresses) seconds(60),
 }
 
 /// A buffer into which this process's common handle collects.
