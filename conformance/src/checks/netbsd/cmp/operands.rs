@@ -122,10 +122,15 @@ fn switch_over_short(cx: &Context) {
     // the compiler would extend a negative one.
     const KIND: i16 = 0x1234;
     let file = File::open("/dev/null").expect("a device");
-    let known =
-        [libc::F_RDLCK, libc::F_UNLCK, libc::F_WRLCK].map(|kind| (kind as u64, KIND as u64));
-    shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &known, || {
+    let cases = [libc::F_RDLCK, libc::F_UNLCK, libc::F_WRLCK];
+    let known = |value: i16| cases.map(|case| (case as u64, value as u64));
+    let constant_short = kcov_cmp_size(1) | KCOV_CMP_CONST;
+    shows(cx, constant_short, &known(KIND), || {
         assert_eq!(lock(&file, KIND, libc::SEEK_SET as i16), -1, "there is no such lock");
+    });
+    // The cases lie before and after the one that is taken.
+    shows(cx, constant_short, &known(libc::F_UNLCK), || {
+        let _ = lock(&file, libc::F_UNLCK, libc::SEEK_SET as i16);
     });
 }
 
