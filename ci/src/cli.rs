@@ -165,6 +165,10 @@ pub struct MutantsOptions {
     /// unchanged
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Try mutants again that are undetected in the report, for example on a kernel with more of
+    /// its own checkers
+    #[arg(long, requires = "report", conflicts_with_all = ["no_run", "list"])]
+    pub again: bool,
     /// Run nothing; print the report's results
     #[arg(long, requires = "report", conflicts_with_all = ["whole", "list"])]
     pub no_run: bool,

@@ -110,7 +110,8 @@ pub fn text(record: &Record, known: &Known, suite: &str) -> String {
 /// Renders the page of the documentation.
 pub fn render(record: &Record, known: &Known, suite: &str) -> String {
     let Record { target, source, file, .. } = record;
-    let Subject { title, page, options, .. } = &known.subject;
+    let Subject { title, page, options, kernel, .. } = &known.subject;
+    let kernel = if kernel.is_empty() { String::new() } else { format!("{}\n\n", kernel.trim()) };
     let tried = record.mutants.len();
     let left = match record.all.saturating_sub(tried) {
         0 => String::new(),
@@ -127,7 +128,7 @@ pub fn render(record: &Record, known: &Known, suite: &str) -> String {
          # {title}\n\n\
          Each mutant alters one place in `{file}` of {source}. {tried} mutants ran against {how_far} \
          on `{target}`. A mutant that no check notices shows an unchecked promise.\n\n\
-         {left}{}{}\n\n| | mutants | |\n|---|---:|---|\n",
+         {kernel}{left}{}{}\n\n| | mutants | |\n|---|---:|---|\n",
         age(record, suite),
         took(record),
     );

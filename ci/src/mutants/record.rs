@@ -150,6 +150,12 @@ impl Record {
         same
     }
 
+    /// Forgets these mutants if they are undetected, so that they run again.
+    pub fn forget_undetected(&mut self, wanted: impl Fn(&str) -> bool) {
+        let is_again = |entry: &Entry| entry.outcome == Outcome::Undetected && wanted(&entry.id);
+        self.mutants.retain(|entry| !is_again(entry));
+    }
+
     /// Returns the entry of an alteration, if it was tried.
     pub fn find(&self, id: &str) -> Option<&Entry> {
         self.mutants.iter().chain(&self.named).find(|entry| entry.id == id)

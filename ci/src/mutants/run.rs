@@ -91,6 +91,9 @@ fn attempt(means: Means<'_>, suite: &str) -> Result<Option<Record>> {
             );
         }
     }
+    if options.again {
+        record.forget_undetected(|id| means.wants(id) && !known.subject.is_equivalent(id));
+    }
     record.named.retain(|entry| named().any(|n| n.name == entry.id && n.digest() == entry.digest));
     let mut campaign = Campaign::new(session, options, &known.subject.lockstep, record)?;
     campaign.order = named().map(|named| named.name.clone()).collect();

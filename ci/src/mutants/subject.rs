@@ -17,6 +17,9 @@ pub struct Subject {
     /// The command's options in addition to the usual ones.
     #[serde(default)]
     pub options: String,
+    /// What the page says about the kernel, if anything.
+    #[serde(default)]
+    pub kernel: String,
     /// The directory of named alterations of the kernel.
     pub named: String,
     /// Whether there are named alterations of the library.

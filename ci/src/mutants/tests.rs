@@ -275,6 +275,14 @@ fn results_are_of_one_suite() {
 }
 
 #[test]
+fn only_undetected_mutants_run_again() {
+    let mut record = record();
+    record.forget_undetected(|id| id != "f: x");
+    let left: Vec<&str> = record.mutants.iter().map(|entry| entry.id.as_str()).collect();
+    assert_eq!(left, ["f: a", "f: b", "f: c", "f: d", "f: x"]);
+}
+
+#[test]
 fn words_in_no_name_are_an_error() {
     let only = |words| matched(words, ["a count is lost", "f: delete: a();"].into_iter());
     assert!(only(None).is_ok() && only(Some("is lost")).is_ok() && only(Some("delete")).is_ok());

@@ -44,7 +44,11 @@ pub(crate) fn reset(device: &Path) -> Result<()> {
             Err(Errno(libc::ENOENT | libc::EINVAL)) => break,
             attached => attached?,
         }
-        // Detaching disables.
+        match device.disable() {
+            // It is not enabled.
+            Err(Errno(libc::ENOENT)) => {}
+            disabled => disabled?,
+        }
         device.detach()?;
     }
     Ok(())
