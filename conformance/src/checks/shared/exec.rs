@@ -85,8 +85,9 @@ fn end_of_the_program_disables(cx: &Context) {
 }
 
 fn enabled_by_new_program_is_refused(cx: &Context) {
-    let (device, _map) = mapped_of(cx, EXEC_WORDS);
+    let (device, map) = mapped_of(cx, EXEC_WORDS);
     let child = traced_program(&device, KCOV_TRACE_PC);
+    assert!(settled(&map) > 0, "the program is traced");
     cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
     go_on(child);
 }
