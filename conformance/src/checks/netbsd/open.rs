@@ -6,12 +6,15 @@ use crate::errno::{Errno, Result};
 use crate::raw::{Device, page_words};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
+use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::FileTypeExt as _;
 
 checks! {
     device_node,
     no_close_on_exec,
+    without_a_second_descriptor_is_refused,
     stat_is_refused,
     poll_reports_nothing,
     nonblocking_is_refused,
@@ -32,6 +35,19 @@ fn no_close_on_exec(cx: &Context) {
     let fd = nix::fcntl::open(cx.device(), OFlag::O_RDWR, mode).expect("the device opens");
     let flags = fcntl(&fd, FcntlArg::F_GETFD).expect("F_GETFD");
     assert!(!FdFlag::from_bits_retain(flags).contains(FdFlag::FD_CLOEXEC));
+}
+
+fn without_a_second_descriptor_is_refused(cx: &Context) {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the limit");
+    // The lowest free number becomes the last one that the limit permits.
+    let lowest = File::open("/dev/null").expect("a file").as_raw_fd();
+    let limit = rlim_t::try_from(lowest + 1).expect("a limit");
+    setrlimit(Resource::RLIMIT_NOFILE, limit, hard).expect("a lower limit");
+    let refused = Device::open(cx.device()).map(drop);
+    let free = File::open("/dev/null").map(|file| file.as_raw_fd());
+    setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("the old limit");
+    cx.refused(refused);
+    assert_eq!(free.expect("the descriptor is free again"), lowest);
 }
 
 fn stat_is_refused(cx: &Context) {

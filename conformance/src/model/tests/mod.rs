@@ -66,6 +66,7 @@ fn last<R: Driver>(driver: R, script: &str) -> Outcome {
 /// Claims whose error comes from elsewhere than the driver and the system calls around it.
 const OUTSIDE: &[&str] = &[
     "open.unprivileged-is-refused",
+    "open.without-a-second-descriptor-is-refused",
     "open.not-built-in-is-refused",
     "remote.handles-changed-meanwhile-is-refused",
     // Words have eight bytes in the model.
