@@ -6,11 +6,13 @@ use crate::errno::Result;
 use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_size, page_words};
 use libc::{MAP_PRIVATE, MAP_SHARED, PROT_EXEC, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
+use nix::sys::resource::{UsageWho, getrusage};
 
 checks! {
     shorter_is_accepted,
     offset_shows_the_rest,
     offset_beyond_is_refused,
+    each_page_faults,
     unaligned_offset_is_accepted,
     part_of_a_page_is_whole_pages,
     executable_is_refused,
@@ -51,6 +53,19 @@ fn offset_shows_the_rest(cx: &Context) {
         whole.store(start / 8 + 3, page as u64);
         assert_eq!(rest.load(3), page as u64);
     }
+}
+
+fn each_page_faults(cx: &Context) {
+    const PAGES: u16 = 64;
+    let faults = || getrusage(UsageWho::RUSAGE_SELF).expect("the usage").minor_page_faults();
+    let device = sized(cx, u64::from(PAGES) * page_words());
+    let map = device.map(u64::from(PAGES) * page_words()).expect("the buffer is mapped");
+    let before = faults();
+    for page in 0..usize::from(PAGES) {
+        assert_eq!(map.load(page * index(page_words())), 0);
+    }
+    let faults = faults() - before;
+    assert!(faults >= PAGES.into(), "{faults} faults for {PAGES} pages");
 }
 
 fn offset_beyond_is_refused(cx: &Context) {
