@@ -60,8 +60,8 @@ impl Counts {
         let other = self.killed + self.ended + self.undetected;
         let percent = self.killed as f64 * 100.0 / other.max(1) as f64;
         format!(
-            "A check notices {} of the {other} mutants that compile to other code and have no proof \
-             of equivalence: {percent:.1} %.",
+            "A check notices {} of the {other} mutants that compile to different code and are not \
+             proved equivalent: {percent:.1} %.",
             self.killed
         )
     }

@@ -217,7 +217,7 @@ fn a_run_that_ends_early_is_another_campaign() {
     let mut early = Record { suite: "s".into(), ..Record::default() };
     assert!(!early.resume(record()), "the record is of whole runs");
     let page = page::render(&Record { whole: false, ..record() }, &known(), "s");
-    assert!(page.contains("each until a check was red"), "{page}");
+    assert!(page.contains("each until a check was red."), "{page}");
     assert!(!page.contains("--whole") && !page.contains("## Checks"), "{page}");
 }
 

@@ -73,13 +73,15 @@ fn storing_zero_starts_over(cx: &Context) {
         call();
     }
     let many = map.count();
-    let starts_over = || {
+    let has_fewer = || {
         mark(&map, SENTINEL);
         let records = records(&map, call);
+        assert!(!records.is_empty(), "a call is recorded");
         assert!(!records.iter().any(is_sentinel), "records begin again at word 1");
-        (1..many).contains(&(records.len() as u64))
+        (records.len() as u64) < many
     };
-    assert!(at_times(starts_over));
+    // If the call is preempted, it may have many records.
+    assert!(at_times(has_fewer));
 }
 
 fn count_is_word_zero(cx: &Context) {
