@@ -19,6 +19,7 @@ checks! {
     ends_with_the_buffer needs(Vhci),
     comparisons_end_with_the_buffer needs(Vhci, Comparisons),
     end_of_collection_is_immediate needs(Vhci),
+    end_of_comparisons_is_immediate needs(Vhci, Comparisons),
     begins_with_the_next_section needs(Vhci),
     follows_the_mode needs(Vhci, Comparisons),
     goes_on_beside_other_operations needs(Vhci),
@@ -202,6 +203,14 @@ fn end_with_the_buffer(cx: &Context, mode: u32) {
 }
 
 fn end_of_collection_is_immediate(cx: &Context) {
+    end_is_immediate(cx, KCOV_TRACE_PC);
+}
+
+fn end_of_comparisons_is_immediate(cx: &Context) {
+    end_is_immediate(cx, KCOV_TRACE_CMP);
+}
+
+fn end_is_immediate(cx: &Context, mode: u32) {
     let ends: [fn(Device); 3] = [
         |device| {
             device.disable().expect("disabled");
@@ -215,13 +224,13 @@ fn end_of_collection_is_immediate(cx: &Context) {
         |device| device.close().expect("closed"),
     ];
     for end in ends {
-        let (device, map) = enabled(cx, KCOV_TRACE_PC);
+        let (device, map) = enabled(cx, mode);
         let (_other, count) = meanwhile(|| {
             assert!(settled(&map) > 0, "the section has begun");
             end(device);
             (attached(cx), settled(&map))
         });
-        only_these(&map, 1, 0, count);
+        only_these(&map, words(mode), 0, count);
     }
 }
 
