@@ -152,9 +152,9 @@ pub struct MutantsOptions {
     /// The seed that selects the sample
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "sample")]
     pub seed: u64,
-    /// Try only mutants and alterations with WORDS in their names
+    /// Try only mutants and alterations with WORDS in their names; repeatable
     #[arg(long, value_name = "WORDS")]
-    pub only: Option<String>,
+    pub only: Vec<String>,
     /// Only list the mutants
     #[arg(long)]
     pub list: bool,

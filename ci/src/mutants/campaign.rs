@@ -304,10 +304,13 @@ impl<'a> Campaign<'a> {
         &self,
         mutant: &Mutant,
         ground: &Ground<'_>,
-        outcome: Outcome,
+        mut outcome: Outcome,
         lockstep: Option<Lockstep>,
     ) {
         let mut record = self.record();
+        if let Outcome::Ended { why, .. } = &mut outcome {
+            *why = in_tree(why, &record.file);
+        }
         let word = match &outcome {
             Outcome::Killed { red, unseen: 0 } => format!("killed, {} red", red.len()),
             Outcome::Killed { red, unseen } => {
@@ -338,6 +341,17 @@ impl<'a> Campaign<'a> {
 
 fn unaltered(why: String) -> Error {
     Error::unavailable(Phase::Build, format!("the unaltered file does not build: {why}"))
+}
+
+/// Cuts the path of the tree from the quoted names of source files in a kernel's message. `file` is
+/// any file's path in the tree.
+pub(super) fn in_tree(message: &str, file: &str) -> String {
+    let top = format!("/{}/", file.split('/').next().unwrap_or_default());
+    let cut = |part: &str| match part.find(&top) {
+        Some(end) if part.starts_with('/') => part[end + 1..].to_string(),
+        _ => part.to_string(),
+    };
+    message.split('"').map(cut).collect::<Vec<_>>().join("\"")
 }
 
 fn same(one: &Path, other: &Path) -> Result<bool> {

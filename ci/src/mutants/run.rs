@@ -134,12 +134,10 @@ fn mutants<'a>(means: Means<'a>, campaign: &mut Campaign<'a>) -> Result<bool> {
         return Err(Error::unavailable(Phase::Targets, why));
     }
     let chosen = chosen(&all, means);
-    if chosen.is_empty() {
-        // A sample contains only mutants.
-        let named = known.kernel.values().chain(known.library.values()).flatten();
-        let named = named.filter(|_| options.sample.is_none());
-        means.matched(named.map(|named| named.name.as_str()))?;
-    }
+    // A sample contains only mutants.
+    let named = known.kernel.values().chain(known.library.values()).flatten();
+    let named = named.filter(|_| options.sample.is_none()).map(|named| named.name.as_str());
+    means.matched(all.iter().map(|mutant| mutant.id.as_str()).chain(named))?;
     if options.list {
         chosen.iter().for_each(|mutant| print(&format!("{:5} {}\n", mutant.line, mutant.id)));
         print(&format!("{} of {} mutants\n", chosen.len(), all.len()));
@@ -239,12 +237,12 @@ fn each_lot<'a, 's>(
 
 impl<'a> Means<'a> {
     fn wants(&self, id: &str) -> bool {
-        self.options.only.as_ref().is_none_or(|words| id.contains(words.as_str()))
+        let only = &self.options.only;
+        only.is_empty() || only.iter().any(|words| id.contains(words.as_str()))
     }
 
-    /// Fails unless a name contains the requested words.
     fn matched<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<()> {
-        matched(self.options.only.as_deref(), names)
+        matched(&self.options.only, names)
     }
 
     fn target(&self, place: &Where) -> Result<&'a Target> {
@@ -253,16 +251,14 @@ impl<'a> Means<'a> {
     }
 }
 
-/// Fails unless a name contains the words, if there are any. An empty campaign would pass.
-pub(super) fn matched<'n>(
-    only: Option<&str>,
-    mut names: impl Iterator<Item = &'n str>,
-) -> Result<()> {
-    match only {
-        Some(words) if !names.any(|name| name.contains(words)) => {
+/// Fails if some words are in no name. An empty campaign would pass.
+pub(super) fn matched<'n>(only: &[String], names: impl Iterator<Item = &'n str>) -> Result<()> {
+    let names: Vec<&str> = names.collect();
+    match only.iter().find(|words| !names.iter().any(|name| name.contains(words.as_str()))) {
+        Some(words) => {
             Err(Error::usage(format!("--only: no alteration has `{words}` in its name")))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
