@@ -152,7 +152,7 @@ pub struct MutantsOptions {
     /// The seed that selects the sample
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "sample")]
     pub seed: u64,
-    /// Try only mutants and alterations with WORDS in their names; repeatable
+    /// Try only mutants and alterations whose names contain WORDS; repeatable
     #[arg(long, value_name = "WORDS")]
     pub only: Vec<String>,
     /// Only list the mutants
@@ -165,8 +165,7 @@ pub struct MutantsOptions {
     /// unchanged
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Try mutants again that are undetected in the report, for example on a kernel with more of
-    /// its own checkers
+    /// Retry the report's undetected mutants, for example on a kernel with more of its own checkers
     #[arg(long, requires = "report", conflicts_with_all = ["no_run", "list"])]
     pub again: bool,
     /// Run nothing; print the report's results

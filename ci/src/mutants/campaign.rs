@@ -343,8 +343,8 @@ fn unaltered(why: String) -> Error {
     Error::unavailable(Phase::Build, format!("the unaltered file does not build: {why}"))
 }
 
-/// Cuts the path of the tree from the quoted names of source files in a kernel's message. `file` is
-/// any file's path in the tree.
+/// Makes the quoted source paths of a kernel message relative to the tree. `file` is the path of any
+/// file, relative to the tree.
 pub(super) fn in_tree(message: &str, file: &str) -> String {
     let top = format!("/{}/", file.split('/').next().unwrap_or_default());
     let cut = |part: &str| match part.find(&top) {

@@ -22,7 +22,7 @@ pub struct Counts {
 
 /// The names of the numbers and their meanings.
 pub const MEANINGS: [(&str, &str); 6] = [
-    ("killed by a check", "a check was red, or the proof of the target's declaration"),
+    ("killed by a check", "a check was red, or the kernel lacked a declared feature"),
     ("ended by the kernel", "no check was red; the kernel panicked, warned or hung, twice"),
     ("undetected", "all checks are green"),
     ("proved equivalent", "all checks are green; the proof is below"),
@@ -60,7 +60,7 @@ impl Counts {
         let other = self.killed + self.ended + self.undetected;
         let percent = self.killed as f64 * 100.0 / other.max(1) as f64;
         format!(
-            "A check notices {} of the {other} mutants that compile to different code and are not \
+            "The suite notices {} of the {other} mutants that compile to different code and are not \
              proved equivalent: {percent:.1} %.",
             self.killed
         )

@@ -36,12 +36,12 @@ pub fn contradictions(record: &Record, known: &Known) -> Vec<String> {
     all
 }
 
-/// Says whether the results belong to the current suite.
+/// Says whether the results are from the current suite.
 fn age(record: &Record, suite: &str) -> String {
     match record.suite == suite {
-        true => format!("These results belong to the current suite (`{suite}`)."),
+        true => format!("These results are from the current suite (`{suite}`)."),
         false => format!(
-            "**These results are old**: they belong to the suite `{}`, which has changed since.",
+            "**These results are old**: they are from the suite `{}`, which has changed since.",
             record.suite
         ),
     }
@@ -127,7 +127,7 @@ pub fn render(record: &Record, known: &Known, suite: &str) -> String {
          ci/mutants/{target}.json --page {page}`. Do not edit. -->\n\n\
          # {title}\n\n\
          Each mutant alters one place in `{file}` of {source}. {tried} mutants ran on `{target}`, \
-         each {how_far}. An undetected mutant shows a promise that nothing checks.\n\n\
+         each {how_far}. An undetected mutant shows behavior that no check covers.\n\n\
          {kernel}{left}{}{}\n\n| | mutants | |\n|---|---:|---|\n",
         age(record, suite),
         took(record),

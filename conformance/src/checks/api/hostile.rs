@@ -68,7 +68,7 @@ fn count_beyond_the_buffer_is_corrupt(cx: &Context) {
             assert_eq!(trace.completeness(), Completeness::Complete);
             trace.is_empty()
         };
-        // NetBSD also records the switch to another thread and back.
+        // On NetBSD, a preemption during the session adds records of the context switch.
         assert!(at_times(is_empty), "{count:#x} does not reach the next session");
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn ticks_add_nothing(cx: &Context, mode: u32) {
         length *= if several { 1 } else { 2 };
         several.then_some(count)
     };
-    // Kernel threads still preempt this one, more often on a busy host.
+    // Kernel threads can still preempt this one, especially on a busy host.
     let mut counts = std::iter::repeat_with(records_of_ticks).flatten().take(100);
     assert!(counts.any(|count| count == 0), "ticks always leave records");
 }

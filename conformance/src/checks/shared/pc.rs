@@ -80,7 +80,7 @@ fn storing_zero_starts_over(cx: &Context) {
         assert!(!records.iter().any(is_sentinel), "records begin again at word 1");
         (records.len() as u64) < many
     };
-    // If the call is preempted, it may have many records.
+    // A preempted call can leave many records.
     assert!(at_times(has_fewer));
 }
 

@@ -30,7 +30,7 @@ fn full_buffer_collects_again_after_reset(cx: &Context) {
         assert!(map.count() > 0, "a full buffer collects again");
         map.count() < page_words() - 1
     };
-    // If the call is preempted, its records may fill the page.
+    // A preempted call can fill the page.
     assert!(at_times(has_room));
 }
 
