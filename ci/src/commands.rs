@@ -2,11 +2,11 @@
 
 use crate::cli::{Cli, Command, MutantsOptions};
 use crate::suite::{self, workspace};
-use crate::{drift, mutants, results};
+use crate::{book, drift, mutants, results};
 use kcov_vm::cli::{BuildOptions, General, GuestOptions};
 use kcov_vm::commands;
 use kcov_vm::context::{Context, is_own_kernel, refuse_unneeded};
-use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, STATUS_PASSED};
+use kcov_vm::error::{Error, Result};
 use kcov_vm::home::Home;
 use kcov_vm::output;
 use kcov_vm::target::Kind;
@@ -30,11 +30,7 @@ fn carry_out(command: Command, general: &General, home: &Home) -> Result<u8> {
     let context = Context::new(general, home)?;
     match command {
         Command::Vm(command) => commands::carry_out(command, &context),
-        Command::Pages { directory } => {
-            kcov_book::pages::write(&directory)
-                .or_unavailable(Phase::Output, directory.display())?;
-            Ok(STATUS_PASSED)
-        }
+        Command::Pages { directory } => book::run(&["pages".as_ref(), directory.as_ref()]),
         Command::Lockstep(options) => commands::test(&context, &options.into_test()),
         Command::Results(options) => results::run(&options),
         Command::Drift { names, source, manual } => {
@@ -44,7 +40,7 @@ fn carry_out(command: Command, general: &General, home: &Home) -> Result<u8> {
                 if names.is_empty() { session.targets.all.iter().collect() } else { named };
             let options = [("--source", source.is_some()), ("--manual", manual.is_some())];
             refuse_unneeded(&options, &chosen)?;
-            let given = drift::Given::new(source, manual)?;
+            let given = drift::Sources::given(source, manual)?;
             drift::run(&session, &chosen, &given, !names.is_empty())
         }
         Command::Mutants(options) => mutants(&context, &options),

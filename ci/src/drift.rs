@@ -1,26 +1,27 @@
 //! `drift`: compares the claims with the targets' sources.
 
-use kcov_book::drift::{Sources, report};
-use kcov_vm::error::{
-    Error, Phase, Result, STATUS_FAILED, STATUS_PASSED, STATUS_UNAVAILABLE, Unavailable,
-};
-use kcov_vm::output::{complain, no_verdict, print};
+use crate::book;
+use kcov_vm::error::{Error, Result, STATUS_PASSED, STATUS_UNAVAILABLE};
+use kcov_vm::output::no_verdict;
 use kcov_vm::session::Session;
 use kcov_vm::source::Source;
 use kcov_vm::system::System;
 use kcov_vm::target::Target;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// NetBSD's sources, which the user provides.
-#[derive(Debug)]
-pub struct Given {
+/// The sources to compare with.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Sources {
+    /// A tree of the system's sources.
     source: Option<PathBuf>,
+    /// A copy of NetBSD's kcov(4).
     manual: Option<PathBuf>,
 }
 
-impl Given {
-    /// Takes the given paths, which must exist.
-    pub fn new(source: Option<PathBuf>, manual: Option<PathBuf>) -> Result<Self> {
+impl Sources {
+    /// Takes NetBSD's sources, which the user provides and which must exist.
+    pub fn given(source: Option<PathBuf>, manual: Option<PathBuf>) -> Result<Self> {
         let missing = |option, path: &Option<PathBuf>, what, there: fn(&Path) -> bool| match path {
             Some(path) if !there(path) => {
                 Err(Error::usage(format!("{option} {}: there is no such {what}", path.display())))
@@ -32,31 +33,35 @@ impl Given {
         Ok(Self { source, manual })
     }
 
-    fn sources(&self) -> Result<Sources> {
-        let Self { source, manual } = self;
-        if source.is_none() && manual.is_none() {
-            let what = "needs --manual FILE (a copy of kcov(4)), --source DIR (NetBSD's), or both";
-            return Err(Error::NotGiven(what.into()));
+    /// Compares the claims with them and returns the exit status.
+    fn compare(&self) -> Result<u8> {
+        let mut words: Vec<&OsStr> = vec!["drift".as_ref()];
+        for (option, path) in [("--source", &self.source), ("--manual", &self.manual)] {
+            words.extend(path.iter().flat_map(|path| [option.as_ref(), path.as_os_str()]));
         }
-        Ok(Sources { tree: source.clone(), manual: manual.clone() })
+        book::run(&words)
     }
 }
 
 /// Returns a target's sources.
-fn sources(session: &Session, target: &Target, given: &Given) -> Result<Sources> {
+fn sources(session: &Session, target: &Target, given: &Sources) -> Result<Sources> {
     match target.kind.system() {
-        System::NetBsd => given.sources(),
+        System::NetBsd if *given == Sources::default() => {
+            let what = "needs --manual FILE (a copy of kcov(4)), --source DIR (NetBSD's), or both";
+            Err(Error::NotGiven(what.into()))
+        }
+        System::NetBsd => Ok(given.clone()),
         System::Linux => {
             let base = &session.targets.base;
             let tree = Source::of(target, base, &session.cache, false)?.tree(&session.cache)?;
-            Ok(Sources { tree: Some(tree), manual: None })
+            Ok(Sources { source: Some(tree), manual: None })
         }
     }
 }
 
 /// Compares with each tree once and returns the worst exit status. A target
 /// without sources fails the run only if it is `named`.
-pub fn run(session: &Session, targets: &[&Target], given: &Given, named: bool) -> Result<u8> {
+pub fn run(session: &Session, targets: &[&Target], given: &Sources, named: bool) -> Result<u8> {
     let mut seen: Vec<Sources> = Vec::new();
     let mut worst = STATUS_PASSED;
     for target in targets {
@@ -72,17 +77,7 @@ pub fn run(session: &Session, targets: &[&Target], given: &Given, named: bool) -
                 continue;
             }
         };
-        let mut said = Vec::new();
-        let status = match report(&sources, &mut said) {
-            Ok(true) => STATUS_PASSED,
-            Ok(false) => STATUS_FAILED,
-            Err(error) => {
-                complain(target, &Unavailable::new(Phase::Verdict, format!("drift: {error}")));
-                STATUS_UNAVAILABLE
-            }
-        };
-        print(&String::from_utf8_lossy(&said));
-        worst = worst.max(status);
+        worst = worst.max(sources.compare()?);
         seen.push(sources);
     }
     // No comparison means no success.

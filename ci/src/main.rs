@@ -1,5 +1,6 @@
 //! `cargo vm`: kcov-vm with this project's suite, and the commands that judge the suite.
 
+mod book;
 mod cli;
 mod commands;
 mod drift;

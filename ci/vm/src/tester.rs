@@ -82,12 +82,17 @@ pub fn test(
 ) -> Result<u8> {
     let started = Instant::now();
     validate(session, targets, options)?;
-    // The end of a build leaves processors idle, so the first kernel is built beside the suite. But
-    // if checks are named, the suite comes first: it knows whether they exist.
+    // The end of a build leaves processors idle, so the first kernel is built beside the suite and
+    // the guests' init. But if checks are named, the suite comes first: it knows whether they exist.
     let early = targets.first().filter(|_| options.checks.is_empty());
     let (suites, mut kernel) = thread::scope(|scope| {
         let kernel = early.map(|target| scope.spawn(|| session.kernel(target)));
         let suites = suites(session, targets, options);
+        if let Some(target) = early.filter(|target| suites.is_ok() && session.given(target).is_ok())
+        {
+            // A guest that needs init reports the error.
+            let _ = session.programs.init(target);
+        }
         (suites, kernel.map(|built| built.join().expect("a build's thread")))
     });
     let suites = suites?;
