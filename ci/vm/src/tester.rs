@@ -25,7 +25,7 @@ use std::thread;
 use std::time::Instant;
 
 /// The maximum number of guests of one target that share the suite.
-const MOST_GUESTS: usize = 4;
+const MOST_GUESTS: usize = 6;
 
 /// The suite's checks for a system: all ids, and the requested ones; none means all.
 struct Suite {
@@ -68,7 +68,7 @@ impl Plan<'_> {
             return vec![self.asked(target).to_vec()];
         };
         // A check that waits for a device leaves its processor to another guest.
-        let guests = (self.guests_each * 2).min(MOST_GUESTS);
+        let guests = (self.guests_each * 3).min(MOST_GUESTS);
         (0..guests).map(|first| ids.iter().skip(first).step_by(guests).cloned().collect()).collect()
     }
 }
