@@ -280,7 +280,7 @@ impl<'a> Campaign<'a> {
     /// The number of parallel guests. On User-Mode Linux, most checks of an alteration wait.
     fn guests(&self, target: &Target) -> u32 {
         let processors = parallel::processors() as u32;
-        let usual = if target.kind == Kind::Uml { processors * 3 } else { processors };
+        let usual = if target.kind == Kind::Uml { processors * 5 } else { processors };
         let asked = self.options.guests.unwrap_or(usual);
         match target.smp {
             1 => asked,
