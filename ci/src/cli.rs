@@ -174,7 +174,7 @@ pub struct MutantsOptions {
     /// Write the documentation page
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
-    /// The number of parallel guests [default: five per processor for User-Mode Linux, otherwise
+    /// The number of parallel guests [default: several per processor for User-Mode Linux, otherwise
     /// one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub guests: Option<u32>,

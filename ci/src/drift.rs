@@ -33,7 +33,7 @@ impl Sources {
         Ok(Self { source, manual })
     }
 
-    /// Compares the claims with them and returns the exit status.
+    /// Compares the claims with these sources. Returns the exit status.
     fn compare(&self) -> Result<u8> {
         let mut words: Vec<&OsStr> = vec!["drift".as_ref()];
         for (option, path) in [("--source", &self.source), ("--manual", &self.manual)] {

@@ -251,7 +251,7 @@ impl<'a> Means<'a> {
     }
 }
 
-/// Fails if any of the words match no name. Otherwise an empty campaign would pass.
+/// Fails if one of the words matches no name, because an empty campaign would pass.
 pub(super) fn matched<'n>(only: &[String], names: impl Iterator<Item = &'n str>) -> Result<()> {
     let names: Vec<&str> = names.collect();
     match only.iter().find(|words| !names.iter().any(|name| name.contains(words.as_str()))) {

@@ -82,15 +82,16 @@ pub fn test(
 ) -> Result<u8> {
     let started = Instant::now();
     validate(session, targets, options)?;
-    // The end of a build leaves processors idle, so the first kernel is built beside the suite and
-    // the guests' init. But if checks are named, the suite comes first: it knows whether they exist.
-    let early = targets.first().filter(|_| options.checks.is_empty());
+    // The end of a kernel build leaves processors idle, so the first kernel is built in parallel
+    // with the suite and the guests' init. Named checks need the suite first, which rejects unknown
+    // names.
+    let early =
+        targets.first().filter(|target| options.checks.is_empty() && session.given(target).is_ok());
     let (suites, mut kernel) = thread::scope(|scope| {
         let kernel = early.map(|target| scope.spawn(|| session.kernel(target)));
         let suites = suites(session, targets, options);
-        if let Some(target) = early.filter(|target| suites.is_ok() && session.given(target).is_ok())
-        {
-            // A guest that needs init reports the error.
+        if let (Some(target), Ok(_)) = (early, &suites) {
+            // If this fails, it fails again for the guest, which reports it.
             let _ = session.programs.init(target);
         }
         (suites, kernel.map(|built| built.join().expect("a build's thread")))

@@ -63,7 +63,7 @@ impl Recipe {
         let Self { triple, flags, std } = self;
         let Program { package, binary } = program;
         let fail = |why: String| Error::unavailable(Phase::Image, why);
-        let mut cargo = Command::new(variable("CARGO").unwrap_or(OsString::from("cargo")));
+        let mut cargo = cargo();
         cargo.current_dir(workspace).args(["build", "--quiet", "--package", package]);
         cargo.args(["--bin", binary, "--profile", PROFILE, "--target", triple]);
         cargo.arg("--target-dir").arg(target);
@@ -94,6 +94,11 @@ impl Recipe {
         }
         Ok(path)
     }
+}
+
+/// Makes a command of the cargo that runs this program, or else of the one in `PATH`.
+pub fn cargo() -> Command {
+    Command::new(variable("CARGO").unwrap_or(OsString::from("cargo")))
 }
 
 /// The directory below a workspace's target directory that guest programs are built in, so that

@@ -1,65 +1,77 @@
-//! `kcov-book`: `cargo vm pages` and `cargo vm drift` run it. It is a program of its own so that
-//! `cargo vm test` need not compile the suite for the host.
+//! The program behind `cargo vm pages` and `cargo vm drift`. It is separate so that `cargo vm test`
+//! does not compile the suite for the host.
 
 use kcov_book::drift::{self, Sources};
 use kcov_book::pages;
+use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
 use kcov_vm::output::{lost, print};
 use lexopt::prelude::*;
-use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-Usage: kcov-book pages DIR
+usage: kcov-book pages DIR
        kcov-book drift [--source DIR] [--manual FILE]
 
 pages  writes the generated pages and pictures of the reference
-drift  compares the claims with a source tree, or with a copy of kcov(4)
+drift  compares the claims with a source tree, a copy of kcov(4), or both
 
-Exit status: 0 if all is well, 1 if claims and sources differ, 69 if it could not tell.
+Exit status: 0 on success, 1 if claims and sources differ, 2 if the command line is wrong, 69 if a
+file could not be read or written.
 ";
 
-/// The exit statuses. Those of `cargo vm` are the same.
-const DIFFERENT: u8 = 1;
-const UNAVAILABLE: u8 = 69;
+/// What the command line asks for.
+enum Command {
+    Pages(PathBuf),
+    Drift(Sources),
+}
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => DIFFERENT.into(),
+    match command().map_err(|why| Error::usage(format!("{why}\n{USAGE}"))).and_then(run) {
+        Ok(status) => status.into(),
         Err(error) => {
             eprintln!("kcov-book: {error}");
-            UNAVAILABLE.into()
+            error.status().into()
         }
     }
 }
 
-/// Runs the command line's command. Returns whether claims and sources agree.
-fn run() -> Result<bool, Box<dyn Error>> {
+fn command() -> std::result::Result<Command, lexopt::Error> {
     let mut words = lexopt::Parser::from_env();
-    let mut operands: Vec<String> = Vec::new();
+    let mut operands: Vec<PathBuf> = Vec::new();
     let mut sources = Sources::default();
     while let Some(word) = words.next()? {
         match word {
-            Long("source") => sources.tree = Some(PathBuf::from(words.value()?)),
-            Long("manual") => sources.manual = Some(PathBuf::from(words.value()?)),
-            Value(operand) => operands.push(operand.string()?),
-            _ => return Err(word.unexpected().into()),
+            Long("source") => sources.tree = Some(words.value()?.into()),
+            Long("manual") => sources.manual = Some(words.value()?.into()),
+            Value(operand) => operands.push(operand.into()),
+            _ => return Err(word.unexpected()),
         }
     }
-    let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
-    match (operands.as_slice(), sources != Sources::default()) {
-        (["pages", directory], false) => {
-            pages::write(directory.as_ref())?;
-            Ok(true)
+    let is_given = sources != Sources::default();
+    match operands.as_slice() {
+        [name, directory] if name.as_os_str() == "pages" && !is_given => {
+            Ok(Command::Pages(directory.clone()))
         }
-        (["drift"], true) => {
+        [name] if name.as_os_str() == "drift" && is_given => Ok(Command::Drift(sources)),
+        _ => Err("needs a command and what it works on".into()),
+    }
+}
+
+/// Returns the exit status.
+fn run(command: Command) -> Result<u8> {
+    match command {
+        Command::Pages(directory) => {
+            pages::write(&directory).or_unavailable(Phase::Output, "pages")?;
+            Ok(STATUS_PASSED)
+        }
+        Command::Drift(sources) => {
             let mut report = Vec::new();
-            let agree = drift::report(&sources, &mut report)?;
+            let is_same =
+                drift::report(&sources, &mut report).or_unavailable(Phase::Verdict, "drift")?;
             print(&String::from_utf8_lossy(&report));
             lost()?;
-            Ok(agree)
+            Ok(if is_same { STATUS_PASSED } else { STATUS_FAILED })
         }
-        _ => Err(USAGE.into()),
     }
 }
