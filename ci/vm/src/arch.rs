@@ -262,17 +262,17 @@ impl Arch {
     }
 
     /// Returns the architecture whose programs have this triple.
-    pub fn of_triple(triple: &str) -> Option<&'static Self> {
+    pub(crate) fn of_triple(triple: &str) -> Option<&'static Self> {
         ALL.iter().find(|arch| arch.triple == triple)
     }
 
     /// Whether this host compiles for it without a cross compiler.
-    pub fn is_host(&self) -> bool {
+    pub(crate) fn is_host(&self) -> bool {
         self.machine == Self::host().machine
     }
 
     /// Checks that this host can run a User-Mode Linux kernel of an architecture.
-    pub fn check_user_mode(&self, kernel: &Arch) -> Result<(), String> {
+    pub(crate) fn check_user_mode(&self, kernel: &Arch) -> Result<(), String> {
         if kernel.programs.first().is_some_and(|program| self.programs.contains(program)) {
             return Ok(());
         }

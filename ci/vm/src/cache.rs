@@ -54,7 +54,7 @@ impl Cache {
     }
 
     /// The directory of compilers that are not installed on this machine.
-    pub fn compilers(&self) -> PathBuf {
+    pub(crate) fn compilers(&self) -> PathBuf {
         self.root.join("compilers")
     }
 
@@ -84,7 +84,7 @@ impl Cache {
     }
 
     /// The file that stores the result of the KVM probe.
-    pub fn kvm_probe(&self) -> PathBuf {
+    pub(crate) fn kvm_probe(&self) -> PathBuf {
         self.root.join("kvm-probe")
     }
 
@@ -94,7 +94,7 @@ impl Cache {
     }
 
     /// Takes the lock, unless another process holds it.
-    pub fn try_lock(&self, name: &str) -> Option<Lock> {
+    pub(crate) fn try_lock(&self, name: &str) -> Option<Lock> {
         let path = self.root.join("locks").join(name);
         let file = File::options().create(true).truncate(false).write(true).open(path).ok()?;
         // A child that we start holds our last lock until it calls exec.

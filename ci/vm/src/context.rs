@@ -82,7 +82,7 @@ impl<'a> Context<'a> {
     }
 
     /// Opens a session for a program on one target.
-    pub fn session_on(&self, vm: &VmOptions, name: &str) -> Result<Session> {
+    pub(crate) fn session_on(&self, vm: &VmOptions, name: &str) -> Result<Session> {
         let session = self.session(&vm.build, Some(&vm.guest))?;
         refuse_unused(vm, &[session.targets.named(name)?])?;
         Ok(session)
@@ -90,7 +90,7 @@ impl<'a> Context<'a> {
 }
 
 /// Refuses options that would have no effect.
-pub fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
+pub(crate) fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
     let VmOptions { build, guest } = vm;
     if guest.accel != AccelChoice::Auto && chosen.iter().all(|target| target.kind == Kind::Uml) {
         let why = format!("--accel: works only for QEMU targets, not {}", names(chosen));

@@ -8,7 +8,7 @@ pub const STATUS_PASSED: u8 = 0;
 /// The exit status of a run in which a check failed.
 pub const STATUS_FAILED: u8 = 1;
 /// The exit status of a usage error.
-pub const STATUS_USAGE: u8 = 2;
+pub(crate) const STATUS_USAGE: u8 = 2;
 /// The exit status of a run without a verdict (`EX_UNAVAILABLE`).
 pub const STATUS_UNAVAILABLE: u8 = 69;
 
@@ -118,7 +118,7 @@ impl Unavailable {
 
     /// Adds lines of detail.
     #[must_use]
-    pub fn detail(mut self, lines: Vec<String>) -> Self {
+    pub(crate) fn detail(mut self, lines: Vec<String>) -> Self {
         self.detail = lines;
         self
     }

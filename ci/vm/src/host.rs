@@ -9,9 +9,9 @@ use crate::progress::Step;
 use crate::run::{command, in_path, read};
 
 /// The program that makes NetBSD's file systems.
-pub const MAKEFS: &str = "makefs";
+pub(crate) const MAKEFS: &str = "makefs";
 /// The program that makes discs that boot a kernel.
-pub const MKRESCUE: &str = "grub-mkrescue";
+pub(crate) const MKRESCUE: &str = "grub-mkrescue";
 
 /// A task that needs programs of the host.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +112,7 @@ pub fn require(need: Need) -> Result<()> {
 }
 
 /// Whether there is a compiler. Every kernel's key depends on it.
-pub fn has_compiler(arch: &Arch) -> bool {
+pub(crate) fn has_compiler(arch: &Arch) -> bool {
     in_path(arch.compiler())
 }
 

@@ -79,7 +79,7 @@ impl Image<'_> {
     }
 
     /// Adds the directories, the job and all files but init.
-    pub fn lay_out(&self, image: &mut dyn Layout, directories: &[&str]) {
+    pub(crate) fn lay_out(&self, image: &mut dyn Layout, directories: &[&str]) {
         let mut made = BTreeSet::from(["/tmp".to_string()]);
         image.directory("/tmp", 0o1777);
         for directory in DIRECTORIES.iter().chain(directories) {
@@ -101,7 +101,7 @@ impl Image<'_> {
 }
 
 /// The file systems that init mounts.
-pub fn mounts(system: System) -> Vec<Mount> {
+pub(crate) fn mounts(system: System) -> Vec<Mount> {
     let linux = [
         ("devtmpfs", "/dev", false),
         ("proc", "/proc", false),
@@ -126,7 +126,7 @@ pub fn mounts(system: System) -> Vec<Mount> {
 }
 
 /// The default environment of a program.
-pub fn environment() -> Vec<(OsString, OsString)> {
+pub(crate) fn environment() -> Vec<(OsString, OsString)> {
     [("PATH", "/bin"), ("HOME", "/root"), ("TMPDIR", "/tmp"), ("LANG", "C")]
         .map(|(name, value)| (name.into(), value.into()))
         .to_vec()
@@ -162,7 +162,7 @@ pub fn nonce() -> String {
 }
 
 /// Makes the log directory of a run and removes those of old runs.
-pub fn log_directory(root: &Path, target: &str) -> Result<PathBuf> {
+pub(crate) fn log_directory(root: &Path, target: &str) -> Result<PathBuf> {
     const KEPT: usize = 20;
     // A run of this age is over, whatever its time limit.
     const OLD: u128 = 24 * 60 * 60 * 1000;

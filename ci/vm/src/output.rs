@@ -51,6 +51,6 @@ pub fn no_verdict(target: &Target, error: Error) -> Result<u8> {
 }
 
 /// Prints a target's problem on standard error.
-pub fn complain(target: &Target, why: &dyn Display) {
+pub(crate) fn complain(target: &Target, why: &dyn Display) {
     eprintln!("kcov-vm: {}: {why}", target.name);
 }

@@ -59,12 +59,12 @@ impl Programs {
     }
 
     /// Returns the test suite for this triple.
-    pub fn suite_for(&self, triple: &str) -> Result<PathBuf> {
+    pub(crate) fn suite_for(&self, triple: &str) -> Result<PathBuf> {
         self.once(&self.suite, triple, || self.own(&self.suite, triple))
     }
 
     /// The suite's name.
-    pub fn suite_name(&self) -> &str {
+    pub(crate) fn suite_name(&self) -> &str {
         &self.suite
     }
 

@@ -20,7 +20,7 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 
 /// Makes a command end with this process, even if we are killed. `make` passes the signal on to its
 /// children.
-pub fn ends_with_us(command: &mut Command) -> &mut Command {
+pub(crate) fn ends_with_us(command: &mut Command) -> &mut Command {
     let before_exec = || Ok(set_parent_process_death_signal(Some(Signal::TERM))?);
     // SAFETY: the closure makes one system call. It neither allocates nor takes a lock, so it may
     // run between fork and exec.
@@ -39,7 +39,7 @@ pub fn read(command: &mut Command) -> Result<String, String> {
 }
 
 /// Says that a program could not be started.
-pub fn not_started(name: &str, error: &io::Error) -> String {
+pub(crate) fn not_started(name: &str, error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::NotFound {
         format!("{name} is not installed")
     } else {
@@ -58,7 +58,7 @@ fn failed(name: &str, output: &Output) -> String {
 }
 
 /// Whether a program is in `PATH`.
-pub fn in_path(program: &str) -> bool {
+pub(crate) fn in_path(program: &str) -> bool {
     locate(program).is_some()
 }
 

@@ -76,7 +76,7 @@ impl Session {
     }
 
     /// Returns the user's kernel for NetBSD targets.
-    pub fn netbsd_kernel(&self) -> Option<&Kernel> {
+    pub(crate) fn netbsd_kernel(&self) -> Option<&Kernel> {
         self.choices.kernel.as_ref().or(self.choices.netbsd_kernel.as_ref())
     }
 

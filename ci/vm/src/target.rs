@@ -313,7 +313,7 @@ impl Targets {
     }
 
     /// Returns the default targets for a host: those of its architecture, if there are any.
-    pub fn defaults(&self, host: &Arch) -> Vec<&Target> {
+    pub(crate) fn defaults(&self, host: &Arch) -> Vec<&Target> {
         let default = || self.all.iter().filter(|target| target.default);
         let own: Vec<_> = default().filter(|it| it.arch.machine == host.machine).collect();
         if own.is_empty() { default().collect() } else { own }

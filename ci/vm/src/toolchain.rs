@@ -114,7 +114,7 @@ fn variable(name: &str) -> Option<OsString> {
 }
 
 /// Installs the standard library for these programs if it is missing.
-pub fn require_std(triple: &str) -> Result<()> {
+pub(crate) fn require_std(triple: &str) -> Result<()> {
     let there = || {
         let mut rustc = command("rustc");
         let directory = read(rustc.args(["--print", "target-libdir", "--target", triple]));

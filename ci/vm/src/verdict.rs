@@ -230,7 +230,7 @@ impl Reader {
 }
 
 /// Explains in one line why results without an executed check prove nothing.
-pub fn none_ran(checks: &[Check]) -> Option<String> {
+pub(crate) fn none_ran(checks: &[Check]) -> Option<String> {
     let [first, more @ ..] = checks else {
         return Some("no check ran: the plan is empty".into());
     };

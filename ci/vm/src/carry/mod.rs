@@ -54,7 +54,7 @@ impl Carried {
     }
 
     /// Adds the loader and libraries of a dynamic program.
-    pub fn libraries_of(&mut self, program: &Path, loader: &str) -> Result<(), String> {
+    pub(crate) fn libraries_of(&mut self, program: &Path, loader: &str) -> Result<(), String> {
         for path in libraries::of(program, loader)? {
             let at = place(&path)?;
             if self.entries.contains_key(&at) {
@@ -108,7 +108,7 @@ impl Carried {
     }
 
     /// The library directories, in the form of `LD_LIBRARY_PATH`.
-    pub fn library_path(&self) -> Option<String> {
+    pub(crate) fn library_path(&self) -> Option<String> {
         let all: Vec<_> = self.libraries.iter().map(String::as_str).collect();
         (!all.is_empty()).then(|| all.join(":"))
     }

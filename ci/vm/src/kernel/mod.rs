@@ -75,7 +75,7 @@ impl Kernel {
     }
 
     /// Returns the cached kernel with exactly these ingredients, if there is one.
-    pub fn cached(
+    pub(crate) fn cached(
         target: &Target,
         source: &Source,
         compiler: &Compiler,
@@ -135,7 +135,7 @@ impl Kernel {
     }
 
     /// Returns how a cached kernel differs from its build, if it does.
-    pub fn damage(&self) -> Option<String> {
+    pub(crate) fn damage(&self) -> Option<String> {
         let digest = match hash::file(&self.file) {
             Ok(digest) => digest,
             Err(error) => return Some(format!("the kernel cannot be read: {error}")),

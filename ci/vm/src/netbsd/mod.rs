@@ -24,7 +24,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The machine's name in uname(2).
-pub const MACHINE: &str = "amd64";
+pub(crate) const MACHINE: &str = "amd64";
 
 /// The user's libraries and the cache for files made from them.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ fn has_std_sources() -> bool {
 }
 
 /// Refuses files that are not a NetBSD kernel of this release.
-pub fn check_kernel(kernel: &Path, release: &str) -> Result<()> {
+pub(crate) fn check_kernel(kernel: &Path, release: &str) -> Result<()> {
     kernel::entry(kernel, release).map(drop)
 }
 
@@ -115,10 +115,10 @@ pub fn given(kernel: bool, sysroot: bool) -> Result<()> {
 }
 
 /// The file systems that init mounts: type, path, and whether it is optional.
-pub const MOUNTS: &[(&str, &str, bool)] = &[("tmpfs", "/tmp", false)];
+pub(crate) const MOUNTS: &[(&str, &str, bool)] = &[("tmpfs", "/tmp", false)];
 
 /// Returns the reason why a guest cannot run a program.
-pub fn unfit(bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn unfit(bytes: &[u8]) -> Option<&'static str> {
     match elf::netbsd_version(bytes) {
         None => Some("is not a program for NetBSD/amd64: it lacks NetBSD's ELF note"),
         Some(_) if elf::is_dynamic(bytes) => {

@@ -78,7 +78,7 @@ impl Source {
     }
 
     /// Returns the target's own source as far as it is known without a search.
-    pub fn last_known(target: &Target, base: &Path, cache: &Cache) -> Option<Self> {
+    pub(crate) fn last_known(target: &Target, base: &Path, cache: &Cache) -> Option<Self> {
         match &target.source {
             Some(origin) => Self::from(origin, base).ok(),
             None => Package::last_known(&target.wanted, cache).map(Self::Package),
@@ -107,7 +107,7 @@ impl Source {
     }
 
     /// Its identity, for the key.
-    pub fn identity(&self) -> String {
+    pub(crate) fn identity(&self) -> String {
         match self {
             Self::Package(package) => package.identity(),
             Self::Tarball(_, digest) | Self::Download(_, digest) => format!("tarball {digest}"),
