@@ -107,9 +107,10 @@ pub(super) fn private_command(program: &str, directory: &Path) -> Command {
 }
 
 /// Selects the mirrors for a suite from `apt-get indextargets`. Security suites have their own
-/// mirrors.
-fn mirrors<'t>(targets: &'t str, suite: &str) -> Vec<&'t str> {
-    let mut mirrors = Vec::new();
+/// mirrors, which a minimal system leaves out: there they are expected beside the others.
+fn mirrors(targets: &str, suite: &str) -> Vec<String> {
+    let mut usual = Vec::new();
+    let mut security = Vec::new();
     for line in targets.lines() {
         let mut words = line.split_whitespace();
         let (Some(uri), Some(release), Some(origin)) = (words.next(), words.next(), words.next())
@@ -118,12 +119,19 @@ fn mirrors<'t>(targets: &'t str, suite: &str) -> Vec<&'t str> {
         };
         // The origin is unknown before the first `apt-get update`.
         let debian = origin == "Debian" || origin.starts_with("$(");
-        let security = release.contains("security") || uri.contains("debian-security");
-        if debian && security == suite.ends_with("-security") && !mirrors.contains(&uri) {
-            mirrors.push(uri);
+        let is_security = release.contains("security") || uri.contains("debian-security");
+        let mirrors = if is_security { &mut security } else { &mut usual };
+        if debian && !mirrors.iter().any(|mirror| mirror == uri) {
+            mirrors.push(uri.to_string());
         }
     }
-    mirrors
+    if !suite.ends_with("-security") {
+        usual
+    } else if security.is_empty() {
+        usual.iter().map(|mirror| format!("{}-security/", mirror.trim_end_matches('/'))).collect()
+    } else {
+        security
+    }
 }
 
 /// Returns the locked version if it is available, else the newest package that matches the
@@ -217,6 +225,8 @@ mod tests {
         let expected = ["http://mirror.example/debian/", "http://fresh.example/debian/"];
         assert_eq!(mirrors(text, "trixie-backports"), expected);
         assert_eq!(mirrors(text, "bookworm-security"), ["http://mirror.example/debian-security/"]);
+        let minimal = "http://mirror.example/debian/ trixie Debian main\n";
+        assert_eq!(mirrors(minimal, "trixie-security"), ["http://mirror.example/debian-security/"]);
         assert!(mirrors("", "sid").is_empty());
     }
 
