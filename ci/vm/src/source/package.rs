@@ -36,7 +36,8 @@ impl Package {
     pub fn find(wanted: &Wanted, cache: &Cache, refresh: bool) -> Result<Self> {
         let known = Self::remembered(wanted, cache);
         if let (Some((package, age)), false) = (&known, refresh) {
-            if *age < DAY && package.is(wanted) {
+            // The machine's own lists only stand in for a search that failed.
+            if *age < DAY && package.suite.is_some() && package.is(wanted) {
                 return Ok(package.clone());
             }
         }
