@@ -156,8 +156,8 @@ fn a_topic_and_a_pattern_are_checks() {
     }
 }
 
-/// As in a container: the default directory for the guest's memory is small and forbids programs.
-/// Outside a container, the test mounts such a directory in a namespace of its own.
+/// In most containers `/dev/shm`, the default place for the guest's memory, is mounted noexec.
+/// Elsewhere the test mounts it so in a new mount namespace.
 #[test]
 fn a_guest_boots_where_shared_memory_forbids_programs() {
     let shared = rustix::fs::statvfs("/dev/shm").expect("/dev/shm");

@@ -106,8 +106,8 @@ pub(super) fn private_command(program: &str, directory: &Path) -> Command {
     command
 }
 
-/// Selects the mirrors for a suite from `apt-get indextargets`. Security suites have their own
-/// mirrors, which a minimal system leaves out: there they are expected beside the others.
+/// Selects the mirrors for a suite from `apt-get indextargets`. Security suites have mirrors of
+/// their own. If none is configured, guesses its address: `debian-security` beside `debian`.
 fn mirrors(targets: &str, suite: &str) -> Vec<String> {
     let mut usual = Vec::new();
     let mut security = Vec::new();

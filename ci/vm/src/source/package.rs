@@ -36,7 +36,7 @@ impl Package {
     pub fn find(wanted: &Wanted, cache: &Cache, refresh: bool) -> Result<Self> {
         let known = Self::remembered(wanted, cache);
         if let (Some((package, age)), false) = (&known, refresh) {
-            // The machine's own lists only stand in for a search that failed.
+            // Without a suite the package is from the machine's own lists: search again.
             if *age < DAY && package.suite.is_some() && package.is(wanted) {
                 return Ok(package.clone());
             }
