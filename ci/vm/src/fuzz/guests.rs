@@ -45,7 +45,7 @@ pub enum Ended {
 /// The death of a guest.
 #[derive(Clone, Debug)]
 pub struct Death {
-    /// The input that ran.
+    /// The input that ran; `None` if none ran, or if the guest died before its memory was opened.
     pub ran: Option<Ran>,
     /// The kernel's log.
     pub console: Vec<String>,
@@ -98,6 +98,8 @@ impl<'a> Guests<'a> {
         let log = File::create(logs.join("program.log")).or_unavailable(Phase::Image, "a log")?;
         let mut listen = Listen {
             process: 0,
+            // Any other deleted file is far smaller.
+            least: u64::from(self.target.memory) << 19,
             memory: None,
             console: Vec::new(),
             line: Vec::new(),
@@ -154,6 +156,8 @@ fn random() -> [u8; 16] {
 /// Collects what a guest says.
 struct Listen<'a> {
     process: u32,
+    /// The least size of its memory, in bytes.
+    least: u64,
     memory: Option<File>,
     console: Vec<String>,
     /// The unfinished line of standard output.
@@ -169,11 +173,14 @@ impl Listener for Listen<'_> {
         self.process = process;
     }
 
-    fn console(&mut self, line: &str) {
-        // As early as possible: a guest may die before its first word is read.
+    fn running(&mut self) {
+        // As early as possible: on a busy host a guest may die before its first word is read.
         if self.memory.is_none() {
-            self.memory = memory::open(self.process).ok();
+            self.memory = memory::open(self.process, self.least).ok();
         }
+    }
+
+    fn console(&mut self, line: &str) {
         self.console.push(line.to_owned());
     }
 

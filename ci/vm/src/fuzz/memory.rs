@@ -11,8 +11,8 @@ use std::os::unix::fs::FileExt as _;
 const CHUNK: usize = 256 * BLOCK;
 
 /// Opens the file that is a guest's physical memory: the largest deleted one that its process has
-/// open. User-Mode Linux and QEMU delete it as soon as they have it.
-pub fn open(process: u32) -> io::Result<File> {
+/// open, of at least this size in bytes. User-Mode Linux and QEMU delete it as soon as they have it.
+pub fn open(process: u32, least: u64) -> io::Result<File> {
     let mut largest: Option<(u64, File)> = None;
     for entry in fs::read_dir(format!("/proc/{process}/fd"))? {
         let path = entry?.path();
@@ -23,7 +23,7 @@ pub fn open(process: u32) -> io::Result<File> {
         // The process may have closed it by now.
         let Ok(metadata) = fs::metadata(&path) else { continue };
         let is_larger = largest.as_ref().is_none_or(|(bytes, _)| *bytes < metadata.len());
-        if metadata.is_file() && is_larger {
+        if metadata.is_file() && metadata.len() >= least && is_larger {
             if let Ok(file) = File::open(&path) {
                 largest = Some((metadata.len(), file));
             }
@@ -89,9 +89,12 @@ mod tests {
             file.set_len(bytes).unwrap();
             file
         });
-        let found = open(std::process::id()).unwrap();
-        // Other tests of this process have smaller ones.
+        let found = open(std::process::id(), 3 << 20).unwrap();
+        // Other tests of this process may have larger ones.
         assert!(found.metadata().unwrap().len() >= files[1].metadata().unwrap().len());
+        // The guest has not made its memory yet.
+        let early = open(std::process::id(), 1 << 40).unwrap_err();
+        assert_eq!(early.kind(), io::ErrorKind::NotFound);
         assert!(Slot::new([1; 16]).is_ok());
     }
 }

@@ -2,12 +2,15 @@
 
 use super::guests::{Ended, Guests, Work};
 use super::report::Report;
-use crate::error::Result;
+use crate::error::{Error, Phase, Result};
 use kcov_vm_guest::fuzz::Line;
 use std::time::Instant;
 
 /// The largest number of guests that make one input smaller.
 const BOOTS: usize = 24;
+/// The number of guests that may die before their memory is opened. That shows nothing, and is rare
+/// even on a busy host.
+const LOST: usize = 5;
 /// The bytes of all inputs for one guest.
 const ROOM: usize = 4 << 20;
 
@@ -65,17 +68,22 @@ fn replay(
     inputs: &[Vec<u8>],
     group: &str,
 ) -> Result<Option<Death>> {
-    let (mut text, mut smaller) = (None, Vec::new());
-    let ended = guests.run(number, Work::Replay(inputs), &mut |line| match line {
-        Line::Text(said) => text = Some(said),
-        Line::Smaller(input) => smaller.push(input),
-        _ => {}
-    })?;
-    let Ended::Died(death) = ended else { return Ok(None) };
-    let report = Report::new(&death.console, guests.target().kind.system(), &death.why);
-    let is_same = report.group == group;
-    let input = |bytes| Input { bytes, text, smaller };
-    Ok(death.ran.map(|ran| Death { input: input(ran.input), is_same }))
+    for _ in 0..LOST {
+        let (mut text, mut smaller) = (None, Vec::new());
+        let ended = guests.run(number, Work::Replay(inputs), &mut |line| match line {
+            Line::Text(said) => text = Some(said),
+            Line::Smaller(input) => smaller.push(input),
+            _ => {}
+        })?;
+        let Ended::Died(death) = ended else { return Ok(None) };
+        let report = Report::new(&death.console, guests.target().kind.system(), &death.why);
+        let is_same = report.group == group;
+        if let Some(ran) = death.ran {
+            return Ok(Some(Death { input: Input { bytes: ran.input, text, smaller }, is_same }));
+        }
+    }
+    let why = format!("{LOST} guests died before their memory was opened: the host is too busy");
+    Err(Error::unavailable(Phase::Program, why))
 }
 
 impl Death {

@@ -93,6 +93,7 @@ pub fn run(
             }
             _ => {}
         }
+        listener.running();
         let event = match events.recv_timeout(TICK) {
             Ok(event) => event,
             Err(RecvTimeoutError::Timeout) => continue,
