@@ -82,7 +82,9 @@ fn replay(
             return Ok(Some(Death { input: Input { bytes: ran.input, text, smaller }, is_same }));
         }
     }
-    let why = format!("{LOST} guests died before their memory was opened: the host is too busy");
+    let why = format!(
+        "{LOST} guests died before the host could open their memory; run fewer at once (--guests)"
+    );
     Err(Error::unavailable(Phase::Program, why))
 }
 
