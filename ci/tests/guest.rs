@@ -157,7 +157,7 @@ fn a_topic_and_a_pattern_are_checks() {
 }
 
 /// In most containers `/dev/shm`, the default place for the guest's memory, is mounted noexec.
-/// Elsewhere the test mounts it so in a new mount namespace.
+/// Otherwise the test does so in a new mount namespace.
 #[test]
 fn a_guest_boots_where_shared_memory_forbids_programs() {
     let shared = rustix::fs::statvfs("/dev/shm").expect("/dev/shm");

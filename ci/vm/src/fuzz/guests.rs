@@ -45,8 +45,10 @@ pub enum Ended {
 /// The death of a guest.
 #[derive(Clone, Debug)]
 pub struct Death {
-    /// The input that ran; `None` if none ran, or if the guest died before its memory was opened.
+    /// The input that ran, if it is known.
     pub ran: Option<Ran>,
+    /// Whether the guest died before the host opened its memory, so the input cannot be known.
+    pub is_lost: bool,
     /// The kernel's log.
     pub console: Vec<String>,
     /// How the runner saw it.
@@ -120,9 +122,10 @@ impl<'a> Guests<'a> {
             Err(Error::Unavailable(failure)) if is_death(&failure) => failure.message,
             Err(error) => return Err(error),
         };
+        let is_lost = memory.is_none();
         // Without its memory the death is still worth a report.
         let ran = memory.and_then(|memory| memory::last(&memory, mark).ok().flatten());
-        Ok(Ended::Died(Death { ran, console, why }))
+        Ok(Ended::Died(Death { ran, is_lost, console, why }))
     }
 
     /// The target.

@@ -10,8 +10,8 @@ use std::os::unix::fs::FileExt as _;
 /// The bytes that are read at once.
 const CHUNK: usize = 256 * BLOCK;
 
-/// Opens the file that is a guest's physical memory: the largest deleted one that its process has
-/// open, of at least this size in bytes. User-Mode Linux and QEMU delete it as soon as they have it.
+/// Opens the file that is a guest's physical memory: the largest deleted file of at least `least`
+/// bytes that its process has open. User-Mode Linux and QEMU delete it as soon as they have it.
 pub fn open(process: u32, least: u64) -> io::Result<File> {
     let mut largest: Option<(u64, File)> = None;
     for entry in fs::read_dir(format!("/proc/{process}/fd"))? {

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 /// The largest number of guests that make one input smaller.
 const BOOTS: usize = 24;
-/// The number of guests that may die before their memory is opened. That shows nothing, and is rare
-/// even on a busy host.
+/// The number of guests that may die before the host opens their memory. Such a death shows nothing.
+/// It is rare even on a busy host.
 const LOST: usize = 5;
 /// The bytes of all inputs for one guest.
 const ROOM: usize = 4 << 20;
@@ -78,8 +78,9 @@ fn replay(
         let Ended::Died(death) = ended else { return Ok(None) };
         let report = Report::new(&death.console, guests.target().kind.system(), &death.why);
         let is_same = report.group == group;
-        if let Some(ran) = death.ran {
-            return Ok(Some(Death { input: Input { bytes: ran.input, text, smaller }, is_same }));
+        if !death.is_lost {
+            let input = |bytes| Input { bytes, text, smaller };
+            return Ok(death.ran.map(|ran| Death { input: input(ran.input), is_same }));
         }
     }
     let why = format!(

@@ -89,7 +89,7 @@ pub enum Stream {
 pub trait Listener {
     /// The guest's process runs.
     fn started(&mut self, _process: u32) {}
-    /// The guest's process runs. Called every 20 ms or more often, unless the host is busy.
+    /// Called while the guest's process runs: at least every 20 ms, unless the host is busy.
     fn running(&mut self) {}
     /// The program wrote output.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
