@@ -41,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut device = Device::open()?;
     let session = device.enable(mode)?;
     let file = fs::File::open("/proc/version");
-    let trace = session.disable()?;
+    let recorded = session.disable()?;
+    let trace = recorded.trace();
     file?;
 
     // Skip the blocks within functions.

@@ -87,9 +87,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut queue = VecDeque::from([first]);
 
     while let Some(input) = queue.pop_front() {
-        session = session.disable()?.into_session(AnyMode::TraceCmp)?;
+        session = session.disable()?.into_owner().into_session(AnyMode::TraceCmp)?;
         let (comparisons, _) = run(&mut session, &input);
-        session = session.disable()?.into_session(AnyMode::TracePc)?;
+        session = session.disable()?.into_owner().into_session(AnyMode::TracePc)?;
         for record in comparisons {
             let AnyRecord::Comparison(comparison) = record else { continue };
             for input in replacements(&input, comparison) {

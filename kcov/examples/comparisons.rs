@@ -6,7 +6,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut device = Device::open()?;
     let session = device.enable(TraceCmp)?;
     let exists = std::path::Path::new("/magic").exists();
-    let trace = session.disable()?;
+    let recorded = session.disable()?;
+    let trace = recorded.trace();
     for comparison in trace {
         let (first, second) = comparison.operands();
         let constant = if comparison.is_const() { "const" } else { "" };

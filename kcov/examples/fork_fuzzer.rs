@@ -1,6 +1,6 @@
 //! Fuzzes a few system calls, each case in its own child. The fuzzer is a struct without lifetimes
-//! that owns its device. It opens the device once, survives children that die and code that closes
-//! the device's descriptor, and collects comparisons in between.
+//! that owns its device. It survives children that die and code that closes the device's descriptor,
+//! and collects comparisons in between.
 use kcov::mode::{Mode, TraceCmp, TracePc};
 use kcov::{ChildBuffer, Device, Pc};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -8,6 +8,7 @@ use nix::unistd::{ForkResult, close, fork};
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::mem;
 use std::os::unix::net::UnixStream;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -41,10 +42,9 @@ struct Fuzzer {
 
 impl Fuzzer {
     fn new() -> Result<Fuzzer> {
-        // A high descriptor number, away from those that the cases open.
-        let buffer = Device::builder().min_fd(200).open()?.into_child_buffer(TracePc)?;
         let (seen, constants) = (HashSet::new(), BTreeSet::new());
-        Ok(Fuzzer { buffer, seen, corpus: vec![vec![0; 4]], constants, random: 1, killed: 0 })
+        let (buffer, corpus) = (open()?, vec![vec![0; 4]]);
+        Ok(Fuzzer { buffer, seen, corpus, constants, random: 1, killed: 0 })
     }
 
     /// Returns a pseudorandom number below `limit`.
@@ -66,9 +66,14 @@ impl Fuzzer {
 
     /// Runs an input, and keeps it if it reaches new PCs.
     fn run(&mut self, input: &[u8]) -> Result<bool> {
-        self.killed += usize::from(in_child(&mut self.buffer, input)?);
+        let Some(killed) = in_child(&mut self.buffer, input)? else {
+            // The descriptor may be another file's by now, so it is not even closed.
+            mem::replace(&mut self.buffer, open()?).into_device().abandon();
+            return Ok(false);
+        };
+        self.killed += usize::from(killed);
         let before = self.seen.len();
-        self.seen.extend(self.buffer.trace());
+        self.seen.extend(self.buffer.trace()?);
         let new = self.seen.len() > before;
         if new {
             self.corpus.push(input.to_vec());
@@ -80,21 +85,21 @@ impl Fuzzer {
     fn learn(mut self, input: &[u8]) -> Result<Fuzzer> {
         let mut buffer = self.buffer.into_device().into_child_buffer(TraceCmp)?;
         in_child(&mut buffer, input)?;
-        let constants = buffer.trace().into_iter().filter(|comparison| comparison.is_const());
+        let constants = buffer.trace()?.into_iter().filter(|comparison| comparison.is_const());
         self.constants.extend(constants.map(|comparison| comparison.operands().0));
         Ok(Fuzzer { buffer: buffer.into_device().into_child_buffer(TracePc)?, ..self })
     }
-
-    /// Opens the device again if its descriptor was closed or its buffer unmapped.
-    fn recover(self) -> Result<Fuzzer> {
-        let device = self.buffer.into_device().recover()?;
-        Ok(Fuzzer { buffer: device.into_child_buffer(TracePc)?, ..self })
-    }
 }
 
-/// Runs an input in a child and waits for it. Returns whether a signal killed it.
-fn in_child<M: Mode>(buffer: &mut ChildBuffer<M>, input: &[u8]) -> Result<bool> {
-    buffer.reset()?;
+/// Opens the device with a high descriptor number, away from those that the cases open.
+fn open() -> Result<ChildBuffer<TracePc>> {
+    Ok(Device::builder().min_fd(200).open()?.into_child_buffer(TracePc)?)
+}
+
+/// Runs an input in a child and waits for it. Returns whether a signal killed it, or `None` if it
+/// was not traced.
+fn in_child<M: Mode>(buffer: &mut ChildBuffer<M>, input: &[u8]) -> Result<Option<bool>> {
+    buffer.reset();
     // SAFETY: the process has only one thread, so the child may run any code.
     match unsafe { fork() }? {
         ForkResult::Child => {
@@ -106,7 +111,7 @@ fn in_child<M: Mode>(buffer: &mut ChildBuffer<M>, input: &[u8]) -> Result<bool> 
         }
         ForkResult::Parent { child } => {
             let killed = matches!(waitpid(child, None)?, WaitStatus::Signaled(..));
-            if buffer.trace().is_empty() { Err("not traced".into()) } else { Ok(killed) }
+            Ok(if buffer.trace()?.is_empty() { None } else { Some(killed) })
         }
     }
 }
@@ -121,7 +126,6 @@ fn main() -> Result<()> {
         if case % 100 == 0 {
             // Daemons close all descriptors when they start. The device's is among them.
             (3..1024).for_each(|fd| _ = close(fd));
-            fuzzer = fuzzer.recover()?;
         }
     }
     let Fuzzer { seen, corpus, constants, killed, .. } = fuzzer;

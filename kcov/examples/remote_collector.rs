@@ -8,7 +8,7 @@ use kcov::{BufferSize, Completeness, Device, Pc, mode::TracePc};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 mod uring;
 use uring::Workers;
@@ -36,7 +36,7 @@ impl Collector {
         case: impl FnOnce(&mut Workers) -> io::Result<()>,
     ) -> Result<BTreeSet<Pc>, Box<dyn std::error::Error>> {
         // Work that is still running belongs to the case before.
-        if !self.session.settle(QUIET, LIMIT) {
+        if !self.session.settle(QUIET, Instant::now() + LIMIT) {
             return Err("the kernel does not come to rest".into());
         }
         let trace = self.session.trace();
@@ -47,8 +47,8 @@ impl Collector {
         let mark = self.session.mark();
         case(&mut self.ring)?;
         // The section ends after the completion.
-        self.session.settle(QUIET, LIMIT);
-        let trace = self.session.since(mark);
+        self.session.settle(QUIET, Instant::now() + LIMIT);
+        let trace = self.session.since(mark).ok_or("the session was restarted")?;
         match trace.completeness() {
             Completeness::Complete => Ok(trace.iter().collect()),
             full => Err(format!("records are missing: {full:?}").into()),

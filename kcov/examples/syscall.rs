@@ -7,8 +7,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut device = Device::open()?;
     let session = device.enable(TracePc)?;
     let result = file.read(&mut [0; 16]);
-    let trace = session.disable()?;
+    let recorded = session.disable()?;
     result?;
-    trace.iter().for_each(|pc| println!("{pc}"));
+    recorded.trace().iter().for_each(|pc| println!("{pc}"));
     Ok(())
 }

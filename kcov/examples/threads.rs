@@ -8,7 +8,7 @@ fn trace(path: &str) -> Result<BTreeSet<Pc>, Error> {
     let mut device = Device::open()?;
     let session = device.enable(TracePc)?;
     let _ = fs::metadata(path);
-    Ok(session.disable()?.iter().collect())
+    Ok(session.disable()?.trace().iter().collect())
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -40,17 +40,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         0 => {
             let session = device.enable(TracePc)?;
             target(&mut file);
-            print_pcs(session.disable()?);
+            print_pcs(session.disable()?.trace());
         }
         1 => {
             let session = device.enable(TraceCmp)?;
             target(&mut file);
-            print_comparisons(session.disable()?);
+            print_comparisons(session.disable()?.trace());
         }
         2 => {
             let session = device.enable(proposals.uniq_pc().ok_or(NOT_THERE)?)?;
             target(&mut file);
-            print_pcs(session.disable()?);
+            print_pcs(session.disable()?.trace());
         }
         4 | 6 => {
             let edge = proposals.uniq_edge().ok_or(NOT_THERE)?;
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         8 => {
             let session = device.enable(proposals.uniq_cmp().ok_or(NOT_THERE)?)?;
             target(&mut file);
-            print_comparisons(session.disable()?);
+            print_comparisons(session.disable()?.trace());
         }
         _ => return Err("Unsupported mode!".into()),
     }

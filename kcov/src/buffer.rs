@@ -1,5 +1,6 @@
 //! Access to the buffer, which others may write at any time: only atomic, and within our bounds.
 
+use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use core::slice;
@@ -7,7 +8,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 /// Width of the kernel's word. NetBSD's is always 64 bits; Linux's is that of the kernel's `long`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Width {
+pub enum Width {
     W64,
     #[cfg_attr(target_pointer_width = "64", allow(dead_code, reason = "no such kernel runs us"))]
     W32,
@@ -31,23 +32,26 @@ impl Width {
     }
 }
 
-/// Words of a buffer, in place. The kernel may write to them at any time.
+/// Words of a buffer, in place. They can only be loaded, and the kernel may store to them at any
+/// time.
 ///
 /// Words have 64 bits, except program counters under a 32-bit kernel: those have 32 bits.
-#[derive(Clone, Copy, Debug)]
-pub enum Words<'b> {
-    /// Words of 64 bits.
+#[derive(Clone, Copy)]
+pub struct Words<'b>(pub(crate) Slice<'b>);
+
+/// The words at their width. Private to the crate, because a reference to an atomic allows stores.
+#[derive(Clone, Copy)]
+pub(crate) enum Slice<'b> {
     U64(&'b [AtomicU64]),
-    /// Words of 32 bits.
     U32(&'b [AtomicU32]),
 }
 
 /// Evaluates one expression for words of either width.
 macro_rules! each {
     ($words:expr, $each:ident => $do:expr) => {
-        match $words {
-            Words::U64($each) => $do,
-            Words::U32($each) => $do,
+        match $words.0 {
+            Slice::U64($each) => $do,
+            Slice::U32($each) => $do,
         }
     };
 }
@@ -72,6 +76,11 @@ impl<'b> Words<'b> {
         each!(self, words => Some(words.get(index)?.load(Ordering::Relaxed).into()))
     }
 
+    /// Loads the words in order.
+    pub fn iter(self) -> impl Iterator<Item = u64> + 'b {
+        (0..self.len()).filter_map(move |index| self.get(index))
+    }
+
     /// Copies words in order, as many as fit in `to`, and returns their number.
     #[inline]
     #[allow(clippy::useless_conversion, reason = "not for words of 32 bits")]
@@ -83,22 +92,40 @@ impl<'b> Words<'b> {
         count
     }
 
+    /// The address of the first word, if words have 64 bits, for loops that this type cannot
+    /// express. It is valid for atomic loads of [`len`](Self::len) words during `'b`. Nobody may
+    /// store through it or load in another way, because the kernel may be storing.
+    #[inline]
+    pub fn as_ptr(self) -> Option<*const u64> {
+        match self.0 {
+            Slice::U64(words) => Some(words.as_ptr().cast()),
+            Slice::U32(_) => None,
+        }
+    }
+
     /// The words after the first `start`; none if there are fewer.
     #[inline]
     pub(crate) fn skip(self, start: usize) -> Words<'b> {
-        match self {
-            Words::U64(words) => Words::U64(words.get(start..).unwrap_or_default()),
-            Words::U32(words) => Words::U32(words.get(start..).unwrap_or_default()),
-        }
+        Words(match self.0 {
+            Slice::U64(words) => Slice::U64(words.get(start..).unwrap_or_default()),
+            Slice::U32(words) => Slice::U32(words.get(start..).unwrap_or_default()),
+        })
     }
 
     /// The first `count` words; all if there are fewer.
     #[inline]
     pub(crate) fn first(self, count: usize) -> Words<'b> {
-        match self {
-            Words::U64(words) => Words::U64(words.get(..count).unwrap_or(words)),
-            Words::U32(words) => Words::U32(words.get(..count).unwrap_or(words)),
-        }
+        Words(match self.0 {
+            Slice::U64(words) => Slice::U64(words.get(..count).unwrap_or(words)),
+            Slice::U32(words) => Slice::U32(words.get(..count).unwrap_or(words)),
+        })
+    }
+}
+
+/// Shows the number of words, not the words: there may be millions.
+impl fmt::Debug for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Words").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
@@ -106,9 +133,9 @@ impl<'b> Words<'b> {
 ///
 /// Invariant: `bytes` is a multiple of 8 and at least 8; `start` is aligned to 8 bytes and valid
 /// for atomic loads and stores of `bytes` bytes during `'b`; this process accesses the memory only
-/// atomically. If the memory is write-protected, nobody stores to it, because that would fault.
+/// atomically.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Buffer<'b> {
+pub struct Buffer<'b> {
     start: NonNull<u64>,
     bytes: usize,
     width: Width,
@@ -160,12 +187,12 @@ impl<'b> Buffer<'b> {
     #[inline]
     pub(crate) fn words(self, width: Width) -> Words<'b> {
         match width.possible() {
-            Width::W64 => Words::U64(self.words64()),
+            Width::W64 => Words(Slice::U64(self.words64())),
             // SAFETY: the invariant makes `bytes` bytes aligned, valid and accessed only
             // atomically.
-            Width::W32 => Words::U32(unsafe {
+            Width::W32 => Words(Slice::U32(unsafe {
                 slice::from_raw_parts(self.start.cast().as_ptr(), self.bytes / 4)
-            }),
+            })),
         }
     }
 
@@ -177,7 +204,6 @@ impl<'b> Buffer<'b> {
     #[inline]
     pub(crate) fn count(self, width: Width) -> u64 {
         compiler_fence(Ordering::SeqCst);
-        // Relaxed, because that is the only atomic load allowed on read-only memory.
         let count = match width.possible() {
             Width::W64 => self.head64().load(Ordering::Relaxed),
             Width::W32 => self.head32().load(Ordering::Relaxed).into(),
@@ -253,7 +279,7 @@ mod tests {
         let mut copy = [0; 3];
         assert_eq!(trace.words().copy_to(&mut copy), 2);
         assert_eq!(copy, [0xc010_0000, 0xc010_0010, 0]);
-        assert!(matches!(trace.words(), Words::U32(_)));
+        assert!(matches!(trace.words().0, Slice::U32(_)));
     }
 
     #[test]
@@ -263,7 +289,7 @@ mod tests {
         assert_eq!((trace.len(), trace.capacity()), (1, 1));
         assert_eq!(trace.completeness(), Completeness::Truncated);
         assert_eq!(trace.get(0), Some(Comparison::from_words([6, 7, 8, 9])));
-        assert!(matches!(trace.words(), Words::U64(_)));
+        assert!(matches!(trace.words().0, Slice::U64(_)));
     }
 
     #[test]

@@ -3,23 +3,22 @@
 use crate::device::{Device, Parts};
 use crate::error::{Error, ErrorKind, Operation};
 use crate::size::BufferSize;
-use crate::sys::{self, File, Mapping};
+use crate::sys::{self, File, Mapping, Number, Place};
 use std::path::{Path, PathBuf};
 
-/// Options for opening a [`Device`].
+/// Options for opening a [`Device`]. Setting one again replaces it.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
-    place: Place,
+    source: Source,
     size: BufferSize,
-    guard_pages: usize,
-    min_fd: Option<i32>,
-    pub(crate) protection: Protection,
+    place: Place,
+    number: Option<Number>,
 }
 
 /// Where the device is.
 #[derive(Clone, Debug)]
-enum Place {
+enum Source {
     Path {
         path: PathBuf,
         checked: bool,
@@ -28,37 +27,28 @@ enum Place {
     Fake(crate::fake::Kernel),
 }
 
-/// How the buffer is protected from stores by this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protection {
-    None,
-    Pages,
-    #[cfg(feature = "pkeys")]
-    Key,
-}
-
 impl Builder {
     pub(crate) fn new() -> Builder {
         Builder {
-            place: Place::Path { path: sys::DEFAULT_PATH.into(), checked: true },
+            source: Source::Path { path: sys::DEFAULT_PATH.into(), checked: true },
             size: BufferSize::default(),
-            guard_pages: 0,
-            min_fd: None,
-            protection: Protection::None,
+            place: Place::default(),
+            number: None,
         }
     }
 
     #[cfg(feature = "fake")]
     pub(crate) fn of_fake(kernel: crate::fake::Kernel) -> Builder {
-        Builder { place: Place::Fake(kernel), ..Builder::new() }
+        Builder { source: Source::Fake(kernel), ..Builder::new() }
     }
 
     /// Opens this file instead of the system's default device.
     ///
     /// Before any request, [`open`](Self::open) checks the file: it must be a regular file of
-    /// debugfs on Linux, or a device with kcov's major number on NetBSD.
+    /// debugfs on Linux, or a device with kcov's major number on NetBSD. Another file of debugfs
+    /// gets the request that sets the size, which its driver refuses.
     pub fn path(mut self, path: impl AsRef<Path>) -> Builder {
-        self.place = Place::Path { path: path.as_ref().to_owned(), checked: true };
+        self.source = Source::Path { path: path.as_ref().to_owned(), checked: true };
         self
     }
 
@@ -70,7 +60,7 @@ impl Builder {
     /// The caller must ensure that the file is a kcov device with this system's interface. Another
     /// driver may treat the integer argument of a request as a pointer.
     pub unsafe fn path_unchecked(mut self, path: impl AsRef<Path>) -> Builder {
-        self.place = Place::Path { path: path.as_ref().to_owned(), checked: false };
+        self.source = Source::Path { path: path.as_ref().to_owned(), checked: false };
         self
     }
 
@@ -83,24 +73,48 @@ impl Builder {
     /// Puts this many inaccessible pages before and after the buffer. A target that overruns its
     /// own memory then faults instead of forging coverage.
     pub fn guard_pages(mut self, pages: usize) -> Builder {
-        self.guard_pages = pages;
+        self.place.guard_pages = pages;
+        self
+    }
+
+    /// Maps the buffer at this address, away from those that a target maps or unmaps. Nothing is
+    /// replaced: [`open`](Self::open) fails if the addresses, with those of
+    /// [guard pages](Self::guard_pages), are not free.
+    pub fn address(mut self, address: usize) -> Builder {
+        self.place.address = Some(address);
+        self
+    }
+
+    /// Keeps the buffer out of the memory of children of fork(2), so that a child cannot forge
+    /// coverage. A child may still drop the device and its sessions: nothing happens then, except
+    /// that the descriptor is closed.
+    ///
+    /// # Safety
+    ///
+    /// In a child, the caller must not use the device or a session or trace of it, other than to
+    /// drop it. The addresses of the buffer are free there, or are something else's.
+    ///
+    /// # Platforms
+    ///
+    /// madvise(2) with `MADV_DONTFORK` on Linux, minherit(2) on NetBSD.
+    #[doc(alias = "MADV_DONTFORK")]
+    pub unsafe fn not_inherited(mut self) -> Builder {
+        self.place.not_inherited = true;
         self
     }
 
     /// Moves the file descriptor to the lowest free number that is at least `min`, away from
-    /// targets that close or replace low numbers. It is close-on-exec, as always.
+    /// targets that close or replace low numbers. It is close-on-exec, as always. Replaces
+    /// [`fd`](Self::fd).
     pub fn min_fd(mut self, min: i32) -> Builder {
-        self.min_fd = Some(min);
+        self.number = Some(Number::AtLeast(min));
         self
     }
 
-    /// Write-protects the buffer while no session is enabled, so that a stray store faults.
-    ///
-    /// The kernel can still record. Each session costs two more system calls, one before it is
-    /// enabled and one after it is disabled, so the trace shows neither; so does
-    /// [`ChildBuffer::reset`](crate::ChildBuffer::reset). NetBSD's remote buffers stay writable.
-    pub fn write_protected(mut self) -> Builder {
-        self.protection = Protection::Pages;
+    /// Moves the file descriptor to this number, for targets that have to spare it.
+    /// [`open`](Self::open) fails if it is in use. Replaces [`min_fd`](Self::min_fd).
+    pub fn fd(mut self, fd: i32) -> Builder {
+        self.number = Some(Number::Exactly(fd));
         self
     }
 
@@ -117,8 +131,10 @@ impl Builder {
     /// - [`SizeOutOfLimits`](ErrorKind::SizeOutOfLimits): the system does not allow a buffer of
     ///   this size.
     /// - [`OutOfMemory`](ErrorKind::OutOfMemory): the kernel could not allocate or map the buffer.
-    /// - [`DescriptorOutOfLimits`](ErrorKind::DescriptorOutOfLimits): the process may have no more
-    ///   descriptors, or none of at least [`min_fd`](Self::min_fd).
+    /// - [`AddressInUse`](ErrorKind::AddressInUse): something else is at [`address`](Self::address).
+    /// - [`DescriptorOutOfLimits`](ErrorKind::DescriptorOutOfLimits),
+    ///   [`DescriptorInUse`](ErrorKind::DescriptorInUse): the process may have no more descriptors,
+    ///   or not the one that [`min_fd`](Self::min_fd) or [`fd`](Self::fd) asks for.
     pub fn open(self) -> Result<Device, Error> {
         let file = self.open_file()?;
         let system = file.system();
@@ -137,31 +153,20 @@ impl Builder {
         };
         let bytes = usize::try_from(words).ok().and_then(|words| words.checked_mul(width.bytes()));
         let bytes = bytes.ok_or_else(|| Error::new(Operation::Map, ErrorKind::OutOfMemory))?;
-        let mapping =
-            Mapping::new(&file, bytes, self.guard_pages).map_err(file.error(Operation::Map))?;
-        let protection = self.protection;
-        let identity = file.identity();
-        let parts = Parts { mapping, file, builder: Some(self), stamp: 0, identity };
-        let mut device = Device::new(parts, bytes, width);
-        device.put_stamp();
-        match protection {
-            Protection::None => {}
-            Protection::Pages => device.write_protect()?,
-            #[cfg(feature = "pkeys")]
-            Protection::Key => device.take_key()?,
-        }
-        Ok(device)
+        let mapping = Mapping::new(&file, bytes, self.place);
+        let mapping = mapping.map_err(file.error(Operation::Map))?;
+        Ok(Device::new(Parts { mapping, file }, bytes, width))
     }
 
     /// Opens the file and moves its descriptor.
     fn open_file(&self) -> Result<File, Error> {
-        let file = match &self.place {
-            Place::Path { path, checked } => File::open(path, *checked)?,
+        let file = match &self.source {
+            Source::Path { path, checked } => File::open(path, *checked)?,
             #[cfg(feature = "fake")]
-            Place::Fake(kernel) => kernel.open_file()?,
+            Source::Fake(kernel) => kernel.open_file()?,
         };
-        match self.min_fd {
-            Some(min) => file.move_up(min),
+        match self.number {
+            Some(number) => file.move_to(number),
             None => Ok(file),
         }
     }

@@ -3,9 +3,9 @@
 use crate::device::Device;
 use crate::error::Error;
 use crate::mode::{Mode, SEAL};
+use crate::owner::Owner;
 use crate::session::Session;
 use crate::trace::Trace;
-use std::borrow::{Borrow, BorrowMut};
 
 /// A device whose buffer child processes fill, in one mode, and their parent reads.
 ///
@@ -19,14 +19,17 @@ use std::borrow::{Borrow, BorrowMut};
 /// # fn fork() -> i32 { 0 } fn wait() {}
 /// let mut buffer = Device::open()?.into_child_buffer(TracePc)?;
 /// for _ in 0..3 {
-///     buffer.reset()?;
+///     buffer.reset();
 ///     if fork() == 0 {
-///         let _session = buffer.enable()?;
-///         // ... the system calls to trace ...
-///         std::process::exit(0);
+///         // A child must not return from here, or it continues as its parent.
+///         let traced = buffer.enable();
+///         if traced.is_ok() {
+///             // ... the system calls to trace ...
+///         }
+///         std::process::exit(if traced.is_ok() { 0 } else { 1 });
 ///     }
 ///     wait();
-///     println!("{} records", buffer.trace().len());
+///     println!("{} records", buffer.trace()?.len());
 /// }
 /// # Ok::<(), kcov::Error>(())
 /// ```
@@ -36,12 +39,12 @@ use std::borrow::{Borrow, BorrowMut};
 /// the common handle of its parent's [remote session](crate::remote::linux), which then collects
 /// from objects that the child sets up.
 #[derive(Debug)]
-pub struct ChildBuffer<M: Mode, D: Borrow<Device> = Device> {
+pub struct ChildBuffer<M: Mode, D: Owner = Device> {
     device: D,
     mode: M,
 }
 
-impl<M: Mode, D: Borrow<Device>> ChildBuffer<M, D> {
+impl<M: Mode, D: Owner> ChildBuffer<M, D> {
     /// Wraps an idle device with an empty buffer.
     pub(crate) fn new(device: D, mode: M) -> ChildBuffer<M, D> {
         ChildBuffer { device, mode }
@@ -50,32 +53,47 @@ impl<M: Mode, D: Borrow<Device>> ChildBuffer<M, D> {
     /// In the parent: forgets the records. Then a child that dies before it enables leaves an empty
     /// trace, not its predecessor's.
     ///
-    /// # Errors
+    /// One store, no system call. It faults if a child has truncated the device; [`trace`] reports
+    /// that, so reset before each child and give the device up after a failed `trace`.
     ///
-    /// Fails only if the buffer is [write-protected](crate::Builder::write_protected) and was
-    /// unmapped.
+    /// [`trace`]: Self::trace
     #[inline]
-    pub fn reset(&mut self) -> Result<(), Error> {
-        let device = self.device.borrow();
-        device.set_writable(true)?;
-        device.set_count(self.mode.kind(SEAL).width(device.buffer().width()), 0);
-        device.set_writable(false)
+    pub fn reset(&mut self) {
+        let buffer = self.device().buffer();
+        buffer.set_count(self.mode.kind(SEAL).width(buffer.width()), 0);
     }
 
     /// In the parent: what the last child left. Wait for the child first.
-    #[inline]
-    #[must_use]
-    pub fn trace(&self) -> Trace<'_, M> {
-        let device = self.device.borrow();
-        #[cfg(feature = "pkeys")]
-        device.allow_reading();
-        Trace::freeze(device.buffer(), self.mode)
+    ///
+    /// Before it looks at a page, it lets the kernel try to read it, with six system calls, because
+    /// a child may have truncated the device. It makes no request and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// - [`BufferLost`](crate::ErrorKind::BufferLost): the buffer can no longer be read.
+    ///   [`Device::abandon`] the device and open another.
+    /// - [`DescriptorOutOfLimits`](crate::ErrorKind::DescriptorOutOfLimits): the check needs two
+    ///   descriptors for a moment.
+    pub fn trace(&self) -> Result<Trace<'_, M>, Error> {
+        let device = self.device();
+        device.check_first(1)?;
+        let trace = Trace::freeze(device.buffer(), self.mode);
+        device.check_first(
+            (trace.words().len() + 1) * self.mode.kind(SEAL).width(device.buffer().width()).bytes(),
+        )?;
+        Ok(trace)
     }
 
     /// The device that children enable.
     #[must_use]
     pub fn device(&self) -> &Device {
-        self.device.borrow()
+        self.device.device(SEAL)
+    }
+
+    /// The mode in which children enable.
+    #[inline]
+    pub fn mode(&self) -> M {
+        self.mode
     }
 
     /// Returns the device.
@@ -83,9 +101,7 @@ impl<M: Mode, D: Borrow<Device>> ChildBuffer<M, D> {
     pub fn into_device(self) -> D {
         self.device
     }
-}
 
-impl<M: Mode, D: BorrowMut<Device>> ChildBuffer<M, D> {
     /// In the child: starts tracing the calling thread, with an empty trace.
     ///
     /// Does not allocate, so it may follow a fork of a multithreaded process. Makes as many system
@@ -94,7 +110,8 @@ impl<M: Mode, D: BorrowMut<Device>> ChildBuffer<M, D> {
     /// # Errors
     ///
     /// Same as [`Device::enable`].
-    pub fn enable(&mut self) -> Result<Session<M, &mut Device>, Error> {
-        self.device.borrow_mut().enable(self.mode)
+    pub fn enable(&mut self) -> Result<Session<M, &mut D>, Error> {
+        self.device().begin_mode(self.mode)?;
+        Ok(Session::enabled(&mut self.device, self.mode))
     }
 }

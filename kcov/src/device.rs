@@ -5,8 +5,8 @@ use crate::builder::Builder;
 use crate::child::ChildBuffer;
 use crate::error::{Error, Operation};
 use crate::mode::{Mode, SEAL};
-use crate::session::{Refused, Session};
-use crate::sys::{File, Identity, Mapping};
+use crate::session::Session;
+use crate::sys::{File, Mapping};
 use crate::system::System;
 use std::mem::ManuallyDrop;
 use std::ptr;
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// let mut device = Device::builder().size(size).min_fd(200).open()?;
 /// let session = device.enable(TraceCmp)?;
 /// let _ = std::fs::metadata("/");
-/// session.disable()?.iter().for_each(|comparison| println!("{comparison:?}"));
+/// session.disable()?.trace().iter().for_each(|comparison| println!("{comparison:?}"));
 /// # Ok::<(), kcov::Error>(())
 /// ```
 ///
@@ -41,18 +41,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// On Linux, whoever truncates the kcov file makes the next access to any kcov mapping on the
 /// machine raise `SIGBUS`. A target that closes descriptors or unmaps memory of others does similar
-/// harm. [`recover`](Self::recover) repairs a device before you use it again; [`Builder`] has
-/// methods that keep the device out of the target's way.
+/// harm. [`Builder`] has methods that keep the device out of the target's way,
+/// [`check_readable`](Self::check_readable) tells whether the buffer is still there, and
+/// [`abandon`](Self::abandon) gives up a device that is not.
 #[derive(Debug)]
 pub struct Device {
     /// Valid as long as the mapping is; lent out only while the device is borrowed.
     buffer: Buffer<'static>,
     /// The bytes of the count word if a session was enabled through this value and not yet
     /// disabled, else 0.
-    pub(crate) enabled: AtomicUsize,
-    /// Whether the pages are writable only during sessions.
-    pub(crate) write_protected: bool,
-    pub(crate) parts: Parts,
+    enabled: AtomicUsize,
+    parts: Parts,
 }
 
 /// The parts of a dismantled device.
@@ -60,12 +59,6 @@ pub struct Device {
 pub(crate) struct Parts {
     pub(crate) mapping: Mapping,
     pub(crate) file: File,
-    /// How to open it again; `None` for adopted devices.
-    pub(crate) builder: Option<Builder>,
-    /// The stamp stored in the last word of the buffer. A record may have overwritten it.
-    pub(crate) stamp: u64,
-    /// Identifies the file, in case another file takes its descriptor number.
-    pub(crate) identity: Option<Identity>,
 }
 
 impl Device {
@@ -89,7 +82,7 @@ impl Device {
     /// The kernel records only what the thread itself executes: no interrupts, no other threads, no
     /// child processes. Tracing survives execve(2) and continues into the same buffer.
     ///
-    /// Makes one system call, or three with [`write_protected`](Builder::write_protected).
+    /// Makes one system call.
     ///
     /// # Errors
     ///
@@ -115,13 +108,10 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Same as [`enable`](Self::enable). The error returns the device.
-    pub fn into_session<M: Mode>(self, mode: M) -> Result<Session<M>, Refused> {
-        Refused::unless(
-            self,
-            |device| device.begin_mode(mode),
-            |device, ()| Session::enabled(device, mode),
-        )
+    /// Same as [`enable`](Self::enable). The error drops the device.
+    pub fn into_session<M: Mode>(self, mode: M) -> Result<Session<M>, Error> {
+        self.begin_mode(mode)?;
+        Ok(Session::enabled(self, mode))
     }
 
     /// Empties the buffer for child processes to fill, in one mode. The result borrows the device.
@@ -144,13 +134,39 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Same as [`child_buffer`](Self::child_buffer). The error returns the device.
-    pub fn into_child_buffer<M: Mode>(self, mode: M) -> Result<ChildBuffer<M>, Refused> {
-        Refused::unless(
-            self,
-            |device| device.prove_free(mode),
-            |device, ()| ChildBuffer::new(device, mode),
-        )
+    /// Same as [`child_buffer`](Self::child_buffer). The error drops the device.
+    pub fn into_child_buffer<M: Mode>(self, mode: M) -> Result<ChildBuffer<M>, Error> {
+        self.prove_free(mode)?;
+        Ok(ChildBuffer::new(self, mode))
+    }
+
+    /// Checks that the whole buffer can still be read: that no page was unmapped, or taken away by
+    /// truncation. Another mapping in its place passes.
+    ///
+    /// The kernel does the reading, so it fails where this process would fault. It makes no request
+    /// and changes nothing. It takes four system calls, and two more for each 2 MiB.
+    ///
+    /// # Errors
+    ///
+    /// - [`BufferLost`](crate::ErrorKind::BufferLost): a page cannot be read.
+    /// - [`DescriptorOutOfLimits`](crate::ErrorKind::DescriptorOutOfLimits): the check needs two
+    ///   descriptors for a moment.
+    pub fn check_readable(&self) -> Result<(), Error> {
+        self.check_first(self.buffer.bytes())
+    }
+
+    /// Gives the device up and leaves its descriptor and its mapping exactly as they are, for when
+    /// a target may have replaced either. Open a new device with the builder.
+    ///
+    /// This makes no system call. It costs a descriptor number, the addresses of the buffer, and
+    /// the kernel's memory of the buffer until the process ends. A thread that is traced through
+    /// the device stays traced until it ends, so continue on another thread.
+    ///
+    /// Leaking a value that owns a device, such as a [`Session`], with [`std::mem::forget`] has the
+    /// same effect.
+    pub fn abandon(self) {
+        let Parts { mapping, file } = self.into_parts();
+        std::mem::forget((mapping, file));
     }
 
     /// Size of the buffer in kernel words, including the count word.
@@ -167,13 +183,7 @@ impl Device {
         // SAFETY: the mapping is aligned, at least a page and `bytes` long, and this crate accesses
         // it only through `Buffer`. Every view borrows the device, which drops its mapping last.
         let buffer = unsafe { Buffer::new(parts.mapping.start(), bytes, width) };
-        Device { buffer, enabled: AtomicUsize::new(0), write_protected: false, parts }
-    }
-
-    /// Makes the buffer writable only during sessions, from now on.
-    pub(crate) fn write_protect(&mut self) -> Result<(), Error> {
-        self.write_protected = true;
-        self.set_writable(false)
+        Device { buffer, enabled: AtomicUsize::new(0), parts }
     }
 
     /// Takes the device apart without making a request.
@@ -196,32 +206,17 @@ impl Device {
         self.buffer
     }
 
-    /// Stores the count word, with write access if the buffer has a protection key.
-    #[inline]
-    pub(crate) fn set_count(&self, width: Width, count: u64) {
-        self.write(|| self.buffer.set_count(width, count));
+    /// Whether this process has the buffer: see [`Builder::not_inherited`].
+    pub(crate) fn has_pages(&self) -> bool {
+        self.parts.mapping.has_pages()
     }
 
-    /// Runs `store`, with write access if the buffer has a protection key.
-    #[inline]
-    pub(crate) fn write(&self, store: impl FnOnce()) {
-        #[cfg(feature = "pkeys")]
-        if let Some(key) = self.parts.mapping.key() {
-            return key.write(store);
-        }
-        store();
+    /// Checks that the first `bytes` bytes of the buffer can be read.
+    pub(crate) fn check_first(&self, bytes: usize) -> Result<(), Error> {
+        self.parts.mapping.check(bytes).map_err(self.file().error(Operation::Check))
     }
 
-    /// Makes the buffer writable or read-only, if write protection was requested.
-    pub(crate) fn set_writable(&self, writable: bool) -> Result<(), Error> {
-        if !self.write_protected {
-            return Ok(());
-        }
-        let set = self.parts.mapping.set_writable(writable);
-        set.map_err(self.file().error(Operation::Protect))
-    }
-
-    fn begin_mode<M: Mode>(&self, mode: M) -> Result<(), Error> {
+    pub(crate) fn begin_mode<M: Mode>(&self, mode: M) -> Result<(), Error> {
         let kind = mode.kind(SEAL);
         let number = self.system().number(kind, false);
         let number = number.map_err(|kind| Error::new(Operation::Enable, kind))?;
@@ -235,25 +230,13 @@ impl Device {
         width: Width,
         request: impl FnOnce(&File) -> Result<(), i32>,
     ) -> Result<(), Error> {
-        self.set_writable(true)?;
         // With a count that somebody else has left, some kernels write in front of the buffer.
-        self.set_count(Width::W64, 0);
-        if let Err(errno) = request(self.file()) {
-            // Report the first failure, not this one.
-            let _ = self.set_writable(false);
-            return Err(self.file().error(operation)(errno));
-        }
+        self.buffer.set_count(Width::W64, 0);
+        request(self.file()).map_err(self.file().error(operation))?;
         self.enabled.store(width.bytes(), Ordering::Relaxed);
         // The end of the request is recorded too.
-        self.set_count(Width::W64, 0);
+        self.buffer.set_count(Width::W64, 0);
         Ok(())
-    }
-
-    /// Ends a session and stores `count`, for readers in other processes.
-    pub(crate) fn end(&self, width: Width, count: u64) -> Result<(), Error> {
-        self.request_disable()?;
-        self.set_count(width, count);
-        self.set_writable(false)
     }
 
     pub(crate) fn request_disable(&self) -> Result<(), Error> {
@@ -265,14 +248,16 @@ impl Device {
     /// Proves that nothing is traced into the buffer, and empties it.
     pub(crate) fn prove_free<M: Mode>(&self, mode: M) -> Result<(), Error> {
         if self.enabled.load(Ordering::Relaxed) != 0 {
-            // A session was leaked. If it is another thread's, enabling will be refused. A refusal
-            // may have made the pages read-only.
-            self.set_writable(true)?;
-            self.set_count(Width::W64, 0);
+            // A session was leaked. If it is another thread's, enabling will be refused.
+            self.buffer.set_count(Width::W64, 0);
             let _ = self.request_disable();
         }
         match self.begin_mode(mode) {
-            Ok(()) => self.end(Width::W64, 0),
+            Ok(()) => {
+                self.request_disable()?;
+                self.buffer.set_count(Width::W64, 0);
+                Ok(())
+            }
             // The driver checks the device before the thread, so the device is free.
             Err(error)
                 if error
@@ -293,21 +278,60 @@ impl Drop for Device {
             4 => Width::W32,
             _ => Width::W64,
         };
+        if !self.has_pages() {
+            return;
+        }
         // A session was leaked. On another thread, or in a forked child, the driver refuses the
         // request and changes nothing, so keep the records. The start of the request is recorded:
         // clear a corrupt count first, as `begin` does.
-        #[cfg(feature = "pkeys")]
-        self.allow_reading();
-        let _ = self.set_writable(true);
-        self.write(|| self.buffer.clear_invalid_count(width));
+        self.buffer.clear_invalid_count(width);
         let _ = self.request_disable();
     }
 }
 
 #[cfg(unix)]
 mod descriptor {
-    use super::Device;
-    use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+    use super::{Device, Parts};
+    use crate::buffer::Width;
+    use crate::error::{Error, ErrorKind, Operation};
+    use crate::sys::{File, Mapping, Place};
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+    impl Device {
+        /// Takes over a descriptor that somebody else opened and sized, for example one that was
+        /// inherited or passed over a socket, and maps its buffer of `words` kernel words.
+        ///
+        /// It stays close-on-exec or not, as it is. If somebody has enabled the device, enabling
+        /// fails with [`AlreadyEnabled`](ErrorKind::AlreadyEnabled).
+        ///
+        /// # Errors
+        ///
+        /// - [`NotKcov`](ErrorKind::NotKcov): the file supports no kcov request.
+        /// - [`Other`](ErrorKind::Other), [`OutOfMemory`](ErrorKind::OutOfMemory): the device has
+        ///   another size, or none yet, or the kernel could not map the buffer.
+        ///
+        /// # Safety
+        ///
+        /// The caller must ensure that the descriptor is a kcov device: another driver may treat
+        /// the integer argument of a request as a pointer. The caller must also ensure that it was
+        /// sized to `words` words: on NetBSD, a smaller `words` would map only part of the buffer.
+        #[cfg(any(target_os = "linux", target_os = "netbsd"))]
+        pub unsafe fn adopt(fd: OwnedFd, words: usize) -> Result<Device, Error> {
+            let file = File::Kernel(fd, None);
+            // Drivers always refuse a size of 0; the errno tells whether they know the request.
+            let is_its =
+                |width: &&Width| file.set_size(**width, 0) != Err(file.system().wrong_width);
+            let refuse = |kind| Error::new(Operation::Map, kind);
+            let width = file.system().widths.iter().find(is_its);
+            let width = *width.ok_or(refuse(ErrorKind::NotKcov))?;
+            // NetBSD 9 accepts a mapping of 0 bytes.
+            let bytes = words.checked_mul(width.bytes()).filter(|bytes| *bytes >= size_of::<u64>());
+            let bytes = bytes.ok_or(refuse(ErrorKind::Other))?;
+            let mapping = Mapping::new(&file, bytes, Place::default());
+            let mapping = mapping.map_err(file.error(Operation::Map))?;
+            Ok(Device::new(Parts { mapping, file }, bytes, width))
+        }
+    }
 
     impl AsFd for Device {
         fn as_fd(&self) -> BorrowedFd<'_> {
@@ -315,23 +339,10 @@ mod descriptor {
         }
     }
 
-    impl AsRawFd for Device {
-        fn as_raw_fd(&self) -> RawFd {
-            self.as_fd().as_raw_fd()
-        }
-    }
-
     /// Unmaps the buffer and gives the descriptor away, without disabling.
     impl From<Device> for OwnedFd {
         fn from(device: Device) -> OwnedFd {
             device.into_parts().file.into()
-        }
-    }
-
-    /// Same as `OwnedFd::from`.
-    impl IntoRawFd for Device {
-        fn into_raw_fd(self) -> RawFd {
-            OwnedFd::from(self).into_raw_fd()
         }
     }
 }

@@ -15,7 +15,7 @@
 //! let mut device = Device::open()?;
 //! let session = device.enable(TracePc)?;
 //! let _ = std::fs::metadata("/");
-//! for pc in session.disable()? {
+//! for pc in session.disable()?.trace() {
 //!     println!("{pc}");
 //! }
 //! # Ok::<(), kcov::Error>(())
@@ -29,7 +29,8 @@
 //! let mut device = Device::open()?;
 //! let session = device.enable(TraceCmp)?;
 //! let _ = std::fs::metadata("/magic");
-//! for comparison in session.disable()?.into_iter().filter(|comparison| comparison.is_const()) {
+//! let recorded = session.disable()?;
+//! for comparison in recorded.trace().iter().filter(|comparison| comparison.is_const()) {
 //!     println!("{:#x}", comparison.operands().0);
 //! }
 //! # Ok::<(), kcov::Error>(())
@@ -77,7 +78,7 @@
 //!
 //! It installs no signal handlers and starts no threads, except a short-lived one in
 //! [`Modes::probe`]. Its only global state is the list of NetBSD sources to which the process is
-//! attached. It does not symbolize addresses; [`pc`] has the rules if you do. It has nothing to do
+//! attached, and a count of remote sessions. It does not symbolize addresses; [`Pc`] has the rules if you do. It has nothing to do
 //! with the user-space coverage tester that is also called kcov.
 //!
 //! # Features
@@ -85,7 +86,6 @@
 //! - `std` (default): opens devices. Without it the crate is `no_std` and only decodes records and
 //!   traces from words.
 //! - `fake`: a kernel for tests, to test executors without a kernel that has kcov.
-//! - `pkeys`: buffers that a memory protection key of x86 write-protects.
 //! - `proposed`: modes proposed for Linux. Semantic versioning does not cover them.
 //!
 //! The crate targets Linux and NetBSD on architectures with 64-bit atomics, so not 32-bit PowerPC
@@ -97,14 +97,14 @@
 
 mod buffer;
 pub mod mode;
-pub mod pc;
+mod pc;
 #[cfg(feature = "proposed")]
 pub mod proposed;
 mod record;
 mod trace;
 
 pub use buffer::Words;
-pub use pc::Pc;
+pub use pc::{AddressSpace, Arch, CallSite, Pc};
 pub use record::{AnyRecord, Comparison};
 pub use trace::{Completeness, Iter, Trace};
 
@@ -117,10 +117,8 @@ cfg_if::cfg_if! {
         mod error;
         #[cfg(feature = "fake")]
         pub mod fake;
+        mod owner;
         mod probe;
-        #[cfg(feature = "pkeys")]
-        mod protection;
-        mod recover;
         pub mod remote;
         mod session;
         mod size;
@@ -132,7 +130,8 @@ cfg_if::cfg_if! {
         pub use device::Device;
         pub use error::{Error, ErrorKind, Operation};
         pub use probe::Modes;
-        pub use session::{Refused, Session};
+        pub use owner::Owner;
+        pub use session::{Recorded, Session};
         pub use size::BufferSize;
     }
 }

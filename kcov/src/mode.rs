@@ -1,7 +1,7 @@
 //! Tracing modes as types: each mode has its own record type, so a buffer cannot be read in another
 //! mode than it was filled in.
 
-use crate::buffer::{Buffer, Width, Words};
+use crate::buffer::{Buffer, Slice, Width, Words};
 use crate::pc::Pc;
 use crate::record::{AnyRecord, Comparison};
 use core::fmt;
@@ -24,7 +24,7 @@ pub trait Mode: Copy + fmt::Debug + Send + Sync + 'static {
     fn decode(self, words: Words<'_>, seal: sealed::Seal) -> Option<Self::Record>;
 }
 
-#[cfg(feature = "proposed")]
+#[cfg(any(feature = "std", feature = "proposed"))]
 pub(crate) use sealed::Seal;
 pub(crate) use sealed::{Kind, SEAL};
 
@@ -135,7 +135,7 @@ impl Mode for TraceCmp {
     #[inline]
     fn decode(self, words: Words<'_>, _: sealed::Seal) -> Option<Comparison> {
         // Comparison mode always uses 64-bit words.
-        let Words::U64(words) = words else { return None };
+        let Slice::U64(words) = words.0 else { return None };
         let record = words.first_chunk::<KCOV_WORDS_PER_CMP>()?;
         Some(Comparison::from_words(record.each_ref().map(|word| word.load(Ordering::Relaxed))))
     }

@@ -1,19 +1,4 @@
 //! Program counters, and how to convert them for other tools.
-//!
-//! A record is a *return* address and, on Linux, a link-time address. To turn it into a name or a
-//! line, you have to account for both.
-//!
-//! ```
-//! use kcov::Pc;
-//! use kcov::pc::{AddressSpace, Arch};
-//!
-//! let pc = Pc::new(0xffff_ffff_8134_5675);
-//! // Ask addr2line(1) about the call, not about the instruction after it.
-//! assert_eq!(pc.call_site(Arch::X86_64).address(), 0xffff_ffff_8134_5670);
-//! // The address in /proc/kallsyms, under a KASLR offset of 0x1000000.
-//! let at_run_time = AddressSpace::LinkTime.run_time(pc, 0x100_0000);
-//! assert_eq!(at_run_time.address(), 0xffff_ffff_8234_5675);
-//! ```
 
 use core::fmt;
 
@@ -21,6 +6,19 @@ use core::fmt;
 /// is the instruction *after* the call; [`call_site`](Self::call_site) gives the call itself.
 ///
 /// In Thumb code, on 32-bit Arm, the lowest bit of a return address is set.
+///
+/// To turn it into a name or a line, ask about the call, at the address that the tool knows:
+///
+/// ```
+/// use kcov::{AddressSpace, Arch, Pc};
+///
+/// let pc = Pc::new(0xffff_ffff_8134_5675);
+/// // Ask addr2line(1) about the call, not about the instruction after it.
+/// assert_eq!(pc.call_site(Arch::X86_64).address(), 0xffff_ffff_8134_5670);
+/// // The address in /proc/kallsyms, under a KASLR offset of 0x1000000.
+/// let at_run_time = AddressSpace::LinkTime.run_time(pc, 0x100_0000);
+/// assert_eq!(at_run_time.address(), 0xffff_ffff_8234_5675);
+/// ```
 ///
 /// # Platforms
 ///
@@ -60,9 +58,9 @@ macro_rules! architectures {
 
             /// The architecture that this program was compiled for, if supported.
             ///
-            /// A program for x86_64 may run under User-Mode Linux, whose addresses are below
-            /// 2<sup>63</sup>; use [`Um64`](Arch::Um64) there. A 32-bit program may run under a
-            /// 64-bit kernel; on x86, calls have the same length in both.
+            /// The kernel's may differ: a program for x86_64 may run under User-Mode Linux, which
+            /// [`running`](Self::running) recognizes. A 32-bit program may run under a 64-bit
+            /// kernel; on x86, calls have the same length in both.
             pub const HOST: Option<Arch> = {
                 let mut host = None;
                 $(if cfg!(any($(target_arch = $target),*)) {
@@ -108,6 +106,22 @@ architectures! {
     /// User-Mode Linux on x86, 64 bits. It uses the large code model, where calls go through a
     /// register or memory and have 2 or more bytes.
     Um64() = 1;
+}
+
+#[cfg(feature = "std")]
+impl Arch {
+    /// The architecture of the running kernel, if supported: [`HOST`](Self::HOST), or
+    /// [`Um64`](Self::Um64) under User-Mode Linux.
+    ///
+    /// # Platforms
+    ///
+    /// On Linux on x86_64 it reads `/proc/cpuinfo`; without that, the answer is `HOST`.
+    pub fn running() -> Option<Arch> {
+        match Arch::HOST {
+            Some(Arch::X86_64) if crate::sys::is_user_mode_linux() => Some(Arch::Um64),
+            host => host,
+        }
+    }
 }
 
 impl Pc {
@@ -198,6 +212,13 @@ macro_rules! as_hexadecimal {
                 write!(f, "{:#x}", self.0)
             }
         }
+
+        /// Hexadecimal, with the prefix if `{:#x}` asks for it.
+        impl fmt::LowerHex for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::LowerHex::fmt(&self.0, f)
+            }
+        }
     )*};
 }
 as_hexadecimal!(Pc CallSite);
@@ -239,6 +260,7 @@ mod tests {
     fn addresses_are_written_as_tools_read_them() {
         let pc = Pc::new(0x1005);
         assert_eq!((pc.to_string(), format!("{pc:?}")), ("0x1005".into(), "Pc(0x1005)".into()));
+        assert_eq!(format!("{pc:x} {pc:#010x}"), "1005 0x00001005");
         let site = pc.call_site(Arch::X86_64);
         assert_eq!(format!("{site} {site:?}"), "0x1000 CallSite(0x1000)");
     }

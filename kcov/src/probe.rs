@@ -107,7 +107,7 @@ fn probe(path: &Path) -> Result<Modes, Error> {
             Err(error) => return Err(error),
         };
         sys::provoke();
-        records += session.disable()?.len();
+        records += session.disable()?.trace().len();
         match mode {
             AnyMode::TracePc => modes.pc = true,
             AnyMode::TraceCmp => modes.cmp = true,

@@ -1,13 +1,12 @@
-//! Tracing of one thread, from enable to disable.
+//! Tracing of one thread, from enable to disable, and the records that it leaves.
 
 use crate::active::{Active, End};
 use crate::buffer::Width;
 use crate::device::Device;
 use crate::error::Error;
 use crate::mode::{Mode, SEAL};
+use crate::owner::Owner;
 use crate::trace::{Completeness, Trace};
-use std::borrow::Borrow;
-use std::fmt;
 use std::marker::PhantomData;
 
 /// The calling thread is traced for as long as this value lives.
@@ -44,7 +43,7 @@ use std::marker::PhantomData;
 /// ```
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
-pub struct Session<M: Mode, D: Borrow<Device> = Device> {
+pub struct Session<M: Mode, D: Owner = Device> {
     active: Active<D, Local<M>>,
     this_thread: PhantomData<*mut ()>,
 }
@@ -53,22 +52,28 @@ pub struct Session<M: Mode, D: Borrow<Device> = Device> {
 #[derive(Debug)]
 struct Local<M>(M);
 
-impl<M: Mode, D: Borrow<Device>> End<D> for Local<M> {
+impl<M: Mode, D: Owner> End<D> for Local<M> {
     fn end(&self, owner: &D) -> Result<(), Error> {
-        let device = owner.borrow();
+        let device = owner.device(SEAL);
+        if !device.has_pages() {
+            // In a child that did not inherit the buffer. It is not traced.
+            return Ok(());
+        }
         let trace = Trace::freeze(device.buffer(), self.0);
         let mut count = trace.len() as u64;
         if let Completeness::Corrupt { count: stored } = trace.completeness() {
             // The start of the request is recorded: see `Device::begin`.
-            device.set_count(Width::W64, 0);
+            device.buffer().set_count(Width::W64, 0);
             // Afterwards it is stored again, so that readers see a corrupt trace, not an empty one.
             count = stored;
         }
-        device.end(self.0.kind(SEAL).width(device.buffer().width()), count)
+        device.request_disable()?;
+        device.buffer().set_count(self.0.kind(SEAL).width(device.buffer().width()), count);
+        Ok(())
     }
 }
 
-impl<M: Mode, D: Borrow<Device>> Session<M, D> {
+impl<M: Mode, D: Owner> Session<M, D> {
     /// Wraps a device that was just enabled on this thread.
     pub(crate) fn enabled(device: D, mode: M) -> Session<M, D> {
         Session { active: Active { owner: device, how: Local(mode) }, this_thread: PhantomData }
@@ -77,7 +82,13 @@ impl<M: Mode, D: Borrow<Device>> Session<M, D> {
     /// The device through which this thread is traced.
     #[must_use]
     pub fn device(&self) -> &Device {
-        self.active.owner.borrow()
+        self.active.owner.device(SEAL)
+    }
+
+    /// The mode of the records.
+    #[inline]
+    pub fn mode(&self) -> M {
+        self.active.how.0
     }
 
     /// Forgets the records, so that the next one is the first.
@@ -86,8 +97,8 @@ impl<M: Mode, D: Borrow<Device>> Session<M, D> {
     /// of the trace.
     #[inline]
     pub fn reset(&mut self) {
-        let device = self.device();
-        device.set_count(self.mode().kind(SEAL).width(device.buffer().width()), 0);
+        let buffer = self.device().buffer();
+        buffer.set_count(self.mode().kind(SEAL).width(buffer.width()), 0);
     }
 
     /// The records since the last reset. Loads one word; the records are read in place.
@@ -97,96 +108,63 @@ impl<M: Mode, D: Borrow<Device>> Session<M, D> {
         Trace::freeze(self.device().buffer(), self.mode())
     }
 
-    #[inline]
-    fn mode(&self) -> M {
-        self.active.how.0
-    }
-}
-
-impl<'d, M: Mode> Session<M, &'d mut Device> {
-    /// Ends tracing and returns the records since the last reset.
+    /// Ends tracing and returns the records since the last reset, with the device.
     ///
     /// # Errors
+    ///
+    /// The error drops a device that the session owns.
     ///
     /// - [`NotEnabled`](crate::ErrorKind::NotEnabled): this thread is not the traced one, for
     ///   example in a child that was forked during the session.
     #[doc(alias = "KCOV_DISABLE")]
     #[doc(alias = "KCOV_IOC_DISABLE")]
-    pub fn disable(self) -> Result<Trace<'d, M>, Error> {
+    pub fn disable(self) -> Result<Recorded<M, D>, Error> {
         let mode = self.mode();
-        let (result, device) = self.active.finish();
-        let device: &'d Device = device;
         // `end` restored the count from before the request.
-        result.map(|()| Trace::freeze(device.buffer(), mode))
+        Ok(Recorded::new(self.active.finish()?, mode))
     }
 }
 
-impl<M: Mode> Session<M> {
-    /// Ends tracing and returns the device. Read the [`trace`](Self::trace) first.
-    ///
-    /// # Errors
-    ///
-    /// - [`NotEnabled`](crate::ErrorKind::NotEnabled), with the device: this thread is not the
-    ///   traced one, for example in a child that was forked during the session.
-    #[doc(alias = "KCOV_DISABLE")]
-    #[doc(alias = "KCOV_IOC_DISABLE")]
-    pub fn disable(self) -> Result<Device, Refused> {
-        match self.active.finish() {
-            (Ok(()), device) => Ok(device),
-            (Err(error), device) => Err(Refused::new(error, device)),
-        }
-    }
-}
-
-/// An operation that took a device by value and failed: the [`Error`], and the device, unchanged.
+/// The records that a session has collected, in the buffer of its device or attachment.
 ///
-/// Converting it with `?` keeps the [`Error`] and drops the device.
+/// ```
+/// use kcov::{fake::Kernel, mode::TracePc};
+///
+/// let kernel = Kernel::linux();
+/// let mut device = kernel.builder().open()?;
+/// let session = device.enable(TracePc)?;
+/// kernel.call(|trace| trace.pc(0xffff_ffff_8100_0010));
+/// let recorded = session.disable()?;
+/// assert_eq!(recorded.trace().len(), 1);
+/// # Ok::<(), kcov::Error>(())
+/// ```
 #[derive(Debug)]
-pub struct Refused {
-    error: Error,
-    device: Box<Device>,
+pub struct Recorded<M: Mode, D: Owner = Device> {
+    owner: D,
+    mode: M,
 }
 
-impl Refused {
-    pub(crate) fn new(error: Error, device: Device) -> Refused {
-        Refused { error, device: Box::new(device) }
+impl<M: Mode, D: Owner> Recorded<M, D> {
+    pub(crate) fn new(owner: D, mode: M) -> Recorded<M, D> {
+        Recorded { owner, mode }
     }
 
-    /// Makes a result from the device if `tried` succeeds; otherwise the error returns the device.
-    pub(crate) fn unless<T, R>(
-        device: Device,
-        tried: impl FnOnce(&Device) -> Result<T, Error>,
-        make: impl FnOnce(Device, T) -> R,
-    ) -> Result<R, Refused> {
-        match tried(&device) {
-            Ok(result) => Ok(make(device, result)),
-            Err(error) => Err(Refused::new(error, device)),
-        }
+    /// The mode of the records.
+    #[inline]
+    pub fn mode(&self) -> M {
+        self.mode
     }
 
-    /// The error that caused the refusal.
+    /// The records. Loads one word; the records are read in place.
+    #[inline]
     #[must_use]
-    pub fn error(&self) -> &Error {
-        &self.error
+    pub fn trace(&self) -> Trace<'_, M> {
+        Trace::freeze(self.owner.buffer(SEAL), self.mode)
     }
 
-    /// Returns the device.
+    /// Returns what the session held: the device or the attachment, or the borrow of it.
     #[must_use]
-    pub fn into_device(self) -> Device {
-        *self.device
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Error {
-        refused.error
+    pub fn into_owner(self) -> D {
+        self.owner
     }
 }

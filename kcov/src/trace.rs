@@ -1,7 +1,7 @@
 //! Collected records: a count that was read once, and the records that it covers.
 
 use crate::buffer::{Buffer, Words};
-use crate::mode::{Mode, SEAL};
+use crate::mode::{AnyMode, Mode, SEAL, TraceCmp, TracePc};
 use core::fmt;
 use core::iter::FusedIterator;
 use core::sync::atomic::AtomicU64;
@@ -50,6 +50,7 @@ pub enum Completeness {
     /// The count word exceeds the capacity. No driver stores such a count, so the target or another
     /// process wrote to the buffer. The trace has no records, because none can be told from those
     /// of an earlier session.
+    #[non_exhaustive]
     Corrupt {
         /// The count word, in records.
         count: u64,
@@ -138,6 +139,24 @@ impl<'b, M: Mode> Trace<'b, M> {
     #[cfg(feature = "std")]
     pub(crate) fn since(self, start: usize) -> Trace<'b, M> {
         Trace { words: self.words.skip(start.saturating_mul(stride(self.mode))), ..self }
+    }
+}
+
+impl<'b> Trace<'b, AnyMode> {
+    /// The trace as one of program counters; `None` in another mode.
+    #[inline]
+    pub fn as_pc(&self) -> Option<Trace<'b, TracePc>> {
+        (self.mode == AnyMode::TracePc).then(|| self.with_mode(TracePc))
+    }
+
+    /// The trace as one of comparisons; `None` in another mode.
+    #[inline]
+    pub fn as_cmp(&self) -> Option<Trace<'b, TraceCmp>> {
+        (self.mode == AnyMode::TraceCmp).then(|| self.with_mode(TraceCmp))
+    }
+
+    fn with_mode<M: Mode>(&self, mode: M) -> Trace<'b, M> {
+        Trace { words: self.words, mode, count: self.count, capacity: self.capacity }
     }
 }
 

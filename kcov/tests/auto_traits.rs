@@ -3,7 +3,7 @@
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
 use kcov::remote::{Mark, linux, netbsd};
 use kcov::{
-    Builder, ChildBuffer, Device, Error, Iter, Modes, Refused, Session, Trace, Words, fake,
+    Builder, ChildBuffer, Device, Error, Iter, Modes, Recorded, Session, Trace, Words, fake,
 };
 
 const fn send_and_sync<T: Send + Sync>() {}
@@ -11,7 +11,8 @@ const fn send_and_sync<T: Send + Sync>() {}
 const _: () = {
     send_and_sync::<Builder>();
     send_and_sync::<Device>();
-    send_and_sync::<Refused>();
+    send_and_sync::<Recorded<TracePc>>();
+    send_and_sync::<Recorded<TracePc, &mut Device>>();
     send_and_sync::<Trace<'_, TracePc>>();
     send_and_sync::<Trace<'_, TraceCmp>>();
     send_and_sync::<Trace<'_, AnyMode>>();

@@ -4,7 +4,7 @@ use crate::coverage::Coverage;
 use crate::error::Error;
 use addr2line::Loader;
 use kcov::Pc;
-use kcov::pc::{AddressSpace, Arch};
+use kcov::{AddressSpace, Arch};
 use std::fmt;
 use std::fs;
 use std::path::{Component, Path, PathBuf};

@@ -35,9 +35,9 @@ impl Executor {
         &mut self,
         child: impl FnOnce(&mut ChildBuffer<TracePc>) -> Result<(), E>,
     ) -> Result<Verdict, E> {
-        self.buffer.reset()?;
+        self.buffer.reset();
         child(&mut self.buffer)?;
-        let (trace, before) = (self.buffer.trace(), self.seen.len());
+        let (trace, before) = (self.buffer.trace()?, self.seen.len());
         self.seen.extend(trace);
         let new = self.seen.len() - before;
         Ok(match trace.completeness() {

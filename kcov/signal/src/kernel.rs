@@ -1,8 +1,8 @@
 //! Location of the running kernel's code.
 
 use crate::{Ranges, RangesError};
+use kcov::AddressSpace;
 use kcov::Pc;
-use kcov::pc::AddressSpace;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};

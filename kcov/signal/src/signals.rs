@@ -3,6 +3,7 @@
 use crate::run::Run;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
+use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use kcov::mode::TracePc;
 use kcov::{Pc, Trace, Words};
@@ -69,6 +70,28 @@ fn blocks<T>(
     ControlFlow::Continue(())
 }
 
+/// Words of 64 bits as atomics.
+#[inline]
+fn in_place(words: Words<'_>) -> Option<&[AtomicU64]> {
+    let start = words.as_ptr()?.cast();
+    // SAFETY: `Words::as_ptr` promises that many words for atomic loads, for as long as `words` may
+    // be used. `Run` only loads.
+    Some(unsafe { slice::from_raw_parts(start, words.len()) })
+}
+
+/// Copies words of 32 bits to the stack in blocks and calls `f` for each block.
+fn narrow(words: Words<'_>, f: &mut dyn FnMut(Run<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+    let mut words = words.iter();
+    let mut block = [0; BLOCK];
+    loop {
+        let count = block.iter_mut().zip(&mut words).map(|(to, word)| *to = word).count();
+        if count == 0 {
+            return ControlFlow::Continue(());
+        }
+        f(Run::Plain(&block[..count]))?;
+    }
+}
+
 /// Implements [`Signals`] for a type: an expression that calls `$f` for the runs of `$this`.
 macro_rules! signals {
     ([$($generics:tt)*] $type:ty: |$this:ident, $f:ident| $runs:expr) => {
@@ -92,8 +115,8 @@ signals!([] &[Pc]: |pcs, f| blocks(pcs, |pc| pc.address(), &mut f));
 signals!([const N: usize] &[u64; N]: |words, f| f(Run::Plain(words)));
 signals!([] &Vec<u64>: |words, f| f(Run::Plain(words)));
 signals!([] &Vec<Pc>: |pcs, f| blocks(pcs, |pc| pc.address(), &mut f));
-signals!([] Trace<'_, TracePc>: |trace, f| match trace.words() {
-    Words::U64(words) => runs(words, &mut f),
-    Words::U32(words) => runs(words, &mut f),
+signals!([] Trace<'_, TracePc>: |trace, f| match in_place(trace.words()) {
+    Some(words) => f(Run::Shared(words)),
+    None => narrow(trace.words(), &mut f),
 });
 signals!([] &Trace<'_, TracePc>: |trace, f| runs(*trace, &mut f));

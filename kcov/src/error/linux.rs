@@ -13,16 +13,12 @@ pub(crate) const ENOENT: i32 = 2;
 pub(crate) const EAGAIN: i32 = 11;
 pub(crate) const ENOMEM: i32 = 12;
 pub(crate) const EACCES: i32 = 13;
+pub(crate) const EFAULT: i32 = 14;
 pub(crate) const EBUSY: i32 = 16;
 pub(crate) const EEXIST: i32 = 17;
 pub(crate) const EINVAL: i32 = 22;
 pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOTTY: i32 = 25;
-#[cfg(feature = "pkeys")]
-const ENOSPC: i32 = 28;
-// `include/uapi/asm-generic/errno.h`. MIPS differs, but these rows do not apply there.
-#[cfg(feature = "pkeys")]
-const ENOSYS: i32 = 38;
 #[cfg(feature = "proposed")]
 const EOPNOTSUPP: i32 = 95;
 
@@ -63,26 +59,24 @@ pub(crate) const ERRORS: &[Row] = &rows![
     Map, ENOMEM => OutOfMemory:
         "choose a smaller size or raise the limit on address space",
         "kcov_mmap and mm/mmap.c";
+    Map, EEXIST => AddressInUse:
+        "choose an address that is free, or leave the choice to the kernel",
+        "this crate, because a fixed mapping would replace what is there";
     MoveDescriptor, EINVAL => DescriptorOutOfLimits:
         "choose a smaller number, or raise the limit on open files",
         "f_dupfd (fs/file.c), beyond RLIMIT_NOFILE";
     MoveDescriptor, EMFILE => DescriptorOutOfLimits:
         "close descriptors, or raise the limit on open files",
         "alloc_fd (fs/file.c)";
-    #[cfg(feature = "pkeys")]
-    AllocateKey, ENOSYS => NoProtectionKeys:
-        "build the kernel with CONFIG_X86_INTEL_MEMORY_PROTECTION_KEYS=y, or use \
-         `Builder::write_protected`, which needs none",
-        "kernel/sys_ni.c";
-    #[cfg(feature = "pkeys")]
-    AllocateKey, EINVAL => NoProtectionKeys:
-        "run on a processor that has them, or use `Builder::write_protected`, which needs none",
-        "arch_set_user_pkey_access (arch/x86/kernel/fpu/xstate.c), reached where mm_pkey_alloc \
-         does not check for keys, as of 6.1.172";
-    #[cfg(feature = "pkeys")]
-    AllocateKey, ENOSPC => ProtectionKeysInUse:
-        "drop another device that has one, or use `Builder::write_protected`, which needs none",
-        "mm_pkey_alloc (arch/x86/include/asm/pkeys.h); also without keys, which CPUID tells apart";
+    MoveDescriptor, EEXIST => DescriptorInUse:
+        "choose another number, or close the file that has it",
+        "this crate, because dup2 would close that file";
+    Check, EFAULT => BufferLost:
+        "abandon the device and open another one",
+        "copy_from_user (lib/usercopy.c), of a page that is not mapped or was truncated";
+    Check, EMFILE => DescriptorOutOfLimits:
+        "close descriptors, or raise the limit on open files",
+        "alloc_fd (fs/file.c), for a pipe";
     Enable, EINVAL => AlreadyEnabled:
         "this device is already enabled, by this thread or another: disable it there first, or \
          open one device per thread",

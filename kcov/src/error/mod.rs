@@ -7,6 +7,7 @@ pub(crate) mod netbsd;
 
 use crate::system::System;
 use std::fmt;
+use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -103,11 +104,8 @@ texts! {
         StartThread: "start a thread to probe kcov";
         /// `F_DUPFD_CLOEXEC` of fcntl(2)
         MoveDescriptor: "move the descriptor of the kcov device";
-        /// mprotect(2), pkey_mprotect(2)
-        Protect: "change the protection of the kcov buffer";
-        /// pkey_alloc(2) on Linux
-        #[cfg(feature = "pkeys")]
-        AllocateKey: "allocate a protection key for the kcov buffer";
+        /// writev(2) of the buffer to a pipe
+        Check: "check that the kcov buffer can be read";
         /// `KCOV_ENABLE` on Linux, `KCOV_IOC_ENABLE` on NetBSD
         Enable: "enable kcov tracing of this thread";
         /// `KCOV_UNIQUE_ENABLE`, which is proposed for Linux
@@ -157,16 +155,12 @@ texts! {
         DescriptorOutOfLimits: "no descriptor is left within the limits";
         /// The process, its user or its container has reached its limit on threads.
         ThreadOutOfLimits: "no more threads are allowed";
-        /// The crate adopted the device and does not know how to open it again.
-        NotRecoverable: "this device was adopted, not opened",
-            "obtain a new descriptor from whoever opened it, and adopt that";
-        /// This processor, kernel or target has no protection keys that the crate can use.
-        #[cfg(feature = "pkeys")]
-        NoProtectionKeys: "this machine has no protection keys",
-            "use `Builder::write_protected`, which needs none";
-        /// The process has used all its protection keys.
-        #[cfg(feature = "pkeys")]
-        ProtectionKeysInUse: "all protection keys are in use";
+        /// The requested descriptor is another file's.
+        DescriptorInUse: "the descriptor is in use";
+        /// Something else is mapped at the requested address.
+        AddressInUse: "the address is in use";
+        /// The buffer, or a part of it, can no longer be read.
+        BufferLost: "the buffer was unmapped or truncated";
         /// The buffer was already sized.
         AlreadySized: "the buffer already has a size";
         /// The buffer was not sized yet.
@@ -305,6 +299,22 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Keeps the errno, or an [`io::ErrorKind`] if no system call failed. Allocates nothing, so it may be
+/// used after fork(2) in a process with threads.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> io::Error {
+        match (error.errno, error.kind) {
+            (Some(errno), _) => io::Error::from_raw_os_error(errno),
+            (None, ErrorKind::OutOfMemory) => io::ErrorKind::OutOfMemory.into(),
+            (None, ErrorKind::SourceInUse) => io::ErrorKind::ResourceBusy.into(),
+            (None, ErrorKind::SizeOutOfLimits | ErrorKind::TooManyHandles) => {
+                io::ErrorKind::InvalidInput.into()
+            }
+            (None, _) => io::ErrorKind::Unsupported.into(),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

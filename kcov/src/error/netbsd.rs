@@ -11,6 +11,7 @@ pub(crate) const ENOENT: i32 = 2;
 pub(crate) const ENXIO: i32 = 6;
 pub(crate) const ENOMEM: i32 = 12;
 pub(crate) const EACCES: i32 = 13;
+pub(crate) const EFAULT: i32 = 14;
 pub(crate) const EBUSY: i32 = 16;
 pub(crate) const EEXIST: i32 = 17;
 pub(crate) const ENODEV: i32 = 19;
@@ -63,12 +64,24 @@ pub(crate) const ERRORS: &[Row] = &rows![
     Map, ENOMEM => OutOfMemory:
         "choose a smaller size or raise the limit on address space",
         "kcov_fops_mmap and uvm_mmap";
+    Map, EEXIST => AddressInUse:
+        "choose an address that is free, or leave the choice to the kernel",
+        "this crate, because a fixed mapping would replace what is there";
     MoveDescriptor, EINVAL => DescriptorOutOfLimits:
         "choose a smaller number, or raise the limit on open files",
         "F_DUPFD_CLOEXEC (sys/kern/sys_descrip.c), beyond RLIMIT_NOFILE";
     MoveDescriptor, EMFILE => DescriptorOutOfLimits:
         "close descriptors, or raise the limit on open files",
         "fd_dup (sys/kern/kern_descrip.c)";
+    MoveDescriptor, EEXIST => DescriptorInUse:
+        "choose another number, or close the file that has it",
+        "this crate, because dup2 would close that file";
+    Check, EFAULT => BufferLost:
+        "abandon the device and open another one",
+        "copyin, of a page that is not mapped";
+    Check, EMFILE => DescriptorOutOfLimits:
+        "close descriptors, or raise the limit on open files",
+        "fd_alloc (sys/kern/kern_descrip.c), for a pipe";
     Enable, EBUSY => AlreadyEnabled:
         "this device is already enabled, or this thread is traced through another descriptor: \
          disable that one first; a thread whose descriptor was closed while enabled can never be \

@@ -14,7 +14,7 @@
 //!     trace.pc(0xffff_ffff_8100_0010);
 //!     trace.pc(0xffff_ffff_8100_0020);
 //! });
-//! assert_eq!(session.disable()?.len(), 2);
+//! assert_eq!(session.disable()?.trace().len(), 2);
 //! # Ok::<(), kcov::Error>(())
 //! ```
 //!
@@ -154,8 +154,7 @@ impl Kernel {
             .map_err(|error| refuse(error.raw_os_error().unwrap_or(0)))?
             .into();
         Ok(Descriptor {
-            kernel: self.clone(),
-            instance,
+            open: Open { kernel: self.clone(), instance },
             #[cfg(unix)]
             fd,
         })
@@ -165,37 +164,43 @@ impl Kernel {
 /// A file descriptor of a fake kernel.
 #[derive(Debug)]
 pub(crate) struct Descriptor {
-    kernel: Kernel,
-    instance: u64,
+    open: Open,
     #[cfg(unix)]
     fd: std::os::fd::OwnedFd,
+}
+
+/// An open instance of a device, closed when dropped.
+#[derive(Debug)]
+struct Open {
+    kernel: Kernel,
+    instance: u64,
 }
 
 /// Makes a request by the rules of the kernel, unless it was told to fail.
 macro_rules! request {
     ($self:ident, $operation:expr, $name:ident($($argument:expr),*)) => {{
-        let mut state = $self.kernel.state();
+        let mut state = $self.open.kernel.state();
         state.obey($operation)?;
-        match $self.kernel.rules {
-            Rules::Linux => linux::$name(&mut state, $self.instance $(, $argument)*),
-            Rules::NetBsd => netbsd::$name(&mut state, $self.instance $(, $argument)*),
+        match $self.open.kernel.rules {
+            Rules::Linux => linux::$name(&mut state, $self.open.instance $(, $argument)*),
+            Rules::NetBsd => netbsd::$name(&mut state, $self.open.instance $(, $argument)*),
         }
     }};
 }
 
 impl Descriptor {
     pub(crate) fn system(&self) -> &'static System {
-        self.kernel.system()
+        self.open.kernel.system()
     }
 
     /// Tells this kernel from all others for as long as the descriptor is open.
     pub(crate) fn kernel_id(&self) -> usize {
-        Arc::as_ptr(&self.kernel.state).addr()
+        Arc::as_ptr(&self.open.kernel.state).addr()
     }
 
     /// The library's name of a request that local and remote coverage share.
     fn by_source(&self, local: Operation, remote: Operation) -> Operation {
-        let attached = self.kernel.state().instance(self.instance).source.is_some();
+        let attached = self.open.kernel.state().instance(self.open.instance).source.is_some();
         if attached { remote } else { local }
     }
 
@@ -207,24 +212,24 @@ impl Descriptor {
     }
 
     pub(crate) fn enable(&self, mode: u32) -> Result<(), i32> {
-        state::end_with_thread(&self.kernel.state);
+        state::end_with_thread(&self.open.kernel.state);
         let operation = self.by_source(Operation::Enable, Operation::EnableRemote);
         let enabled = request!(self, operation, enable(mode));
         if enabled.is_ok() {
             // The end of the request is the first thing recorded.
-            self.kernel.call(Recorder::request);
+            self.open.kernel.call(Recorder::request);
         }
         enabled
     }
 
     pub(crate) fn disable(&self) -> Result<(), i32> {
-        self.kernel.call(Recorder::request);
+        self.open.kernel.call(Recorder::request);
         let operation = self.by_source(Operation::Disable, Operation::DisableRemote);
         request!(self, operation, disable())
     }
 
     pub(crate) fn enable_remote(&self, argument: &Argument) -> Result<(), i32> {
-        state::end_with_thread(&self.kernel.state);
+        state::end_with_thread(&self.open.kernel.state);
         request!(self, Operation::EnableRemote, enable_remote(argument))
     }
 
@@ -234,10 +239,10 @@ impl Descriptor {
 
     pub(crate) fn detach(&self) -> Result<(), i32> {
         // No operation names it, so `fail` cannot.
-        let mut state = self.kernel.state();
-        match self.kernel.rules {
-            Rules::Linux => linux::detach(&mut state, self.instance),
-            Rules::NetBsd => netbsd::detach(&mut state, self.instance),
+        let mut state = self.open.kernel.state();
+        match self.open.kernel.rules {
+            Rules::Linux => linux::detach(&mut state, self.open.instance),
+            Rules::NetBsd => netbsd::detach(&mut state, self.open.instance),
         }
     }
 
@@ -256,7 +261,7 @@ impl Descriptor {
     }
 }
 
-impl Drop for Descriptor {
+impl Drop for Open {
     fn drop(&mut self) {
         self.kernel.state().close(self.instance);
     }
@@ -276,7 +281,7 @@ mod descriptor {
     /// Closes the instance, so the descriptor serves no more requests.
     impl From<Descriptor> for OwnedFd {
         fn from(descriptor: Descriptor) -> OwnedFd {
-            descriptor.fd.try_clone().expect("a descriptor can be duplicated")
+            descriptor.fd
         }
     }
 }

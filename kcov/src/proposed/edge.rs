@@ -5,7 +5,7 @@ use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::error::{Error, Operation};
 use crate::mode::TracePc;
-use crate::sys::{File, Mapping, Memory, Pages};
+use crate::sys::{File, Mapping, Pages};
 use crate::trace::Trace;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -14,7 +14,6 @@ use kcov_sys::linux::proposed::{KCOV_TRACE_UNIQ_EDGE, KCOV_TRACE_UNIQ_PC};
 /// A device with its second buffer, for edges, mapped.
 #[derive(Debug)]
 pub struct EdgeDevice {
-    /// May use the device's key, so it drops first.
     edges: Mapping,
     device: Device,
 }
@@ -27,8 +26,6 @@ impl EdgeDevice {
     /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): the kernel could not map it.
     pub fn new(device: Device, _: UniqEdge) -> Result<EdgeDevice, Error> {
         let edges = EdgeDevice::map(&device)?;
-        #[cfg(feature = "pkeys")]
-        edges.cover(device.parts.mapping.key()).map_err(device.file().error(Operation::Protect))?;
         Ok(EdgeDevice { edges, device })
     }
 
@@ -65,9 +62,9 @@ impl EdgeDevice {
 
     /// Stores the counts to both buffers.
     fn set_counts(&self, pcs: usize, edges: usize) {
-        self.device.set_count(self.device.buffer().width(), pcs as u64);
-        let count = || self.edges().set_count(self.edges().width(), edges as u64);
-        self.device.write(count);
+        let (all_pcs, all_edges) = (self.device.buffer(), self.edges());
+        all_pcs.set_count(all_pcs.width(), pcs as u64);
+        all_edges.set_count(all_edges.width(), edges as u64);
     }
 
     fn edges(&self) -> Buffer<'_> {
@@ -82,9 +79,7 @@ impl Mapping {
     /// Maps a device from byte `offset` on.
     fn at(file: &File, bytes: usize, offset: u64) -> Result<Mapping, i32> {
         match file {
-            File::Kernel(file, _) => {
-                Ok(Mapping::of(Memory::Kernel(Pages::map_at(file, bytes, offset)?)))
-            }
+            File::Kernel(file, _) => Pages::map_at(file, bytes, offset, None).map(Mapping::Kernel),
             #[cfg(feature = "fake")]
             File::Fake(_) => Err(crate::error::linux::EINVAL),
         }
@@ -147,7 +142,7 @@ impl<'d> EdgeSession<'d> {
         let (pcs, edges) = (self.pcs().len(), self.edges().len());
         self.device.device.request_disable()?;
         self.device.set_counts(pcs, edges);
-        self.device.device.set_writable(false)
+        Ok(())
     }
 }
 

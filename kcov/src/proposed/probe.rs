@@ -80,7 +80,6 @@ fn extended_records(device: &Device) -> Result<Presence, Error> {
     sys::provoke();
     let trace = Trace::freeze(device.buffer(), TracePc);
     device.request_disable()?;
-    device.set_writable(false)?;
     let has =
         |kind| trace.iter().any(|record| ExtendedPc::from_word(record.address()).kind() == kind);
     let kinds = [RecordKind::Entry, RecordKind::Exit, RecordKind::Normal];

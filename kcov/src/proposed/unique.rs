@@ -4,11 +4,11 @@ use crate::buffer::{Buffer, Width, Words};
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, TracePc};
+use crate::owner::Owner;
 use crate::session::Session;
 use crate::trace::Trace;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
-use std::borrow::Borrow;
 use std::sync::atomic::Ordering;
 
 /// Shows that the kernel has the requests `KCOV_UNIQUE_ENABLE` and `KCOV_RESET_TRACE`.
@@ -51,10 +51,8 @@ impl UniqueEnable {
         let enabled = device.begin(Operation::EnableUnique, Width::W64, |file| {
             // Clear the remains of another session, which may have split the buffer differently. No
             // kernel reads this trace's count before it is enabled.
-            device.write(|| {
-                clear(device, bitmap_words);
-                trace.set_count(Width::W64, 0);
-            });
+            clear(device, bitmap_words);
+            trace.set_count(Width::W64, 0);
             file.enable_unique(bitmap_words)
         });
         enabled?;
@@ -73,10 +71,7 @@ impl UniqueEnable {
     ///
     /// - [`NotEnabled`](ErrorKind::NotEnabled): this thread is not the traced one.
     #[doc(alias = "KCOV_RESET_TRACE")]
-    pub fn reset_trace<M: Mode, D: Borrow<Device>>(
-        self,
-        session: &mut Session<M, D>,
-    ) -> Result<(), Error> {
+    pub fn reset_trace<M: Mode, D: Owner>(self, session: &mut Session<M, D>) -> Result<(), Error> {
         request_reset(session.device())
     }
 }
@@ -114,7 +109,7 @@ pub struct UniqueSession<'d> {
 impl<'d> UniqueSession<'d> {
     /// Forgets the records and lets them be recorded again: clears the bitmap and the count.
     pub fn reset(&mut self) {
-        self.device.write(|| clear(self.device, self.bitmap_words));
+        clear(self.device, self.bitmap_words);
         self.reset_count();
     }
 
@@ -141,7 +136,7 @@ impl<'d> UniqueSession<'d> {
     /// The words of the bitmap. Until reboot, a bit always stands for the same basic block.
     #[must_use]
     pub fn bitmap(&self) -> Words<'_> {
-        Words::U64(self.device.buffer().words64()).first(self.bitmap_words)
+        self.device.buffer().words(Width::W64).first(self.bitmap_words)
     }
 
     /// Ends tracing and returns the records since the last reset.
@@ -159,11 +154,11 @@ impl<'d> UniqueSession<'d> {
         let records = self.trace().len();
         self.device.request_disable()?;
         self.set_count(records);
-        self.device.set_writable(false)
+        Ok(())
     }
 
     fn set_count(&self, count: usize) {
-        self.device.write(|| self.trace.set_count(Width::W64, count as u64));
+        self.trace.set_count(Width::W64, count as u64);
     }
 }
 

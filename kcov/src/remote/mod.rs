@@ -33,36 +33,44 @@
 /// The methods that read a remote session.
 macro_rules! reading {
     () => {
+        /// The mode of the records.
+        #[inline]
+        pub fn mode(&self) -> M {
+            self.mode
+        }
+
         /// Marks the current end of the records.
         #[inline]
         pub fn mark(&self) -> Mark {
-            self.starts.mark(self.trace())
+            Mark { records: self.trace().len(), start: self.start }
         }
 
-        /// The records that have come since the mark. More may come.
+        /// The records that have come since the mark; more may come. `None` if another session made
+        /// the mark, or this one before it was [restarted](Self::restart).
         #[inline]
-        pub fn since(&self, mark: Mark) -> Trace<'_, M> {
-            self.starts.since(self.trace(), mark)
+        pub fn since(&self, mark: Mark) -> Option<Trace<'_, M>> {
+            (mark.start == self.start).then(|| self.trace().since(mark.records))
         }
 
         /// All records since the start. More may come.
         #[inline]
         pub fn trace(&self) -> Trace<'_, M> {
-            Trace::freeze(self.buffer(), self.mode)
+            Trace::freeze(self.active.owner.buffer(SEAL), self.mode)
         }
 
-        /// Waits for `records` records since the mark or a full buffer, for at most `limit`.
+        /// Waits for `records` records since the mark or a full buffer, until a deadline, and
+        /// returns the records since the mark. `None` as from [`since`](Self::since).
         ///
         /// The kernel gives no notice of new records, so this polls, at growing intervals of up to
         /// 10 ms. A shorter trace means that no more came in time.
-        pub fn wait(&self, mark: Mark, records: usize, limit: Duration) -> Trace<'_, M> {
-            $crate::remote::wait(|| self.since(mark), records, limit)
+        pub fn wait(&self, mark: Mark, records: usize, until: Instant) -> Option<Trace<'_, M>> {
+            $crate::remote::wait(|| self.since(mark), records, until)
         }
 
-        /// Waits until no record has come for `quiet`, at most `limit`. Returns whether it was
+        /// Waits until no record has come for `quiet`, or until a deadline. Returns whether it was
         /// quiet.
-        pub fn settle(&self, quiet: Duration, limit: Duration) -> bool {
-            $crate::remote::settle(|| self.trace().len(), quiet, limit)
+        pub fn settle(&self, quiet: Duration, until: Instant) -> bool {
+            $crate::remote::settle(|| self.trace().len(), quiet, until)
         }
     };
 }
@@ -73,44 +81,36 @@ pub mod netbsd;
 
 use crate::mode::Mode;
 use crate::trace::{Completeness, Trace};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// A position in the buffer of a remote session: the end of the records when the mark was taken.
-///
-/// A mark that was taken before the session was restarted stands for the start of the buffer.
+/// Only the session that made it takes it, and only until it is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mark {
     records: usize,
-    restarts: u64,
+    start: Start,
 }
 
-/// Number of restarts of a session. Identifies marks from before a restart.
-#[derive(Clone, Copy, Debug, Default)]
-struct Starts(u64);
+/// Identifies one start of one session of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Start(u64);
 
-impl Starts {
-    fn restart(&mut self) {
-        self.0 += 1;
-    }
-
-    fn mark<M: Mode>(self, trace: Trace<'_, M>) -> Mark {
-        Mark { records: trace.len(), restarts: self.0 }
-    }
-
-    fn since<M: Mode>(self, trace: Trace<'_, M>, mark: Mark) -> Trace<'_, M> {
-        trace.since(if mark.restarts == self.0 { mark.records } else { 0 })
+impl Start {
+    fn new() -> Start {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Start(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
 /// Polls until `done` returns true, because no kernel tells when a section ends: at growing
-/// intervals of at most `most`, for at most `limit`.
-fn poll(limit: Duration, most: Duration, mut done: impl FnMut() -> bool) -> bool {
+/// intervals of at most `most`, until a deadline.
+fn poll(until: Instant, most: Duration, mut done: impl FnMut() -> bool) -> bool {
     const LONGEST: Duration = Duration::from_millis(10);
-    let start = Instant::now();
     let mut pause = Duration::from_micros(20);
     while !done() {
-        let left = limit.saturating_sub(start.elapsed());
+        let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return false;
         }
@@ -122,22 +122,25 @@ fn poll(limit: Duration, most: Duration, mut done: impl FnMut() -> bool) -> bool
 
 /// Waits until `look` returns `records` records or a full buffer.
 fn wait<'b, M: Mode>(
-    look: impl Fn() -> Trace<'b, M>,
+    look: impl Fn() -> Option<Trace<'b, M>>,
     records: usize,
-    limit: Duration,
-) -> Trace<'b, M> {
+    until: Instant,
+) -> Option<Trace<'b, M>> {
     let mut trace = look();
-    poll(limit, limit, || {
+    poll(until, Duration::MAX, || {
         trace = look();
-        trace.len() >= records || trace.completeness() != Completeness::Complete
+        let enough = |trace: &Trace<'_, M>| {
+            trace.len() >= records || trace.completeness() != Completeness::Complete
+        };
+        trace.as_ref().is_none_or(enough)
     });
     trace
 }
 
 /// Waits until the number of records has not changed for `quiet`. Returns whether that happened.
-fn settle(records: impl Fn() -> usize, quiet: Duration, limit: Duration) -> bool {
+fn settle(records: impl Fn() -> usize, quiet: Duration, until: Instant) -> bool {
     let (mut seen, mut since) = (records(), Instant::now());
-    poll(limit, quiet, || {
+    poll(until, quiet, || {
         // Measure before counting, so that records that come meanwhile are not missed.
         let waited = since.elapsed();
         let now = records();

@@ -7,12 +7,12 @@
 //!
 //! ```no_run
 //! use kcov::{Device, mode::TracePc, remote::netbsd::Source};
-//! use std::time::Duration;
+//! use std::time::{Duration, Instant};
 //!
 //! let mut attachment = Device::open()?.attach(Source::vhci(0, 1))?;
 //! let session = attachment.enable(TracePc)?;
 //! // ... attach a USB device to the port, through /dev/vhci ...
-//! session.settle(Duration::from_millis(500), Duration::from_secs(10));
+//! session.settle(Duration::from_millis(500), Instant::now() + Duration::from_secs(10));
 //! session.trace().iter().for_each(|pc| println!("{pc}"));
 //! # Ok::<(), kcov::Error>(())
 //! ```
@@ -37,21 +37,21 @@
 //!
 //! `sys/kern/subr_kcov.c`, `sys/dev/usb/vhci.c`; kcov(4) does not mention it.
 
-use super::{Mark, Starts};
+use super::{Mark, Start};
 use crate::active::{Active, End};
 use crate::buffer::{Buffer, Width};
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, SEAL};
-use crate::session::Refused;
-use crate::sys::{File, Mapping};
+use crate::owner::Owner;
+use crate::session::Recorded;
+use crate::sys::{File, Mapping, Place};
 use crate::trace::Trace;
 use kcov_sys::netbsd::{
     KCOV_BUF_MAX_ENTRIES, KCOV_REMOTE_VHCI, kcov_ioc_remote_attach, kcov_remote_vhci_id,
 };
-use std::borrow::Borrow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Words in a source's buffer, including the count word.
 const WORDS: usize = KCOV_BUF_MAX_ENTRIES as usize;
@@ -131,7 +131,7 @@ impl Attachment {
     /// `KCOV_IOC_ENABLE` on an attached descriptor.
     #[doc(alias = "KCOV_IOC_ENABLE")]
     pub fn enable<M: Mode>(&mut self, mode: M) -> Result<SourceSession<M, &mut Attachment>, Error> {
-        self.begin(mode)?;
+        begin(self, mode)?;
         Ok(SourceSession::new(self, mode))
     }
 
@@ -139,17 +139,15 @@ impl Attachment {
     ///
     /// # Errors
     ///
-    /// Same as [`enable`](Self::enable). The error returns the device, detached.
-    pub fn into_session<M: Mode>(self, mode: M) -> Result<SourceSession<M>, Refused> {
-        match self.begin(mode) {
-            Ok(()) => Ok(SourceSession::new(self, mode)),
-            Err(error) => Err(Refused::new(error, self.detach())),
-        }
+    /// Same as [`enable`](Self::enable). The error drops the attachment.
+    pub fn into_session<M: Mode>(self, mode: M) -> Result<SourceSession<M>, Error> {
+        begin(&self, mode)?;
+        Ok(SourceSession::new(self, mode))
     }
 
     /// Detaches, which ends the collection from the source, and gives the device back.
     pub fn detach(self) -> Device {
-        self.active.finish().1
+        self.active.finish().expect("detaching reports no error")
     }
 
     /// Number of records that the source's buffer can hold in this mode.
@@ -157,24 +155,30 @@ impl Attachment {
         mode.kind(SEAL).capacity(self.buffer())
     }
 
-    fn buffer(&self) -> Buffer<'_> {
+    pub(crate) fn buffer(&self) -> Buffer<'_> {
         let (start, bytes) = (self.active.how.mapping.start(), WORDS * Width::W64.bytes());
         // SAFETY: the aligned mapping has `bytes` bytes and outlives the borrow of `self`; this
         // crate accesses it only through `Buffer`.
         unsafe { Buffer::new(start, bytes, Width::W64) }
     }
 
-    fn begin<M: Mode>(&self, mode: M) -> Result<(), Error> {
-        let file = self.active.owner.file();
-        let number = file.system().number(mode.kind(SEAL), true);
-        let refuse = |kind| Error::new(Operation::EnableRemote, kind).with_path(file.path());
-        let number = number.map_err(refuse)?;
-        // If somebody else stored a count, the kernel could write in front of the buffer.
-        self.buffer().set_count(Width::W64, 0);
-        file.enable(number).map_err(file.error(Operation::EnableRemote))?;
-        self.buffer().set_count(Width::W64, 0);
-        Ok(())
+    /// The attached device.
+    pub(crate) fn inner(&self) -> &Device {
+        &self.active.owner
     }
+}
+
+/// Starts collecting from the source of an attachment.
+fn begin<M: Mode>(attachment: &impl Owner, mode: M) -> Result<(), Error> {
+    let (file, buffer) = (attachment.device(SEAL).file(), attachment.buffer(SEAL));
+    let number = file.system().number(mode.kind(SEAL), true);
+    let refuse = |kind| Error::new(Operation::EnableRemote, kind).with_path(file.path());
+    let number = number.map_err(refuse)?;
+    // If somebody else stored a count, the kernel could write in front of the buffer.
+    buffer.set_count(Width::W64, 0);
+    file.enable(number).map_err(file.error(Operation::EnableRemote))?;
+    buffer.set_count(Width::W64, 0);
+    Ok(())
 }
 
 /// The device collects from the source for as long as this value lives, unless somebody else
@@ -184,10 +188,10 @@ impl Attachment {
 /// Dropping it disables. Leaking it is sound: collection ends with the [`Attachment`].
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
-pub struct SourceSession<M: Mode, A: Borrow<Attachment> = Attachment> {
+pub struct SourceSession<M: Mode, A: Owner = Attachment> {
     active: Active<A, Enabled>,
     mode: M,
-    starts: Starts,
+    start: Start,
 }
 
 #[derive(Debug, Default)]
@@ -197,27 +201,23 @@ struct Enabled {
     ended: Option<Error>,
 }
 
-impl<A: Borrow<Attachment>> End<A> for Enabled {
+impl<A: Owner> End<A> for Enabled {
     fn end(&self, attachment: &A) -> Result<(), Error> {
         if let Some(error) = &self.ended {
             return Err(error.clone());
         }
-        let file = attachment.borrow().active.owner.file();
+        let file = attachment.device(SEAL).file();
         file.disable().map_err(file.error(Operation::DisableRemote))
     }
 }
 
-impl<M: Mode, A: Borrow<Attachment>> SourceSession<M, A> {
+impl<M: Mode, A: Owner> SourceSession<M, A> {
     fn new(attachment: A, mode: M) -> SourceSession<M, A> {
         let active = Active { owner: attachment, how: Enabled::default() };
-        SourceSession { active, mode, starts: Starts::default() }
+        SourceSession { active, mode, start: Start::new() }
     }
 
     super::reading!();
-
-    fn buffer(&self) -> Buffer<'_> {
-        self.active.owner.borrow().buffer()
-    }
 
     /// Empties the buffer, by disabling and enabling again. Records that a running section has
     /// already made may remain.
@@ -228,36 +228,24 @@ impl<M: Mode, A: Borrow<Attachment>> SourceSession<M, A> {
     /// session has then ended: restarting and disabling it return the same error.
     pub fn restart(&mut self) -> Result<(), Error> {
         let restarted = self.active.how.end(&self.active.owner).and_then(|()| {
-            self.starts.restart();
-            self.active.owner.borrow().begin(self.mode)
+            self.start = Start::new();
+            begin(&self.active.owner, self.mode)
         });
         self.active.how.ended = restarted.clone().err();
         restarted
     }
-}
 
-impl<'a, M: Mode> SourceSession<M, &'a mut Attachment> {
-    /// Ends collection and returns all records since the start.
+    /// Ends collection and returns all records since the start, with the attachment.
     ///
     /// # Errors
     ///
+    /// The error drops an attachment that the session owns.
+    ///
     /// - [`EndedElsewhere`](ErrorKind::EndedElsewhere): somebody else has ended it.
     /// - If [`restart`](Self::restart) failed before: its error.
-    pub fn disable(self) -> Result<Trace<'a, M>, Error> {
+    pub fn disable(self) -> Result<Recorded<M, A>, Error> {
         let mode = self.mode;
-        let (result, attachment) = self.active.finish();
-        let attachment: &'a Attachment = attachment;
-        result.map(|()| Trace::freeze(attachment.buffer(), mode))
-    }
-}
-
-impl<M: Mode> SourceSession<M> {
-    /// Ends collection and returns the attachment, and whether somebody else had [ended
-    /// it](ErrorKind::EndedElsewhere) or [`restart`](Self::restart) failed. Read the
-    /// [`trace`](Self::trace) first.
-    pub fn disable(self) -> (Attachment, Result<(), Error>) {
-        let (result, attachment) = self.active.finish();
-        (attachment, result)
+        Ok(Recorded::new(self.active.finish()?, mode))
     }
 }
 
@@ -266,7 +254,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Each error returns the device.
+    /// Each error drops the device.
     ///
     /// - [`NoSuchSource`](ErrorKind::NoSuchSource): the kernel has no such source.
     /// - [`SourceInUse`](ErrorKind::SourceInUse): this process has attached a device to it already.
@@ -278,14 +266,9 @@ impl Device {
     ///
     /// `KCOV_IOC_REMOTE_ATTACH` and mmap(2) on NetBSD 10 and later.
     #[doc(alias = "KCOV_IOC_REMOTE_ATTACH")]
-    pub fn attach(self, source: Source) -> Result<Attachment, Refused> {
-        Refused::unless(
-            self,
-            |device| device.begin_attachment(source),
-            |owner, mapping| Attachment {
-                active: Active { owner, how: Attached { mapping, source } },
-            },
-        )
+    pub fn attach(self, source: Source) -> Result<Attachment, Error> {
+        let mapping = self.begin_attachment(source)?;
+        Ok(Attachment { active: Active { owner: self, how: Attached { mapping, source } } })
     }
 
     fn begin_attachment(&self, source: Source) -> Result<Mapping, Error> {
@@ -301,11 +284,12 @@ impl Device {
         let (file, Source { subsystem, id }) = (self.file(), source);
         file.attach(kcov_ioc_remote_attach { subsystem, id })
             .map_err(file.error(Operation::Attach))?;
-        let mapping = Mapping::new(file, WORDS * Width::W64.bytes(), 0).map_err(|errno| {
-            // Nobody has enabled collection through this device, so the driver does not refuse.
-            let _ = file.detach();
-            file.error(Operation::Map)(errno)
-        })?;
+        let mapping =
+            Mapping::new(file, WORDS * Width::W64.bytes(), Place::default()).map_err(|errno| {
+                // Nobody has enabled collection through this device, so the driver does not refuse.
+                let _ = file.detach();
+                file.error(Operation::Map)(errno)
+            })?;
         all.push(this);
         Ok(mapping)
     }

@@ -1,6 +1,6 @@
 //! An open device: a file descriptor of the host, or one of a fake kernel.
 
-use super::{Identity, host};
+use super::host;
 use crate::buffer::Width;
 use crate::error::{Error, ErrorKind, Operation};
 #[cfg(feature = "fake")]
@@ -17,6 +17,13 @@ pub(crate) enum File {
     Kernel(host::File, Option<Arc<Path>>),
     #[cfg(feature = "fake")]
     Fake(fake::Descriptor),
+}
+
+/// The number of a descriptor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Number {
+    AtLeast(i32),
+    Exactly(i32),
 }
 
 /// Defines one method per request. It returns the errno on failure.
@@ -67,16 +74,23 @@ impl File {
         Ok(File::Kernel(file, Some(opened)))
     }
 
-    /// Moves the open file to the lowest free descriptor that is at least `least`.
-    pub(crate) fn move_up(self, least: i32) -> Result<File, Error> {
+    /// Moves the open file to another descriptor.
+    pub(crate) fn move_to(self, number: Number) -> Result<File, Error> {
         match self {
-            File::Kernel(file, path) => match host::move_up(file, least) {
-                Ok(file) => Ok(File::Kernel(file, path)),
-                Err(errno) => {
-                    let error = Error::from_errno(host::SYSTEM, Operation::MoveDescriptor, errno);
-                    Err(error.with_path(path.as_ref()))
+            File::Kernel(file, path) => {
+                let moved = match number {
+                    Number::AtLeast(least) => host::move_up(file, least),
+                    Number::Exactly(fd) => host::move_to(file, fd),
+                };
+                match moved {
+                    Ok(file) => Ok(File::Kernel(file, path)),
+                    Err(errno) => {
+                        let operation = Operation::MoveDescriptor;
+                        let error = Error::from_errno(host::SYSTEM, operation, errno);
+                        Err(error.with_path(path.as_ref()))
+                    }
                 }
-            },
+            }
             #[cfg(feature = "fake")]
             File::Fake(file) => Ok(File::Fake(file)),
         }
@@ -99,14 +113,6 @@ impl File {
     pub(crate) fn path(&self) -> Option<&Arc<Path>> {
         match self {
             File::Kernel(_, path) => path.as_ref(),
-            #[cfg(feature = "fake")]
-            File::Fake(_) => None,
-        }
-    }
-
-    pub(crate) fn identity(&self) -> Option<Identity> {
-        match self {
-            File::Kernel(file, _) => Some(host::identity(file)),
             #[cfg(feature = "fake")]
             File::Fake(_) => None,
         }

@@ -14,11 +14,10 @@ use kcov_sys::linux::{
 use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use rustix::fs::{FileType, Mode, OFlags, fstat, fstatfs};
 use rustix::ioctl::{IntegerSetter, Opcode, Setter, ioctl};
+use rustix::mm::{Advice, madvise};
 use std::ffi::c_void;
-use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::ptr::NonNull;
 
 pub(crate) use kcov_sys::linux::KCOV_PATH as DEFAULT_PATH;
 
@@ -39,12 +38,24 @@ pub(crate) fn is_kcov(_: &Path, file: &File) -> bool {
     is_on_debugfs(file) && fstat(file).is_ok_and(is_file)
 }
 
-/// Whether a single shared mapping, from offset 0 of a file, fills exactly this range.
-pub(crate) fn is_one_mapping(start: NonNull<c_void>, bytes: usize) -> bool {
-    let range = format!("{:08x}-{:08x} ", start.addr(), start.addr().get() + bytes);
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let shared_from_the_start = |line: &str| line.contains("s 00000000 ");
-    maps.lines().any(|line| line.starts_with(&range) && shared_from_the_start(line))
+/// Takes pages out of the memory of future children.
+///
+/// # Safety
+///
+/// The pages must be the caller's, and no child may use them.
+pub(super) unsafe fn keep_from_children(start: *mut c_void, bytes: usize) -> Result<(), i32> {
+    // SAFETY: the caller keeps children from using the pages.
+    unsafe { madvise(start, bytes, Advice::LinuxDontFork) }.map_err(raw)
+}
+
+/// Fills private pages with zeros in future children.
+///
+/// # Safety
+///
+/// The pages must be the caller's, and it must expect zeros in children.
+pub(super) unsafe fn zero_in_children(start: *mut c_void, bytes: usize) -> Result<(), i32> {
+    // SAFETY: the caller expects zeros.
+    unsafe { madvise(start, bytes, Advice::LinuxWipeOnFork) }.map_err(raw)
 }
 
 /// Issues a request with an argument by value.
@@ -108,6 +119,14 @@ pub(crate) fn attach(_: &File, _: kcov_ioc_remote_attach) -> Result<(), i32> {
 
 pub(crate) fn detach(_: &File) -> Result<(), i32> {
     Err(EINVAL)
+}
+
+/// Whether the kernel is User-Mode Linux: its processors say so.
+pub(crate) fn is_user_mode_linux() -> bool {
+    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    processors
+        .lines()
+        .any(|line| line.starts_with("vendor_id") && line.ends_with("User Mode Linux"))
 }
 
 /// Explains why `path` could not be opened, if the errno alone is ambiguous.

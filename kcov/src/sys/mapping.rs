@@ -1,93 +1,70 @@
 //! A mapped buffer: pages of the host, or memory of a fake kernel.
 
-use super::{File, Look, Pages};
-use crate::buffer::Width;
+use super::{File, Pages};
 use std::ptr::NonNull;
 #[cfg(feature = "fake")]
 use std::sync::{Arc, atomic::AtomicU64};
 
-/// A shared, writable mapping of a whole buffer, unmapped when dropped.
-#[derive(Debug)]
-pub(crate) struct Mapping {
-    pub(crate) memory: Memory,
-    #[cfg(feature = "pkeys")]
-    pub(crate) key: Option<super::Key>,
+/// Where and how to map a buffer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    /// The address of the first page, if it must be this one.
+    pub(crate) address: Option<usize>,
+    /// The number of inaccessible pages on each side.
+    pub(crate) guard_pages: usize,
+    /// Whether children of fork(2) do without the pages.
+    pub(crate) not_inherited: bool,
 }
 
+/// A shared, writable mapping of a whole buffer, unmapped when dropped.
 #[derive(Debug)]
-pub(crate) enum Memory {
+pub(crate) enum Mapping {
     Kernel(Pages),
     #[cfg(feature = "fake")]
     Fake(Arc<[AtomicU64]>),
 }
 
 impl Mapping {
-    /// Maps `bytes` bytes of the device's buffer, with `guard_pages` inaccessible pages per side.
-    pub(crate) fn new(file: &File, bytes: usize, guard_pages: usize) -> Result<Mapping, i32> {
-        let memory = match file {
-            File::Kernel(file, _) => Memory::Kernel(Pages::map(file, bytes, guard_pages)?),
+    /// Maps `bytes` bytes of the device's buffer.
+    pub(crate) fn new(file: &File, bytes: usize, place: Place) -> Result<Mapping, i32> {
+        match file {
+            File::Kernel(file, _) => Pages::map(file, bytes, place).map(Mapping::Kernel),
             #[cfg(feature = "fake")]
             File::Fake(file) => {
                 let memory = file.map(bytes)?;
                 // Like a kernel, this maps parts of pages as whole pages. Buffers have no parts.
                 assert!(bytes <= size_of_val(&*memory), "a buffer of whole pages");
-                Memory::Fake(memory)
+                Ok(Mapping::Fake(memory))
             }
-        };
-        Ok(Mapping::of(memory))
-    }
-
-    pub(crate) fn of(memory: Memory) -> Mapping {
-        Mapping {
-            memory,
-            #[cfg(feature = "pkeys")]
-            key: None,
         }
     }
 
-    /// Start of the buffer, aligned to 8 bytes and valid as long as `self` lives.
+    /// Start of the buffer, aligned to 8 bytes and valid as long as `self` lives, except in a child
+    /// that has no [pages](Self::has_pages).
     pub(crate) fn start(&self) -> NonNull<u64> {
-        match &self.memory {
-            Memory::Kernel(pages) => pages.start(),
+        match self {
+            Mapping::Kernel(pages) => pages.start(),
             #[cfg(feature = "fake")]
-            Memory::Fake(words) => NonNull::from(&**words).cast(),
+            Mapping::Fake(words) => NonNull::from(&**words).cast(),
         }
     }
 
-    /// Makes the buffer writable or read-only for this process.
-    pub(crate) fn set_writable(&self, writable: bool) -> Result<(), i32> {
-        match &self.memory {
-            Memory::Kernel(pages) => pages.set_writable(writable),
+    /// Whether this process has the pages: it is not a child of the one that mapped them, or it
+    /// inherited them.
+    pub(crate) fn has_pages(&self) -> bool {
+        match self {
+            Mapping::Kernel(pages) => pages.are_here(),
             #[cfg(feature = "fake")]
-            Memory::Fake(_) => Ok(()),
+            Mapping::Fake(_) => true,
         }
     }
 
-    /// Checks that this buffer and the file still belong to one device. `is_free` tells whether
-    /// nothing is traced into the buffer.
-    pub(crate) fn look(
-        &self,
-        file: &File,
-        stamp: u64,
-        width: Width,
-        is_free: impl FnOnce() -> bool,
-    ) -> Look {
-        match (&self.memory, file) {
-            (Memory::Kernel(pages), File::Kernel(file, _)) => {
-                pages.look(file, stamp, width, is_free)
-            }
+    /// Checks that the first `bytes` bytes can be read. Changes nothing and cannot fault.
+    pub(crate) fn check(&self, bytes: usize) -> Result<(), i32> {
+        match self {
+            Mapping::Kernel(pages) => pages.check(bytes),
             #[cfg(feature = "fake")]
-            _ => Look { stamp: is_free().then_some(stamp), file_is_ours: true },
-        }
-    }
-
-    /// Unmaps the buffer if it is certainly still there, with the stamp in its last word. Otherwise
-    /// leaves the range alone.
-    pub(crate) fn abandon(self, stamp: u64) {
-        match self.memory {
-            Memory::Kernel(pages) => pages.abandon(stamp),
-            #[cfg(feature = "fake")]
-            Memory::Fake(_) => {}
+            Mapping::Fake(_) => Ok(()),
         }
     }
 }

@@ -25,26 +25,9 @@ cfg_if::cfg_if! {
 mod file;
 mod mapping;
 
-cfg_if::cfg_if! {
-    if #[cfg(not(feature = "pkeys"))] {
-    } else if #[cfg(all(target_os = "linux", any(target_arch = "x86", target_arch = "x86_64")))] {
-        mod pkey;
-        pub(crate) use pkey::Key;
-    } else {
-        mod no_pkey;
-        pub(crate) use no_pkey::Key;
-    }
-}
-
-pub(crate) use file::File;
-pub(crate) use host::{DEFAULT_PATH, page_size, provoke, stamp};
-pub(crate) use host::{Look, Pages};
-pub(crate) use mapping::Mapping;
-#[cfg(any(feature = "pkeys", feature = "proposed"))]
-pub(crate) use mapping::Memory;
-
-/// Identifies a file, in case another file takes its descriptor number.
-pub(crate) type Identity = host::Identity;
+pub(crate) use file::{File, Number};
+pub(crate) use host::{DEFAULT_PATH, Pages, is_user_mode_linux, page_size, provoke};
+pub(crate) use mapping::{Mapping, Place};
 
 use crate::system::System;
 

@@ -16,7 +16,6 @@ use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Setter, ioctl};
 use std::ffi::{c_int, c_void};
 use std::path::Path;
-use std::ptr::NonNull;
 
 pub(crate) use kcov_sys::netbsd::KCOV_PATH as DEFAULT_PATH;
 
@@ -31,9 +30,40 @@ pub(crate) fn is_kcov(path: &Path, _: &File) -> bool {
     })
 }
 
-/// Without /proc nothing tells, so stale mappings stay.
-pub(crate) fn is_one_mapping(_: NonNull<c_void>, _: usize) -> bool {
-    false
+/// Takes pages out of the memory of future children.
+///
+/// # Safety
+///
+/// The pages must be the caller's, and no child may use them.
+pub(super) unsafe fn keep_from_children(start: *mut c_void, bytes: usize) -> Result<(), i32> {
+    // SAFETY: the caller keeps children from using the pages.
+    unsafe { inherit(start, bytes, libc::MAP_INHERIT_NONE) }
+}
+
+/// Fills private pages with zeros in future children.
+///
+/// # Safety
+///
+/// The pages must be the caller's, and it must expect zeros in children.
+pub(super) unsafe fn zero_in_children(start: *mut c_void, bytes: usize) -> Result<(), i32> {
+    // SAFETY: the caller expects zeros.
+    unsafe { inherit(start, bytes, libc::MAP_INHERIT_ZERO) }
+}
+
+/// # Safety
+///
+/// The pages must be the caller's, and it must expect the effect in children.
+unsafe fn inherit(start: *mut c_void, bytes: usize, how: c_int) -> Result<(), i32> {
+    // SAFETY: the call changes only what children inherit, which the caller expects.
+    match unsafe { minherit(start, bytes, how) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)),
+    }
+}
+
+unsafe extern "C" {
+    /// minherit(2).
+    fn minherit(start: *mut c_void, bytes: usize, how: c_int) -> c_int;
 }
 
 pub(crate) fn set_size(file: &File, _: Width, words: u64) -> Result<(), i32> {
@@ -87,6 +117,10 @@ pub(crate) fn detach(file: &File) -> Result<(), i32> {
     unsafe { ioctl(file, request) }.map_err(raw)
 }
 
+pub(crate) fn is_user_mode_linux() -> bool {
+    false
+}
+
 /// The errno is unambiguous.
 pub(crate) fn explain_open(_: &Path, _: i32) -> Option<ErrorKind> {
     None
@@ -100,6 +134,6 @@ macro_rules! same {
     };
 }
 same! {
-    ENOENT NOENT, ENXIO NXIO, ENOMEM NOMEM, EACCES ACCESS, EBUSY BUSY, EEXIST EXIST, ENODEV NODEV,
+    ENOENT NOENT, ENXIO NXIO, ENOMEM NOMEM, EACCES ACCESS, EFAULT FAULT, EBUSY BUSY, EEXIST EXIST, ENODEV NODEV,
     EINVAL INVAL, EMFILE MFILE, ENOTTY NOTTY, EOPNOTSUPP OPNOTSUPP, ENOBUFS NOBUFS,
 }

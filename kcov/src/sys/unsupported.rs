@@ -1,5 +1,6 @@
 //! Systems without supported kcov: everything compiles, but opening fails.
 
+use super::Place;
 use crate::buffer::Width;
 use crate::error::ErrorKind;
 use crate::remote::linux::Argument;
@@ -28,15 +29,6 @@ cfg_if::cfg_if! {
 #[derive(Debug)]
 pub(crate) struct Pages;
 
-/// What remains of a device.
-#[derive(Debug)]
-pub(crate) struct Look {
-    pub(crate) stamp: Option<u64>,
-    pub(crate) file_is_ours: bool,
-}
-
-pub(crate) type Identity = i32;
-
 /// Requests, which always fail.
 macro_rules! refuse {
     ($($(#[$meta:meta])* $name:ident($($type:ty),*);)*) => {$(
@@ -61,12 +53,12 @@ refuse! {
 }
 
 impl Pages {
-    pub(crate) fn map(_: &File, _: usize, _: usize) -> Result<Pages, i32> {
+    pub(crate) fn map(_: &File, _: usize, _: Place) -> Result<Pages, i32> {
         Err(NOT_SUPPORTED)
     }
 
     #[cfg(feature = "proposed")]
-    pub(crate) fn map_at(_: &File, _: usize, _: u64) -> Result<Pages, i32> {
+    pub(crate) fn map_at(_: &File, _: usize, _: u64, _: Option<usize>) -> Result<Pages, i32> {
         Err(NOT_SUPPORTED)
     }
 
@@ -74,15 +66,13 @@ impl Pages {
         NonNull::dangling()
     }
 
-    pub(crate) fn set_writable(&self, _: bool) -> Result<(), i32> {
+    pub(crate) fn are_here(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn check(&self, _: usize) -> Result<(), i32> {
         Err(NOT_SUPPORTED)
     }
-
-    pub(crate) fn look(&self, _: &File, _: u64, _: Width, _: impl FnOnce() -> bool) -> Look {
-        Look { stamp: None, file_is_ours: false }
-    }
-
-    pub(crate) fn abandon(self, _: u64) {}
 }
 
 pub(crate) fn open(_: &Path) -> Result<File, i32> {
@@ -97,12 +87,16 @@ pub(crate) fn move_up(_: File, _: i32) -> Result<File, i32> {
     Err(NOT_SUPPORTED)
 }
 
-pub(crate) fn identity(_: &File) -> Identity {
-    NOT_SUPPORTED
+pub(crate) fn move_to(_: File, _: i32) -> Result<File, i32> {
+    Err(NOT_SUPPORTED)
 }
 
 pub(crate) fn explain_open(_: &Path, _: i32) -> Option<ErrorKind> {
     Some(ErrorKind::Unsupported)
+}
+
+pub(crate) fn is_user_mode_linux() -> bool {
+    false
 }
 
 pub(crate) fn page_size() -> usize {
@@ -110,7 +104,3 @@ pub(crate) fn page_size() -> usize {
 }
 
 pub(crate) fn provoke() {}
-
-pub(crate) fn stamp() -> u64 {
-    0
-}

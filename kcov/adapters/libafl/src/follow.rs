@@ -1,7 +1,7 @@
 //! Comparisons that come to light one after the other.
 
 use crate::compare::{CompareExecutor, Search, places};
-use kcov::pc::Pc;
+use kcov::Pc;
 use kcov_signal::{CmpFilter, Operands, Replacement};
 use libafl::corpus::HasCurrentCorpusId;
 use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};

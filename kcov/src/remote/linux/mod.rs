@@ -11,15 +11,15 @@
 //!
 //! ```no_run
 //! use kcov::{Device, mode::TracePc, remote::linux::Remote};
-//! use std::time::Duration;
+//! use std::time::{Duration, Instant};
 //!
 //! let mut device = Device::open()?;
 //! let session = device.enable_remote(TracePc, &Remote::new().any_common())?;
 //! // ... set up an io_uring instance with SQPOLL ...
 //! let mark = session.mark();
 //! // ... submit what this case submits, and wait for its completions ...
-//! session.settle(Duration::from_millis(2), Duration::from_secs(1));
-//! println!("{} records", session.since(mark).len());
+//! session.settle(Duration::from_millis(2), Instant::now() + Duration::from_secs(1));
+//! println!("{} records", session.since(mark).map_or(0, |trace| trace.len()));
 //! # Ok::<(), kcov::Error>(())
 //! ```
 //!
@@ -48,18 +48,18 @@ pub use handle::{CommonHandle, GlobalHandle, Remote};
 
 pub(crate) use handle::Argument;
 
-use super::{Mark, Starts};
+use super::{Mark, Start};
 use crate::active::{Active, End};
-use crate::buffer::{Buffer, Width};
+use crate::buffer::Width;
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, SEAL};
-use crate::session::Refused;
+use crate::owner::Owner;
+use crate::session::Recorded;
 use crate::trace::Trace;
 use kcov_sys::linux::KCOV_TRACE_CMP;
-use std::borrow::Borrow;
 use std::marker::PhantomData;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The device collects from background work for as long as this value lives. As with
 /// [`Session`](crate::Session), `D` is `&mut Device` or [`Device`].
@@ -68,10 +68,10 @@ use std::time::Duration;
 /// only that thread can disable, although the records come from other threads.
 #[must_use = "dropping the session ends it"]
 #[derive(Debug)]
-pub struct RemoteSession<M: Mode, D: Borrow<Device> = Device> {
+pub struct RemoteSession<M: Mode, D: Owner = Device> {
     active: Active<D, Handles>,
     mode: M,
-    starts: Starts,
+    start: Start,
     this_thread: PhantomData<*mut ()>,
 }
 
@@ -79,24 +79,23 @@ pub struct RemoteSession<M: Mode, D: Borrow<Device> = Device> {
 #[derive(Debug)]
 struct Handles(Box<Argument>);
 
-impl<D: Borrow<Device>> End<D> for Handles {
+impl<D: Owner> End<D> for Handles {
     fn end(&self, owner: &D) -> Result<(), Error> {
         // Nothing of the request is recorded, and no section is appended after it.
-        owner.borrow().request_disable()?;
-        owner.borrow().set_writable(false)
+        owner.device(SEAL).request_disable()
     }
 }
 
-impl<M: Mode, D: Borrow<Device>> RemoteSession<M, D> {
+impl<M: Mode, D: Owner> RemoteSession<M, D> {
     fn new(device: D, mode: M, argument: Box<Argument>) -> RemoteSession<M, D> {
         let active = Active { owner: device, how: Handles(argument) };
-        RemoteSession { active, mode, starts: Starts::default(), this_thread: PhantomData }
+        RemoteSession { active, mode, start: Start::new(), this_thread: PhantomData }
     }
 
     /// The device that collects the records.
     #[must_use]
     pub fn device(&self) -> &Device {
-        self.active.owner.borrow()
+        self.active.owner.device(SEAL)
     }
 
     /// The common handle, if any. For [`Remote::any_common`], the one that was found.
@@ -106,10 +105,6 @@ impl<M: Mode, D: Borrow<Device>> RemoteSession<M, D> {
     }
 
     super::reading!();
-
-    fn buffer(&self) -> Buffer<'_> {
-        self.device().buffer()
-    }
 
     /// Empties the buffer and collects from the same handles again. Sections that are running are
     /// discarded.
@@ -122,40 +117,23 @@ impl<M: Mode, D: Borrow<Device>> RemoteSession<M, D> {
     /// Same as [`Device::enable_remote`]. The session then collects no more records.
     pub fn restart(&mut self) -> Result<(), Error> {
         self.device().request_disable()?;
-        self.starts.restart();
+        self.start = Start::new();
         self.device().begin_remote(&self.active.how.0)
     }
-}
 
-impl<'d, M: Mode> RemoteSession<M, &'d mut Device> {
-    /// Ends collection, releases the handles and returns all records since the start.
+    /// Ends collection, releases the handles and returns all records since the start, with the
+    /// device.
     ///
     /// Sections that are still running are discarded: wait for them first.
     ///
     /// # Errors
     ///
+    /// The error drops a device that the session owns.
+    ///
     /// - [`NotEnabled`](ErrorKind::NotEnabled): this is a child that was forked during the session.
-    pub fn disable(self) -> Result<Trace<'d, M>, Error> {
+    pub fn disable(self) -> Result<Recorded<M, D>, Error> {
         let mode = self.mode;
-        let (result, device) = self.active.finish();
-        let device: &'d Device = device;
-        result.map(|()| Trace::freeze(device.buffer(), mode))
-    }
-}
-
-impl<M: Mode> RemoteSession<M> {
-    /// Ends collection, releases the handles and returns the device. Read the
-    /// [`trace`](Self::trace) first.
-    ///
-    /// # Errors
-    ///
-    /// - [`NotEnabled`](ErrorKind::NotEnabled), with the device: this is a child that was forked
-    ///   during the session.
-    pub fn disable(self) -> Result<Device, Refused> {
-        match self.active.finish() {
-            (Ok(()), device) => Ok(device),
-            (Err(error), device) => Err(Refused::new(error, device)),
-        }
+        Ok(Recorded::new(self.active.finish()?, mode))
     }
 }
 
@@ -193,17 +171,14 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Same as [`enable_remote`](Self::enable_remote). The error returns the device.
+    /// Same as [`enable_remote`](Self::enable_remote). The error drops the device.
     pub fn into_remote_session<M: Mode>(
         self,
         mode: M,
         remote: &Remote,
-    ) -> Result<RemoteSession<M>, Refused> {
-        Refused::unless(
-            self,
-            |device| device.begin_remote_mode(mode, remote),
-            |device, argument| RemoteSession::new(device, mode, argument),
-        )
+    ) -> Result<RemoteSession<M>, Error> {
+        let argument = self.begin_remote_mode(mode, remote)?;
+        Ok(RemoteSession::new(self, mode, argument))
     }
 
     fn begin_remote_mode<M: Mode>(&self, mode: M, remote: &Remote) -> Result<Box<Argument>, Error> {

@@ -3,7 +3,7 @@
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, open};
 use crate::raw::{call, child, symbols};
-use kcov::pc::AddressSpace;
+use kcov::AddressSpace;
 use kcov_signal::{KernelText, KernelTextError};
 use std::fs;
 
