@@ -17,16 +17,15 @@ pub(crate) struct Active<O, E: End<O>> {
 }
 
 impl<O, E: End<O>> Active<O, E> {
-    /// Ends the session and returns the owner. A failure drops the owner.
-    pub(crate) fn finish(self) -> Result<O, Error> {
+    /// Ends the session. Returns the owner even on failure.
+    pub(crate) fn finish(self) -> (Result<(), Error>, O) {
         let active = ManuallyDrop::new(self);
         let result = active.how.end(&active.owner);
         // SAFETY: `ManuallyDrop` prevents a second drop; `active` is not used again, so `how` moves
         // once.
         drop(unsafe { ptr::read(&raw const active.how) });
         // SAFETY: likewise for `owner`.
-        let owner = unsafe { ptr::read(&raw const active.owner) };
-        result.map(|()| owner)
+        (result, unsafe { ptr::read(&raw const active.owner) })
     }
 }
 

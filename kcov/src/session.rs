@@ -121,7 +121,7 @@ impl<M: Mode, D: Owner> Session<M, D> {
     pub fn disable(self) -> Result<Recorded<M, D>, Error> {
         let mode = self.mode();
         // `end` restored the count from before the request.
-        Ok(Recorded::new(self.active.finish()?, mode))
+        Recorded::after(self.active, mode)
     }
 }
 
@@ -145,8 +145,10 @@ pub struct Recorded<M: Mode, D: Owner = Device> {
 }
 
 impl<M: Mode, D: Owner> Recorded<M, D> {
-    pub(crate) fn new(owner: D, mode: M) -> Recorded<M, D> {
-        Recorded { owner, mode }
+    /// Ends a session.
+    pub(crate) fn after<E: End<D>>(active: Active<D, E>, mode: M) -> Result<Recorded<M, D>, Error> {
+        let (ended, owner) = active.finish();
+        ended.map(|()| Recorded { owner, mode })
     }
 
     /// The mode of the records.

@@ -147,7 +147,7 @@ impl Attachment {
 
     /// Detaches, which ends the collection from the source, and gives the device back.
     pub fn detach(self) -> Device {
-        self.active.finish().expect("detaching reports no error")
+        self.active.finish().1
     }
 
     /// Number of records that the source's buffer can hold in this mode.
@@ -244,8 +244,7 @@ impl<M: Mode, A: Owner> SourceSession<M, A> {
     /// - [`EndedElsewhere`](ErrorKind::EndedElsewhere): somebody else has ended it.
     /// - If [`restart`](Self::restart) failed before: its error.
     pub fn disable(self) -> Result<Recorded<M, A>, Error> {
-        let mode = self.mode;
-        Ok(Recorded::new(self.active.finish()?, mode))
+        Recorded::after(self.active, self.mode)
     }
 }
 

@@ -132,8 +132,7 @@ impl<M: Mode, D: Owner> RemoteSession<M, D> {
     ///
     /// - [`NotEnabled`](ErrorKind::NotEnabled): this is a child that was forked during the session.
     pub fn disable(self) -> Result<Recorded<M, D>, Error> {
-        let mode = self.mode;
-        Ok(Recorded::new(self.active.finish()?, mode))
+        Recorded::after(self.active, self.mode)
     }
 }
 
