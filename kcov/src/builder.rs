@@ -3,7 +3,7 @@
 use crate::device::{Device, Parts};
 use crate::error::{Error, ErrorKind, Operation};
 use crate::size::BufferSize;
-use crate::sys::{self, File, Mapping, Number, Place};
+use crate::sys::{self, File, Mapping, Number, Place, Request};
 use std::path::{Path, PathBuf};
 
 /// Options for opening a [`Device`]. Setting one again replaces it.
@@ -145,7 +145,7 @@ impl Builder {
                 return Err(error.with_path(file.path()));
             };
             let words = self.size.words_for(system, width)?;
-            match file.set_size(width, words) {
+            match file.request(Request::SetSize(width, words)) {
                 Ok(()) => break (width, words),
                 Err(errno) if errno == system.wrong_width && widths.len() > 0 => {}
                 Err(errno) => return Err(file.error(Operation::SetSize)(errno)),

@@ -6,7 +6,7 @@ use crate::child::ChildBuffer;
 use crate::error::{Error, Operation};
 use crate::mode::{Mode, SEAL};
 use crate::session::Session;
-use crate::sys::{File, Mapping};
+use crate::sys::{File, Mapping, Request};
 use crate::system::System;
 use std::mem::ManuallyDrop;
 use std::ptr;
@@ -220,7 +220,9 @@ impl Device {
         let kind = mode.kind(SEAL);
         let number = self.system().number(kind, false);
         let number = number.map_err(|kind| Error::new(Operation::Enable, kind))?;
-        self.begin(Operation::Enable, kind.width(self.buffer.width()), |file| file.enable(number))
+        self.begin(Operation::Enable, kind.width(self.buffer.width()), |file| {
+            file.request(Request::Enable(number))
+        })
     }
 
     /// Begins a session of any kind.
@@ -240,7 +242,7 @@ impl Device {
     }
 
     pub(crate) fn request_disable(&self) -> Result<(), Error> {
-        self.file().disable().map_err(self.file().error(Operation::Disable))?;
+        self.file().request(Request::Disable).map_err(self.file().error(Operation::Disable))?;
         self.enabled.store(0, Ordering::Relaxed);
         Ok(())
     }
@@ -294,7 +296,7 @@ mod descriptor {
     use super::{Device, Parts};
     use crate::buffer::Width;
     use crate::error::{Error, ErrorKind, Operation};
-    use crate::sys::{File, Mapping, Place};
+    use crate::sys::{File, Mapping, Place, Request};
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
     impl Device {
@@ -315,12 +317,12 @@ mod descriptor {
         /// The caller must ensure that the descriptor is a kcov device: another driver may treat
         /// the integer argument of a request as a pointer. The caller must also ensure that it was
         /// sized to `words` words: on NetBSD, a smaller `words` would map only part of the buffer.
-        #[cfg(any(target_os = "linux", target_os = "netbsd"))]
         pub unsafe fn adopt(fd: OwnedFd, words: usize) -> Result<Device, Error> {
             let file = File::Kernel(fd, None);
             // Drivers always refuse a size of 0; the errno tells whether they know the request.
-            let is_its =
-                |width: &&Width| file.set_size(**width, 0) != Err(file.system().wrong_width);
+            let is_its = |width: &&Width| {
+                file.request(Request::SetSize(**width, 0)) != Err(file.system().wrong_width)
+            };
             let refuse = |kind| Error::new(Operation::Map, kind);
             let width = file.system().widths.iter().find(is_its);
             let width = *width.ok_or(refuse(ErrorKind::NotKcov))?;

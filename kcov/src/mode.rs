@@ -6,7 +6,7 @@ use crate::pc::Pc;
 use crate::record::{AnyRecord, Comparison};
 use core::fmt;
 use core::sync::atomic::Ordering;
-use kcov_sys::linux::KCOV_WORDS_PER_CMP;
+use kcov_sys::{linux, netbsd};
 
 /// A tracing mode: [`TracePc`], [`TraceCmp`], or [`AnyMode`], which is chosen at run time.
 ///
@@ -35,44 +35,45 @@ mod sealed {
 
     pub(crate) const SEAL: Seal = Seal(());
 
-    /// All modes.
+    /// What distinguishes a mode.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Kind {
-        Pc,
-        Cmp,
-        #[cfg(feature = "proposed")]
-        PcExt,
-        #[cfg(feature = "proposed")]
-        UniqPc,
-        #[cfg(feature = "proposed")]
-        UniqCmp,
+    pub struct Kind {
+        /// Whether a record has four words, of 64 bits even under a kernel with narrower words, as
+        /// a comparison has. Other records have one word.
+        pub(crate) wide: bool,
+        /// The mode's number on Linux, and on NetBSD if it has the mode.
+        pub(crate) linux: u32,
+        pub(crate) netbsd: Option<u32>,
+        /// Whether it collects remote coverage too.
+        pub(crate) remote: bool,
     }
 }
+
+const PC: Kind = Kind {
+    wide: false,
+    linux: linux::KCOV_TRACE_PC,
+    netbsd: Some(netbsd::KCOV_MODE_TRACE_PC as u32),
+    remote: true,
+};
+
+const CMP: Kind = Kind {
+    wide: true,
+    linux: linux::KCOV_TRACE_CMP,
+    netbsd: Some(netbsd::KCOV_MODE_TRACE_CMP as u32),
+    remote: true,
+};
 
 impl Kind {
     /// Words per record, at least 1.
     #[inline]
     pub(crate) const fn stride(self) -> usize {
-        if self.is_wide() { KCOV_WORDS_PER_CMP } else { 1 }
-    }
-
-    /// Whether words have 64 bits even under a kernel with narrower words. True for comparisons.
-    #[inline]
-    const fn is_wide(self) -> bool {
-        match self {
-            Kind::Pc => false,
-            Kind::Cmp => true,
-            #[cfg(feature = "proposed")]
-            Kind::PcExt | Kind::UniqPc => false,
-            #[cfg(feature = "proposed")]
-            Kind::UniqCmp => true,
-        }
+        if self.wide { linux::KCOV_WORDS_PER_CMP } else { 1 }
     }
 
     /// Width of the words in this mode.
     #[inline]
     pub(crate) const fn width(self, kernel: Width) -> Width {
-        if self.is_wide() { Width::W64 } else { kernel }
+        if self.wide { Width::W64 } else { kernel }
     }
 
     /// Number of records that fit after the count word.
@@ -104,7 +105,7 @@ impl Mode for TracePc {
 
     #[inline]
     fn kind(self, _: sealed::Seal) -> Kind {
-        Kind::Pc
+        PC
     }
 
     #[inline]
@@ -129,14 +130,14 @@ impl Mode for TraceCmp {
 
     #[inline]
     fn kind(self, _: sealed::Seal) -> Kind {
-        Kind::Cmp
+        CMP
     }
 
     #[inline]
     fn decode(self, words: Words<'_>, _: sealed::Seal) -> Option<Comparison> {
         // Comparison mode always uses 64-bit words.
         let Slice::U64(words) = words.0 else { return None };
-        let record = words.first_chunk::<KCOV_WORDS_PER_CMP>()?;
+        let record = words.first_chunk::<{ linux::KCOV_WORDS_PER_CMP }>()?;
         Some(Comparison::from_words(record.each_ref().map(|word| word.load(Ordering::Relaxed))))
     }
 }
@@ -162,8 +163,8 @@ impl Mode for AnyMode {
     #[inline]
     fn kind(self, _: sealed::Seal) -> Kind {
         match self {
-            AnyMode::TracePc => Kind::Pc,
-            AnyMode::TraceCmp => Kind::Cmp,
+            AnyMode::TracePc => PC,
+            AnyMode::TraceCmp => CMP,
         }
     }
 

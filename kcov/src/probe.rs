@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
-use crate::mode::{AnyMode, Kind, Mode, SEAL};
+use crate::mode::{AnyMode, Mode, SEAL};
 use crate::size::BufferSize;
 use crate::sys;
 use std::fmt;
@@ -21,8 +21,8 @@ use std::thread;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
-    pc: bool,
-    cmp: bool,
+    /// In the order of [`AnyMode::ALL`].
+    found: [bool; AnyMode::ALL.len()],
     #[cfg(feature = "proposed")]
     proposals: crate::proposed::Proposals,
 }
@@ -64,11 +64,13 @@ impl Modes {
 
     /// Whether the kernel has the mode.
     pub fn contains<M: Mode>(self, mode: M) -> bool {
-        match mode.kind(SEAL) {
-            Kind::Pc => self.pc,
-            Kind::Cmp => self.cmp,
+        let kind = mode.kind(SEAL);
+        match AnyMode::ALL.iter().position(|mode| mode.kind(SEAL) == kind) {
+            Some(number) => self.found[number],
             #[cfg(feature = "proposed")]
-            kind => self.proposals.contains(kind),
+            None => self.proposals.contains(kind),
+            #[cfg(not(feature = "proposed"))]
+            None => false,
         }
     }
 
@@ -100,18 +102,15 @@ fn probe(path: &Path) -> Result<Modes, Error> {
     let mut device = Device::builder().path(path).size(SIZE).open()?;
     let mut modes = Modes::default();
     let mut records = 0;
-    for &mode in AnyMode::ALL {
-        let session = match device.enable(mode) {
+    for (mode, found) in AnyMode::ALL.iter().zip(&mut modes.found) {
+        let session = match device.enable(*mode) {
             Ok(session) => session,
             Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => continue,
             Err(error) => return Err(error),
         };
         sys::provoke();
         records += session.disable()?.trace().len();
-        match mode {
-            AnyMode::TracePc => modes.pc = true,
-            AnyMode::TraceCmp => modes.cmp = true,
-        }
+        *found = true;
     }
     if records == 0 {
         return Err(Error::new(Operation::Enable, ErrorKind::NotInstrumented));

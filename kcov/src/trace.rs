@@ -187,16 +187,6 @@ impl<'b, M: Mode> IntoIterator for Trace<'b, M> {
     }
 }
 
-impl<'b, M: Mode> IntoIterator for &Trace<'b, M> {
-    type Item = M::Record;
-    type IntoIter = Iter<'b, M>;
-
-    #[inline]
-    fn into_iter(self) -> Iter<'b, M> {
-        self.iter()
-    }
-}
-
 /// Iterator over the records of a [`Trace`].
 #[derive(Clone, Debug)]
 pub struct Iter<'b, M: Mode> {

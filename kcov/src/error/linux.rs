@@ -19,8 +19,6 @@ pub(crate) const EEXIST: i32 = 17;
 pub(crate) const EINVAL: i32 = 22;
 pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOTTY: i32 = 25;
-#[cfg(feature = "proposed")]
-const EOPNOTSUPP: i32 = 95;
 
 pub(crate) const ERRORS: &[Row] = &rows![
     Open, ENOENT => NotBuiltIn:
@@ -34,12 +32,8 @@ pub(crate) const ERRORS: &[Row] = &rows![
         "boot without kernel lockdown (see /sys/kernel/security/lockdown): it blocks every \
          debugfs file that has ioctls",
         "LOCKDOWN_DEBUGFS (fs/debugfs/file.c, debugfs_locked_down)";
-    Open, ENOMEM => OutOfMemory:
-        "free memory and try again",
-        "kcov_open";
-    Open, EMFILE => DescriptorOutOfLimits:
-        "close descriptors, or raise the limit on open files",
-        "alloc_fd (fs/file.c), beyond RLIMIT_NOFILE";
+    Open, ENOMEM => OutOfMemory: "kcov_open";
+    Open, EMFILE => DescriptorOutOfLimits: "alloc_fd (fs/file.c), beyond RLIMIT_NOFILE";
     StartThread, EAGAIN => ThreadOutOfLimits:
         "end threads, or raise the limit on processes or the container's on pids",
         "copy_process (kernel/fork.c), RLIMIT_NPROC and pids.max";
@@ -49,34 +43,21 @@ pub(crate) const ERRORS: &[Row] = &rows![
     SetSize, ENOMEM => OutOfMemory:
         "choose a smaller size: the buffer is unswappable kernel memory",
         "kcov_ioctl, KCOV_INIT_TRACE, vmalloc_user";
-    SetSize, EBUSY => AlreadySized:
-        "open the device again: a descriptor's buffer is sized once",
-        "kcov_ioctl, KCOV_INIT_TRACE";
+    SetSize, EBUSY => AlreadySized: "kcov_ioctl, KCOV_INIT_TRACE";
     // Another file of debugfs.
-    SetSize, ENOTTY => NotKcov:
-        "check the path: the file is not a kcov device",
-        "VFS; the driver always knows the request";
+    SetSize, ENOTTY => NotKcov: "VFS; the driver always knows the request";
     Map, ENOMEM => OutOfMemory:
         "choose a smaller size or raise the limit on address space",
         "kcov_mmap and mm/mmap.c";
-    Map, EEXIST => AddressInUse:
-        "choose an address that is free, or leave the choice to the kernel",
-        "this crate, because a fixed mapping would replace what is there";
+    Map, EEXIST => AddressInUse: "this crate, because a fixed mapping would replace what is there";
     MoveDescriptor, EINVAL => DescriptorOutOfLimits:
         "choose a smaller number, or raise the limit on open files",
         "f_dupfd (fs/file.c), beyond RLIMIT_NOFILE";
-    MoveDescriptor, EMFILE => DescriptorOutOfLimits:
-        "close descriptors, or raise the limit on open files",
-        "alloc_fd (fs/file.c)";
-    MoveDescriptor, EEXIST => DescriptorInUse:
-        "choose another number, or close the file that has it",
-        "this crate, because dup2 would close that file";
+    MoveDescriptor, EMFILE => DescriptorOutOfLimits: "alloc_fd (fs/file.c)";
+    MoveDescriptor, EEXIST => DescriptorInUse: "this crate, because dup2 would close that file";
     Check, EFAULT => BufferLost:
-        "abandon the device and open another one",
         "copy_from_user (lib/usercopy.c), of a page that is not mapped or was truncated";
-    Check, EMFILE => DescriptorOutOfLimits:
-        "close descriptors, or raise the limit on open files",
-        "alloc_fd (fs/file.c), for a pipe";
+    Check, EMFILE => DescriptorOutOfLimits: "alloc_fd (fs/file.c), for a pipe";
     Enable, EINVAL => AlreadyEnabled:
         "this device is already enabled, by this thread or another: disable it there first, or \
          open one device per thread",
@@ -88,35 +69,7 @@ pub(crate) const ERRORS: &[Row] = &rows![
     Enable, ENOTSUPP => ModeNotBuiltIn:
         "build the kernel with CONFIG_KCOV_ENABLE_COMPARISONS=y",
         "kcov_get_mode, ENOTSUPP (524, a number internal to the kernel)";
-    #[cfg(feature = "proposed")]
-    Enable, EOPNOTSUPP => ModeNotBuiltIn:
-        "build the kernel with CONFIG_KCOV_ENABLE_COMPARISONS=y",
-        "kcov_get_mode, KCOV_TRACE_UNIQ_CMP, proposed";
-    #[cfg(feature = "proposed")]
-    EnableUnique, EINVAL => AlreadyEnabled:
-        "this device is already enabled: disable it first",
-        "KCOV_UNIQUE_ENABLE, proposed, mode not KCOV_MODE_INIT";
-    #[cfg(feature = "proposed")]
-    EnableUnique, EBUSY => AlreadyEnabled:
-        "this thread is traced through another descriptor: disable that one first, or enable this \
-         one in another thread",
-        "KCOV_UNIQUE_ENABLE, proposed, t->kcov";
-    #[cfg(feature = "proposed")]
-    EnableUnique, ENOTSUPP => ModeNotBuiltIn:
-        "build the kernel with CONFIG_KCOV_UNIQUE=y",
-        "KCOV_UNIQUE_ENABLE, proposed, ENOTSUPP";
-    #[cfg(feature = "proposed")]
-    EnableUnique, ENOTTY => ModeNotSupported:
-        "use a mode that this kernel supports",
-        "kcov_ioctl_locked, request unknown";
-    #[cfg(feature = "proposed")]
-    ResetTrace, EINVAL => NotEnabled:
-        "reset on the thread that enabled",
-        "KCOV_RESET_TRACE, proposed";
-    Disable, EINVAL => NotEnabled:
-        "disable on the thread that enabled; a forked child inherits the descriptor but is not \
-         traced",
-        "kcov_ioctl_locked, KCOV_DISABLE";
+    Disable, EINVAL => NotEnabled: "kcov_ioctl_locked, KCOV_DISABLE";
     EnableRemote, EINVAL => AlreadyEnabled:
         "this device is already enabled: disable it first",
         "kcov_ioctl_locked, KCOV_REMOTE_ENABLE, mode not KCOV_MODE_INIT; kcov_check_handle, where \
@@ -132,7 +85,5 @@ pub(crate) const ERRORS: &[Row] = &rows![
     EnableRemote, ENOTSUPP => ModeNotBuiltIn:
         "build the kernel with CONFIG_KCOV_ENABLE_COMPARISONS=y",
         "kcov_get_mode, ENOTSUPP (524, a number internal to the kernel)";
-    EnableRemote, ENOMEM => OutOfMemory:
-        "free memory and try again",
-        "kcov_remote_add and memdup_user";
+    EnableRemote, ENOMEM => OutOfMemory: "kcov_remote_add and memdup_user";
 ];

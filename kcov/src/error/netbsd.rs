@@ -35,7 +35,6 @@ pub(crate) const ERRORS: &[Row] = &rows![
         "run as root or change the mode of /dev/kcov",
         "file system";
     Open, EMFILE => DescriptorOutOfLimits:
-        "close descriptors, or raise the limit on open files",
         "fd_alloc (sys/kern/kern_descrip.c), beyond RLIMIT_NOFILE";
     StartThread, EAGAIN => ThreadOutOfLimits:
         "end threads, or raise the limit on threads (`ulimit -r`)",
@@ -43,45 +42,28 @@ pub(crate) const ERRORS: &[Row] = &rows![
     SetSize, EINVAL => SizeOutOfLimits:
         "choose a size within `BufferSize::limits`",
         "kcov_allocbuf";
-    SetSize, EEXIST => AlreadySized:
-        "open the device again: a descriptor's buffer is sized once",
-        "kcov_allocbuf";
+    SetSize, EEXIST => AlreadySized: "kcov_allocbuf";
     SetSize, EBUSY => AlreadyEnabled:
         "size the buffer before a thread enables tracing",
         "kcov_setbufsize";
     SetSize, ENOTTY => NotKcov:
-        "check the path: the file is not a kcov device",
         "files and most drivers (sys/kern/sys_generic.c); this driver never returns it";
-    SetSize, ENODEV => NotKcov:
-        "check the path: the file is not a kcov device",
-        "drivers without requests (sys/sys/conf.h, noioctl)";
-    SetSize, EOPNOTSUPP => NotKcov:
-        "check the path: the file is not a kcov device",
-        "/dev/null and its like (sys/dev/mm.c)";
+    SetSize, ENODEV => NotKcov: "drivers without requests (sys/sys/conf.h, noioctl)";
+    SetSize, EOPNOTSUPP => NotKcov: "/dev/null and its like (sys/dev/mm.c)";
     SetSize, ENOMEM => OutOfMemory:
         "choose a smaller size: the buffer is wired kernel memory",
         "kcov_allocbuf, uvm_map";
     Map, ENOMEM => OutOfMemory:
         "choose a smaller size or raise the limit on address space",
         "kcov_fops_mmap and uvm_mmap";
-    Map, EEXIST => AddressInUse:
-        "choose an address that is free, or leave the choice to the kernel",
-        "this crate, because a fixed mapping would replace what is there";
+    Map, EEXIST => AddressInUse: "this crate, because a fixed mapping would replace what is there";
     MoveDescriptor, EINVAL => DescriptorOutOfLimits:
         "choose a smaller number, or raise the limit on open files",
         "F_DUPFD_CLOEXEC (sys/kern/sys_descrip.c), beyond RLIMIT_NOFILE";
-    MoveDescriptor, EMFILE => DescriptorOutOfLimits:
-        "close descriptors, or raise the limit on open files",
-        "fd_dup (sys/kern/kern_descrip.c)";
-    MoveDescriptor, EEXIST => DescriptorInUse:
-        "choose another number, or close the file that has it",
-        "this crate, because dup2 would close that file";
-    Check, EFAULT => BufferLost:
-        "abandon the device and open another one",
-        "copyin, of a page that is not mapped";
-    Check, EMFILE => DescriptorOutOfLimits:
-        "close descriptors, or raise the limit on open files",
-        "fd_alloc (sys/kern/kern_descrip.c), for a pipe";
+    MoveDescriptor, EMFILE => DescriptorOutOfLimits: "fd_dup (sys/kern/kern_descrip.c)";
+    MoveDescriptor, EEXIST => DescriptorInUse: "this crate, because dup2 would close that file";
+    Check, EFAULT => BufferLost: "copyin, of a page that is not mapped";
+    Check, EMFILE => DescriptorOutOfLimits: "fd_alloc (sys/kern/kern_descrip.c), for a pipe";
     Enable, EBUSY => AlreadyEnabled:
         "this device is already enabled, or this thread is traced through another descriptor: \
          disable that one first; a thread whose descriptor was closed while enabled can never be \
@@ -93,10 +75,7 @@ pub(crate) const ERRORS: &[Row] = &rows![
     Enable, EINVAL => ModeNotBuiltIn:
         "use a mode that this release supports",
         "kcov_enable, kcov_mode_is_valid";
-    Disable, ENOENT => NotEnabled:
-        "disable on the thread that enabled; a forked child inherits the descriptor but is not \
-         traced",
-        "kcov_disable";
+    Disable, ENOENT => NotEnabled: "kcov_disable";
     Attach, ENOENT => NoSuchSource:
         "boot a kernel with vhci(4), and name a bus and a port that it has",
         "kcov_remote_attach";

@@ -5,18 +5,28 @@ use super::state::{Enabled, Memory, Mode, State, memory, whole_pages};
 use crate::buffer::Width;
 use crate::error::linux::{EBUSY, EEXIST, EINVAL, ENOMEM, ENOTSUPP, ENOTTY};
 use crate::remote::linux::Argument;
+use crate::sys::Request;
 use crate::system::LINUX;
 use kcov_sys::linux::{
     KCOV_INSTANCE_MASK, KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_MASK, KCOV_SUBSYSTEM_USB,
     KCOV_TRACE_CMP, KCOV_TRACE_PC,
 };
-use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use std::thread;
 
 /// Allocating more words than this fails: 1 GiB.
 const MOST: u64 = 1 << 27;
 
-pub(super) fn set_size(state: &mut State, instance: u64, words: u64) -> Result<(), i32> {
+pub(super) fn request(state: &mut State, instance: u64, request: Request<'_>) -> Result<(), i32> {
+    match request {
+        Request::SetSize(_, words) => set_size(state, instance, words),
+        Request::Enable(mode) => enable(state, instance, mode),
+        Request::Disable => disable(state, instance),
+        Request::EnableRemote(argument) => enable_remote(state, instance, argument),
+        _ => Err(ENOTTY),
+    }
+}
+
+fn set_size(state: &mut State, instance: u64, words: u64) -> Result<(), i32> {
     let (least, greatest) = (LINUX.limits)(Width::W64);
     if !(least..=greatest).contains(&words) {
         return Err(EINVAL);
@@ -46,7 +56,7 @@ fn is_ready(state: &mut State, instance: u64) -> bool {
     instance.memory.is_some() && instance.enabled.is_none()
 }
 
-pub(super) fn enable(state: &mut State, instance: u64, number: u32) -> Result<(), i32> {
+fn enable(state: &mut State, instance: u64, number: u32) -> Result<(), i32> {
     if !is_ready(state, instance) {
         return Err(EINVAL);
     }
@@ -60,7 +70,7 @@ pub(super) fn enable(state: &mut State, instance: u64, number: u32) -> Result<()
     Ok(())
 }
 
-pub(super) fn disable(state: &mut State, instance: u64) -> Result<(), i32> {
+fn disable(state: &mut State, instance: u64) -> Result<(), i32> {
     let task = state.task();
     if task.local != Some(instance) && task.remote != Some(instance) {
         return Err(EINVAL);
@@ -69,11 +79,7 @@ pub(super) fn disable(state: &mut State, instance: u64) -> Result<(), i32> {
     Ok(())
 }
 
-pub(super) fn enable_remote(
-    state: &mut State,
-    instance: u64,
-    argument: &Argument,
-) -> Result<(), i32> {
+fn enable_remote(state: &mut State, instance: u64, argument: &Argument) -> Result<(), i32> {
     let given = argument.handles.get(..argument.num_handles as usize).ok_or(EINVAL)?;
     if !is_ready(state, instance) {
         return Err(EINVAL);
@@ -117,14 +123,6 @@ impl State {
         });
         found.map(|(instance, _)| *instance)
     }
-}
-
-pub(super) fn attach(_: &mut State, _: u64, _: kcov_ioc_remote_attach) -> Result<(), i32> {
-    Err(ENOTTY)
-}
-
-pub(super) fn detach(_: &mut State, _: u64) -> Result<(), i32> {
-    Err(ENOTTY)
 }
 
 /// The kernel accepts a size of partial pages but cannot map it.

@@ -42,10 +42,8 @@ pub use record::{Recorder, Section, Work};
 use crate::buffer::Width;
 use crate::builder::Builder;
 use crate::error::{Error, Operation};
-use crate::remote::linux::Argument;
-use crate::sys::File;
+use crate::sys::{File, Request};
 use crate::system::{LINUX, NETBSD, System};
-use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use state::State;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -176,18 +174,6 @@ struct Open {
     instance: u64,
 }
 
-/// Makes a request by the rules of the kernel, unless it was told to fail.
-macro_rules! request {
-    ($self:ident, $operation:expr, $name:ident($($argument:expr),*)) => {{
-        let mut state = $self.open.kernel.state();
-        state.obey($operation)?;
-        match $self.open.kernel.rules {
-            Rules::Linux => linux::$name(&mut state, $self.open.instance $(, $argument)*),
-            Rules::NetBsd => netbsd::$name(&mut state, $self.open.instance $(, $argument)*),
-        }
-    }};
-}
-
 impl Descriptor {
     pub(crate) fn system(&self) -> &'static System {
         self.open.kernel.system()
@@ -204,60 +190,48 @@ impl Descriptor {
         if attached { remote } else { local }
     }
 
-    pub(crate) fn set_size(&self, width: Width, words: u64) -> Result<(), i32> {
-        if width != Width::W64 {
-            return Err(self.system().wrong_width);
+    pub(crate) fn request(&self, request: Request<'_>) -> Result<(), i32> {
+        let Open { kernel, instance } = &self.open;
+        match request {
+            Request::SetSize(width, _) if width != Width::W64 => {
+                return Err(self.system().wrong_width);
+            }
+            Request::Enable(_) | Request::EnableRemote(_) => state::end_with_thread(&kernel.state),
+            // The start of the request is the last thing recorded.
+            Request::Disable => kernel.call(Recorder::request),
+            _ => {}
         }
-        request!(self, Operation::SetSize, set_size(words))
-    }
-
-    pub(crate) fn enable(&self, mode: u32) -> Result<(), i32> {
-        state::end_with_thread(&self.open.kernel.state);
-        let operation = self.by_source(Operation::Enable, Operation::EnableRemote);
-        let enabled = request!(self, operation, enable(mode));
-        if enabled.is_ok() {
+        let operation = match request {
+            Request::SetSize(..) => Some(Operation::SetSize),
+            Request::Enable(_) => Some(self.by_source(Operation::Enable, Operation::EnableRemote)),
+            Request::Disable => Some(self.by_source(Operation::Disable, Operation::DisableRemote)),
+            Request::EnableRemote(_) => Some(Operation::EnableRemote),
+            Request::Attach(_) => Some(Operation::Attach),
+            // No operation names it, so `fail` cannot.
+            _ => None,
+        };
+        let mut state = kernel.state();
+        operation.map_or(Ok(()), |operation| state.obey(operation))?;
+        let done = match kernel.rules {
+            Rules::Linux => linux::request(&mut state, *instance, request),
+            Rules::NetBsd => netbsd::request(&mut state, *instance, request),
+        };
+        drop(state);
+        if let (Request::Enable(_), Ok(())) = (request, done) {
             // The end of the request is the first thing recorded.
-            self.open.kernel.call(Recorder::request);
+            kernel.call(Recorder::request);
         }
-        enabled
-    }
-
-    pub(crate) fn disable(&self) -> Result<(), i32> {
-        self.open.kernel.call(Recorder::request);
-        let operation = self.by_source(Operation::Disable, Operation::DisableRemote);
-        request!(self, operation, disable())
-    }
-
-    pub(crate) fn enable_remote(&self, argument: &Argument) -> Result<(), i32> {
-        state::end_with_thread(&self.open.kernel.state);
-        request!(self, Operation::EnableRemote, enable_remote(argument))
-    }
-
-    pub(crate) fn attach(&self, source: kcov_ioc_remote_attach) -> Result<(), i32> {
-        request!(self, Operation::Attach, attach(source))
-    }
-
-    pub(crate) fn detach(&self) -> Result<(), i32> {
-        // No operation names it, so `fail` cannot.
-        let mut state = self.open.kernel.state();
-        match self.open.kernel.rules {
-            Rules::Linux => linux::detach(&mut state, self.open.instance),
-            Rules::NetBsd => netbsd::detach(&mut state, self.open.instance),
-        }
+        done
     }
 
     pub(crate) fn map(&self, bytes: usize) -> Result<Arc<[AtomicU64]>, i32> {
-        request!(self, Operation::Map, map(bytes))
-    }
-
-    #[cfg(feature = "proposed")]
-    pub(crate) fn enable_unique(&self, _: usize) -> Result<(), i32> {
-        Err(crate::error::linux::ENOTTY)
-    }
-
-    #[cfg(feature = "proposed")]
-    pub(crate) fn reset_trace(&self) -> Result<(), i32> {
-        Err(crate::error::linux::ENOTTY)
+        let Open { kernel, instance } = &self.open;
+        let mut state = kernel.state();
+        state.obey(Operation::Map)?;
+        match kernel.rules {
+            Rules::Linux => linux::map(&mut state, *instance, bytes),
+            Rules::NetBsd => netbsd::map(&mut state, *instance, bytes),
+        }
     }
 }
 

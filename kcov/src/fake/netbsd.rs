@@ -4,7 +4,7 @@
 use super::state::{Enabled, Memory, Mode, Source, State, memory, whole_pages};
 use crate::buffer::Width;
 use crate::error::netbsd::{EBUSY, EEXIST, EINVAL, ENOBUFS, ENOENT, ENOMEM};
-use crate::remote::linux::Argument;
+use crate::sys::Request;
 use crate::system::NETBSD;
 use kcov_sys::netbsd::{
     KCOV_BUF_MAX_ENTRIES, KCOV_MODE_NONE, KCOV_MODE_TRACE_CMP, KCOV_MODE_TRACE_PC,
@@ -16,7 +16,18 @@ use std::thread;
 /// Number of ports on the only bus.
 const PORTS: u64 = 8;
 
-pub(super) fn set_size(state: &mut State, instance: u64, words: u64) -> Result<(), i32> {
+pub(super) fn request(state: &mut State, instance: u64, request: Request<'_>) -> Result<(), i32> {
+    match request {
+        Request::SetSize(_, words) => set_size(state, instance, words),
+        Request::Enable(mode) => enable(state, instance, mode),
+        Request::Disable => disable(state, instance),
+        Request::Attach(source) => attach(state, instance, source),
+        Request::Detach => detach(state, instance),
+        _ => Err(EINVAL),
+    }
+}
+
+fn set_size(state: &mut State, instance: u64, words: u64) -> Result<(), i32> {
     let (least, greatest) = (NETBSD.limits)(Width::W64);
     let instance = state.instance(instance);
     if instance.source.is_some() {
@@ -35,7 +46,7 @@ pub(super) fn set_size(state: &mut State, instance: u64, words: u64) -> Result<(
     Ok(())
 }
 
-pub(super) fn enable(state: &mut State, instance: u64, number: u32) -> Result<(), i32> {
+fn enable(state: &mut State, instance: u64, number: u32) -> Result<(), i32> {
     let mode = match number as c_int {
         KCOV_MODE_NONE => Mode::None,
         KCOV_MODE_TRACE_PC => Mode::Pc,
@@ -62,7 +73,7 @@ pub(super) fn enable(state: &mut State, instance: u64, number: u32) -> Result<()
     Ok(())
 }
 
-pub(super) fn disable(state: &mut State, instance: u64) -> Result<(), i32> {
+fn disable(state: &mut State, instance: u64) -> Result<(), i32> {
     if let Some(source) = state.instance(instance).source {
         return if state.disable_source(source) { Ok(()) } else { Err(ENOENT) };
     }
@@ -73,15 +84,7 @@ pub(super) fn disable(state: &mut State, instance: u64) -> Result<(), i32> {
     Ok(())
 }
 
-pub(super) fn enable_remote(_: &mut State, _: u64, _: &Argument) -> Result<(), i32> {
-    Err(EINVAL)
-}
-
-pub(super) fn attach(
-    state: &mut State,
-    instance: u64,
-    source: kcov_ioc_remote_attach,
-) -> Result<(), i32> {
+fn attach(state: &mut State, instance: u64, source: &kcov_ioc_remote_attach) -> Result<(), i32> {
     if state.instance(instance).enabled.is_some() {
         return Err(EEXIST);
     }
@@ -94,7 +97,7 @@ pub(super) fn attach(
     Ok(())
 }
 
-pub(super) fn detach(state: &mut State, instance: u64) -> Result<(), i32> {
+fn detach(state: &mut State, instance: u64) -> Result<(), i32> {
     if state.instance(instance).enabled.is_some() {
         return Err(EEXIST);
     }

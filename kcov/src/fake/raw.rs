@@ -4,6 +4,7 @@ use super::{Descriptor, Kernel};
 use crate::buffer::Width;
 use crate::error::{Error, Operation};
 use crate::remote::linux::Argument;
+use crate::sys::Request;
 use kcov_sys::netbsd::kcov_ioc_remote_attach;
 
 /// An open file of a fake kernel, for direct requests: only the kernel checks them, and nothing
@@ -43,13 +44,17 @@ impl RawDevice {
         move |errno| Error::from_errno(system, operation, errno)
     }
 
+    fn request(&self, operation: Operation, request: Request<'_>) -> Result<(), Error> {
+        self.0.request(request).map_err(self.error(operation))
+    }
+
     /// `KCOV_INIT_TRACE`, `KCOV_IOC_SETBUFSIZE`: sets the size in words.
     ///
     /// # Errors
     ///
     /// Fails if the kernel refuses it.
     pub fn set_size(&self, words: u64) -> Result<(), Error> {
-        self.0.set_size(Width::W64, words).map_err(self.error(Operation::SetSize))
+        self.request(Operation::SetSize, Request::SetSize(Width::W64, words))
     }
 
     /// mmap(2) of this many bytes from the start, followed by munmap(2).
@@ -67,7 +72,7 @@ impl RawDevice {
     ///
     /// Fails if the kernel refuses it.
     pub fn enable(&self, mode: u32) -> Result<(), Error> {
-        self.0.enable(mode).map_err(self.error(Operation::Enable))
+        self.request(Operation::Enable, Request::Enable(mode))
     }
 
     /// `KCOV_DISABLE`, `KCOV_IOC_DISABLE`.
@@ -76,7 +81,7 @@ impl RawDevice {
     ///
     /// Fails if the kernel refuses it.
     pub fn disable(&self) -> Result<(), Error> {
-        self.0.disable().map_err(self.error(Operation::Disable))
+        self.request(Operation::Disable, Request::Disable)
     }
 
     /// `KCOV_REMOTE_ENABLE`: enables a mode by its number, with the words per section, the handles,
@@ -101,7 +106,7 @@ impl RawDevice {
             handles: [0; 256],
         };
         argument.handles.iter_mut().zip(handles).for_each(|(place, handle)| *place = *handle);
-        self.0.enable_remote(&argument).map_err(self.error(Operation::EnableRemote))
+        self.request(Operation::EnableRemote, Request::EnableRemote(&argument))
     }
 
     /// `KCOV_IOC_REMOTE_ATTACH`.
@@ -110,8 +115,7 @@ impl RawDevice {
     ///
     /// Fails if the kernel refuses it.
     pub fn attach(&self, subsystem: u64, id: u64) -> Result<(), Error> {
-        let source = kcov_ioc_remote_attach { subsystem, id };
-        self.0.attach(source).map_err(self.error(Operation::Attach))
+        self.request(Operation::Attach, Request::Attach(&kcov_ioc_remote_attach { subsystem, id }))
     }
 
     /// `KCOV_IOC_REMOTE_DETACH`.
@@ -120,6 +124,6 @@ impl RawDevice {
     ///
     /// Fails if the kernel refuses it.
     pub fn detach(&self) -> Result<(), Error> {
-        self.0.detach().map_err(self.error(Operation::DisableRemote))
+        self.request(Operation::DisableRemote, Request::Detach)
     }
 }

@@ -5,7 +5,7 @@ use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::error::{Error, Operation};
 use crate::mode::TracePc;
-use crate::sys::{File, Mapping, Pages};
+use crate::sys::{File, Mapping, Pages, Request};
 use crate::trace::Trace;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -101,7 +101,7 @@ impl<'d> EdgeSession<'d> {
             // Drop the records of earlier sessions from the second buffer. Also take any page fault
             // of the first store now, before it would be recorded.
             device.set_counts(0, 0);
-            file.enable(mode)
+            file.request(Request::Enable(mode))
         })?;
         device.set_counts(0, 0);
         Ok(EdgeSession { device, this_thread: PhantomData })

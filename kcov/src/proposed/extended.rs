@@ -5,7 +5,7 @@ use crate::mode::{Kind, Mode, Seal};
 use crate::pc::Pc;
 use kcov_sys::linux::proposed::{
     KCOV_RECORDFLAG_TYPE_ENTRY, KCOV_RECORDFLAG_TYPE_EXIT, KCOV_RECORDFLAG_TYPE_NORMAL,
-    KCOV_RECORDFLAG_TYPEMASK,
+    KCOV_RECORDFLAG_TYPEMASK, KCOV_TRACE_PC_EXT,
 };
 
 /// Collects the program counter of each basic block and of each function's exits. Each record has a
@@ -18,12 +18,15 @@ use kcov_sys::linux::proposed::{
 #[doc(alias = "KCOV_TRACE_PC_EXT")]
 pub struct TracePcExt(pub(super) ());
 
+pub(super) const KIND: Kind =
+    Kind { wide: false, linux: KCOV_TRACE_PC_EXT, netbsd: None, remote: true };
+
 impl Mode for TracePcExt {
     type Record = ExtendedPc;
 
     #[inline]
     fn kind(self, _: Seal) -> Kind {
-        Kind::PcExt
+        KIND
     }
 
     #[inline]

@@ -44,12 +44,14 @@ pub use uniq::{Edge, EdgeTrace, UniqCmp, UniqEdge, UniqPc};
 cfg_if::cfg_if! {
     if #[cfg(feature = "std")] {
         mod edge;
+        mod errors;
         mod probe;
         mod unique;
 
         pub use edge::{EdgeDevice, EdgeSession};
         pub use unique::{UniqueEnable, UniqueSession};
 
+        pub(crate) use errors::ERRORS;
         pub(crate) use probe::probe;
     }
 }
@@ -128,12 +130,11 @@ impl Proposals {
     /// Whether the kernel has a mode.
     #[cfg(feature = "std")]
     pub(crate) fn contains(&self, kind: crate::mode::Kind) -> bool {
-        use crate::mode::Kind;
         match kind {
-            Kind::PcExt => self.trace_pc_ext().is_some(),
-            Kind::UniqPc => self.uniq_pc().is_some(),
-            Kind::UniqCmp => self.uniq_cmp().is_some(),
-            Kind::Pc | Kind::Cmp => true,
+            extended::KIND => self.trace_pc_ext().is_some(),
+            uniq::PCS => self.uniq_pc().is_some(),
+            uniq::COMPARISONS => self.uniq_cmp().is_some(),
+            _ => false,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::buffer::Width;
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::TracePc;
-use crate::sys;
+use crate::sys::{self, Request};
 use crate::trace::Trace;
 use kcov_sys::linux::proposed::KCOV_TRACE_PC_EXT;
 
@@ -32,7 +32,9 @@ pub(crate) fn probe(mut device: Device) -> Result<Proposals, Error> {
 fn unique_enable(device: &mut Device) -> Result<Presence, Error> {
     // A kernel that knows the request refuses an empty bitmap; each proposal does so with another
     // error.
-    match device.begin(Operation::EnableUnique, Width::W64, |file| file.enable_unique(0)) {
+    match device
+        .begin(Operation::EnableUnique, Width::W64, |file| file.request(Request::EnableUnique(0)))
+    {
         Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => return Ok(Presence::NotBuiltIn),
         // Neither the device nor the thread is enabled, so the kernel refused the bitmap.
         Err(error) if error.kind() == ErrorKind::AlreadyEnabled => {}
@@ -72,7 +74,9 @@ fn unique_modes(device: Device) -> Result<(Presence, Device), Error> {
 }
 
 fn extended_records(device: &Device) -> Result<Presence, Error> {
-    match device.begin(Operation::Enable, Width::W64, |file| file.enable(KCOV_TRACE_PC_EXT)) {
+    match device.begin(Operation::Enable, Width::W64, |file| {
+        file.request(Request::Enable(KCOV_TRACE_PC_EXT))
+    }) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => return Ok(Presence::NotBuiltIn),
         Err(_) => return Ok(Presence::Absent),

@@ -6,6 +6,7 @@ use crate::pc::Pc;
 use crate::record::Comparison;
 use crate::trace::{Completeness, Trace};
 use core::fmt;
+use kcov_sys::linux::proposed::{KCOV_TRACE_UNIQ_CMP, KCOV_TRACE_UNIQ_PC};
 
 /// Collects each program counter once: one word per record.
 ///
@@ -19,12 +20,18 @@ use core::fmt;
 #[doc(alias = "KCOV_TRACE_UNIQ_PC")]
 pub struct UniqPc(pub(super) ());
 
+// Proposed for a thread's own coverage alone.
+pub(super) const PCS: Kind =
+    Kind { wide: false, linux: KCOV_TRACE_UNIQ_PC, netbsd: None, remote: false };
+pub(super) const COMPARISONS: Kind =
+    Kind { wide: true, linux: KCOV_TRACE_UNIQ_CMP, netbsd: None, remote: false };
+
 impl Mode for UniqPc {
     type Record = Pc;
 
     #[inline]
     fn kind(self, _: Seal) -> Kind {
-        Kind::UniqPc
+        PCS
     }
 
     #[inline]
@@ -48,7 +55,7 @@ impl Mode for UniqCmp {
 
     #[inline]
     fn kind(self, _: Seal) -> Kind {
-        Kind::UniqCmp
+        COMPARISONS
     }
 
     #[inline]

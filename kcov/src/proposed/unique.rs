@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, TracePc};
 use crate::owner::Owner;
 use crate::session::Session;
+use crate::sys::Request;
 use crate::trace::Trace;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -53,7 +54,7 @@ impl UniqueEnable {
             // kernel reads this trace's count before it is enabled.
             clear(device, bitmap_words);
             trace.set_count(Width::W64, 0);
-            file.enable_unique(bitmap_words)
+            file.request(Request::EnableUnique(bitmap_words))
         });
         enabled?;
         let mut session = UniqueSession { device, trace, bitmap_words, this_thread: PhantomData };
@@ -77,7 +78,7 @@ impl UniqueEnable {
 }
 
 fn request_reset(device: &Device) -> Result<(), Error> {
-    device.file().reset_trace().map_err(device.file().error(Operation::ResetTrace))
+    device.file().request(Request::ResetTrace).map_err(device.file().error(Operation::ResetTrace))
 }
 
 impl<'b> Buffer<'b> {

@@ -45,7 +45,7 @@ use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, SEAL};
 use crate::owner::Owner;
 use crate::session::Recorded;
-use crate::sys::{File, Mapping, Place};
+use crate::sys::{File, Mapping, Place, Request};
 use crate::trace::Trace;
 use kcov_sys::netbsd::{
     KCOV_BUF_MAX_ENTRIES, KCOV_REMOTE_VHCI, kcov_ioc_remote_attach, kcov_remote_vhci_id,
@@ -111,7 +111,7 @@ struct Attached {
 impl End<Device> for Attached {
     fn end(&self, device: &Device) -> Result<(), Error> {
         // No thread has enabled this device, so the driver has no reason to refuse.
-        let _ = device.file().detach();
+        let _ = device.file().request(Request::Detach);
         let this = (kernel_id(device.file()), self.source);
         attached().retain(|other| *other != this);
         Ok(())
@@ -176,7 +176,7 @@ fn begin<M: Mode>(attachment: &impl Owner, mode: M) -> Result<(), Error> {
     let number = number.map_err(refuse)?;
     // If somebody else stored a count, the kernel could write in front of the buffer.
     buffer.set_count(Width::W64, 0);
-    file.enable(number).map_err(file.error(Operation::EnableRemote))?;
+    file.request(Request::Enable(number)).map_err(file.error(Operation::EnableRemote))?;
     buffer.set_count(Width::W64, 0);
     Ok(())
 }
@@ -207,7 +207,7 @@ impl<A: Owner> End<A> for Enabled {
             return Err(error.clone());
         }
         let file = attachment.device(SEAL).file();
-        file.disable().map_err(file.error(Operation::DisableRemote))
+        file.request(Request::Disable).map_err(file.error(Operation::DisableRemote))
     }
 }
 
@@ -281,12 +281,12 @@ impl Device {
             return Err(refuse(ErrorKind::SourceInUse));
         }
         let (file, Source { subsystem, id }) = (self.file(), source);
-        file.attach(kcov_ioc_remote_attach { subsystem, id })
+        file.request(Request::Attach(&kcov_ioc_remote_attach { subsystem, id }))
             .map_err(file.error(Operation::Attach))?;
         let mapping =
             Mapping::new(file, WORDS * Width::W64.bytes(), Place::default()).map_err(|errno| {
                 // Nobody has enabled collection through this device, so the driver does not refuse.
-                let _ = file.detach();
+                let _ = file.request(Request::Detach);
                 file.error(Operation::Map)(errno)
             })?;
         all.push(this);

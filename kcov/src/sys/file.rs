@@ -1,13 +1,10 @@
 //! An open device: a file descriptor of the host, or one of a fake kernel.
 
-use super::host;
-use crate::buffer::Width;
+use super::{Request, host};
 use crate::error::{Error, ErrorKind, Operation};
 #[cfg(feature = "fake")]
 use crate::fake;
-use crate::remote::linux::Argument;
 use crate::system::System;
-use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,35 +21,6 @@ pub(crate) enum File {
 pub(crate) enum Number {
     AtLeast(i32),
     Exactly(i32),
-}
-
-/// Defines one method per request. It returns the errno on failure.
-macro_rules! requests {
-    ($($(#[$meta:meta])* $name:ident($($argument:ident: $type:ty),*);)*) => {
-        impl File {$(
-            $(#[$meta])*
-            pub(crate) fn $name(&self $(, $argument: $type)*) -> Result<(), i32> {
-                match self {
-                    File::Kernel(file, _) => host::$name(file $(, $argument)*),
-                    #[cfg(feature = "fake")]
-                    File::Fake(file) => file.$name($($argument),*),
-                }
-            }
-        )*}
-    };
-}
-
-requests! {
-    set_size(width: Width, words: u64);
-    enable(mode: u32);
-    disable();
-    enable_remote(argument: &Argument);
-    attach(source: kcov_ioc_remote_attach);
-    detach();
-    #[cfg(feature = "proposed")]
-    enable_unique(bitmap_words: usize);
-    #[cfg(feature = "proposed")]
-    reset_trace();
 }
 
 impl File {
@@ -93,6 +61,15 @@ impl File {
             }
             #[cfg(feature = "fake")]
             File::Fake(file) => Ok(File::Fake(file)),
+        }
+    }
+
+    /// Makes a request. Returns the errno on failure.
+    pub(crate) fn request(&self, request: Request<'_>) -> Result<(), i32> {
+        match self {
+            File::Kernel(file, _) => host::request(file, request),
+            #[cfg(feature = "fake")]
+            File::Fake(file) => file.request(request),
         }
     }
 

@@ -1,23 +1,22 @@
 //! Linux: requests by value, and information from debugfs and /proc.
 
-use super::unix::{File, raw};
+use super::Request;
+use super::unix::{File, ioctl, raw};
 use crate::buffer::Width;
 use crate::error::ErrorKind;
 use crate::error::linux::{EINVAL, ENOENT};
-use crate::remote::linux::Argument;
 use crate::system::{LINUX, System};
 #[cfg(feature = "proposed")]
 use kcov_sys::linux::proposed::{KCOV_RESET_TRACE, KCOV_UNIQUE_ENABLE};
 use kcov_sys::linux::{
     KCOV_DISABLE, KCOV_ENABLE, KCOV_INIT_TRACE32, KCOV_INIT_TRACE64, KCOV_REMOTE_ENABLE,
 };
-use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use rustix::fs::{FileType, Mode, OFlags, fstat, fstatfs};
-use rustix::ioctl::{IntegerSetter, Opcode, Setter, ioctl};
 use rustix::mm::{Advice, madvise};
 use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::ptr;
 
 pub(crate) use kcov_sys::linux::KCOV_PATH as DEFAULT_PATH;
 
@@ -58,67 +57,28 @@ pub(super) unsafe fn zero_in_children(start: *mut c_void, bytes: usize) -> Resul
     unsafe { madvise(start, bytes, Advice::LinuxWipeOnFork) }.map_err(raw)
 }
 
-/// Issues a request with an argument by value.
-///
-/// # Safety
-///
-/// The caller must ensure that `REQUEST` takes a number, no pointer, and that the file is kcov.
-unsafe fn request<const REQUEST: Opcode>(file: &File, argument: usize) -> Result<(), i32> {
-    // SAFETY: the caller ensures that the request takes a number.
-    let request = unsafe { IntegerSetter::<REQUEST>::new_usize(argument) };
-    // SAFETY: the driver touches no memory of this process except the mapped buffer, which this
-    // crate accesses atomically.
-    unsafe { ioctl(file, request) }.map_err(raw)
-}
-
-pub(crate) fn set_size(file: &File, width: Width, words: u64) -> Result<(), i32> {
-    let words = usize::try_from(words).map_err(|_| EINVAL)?;
-    match width {
-        // SAFETY: takes a number of words; `File::open` checked that the file is kcov, or the
-        // caller of `path_unchecked` or `adopt` ensured it.
-        Width::W64 => unsafe { request::<{ KCOV_INIT_TRACE64 as _ }>(file, words) },
-        // SAFETY: takes a number of words; the file is kcov, see above.
-        Width::W32 => unsafe { request::<{ KCOV_INIT_TRACE32 as _ }>(file, words) },
-    }
-}
-
-pub(crate) fn enable(file: &File, mode: u32) -> Result<(), i32> {
-    // SAFETY: takes a mode number; the file is kcov, see `set_size`.
-    unsafe { request::<{ KCOV_ENABLE as _ }>(file, mode as usize) }
-}
-
-pub(crate) fn disable(file: &File) -> Result<(), i32> {
-    // SAFETY: takes a number, 0; the file is kcov, see `set_size`.
-    unsafe { request::<{ KCOV_DISABLE as _ }>(file, 0) }
-}
-
-pub(crate) fn enable_remote(file: &File, argument: &Argument) -> Result<(), i32> {
-    // SAFETY: the request reads the head of the argument and as many handles as the head says;
-    // `Remote::argument` keeps that number within the array.
-    let request = unsafe { Setter::<{ KCOV_REMOTE_ENABLE as _ }, Argument>::new(*argument) };
-    // SAFETY: the kernel then writes to the mapped buffer, which this crate accesses atomically.
-    unsafe { ioctl(file, request) }.map_err(raw)
-}
-
-#[cfg(feature = "proposed")]
-pub(crate) fn enable_unique(file: &File, bitmap_words: usize) -> Result<(), i32> {
-    // SAFETY: takes a number of words; the file is kcov, see `set_size`.
-    unsafe { request::<{ KCOV_UNIQUE_ENABLE as _ }>(file, bitmap_words) }
-}
-
-#[cfg(feature = "proposed")]
-pub(crate) fn reset_trace(file: &File) -> Result<(), i32> {
-    // SAFETY: takes a number, 0; the file is kcov, see `set_size`.
-    unsafe { request::<{ KCOV_RESET_TRACE as _ }>(file, 0) }
-}
-
-/// Never called: Linux has no sources.
-pub(crate) fn attach(_: &File, _: kcov_ioc_remote_attach) -> Result<(), i32> {
-    Err(EINVAL)
-}
-
-pub(crate) fn detach(_: &File) -> Result<(), i32> {
-    Err(EINVAL)
+/// Makes a request. Numbers go by value, in the place of a pointer.
+pub(crate) fn request(file: &File, request: Request<'_>) -> Result<(), i32> {
+    let number = |argument: u64| usize::try_from(argument).map(ptr::without_provenance);
+    let (request, argument) = match request {
+        Request::SetSize(Width::W64, words) => (KCOV_INIT_TRACE64, number(words)),
+        Request::SetSize(Width::W32, words) => (KCOV_INIT_TRACE32, number(words)),
+        Request::Enable(mode) => (KCOV_ENABLE, number(mode.into())),
+        Request::Disable => (KCOV_DISABLE, number(0)),
+        Request::EnableRemote(argument) => (KCOV_REMOTE_ENABLE, Ok(ptr::from_ref(argument).cast())),
+        #[cfg(feature = "proposed")]
+        Request::EnableUnique(words) => (KCOV_UNIQUE_ENABLE, number(words as u64)),
+        #[cfg(feature = "proposed")]
+        Request::ResetTrace => (KCOV_RESET_TRACE, number(0)),
+        // Linux has no sources.
+        Request::Attach(_) | Request::Detach => return Err(EINVAL),
+    };
+    // SAFETY: `File::open` checked that the file is kcov, or the caller of `path_unchecked` or
+    // `adopt` ensured it. Its requests take a number, except for `KCOV_REMOTE_ENABLE`, which reads
+    // the argument's head and as many handles as that says; `Remote::argument` keeps them within
+    // the argument. The driver then writes to the mapped buffer, which this crate accesses
+    // atomically, and to no other memory of this process.
+    unsafe { ioctl(file, request, argument.map_err(|_| EINVAL)?) }
 }
 
 /// Whether the kernel is User-Mode Linux: its processors say so.

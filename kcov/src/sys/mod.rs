@@ -24,10 +24,12 @@ cfg_if::cfg_if! {
 
 mod file;
 mod mapping;
+mod request;
 
 pub(crate) use file::{File, Number};
 pub(crate) use host::{DEFAULT_PATH, Pages, is_user_mode_linux, page_size, provoke};
 pub(crate) use mapping::{Mapping, Place};
+pub(crate) use request::Request;
 
 use crate::system::System;
 

@@ -1,21 +1,20 @@
 //! NetBSD: requests by pointer.
 
-use super::unix::{File, raw};
-use crate::buffer::Width;
+use super::Request;
+use super::unix::{File, ioctl, last_errno};
 use crate::error::ErrorKind;
 use crate::error::netbsd as errors;
 use crate::error::netbsd::EINVAL;
-use crate::remote::linux::Argument;
 use crate::system::{NETBSD, System};
 use kcov_sys::netbsd::{
     KCOV_IOC_DISABLE, KCOV_IOC_ENABLE, KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH,
-    KCOV_IOC_SETBUFSIZE, KCOV_MAJOR, kcov_ioc_remote_attach,
+    KCOV_IOC_SETBUFSIZE, KCOV_MAJOR,
 };
 use rustix::fs::{FileType, major, stat};
 use rustix::io::Errno;
-use rustix::ioctl::{NoArg, Setter, ioctl};
 use std::ffi::{c_int, c_void};
 use std::path::Path;
+use std::ptr;
 
 pub(crate) use kcov_sys::netbsd::KCOV_PATH as DEFAULT_PATH;
 
@@ -57,7 +56,7 @@ unsafe fn inherit(start: *mut c_void, bytes: usize, how: c_int) -> Result<(), i3
     // SAFETY: the call changes only what children inherit, which the caller expects.
     match unsafe { minherit(start, bytes, how) } {
         0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)),
+        _ => Err(last_errno()),
     }
 }
 
@@ -66,55 +65,28 @@ unsafe extern "C" {
     fn minherit(start: *mut c_void, bytes: usize, how: c_int) -> c_int;
 }
 
-pub(crate) fn set_size(file: &File, _: Width, words: u64) -> Result<(), i32> {
-    // SAFETY: the request reads one `u64`, to which `Setter` points.
-    let request = unsafe { Setter::<{ KCOV_IOC_SETBUFSIZE as _ }, u64>::new(words) };
-    // SAFETY: the request accesses no other memory.
-    unsafe { ioctl(file, request) }.map_err(raw)
-}
-
-pub(crate) fn enable(file: &File, mode: u32) -> Result<(), i32> {
-    // SAFETY: the request reads one `int`, to which `Setter` points.
-    let request = unsafe { Setter::<{ KCOV_IOC_ENABLE as _ }, c_int>::new(mode as c_int) };
-    // SAFETY: the kernel then writes to the mapped buffer, which this crate accesses atomically.
-    unsafe { ioctl(file, request) }.map_err(raw)
-}
-
-pub(crate) fn disable(file: &File) -> Result<(), i32> {
-    // SAFETY: the request takes no argument.
-    let request = unsafe { NoArg::<{ KCOV_IOC_DISABLE as _ }>::new() };
-    // SAFETY: the request touches no memory of this process.
-    unsafe { ioctl(file, request) }.map_err(raw)
-}
-
-/// Never called: NetBSD has no handles.
-pub(crate) fn enable_remote(_: &File, _: &Argument) -> Result<(), i32> {
-    Err(EINVAL)
-}
-
-#[cfg(feature = "proposed")]
-pub(crate) fn enable_unique(_: &File, _: usize) -> Result<(), i32> {
-    Err(EINVAL)
-}
-
-#[cfg(feature = "proposed")]
-pub(crate) fn reset_trace(_: &File) -> Result<(), i32> {
-    Err(EINVAL)
-}
-
-pub(crate) fn attach(file: &File, source: kcov_ioc_remote_attach) -> Result<(), i32> {
-    // SAFETY: the request reads one such structure, to which `Setter` points.
-    let request =
-        unsafe { Setter::<{ KCOV_IOC_REMOTE_ATTACH as _ }, kcov_ioc_remote_attach>::new(source) };
-    // SAFETY: the request accesses no other memory.
-    unsafe { ioctl(file, request) }.map_err(raw)
-}
-
-pub(crate) fn detach(file: &File) -> Result<(), i32> {
-    // SAFETY: the request takes no argument.
-    let request = unsafe { NoArg::<{ KCOV_IOC_REMOTE_DETACH as _ }>::new() };
-    // SAFETY: the request touches no memory of this process.
-    unsafe { ioctl(file, request) }.map_err(raw)
+/// Makes a request. Arguments go by pointer.
+pub(crate) fn request(file: &File, request: Request<'_>) -> Result<(), i32> {
+    let (size, mode);
+    let (request, argument) = match request {
+        Request::SetSize(_, words) => {
+            size = words;
+            (KCOV_IOC_SETBUFSIZE, ptr::from_ref(&size).cast())
+        }
+        Request::Enable(number) => {
+            mode = number as c_int;
+            (KCOV_IOC_ENABLE, ptr::from_ref(&mode).cast())
+        }
+        Request::Disable => (KCOV_IOC_DISABLE, ptr::null()),
+        Request::Attach(source) => (KCOV_IOC_REMOTE_ATTACH, ptr::from_ref(source).cast()),
+        Request::Detach => (KCOV_IOC_REMOTE_DETACH, ptr::null()),
+        // NetBSD has no handles, and nothing is proposed.
+        _ => return Err(EINVAL),
+    };
+    // SAFETY: the kernel copies as many bytes as the request's number says: the size of what the
+    // pointer points to. The driver then writes to the mapped buffer, which this crate accesses
+    // atomically, and to no other memory of this process.
+    unsafe { ioctl(file, request, argument) }
 }
 
 pub(crate) fn is_user_mode_linux() -> bool {

@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::c_void;
+use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::{NonNull, null_mut};
@@ -16,6 +17,22 @@ pub(crate) use std::os::fd::OwnedFd as File;
 
 pub(super) fn raw(errno: Errno) -> i32 {
     errno.raw_os_error()
+}
+
+pub(super) fn last_errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// # Safety
+///
+/// The caller must ensure that the file's driver takes the argument for this request, and that the
+/// request accesses no other memory of this process than the argument and kcov's buffers.
+pub(super) unsafe fn ioctl(file: &File, request: u32, argument: *const c_void) -> Result<(), i32> {
+    // SAFETY: the caller vouches for the request and its argument.
+    match unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) } {
+        0 => Ok(()),
+        _ => Err(last_errno()),
+    }
 }
 
 pub(crate) fn open(path: &Path) -> Result<File, i32> {
@@ -86,16 +103,25 @@ impl Pages {
         let guard = guard_pages.saturating_mul(page_size());
         let all = guard.saturating_mul(2).saturating_add(bytes);
         let wanted = address.map(|address| address.wrapping_sub(guard));
-        let start = Reserved::new(all, wanted)?;
-        let place = start.address.as_ptr().wrapping_byte_add(guard);
+        // SAFETY: without `MAP_FIXED` the address is a hint, and no existing mapping is replaced.
+        let start =
+            unsafe { mmap_anonymous(hint(wanted), all, ProtFlags::empty(), MapFlags::PRIVATE) };
+        let start = start.map_err(raw)?;
+        let unmap = |offset, bytes| {
+            // SAFETY: this is a part of the reservation, which nobody else uses. A failure leaves it
+            // in place, which is harmless.
+            let _ = unsafe { munmap(start.wrapping_byte_add(offset), bytes) };
+        };
+        is_wanted(start, wanted).inspect_err(|_| unmap(0, all))?;
+        let place = start.wrapping_byte_add(guard);
         let (prot, flags) =
             (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
         // SAFETY: `MAP_FIXED` replaces only pages of the reservation, which nobody else uses.
         if let Err(errno) = unsafe { mmap(place, bytes, prot, flags, file, 0) } {
             // The middle may be a hole now, and another thread may have mapped something there. So
             // only the guard pages go. Address space is lost if the middle is still reserved.
-            start.unmap(0, guard);
-            start.unmap(guard + bytes, guard);
+            unmap(0, guard);
+            unmap(guard + bytes, guard);
             return Err(raw(errno));
         }
         let address = NonNull::new(place).expect("an address after another one");
@@ -112,11 +138,11 @@ impl Pages {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: without `MAP_FIXED` the address is a hint, and no existing mapping is replaced.
         let start = unsafe { mmap(hint(address), bytes, prot, MapFlags::SHARED, file, offset) };
-        let start = NonNull::new(start.map_err(raw)?).expect("mmap never returns null");
+        let start = start.map_err(raw)?;
+        let first = NonNull::new(start).expect("mmap never returns null");
         // From here on, dropping `pages` unmaps them.
-        let pages = Pages { address: start, bytes, guard: 0, parent: None };
-        is_wanted(start, address)?;
-        Ok(pages)
+        let pages = Pages { address: first, bytes, guard: 0, parent: None };
+        is_wanted(start, address).map(|()| pages)
     }
 
     pub(crate) fn start(&self) -> NonNull<u64> {
@@ -180,33 +206,9 @@ fn hint(address: Option<usize>) -> *mut c_void {
 }
 
 /// Fails if mmap(2) did not take the hint.
-fn is_wanted(start: NonNull<c_void>, address: Option<usize>) -> Result<(), i32> {
-    let wanted = address.is_none_or(|address| address == start.addr().get());
+fn is_wanted(start: *mut c_void, address: Option<usize>) -> Result<(), i32> {
+    let wanted = address.is_none_or(|address| address == start.addr());
     if wanted { Ok(()) } else { Err(raw(Errno::EXIST)) }
-}
-
-/// Inaccessible pages that keep a range of addresses. It is not unmapped when dropped.
-struct Reserved {
-    address: NonNull<c_void>,
-}
-
-impl Reserved {
-    fn new(bytes: usize, address: Option<usize>) -> Result<Reserved, i32> {
-        // SAFETY: without `MAP_FIXED` the address is a hint, and no existing mapping is replaced.
-        let start =
-            unsafe { mmap_anonymous(hint(address), bytes, ProtFlags::empty(), MapFlags::PRIVATE) };
-        let address_is = NonNull::new(start.map_err(raw)?).expect("mmap never returns null");
-        let reserved = Reserved { address: address_is };
-        is_wanted(address_is, address).inspect_err(|_| reserved.unmap(0, bytes))?;
-        Ok(reserved)
-    }
-
-    /// Unmaps a part that nothing has replaced.
-    fn unmap(&self, offset: usize, bytes: usize) {
-        // SAFETY: the callers pass a part of the reservation, which nobody else uses. A failure
-        // leaves it in place, which is harmless.
-        let _ = unsafe { munmap(self.address.as_ptr().wrapping_byte_add(offset), bytes) };
-    }
 }
 
 /// Tells a process from its children: a page that children of fork(2) get filled with zeros. Process

@@ -1,11 +1,8 @@
 //! Systems without supported kcov: everything compiles, but opening fails.
 
-use super::Place;
-use crate::buffer::Width;
+use super::{Place, Request};
 use crate::error::ErrorKind;
-use crate::remote::linux::Argument;
 use crate::system::{NETBSD, System};
-use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -29,27 +26,8 @@ cfg_if::cfg_if! {
 #[derive(Debug)]
 pub(crate) struct Pages;
 
-/// Requests, which always fail.
-macro_rules! refuse {
-    ($($(#[$meta:meta])* $name:ident($($type:ty),*);)*) => {$(
-        $(#[$meta])*
-        pub(crate) fn $name(_: &File $(, _: $type)*) -> Result<(), i32> {
-            Err(NOT_SUPPORTED)
-        }
-    )*};
-}
-
-refuse! {
-    set_size(Width, u64);
-    enable(u32);
-    disable();
-    enable_remote(&Argument);
-    attach(kcov_ioc_remote_attach);
-    detach();
-    #[cfg(feature = "proposed")]
-    enable_unique(usize);
-    #[cfg(feature = "proposed")]
-    reset_trace();
+pub(crate) fn request(_: &File, _: Request<'_>) -> Result<(), i32> {
+    Err(NOT_SUPPORTED)
 }
 
 impl Pages {

@@ -56,6 +56,7 @@ use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, SEAL};
 use crate::owner::Owner;
 use crate::session::Recorded;
+use crate::sys::Request;
 use crate::trace::Trace;
 use kcov_sys::linux::KCOV_TRACE_CMP;
 use std::marker::PhantomData;
@@ -206,7 +207,9 @@ impl Device {
     fn begin_remote(&self, argument: &Argument) -> Result<(), Error> {
         let compares = argument.trace_mode == KCOV_TRACE_CMP;
         let width = if compares { Width::W64 } else { self.buffer().width() };
-        let begun = self.begin(Operation::EnableRemote, width, |file| file.enable_remote(argument));
+        let begun = self.begin(Operation::EnableRemote, width, |file| {
+            file.request(Request::EnableRemote(argument))
+        });
         begun.map_err(|error| {
             // One errno covers both errors; a handle that this crate does not know explains it.
             let explained = error.kind() == ErrorKind::AlreadyEnabled
