@@ -5,7 +5,7 @@
 //! The two systems differ in ioctls, modes, limits and errors; this crate hides that at no cost on
 //! the hot path.
 //!
-//! # Three tasks
+//! # Two tasks
 //!
 //! Read the program counters of a system call:
 //!
@@ -36,23 +36,7 @@
 //! # Ok::<(), kcov::Error>(())
 //! ```
 //!
-//! Fuzz in a loop: the session owns its device, and a reset costs one store:
-//!
-//! ```no_run
-//! use kcov::{Device, mode::TracePc};
-//!
-//! # fn run(_input: &[u8]) {}
-//! # let inputs: [&[u8]; 0] = [];
-//! let mut session = Device::open()?.into_session(TracePc)?;
-//! for input in inputs {
-//!     session.reset();
-//!     run(input);
-//!     let trace = session.trace();
-//!     println!("{} records, truncated: {}", trace.len(), trace.is_truncated());
-//! }
-//! # Ok::<(), kcov::Error>(())
-//! ```
-//!
+//! [`Session`] shows a loop, in which a reset costs one store.
 //! [`ChildBuffer`] traces forked children, and [`remote`] collects from kernel threads.
 //!
 //! # If you know the kernel API
@@ -110,7 +94,6 @@ pub use trace::{Completeness, Iter, Trace};
 
 cfg_if::cfg_if! {
     if #[cfg(feature = "std")] {
-        mod active;
         mod builder;
         mod child;
         mod device;

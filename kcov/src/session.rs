@@ -1,11 +1,10 @@
 //! Tracing of one thread, from enable to disable, and the records that it leaves.
 
-use crate::active::{Active, End};
 use crate::buffer::Width;
 use crate::device::Device;
 use crate::error::Error;
 use crate::mode::{Mode, SEAL};
-use crate::owner::Owner;
+use crate::owner::{Active, End, Owner};
 use crate::trace::{Completeness, Trace};
 use std::marker::PhantomData;
 
@@ -126,18 +125,6 @@ impl<M: Mode, D: Owner> Session<M, D> {
 }
 
 /// The records that a session has collected, in the buffer of its device or attachment.
-///
-/// ```
-/// use kcov::{fake::Kernel, mode::TracePc};
-///
-/// let kernel = Kernel::linux();
-/// let mut device = kernel.builder().open()?;
-/// let session = device.enable(TracePc)?;
-/// kernel.call(|trace| trace.pc(0xffff_ffff_8100_0010));
-/// let recorded = session.disable()?;
-/// assert_eq!(recorded.trace().len(), 1);
-/// # Ok::<(), kcov::Error>(())
-/// ```
 #[derive(Debug)]
 pub struct Recorded<M: Mode, D: Owner = Device> {
     owner: D,

@@ -38,12 +38,11 @@
 //! `sys/kern/subr_kcov.c`, `sys/dev/usb/vhci.c`; kcov(4) does not mention it.
 
 use super::{Mark, Start};
-use crate::active::{Active, End};
 use crate::buffer::{Buffer, Width};
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, SEAL};
-use crate::owner::Owner;
+use crate::owner::{Active, End, Owner};
 use crate::session::Recorded;
 use crate::sys::{File, Mapping, Place, Request};
 use crate::trace::Trace;

@@ -1,6 +1,6 @@
 //! An open device: a file descriptor of the host, or one of a fake kernel.
 
-use super::{Request, host};
+use super::{Number, Request, host};
 use crate::error::{Error, ErrorKind, Operation};
 #[cfg(feature = "fake")]
 use crate::fake;
@@ -14,13 +14,6 @@ pub(crate) enum File {
     Kernel(host::File, Option<Arc<Path>>),
     #[cfg(feature = "fake")]
     Fake(fake::Descriptor),
-}
-
-/// The number of a descriptor.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Number {
-    AtLeast(i32),
-    Exactly(i32),
 }
 
 impl File {
@@ -45,20 +38,13 @@ impl File {
     /// Moves the open file to another descriptor.
     pub(crate) fn move_to(self, number: Number) -> Result<File, Error> {
         match self {
-            File::Kernel(file, path) => {
-                let moved = match number {
-                    Number::AtLeast(least) => host::move_up(file, least),
-                    Number::Exactly(fd) => host::move_to(file, fd),
-                };
-                match moved {
-                    Ok(file) => Ok(File::Kernel(file, path)),
-                    Err(errno) => {
-                        let operation = Operation::MoveDescriptor;
-                        let error = Error::from_errno(host::SYSTEM, operation, errno);
-                        Err(error.with_path(path.as_ref()))
-                    }
+            File::Kernel(file, path) => match host::move_to(file, number) {
+                Ok(file) => Ok(File::Kernel(file, path)),
+                Err(errno) => {
+                    let error = Error::from_errno(host::SYSTEM, Operation::MoveDescriptor, errno);
+                    Err(error.with_path(path.as_ref()))
                 }
-            }
+            },
             #[cfg(feature = "fake")]
             File::Fake(file) => Ok(File::Fake(file)),
         }

@@ -1,6 +1,6 @@
 //! Common parts of Linux and NetBSD: descriptors, open(2) and mmap(2).
 
-use super::{Place, host};
+use super::{Number, Place, host};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
@@ -39,19 +39,16 @@ pub(crate) fn open(path: &Path) -> Result<File, i32> {
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(raw)
 }
 
-/// Moves the open file to the lowest free descriptor that is at least `least`, close-on-exec.
-pub(crate) fn move_up(file: File, least: i32) -> Result<File, i32> {
-    rustix::io::fcntl_dupfd_cloexec(&file, least).map_err(raw)
-}
-
-/// Moves the open file to this descriptor, close-on-exec. Fails with `EEXIST` if it is in use:
-/// dup2(2) would close somebody's file.
-pub(crate) fn move_to(file: File, fd: i32) -> Result<File, i32> {
-    if file.as_raw_fd() == fd {
-        return Ok(file);
-    }
-    let moved = move_up(file, fd)?;
-    if moved.as_raw_fd() == fd { Ok(moved) } else { Err(raw(Errno::EXIST)) }
+/// Moves the open file to another descriptor, close-on-exec. Fails with `EEXIST` if an exact number
+/// is in use: dup2(2) would close somebody's file.
+pub(crate) fn move_to(file: File, number: Number) -> Result<File, i32> {
+    let (least, exact) = match number {
+        Number::AtLeast(least) => (least, false),
+        Number::Exactly(fd) if file.as_raw_fd() == fd => return Ok(file),
+        Number::Exactly(fd) => (fd, true),
+    };
+    let moved = rustix::io::fcntl_dupfd_cloexec(&file, least).map_err(raw)?;
+    if exact && moved.as_raw_fd() != least { Err(raw(Errno::EXIST)) } else { Ok(moved) }
 }
 
 /// Makes a system call without side effects that an instrumented kernel records, for probing.

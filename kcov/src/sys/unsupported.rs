@@ -1,6 +1,6 @@
 //! Systems without supported kcov: everything compiles, but opening fails.
 
-use super::{Place, Request};
+use super::{Number, Place, Request};
 use crate::error::ErrorKind;
 use crate::system::{NETBSD, System};
 use std::path::Path;
@@ -61,11 +61,7 @@ pub(crate) fn is_kcov(_: &Path, _: &File) -> bool {
     false
 }
 
-pub(crate) fn move_up(_: File, _: i32) -> Result<File, i32> {
-    Err(NOT_SUPPORTED)
-}
-
-pub(crate) fn move_to(_: File, _: i32) -> Result<File, i32> {
+pub(crate) fn move_to(_: File, _: Number) -> Result<File, i32> {
     Err(NOT_SUPPORTED)
 }
 

@@ -49,12 +49,11 @@ pub use handle::{CommonHandle, GlobalHandle, Remote};
 pub(crate) use handle::Argument;
 
 use super::{Mark, Start};
-use crate::active::{Active, End};
 use crate::buffer::Width;
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, SEAL};
-use crate::owner::Owner;
+use crate::owner::{Active, End, Owner};
 use crate::session::Recorded;
 use crate::sys::Request;
 use crate::trace::Trace;
