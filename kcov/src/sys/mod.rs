@@ -66,3 +66,6 @@ pub(crate) enum Number {
     AtLeast(i32),
     Exactly(i32),
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
