@@ -3,7 +3,7 @@
 //!
 //! The buffer is not reset between cases, because the kernel may be adding to it. Each case takes a
 //! mark instead.
-use kcov::remote::linux::{Remote, RemoteSession};
+use kcov::remote::{RemoteSession, linux::Remote};
 use kcov::{BufferSize, Completeness, Device, Pc, mode::TracePc};
 use std::collections::BTreeSet;
 use std::fs::File;

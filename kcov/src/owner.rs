@@ -14,6 +14,10 @@ use std::ptr;
 /// A session that borrows its device leaves it to the caller; a session that owns it fits into one
 /// struct with it. Sealed: only these four types implement it.
 pub trait Owner {
+    /// Makes remote sessions stay in their thread where the kernel wants that.
+    #[doc(hidden)]
+    type Thread;
+
     /// The device.
     #[doc(hidden)]
     fn device(&self, seal: Seal) -> &Device;
@@ -24,6 +28,8 @@ pub trait Owner {
 }
 
 impl Owner for Device {
+    type Thread = *mut ();
+
     #[inline]
     fn device(&self, _: Seal) -> &Device {
         self
@@ -36,6 +42,8 @@ impl Owner for Device {
 }
 
 impl Owner for Attachment {
+    type Thread = ();
+
     fn device(&self, _: Seal) -> &Device {
         self.inner()
     }
@@ -46,6 +54,8 @@ impl Owner for Attachment {
 }
 
 impl<O: Owner> Owner for &mut O {
+    type Thread = O::Thread;
+
     #[inline]
     fn device(&self, seal: Seal) -> &Device {
         (**self).device(seal)

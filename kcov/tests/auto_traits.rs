@@ -1,7 +1,7 @@
 //! Compile-time checks of what may cross threads.
 
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
-use kcov::remote::{Mark, linux, netbsd};
+use kcov::remote::{Mark, RemoteSession, linux, netbsd};
 use kcov::{
     Builder, ChildBuffer, Device, Error, Iter, Modes, Recorded, Session, Trace, Words, fake,
 };
@@ -21,8 +21,8 @@ const _: () = {
     send_and_sync::<ChildBuffer<TracePc>>();
     send_and_sync::<ChildBuffer<TracePc, &mut Device>>();
     send_and_sync::<netbsd::Attachment>();
-    send_and_sync::<netbsd::SourceSession<TracePc>>();
-    send_and_sync::<netbsd::SourceSession<TracePc, &mut netbsd::Attachment>>();
+    send_and_sync::<RemoteSession<TracePc, netbsd::Attachment>>();
+    send_and_sync::<RemoteSession<TracePc, &mut netbsd::Attachment>>();
     send_and_sync::<linux::Remote>();
     send_and_sync::<Mark>();
     send_and_sync::<Error>();
@@ -54,7 +54,7 @@ fn a_session_stays_in_its_thread() {
             && <Session<M, &mut Device> as NotSync<_>>::HOLDS
     }
     assert!(check::<TracePc>() && check::<TraceCmp>() && check::<AnyMode>());
-    type Remote<D> = linux::RemoteSession<TracePc, D>;
+    type Remote<D> = RemoteSession<TracePc, D>;
     const {
         assert!(<Remote<Device> as NotSend<_>>::HOLDS && <Remote<Device> as NotSync<_>>::HOLDS);
         type Borrowed = Remote<&'static mut Device>;
@@ -68,8 +68,8 @@ fn what_owns_its_device_borrows_nothing() {
     const fn is_static<T: 'static>() {}
     is_static::<Session<AnyMode>>();
     is_static::<ChildBuffer<TracePc>>();
-    is_static::<linux::RemoteSession<TracePc>>();
-    is_static::<netbsd::SourceSession<TracePc>>();
+    is_static::<RemoteSession<TracePc>>();
+    is_static::<RemoteSession<TracePc, netbsd::Attachment>>();
 }
 
 #[test]

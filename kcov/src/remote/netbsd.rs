@@ -20,7 +20,7 @@
 //! # Nobody owns a source
 //!
 //! Anybody attached to a source may end the collection by disabling, detaching, or closing an
-//! attached device, in this process or another one. So a [`SourceSession`] belongs to no thread,
+//! attached device, in this process or another one. So a [`RemoteSession`] belongs to no thread,
 //! and its end may report that it [was ended elsewhere](ErrorKind::EndedElsewhere). Another process
 //! may then enable the source in another mode; a session that keeps reading would misread those
 //! records. This crate attaches to a source once per process; it cannot see other processes.
@@ -37,20 +37,17 @@
 //!
 //! `sys/kern/subr_kcov.c`, `sys/dev/usb/vhci.c`; kcov(4) does not mention it.
 
-use super::{Mark, Start};
+use super::RemoteSession;
 use crate::buffer::{Buffer, Width};
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, SEAL};
 use crate::owner::{Active, End, Owner};
-use crate::session::Recorded;
 use crate::sys::{File, Mapping, Place, Request};
-use crate::trace::Trace;
 use kcov_sys::netbsd::{
     KCOV_BUF_MAX_ENTRIES, KCOV_REMOTE_VHCI, kcov_ioc_remote_attach, kcov_remote_vhci_id,
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 /// Words in a source's buffer, including the count word.
 const WORDS: usize = KCOV_BUF_MAX_ENTRIES as usize;
@@ -129,9 +126,9 @@ impl Attachment {
     ///
     /// `KCOV_IOC_ENABLE` on an attached descriptor.
     #[doc(alias = "KCOV_IOC_ENABLE")]
-    pub fn enable<M: Mode>(&mut self, mode: M) -> Result<SourceSession<M, &mut Attachment>, Error> {
+    pub fn enable<M: Mode>(&mut self, mode: M) -> Result<RemoteSession<M, &mut Attachment>, Error> {
         begin(self, mode)?;
-        Ok(SourceSession::new(self, mode))
+        Ok(RemoteSession::enabled(self, mode, None))
     }
 
     /// Starts collecting as [`enable`](Self::enable) does. The session owns the attachment.
@@ -139,9 +136,9 @@ impl Attachment {
     /// # Errors
     ///
     /// Same as [`enable`](Self::enable). The error drops the attachment.
-    pub fn into_session<M: Mode>(self, mode: M) -> Result<SourceSession<M>, Error> {
+    pub fn into_session<M: Mode>(self, mode: M) -> Result<RemoteSession<M, Attachment>, Error> {
         begin(&self, mode)?;
-        Ok(SourceSession::new(self, mode))
+        Ok(RemoteSession::enabled(self, mode, None))
     }
 
     /// Detaches, which ends the collection from the source, and gives the device back.
@@ -168,7 +165,7 @@ impl Attachment {
 }
 
 /// Starts collecting from the source of an attachment.
-fn begin<M: Mode>(attachment: &impl Owner, mode: M) -> Result<(), Error> {
+pub(super) fn begin<M: Mode>(attachment: &impl Owner, mode: M) -> Result<(), Error> {
     let (file, buffer) = (attachment.device(SEAL).file(), attachment.buffer(SEAL));
     let number = file.system().number(mode.kind(SEAL), true);
     let refuse = |kind| Error::new(Operation::EnableRemote, kind).with_path(file.path());
@@ -178,73 +175,6 @@ fn begin<M: Mode>(attachment: &impl Owner, mode: M) -> Result<(), Error> {
     file.request(Request::Enable(number)).map_err(file.error(Operation::EnableRemote))?;
     buffer.set_count(Width::W64, 0);
     Ok(())
-}
-
-/// The device collects from the source for as long as this value lives, unless somebody else
-/// attached to the source ends that. As with [`Session`](crate::Session), `A` is `&mut Attachment`
-/// or [`Attachment`].
-///
-/// Dropping it disables. Leaking it is sound: collection ends with the [`Attachment`].
-#[must_use = "dropping the session ends it"]
-#[derive(Debug)]
-pub struct SourceSession<M: Mode, A: Owner = Attachment> {
-    active: Active<A, Enabled>,
-    mode: M,
-    start: Start,
-}
-
-#[derive(Debug, Default)]
-struct Enabled {
-    /// The error of a failed restart, which ended the session. Another process may have enabled the
-    /// source since: disabling would end its collection.
-    ended: Option<Error>,
-}
-
-impl<A: Owner> End<A> for Enabled {
-    fn end(&self, attachment: &A) -> Result<(), Error> {
-        if let Some(error) = &self.ended {
-            return Err(error.clone());
-        }
-        let file = attachment.device(SEAL).file();
-        file.request(Request::Disable).map_err(file.error(Operation::DisableRemote))
-    }
-}
-
-impl<M: Mode, A: Owner> SourceSession<M, A> {
-    fn new(attachment: A, mode: M) -> SourceSession<M, A> {
-        let active = Active { owner: attachment, how: Enabled::default() };
-        SourceSession { active, mode, start: Start::new() }
-    }
-
-    super::reading!();
-
-    /// Empties the buffer, by disabling and enabling again. Records that a running section has
-    /// already made may remain.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Attachment::enable`], and [`EndedElsewhere`](ErrorKind::EndedElsewhere). The
-    /// session has then ended: restarting and disabling it return the same error.
-    pub fn restart(&mut self) -> Result<(), Error> {
-        let restarted = self.active.how.end(&self.active.owner).and_then(|()| {
-            self.start = Start::new();
-            begin(&self.active.owner, self.mode)
-        });
-        self.active.how.ended = restarted.clone().err();
-        restarted
-    }
-
-    /// Ends collection and returns all records since the start, with the attachment.
-    ///
-    /// # Errors
-    ///
-    /// The error drops an attachment that the session owns.
-    ///
-    /// - [`EndedElsewhere`](ErrorKind::EndedElsewhere): somebody else has ended it.
-    /// - If [`restart`](Self::restart) failed before: its error.
-    pub fn disable(self) -> Result<Recorded<M, A>, Error> {
-        Recorded::after(self.active, self.mode)
-    }
 }
 
 impl Device {

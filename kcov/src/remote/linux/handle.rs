@@ -54,7 +54,7 @@ impl CommonHandle {
         CommonHandle(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
     }
 
-    pub(super) fn of_argument(argument: &Argument) -> Option<CommonHandle> {
+    pub(in crate::remote) fn of_argument(argument: &Argument) -> Option<CommonHandle> {
         NonZeroU32::new(argument.common_handle as u32).map(CommonHandle)
     }
 
@@ -103,7 +103,7 @@ impl Remote {
     /// every container has a process 1.
     ///
     /// Enabling tries random numbers until the kernel accepts one.
-    /// [`RemoteSession::common_handle`](super::RemoteSession::common_handle) returns it.
+    /// [`RemoteSession::common_handle`](super::super::RemoteSession::common_handle) returns it.
     pub fn any_common(mut self) -> Remote {
         self.common = Common::Any;
         self

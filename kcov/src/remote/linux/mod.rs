@@ -48,93 +48,13 @@ pub use handle::{CommonHandle, GlobalHandle, Remote};
 
 pub(crate) use handle::Argument;
 
-use super::{Mark, Start};
+use super::RemoteSession;
 use crate::buffer::Width;
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::mode::{Mode, SEAL};
-use crate::owner::{Active, End, Owner};
-use crate::session::Recorded;
 use crate::sys::Request;
-use crate::trace::Trace;
 use kcov_sys::linux::KCOV_TRACE_CMP;
-use std::marker::PhantomData;
-use std::time::{Duration, Instant};
-
-/// The device collects from background work for as long as this value lives. As with
-/// [`Session`](crate::Session), `D` is `&mut Device` or [`Device`].
-///
-/// Dropping it disables and releases the handles. It cannot leave the thread that enabled, because
-/// only that thread can disable, although the records come from other threads.
-#[must_use = "dropping the session ends it"]
-#[derive(Debug)]
-pub struct RemoteSession<M: Mode, D: Owner = Device> {
-    active: Active<D, Handles>,
-    mode: M,
-    start: Start,
-    this_thread: PhantomData<*mut ()>,
-}
-
-/// The argument of the request, for restarts.
-#[derive(Debug)]
-struct Handles(Box<Argument>);
-
-impl<D: Owner> End<D> for Handles {
-    fn end(&self, owner: &D) -> Result<(), Error> {
-        // Nothing of the request is recorded, and no section is appended after it.
-        owner.device(SEAL).request_disable()
-    }
-}
-
-impl<M: Mode, D: Owner> RemoteSession<M, D> {
-    fn new(device: D, mode: M, argument: Box<Argument>) -> RemoteSession<M, D> {
-        let active = Active { owner: device, how: Handles(argument) };
-        RemoteSession { active, mode, start: Start::new(), this_thread: PhantomData }
-    }
-
-    /// The device that collects the records.
-    #[must_use]
-    pub fn device(&self) -> &Device {
-        self.active.owner.device(SEAL)
-    }
-
-    /// The common handle, if any. For [`Remote::any_common`], the one that was found.
-    #[must_use]
-    pub fn common_handle(&self) -> Option<CommonHandle> {
-        CommonHandle::of_argument(&self.active.how.0)
-    }
-
-    super::reading!();
-
-    /// Empties the buffer and collects from the same handles again. Sections that are running are
-    /// discarded.
-    ///
-    /// Disables and enables, because the kernel could overwrite a 0 stored while it collects.
-    /// Objects that inherited the common handle keep it.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Device::enable_remote`]. The session then collects no more records.
-    pub fn restart(&mut self) -> Result<(), Error> {
-        self.device().request_disable()?;
-        self.start = Start::new();
-        self.device().begin_remote(&self.active.how.0)
-    }
-
-    /// Ends collection, releases the handles and returns all records since the start, with the
-    /// device.
-    ///
-    /// Sections that are still running are discarded: wait for them first.
-    ///
-    /// # Errors
-    ///
-    /// The error drops a device that the session owns.
-    ///
-    /// - [`NotEnabled`](ErrorKind::NotEnabled): this is a child that was forked during the session.
-    pub fn disable(self) -> Result<Recorded<M, D>, Error> {
-        Recorded::after(self.active, self.mode)
-    }
-}
 
 impl Device {
     /// Starts collecting from background work, with an empty trace. The session borrows the device.
@@ -163,7 +83,7 @@ impl Device {
         remote: &Remote,
     ) -> Result<RemoteSession<M, &mut Device>, Error> {
         let argument = self.begin_remote_mode(mode, remote)?;
-        Ok(RemoteSession::new(self, mode, argument))
+        Ok(RemoteSession::enabled(self, mode, Some(argument)))
     }
 
     /// Starts collecting as [`enable_remote`](Self::enable_remote). The session owns the device.
@@ -177,7 +97,7 @@ impl Device {
         remote: &Remote,
     ) -> Result<RemoteSession<M>, Error> {
         let argument = self.begin_remote_mode(mode, remote)?;
-        Ok(RemoteSession::new(self, mode, argument))
+        Ok(RemoteSession::enabled(self, mode, Some(argument)))
     }
 
     fn begin_remote_mode<M: Mode>(&self, mode: M, remote: &Remote) -> Result<Box<Argument>, Error> {
@@ -203,7 +123,7 @@ impl Device {
         }
     }
 
-    fn begin_remote(&self, argument: &Argument) -> Result<(), Error> {
+    pub(super) fn begin_remote(&self, argument: &Argument) -> Result<(), Error> {
         let compares = argument.trace_mode == KCOV_TRACE_CMP;
         let width = if compares { Width::W64 } else { self.buffer().width() };
         let begun = self.begin(Operation::EnableRemote, width, |file| {
