@@ -43,7 +43,6 @@ pub(crate) const ERRORS: &[Row] = &rows![
     SetSize, ENOMEM => OutOfMemory:
         "choose a smaller size: the buffer is unswappable kernel memory",
         "kcov_ioctl, KCOV_INIT_TRACE, vmalloc_user";
-    SetSize, EBUSY => AlreadySized: "kcov_ioctl, KCOV_INIT_TRACE";
     // Another file of debugfs.
     SetSize, ENOTTY => NotKcov: "VFS; the driver always knows the request";
     Map, ENOMEM => OutOfMemory:

@@ -159,11 +159,6 @@ texts! {
         /// The buffer, or a part of it, can no longer be read.
         BufferLost: "the buffer was unmapped or truncated",
             "abandon the device and open another one";
-        /// The buffer was already sized.
-        AlreadySized: "the buffer already has a size",
-            "open the device again: a descriptor's buffer is sized once";
-        /// The buffer was not sized yet.
-        NotSized: "the buffer has no size yet";
         /// The system has no such mode. Only proposed modes are not on both systems.
         ModeNotSupported: "this system has no such mode",
             "use a mode that this system has";

@@ -42,10 +42,6 @@ pub(crate) const ERRORS: &[Row] = &rows![
     SetSize, EINVAL => SizeOutOfLimits:
         "choose a size within `BufferSize::limits`",
         "kcov_allocbuf";
-    SetSize, EEXIST => AlreadySized: "kcov_allocbuf";
-    SetSize, EBUSY => AlreadyEnabled:
-        "size the buffer before a thread enables tracing",
-        "kcov_setbufsize";
     SetSize, ENOTTY => NotKcov:
         "files and most drivers (sys/kern/sys_generic.c); this driver never returns it";
     SetSize, ENODEV => NotKcov: "drivers without requests (sys/sys/conf.h, noioctl)";
@@ -68,9 +64,6 @@ pub(crate) const ERRORS: &[Row] = &rows![
         "this device is already enabled, or this thread is traced through another descriptor: \
          disable that one first; a thread whose descriptor was closed while enabled can never be \
          traced again",
-        "kcov_enable";
-    Enable, ENOBUFS => NotSized:
-        "size the buffer first",
         "kcov_enable";
     Enable, EINVAL => ModeNotBuiltIn:
         "use a mode that this release supports",

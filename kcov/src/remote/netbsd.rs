@@ -222,14 +222,3 @@ impl Device {
         Ok(mapping)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_port_is_bus_and_port_in_one_number() {
-        let source = Source::vhci(1, 2);
-        assert_eq!(source, Source::new(0, 0x1_0000_0002));
-    }
-}

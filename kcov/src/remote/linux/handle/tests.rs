@@ -38,3 +38,9 @@ fn what_the_kernel_would_refuse_or_choke_on_is_refused() {
         }
     }
 }
+
+#[test]
+fn a_port_of_netbsd_is_bus_and_port_in_one_number() {
+    let source = crate::remote::netbsd::Source::vhci(1, 2);
+    assert_eq!(source, crate::remote::netbsd::Source::new(0, 0x1_0000_0002));
+}
