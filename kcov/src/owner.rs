@@ -12,7 +12,7 @@ use std::ptr;
 /// A [`Device`] or an [`Attachment`], or a mutable borrow of one.
 ///
 /// A session that borrows its device leaves it to the caller; a session that owns it fits into one
-/// struct with it. Sealed: only these four types implement it.
+/// struct with it. Sealed: only this crate implements it.
 pub trait Owner {
     /// Makes remote sessions stay in their thread where the kernel wants that.
     #[doc(hidden)]

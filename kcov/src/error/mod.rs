@@ -153,9 +153,9 @@ texts! {
         /// The requested descriptor is another file's.
         DescriptorInUse: "the descriptor is in use",
             "choose another number, or close the file that has it";
-        /// Something else is mapped at the requested address.
-        AddressInUse: "the address is in use",
-            "choose an address that is free, or leave the choice to the kernel";
+        /// Something else is mapped at the requested address, or no page can start there.
+        AddressInUse: "the buffer cannot be mapped at the requested address",
+            "choose the start of a page that is free, or leave the choice to the kernel";
         /// The buffer, or a part of it, can no longer be read.
         BufferLost: "the buffer was unmapped or truncated",
             "abandon the device and open another one";
