@@ -116,6 +116,48 @@ fn doctor_says_what_there_is_and_what_to_do() {
 }
 
 #[test]
+fn exec() {
+    let traced = |script: &str| {
+        let words = ["linux-uml", "--carry", "/bin/sh"];
+        let Outcome { status, stdout, stderr } =
+            example(&words, "exec", &["/bin/sh", "-c", script]);
+        assert_eq!(status, Some(0), "{stdout}{stderr}");
+        let ended = stdout.strip_prefix("exit status: 3: ").expect("the program's status");
+        assert!(ended.ends_with(", Complete\n"), "{ended}");
+        all_numbers(ended)[0]
+    };
+    let calls = "i=0; while [ $i -lt 50 ]; do echo >/dev/null; i=$((i + 1)); done";
+    let starting = traced("exit 3");
+    assert!(starting > 10_000, "{starting}");
+    // Tracing goes on in the new program.
+    let own = traced(&format!("{calls}; exit 3")) - starting;
+    assert!(own > 20_000, "{own} of {starting}");
+    // Its child is not traced, so only the fork is added.
+    let of_child = traced(&format!("({calls}); exit 3")) - starting;
+    assert!(of_child > 0 && of_child < own / 2, "{of_child}, not {own}, of {starting}");
+
+    let refused = example(&["linux-uml"], "exec", &["/none"]);
+    assert_eq!(refused.status, Some(1), "{}", refused.stdout);
+    assert!(refused.stderr.contains("NotFound"), "{}", refused.stderr);
+}
+
+#[test]
+fn symbolize() {
+    let built = Command::new(env!("CARGO_BIN_EXE_kcov-ci")).args(["build", "linux-uml"]).output();
+    let built = String::from_utf8(built.expect("it starts").stdout).expect("UTF-8");
+    // The kernel of User-Mode Linux is a program with symbols.
+    let image = built.split(' ').nth(1).expect("its path");
+    let words = ["linux-uml", "--carry", image];
+    let Outcome { status, stdout, stderr } = example(&words, "symbolize", &[image]);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    let lines: Vec<_> = stdout.lines().map(|line| line.split_once(' ').expect("a name")).collect();
+    let (pcs, names): (Vec<_>, Vec<_>) = lines.into_iter().unzip();
+    assert_addresses(&pcs);
+    assert!(names.contains(&"ksys_read") && names.contains(&"read_zero"), "{stdout}");
+    assert!(!names.contains(&"??"), "{stdout}");
+}
+
+#[test]
 fn record() {
     let lines = lines_of("record");
     let kinds = ["files", "io-uring", "sockets", "processes", "mixed"];

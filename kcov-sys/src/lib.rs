@@ -12,6 +12,11 @@
 //! This crate has nothing to do with the user-space coverage tester that is also called kcov. For a
 //! safe API over these definitions, use the crate `kcov`.
 //!
+//! # Features
+//!
+//! - `proposed`: the module `linux::proposed`, with the numbers of proposals for Linux that no
+//!   released kernel has. Semantic versioning does not cover it.
+//!
 //! # Kernels
 #![doc = include_str!("../KERNELS")]
 #![no_std]

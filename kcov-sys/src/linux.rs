@@ -5,6 +5,7 @@
 //! has 8 bytes, even for a 32-bit program. In comparison mode every word has 64 bits under every
 //! kernel.
 
+#[cfg(feature = "proposed")]
 pub mod proposed;
 
 use crate::ioc::Encoding;
@@ -122,6 +123,7 @@ const NATIVE64: Requests = Requests::new(Encoding::LINUX_NATIVE, 8);
 
 /// The request numbers of one kind of kernel, for programs that handle requests of other kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Requests {
     /// [`KCOV_INIT_TRACE`]
     pub init_trace: u32,

@@ -119,13 +119,13 @@ fn in_child<M: Mode>(buffer: &mut ChildBuffer<M>, input: &[u8]) -> Result<Option
 fn main() -> Result<()> {
     let mut fuzzer = Fuzzer::new()?;
     for case in 1..=300 {
-        let input = fuzzer.mutate();
-        if fuzzer.run(&input)? {
-            fuzzer = fuzzer.learn(&input)?;
-        }
         if case % 100 == 0 {
             // Daemons close all descriptors when they start. The device's is among them.
             (3..1024).for_each(|fd| _ = close(fd));
+        }
+        let input = fuzzer.mutate();
+        if fuzzer.run(&input)? {
+            fuzzer = fuzzer.learn(&input)?;
         }
     }
     let Fuzzer { seen, corpus, constants, killed, .. } = fuzzer;

@@ -61,6 +61,7 @@ pub const KCOV_RESET_TRACE: u32 = Requests::new(Encoding::LINUX_NATIVE, 8).reset
 
 /// The request numbers of one kind of kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Requests {
     /// [`KCOV_UNIQUE_ENABLE`]
     pub unique_enable: u32,
