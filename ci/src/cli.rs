@@ -41,7 +41,7 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         manual: Option<PathBuf>,
     },
-    /// Alter the driver with each mutation operator and count the mutants that the suite misses
+    /// Alter the kernels and the library, and prove that checks notice each alteration
     #[command(after_help = MUTANTS_HELP)]
     Mutants(Box<MutantsOptions>),
     /// Write the generated pages and pictures of the reference
@@ -50,13 +50,11 @@ pub enum Command {
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
-    /// Print the table of test runs on kernels that continuous integration does not have
-    Results(ResultsOptions),
 }
 
 /// The text below the options of `mutants`.
 const MUTANTS_HELP: &str = "\
-For a netbsd target, name your tree with --source and give a command that builds
+For the target netbsd, name your tree with --source and give a command that builds
 a kernel of it. In the command, {tree} stands for the tree and {kernel} for the
 file where the command leaves the kernel:
 
@@ -64,9 +62,9 @@ file where the command leaves the kernel:
         --build 'cd {tree} && ./build.sh -u ... kernel=KCOV && cp ... {kernel}'
 
 The runner writes the altered sys/kern/subr_kcov.c into the tree, and restores it
-in the end, even if it is killed. Two kernels are the same code if their loaded
-parts are equal except for the texts with the version, the number of the build
-and its time.";
+in the end, even if it is killed.
+
+Exit status: 1 if a check that an alteration names does not fail.";
 
 /// Options of `lockstep`.
 #[derive(Args, Debug)]
@@ -90,20 +88,6 @@ pub struct LockstepOptions {
     /// Build and boot options.
     #[command(flatten)]
     pub vm: VmOptions,
-}
-
-/// Options of `results`.
-#[derive(Args, Debug)]
-pub struct ResultsOptions {
-    /// Add the runs in this JSON report of `cargo vm test`
-    #[arg(long, value_name = "REPORT", requires = "kernel")]
-    pub add: Option<PathBuf>,
-    /// The origin of the kernel of --add, for the table; a run with the same words is replaced
-    #[arg(long, value_name = "WORDS", requires = "add")]
-    pub kernel: Option<String>,
-    /// Write the documentation page
-    #[arg(long, value_name = "FILE")]
-    pub page: Option<PathBuf>,
 }
 
 impl LockstepOptions {
@@ -137,50 +121,14 @@ impl LockstepOptions {
 /// Options of `mutants`.
 #[derive(Args, Debug)]
 pub struct MutantsOptions {
-    /// The target
-    #[arg(value_name = "TARGET")]
-    pub name: String,
-    /// Read the alterations from this directory instead of `mutants`
-    #[arg(long, value_name = "DIR", hide = true)]
-    pub data: Option<PathBuf>,
-    /// Try only the named alterations, no mutants
-    #[arg(long, conflicts_with = "sample")]
-    pub named: bool,
-    /// Try only N mutants and no named alterations
-    #[arg(long, value_name = "N")]
-    pub sample: Option<usize>,
-    /// The seed that selects the sample
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "sample")]
-    pub seed: u64,
-    /// Try only mutants and alterations whose names contain WORDS; repeatable
-    #[arg(long, value_name = "WORDS")]
-    pub only: Vec<String>,
-    /// Only list the mutants
-    #[arg(long)]
-    pub list: bool,
-    /// Run the whole suite for each mutant, even after a failure, and then lockstep alone
-    #[arg(long)]
-    pub whole: bool,
-    /// Save each outcome to this JSON file, and resume from it if kernel, suite and --whole are
-    /// unchanged
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Retry the report's undetected mutants, for example on a kernel with more of its own checkers
-    #[arg(long, requires = "report", conflicts_with_all = ["no_run", "list"])]
-    pub again: bool,
-    /// Run nothing; print the report's results
-    #[arg(long, requires = "report", conflicts_with_all = ["whole", "list"])]
-    pub no_run: bool,
-    /// Write the documentation page
-    #[arg(long, value_name = "FILE")]
-    pub page: Option<PathBuf>,
-    /// The number of parallel guests [default: several per processor for User-Mode Linux, otherwise
-    /// one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub guests: Option<u32>,
-    /// Limit a guest's program to N seconds instead of the target's limit
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub time_limit: Option<u64>,
+    /// Targets, and words in the names of alterations [default: all alterations of Linux and of
+    /// the library]
+    #[arg(value_name = "TARGET|WORDS")]
+    pub names: Vec<String>,
+    /// Only alterations that make this check fail, and only this check: an id, a topic, or a
+    /// pattern with `*`; repeatable
+    #[arg(long = "check", value_name = "ID")]
+    pub checks: Vec<String>,
     /// For netbsd targets: the shell command that builds a kernel of the tree --source
     #[arg(long = "build", value_name = "COMMAND")]
     pub command: Option<String>,

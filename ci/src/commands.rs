@@ -2,7 +2,7 @@
 
 use crate::cli::{Cli, Command, MutantsOptions};
 use crate::suite::{self, workspace};
-use crate::{book, drift, mutants, results};
+use crate::{book, drift, mutants};
 use kcov_vm::cli::{BuildOptions, General, GuestOptions};
 use kcov_vm::commands;
 use kcov_vm::context::{Context, is_own_kernel, refuse_unneeded};
@@ -11,7 +11,6 @@ use kcov_vm::home::Home;
 use kcov_vm::output;
 use kcov_vm::target::Kind;
 use std::fs;
-use std::time::Duration;
 
 /// Runs a command and returns the exit status.
 pub fn run(cli: Cli) -> Result<u8> {
@@ -32,7 +31,6 @@ fn carry_out(command: Command, general: &General, home: &Home) -> Result<u8> {
         Command::Vm(command) => commands::carry_out(command, &context),
         Command::Pages { directory } => book::run(&["pages".as_ref(), directory.as_ref()]),
         Command::Lockstep(options) => commands::test(&context, &options.into_test()),
-        Command::Results(options) => results::run(&options),
         Command::Drift { names, source, manual } => {
             let session = context.session(&BuildOptions::default(), None)?;
             let named = session.targets.select(&names)?;
@@ -47,9 +45,13 @@ fn carry_out(command: Command, general: &General, home: &Home) -> Result<u8> {
     }
 }
 
-/// Runs `mutants`. A netbsd target's source is a tree of NetBSD's.
+/// Runs `mutants`. The source of NetBSD's target is a tree of NetBSD's.
 fn mutants(context: &Context<'_>, options: &MutantsOptions) -> Result<u8> {
-    let target = context.targets.named(&options.name)?;
+    let chosen = mutants::select(mutants::Alteration::all()?, options)?;
+    let mut names: Vec<&str> = chosen.iter().map(|one| one.on.as_str()).collect();
+    names.dedup();
+    let targets = names.into_iter().map(|name| context.targets.named(name));
+    let targets = targets.collect::<Result<Vec<_>>>()?;
     let own = &options.own;
     let guest = GuestOptions { own: own.clone(), ..GuestOptions::default() };
     let mut build = options.build.clone();
@@ -60,15 +62,13 @@ fn mutants(context: &Context<'_>, options: &MutantsOptions) -> Result<u8> {
         ("--declare-release", own.declare_release.is_some()),
         ("--declare", !own.declare.is_empty() && !is_own_kernel(&guest, &build)),
     ];
-    refuse_unneeded(&given, &[target])?;
-    let tree = (target.kind == Kind::Netbsd).then(|| build.source.take()).flatten();
-    let mut session = context.session(&build, Some(&guest))?;
-    session.choices.limit = options.time_limit.map(Duration::from_secs);
+    refuse_unneeded(&given, &targets)?;
+    let is_netbsd = targets.iter().any(|target| target.kind == Kind::Netbsd);
+    let tree = is_netbsd.then(|| build.source.take()).flatten();
+    let session = context.session(&build, Some(&guest))?;
     let tree = tree.map(|tree| {
         fs::canonicalize(&tree)
             .map_err(|error| Error::usage(format!("--source {}: {error}", tree.display())))
     });
-    let tree = tree.transpose()?;
-    let target = session.targets.named(&options.name)?;
-    mutants::run(&session, target, tree.as_deref(), options)
+    mutants::run(&session, &chosen, tree.transpose()?.as_deref(), options)
 }

@@ -5,7 +5,6 @@ mod cli;
 mod commands;
 mod drift;
 mod mutants;
-mod results;
 mod suite;
 
 use clap::Parser as _;

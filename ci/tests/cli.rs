@@ -54,8 +54,8 @@ fn more_processors_than_the_kernel_can_use() {
 #[test]
 fn unknown_alterations() {
     let vm = Vm::new();
-    let words = ["mutants", "linux-uml", "--named", "--only", "no such words"];
-    vm.refuses(&words, &["--only", "`no such words`"]);
+    vm.refuses(&["mutants", "linux-uml", "no such words"], &["`no such words`"]);
+    vm.refuses(&["mutants", "--check", "no.such"], &["--check", "no.such"]);
 }
 
 #[test]

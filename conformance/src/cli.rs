@@ -31,12 +31,10 @@ Usage: kcov-conformance <command>
       --device PATH      the device
       --format WORD      ktap (default) or json
       --time-limit S     the time limit of a check in seconds, 60 by default
-      --first IDS        runs these checks first, comma-separated
       --fail-fast        skips the other checks after the first failure
   lockstep           compares the kernel with the model on random operations
       --operations N     the number for each seed, 10000 by default
       --seed S           can be repeated
-      --unshortened      stops where kernel and model diverge
       --declare, --unproved, --device   as above
   help               prints this text
 

@@ -1,8 +1,11 @@
-//! The trees that mutants are built in.
+//! The trees that altered kernels are built in.
 
-use kcov_vm::error::Result;
+use crate::cli::MutantsOptions;
+use kcov_vm::error::{Error, Result};
+use kcov_vm::session::Session;
+use kcov_vm::target::Target;
 use kcov_vm::{kernel, netbsd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A tree with one altered file. The inner errors are the compiler's messages.
 #[derive(Debug)]
@@ -14,6 +17,33 @@ pub enum Bench {
 }
 
 impl Bench {
+    /// Opens the tree of a Linux target.
+    pub fn linux(session: &Session, target: &Target, file: &str) -> Result<Self> {
+        let source = session.source(target)?;
+        let (cache, jobs, base) = (&session.cache, session.choices.jobs, &session.targets.base);
+        kernel::Bench::open(target, &source, base, cache, jobs, file).map(Self::Linux)
+    }
+
+    /// Opens the user's tree.
+    pub fn netbsd(
+        session: &Session,
+        tree: Option<&Path>,
+        options: &MutantsOptions,
+        file: &str,
+    ) -> Result<Self> {
+        netbsd::given(true, session.programs.netbsd.is_some())?;
+        let tree = tree.ok_or_else(|| {
+            Error::usage("--source: needs the tree of NetBSD's sources; see `--help`")
+        })?;
+        let command = options.command.clone().filter(|command| command.contains("{kernel}"));
+        let command = command.ok_or_else(|| {
+            let why = "--build: needs a command that leaves a kernel at {kernel}; see `--help`";
+            Error::usage(why)
+        })?;
+        let recipe = netbsd::BenchRecipe { tree: tree.to_path_buf(), command };
+        netbsd::Bench::open(&recipe, file, &session.cache).map(Self::Netbsd)
+    }
+
     /// The text of the unaltered file.
     pub fn original(&self) -> &str {
         match self {

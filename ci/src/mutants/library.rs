@@ -1,6 +1,6 @@
 //! A copy of the workspace that builds the suite, unaltered or with an altered library.
 
-use super::mutant::Mutant;
+use super::alteration::Alteration;
 use crate::suite::{files, workspace};
 use kcov_vm::cache::{Cache, Lock};
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result};
@@ -8,8 +8,8 @@ use kcov_vm::programs::Programs;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The copy. It stays in the cache, so that builds are incremental. A campaign holds its lock, so
-/// that it tests one suite throughout.
+/// The copy. It stays in the cache, so that builds are incremental. It holds its lock, so
+/// that one suite is tested throughout.
 pub struct Library<'a> {
     directory: PathBuf,
     programs: &'a Programs,
@@ -39,20 +39,29 @@ impl<'a> Library<'a> {
         self.programs.suite_of(&self.directory, triple)
     }
 
-    /// Builds the suite with one file altered. The next build replaces the result.
-    pub fn build(&self, alteration: &Mutant, triple: &str) -> Result<PathBuf> {
-        let file = Path::new(&alteration.function);
-        let original = Self::original(&alteration.function)?;
-        self.put(file, alteration.apply(&original).as_bytes())?;
+    /// Builds the suite with one file altered. The next build replaces the result. The inner error
+    /// says why the alteration does not apply or compile.
+    pub fn build(
+        &self,
+        alteration: &Alteration,
+        triple: &str,
+    ) -> Result<std::result::Result<PathBuf, String>> {
+        let file = Path::new(&alteration.file);
+        let original = Self::original(&alteration.file)?;
+        let altered = match alteration.apply(&original) {
+            Ok(altered) => altered,
+            Err(why) => return Ok(Err(why)),
+        };
+        self.put(file, altered.as_bytes())?;
         let built = self.unaltered(triple);
         self.put(file, original.as_bytes())?;
-        built.map_err(|error| match error {
-            Error::Unavailable(failure) => {
-                let why = format!("`{}`: {}", alteration.id, failure.message);
-                Error::unavailable(Phase::Build, why)
+        match built {
+            // The unaltered suite has been built, so the compiler refuses the alteration.
+            Err(Error::Unavailable(failure)) if failure.phase == Phase::Build => {
+                Ok(Err(failure.message))
             }
-            other => other,
-        })
+            built => built.map(Ok),
+        }
     }
 
     /// Writes only changed content, because cargo compares modification times.

@@ -1,28 +1,18 @@
-//! `mutants`: measures which alterations the suite notices.
+//! `mutants`: proves that the suite's checks can fail.
 //!
-//! Each mutant is the driver with one place altered. It is compiled, linked and booted, and the
-//! suite runs. Mutants that compile to identical code are skipped. Named alterations add changes
-//! that no operator makes, in the kernel or in the suite's library. NetBSD's kernels come from the
-//! user's tree and command.
+//! Each alteration changes one file of a kernel or of the library that the suite links. It is
+//! compiled, linked and booted, and the checks that it names must fail. NetBSD's kernels come from
+//! the user's tree and command.
 
+mod alteration;
 mod bench;
-mod campaign;
-mod counts;
-mod ground;
-mod known;
+mod judge;
 mod library;
-mod lockstep;
-mod mutant;
-mod named;
-mod operators;
-mod page;
-mod plain;
-mod record;
+mod place;
 mod run;
-mod subject;
-mod trial;
 
-pub use run::run;
+pub use alteration::Alteration;
+pub use run::{run, select};
 
 #[cfg(test)]
 mod tests;

@@ -58,7 +58,7 @@ impl Cache {
         self.root.join("compilers")
     }
 
-    /// The directory of trees that are rebuilt for each mutant.
+    /// The directory of trees that are rebuilt for each alteration.
     pub fn benches(&self) -> PathBuf {
         self.root.join("benches")
     }

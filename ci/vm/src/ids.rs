@@ -19,7 +19,7 @@ pub fn select(
 
 /// Whether a word selects a check: it is the id, the topic at the id's beginning, or a pattern in
 /// which `*` matches any text.
-fn matches(word: &str, id: &str) -> bool {
+pub fn matches(word: &str, id: &str) -> bool {
     let Some((first, rest)) = word.split_once('*') else {
         let rest = id.strip_prefix(word);
         return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));

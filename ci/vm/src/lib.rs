@@ -23,7 +23,7 @@ pub mod guest;
 pub mod hash;
 pub mod home;
 pub mod host;
-mod ids;
+pub mod ids;
 pub mod image;
 pub mod kernel;
 mod layout;

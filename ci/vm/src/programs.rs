@@ -59,7 +59,7 @@ impl Programs {
     }
 
     /// Returns the test suite for this triple.
-    pub(crate) fn suite_for(&self, triple: &str) -> Result<PathBuf> {
+    pub fn suite_for(&self, triple: &str) -> Result<PathBuf> {
         self.once(&self.suite, triple, || self.own(&self.suite, triple))
     }
 

@@ -50,9 +50,6 @@ pub struct Target {
     /// The suite to search for the compiler's package.
     #[serde(default)]
     pub compiler_suite: String,
-    /// The description for `mutants`: a file in `mutants/`.
-    #[serde(default)]
-    pub mutants: String,
     /// The required beginning of the release string.
     #[serde(default)]
     pub release: String,

@@ -17,8 +17,6 @@ const MANY: NonZeroU64 = NonZeroU64::new(10_000).expect("not 0");
 pub(super) struct Request {
     operations: NonZeroU64,
     seeds: Vec<u64>,
-    /// Whether a diverging sequence is shortened.
-    shortened: bool,
     /// Whether to trust the declaration without probes.
     unproved: bool,
     declared: Option<Declaration>,
@@ -29,7 +27,6 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
     let mut request = Request {
         operations: MANY,
         seeds: Vec::new(),
-        shortened: true,
         unproved: false,
         declared: None,
         device: default_device(),
@@ -38,7 +35,6 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
         match arg {
             Arg::Long("operations") => request.operations = parser.value()?.parse()?,
             Arg::Long("seed") => request.seeds.push(parser.value()?.parse()?),
-            Arg::Long("unshortened") => request.shortened = false,
             Arg::Long("unproved") => request.unproved = true,
             Arg::Long("declare") => {
                 request.declared = Some(Declaration::parse(&parser.value()?.string()?)?);
@@ -79,7 +75,7 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
             }
             io::stdout().flush()
         };
-        let passed = match lockstep.run(seed, request.operations.get(), request.shortened, note)? {
+        let passed = match lockstep.run(seed, request.operations.get(), note)? {
             Verdict::Agreed => true,
             Verdict::Parted => false,
             Verdict::None(why) => return bail_out(&why),

@@ -18,7 +18,6 @@ pub(super) struct Request {
     pub device: PathBuf,
     pub format: Format,
     pub time_limit: Duration,
-    pub first: Vec<String>,
     pub fail_fast: bool,
 }
 
@@ -30,7 +29,6 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
         device: default_device(),
         format: Format::Ktap,
         time_limit: USUAL_LIMIT,
-        first: Vec::new(),
         fail_fast: false,
     };
     while let Some(arg) = parser.next()? {
@@ -41,10 +39,6 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
             }
             Arg::Long("unproved") => request.unproved = true,
             Arg::Long("device") => request.device = parser.value()?.into(),
-            Arg::Long("first") => {
-                let ids = parser.value()?.string()?;
-                request.first.extend(ids.split(',').map(str::to_owned));
-            }
             Arg::Long("fail-fast") => request.fail_fast = true,
             Arg::Long("format") => request.format = format(parser.value()?)?,
             Arg::Long("time-limit") => {

@@ -1,7 +1,7 @@
 //! `run`: from the options to an exit status.
 
 use super::request::Request;
-use super::select::{first, select};
+use super::select::select;
 use super::{EXIT_UNAVAILABLE, EXIT_USAGE};
 use crate::claims::Claims;
 use crate::declare::{Declaration, probe_all};
@@ -18,8 +18,7 @@ use std::process::ExitCode;
 const STOPPED: &str = "a check has failed, and the run ends with the first that does";
 
 pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
-    let selected = select(&request.ids).and_then(|found| first(found, &request.first));
-    let selected = match selected {
+    let selected = match select(&request.ids) {
         Ok(selected) => selected,
         Err(error) => {
             eprintln!("kcov-conformance: {error}");

@@ -20,21 +20,6 @@ pub(super) fn select(ids: &[String]) -> Result<Vec<&'static Check>, String> {
     Ok(checks::all().filter(wanted).collect())
 }
 
-/// The same checks, with these ids first, in this order.
-pub(super) fn first(
-    mut checks: Vec<&'static Check>,
-    ids: &[String],
-) -> Result<Vec<&'static Check>, String> {
-    if let Some(id) = ids.iter().find(|id| !checks.iter().any(|check| check.id() == **id)) {
-        return Err(format!("--first: {id:?} is not among the checks that are to run"));
-    }
-    checks.sort_by_cached_key(|check| {
-        let id = check.id();
-        ids.iter().position(|first| *first == id).unwrap_or(ids.len())
-    });
-    Ok(checks)
-}
-
 /// Up to three ids that are similar to a misspelt one.
 fn near(id: &str) -> Vec<String> {
     let mut all: Vec<_> = checks::all()
@@ -52,7 +37,7 @@ fn near(id: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{first, near, select};
+    use super::{near, select};
     use crate::checks;
 
     #[test]
@@ -71,19 +56,5 @@ mod tests {
         assert!(selected.len() > 1);
         assert!(selected.iter().all(|check| check.id().starts_with("enable.")));
         assert!(select(&["enab".to_owned()]).is_err());
-    }
-
-    #[test]
-    fn some_checks_can_come_first() {
-        let ids = |checks: Vec<&'static crate::check::Check>| {
-            checks.into_iter().map(crate::check::Check::id).collect::<Vec<_>>()
-        };
-        let all = || select(&[]).unwrap();
-        let usual = ids(all());
-        let (one, other) = (usual[7].clone(), usual[3].clone());
-        let moved = ids(first(all(), &[one.clone(), other.clone()]).unwrap());
-        assert_eq!(moved[..3], [one, other, usual[0].clone()]);
-        assert_eq!(moved.len(), usual.len());
-        assert!(first(all(), &["none".to_owned()]).unwrap_err().contains("\"none\""));
     }
 }

@@ -93,7 +93,6 @@ impl Lockstep {
         &mut self,
         seed: u64,
         operations: u64,
-        shortened: bool,
         mut note: impl FnMut(&str) -> io::Result<()>,
     ) -> io::Result<Verdict> {
         const NOW_AND_THEN: u64 = 50_000;
@@ -114,12 +113,10 @@ impl Lockstep {
             all.hash(&mut digest);
             if let Some(divergence) = divergence {
                 note(&format!("seed {seed}: model and kernel diverge after {done} operations"))?;
-                if shortened {
-                    let length = divergence.operations.len();
-                    let shortest = shrink::shrink(self, divergence);
-                    note(&format!("shortened from {length} to {}:", shortest.operations.len()))?;
-                    note(&source::check(&shortest))?;
-                }
+                let length = divergence.operations.len();
+                let shortest = shrink::shrink(self, divergence);
+                note(&format!("shortened from {length} to {}:", shortest.operations.len()))?;
+                note(&source::check(&shortest))?;
                 return Ok(Verdict::Parted);
             }
             if before != done / NOW_AND_THEN {

@@ -12,9 +12,6 @@ pub struct Abi {
     pub release: String,
     /// Words for the test program.
     pub declares: Vec<String>,
-    /// The description for `mutants`: a file in `mutants/`.
-    #[serde(default)]
-    pub mutants: String,
 }
 
 impl Targets {
@@ -54,7 +51,6 @@ impl Target {
         };
         self.release.clone_from(&abi.release);
         self.declares.clone_from(&abi.declares);
-        self.mutants.clone_from(&abi.mutants);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 /// The keys that no other target gets.
-const OWN: &[&str] = &["default", "like", "mutants", "name", "without"];
+const OWN: &[&str] = &["default", "like", "name", "without"];
 
 /// Gives each target with the key `like` the keys of that earlier target. Its own keys win, and
 /// `without` lists keys that it does not get. Instead of a list, a key can have the changes to the

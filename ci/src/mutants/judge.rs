@@ -1,0 +1,213 @@
+//! Runs checks on an altered kernel, or in an altered suite.
+
+use super::alteration::Alteration;
+use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result};
+use kcov_vm::guest::{Limits, Listener, Stream};
+use kcov_vm::kernel::Kernel;
+use kcov_vm::session::{Ready, Session, Task};
+use kcov_vm::target::{Kind, Target};
+use kcov_vm::tester::suite_arguments;
+use kcov_vm::verdict::{Check, Outcome, Reader};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The time limit of a check on User-Mode Linux. Many alterations leave checks waiting forever. On
+/// the unaltered kernel, the slowest check that waits takes three seconds.
+const CHECK: Duration = Duration::from_secs(10);
+
+/// A guest hangs if it uses this processor time without output.
+const SILENT: Duration = Duration::from_secs(10);
+
+/// The number of guests for one alteration: some show a defect only to some runs, and some do not
+/// survive a check.
+const GUESTS: usize = 5;
+
+/// A target whose unaltered kernel passes the checks.
+pub struct Judge<'a> {
+    session: &'a Session,
+    pub target: &'a Target,
+    directory: PathBuf,
+    ready: Ready<'a>,
+    /// The unaltered kernel.
+    pub kernel: PathBuf,
+    /// The unaltered suite.
+    pub suite: Task,
+    /// The checks, in the order in which they run.
+    order: Vec<String>,
+    limits: Limits,
+}
+
+/// How an alteration compares with its description.
+#[derive(Default)]
+pub struct Verdict {
+    /// The differences.
+    pub wrong: Vec<String>,
+    /// The number of red checks that reached their time limit. A host that is far too slow might
+    /// make them red.
+    pub late: usize,
+}
+
+/// The results of a guest.
+struct Heard {
+    checks: Vec<Check>,
+    /// Why the guest ended early or badly.
+    ended: Option<String>,
+    /// The most processor time that it used without output, if it ended properly.
+    silence: Duration,
+}
+
+#[derive(Default)]
+struct Ear(Reader);
+
+impl Listener for Ear {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        if stream == Stream::Out {
+            self.0.feed(bytes);
+        }
+    }
+}
+
+impl<'a> Judge<'a> {
+    /// Runs the checks on the unaltered kernel. All have to pass, otherwise a failure on an altered
+    /// one means nothing.
+    pub fn new(
+        session: &'a Session,
+        target: &'a Target,
+        kernel: PathBuf,
+        suite: &Path,
+        directory: PathBuf,
+        checks: &[String],
+    ) -> Result<Self> {
+        let suite = task(session, target, suite)?;
+        let ready = match target.kind {
+            Kind::Uml | Kind::Qemu => session.prepare(target)?,
+            Kind::Netbsd => session.prepare_with(target, Kernel::given(&kernel, "--build")?)?,
+        };
+        let program = session.program_limit(target);
+        let limits = Limits { boot: target.boot_limit(), program, silent: None };
+        let order = Vec::new();
+        let mut judge = Self { session, target, directory, ready, kernel, suite, order, limits };
+        let started = Instant::now();
+        let heard = judge.hear(&judge.kernel, &judge.suite, checks, program, 0)?;
+        let bad = heard.checks.iter().filter(|check| check.outcome != Outcome::Pass);
+        let bad: Vec<&str> = bad.map(|check| check.id.as_str()).collect();
+        if !bad.is_empty() || heard.ended.is_some() {
+            let why = heard.ended.unwrap_or_else(|| bad.join(", "));
+            let message =
+                format!("{}: the unaltered kernel fails or skips checks: {why}", target.name);
+            return Err(Error::unavailable(Phase::Verdict, message));
+        }
+        judge.order = heard.checks.into_iter().map(|check| check.id).collect();
+        // Long enough for a busy host; several processors may wait busily for each other.
+        judge.limits.program = program.min(started.elapsed() * 3 + Duration::from_secs(30));
+        judge.limits.silent = Some((SILENT * target.smp).max(heard.silence * 3));
+        Ok(judge)
+    }
+
+    /// Returns the task that runs this build of the suite.
+    pub fn task(&self, file: &Path) -> Result<Task> {
+        task(self.session, self.target, file)
+    }
+
+    /// Runs the checks of an alteration.
+    pub fn verdict(
+        &self,
+        alteration: &Alteration,
+        kernel: &Path,
+        suite: &Task,
+        worker: usize,
+    ) -> Result<Verdict> {
+        let mut verdict = Verdict::default();
+        let Verdict { wrong, late } = &mut verdict;
+        let is_red = |id: &&String| alteration.red.contains(id);
+        let mut left: Vec<String> = self.order.iter().filter(is_red).cloned().collect();
+        for _ in 0..GUESTS {
+            if left.is_empty() {
+                break;
+            }
+            let limit = self.limits.program + CHECK * left.len() as u32;
+            let heard = self.hear(kernel, suite, &left, limit, worker)?;
+            let (red, green): (Vec<_>, Vec<_>) =
+                heard.checks.iter().partition(|check| check.outcome.is_red());
+            wrong.extend(green.iter().map(|check| format!("{} is green", check.id)));
+            let is_limited = self.target.kind == Kind::Uml;
+            *late += red.iter().filter(|check| is_limited && check.time >= CHECK).count();
+            left.retain(|id| !heard.checks.iter().any(|check| check.id == *id));
+            match heard.ended {
+                // The next guest leaves out the check that this one did not survive.
+                Some(why) if !left.is_empty() => {
+                    wrong.push(format!("{} has no result: {why}", left.remove(0)));
+                }
+                _ => break,
+            }
+        }
+        wrong.extend(left.iter().map(|id| format!("{id} did not run")));
+        if !alteration.ends.is_empty() && !self.ends(alteration, kernel, suite, worker)? {
+            wrong.push(format!("the kernel survives {}", alteration.ends.join(", ")));
+        }
+        Ok(verdict)
+    }
+
+    /// Whether the kernel ends one of several guests.
+    fn ends(
+        &self,
+        alteration: &Alteration,
+        kernel: &Path,
+        suite: &Task,
+        worker: usize,
+    ) -> Result<bool> {
+        let limit = self.session.program_limit(self.target);
+        for _ in 0..GUESTS {
+            if self.hear(kernel, suite, &alteration.ends, limit, worker)?.ended.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Runs the checks in one guest. Only a failure of the infrastructure is an error.
+    fn hear(
+        &self,
+        kernel: &Path,
+        suite: &Task,
+        checks: &[String],
+        program: Duration,
+        worker: usize,
+    ) -> Result<Heard> {
+        let logs = self.directory.join(format!("guest-{worker}"));
+        let _ = fs::remove_dir_all(&logs);
+        fs::create_dir_all(&logs).or_unavailable(Phase::Image, logs.display())?;
+        let limits = Limits { program, ..self.limits };
+        let ready = self.ready.with(kernel.to_path_buf(), logs, limits)?;
+        let mut task = suite.clone().knowing(self.session.calls(&ready)?);
+        task.arguments.extend(checks.iter().map(Into::into));
+        let mut ear = Ear::default();
+        let finished = self.session.run(&ready, task, &mut ear);
+        let checks = ear.0.progress().0.to_vec();
+        let mut silence = Duration::ZERO;
+        let ended = match finished {
+            Ok(finished) => {
+                silence = finished.silence;
+                ear.0.finish(finished.ended()?).err()
+            }
+            Err(Error::Unavailable(failure)) => match failure.phase {
+                Phase::Boot | Phase::Program | Phase::End => Some(failure.message),
+                _ => return Err(failure.into()),
+            },
+            Err(error) => return Err(error),
+        };
+        Ok(Heard { checks, ended, silence })
+    }
+}
+
+/// The altered kernel may lack a feature that the target declares; the checks run anyway.
+fn task(session: &Session, target: &Target, file: &Path) -> Result<Task> {
+    let mut arguments = suite_arguments(target, &[], target.calls.is_some());
+    arguments.push("--unproved".into());
+    if target.kind == Kind::Uml {
+        arguments.push(format!("--time-limit={}", CHECK.as_secs()).into());
+    }
+    let task = session.task(target, file, arguments);
+    task.map_err(|why| Error::unavailable(Phase::Image, why))
+}
