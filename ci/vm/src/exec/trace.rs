@@ -84,7 +84,6 @@ fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Re
     for (name, file) in [
         ("--raw", &options.raw),
         ("--lcov", &options.lcov),
-        ("--drcov", &options.drcov),
         ("--flame", &options.flame),
         ("--folded", &options.folded),
     ] {
