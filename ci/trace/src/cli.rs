@@ -2,6 +2,7 @@
 
 use crate::coverage::Coverage;
 use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::record::{self, Ended};
 use crate::report::{self, Style};
 use crate::symbols::Symbols;
@@ -36,12 +37,10 @@ struct Options {
     /// Write the same as text, for tools that draw flame graphs
     #[arg(long, value_name = "FILE")]
     folded: Option<PathBuf>,
-    /// The recorded kernel's image, best with debug information
+    /// The recorded kernel's image, best with debug information. Without it, names come from the
+    /// running kernel's list and --read has none
     #[arg(long, value_name = "FILE")]
     vmlinux: Option<PathBuf>,
-    /// Names only, from the recorded boot [default: /proc/kallsyms]
-    #[arg(long, value_name = "FILE", conflicts_with = "vmlinux")]
-    kallsyms: Option<PathBuf>,
     /// The size of each thread's buffer in words of 8 bytes
     #[arg(long, value_name = "N", default_value_t = 512 << 10)]
     words: u64,
@@ -79,24 +78,23 @@ pub fn run() -> Result<u8, Error> {
         Some((first, others)) => others.iter().try_fold(read(first)?, |sum, other| {
             sum.merged(read(other)?).map_err(|why| Error::about(other.display(), why))
         })?,
-        None => record::kernel(options.raw.is_some() || options.kallsyms.is_some())?,
+        None => Coverage { kernel: Kernel::running()?, ..Coverage::default() },
     };
-    // Read the input files first, so that errors show before the command runs.
-    let mut symbols = match (&options.vmlinux, &options.kallsyms) {
-        (Some(file), _) => Symbols::of_image(file, &coverage.kernel)?,
-        (None, Some(file)) => Symbols::of_list(file, &coverage)?,
-        (None, None) => Symbols::none(),
-    };
+    // Read the image first, so that errors show before the command runs.
+    let image = options.vmlinux.as_deref();
+    let image = image.map(|file| Symbols::of_image(file, &coverage.kernel)).transpose()?;
     if options.read.is_empty() {
         ended = record::run(&options.command, options.words, options.limit, &mut coverage)?;
     }
     if let Some(file) = &options.raw {
         write(file, coverage.to_string().as_bytes())?;
     }
-    // The names of this machine's kernel would be wrong for another's trace.
-    if options.read.is_empty() && options.vmlinux.is_none() && options.kallsyms.is_none() {
-        symbols = Symbols::listed(Path::new("/proc/kallsyms"))?;
-    }
+    let symbols = match image {
+        Some(image) => image,
+        None if options.read.is_empty() => Symbols::listed()?,
+        // The names of this machine's kernel would be wrong for another's trace.
+        None => Symbols::none(),
+    };
     if let Some(file) = &options.lcov {
         write(file, report::lcov::render(&coverage, &symbols)?.as_bytes())?;
     }

@@ -5,7 +5,6 @@
 //! kernel 7.3.4-example
 //! build 0123456789abcdef0123456789abcdef01234567
 //! version Linux version 7.3.4-example (...) #1 ...
-//! names 0x9c1fe2a7b0d1c8e3
 //! slide 0x1d200000
 //! module nfs 0xffffffffc0a00000 282624
 //! missing thread 14 (ls): why
@@ -36,8 +35,6 @@ const HEAD: &str = "kcov-trace 2";
 pub struct Coverage {
     /// The kernel.
     pub kernel: Kernel,
-    /// The checksum of its list of names, which identifies a boot.
-    pub names: Option<u64>,
     /// The kernel's offset from its link address in bytes, if known.
     pub slide: Option<u64>,
     /// The loaded modules.
@@ -122,7 +119,6 @@ impl Coverage {
             let counts = thread.counts.iter().map(move_pc).collect();
             self.threads.push(Thread { counts, ..thread });
         }
-        self.names = self.names.filter(|_| self.names == other.names);
         self.slide = self.slide.or(other.slide);
         self.missing.extend(other.missing);
         self.missing.dedup();
@@ -162,7 +158,6 @@ impl Coverage {
             "kernel" => self.kernel.release = rest.to_owned(),
             "build" => self.kernel.build = Some(rest.to_owned()),
             "version" => self.kernel.banner = Some(rest.to_owned()),
-            "names" => self.names = Some(address(rest)?),
             "slide" => self.slide = Some(address(rest)?),
             "missing" => self.missing.push(rest.to_owned()),
             "module" => {
@@ -207,10 +202,8 @@ impl fmt::Display for Coverage {
                 writeln!(f, "{key} {text}")?;
             }
         }
-        for (key, number) in [("names", self.names), ("slide", self.slide)] {
-            if let Some(number) = number {
-                writeln!(f, "{key} {number:#x}")?;
-            }
+        if let Some(slide) = self.slide {
+            writeln!(f, "slide {slide:#x}")?;
         }
         for why in &self.missing {
             writeln!(f, "missing {why}")?;
@@ -243,7 +236,6 @@ mod tests {
         let other = Thread { truncated: true, counts: vec![(Pc::new(1), 1)], ..thread.clone() };
         Coverage {
             kernel: kernel("1f"),
-            names: Some(7),
             slide: Some(0x10),
             modules: [module].into_iter().collect(),
             missing: vec!["all of it".into()],
@@ -297,7 +289,7 @@ mod tests {
         };
         let names: Vec<_> = total[3..].iter().map(names).collect();
         assert_eq!(names, [Some(("nfs", 0x100)), Some(("new", 1))]);
-        assert_eq!((sum.names, sum.threads.len()), (Some(7), 3));
+        assert_eq!(sum.threads.len(), 3);
         assert_eq!(sum.missing, ["all of it"]);
         second.kernel = kernel("2e");
         let why = first.merged(second).expect_err("refused");

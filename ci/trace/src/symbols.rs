@@ -69,35 +69,13 @@ impl Symbols {
         }
     }
 
-    /// Reads a list, which must be from the recorded boot.
-    pub fn of_list(file: &Path, coverage: &Coverage) -> Result<Symbols, Error> {
-        let symbols = Symbols::listed(file)?;
-        if symbols.sum().is_none() || symbols.sum() != coverage.names {
-            let why = "is not `/proc/kallsyms` of the recorded boot, read as root: use --vmlinux";
-            return Err(Error::about(file.display(), why));
-        }
-        Ok(symbols)
-    }
-
-    /// Reads the symbols of a list.
-    pub fn listed(file: &Path) -> Result<Symbols, Error> {
-        let text = fs::read_to_string(file).map_err(Error::of(file.display()))?;
+    /// Reads the running kernel's list.
+    pub fn listed() -> Result<Symbols, Error> {
+        const FILE: &str = "/proc/kallsyms";
+        let text = fs::read_to_string(FILE).map_err(Error::of(FILE))?;
         let mut all: Vec<_> = text.lines().filter_map(code).collect();
         all.sort();
         Ok(Symbols::Listed(all))
-    }
-
-    /// A checksum of the kernel's own names and addresses, which identifies a boot. `None` without
-    /// any.
-    pub fn sum(&self) -> Option<u64> {
-        let Symbols::Listed(all) = self else { return None };
-        let kernel = all.iter().filter(|(_, name)| !name.contains(' '));
-        // FNV-1a
-        let add = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-        kernel.fold(None, |sum, (address, name)| {
-            let start = sum.unwrap_or(0xcbf2_9ce4_8422_2325);
-            Some(address.to_le_bytes().iter().chain(name.as_bytes()).fold(start, add))
-        })
     }
 
     /// Finds the place of a record.

@@ -17,13 +17,10 @@ mod tracer;
 
 use crate::coverage::Coverage;
 use crate::error::Error;
-use crate::kernel::Kernel;
 use crate::modules::Modules;
-use crate::symbols::Symbols;
 use kcov_signal::KernelText;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug)]
@@ -32,15 +29,6 @@ pub enum Ended {
     ByItself(u8),
     /// The limit of so many seconds ended it.
     AtLimit(u32),
-}
-
-/// Returns no coverage of the running kernel, and its checksum of names if wanted.
-pub fn kernel(names: bool) -> Result<Coverage, Error> {
-    let kernel = Kernel::running()?;
-    // A kernel may lack the list.
-    let listed = names.then(|| Symbols::listed(Path::new("/proc/kallsyms")).ok()).flatten();
-    let names = listed.and_then(|symbols| symbols.sum());
-    Ok(Coverage { kernel, names, ..Coverage::default() })
 }
 
 /// Runs a command until it and all its children have ended, or until the time limit.

@@ -46,27 +46,6 @@ fn calls_of_a_machines_kernel_have_one_length() {
 }
 
 #[test]
-fn a_list_is_for_its_boot() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let file = directory.path().join("kallsyms");
-    let list = |text: &str| fs::write(&file, text).expect("a file");
-    list("0000000000001000 T read\n0000000000009000 t open\t[nfs]\n");
-    let names = Symbols::listed(&file).expect("a list").sum();
-    assert!(names.is_some());
-    let recorded = Coverage { names, ..coverage(Some(0)) };
-    // Modules come and go.
-    list("0000000000001000 T read\n");
-    assert!(Symbols::of_list(&file, &recorded).is_ok());
-    for other in ["0000000000001010 T read\n", "0000000000001000 T write\n", "no list\n", ""] {
-        list(other);
-        for recorded in [&recorded, &coverage(Some(0))] {
-            let error = Symbols::of_list(&file, recorded).err().expect("refused");
-            assert!(error.to_string().contains("of the recorded boot"), "{error}");
-        }
-    }
-}
-
-#[test]
 fn paths_lead_forward() {
     assert_eq!(plain("/build/../source/./fs/read.c"), Path::new("/source/fs/read.c"));
     assert_eq!(plain("../fs/read.c"), Path::new("../fs/read.c"));
