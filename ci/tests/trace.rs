@@ -218,6 +218,19 @@ fn recordings_are_added_up_and_belong_to_their_kernel() {
     }
 }
 
+/// A user's kernel is its own image, whatever lies beside it.
+#[test]
+fn trace_on_a_users_kernel() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let kernel = directory.path().join("linux");
+    std::fs::copy(image("linux-uml"), &kernel).expect("a copy");
+    std::fs::write(directory.path().join("vmlinux"), "of another kernel").expect("a file");
+    let words = ["linux-uml", "--kernel", kernel.to_str().expect("UTF-8")];
+    let Outcome { status, stdout, stderr } = trace(&words, "ls", &["/"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stdout.contains("  iterate_dir"), "{stdout}");
+}
+
 #[test]
 fn trace_has_the_work_of_workers() {
     let text = r#"

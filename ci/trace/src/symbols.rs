@@ -60,7 +60,9 @@ impl Symbols {
             Some(true) => Ok(Symbols::Image(Box::new(image))),
             Some(false) => Err(Error::about(
                 file.display(),
-                format_args!("is {found}, but the recording is of {recorded}: name that kernel's"),
+                format_args!(
+                    "is {found}, but the recording is of {recorded}: use the `vmlinux` of that build"
+                ),
             )),
             None => Err(Error::about(
                 file.display(),

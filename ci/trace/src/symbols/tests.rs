@@ -98,15 +98,28 @@ fn a_file_gives_lines_and_what_was_inlined() {
     let (path, line) = inlined.frames[1].line.clone().expect("a line");
     assert_eq!((path, line), (directory.path().join("kernel.c"), 10));
 
-    // Only `outer` was executed; `never` could have been.
-    let mut thread = Thread::default();
-    thread.count((start..end).map(Pc::new));
-    let coverage = Coverage { threads: vec![thread], ..coverage };
-    let text = lcov::render(&coverage, &symbols).expect("a tracefile");
-    assert!(text.starts_with("TN:\nSF:") && text.ends_with("end_of_record\n"), "{text}");
-    for line in ["FNDA:1,outer", "FNDA:1,inner", "FNDA:0,never", "DA:10,1", "DA:13,0"] {
-        assert!(text.lines().any(|found| found == line), "`{line}` is not in: {text}");
-    }
+    // A run executed only `outer`; `never` could have been.
+    let run = |start, end| {
+        let mut thread = Thread::default();
+        thread.count((start..end).map(Pc::new));
+        Coverage { threads: vec![thread], ..coverage.clone() }
+    };
+    let rendered = |coverage, lines: &[&str]| {
+        let text = lcov::render(&coverage, &symbols).expect("a tracefile");
+        assert!(text.starts_with("TN:\nSF:") && text.ends_with("end_of_record\n"), "{text}");
+        for line in lines {
+            assert!(text.lines().any(|found| found == *line), "`{line}` is not in: {text}");
+        }
+    };
+    let first = run(start, end);
+    let lines = ["FNDA:1,outer", "FNDA:1,inner", "FNDA:0,never", "DA:10,1", "DA:13,0"];
+    rendered(first.clone(), &lines);
+    // Another run executed both.
+    let never = parsed.symbols().find(|symbol| symbol.name() == Ok("never")).expect("a symbol");
+    let both = first.merged(run(start, end)).expect("the same kernel");
+    let both = both.merged(run(never.address(), never.address() + never.size()));
+    let lines = ["FNDA:2,outer", "FNDA:2,inner", "FNDA:1,never", "DA:10,2", "DA:13,1"];
+    rendered(both.expect("the same kernel"), &lines);
 }
 
 #[test]
