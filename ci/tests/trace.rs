@@ -108,16 +108,32 @@ fn trace_passes_the_status_on_and_tells_of_full_buffers() {
     assert!(stdout.contains(", truncated\n") && stdout.contains("--words N"), "{stdout}");
 }
 
+/// The number of records of the first process.
+fn records(stdout: &str) -> u64 {
+    let line = stdout.lines().find(|line| line.starts_with("process ")).expect("a process");
+    let records = line.split(": ").nth(1).and_then(|rest| rest.split(' ').next());
+    records.and_then(|records| records.parse().ok()).expect("a number")
+}
+
 #[test]
 fn trace_empties_buffers_before_they_are_full() {
     let many = "i=0; while [ $i -lt 5000 ]; do echo >/dev/null; i=$((i + 1)); done";
     let Outcome { status, stdout, stderr } =
         trace(&["linux-uml", "--words", "524288"], "sh", &["-c", many]);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
-    let line = stdout.lines().find(|line| line.starts_with("process ")).expect("a process");
-    let records = line.split(": ").nth(1).and_then(|rest| rest.split(' ').next());
-    let records: u64 = records.and_then(|records| records.parse().ok()).expect("a number");
-    assert!(records > 524_288, "{line}");
+    assert!(records(&stdout) > 524_288, "{stdout}");
+}
+
+/// The command does not begin by unmapping the tracer's buffers.
+#[test]
+fn trace_does_not_have_the_tracers_own_work() {
+    let [small, large] = ["524288", "2097152"].map(|words| {
+        let Outcome { status, stdout, stderr } =
+            trace(&["linux-uml", "--words", words], "ls", &["/proc/self"]);
+        assert_eq!(status, Some(0), "{stdout}{stderr}");
+        records(&stdout)
+    });
+    assert!(large < small + 10_000, "{small} and {large} records");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! workers. No other file opens or reads a device.
 
 use crate::coverage::Thread;
+use crate::error::Error;
 use kcov::remote::linux::{Remote, RemoteSession};
 use kcov::{BufferSize, ChildBuffer, Completeness, Device, mode::TracePc};
 use std::fmt::Display;
@@ -82,6 +83,23 @@ impl Background {
         self.found.truncated |= trace.completeness() != Completeness::Complete;
         self.found.count(trace.iter());
     }
+}
+
+/// Keeps the buffers mapped here out of children. The command's trace would begin with their
+/// unmapping by exec(2).
+pub fn keep_from_children() -> Result<(), Error> {
+    const MAPS: &str = "/proc/self/maps";
+    let maps = fs::read_to_string(MAPS).map_err(Error::of(MAPS))?;
+    for line in maps.lines().filter(|line| line.ends_with("/kcov")) {
+        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        let number = |text| usize::from_str_radix(text, 16).ok();
+        let range = range.and_then(|(start, end)| number(start).zip(number(end)));
+        if let Some((start, end)) = range {
+            // SAFETY: only children lose the mapping, and none of them uses it.
+            unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_DONTFORK) };
+        }
+    }
+    Ok(())
 }
 
 /// Opens a device, unless the machine would run out of memory: the kernel would end a program.

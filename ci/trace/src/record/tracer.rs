@@ -2,7 +2,7 @@
 
 use super::Ended;
 use super::clock::Clock;
-use super::devices::{Background, Buffer};
+use super::devices::{self, Background, Buffer};
 use super::inject::Newborn;
 use super::opens::Opens;
 use crate::coverage::{Coverage, Thread};
@@ -130,6 +130,7 @@ impl Tracer {
     /// Starts the command, which stops before its first instruction.
     fn start(&mut self, command: &[OsString], buffer: Buffer) -> Result<Pid, Error> {
         let shown = Path::new(&command[0]).display();
+        devices::keep_from_children()?;
         let fd = buffer.fd();
         let mut start = Command::new(&command[0]);
         start.args(&command[1..]);
