@@ -227,7 +227,7 @@ fn recordings_are_added_up_and_belong_to_their_kernel() {
     let foreign = directory.path().join("foreign");
     std::fs::write(&foreign, text.replace(build, "12ab")).expect("a file");
     refused(&[&list, &foreign], &[], &["foreign: is of Linux ", "(build id 12ab)", build]);
-    for option in ["--raw", "--folded", "--flame", "--vmlinux", "--lcov"] {
+    for option in ["--raw", "--folded", "--vmlinux", "--lcov"] {
         let twice = read(&[&list], &[option, "/dev/null", option, "/dev/null"]);
         assert_eq!(twice.status, Some(2), "{}", twice.stderr);
         assert!(twice.stderr.contains(option) && twice.stdout.is_empty(), "{}", twice.stderr);

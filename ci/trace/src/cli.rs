@@ -31,10 +31,7 @@ struct Options {
     /// Write a tracefile for genhtml(1); needs debug information
     #[arg(long, value_name = "FILE", requires = "vmlinux")]
     lcov: Option<PathBuf>,
-    /// Write an SVG of files and functions, as wide as their records
-    #[arg(long, value_name = "FILE")]
-    flame: Option<PathBuf>,
-    /// Write the same as text, for tools that draw flame graphs
+    /// Write stacks of files and functions, for tools that draw flame graphs
     #[arg(long, value_name = "FILE")]
     folded: Option<PathBuf>,
     /// The recorded kernel's image, best with debug information. Without it, names come from the
@@ -98,15 +95,8 @@ pub fn run() -> Result<u8, Error> {
     if let Some(file) = &options.lcov {
         write(file, report::lcov::render(&coverage, &symbols)?.as_bytes())?;
     }
-    if options.flame.is_some() || options.folded.is_some() {
-        let stacks = report::folded::stacks(&coverage, &symbols);
-        if let Some(file) = &options.flame {
-            let title = format!("Linux {}", coverage.kernel.release);
-            write(file, report::flame::render(&stacks, &title).as_bytes())?;
-        }
-        if let Some(file) = &options.folded {
-            write(file, report::folded::render(&stacks).as_bytes())?;
-        }
+    if let Some(file) = &options.folded {
+        write(file, report::folded::render(&coverage, &symbols).as_bytes())?;
     }
     let style = match options.style {
         Styles { lines: true, .. } => Style::Lines,

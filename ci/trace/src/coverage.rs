@@ -18,8 +18,8 @@
 //! A thread's line has its process id, its thread id, the number of records, whether they are
 //! complete, and its name. The following lines are the recorded program counters in the order of
 //! their first occurrence, each with its count. The name comes last, so it may contain spaces.
-//! Process 0 stands for the kernel's workers that did work for the command. The last line shows that
-//! the file is whole.
+//! Process 0 stands for the kernel's workers that did work for the command. The last line shows
+//! that the file is whole.
 
 use crate::kernel::Kernel;
 use crate::modules::{Module, Modules};

@@ -61,7 +61,7 @@ impl Symbols {
             Some(false) => Err(Error::about(
                 file.display(),
                 format_args!(
-                    "is {found}, but the recording is of {recorded}: use the `vmlinux` of that build"
+                    "is {found}, but the recording is of {recorded}: use that kernel's `vmlinux`"
                 ),
             )),
             None => Err(Error::about(

@@ -1,6 +1,5 @@
 //! Prints and writes the reports.
 
-pub mod flame;
 pub mod folded;
 pub mod lcov;
 pub mod text;

@@ -16,7 +16,7 @@ const NEVER: &str =
     "interrupts, softirqs and work queues: the kernel does not record for whom they work";
 
 /// What a traced call of ptrace(2) means.
-const PTRACE: &str = "the command called ptrace(2): a thread has one tracer, so it could not attach \
+const PTRACE: &str = "the command called ptrace(2): a thread has one tracer, so it cannot attach \
                       to the threads traced here";
 
 /// The totals of a function.

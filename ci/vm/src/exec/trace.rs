@@ -91,7 +91,6 @@ fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Re
     for (name, file) in [
         ("--raw", &options.raw),
         ("--lcov", &options.lcov),
-        ("--flame", &options.flame),
         ("--folded", &options.folded),
     ] {
         if let Some(file) = file {
