@@ -1,17 +1,15 @@
-//! Tests in a guest that the tracer and the examples of the crates `kcov` and `kcov-signal` do what
-//! their pages describe.
+//! Tests in a guest that the examples of the crates `kcov` and `kcov-signal` do what their pages
+//! describe.
 //!
 //! Needs the feature `guest-tests`, like tests/guest.rs.
 
 mod common {
     pub mod example;
     pub mod outcome;
-    pub mod trace;
 }
 
 use common::example::{assert_addresses, built, example};
 use common::outcome::Outcome;
-use common::trace::trace;
 use std::path::Path;
 use std::process::Command;
 
@@ -215,124 +213,4 @@ fn call_tree_on_a_kernel_that_was_not_patched() {
     let refused = example(&["linux-uml"], "call_tree", &[]);
     assert_eq!(refused.status, Some(1), "{}", refused.stdout);
     assert!(refused.stderr.contains("no extended records"), "{}", refused.stderr);
-}
-
-#[test]
-fn trace_of_a_program_of_the_host() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let raw = directory.path().join("raw");
-    let drcov = directory.path().join("drcov");
-    let folded = directory.path().join("folded");
-    let [raw_name, drcov_name, folded_name] =
-        [&raw, &drcov, &folded].map(|path| path.to_str().expect("UTF-8"));
-    let words = ["linux-uml", "--raw", raw_name, "--drcov", drcov_name, "--folded", folded_name];
-    let Outcome { status, stdout, stderr } = trace(&words, "ls", &["/"]);
-    assert_eq!(status, Some(0), "{stderr}");
-    // Its own output, then the kernel code it executed.
-    assert!(stdout.lines().any(|line| line == "proc"), "{stdout}");
-    assert!(stdout.contains(" ls: ") && stdout.contains(" functions of Linux 7."), "{stdout}");
-    for function in ["iterate_dir", "execve", "__handle_mm_fault"] {
-        assert!(stdout.contains(function), "`{function}` is not in: {stdout}");
-    }
-    assert!(std::fs::read(&drcov).expect("written").starts_with(b"DRCOV VERSION: 2\n"));
-    let folded = std::fs::read_to_string(&folded).expect("written");
-    assert!(folded.lines().any(|line| line.starts_with("iterate_dir ")), "{folded}");
-
-    // Reads the saved trace without names, as on another machine.
-    let read = Command::new(built().join("kcov-trace")).arg("--read").arg(&raw).output();
-    let read = String::from_utf8(read.expect("it starts").stdout).expect("UTF-8");
-    assert_eq!(read.lines().next(), stdout.lines().find(|line| line.starts_with("process ")));
-    assert!(read.contains("  ??\n"), "{read}");
-}
-
-#[test]
-fn trace_follows_forks_threads_and_execs() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let (source, program) = (directory.path().join("a.c"), directory.path().join("program"));
-    let text = r#"
-        #define _GNU_SOURCE
-        #include <pthread.h>
-        #include <sys/wait.h>
-        #include <unistd.h>
-        static void *work(void *exec) {
-            pthread_setname_np(pthread_self(), "a worker");
-            if (exec)
-                execl("/bin/true", "true", (char *)0);
-            return 0;
-        }
-        int main(void) {
-            pthread_t thread;
-            pthread_create(&thread, 0, work, 0);
-            pthread_join(thread, 0);
-            if (fork() == 0) {
-                pthread_create(&thread, 0, work, "");
-                pause();
-            }
-            wait(0);
-            return 7;
-        }"#;
-    std::fs::write(&source, text).expect("a file");
-    let compiler = Command::new("cc").arg("-pthread").arg(&source).arg("-o").arg(&program).status();
-    assert!(compiler.expect("a C compiler").success());
-    let program = program.to_str().expect("UTF-8");
-    let Outcome { status, stdout, stderr } =
-        trace(&["linux-uml", "--carry", "/bin/true"], program, &[]);
-    assert_eq!((status, stderr.as_str()), (Some(7), ""), "{stdout}");
-    let threads: Vec<_> = stdout.lines().filter(|line| line.starts_with("process ")).collect();
-    let names = [" a worker: ", " program: ", " program: ", " true: "];
-    assert_eq!(threads.len(), names.len(), "{stdout}");
-    for name in names {
-        assert!(threads.iter().any(|line| line.contains(name)), "`{name}` is not in {threads:?}");
-    }
-    // The thread that became `true` took its process's number, which the killed thread had.
-    let number = |line: &&str| line.split(' ').nth(3).map(str::to_string);
-    let of_true = threads.iter().find(|line| line.contains(" true: ")).and_then(number);
-    assert_eq!(threads.iter().filter(|line| number(line) == of_true).count(), 2, "{threads:?}");
-}
-
-#[test]
-fn trace_passes_the_status_on_and_tells_of_full_buffers() {
-    let Outcome { status, stdout, .. } =
-        trace(&["linux-uml", "--words", "1024"], "sh", &["-c", "kill -9 $$"]);
-    assert_eq!(status, Some(128 + 9), "{stdout}");
-    assert!(stdout.contains(", truncated\n") && stdout.contains("--words N"), "{stdout}");
-}
-
-#[test]
-fn trace_empties_buffers_before_they_are_full() {
-    let many = "i=0; while [ $i -lt 5000 ]; do echo >/dev/null; i=$((i + 1)); done";
-    let Outcome { status, stdout, stderr } =
-        trace(&["linux-uml", "--words", "524288"], "sh", &["-c", many]);
-    assert_eq!(status, Some(0), "{stdout}{stderr}");
-    let line = stdout.lines().find(|line| line.starts_with("process ")).expect("a process");
-    let records = line.split(": ").nth(1).and_then(|rest| rest.split(' ').next());
-    let records: u64 = records.and_then(|records| records.parse().ok()).expect("a number");
-    assert!(records > 524_288, "{line}");
-}
-
-#[test]
-fn trace_keeps_what_was_collected_until_the_time_limit() {
-    let endless = "(while :; do echo >/dev/null; done) & wait";
-    let Outcome { status, stdout, stderr } =
-        trace(&["linux-uml", "--time-limit", "2"], "sh", &["-c", endless]);
-    assert_eq!(status, Some(69), "{stdout}{stderr}");
-    assert!(stderr.contains("did not end within 2 s and was killed"), "{stderr}");
-    let threads = stdout.lines().filter(|line| line.starts_with("process ")).count();
-    assert_eq!(threads, 2, "{stdout}");
-    assert!(stdout.contains(" ksys_write"), "{stdout}");
-}
-
-#[test]
-fn what_cannot_be_traced() {
-    let none = trace(&["linux-uml"], "/none/program", &[]);
-    assert_eq!(none.status, Some(2), "{}", none.stderr);
-    let none = trace(&["linux-uml"], "kcov-vm-no-such-program", &[]);
-    assert_eq!(none.status, Some(2), "{}", none.stderr);
-    assert!(none.stderr.contains("no such program in PATH"), "{}", none.stderr);
-    let without = trace(&["linux-uml-nokcov"], "ls", &[]);
-    assert_eq!(without.status, Some(69), "{}", without.stderr);
-    assert!(without.stderr.contains("this kernel has no kcov"), "{}", without.stderr);
-    let lines = trace(&["linux-uml", "--lcov", "/dev/null", "--quiet"], "ls", &[]);
-    assert_eq!(lines.status, Some(69), "{}", lines.stderr);
-    assert!(lines.stderr.contains("linux-uml-dwarf"), "{}", lines.stderr);
 }

@@ -19,6 +19,7 @@ pub fn built() -> &'static Path {
     })
 }
 
+#[allow(dead_code, reason = "the tracer's tests need only the directory")]
 /// Runs an example through `exec`; `words` are the target and its options.
 pub fn example(words: &[&str], name: &str, arguments: &[&str]) -> Outcome {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
@@ -26,6 +27,7 @@ pub fn example(words: &[&str], name: &str, arguments: &[&str]) -> Outcome {
     outcome(command.args(arguments))
 }
 
+#[allow(dead_code, reason = "the tracer's tests need only the directory")]
 /// Asserts that each line is the address of an instruction in the kernel.
 #[track_caller]
 pub fn assert_addresses(lines: &[impl AsRef<str> + Debug]) {

@@ -1,35 +1,46 @@
 //! The collected data and its text format.
 //!
 //! ```text
-//! kcov-trace 1
+//! kcov-trace 2
 //! kernel 7.3.4-example
+//! build 0123456789abcdef0123456789abcdef01234567
+//! version Linux version 7.3.4-example (...) #1 ...
 //! slide 0x1d200000
 //! module nfs 0xffffffffc0a00000 282624
+//! missing thread 14 (ls): why
 //! thread 12 13 4711 whole ls
 //! 0xffffffff81000010 17
+//! thread 0 0 230 whole background
+//! 0xffffffff81000020 1
+//! end
 //! ```
 //!
 //! A thread's line has its process id, its thread id, the number of records, whether they are
 //! complete, and its name. The following lines are the recorded program counters in the order of
 //! their first occurrence, each with its count. The name comes last, so it may contain spaces.
+//! Process 0 stands for the kernel's workers that did work for the command. The last line shows
+//! that the file is whole.
 
+use crate::kernel::Kernel;
 use crate::modules::{Module, Modules};
 use kcov::Pc;
 use std::collections::HashMap;
 use std::fmt;
 
 /// The first line, with the format's version.
-const HEAD: &str = "kcov-trace 1";
+const HEAD: &str = "kcov-trace 2";
 
-/// The coverage of one command.
+/// The coverage of one command, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// The kernel's release.
-    pub kernel: String,
+    /// The kernel.
+    pub kernel: Kernel,
     /// The kernel's offset from its link address in bytes, if known.
     pub slide: Option<u64>,
     /// The loaded modules.
     pub modules: Modules,
+    /// What the command did that was not collected, and why.
+    pub missing: Vec<String>,
     /// In the order in which they ended.
     pub threads: Vec<Thread>,
 }
@@ -37,7 +48,7 @@ pub struct Coverage {
 /// The coverage of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// The process id.
+    /// The process id, or 0 for the kernel's workers.
     pub process: i32,
     /// The thread id.
     pub number: i32,
@@ -45,7 +56,7 @@ pub struct Thread {
     pub name: String,
     /// The number of records.
     pub records: u64,
-    /// Whether the buffer was full, so that an unknown number of records is missing.
+    /// Whether an unknown number of records is missing, because the buffer was full.
     pub truncated: bool,
     /// Program counters in the order of their first occurrence, with their counts.
     pub counts: Vec<(Pc, u64)>,
@@ -54,15 +65,20 @@ pub struct Thread {
 impl Thread {
     /// Adds records in their order.
     pub fn count(&mut self, records: impl Iterator<Item = Pc>) {
+        self.add(records.map(|pc| (pc, 1)));
+    }
+
+    /// Adds records of which each occurred several times.
+    fn add(&mut self, records: impl Iterator<Item = (Pc, u64)>) {
         let mut known: HashMap<Pc, usize> =
             self.counts.iter().enumerate().map(|(index, (pc, _))| (*pc, index)).collect();
-        for pc in records {
-            self.records += 1;
+        for (pc, times) in records {
+            self.records = self.records.saturating_add(times);
             let index = *known.entry(pc).or_insert_with(|| {
                 self.counts.push((pc, 0));
                 self.counts.len() - 1
             });
-            self.counts[index].1 += 1;
+            self.counts[index].1 = self.counts[index].1.saturating_add(times);
         }
     }
 }
@@ -70,25 +86,64 @@ impl Thread {
 impl Coverage {
     /// All program counters with their counts, sorted by address.
     pub fn total(&self) -> Vec<(Pc, u64)> {
-        let mut sum: HashMap<Pc, u64> = HashMap::new();
-        for (pc, count) in self.threads.iter().flat_map(|thread| &thread.counts) {
-            let entry = sum.entry(*pc).or_default();
-            *entry = entry.saturating_add(*count);
+        self.sum(|_| true)
+    }
+
+    /// The same of some threads.
+    pub fn sum(&self, of: impl Fn(&Thread) -> bool) -> Vec<(Pc, u64)> {
+        let mut sum = Thread::default();
+        let threads = self.threads.iter().filter(|thread| of(thread));
+        sum.add(threads.flat_map(|thread| thread.counts.iter().copied()));
+        sum.counts.sort_unstable();
+        sum.counts
+    }
+
+    /// Adds the coverage of another command on the same kernel.
+    pub fn merged(mut self, other: Coverage) -> Result<Coverage, String> {
+        if self.kernel.is(&other.kernel) != Some(true) {
+            let (first, this) = (&self.kernel, &other.kernel);
+            return Err(format!("is of {this}, but the first recording is of {first}"));
         }
-        let mut all: Vec<_> = sum.into_iter().collect();
-        all.sort_unstable();
-        all
+        // Modules have another place on each boot.
+        let moved: HashMap<_, _> =
+            other.modules.iter().map(|module| (module.start, self.modules.place(module))).collect();
+        let (here, there) = (self.slide.unwrap_or(0), other.slide.unwrap_or(0));
+        let move_pc = |(pc, count): &(Pc, u64)| {
+            let running = pc.address().wrapping_add(there);
+            let address = other.modules.find(running).map_or(pc.address(), |(module, offset)| {
+                moved[&module.start].wrapping_add(offset).wrapping_sub(here)
+            });
+            (Pc::new(address), *count)
+        };
+        for thread in other.threads {
+            let counts = thread.counts.iter().map(move_pc).collect();
+            self.threads.push(Thread { counts, ..thread });
+        }
+        self.slide = self.slide.or(other.slide);
+        self.missing.extend(other.missing);
+        self.missing.dedup();
+        Ok(self)
     }
 
     /// Parses the text. The error names the bad line.
     pub fn parse(text: &str) -> Result<Coverage, String> {
         let mut lines = text.lines();
-        if lines.next() != Some(HEAD) {
-            return Err(format!("is not a file of kcov-trace: its first line is not `{HEAD}`"));
+        match lines.next() {
+            Some(HEAD) => {}
+            Some(other) if other.starts_with("kcov-trace ") => {
+                return Err(format!(
+                    "has the format `{other}`, and this program reads `{HEAD}`: record it again"
+                ));
+            }
+            _ => return Err(format!("is not a recording: its first line is not `{HEAD}`")),
         }
+        let lines = lines.collect::<Vec<_>>();
+        let Some(("end", lines)) = lines.split_last().map(|(last, lines)| (*last, lines)) else {
+            return Err("is incomplete: its last line is not `end`".into());
+        };
         let mut coverage = Coverage::default();
         let mut modules = Vec::new();
-        for (index, line) in lines.enumerate() {
+        for (index, line) in lines.iter().enumerate() {
             coverage
                 .line(line, &mut modules)
                 .ok_or_else(|| format!("line {}: cannot read `{line}`", index + 2))?;
@@ -100,8 +155,11 @@ impl Coverage {
     fn line(&mut self, line: &str, modules: &mut Vec<Module>) -> Option<()> {
         let (key, rest) = line.split_once(' ')?;
         match key {
-            "kernel" => self.kernel = rest.to_owned(),
+            "kernel" => self.kernel.release = rest.to_owned(),
+            "build" => self.kernel.build = Some(rest.to_owned()),
+            "version" => self.kernel.banner = Some(rest.to_owned()),
             "slide" => self.slide = Some(address(rest)?),
+            "missing" => self.missing.push(rest.to_owned()),
             "module" => {
                 let (name, rest) = rest.split_once(' ')?;
                 let (start, size) = rest.split_once(' ')?;
@@ -138,9 +196,17 @@ fn address(text: &str) -> Option<u64> {
 
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{HEAD}\nkernel {}", self.kernel)?;
+        writeln!(f, "{HEAD}\nkernel {}", self.kernel.release)?;
+        for (key, text) in [("build", &self.kernel.build), ("version", &self.kernel.banner)] {
+            if let Some(text) = text {
+                writeln!(f, "{key} {text}")?;
+            }
+        }
         if let Some(slide) = self.slide {
             writeln!(f, "slide {slide:#x}")?;
+        }
+        for why in &self.missing {
+            writeln!(f, "missing {why}")?;
         }
         for Module { name, start, size } in self.modules.iter() {
             writeln!(f, "module {name} {start:#x} {size}")?;
@@ -153,7 +219,7 @@ impl fmt::Display for Coverage {
                 writeln!(f, "{pc} {count}")?;
             }
         }
-        Ok(())
+        writeln!(f, "end")
     }
 }
 
@@ -169,18 +235,24 @@ mod tests {
         let module = Module { name: "nfs".into(), start: 0x1000, size: 4096 };
         let other = Thread { truncated: true, counts: vec![(Pc::new(1), 1)], ..thread.clone() };
         Coverage {
-            kernel: "7.3 odd".into(),
+            kernel: kernel("1f"),
             slide: Some(0x10),
             modules: [module].into_iter().collect(),
+            missing: vec!["all of it".into()],
             threads: vec![thread, other],
         }
+    }
+
+    fn kernel(build: &str) -> Kernel {
+        let banner = Some("Linux version 7.3 odd".into());
+        Kernel { release: "7.3".into(), build: Some(build.into()), banner }
     }
 
     #[test]
     fn what_was_collected_survives_the_file() {
         let coverage = coverage();
         assert_eq!(Coverage::parse(&coverage.to_string()), Ok(coverage.clone()));
-        let unknown = Coverage { slide: None, ..coverage };
+        let unknown = Coverage { slide: None, kernel: Kernel::default(), ..coverage };
         assert_eq!(Coverage::parse(&unknown.to_string()), Ok(unknown));
     }
 
@@ -196,10 +268,47 @@ mod tests {
     }
 
     #[test]
+    fn recordings_of_one_kernel_are_added_up() {
+        let first = coverage();
+        // Another boot: another offset, and the module is elsewhere.
+        let module = Module { name: "nfs".into(), start: 0x9000, size: 4096 };
+        let new = Module { name: "new".into(), start: 0x1800, size: 4096 };
+        let mut thread = Thread::default();
+        thread.count([3, 0x9100 - 0x20, 0x1801 - 0x20].into_iter().map(Pc::new));
+        let mut second = Coverage {
+            slide: Some(0x20),
+            modules: [module, new].into_iter().collect(),
+            threads: vec![thread],
+            ..coverage()
+        };
+        let sum = first.clone().merged(second.clone()).expect("the same kernel");
+        let total: Vec<_> = sum.total().iter().map(|(pc, n)| (pc.address(), *n)).collect();
+        assert_eq!(total[..3], [(1, 2), (2, 1), (3, 4)]);
+        let names = |(pc, _): &(u64, u64)| {
+            sum.modules.find(pc + 0x10).map(|(module, offset)| (module.name.as_str(), offset))
+        };
+        let names: Vec<_> = total[3..].iter().map(names).collect();
+        assert_eq!(names, [Some(("nfs", 0x100)), Some(("new", 1))]);
+        assert_eq!(sum.threads.len(), 3);
+        assert_eq!(sum.missing, ["all of it"]);
+        second.kernel = kernel("2e");
+        let why = first.merged(second).expect_err("refused");
+        assert_eq!(
+            why,
+            "is of Linux 7.3 (build id 2e), but the first recording is of Linux 7.3 (build id 1f)"
+        );
+    }
+
+    #[test]
     fn wrong_lines_are_named() {
-        assert!(Coverage::parse("").is_err_and(|why| why.contains("not a file of kcov-trace")));
+        assert!(Coverage::parse("").is_err_and(|why| why.contains("is not a recording")));
+        let old = Coverage::parse("kcov-trace 1\nkernel 7.3\n");
+        assert!(old.is_err_and(|why| why.contains("`kcov-trace 1`") && why.contains("record it")));
+        let text = coverage().to_string();
+        let cut = Coverage::parse(text.strip_suffix("end\n").expect("an end"));
+        assert!(cut.is_err_and(|why| why.contains("incomplete")));
         for line in ["0x10 1", "thread 1 1 1 half x", "slide 12", "module a b c", "what", "0xg 1"] {
-            let why = Coverage::parse(&format!("{HEAD}\n{line}\n")).expect_err("refused");
+            let why = Coverage::parse(&format!("{HEAD}\n{line}\nend\n")).expect_err("refused");
             assert_eq!(why, format!("line 2: cannot read `{line}`"));
         }
     }

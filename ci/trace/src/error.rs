@@ -1,47 +1,32 @@
 //! The error of every step.
 
-use std::{fmt, io};
+use std::fmt::Display;
+use std::io;
 
-/// An error that prevents a report.
+/// Why there is no report: the failed operation and the remedy.
 #[derive(Debug)]
-pub enum Error {
-    /// The command line is wrong.
-    Usage(String),
-    /// An operation failed.
-    Unavailable(String),
-}
+pub struct Error(String);
 
 impl Error {
-    /// The error's exit status.
-    pub fn status(&self) -> u8 {
-        match self {
-            Error::Usage(_) => 2,
-            Error::Unavailable(_) => 69,
-        }
+    /// Makes an error from a file, or another subject, and what is wrong with it.
+    pub fn about(subject: impl Display, why: impl Display) -> Error {
+        Error(format!("{subject}: {why}"))
     }
 
     /// Makes an error from the failed operation.
-    pub fn of(doing: impl fmt::Display) -> impl FnOnce(io::Error) -> Error {
-        move |error| Error::Unavailable(format!("{doing}: {error}"))
+    pub fn of(doing: impl Display) -> impl FnOnce(io::Error) -> Error {
+        move |error| Error::about(doing, error)
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Usage(text) | Error::Unavailable(text) => f.write_str(text),
-        }
+impl Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
-impl From<lexopt::Error> for Error {
-    fn from(error: lexopt::Error) -> Error {
-        Error::Usage(format!("{error}; see kcov-trace --help"))
-    }
-}
-
-impl From<kcov::Error> for Error {
-    fn from(error: kcov::Error) -> Error {
-        Error::Unavailable(error.to_string())
+impl From<String> for Error {
+    fn from(text: String) -> Error {
+        Error(text)
     }
 }

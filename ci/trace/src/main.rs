@@ -1,7 +1,7 @@
 //! `kcov-trace`: lists the kernel code that a command executes. See `README.md`.
 //!
-//! `record` collects, `coverage` holds and stores the data, `symbols` finds names and lines,
-//! `modules` lists loaded modules, and `report` prints and writes.
+//! `record` collects, `coverage` holds and stores the data, `kernel` identifies kernels, `symbols`
+//! finds names and lines, `modules` lists loaded modules, and `report` prints and writes.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("kcov-trace sets the traced threads' registers and supports only Linux on x86_64");
@@ -9,6 +9,7 @@ compile_error!("kcov-trace sets the traced threads' registers and supports only 
 mod cli;
 mod coverage;
 mod error;
+mod kernel;
 mod modules;
 mod record;
 mod report;
@@ -16,12 +17,13 @@ mod symbols;
 
 use std::process::ExitCode;
 
+/// The status when kcov cannot be used, a file does not serve, or the time limit is reached.
+const UNAVAILABLE: u8 = 69;
+
 fn main() -> ExitCode {
-    match cli::run(std::env::args_os().skip(1)) {
-        Ok(status) => ExitCode::from(status),
-        Err(error) => {
-            eprintln!("kcov-trace: {error}");
-            ExitCode::from(error.status())
-        }
-    }
+    let status = cli::run().unwrap_or_else(|error| {
+        eprintln!("kcov-trace: {error}");
+        UNAVAILABLE
+    });
+    ExitCode::from(status)
 }

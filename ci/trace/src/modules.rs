@@ -34,6 +34,23 @@ impl Modules {
         (offset < module.size).then_some((module, offset))
     }
 
+    /// Returns the place of a module of another boot: that of the same module, or else a free one.
+    pub fn place(&mut self, module: &Module) -> u64 {
+        let is_same = |own: &&Module| own.name == module.name && own.size == module.size;
+        if let Some(own) = self.0.iter().find(is_same) {
+            return own.start;
+        }
+        let (start, end) = (module.start, module.start.saturating_add(module.size));
+        let overlaps = |own: &Module| own.start < end && start < own.start + own.size;
+        let start = match self.0.iter().map(|own| own.start + own.size).max() {
+            Some(free) if self.0.iter().any(overlaps) => free,
+            _ => start,
+        };
+        self.0.push(Module { start, ..module.clone() });
+        self.0.sort_by_key(|module| module.start);
+        start
+    }
+
     /// All modules, sorted by address.
     pub fn iter(&self) -> impl Iterator<Item = &Module> {
         self.0.iter()

@@ -2,7 +2,7 @@
 
 use crate::coverage::Coverage;
 use crate::error::Error;
-use addr2line::Loader;
+use crate::kernel::{Image, Kernel};
 use kcov::Pc;
 use kcov::{AddressSpace, Arch};
 use std::fmt;
@@ -20,7 +20,7 @@ pub fn arch(pc: Pc) -> Arch {
 /// The source of names.
 pub enum Symbols {
     /// The kernel image, with link addresses.
-    Kernel(Box<Loader>),
+    Image(Box<Image>),
     /// A list such as `/proc/kallsyms`, with runtime addresses.
     Listed(Vec<(u64, String)>),
 }
@@ -52,16 +52,29 @@ impl Symbols {
         Symbols::Listed(Vec::new())
     }
 
-    /// Reads the symbols of a kernel image (`vmlinux`).
-    pub fn of_kernel(file: &Path) -> Result<Symbols, Error> {
-        let loader = Loader::new(file)
-            .map_err(|error| Error::Unavailable(format!("{}: {error}", file.display())))?;
-        Ok(Symbols::Kernel(Box::new(loader)))
+    /// Reads a kernel's image (`vmlinux`), which must be the recorded one.
+    pub fn of_image(file: &Path, recorded: &Kernel) -> Result<Symbols, Error> {
+        let image = Image::read(file)?;
+        let found = &image.kernel;
+        match found.is(recorded) {
+            Some(true) => Ok(Symbols::Image(Box::new(image))),
+            Some(false) => Err(Error::about(
+                file.display(),
+                format_args!(
+                    "is {found}, but the recording is of {recorded}: use that kernel's `vmlinux`"
+                ),
+            )),
+            None => Err(Error::about(
+                file.display(),
+                format_args!("nothing shows that it is the recorded kernel, {recorded}"),
+            )),
+        }
     }
 
-    /// Reads the symbols of a list.
-    pub fn listed(file: &Path) -> Result<Symbols, Error> {
-        let text = fs::read_to_string(file).map_err(Error::of(file.display()))?;
+    /// Reads the running kernel's list.
+    pub fn listed() -> Result<Symbols, Error> {
+        const FILE: &str = "/proc/kallsyms";
+        let text = fs::read_to_string(FILE).map_err(Error::of(FILE))?;
         let mut all: Vec<_> = text.lines().filter_map(code).collect();
         all.sort();
         Ok(Symbols::Listed(all))
@@ -75,11 +88,13 @@ impl Symbols {
         let running = RECORDED.run_time(pc, slide).call_site(arch).address();
         let module = coverage.modules.find(running);
         match self {
-            Symbols::Kernel(loader) if module.is_none() => {
-                kernel(loader, RECORDED.link_time(pc, slide).call_site(arch).address())
+            Symbols::Image(image) if module.is_none() => {
+                in_image(image, RECORDED.link_time(pc, slide).call_site(arch).address())
             }
             // The list includes modules' symbols.
-            Symbols::Listed(all) if coverage.slide.is_some() => listed(all, running),
+            Symbols::Listed(all) if coverage.slide.is_some() => {
+                listed(all, running, module.map(|(module, _)| module.name.as_str()))
+            }
             _ => module.map_or_else(Place::default, |(module, offset)| Place {
                 symbol: format!("[{}]", module.name),
                 offset,
@@ -89,9 +104,12 @@ impl Symbols {
     }
 }
 
-fn kernel(loader: &Loader, site: u64) -> Place {
+fn in_image(image: &Image, site: u64) -> Place {
     let mut frames = Vec::new();
-    if let Ok(mut found) = loader.find_frames(site) {
+    if !image.has(site) {
+        return Place::default();
+    }
+    if let Ok(mut found) = image.loader.find_frames(site) {
         while let Ok(Some(frame)) = found.next() {
             let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
             let line = frame.location.and_then(|at| Some((plain(at.file?), at.line?)));
@@ -99,17 +117,24 @@ fn kernel(loader: &Loader, site: u64) -> Place {
             frames.push(Frame { function, line });
         }
     }
-    let symbol = loader.find_symbol_info(site);
+    let symbol = image.loader.find_symbol_info(site);
     let (symbol, offset) =
         symbol.map_or((String::new(), 0), |found| (found.name().into(), site - found.address()));
     Place { symbol, offset, frames }
 }
 
-fn listed(all: &[(u64, String)], site: u64) -> Place {
-    let above = all.partition_point(|(address, _)| *address <= site);
-    let Some((address, symbol)) = above.checked_sub(1).map(|last| &all[last]) else {
+/// Finds the symbol before an address. Nothing bounds the last symbol of the list, of the kernel's
+/// code and of a module, except for the module's size.
+fn listed(all: &[(u64, String)], site: u64, module: Option<&str>) -> Place {
+    const ENDS: [&str; 2] = ["_etext", "_einittext"];
+    let next = all.partition_point(|(address, _)| *address <= site);
+    let Some((address, symbol)) = next.checked_sub(1).map(|last| &all[last]) else {
         return Place::default();
     };
+    let of = symbol.split_once(" [").map(|(_, module)| module.trim_end_matches(']'));
+    if of != module || (of.is_none() && next == all.len()) || ENDS.contains(&symbol.as_str()) {
+        return Place::default();
+    }
     Place { symbol: symbol.clone(), offset: site - address, frames: Vec::new() }
 }
 

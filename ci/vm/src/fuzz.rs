@@ -48,9 +48,10 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
     let unusable = |error| Error::usage(format!("--dir {}: {error}", directory.display()));
     let store = Store::open(&directory).map_err(unusable)?;
     let corpus = store.inputs().map_err(unusable)?;
-    let reached = store.reached(&target.name).map_err(unusable)?;
     let ready = session.prepare(target)?;
     let vmlinux = ready.vmlinux();
+    let kernel = store::kernel(&target.name, &vmlinux);
+    let reached = store.reached(&kernel).map_err(unusable)?;
     let logs = ready.logs.clone();
     let count = guests.map_or_else(
         || (processors() / target.smp.max(1) as usize).max(1),
@@ -76,6 +77,7 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
         guests: Guests::new(session, target, ready, task),
         store,
         vmlinux,
+        kernel,
         end: seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds)),
         sync: Duration::from_secs(sync),
         most_deaths: deaths.unwrap_or(u64::MAX),
@@ -105,6 +107,8 @@ struct Fuzzer<'a> {
     store: Store,
     /// The kernel's file with symbols.
     vmlinux: PathBuf,
+    /// The lines that identify the kernel in the file of coverage.
+    kernel: String,
     end: Option<Instant>,
     /// The life of a guest; the next one starts from all guests' inputs.
     sync: Duration,
@@ -300,7 +304,7 @@ impl Fuzzer<'_> {
             state.reached.clone()
         };
         if !reached.is_empty() {
-            let saved = self.store.save_reached(&self.guests.target().name, &reached);
+            let saved = self.store.save_reached(&self.kernel, &reached);
             saved
                 .map_err(|error| Error::unavailable(Phase::Output, format!("coverage: {error}")))?;
         }

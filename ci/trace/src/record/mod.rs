@@ -5,9 +5,14 @@
 //! thread and process before it runs. It makes the thread fetch a file descriptor of a device that
 //! is open and mapped here (pidfd_getfd(2)), enable the device and close the descriptor again. The
 //! command needs no library for this, and finds no file descriptor and no memory of it.
+//!
+//! The debugger itself enables remote coverage with a handle, which the command inherits. So it
+//! also gets what the kernel's workers do for the command.
 
 mod clock;
+mod devices;
 mod inject;
+mod opens;
 mod tracer;
 
 use crate::coverage::Coverage;
@@ -16,9 +21,6 @@ use crate::modules::Modules;
 use kcov_signal::KernelText;
 use std::ffi::OsString;
 use std::fs;
-
-/// The words of a thread's buffer. `ls` fills a third of it.
-const WORDS: u64 = 512 << 10;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug)]
@@ -32,20 +34,14 @@ pub enum Ended {
 /// Runs a command until it and all its children have ended, or until the time limit.
 pub fn run(
     command: &[OsString],
-    words: Option<u64>,
+    words: u64,
     limit: Option<u32>,
-) -> Result<(Coverage, Ended), Error> {
-    let (threads, ended) = tracer::run(command, words.unwrap_or(WORDS), limit)?;
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
-        .map_err(Error::of("/proc/sys/kernel/osrelease"))?;
+    coverage: &mut Coverage,
+) -> Result<Ended, Error> {
+    let ended = tracer::run(command, words, limit, coverage)?;
     // A kernel without modules lacks this file.
-    let modules = fs::read_to_string("/proc/modules").unwrap_or_default();
-    let coverage = Coverage {
-        kernel: kernel.trim_end().to_owned(),
-        // The kernel hides it from unprivileged processes.
-        slide: KernelText::read().ok().map(|text| text.kaslr_offset()),
-        modules: Modules::parse(&modules),
-        threads,
-    };
-    Ok((coverage, ended))
+    coverage.modules = Modules::parse(&fs::read_to_string("/proc/modules").unwrap_or_default());
+    // The kernel hides it from unprivileged processes.
+    coverage.slide = KernelText::read().ok().map(|text| text.kaslr_offset());
+    Ok(ended)
 }

@@ -2,10 +2,11 @@
 
 use super::Ended;
 use super::clock::Clock;
+use super::devices::{self, Background, Buffer};
 use super::inject::Newborn;
-use crate::coverage::Thread;
+use super::opens::Opens;
+use crate::coverage::{Coverage, Thread};
 use crate::error::Error;
-use kcov::{BufferSize, ChildBuffer, Completeness, Device, mode::TracePc};
 use kcov_sys::linux::{KCOV_ENABLE, KCOV_TRACE_PC};
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
@@ -14,64 +15,123 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::{fs, io, mem};
 
+/// The events at which threads stop.
+const EVENTS: Options = Options::PTRACE_O_TRACECLONE
+    .union(Options::PTRACE_O_TRACEFORK)
+    .union(Options::PTRACE_O_TRACEVFORK)
+    .union(Options::PTRACE_O_TRACEEXEC)
+    .union(Options::PTRACE_O_TRACEEXIT)
+    .union(Options::PTRACE_O_TRACESYSGOOD)
+    .union(Options::PTRACE_O_EXITKILL);
+
 /// The debugger's state of the threads.
 struct Tracer {
     words: u64,
+    opens: Opens,
     live: HashMap<Pid, Live>,
     /// Buffers of ended threads, for reuse.
-    spare: Vec<ChildBuffer<TracePc>>,
+    spare: Vec<Buffer>,
     done: Vec<Thread>,
+    /// `None` if it cannot be collected.
+    background: Option<Background>,
+    missing: Missing,
 }
+
+/// What is not traced: the reason, the first that it concerns, and the number of others.
+#[derive(Default)]
+struct Missing(Vec<(String, String, usize)>);
 
 /// A thread that has not ended.
 struct Live {
     /// `None` if it cannot be traced.
-    buffer: Option<ChildBuffer<TracePc>>,
+    buffer: Option<Buffer>,
     /// The records that were already read from the buffer.
     read: Thread,
     /// Whether it was told to stop, so that its buffer can be emptied.
     stopping: bool,
 }
 
-/// Runs a command. Returns its threads' coverage and how it ended.
+/// Runs a command. Adds its threads' coverage and returns how it ended.
 pub fn run(
     command: &[OsString],
     words: u64,
     limit: Option<u32>,
-) -> Result<(Vec<Thread>, Ended), Error> {
-    let mut tracer = Tracer { words, live: HashMap::new(), spare: Vec::new(), done: Vec::new() };
+    coverage: &mut Coverage,
+) -> Result<Ended, Error> {
     let shown = Path::new(&command[0]).display();
-    let first = tracer.start(command)?;
-    let failed = |errno| Error::Unavailable(format!("ptrace of {shown}: {errno}"));
+    let failed = |errno| Error::about(format_args!("ptrace of {shown}"), errno);
+    let buffer = Buffer::open(words)?;
+    let mut opens = Opens::watch(buffer.fd());
+    let mut missing = Missing::default();
+    // Before the command starts, which inherits the handle.
+    let background = opens.except(|| Background::start(words));
+    let background = missing.unless("work of io_uring's and vhost's workers", background);
+    if background.is_some() && before_7_2(&coverage.kernel.release) {
+        let why = "it takes Linux 7.2 or later";
+        missing.0.push((why.into(), "work of io_uring's workers".into(), 0));
+    }
+    let (live, spare, done) = (HashMap::new(), Vec::new(), Vec::new());
+    let mut tracer = Tracer { words, opens, live, spare, done, background, missing };
+    let first = tracer.start(command, buffer)?;
     let clock = Clock::start(limit).map_err(failed)?;
     let status = tracer.follow(first, &clock).map_err(failed)?;
-    let ended = match limit {
+    if tracer.opens.by_others() {
+        let why = "a thread has one device of kcov, and the tracer enables one for each";
+        tracer.missing.add("what the command, or another process, asked of kcov itself", why);
+    }
+    coverage.threads = tracer.done;
+    coverage.threads.extend(tracer.background.and_then(Background::finish));
+    coverage.missing = tracer.missing.lines();
+    Ok(match limit {
         Some(seconds) if clock.is_over() => Ended::AtLimit(seconds),
         _ => Ended::ByItself(status),
-    };
-    Ok((tracer.done, ended))
+    })
+}
+
+impl Missing {
+    /// Tells the user at once, unless it is known for this reason.
+    fn add(&mut self, what: &str, why: &str) {
+        match self.0.iter_mut().find(|(known, ..)| known == why) {
+            Some((.., others)) => *others += 1,
+            None => {
+                eprintln!("kcov-trace: {what} is not traced: {why}");
+                self.0.push((why.to_owned(), what.to_owned(), 0));
+            }
+        }
+    }
+
+    fn unless<T>(&mut self, what: &str, result: Result<T, String>) -> Option<T> {
+        result.map_err(|why| self.add(what, &why)).ok()
+    }
+
+    fn lines(self) -> Vec<String> {
+        let line = |(why, what, others): (String, String, usize)| match others {
+            0 => format!("{what}: {why}"),
+            _ => format!("{what} and {others} more: {why}"),
+        };
+        self.0.into_iter().map(line).collect()
+    }
 }
 
 impl Tracer {
-    fn buffer(&mut self) -> Result<ChildBuffer<TracePc>, kcov::Error> {
-        if let Some(buffer) = self.spare.pop() {
-            return Ok(buffer);
+    fn buffer(&mut self) -> Result<Buffer, String> {
+        match self.spare.pop() {
+            Some(buffer) => Ok(buffer),
+            None => self.opens.except(|| Buffer::open(self.words)),
         }
-        let device = Device::builder().size(BufferSize::words(self.words)).open()?;
-        Ok(device.into_child_buffer(TracePc)?)
     }
 
     /// Starts the command, which stops before its first instruction.
-    fn start(&mut self, command: &[OsString]) -> Result<Pid, Error> {
+    fn start(&mut self, command: &[OsString], buffer: Buffer) -> Result<Pid, Error> {
         let shown = Path::new(&command[0]).display();
-        let buffer = self.buffer()?;
-        let fd = buffer.device().as_fd().as_raw_fd();
+        devices::keep_from_children()?;
+        let fd = buffer.fd();
         let mut start = Command::new(&command[0]);
         start.args(&command[1..]);
         let before_exec = move || {
@@ -85,20 +145,13 @@ impl Tracer {
         unsafe { start.pre_exec(before_exec) };
         let child = start.spawn().map_err(Error::of(&shown))?;
         let first = Pid::from_raw(child.id() as i32);
-        let options = Options::PTRACE_O_TRACECLONE
-            | Options::PTRACE_O_TRACEFORK
-            | Options::PTRACE_O_TRACEVFORK
-            | Options::PTRACE_O_TRACEEXEC
-            | Options::PTRACE_O_TRACEEXIT
-            | Options::PTRACE_O_TRACESYSGOOD
-            | Options::PTRACE_O_EXITKILL;
         // The command stops at its exec, which has completed by now.
         let begin = || {
             waitpid(first, None)?;
-            ptrace::setoptions(first, options)?;
+            ptrace::setoptions(first, EVENTS)?;
             ptrace::cont(first, None)
         };
-        begin().map_err(|errno| Error::Unavailable(format!("ptrace of {shown}: {errno}")))?;
+        begin().map_err(|errno| Error::about(format_args!("ptrace of {shown}"), errno))?;
         self.live
             .insert(first, Live { buffer: Some(buffer), read: described(first), stopping: false });
         Ok(first)
@@ -177,9 +230,12 @@ impl Tracer {
 
     /// Stops the threads whose buffers are half full.
     fn stop_full(&mut self) {
+        if let Some(Err(why)) = self.background.as_mut().map(Background::empty_full) {
+            self.missing.add("later work of io_uring's and vhost's workers", &why);
+        }
         for live in self.live.values_mut() {
-            let records = live.buffer.as_ref().map_or(0, |buffer| buffer.trace().len());
-            if !live.stopping && records as u64 > self.words / 2 {
+            let records = live.buffer.as_ref().map_or(0, Buffer::records);
+            if !live.stopping && records > self.words / 2 {
                 let (process, number) = (live.read.process, live.read.number);
                 // SAFETY: the call takes numbers. It fails if the thread has ended.
                 let sent =
@@ -201,35 +257,15 @@ impl Tracer {
     /// Adopts a new thread of a traced one.
     fn adopt(&mut self, thread: Pid) -> Result<(), Errno> {
         let read = described(thread);
-        let untraced = |why: &dyn std::fmt::Display| {
-            eprintln!("kcov-trace: thread {thread} ({}) is not traced: {why}", read.name);
-        };
-        let buffer = match (self.buffer(), Newborn::new(thread)?) {
-            (Err(error), _) => {
-                untraced(&error);
-                None
+        let mut buffer = self.buffer();
+        if let Ok(open) = &mut buffer {
+            let enabled = enable(thread, open.fd())?;
+            // Discard the records of the debugger's own calls.
+            if let Err(why) = enabled.and_then(|()| open.forget()) {
+                buffer = Err(why);
             }
-            (Ok(_), None) => {
-                untraced(&"it was not made by a 64-bit program");
-                None
-            }
-            (Ok(mut buffer), Some(mut newborn)) => {
-                let enabled = enable(&mut newborn, buffer.device());
-                newborn.restore()?;
-                for signal in newborn.signals {
-                    // Deliver the signal when the thread continues.
-                    kill(thread, signal)?;
-                }
-                // Discard the records of the debugger's own calls.
-                match enabled.and_then(|()| buffer.reset().map_err(|error| error.to_string())) {
-                    Ok(()) => Some(buffer),
-                    Err(why) => {
-                        untraced(&why);
-                        None
-                    }
-                }
-            }
-        };
+        }
+        let buffer = self.missing.unless(&format!("thread {thread} ({})", read.name), buffer);
         self.live.insert(thread, Live { buffer, read, stopping: false });
         ptrace::cont(thread, None)
     }
@@ -274,20 +310,36 @@ impl Live {
     /// Moves the records out of the buffer of a thread that does not run. Returns whether it is
     /// empty now.
     fn empty(&mut self) -> bool {
-        let Some(buffer) = &mut self.buffer else {
-            return true;
-        };
-        let trace = buffer.trace();
-        self.read.truncated |= trace.completeness() != Completeness::Complete;
-        self.read.count(trace.iter());
-        buffer.reset().is_ok()
+        self.buffer.as_mut().is_none_or(|buffer| buffer.empty(&mut self.read))
     }
 }
 
-/// Makes a thread enable our device. The error names the failed operation.
-fn enable(thread: &mut Newborn, device: &Device) -> Result<(), String> {
+/// Makes a new thread enable our device. The inner error says why it cannot.
+fn enable(thread: Pid, device: RawFd) -> Result<Result<(), String>, Errno> {
+    let Some(mut newborn) = Newborn::new(thread)? else {
+        return Ok(Err("it was not made by a 64-bit program".into()));
+    };
+    // A filter may kill the thread for our calls. The next options end this one.
+    let suspended = EVENTS | Options::from_bits_retain(libc::PTRACE_O_SUSPEND_SECCOMP);
+    if has_filter(thread) && ptrace::setoptions(thread, suspended).is_err() {
+        return Ok(Err("it has a seccomp(2) filter, which only CAP_SYS_ADMIN and a kernel with \
+                       CONFIG_CHECKPOINT_RESTORE=y can suspend"
+            .into()));
+    }
+    let enabled = ask(&mut newborn, device);
+    newborn.restore()?;
+    ptrace::setoptions(thread, EVENTS)?;
+    for signal in newborn.signals {
+        // Deliver the signal when the thread continues.
+        kill(thread, signal)?;
+    }
+    Ok(enabled)
+}
+
+/// Makes the thread's calls. The error names the failed one.
+fn ask(thread: &mut Newborn, device: RawFd) -> Result<(), String> {
     let failed = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
-    let (own, fd) = (getpid().as_raw() as u64, device.as_fd().as_raw_fd() as u64);
+    let (own, fd) = (getpid().as_raw() as u64, device as u64);
     let process = thread.call(libc::SYS_pidfd_open, [own, 0, 0]).map_err(failed("pidfd_open"))?;
     let fetched =
         thread.call(libc::SYS_pidfd_getfd, [process, fd, 0]).map_err(failed("pidfd_getfd"));
@@ -298,6 +350,18 @@ fn enable(thread: &mut Newborn, device: &Device) -> Result<(), String> {
     let enabled = thread.call(libc::SYS_ioctl, request).map_err(failed("KCOV_ENABLE"));
     let _ = thread.call(libc::SYS_close, [fetched, 0, 0]);
     enabled.map(drop)
+}
+
+/// Whether a release is before 7.2, which made io_uring's workers use the handle.
+fn before_7_2(release: &str) -> bool {
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
+    numbers.next().zip(numbers.next()).is_some_and(|version| version < (7, 2))
+}
+
+/// Whether a filter decides on a thread's system calls.
+fn has_filter(thread: Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("Seccomp:\t").is_some_and(|mode| mode != "0"))
 }
 
 /// A thread with its process and name, and no records.

@@ -10,26 +10,21 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Returns the stacks, whose parts are separated by semicolons, with their numbers of records.
-pub fn stacks(coverage: &Coverage, symbols: &Symbols) -> BTreeMap<String, u64> {
-    let total = coverage.total().into_iter();
+/// Renders the stacks, whose parts are separated by semicolons, with their numbers of records, in
+/// alphabetical order. Those of the kernel's workers begin with `background`.
+pub fn render(coverage: &Coverage, symbols: &Symbols) -> String {
+    let [own, background] =
+        [false, true].map(|is| coverage.sum(|thread| (thread.process == 0) == is));
+    let (count, all) = (own.len(), own.into_iter().chain(background));
     let found: Vec<_> =
-        total.map(|(pc, records)| (pc, records, symbols.look_up(pc, coverage))).collect();
+        all.map(|(pc, records)| (pc, records, symbols.look_up(pc, coverage))).collect();
     let root = root(&found);
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
-    for (_, records, place) in &found {
-        *stacks.entry(stack(place, &root)).or_default() += records;
+    for (index, (_, records, place)) in found.iter().enumerate() {
+        let part = if index < count { "" } else { "background;" };
+        *stacks.entry(format!("{part}{}", stack(place, &root))).or_default() += records;
     }
-    stacks
-}
-
-/// Renders the stacks in alphabetical order.
-pub fn render(stacks: &BTreeMap<String, u64>) -> String {
-    let mut text = String::new();
-    for (stack, records) in stacks {
-        writeln!(text, "{stack} {records}").expect("writing to a string cannot fail");
-    }
-    text
+    stacks.iter().map(|(stack, records)| format!("{stack} {records}\n")).collect()
 }
 
 fn stack(place: &Place, root: &Path) -> String {

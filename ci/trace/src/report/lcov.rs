@@ -10,7 +10,6 @@ use kcov::Pc;
 use kcov_vm_calls::Code;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The function that the compiler calls at the beginning of every block.
@@ -24,12 +23,14 @@ struct Lines {
     functions: BTreeMap<String, (u32, u64)>,
 }
 
-/// Renders the tracefile. `kernel` is the file of the symbols.
-pub fn render(coverage: &Coverage, symbols: &Symbols, kernel: &Path) -> Result<String, Error> {
-    let bytes = fs::read(kernel).map_err(Error::of(kernel.display()))?;
-    let fail = |why: &str| Error::Unavailable(format!("{}: {why}", kernel.display()));
+/// Renders the tracefile, which needs the kernel's image.
+pub fn render(coverage: &Coverage, symbols: &Symbols) -> Result<String, Error> {
+    let Symbols::Image(image) = symbols else {
+        return Err(Error::from("a tracefile needs --vmlinux FILE".to_owned()));
+    };
+    let fail = |why: &str| Error::about(image.file.display(), why);
     let counts: HashMap<Pc, u64> = coverage.total().into_iter().collect();
-    let calls = Code::read(&bytes).map_err(|why| fail(&why))?.calls(HOOK);
+    let calls = Code::read(&image.bytes).map_err(|why| fail(&why))?.calls(HOOK);
     let calls =
         calls.ok_or_else(|| fail("has no coverage hook: the kernel was built without kcov"))?;
     let mut all: BTreeSet<Pc> = calls.into_iter().map(Pc::new).collect();

@@ -1,7 +1,5 @@
 //! Prints and writes the reports.
 
-pub mod drcov;
-pub mod flame;
 pub mod folded;
 pub mod lcov;
 pub mod text;

@@ -4,17 +4,27 @@ use super::Style;
 use crate::coverage::{Coverage, Thread};
 use crate::symbols::{Frame, Place, Symbols};
 use kcov::Pc;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// A program counter, its count and its place.
 type Found = (Pc, u64, Place);
 
+/// The work that no trace has, and why.
+const NEVER: &str =
+    "interrupts, softirqs and work queues: the kernel does not record for whom they work";
+
+/// What a traced call of ptrace(2) means.
+const PTRACE: &str = "the command called ptrace(2): a thread has one tracer, so it cannot attach \
+                      to the threads traced here";
+
 /// The totals of a function.
 struct Function {
     records: u64,
     pcs: usize,
+    /// Whether only the kernel's workers executed it.
+    background: bool,
     /// The place of its first program counter.
     place: Place,
 }
@@ -33,6 +43,9 @@ pub fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
         let advice = "a truncated thread's buffer was full: enlarge it with --words N";
         line(&mut text, format_args!("{advice}"));
     }
+    for why in coverage.missing.iter().map(String::as_str).chain([NEVER]) {
+        line(&mut text, format_args!("not traced: {why}"));
+    }
     if style == Style::Pcs {
         for (pc, _) in coverage.total() {
             line(&mut text, format_args!("{pc}"));
@@ -41,15 +54,21 @@ pub fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
     }
     let find = |(pc, records)| (pc, records, symbols.look_up(pc, coverage));
     let found: Vec<Found> = coverage.total().into_iter().map(find).collect();
+    if found.iter().any(|(_, _, place)| place.symbol.ends_with("sys_ptrace")) {
+        line(&mut text, format_args!("{PTRACE}"));
+    }
     let root = root(&found);
-    let kernel = &coverage.kernel;
+    let kernel = &coverage.kernel.release;
+    let threads = threads.iter().filter(|thread| thread.process != 0);
+    let own: HashSet<Pc> = threads.flat_map(|thread| &thread.counts).map(|(pc, _)| *pc).collect();
     if style == Style::Functions {
-        functions(&found, kernel, &root, &mut text);
+        functions(&found, &own, kernel, &root, &mut text);
     } else {
         line(&mut text, format_args!("{} program counters of Linux {kernel}", found.len()));
         below(&root, &mut text);
         for (pc, records, place) in &found {
-            line(&mut text, format_args!("{pc} {records:>8} {place}"));
+            let mark = mark(!own.contains(pc));
+            line(&mut text, format_args!("{pc} {records:>8} {place}{mark}"));
             for (depth, frame) in place.frames.iter().enumerate() {
                 let inlined = if depth == 0 { "" } else { "into " };
                 let at = at(frame, &root);
@@ -58,6 +77,11 @@ pub fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
         }
     }
     text
+}
+
+/// Marks what only the kernel's workers executed.
+fn mark(background: bool) -> &'static str {
+    if background { " (background)" } else { "" }
 }
 
 /// The deepest common directory of all files.
@@ -90,13 +114,14 @@ fn summary(thread: &Thread) -> String {
     let Thread { process, number, records, name, .. } = thread;
     let pcs = thread.counts.len();
     let truncated = if thread.truncated { ", truncated" } else { "" };
-    format!(
-        "process {process} thread {number} {name}: {records} records, {pcs} program \
-         counters{truncated}"
-    )
+    let who = match process {
+        0 => name.clone(),
+        _ => format!("process {process} thread {number} {name}"),
+    };
+    format!("{who}: {records} records, {pcs} program counters{truncated}")
 }
 
-fn functions(found: &[Found], kernel: &str, root: &Path, text: &mut String) {
+fn functions(found: &[Found], own: &HashSet<Pc>, kernel: &str, root: &Path, text: &mut String) {
     let mut all: HashMap<String, Function> = HashMap::new();
     for (pc, records, place) in found {
         let name = match place.symbol.as_str() {
@@ -106,8 +131,9 @@ fn functions(found: &[Found], kernel: &str, root: &Path, text: &mut String) {
         // The start address distinguishes static functions with the same name.
         let key = format!("{name} {:#x}", pc.address().wrapping_sub(place.offset));
         let key = if name == "??" { name } else { key };
-        let first = || Function { records: 0, pcs: 0, place: place.clone() };
+        let first = || Function { records: 0, pcs: 0, background: true, place: place.clone() };
         let function = all.entry(key).or_insert_with(first);
+        function.background &= !own.contains(pc);
         function.records += records;
         function.pcs += 1;
     }
@@ -122,10 +148,10 @@ fn functions(found: &[Found], kernel: &str, root: &Path, text: &mut String) {
     let mut all: Vec<_> = all.into_iter().collect();
     all.sort_by(|(a_key, a), (b_key, b)| b.records.cmp(&a.records).then_with(|| a_key.cmp(b_key)));
     line(text, format_args!("{:>10} {:>6}  function", "records", "pcs"));
-    for (_, Function { records, pcs, place }) in &all {
+    for (_, Function { records, pcs, background, place }) in &all {
         let name = if place.symbol.is_empty() { "??" } else { &place.symbol };
         let at = place.frames.last().map_or_else(String::new, |frame| at(frame, root));
-        line(text, format_args!("{records:>10} {pcs:>6}  {name}{at}"));
+        line(text, format_args!("{records:>10} {pcs:>6}  {name}{at}{}", mark(*background)));
     }
 }
 
@@ -136,12 +162,13 @@ fn file(frame: &Frame) -> Option<&Path> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Kernel;
 
     fn coverage() -> Coverage {
         let mut thread = Thread { process: 1, number: 2, name: "ls".into(), ..Thread::default() };
         thread.count([0x1015, 0x1025, 0x1015, 0x2015].into_iter().map(Pc::new));
         Coverage {
-            kernel: "7.3".into(),
+            kernel: Kernel { release: "7.3".into(), ..Kernel::default() },
             slide: Some(0),
             threads: vec![thread],
             ..Coverage::default()
@@ -149,7 +176,8 @@ mod tests {
     }
 
     fn symbols() -> Symbols {
-        Symbols::Listed(vec![(0x1000, "read".into()), (0x2000, "write".into())])
+        let names = [(0x1000, "read"), (0x2000, "write"), (0x3000, "_etext")];
+        Symbols::Listed(names.map(|(address, name)| (address, name.into())).into())
     }
 
     #[test]
@@ -157,6 +185,7 @@ mod tests {
         let text = render(&coverage(), &symbols(), Style::Functions);
         let expected = "\
 process 1 thread 2 ls: 4 records, 3 program counters
+not traced: interrupts, softirqs and work queues: the kernel does not record for whom they work
 3 program counters in 2 functions of Linux 7.3
    records    pcs  function
          3      2  read
@@ -171,6 +200,30 @@ process 1 thread 2 ls: 4 records, 3 program counters
         assert!(text.contains("0x1015        2 read+0x14\n"), "{text}");
         let text = render(&coverage(), &symbols(), Style::Pcs);
         assert!(text.ends_with("\n0x1015\n0x1025\n0x2015\n"), "{text}");
+    }
+
+    #[test]
+    fn work_in_the_background_is_marked_and_missing_work_named() {
+        let mut all = coverage();
+        let mut worker = Thread { name: "background".into(), ..Thread::default() };
+        worker.count([0x1015, 0x2035].into_iter().map(Pc::new));
+        all.threads.push(worker);
+        all.missing.push("thread 7 (ls): why".into());
+        let names = [(0x1000, "read"), (0x2030, "__x64_sys_ptrace"), (0x3000, "_etext")];
+        let names = names.map(|(address, name)| (address, name.to_owned()));
+        let text = render(&all, &Symbols::Listed(names.into()), Style::Functions);
+        for line in [
+            "background: 2 records, 2 program counters",
+            "not traced: thread 7 (ls): why",
+            "         5      3  read",
+            "         1      1  __x64_sys_ptrace (background)",
+        ] {
+            assert!(text.lines().any(|found| found == line), "`{line}` is not in: {text}");
+        }
+        assert!(text.contains("the command called ptrace(2)"), "{text}");
+        assert!(!render(&all, &symbols(), Style::Functions).contains("ptrace"));
+        let text = render(&all, &symbols(), Style::Lines);
+        assert!(text.contains(" write+0x34 (background)\n"), "{text}");
     }
 
     #[test]

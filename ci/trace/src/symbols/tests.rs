@@ -4,7 +4,7 @@
 use super::*;
 use crate::coverage::Thread;
 use crate::modules::Module;
-use crate::report::lcov;
+use crate::report::{Style, lcov, text};
 use object::{Object as _, ObjectSymbol as _};
 use std::process::Command;
 
@@ -23,15 +23,26 @@ fn names_come_from_the_running_kernels_addresses() {
     assert_eq!(shown(0x802), "read+0x1");
     assert_eq!(shown(0x800), "??");
     assert_eq!(shown(0x8815), "open [nfs]+0x14");
+    // Data before the module, and the module's end.
+    assert_eq!(shown(0x88ff), "open [nfs]+0xfe");
+    assert_eq!(shown(0x8901), "??");
     assert_eq!(all.look_up(Pc::new(0x1005), &coverage(None)).to_string(), "??");
 }
 
 #[test]
 fn calls_of_a_machines_kernel_have_one_length() {
-    let all = Symbols::Listed(vec![(0xffff_ffff_8100_0000, "read".into())]);
+    let all = Symbols::Listed(vec![
+        (0xffff_ffff_8100_0000, "read".into()),
+        (0xffff_ffff_8200_0000, "_etext".into()),
+        (0xffff_ffff_8300_0000, "init".into()),
+    ]);
     let shown = |pc| all.look_up(Pc::new(pc), &coverage(Some(0))).to_string();
     assert_eq!(shown(0xffff_ffff_8100_0005), "read+0x0");
     assert_eq!(shown(0xffff_ffff_8100_0004), "??");
+    // Between the kernel's code and that of its start, and after the last symbol.
+    assert_eq!(shown(0xffff_ffff_8200_0008), "??");
+    assert_eq!(shown(0xffff_ffff_8300_0008), "??");
+    assert_eq!(shown(0xffff_ffff_ffff_ff00), "??");
 }
 
 #[test]
@@ -42,8 +53,9 @@ fn paths_lead_forward() {
 
 /// Compiles a program with the hook, as for a kernel.
 fn compiled(directory: &Path) -> PathBuf {
-    const SOURCE: &str = "\
+    const SOURCE: &str = r#"
 volatile int sink;
+const char linux_banner[] = "Linux version 7.3-test (gcc) #1\n";
 void __sanitizer_cov_trace_pc(void) { }
 static inline __attribute__((always_inline)) void inner(int i) {
     if (i)
@@ -56,11 +68,11 @@ __attribute__((noinline)) void never(void) {
     sink = 2;
 }
 int main(int count, char **words) { outer(count); if (count > 9) never(); return 0; }
-";
+"#;
     let (source, program) = (directory.join("kernel.c"), directory.join("kernel"));
     fs::write(&source, SOURCE).expect("a file");
     let mut compiler = Command::new("gcc");
-    compiler.args(["-g", "-O2", "-no-pie", "-fno-optimize-sibling-calls"]);
+    compiler.args(["-g", "-O2", "-no-pie", "-fno-optimize-sibling-calls", "-Wl,--build-id"]);
     compiler.arg("-fsanitize-coverage=trace-pc").arg(&source).arg("-o").arg(&program);
     assert!(compiler.status().expect("gcc starts").success());
     program
@@ -74,8 +86,9 @@ fn a_file_gives_lines_and_what_was_inlined() {
     let parsed = object::File::parse(&*bytes).expect("ELF");
     let outer = parsed.symbols().find(|symbol| symbol.name() == Ok("outer")).expect("a symbol");
     let (start, end) = (outer.address(), outer.address() + outer.size());
-    let symbols = Symbols::of_kernel(&file).expect("symbols");
-    let coverage = coverage(None);
+    let kernel = Image::read(&file).expect("an image").kernel;
+    let symbols = Symbols::of_image(&file, &kernel).expect("symbols");
+    let coverage = Coverage { kernel, ..coverage(None) };
     let all: Vec<Place> =
         (start + 5..end).map(|pc| symbols.look_up(Pc::new(pc), &coverage)).collect();
     assert!(all.iter().all(|place| place.symbol == "outer"), "{all:?}");
@@ -83,31 +96,120 @@ fn a_file_gives_lines_and_what_was_inlined() {
     assert_eq!(inlined.frames[0].function, "inner");
     assert_eq!(inlined.frames[1].function, "outer");
     let (path, line) = inlined.frames[1].line.clone().expect("a line");
-    assert_eq!((path, line), (directory.path().join("kernel.c"), 8));
+    assert_eq!((path, line), (directory.path().join("kernel.c"), 10));
 
-    // Only `outer` was executed; `never` could have been.
-    let mut thread = Thread::default();
-    thread.count((start..end).map(Pc::new));
-    let coverage = Coverage { threads: vec![thread], ..coverage };
-    let text = lcov::render(&coverage, &symbols, &file).expect("a tracefile");
-    assert!(text.starts_with("TN:\nSF:") && text.ends_with("end_of_record\n"), "{text}");
-    for line in ["FNDA:1,outer", "FNDA:1,inner", "FNDA:0,never", "DA:8,1", "DA:11,0"] {
-        assert!(text.lines().any(|found| found == line), "`{line}` is not in: {text}");
+    // A run executed only `outer`; `never` could have been.
+    let run = |start, end| {
+        let mut thread = Thread::default();
+        thread.count((start..end).map(Pc::new));
+        Coverage { threads: vec![thread], ..coverage.clone() }
+    };
+    let rendered = |coverage, lines: &[&str]| {
+        let text = lcov::render(&coverage, &symbols).expect("a tracefile");
+        assert!(text.starts_with("TN:\nSF:") && text.ends_with("end_of_record\n"), "{text}");
+        for line in lines {
+            assert!(text.lines().any(|found| found == *line), "`{line}` is not in: {text}");
+        }
+    };
+    let first = run(start, end);
+    let lines = ["FNDA:1,outer", "FNDA:1,inner", "FNDA:0,never", "DA:10,1", "DA:13,0"];
+    rendered(first.clone(), &lines);
+    // Another run executed both.
+    let never = parsed.symbols().find(|symbol| symbol.name() == Ok("never")).expect("a symbol");
+    let both = first.merged(run(start, end)).expect("the same kernel");
+    let both = both.merged(run(never.address(), never.address() + never.size()));
+    let lines = ["FNDA:2,outer", "FNDA:2,inner", "FNDA:1,never", "DA:10,2", "DA:13,1"];
+    rendered(both.expect("the same kernel"), &lines);
+}
+
+#[test]
+fn addresses_outside_of_the_image_have_no_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = compiled(directory.path());
+    let image = Image::read(&file).expect("an image");
+    let parsed = object::File::parse(&*image.bytes).expect("ELF");
+    let last =
+        parsed.symbols().map(|symbol| symbol.address() + symbol.size()).max().expect("symbols");
+    let mut thread = Thread { process: 1, ..Thread::default() };
+    let outside = [last + 0x10, 0x7fff_ffff_0000, 0xffff_ffff_8000_0010, u64::MAX];
+    thread.count(outside.into_iter().map(Pc::new));
+    let coverage =
+        Coverage { kernel: image.kernel.clone(), threads: vec![thread], ..coverage(None) };
+    let symbols = Symbols::of_image(&file, &coverage.kernel).expect("symbols");
+    for pc in outside {
+        assert_eq!(symbols.look_up(Pc::new(pc), &coverage), Place::default(), "{pc:#x}");
     }
+    let text = text::render(&coverage, &symbols, Style::Functions);
+    assert!(text.ends_with("         4      4  ??\n"), "{text}");
 }
 
 #[test]
 fn files_that_do_not_serve_say_why() {
-    let none = Symbols::of_kernel(Path::new("/none/vmlinux")).err().expect("refused");
-    assert!(none.to_string().starts_with("/none/vmlinux: "), "{none}");
-    let own = std::env::current_exe().expect("this program");
-    let error = lcov::render(&coverage(None), &Symbols::none(), &own).expect_err("refused");
-    assert!(error.to_string().contains("no coverage hook"), "{error}");
     let directory = tempfile::tempdir().expect("a directory");
     let file = compiled(directory.path());
-    let strip = Command::new("strip").arg("--strip-debug").arg(&file).status();
-    assert!(strip.expect("strip starts").success());
-    let symbols = Symbols::of_kernel(&file).expect("symbols");
-    let error = lcov::render(&coverage(None), &symbols, &file).expect_err("refused");
+    let image = Image::read(&file).expect("an image").kernel;
+    assert_eq!(image.release, "7.3-test");
+    let refused = |file: &Path, why: &str| {
+        let error = Symbols::of_image(file, &image).err().expect("refused").to_string();
+        assert!(error.starts_with(&format!("{}: ", file.display())), "{error}");
+        assert!(error.contains(why), "{error}");
+    };
+    refused(Path::new("/none/vmlinux"), "No such file");
+    refused(&std::env::current_exe().expect("this program"), "is not a kernel's image");
+    refused(directory.path(), "is not a regular file");
+    refused(Path::new("/dev/null"), "copy a pipe's content into a file");
+    let other = directory.path().join("other");
+    let mut boot = vec![0; 0x400];
+    boot[0x202..0x206].copy_from_slice(b"HdrS");
+    for (content, why) in [
+        (&b""[..], "is not a kernel's image (ELF)"),
+        (b"kallsyms", "is not a kernel's image (ELF)"),
+        (b"\x1f\x8b\x08\0", "is compressed: unpack it"),
+        (b"\x28\xb5\x2f\xfd", "is compressed: unpack it"),
+        (&boot, "name the file `vmlinux`"),
+        (b"\x7fELF", "other: "),
+    ] {
+        fs::write(&other, content).expect("a file");
+        refused(&other, why);
+    }
+
+    // Another build of the same release, and one whose build id is not known.
+    let recorded = |build: Option<&str>, banner: &str| Kernel {
+        release: "7.3-test".into(),
+        build: build.map(str::to_owned),
+        banner: Some(banner.to_owned()),
+    };
+    let banner = image.banner.clone().expect("a text");
+    let of = |recorded| Symbols::of_image(&file, &recorded).err().map(|error| error.to_string());
+    let error = of(recorded(Some("12ab"), &banner)).expect("refused");
+    let both = ["(build id 12ab)", &format!("is {image}")];
+    assert!(both.iter().all(|kernel| error.contains(kernel)), "{error}");
+    assert_eq!(of(recorded(None, &banner)), None);
+    assert!(of(recorded(None, "Linux version 7.3-test (gcc) #2")).is_some());
+    assert!(of(Kernel::default()).is_some_and(|why| why.contains("nothing shows")));
+
+    let strip = |how| {
+        let strip = Command::new("strip").arg(how).arg(&file).status();
+        assert!(strip.expect("strip starts").success());
+    };
+    strip("--strip-debug");
+    let symbols = Symbols::of_image(&file, &image).expect("symbols");
+    let error = lcov::render(&coverage(None), &symbols).expect_err("refused");
     assert!(error.to_string().contains("no debug information"), "{error}");
+    strip("--strip-all");
+    refused(&file, "has no symbols");
+}
+
+#[test]
+fn an_image_without_the_hook_has_no_tracefile() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (source, file) = (directory.path().join("a.c"), directory.path().join("a"));
+    let text = "const char linux_banner[] = \"Linux version 1\"; int main(void) { return 0; }";
+    fs::write(&source, text).expect("a file");
+    let compiled = Command::new("gcc").arg(&source).arg("-o").arg(&file).status();
+    assert!(compiled.expect("gcc starts").success());
+    let kernel = Image::read(&file).expect("an image").kernel;
+    let symbols = Symbols::of_image(&file, &kernel).expect("symbols");
+    let error = lcov::render(&coverage(None), &symbols).expect_err("refused");
+    assert!(error.to_string().contains("no coverage hook"), "{error}");
 }

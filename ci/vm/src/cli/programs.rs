@@ -140,12 +140,6 @@ pub struct TraceOptions {
     /// Write a tracefile for genhtml(1); the target must have source lines
     #[arg(long, value_name = "FILE")]
     pub lcov: Option<PathBuf>,
-    /// Write a file for the coverage plugins of disassemblers
-    #[arg(long, value_name = "FILE")]
-    pub drcov: Option<PathBuf>,
-    /// Draw files and functions as an SVG, as wide as their records
-    #[arg(long, value_name = "FILE")]
-    pub flame: Option<PathBuf>,
     /// Write stacks of files and functions, for tools that draw flame graphs
     #[arg(long, value_name = "FILE")]
     pub folded: Option<PathBuf>,

@@ -6,6 +6,7 @@ use crate::cli::TraceOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::session::Session;
 use crate::system::System;
+use crate::target::Kind;
 use kcov_vm_guest::protocol::Exit;
 use std::ffi::OsString;
 use std::path::Path;
@@ -61,7 +62,11 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
                 _ => Err(Error::unavailable(Phase::Verdict, "the guest left no trace")),
             };
         }
-        report(&tool, &raw, &kernel.file.with_file_name("vmlinux"), &options)?;
+        let vmlinux = match target.kind {
+            Kind::Uml => kernel.file,
+            _ => kernel.file.with_file_name("vmlinux"),
+        };
+        report(&tool, &raw, &vmlinux, &options)?;
         Ok(exit)
     };
     status(target, run())
@@ -73,6 +78,8 @@ fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Re
     command.arg("--read").arg(raw);
     if vmlinux.is_file() {
         command.arg("--vmlinux").arg(vmlinux);
+    } else {
+        eprintln!("kcov-vm: the trace has no names: {} does not exist", vmlinux.display());
     }
     let style = &options.style;
     for (name, chosen) in [("--lines", style.lines), ("--pcs", style.pcs), ("--quiet", style.quiet)]
@@ -84,8 +91,6 @@ fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Re
     for (name, file) in [
         ("--raw", &options.raw),
         ("--lcov", &options.lcov),
-        ("--drcov", &options.drcov),
-        ("--flame", &options.flame),
         ("--folded", &options.folded),
     ] {
         if let Some(file) = file {

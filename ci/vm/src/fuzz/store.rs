@@ -3,6 +3,7 @@
 
 use super::report::Report;
 use crate::hash;
+use object::Object as _;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -120,8 +121,20 @@ const INPUTS: &str = "inputs";
 /// The extension of a file that is being written.
 const PARTIAL: &str = "partial";
 
-/// The first lines of a file of kcov-trace, except for the kernel.
-const HEAD: &str = "kcov-trace 1\nkernel ";
+/// The first line of a file of kcov-trace.
+const HEAD: &str = "kcov-trace 2\n";
+
+/// The lines that identify a kernel in a file of kcov-trace: the target and the image's build id.
+pub fn kernel(target: &str, vmlinux: &Path) -> String {
+    let bytes = fs::read(vmlinux).unwrap_or_default();
+    let parsed = object::File::parse(&*bytes).ok();
+    let build = parsed.and_then(|file| {
+        let id = file.build_id().ok()??;
+        Some(id.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    });
+    let build = build.map_or_else(String::new, |build| format!("build {build}\n"));
+    format!("kernel {target}\n{build}")
+}
 
 impl Store {
     /// The file that lists the program counters reached, in kcov-trace's format.
@@ -129,24 +142,24 @@ impl Store {
         self.root.join("coverage")
     }
 
-    /// The program counters of earlier runs on this target.
-    pub fn reached(&self, target: &str) -> io::Result<BTreeSet<u64>> {
+    /// The program counters of earlier runs on this kernel.
+    pub fn reached(&self, kernel: &str) -> io::Result<BTreeSet<u64>> {
         let text = match fs::read_to_string(self.coverage()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
             text => text?,
         };
-        if !text.starts_with(&format!("{HEAD}{target}\n")) {
+        if !text.starts_with(&format!("{HEAD}{kernel}thread ")) {
             return Ok(BTreeSet::new());
         }
         let pcs = text.lines().filter_map(|line| line.strip_prefix("0x")?.split_once(' '));
         Ok(pcs.filter_map(|(pc, _)| u64::from_str_radix(pc, 16).ok()).collect())
     }
 
-    /// Saves the program counters reached on a target.
-    pub fn save_reached(&self, target: &str, pcs: &BTreeSet<u64>) -> io::Result<()> {
-        let mut text = format!("{HEAD}{target}\nthread 0 0 {} whole corpus\n", pcs.len());
+    /// Saves the program counters reached on a kernel.
+    pub fn save_reached(&self, kernel: &str, pcs: &BTreeSet<u64>) -> io::Result<()> {
+        let mut text = format!("{HEAD}{kernel}thread 1 1 {} whole corpus\n", pcs.len());
         pcs.iter().for_each(|pc| text += &format!("{pc:#x} 1\n"));
-        write(&self.coverage(), text.as_bytes())
+        write(&self.coverage(), (text + "end\n").as_bytes())
     }
 }
 
@@ -191,14 +204,30 @@ mod tests {
     fn coverage_survives() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
-        assert!(store.reached("linux-uml").unwrap().is_empty());
+        let kernel = "kernel linux-uml\nbuild 12ab\n";
+        assert!(store.reached(kernel).unwrap().is_empty());
         let pcs = [0x6012_f015, u64::MAX].into();
-        store.save_reached("linux-uml", &pcs).unwrap();
-        assert_eq!(store.reached("linux-uml").unwrap(), pcs);
-        assert!(store.reached("linux").unwrap().is_empty());
-        let text = "kcov-trace 1\nkernel linux-uml\nthread 0 0 2 whole corpus\n0x6012f015 1\n\
-                    0xffffffffffffffff 1\n";
+        store.save_reached(kernel, &pcs).unwrap();
+        assert_eq!(store.reached(kernel).unwrap(), pcs);
+        // Another target, and another build of this one.
+        for other in ["linux", "linux-uml", "linux-uml\nbuild 12"] {
+            assert!(store.reached(&format!("kernel {other}\n")).unwrap().is_empty(), "{other}");
+        }
+        let text = "kcov-trace 2\nkernel linux-uml\nbuild 12ab\nthread 1 1 2 whole corpus\n\
+                    0x6012f015 1\n0xffffffffffffffff 1\nend\n";
         assert_eq!(fs::read_to_string(store.coverage()).unwrap(), text);
+    }
+
+    #[test]
+    fn a_kernel_is_known_by_its_build_id() {
+        let directory = tempfile::tempdir().unwrap();
+        let (source, file) = (directory.path().join("a.c"), directory.path().join("a"));
+        fs::write(&source, "int main(void) { return 0; }").unwrap();
+        let mut compiler = std::process::Command::new("gcc");
+        compiler.arg("-Wl,--build-id=0x12ab").arg(&source).arg("-o").arg(&file);
+        assert!(compiler.status().unwrap().success());
+        assert_eq!(kernel("linux-uml", &file), "kernel linux-uml\nbuild 12ab\n");
+        assert_eq!(kernel("linux-uml", &source), "kernel linux-uml\n");
     }
 
     #[test]

@@ -1,0 +1,149 @@
+//! Identifies kernels, and reads their images.
+
+use crate::error::Error;
+use addr2line::Loader;
+use object::elf::{self, FileHeader64, SHF_ALLOC, SHF_EXECINSTR};
+use object::read::elf::NoteIterator;
+use object::{NativeEndian, Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _};
+use std::fmt::Display;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Identifies a build of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kernel {
+    /// The release.
+    pub release: String,
+    /// The linker's build id, in hexadecimal.
+    pub build: Option<String>,
+    /// The line in `/proc/version`, with the compiler and the build's time.
+    pub banner: Option<String>,
+}
+
+impl Kernel {
+    /// Identifies the running kernel.
+    pub fn running() -> Result<Kernel, Error> {
+        let banner = fs::read_to_string("/proc/version").map_err(Error::of("/proc/version"))?;
+        // Missing if the linker made no build id.
+        let notes = fs::read("/sys/kernel/notes").unwrap_or_default();
+        let notes = NoteIterator::<FileHeader64<NativeEndian>>::new(NativeEndian, 4, &notes);
+        let mut build = None;
+        if let Ok(mut notes) = notes {
+            while let Ok(Some(note)) = notes.next() {
+                if note.name() == elf::ELF_NOTE_GNU
+                    && note.n_type(NativeEndian) == elf::NT_GNU_BUILD_ID
+                {
+                    build = Some(hexadecimal(note.desc()));
+                }
+            }
+        }
+        Ok(Kernel::of(build, banner))
+    }
+
+    fn of(build: Option<String>, banner: String) -> Kernel {
+        let banner = banner.trim_end_matches(['\0', '\n']).to_owned();
+        let release = banner.split(' ').nth(2).unwrap_or_default().to_owned();
+        Kernel { release, build, banner: Some(banner).filter(|text| !text.is_empty()) }
+    }
+
+    /// Whether both are the same build, or `None` if they have nothing to compare.
+    pub fn is(&self, other: &Kernel) -> Option<bool> {
+        let same = |a: &Option<String>, b: &Option<String>| Some(a.as_ref()? == b.as_ref()?);
+        same(&self.build, &other.build).or_else(|| same(&self.banner, &other.banner))
+    }
+}
+
+impl Display for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let release = if self.release.is_empty() { "of unknown release" } else { &self.release };
+        let build = self.build.as_deref().unwrap_or("unknown");
+        write!(f, "Linux {release} (build id {build})")
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A kernel's ELF file, `vmlinux`.
+pub struct Image {
+    /// Its path.
+    pub file: PathBuf,
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// Finds functions and lines.
+    pub loader: Loader,
+    /// The kernel in it.
+    pub kernel: Kernel,
+    /// The addresses of its code.
+    code: Vec<Range<u64>>,
+}
+
+impl Image {
+    /// Reads a file. The error says what to do if it is not a kernel's image.
+    pub fn read(file: &Path) -> Result<Image, Error> {
+        let fail = |why: &dyn Display| Error::about(file.display(), why);
+        let metadata = fs::metadata(file).map_err(Error::of(file.display()))?;
+        if !metadata.is_file() {
+            let why = "is not a regular file, and an image is read several times: copy a pipe's \
+                       content into a file first";
+            return Err(fail(&why));
+        }
+        let bytes = fs::read(file).map_err(Error::of(file.display()))?;
+        if !bytes.starts_with(&elf::ELFMAG) {
+            return Err(fail(&not_elf(&bytes)));
+        }
+        let parsed = object::File::parse(&*bytes).map_err(|error| fail(&error))?;
+        if parsed.symbols().next().is_none() {
+            return Err(fail(&"has no symbols: name the image from before it was stripped"));
+        }
+        // Linux's `init/version.c` has defined it since 2.6.
+        let banner = parsed.symbol_by_name("linux_banner");
+        let Some(banner) = banner.filter(|_| parsed.kind() != ObjectKind::Relocatable) else {
+            return Err(fail(&"is not a kernel's image: name the file `vmlinux` of its build"));
+        };
+        let (start, size) = (banner.address(), banner.size());
+        let banner = parsed.sections().find_map(|section| section.data_range(start, size).ok()?);
+        let build = parsed.build_id().ok().flatten().map(hexadecimal);
+        // A file with only debug information lacks the text.
+        let banner = String::from_utf8_lossy(banner.unwrap_or_default()).into_owned();
+        let code = parsed.sections().filter_map(|section| match section.flags() {
+            object::SectionFlags::Elf { sh_flags } => {
+                let all = u64::from(SHF_ALLOC | SHF_EXECINSTR);
+                (sh_flags & all == all)
+                    .then(|| section.address()..section.address() + section.size())
+            }
+            _ => None,
+        });
+        let code = code.collect();
+        let loader = Loader::new(file).map_err(|error| fail(&error))?;
+        let kernel = Kernel::of(build, banner);
+        Ok(Image { file: file.to_owned(), loader, kernel, code, bytes })
+    }
+
+    /// Whether an address is in its code.
+    pub fn has(&self, address: u64) -> bool {
+        self.code.iter().any(|range| range.contains(&address))
+    }
+}
+
+/// Says what to do with a file that is not ELF.
+fn not_elf(bytes: &[u8]) -> &'static str {
+    const PACKED: [&[u8]; 7] = [
+        b"\x1f\x8b",
+        b"\xfd7zXZ",
+        b"\x28\xb5\x2f\xfd",
+        b"BZh",
+        b"\x02\x21\x4c\x18",
+        b"\x89LZO",
+        b"\x5d\0\0",
+    ];
+    if bytes.get(0x202..0x206) == Some(b"HdrS") || bytes.starts_with(b"MZ") {
+        "is a kernel to boot, without symbols: name the file `vmlinux` of its build"
+    } else if PACKED.iter().any(|magic| bytes.starts_with(magic)) {
+        "is compressed: unpack it first"
+    } else {
+        "is not a kernel's image (ELF): name the file `vmlinux` of its build"
+    }
+}
