@@ -39,7 +39,7 @@ pub(crate) const SYSTEM: &System = host::SYSTEM;
 
 /// A request to the driver, with its argument. Each system has those that it knows as a table.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "Linux's arguments"))]
+#[allow(dead_code, reason = "each system reads its own arguments")]
 pub(crate) enum Request<'a> {
     /// Sets the size in words of this width.
     SetSize(Width, u64),

@@ -2,13 +2,12 @@
 //! workers. No other file opens or reads a device.
 
 use crate::coverage::Thread;
-use crate::error::Error;
-use kcov::remote::linux::{Remote, RemoteSession};
+use kcov::remote::{RemoteSession, linux::Remote};
 use kcov::{BufferSize, ChildBuffer, Completeness, Device, mode::TracePc};
 use std::fmt::Display;
 use std::fs;
 use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The device of a thread of the command.
 pub struct Buffer(ChildBuffer<TracePc>);
@@ -24,22 +23,24 @@ impl Buffer {
         self.0.device().as_fd().as_raw_fd()
     }
 
-    /// The number of records in it.
+    /// The number of records in it; none if the command has truncated it.
     pub fn records(&self) -> u64 {
-        self.0.trace().len() as u64
+        self.0.trace().map_or(0, |trace| trace.len() as u64)
     }
 
-    /// Forgets the records, or says why it cannot.
-    pub fn forget(&mut self) -> Result<(), String> {
-        self.0.reset().map_err(text)
+    /// Forgets the records.
+    pub fn forget(&mut self) {
+        self.0.reset();
     }
 
-    /// Moves the records of a thread that does not run. Returns whether the buffer is empty now.
+    /// Moves the records of a thread that does not run. Returns whether the buffer is empty now; it
+    /// is lost if the command has truncated it.
     pub fn empty(&mut self, into: &mut Thread) -> bool {
-        let trace = self.0.trace();
+        let Ok(trace) = self.0.trace() else { return false };
         into.truncated |= trace.completeness() != Completeness::Complete;
         into.count(trace.iter());
-        self.forget().is_ok()
+        self.forget();
+        true
     }
 }
 
@@ -73,7 +74,8 @@ impl Background {
 
     /// Ends collecting, when no worker has added records for a moment.
     pub fn finish(mut self) -> Option<Thread> {
-        self.session.settle(Duration::from_millis(5), Duration::from_millis(500));
+        let until = Instant::now() + Duration::from_millis(500);
+        self.session.settle(Duration::from_millis(5), until);
         self.take();
         Some(self.found).filter(|found| found.records > 0)
     }
@@ -83,23 +85,6 @@ impl Background {
         self.found.truncated |= trace.completeness() != Completeness::Complete;
         self.found.count(trace.iter());
     }
-}
-
-/// Keeps the buffers mapped here out of children. The command's trace would begin with their
-/// unmapping by exec(2).
-pub fn keep_from_children() -> Result<(), Error> {
-    const MAPS: &str = "/proc/self/maps";
-    let maps = fs::read_to_string(MAPS).map_err(Error::of(MAPS))?;
-    for line in maps.lines().filter(|line| line.ends_with("/kcov")) {
-        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
-        let number = |text| usize::from_str_radix(text, 16).ok();
-        let range = range.and_then(|(start, end)| number(start).zip(number(end)));
-        if let Some((start, end)) = range {
-            // SAFETY: only children lose the mapping, and none of them uses it.
-            unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_DONTFORK) };
-        }
-    }
-    Ok(())
 }
 
 /// Opens a device, unless the machine would run out of memory: the kernel would end a program.
@@ -118,7 +103,9 @@ fn open(words: u64) -> Result<Device, String> {
             ));
         }
     }
-    Device::builder().size(BufferSize::words(words)).open().map_err(text)
+    // SAFETY: the tracer's children only execute the command, which maps no buffer.
+    let builder = unsafe { Device::builder().not_inherited() };
+    builder.size(BufferSize::words(words)).open().map_err(text)
 }
 
 fn text(error: impl Display) -> String {

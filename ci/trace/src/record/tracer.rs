@@ -2,7 +2,7 @@
 
 use super::Ended;
 use super::clock::Clock;
-use super::devices::{self, Background, Buffer};
+use super::devices::{Background, Buffer};
 use super::inject::Newborn;
 use super::opens::Opens;
 use crate::coverage::{Coverage, Thread};
@@ -130,7 +130,6 @@ impl Tracer {
     /// Starts the command, which stops before its first instruction.
     fn start(&mut self, command: &[OsString], buffer: Buffer) -> Result<Pid, Error> {
         let shown = Path::new(&command[0]).display();
-        devices::keep_from_children()?;
         let fd = buffer.fd();
         let mut start = Command::new(&command[0]);
         start.args(&command[1..]);
@@ -261,7 +260,7 @@ impl Tracer {
         if let Ok(open) = &mut buffer {
             let enabled = enable(thread, open.fd())?;
             // Discard the records of the debugger's own calls.
-            if let Err(why) = enabled.and_then(|()| open.forget()) {
+            if let Err(why) = enabled.map(|()| open.forget()) {
                 buffer = Err(why);
             }
         }
