@@ -24,6 +24,10 @@ pub(crate) fn open(path: &Path) -> Result<File, i32> {
 
 /// Moves the open file to the lowest free descriptor that is at least `least`, close-on-exec.
 pub(crate) fn move_up(file: File, least: i32) -> Result<File, i32> {
+    if least < 0 {
+        // As the kernel would; rustix asserts that it is not asked.
+        return Err(raw(Errno::INVAL));
+    }
     rustix::io::fcntl_dupfd_cloexec(&file, least).map_err(raw)
 }
 

@@ -134,7 +134,9 @@ fn descriptor_is_moved_up_and_closed_on_exec(cx: &Context) {
 }
 
 fn descriptor_beyond_the_limit_is_refused(cx: &Context) {
-    for builder in [builder(cx).min_fd(i32::MAX), builder(cx).fd(i32::MAX), builder(cx).fd(-1)] {
-        assert_eq!(kind(builder.open()), ErrorKind::DescriptorOutOfLimits);
+    for number in [i32::MAX, -1, i32::MIN] {
+        for builder in [builder(cx).min_fd(number), builder(cx).fd(number)] {
+            assert_eq!(kind(builder.open()), ErrorKind::DescriptorOutOfLimits, "{number}");
+        }
     }
 }
