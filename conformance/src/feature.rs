@@ -75,8 +75,6 @@ features! {
     CallSites = "call-sites";
     /// A kernel module is available, with a list of its calls to the coverage hooks.
     Module = "module";
-    /// Memory can have a protection key, and a register of each thread holds the rights to it.
-    ProtectionKeys = "protection-keys";
     /// The kernel keeps freed memory for a while and detects later accesses to it (KASAN).
     Quarantine = "quarantine";
     /// The kernel can make allocations fail and find leaked memory.

@@ -220,6 +220,24 @@ impl Drop for Map {
     }
 }
 
+/// The four bytes at this address, if they are readable. This asks the kernel, as
+/// [`accessible`] does.
+///
+/// # Panics
+///
+/// If no pipe can be created.
+#[must_use]
+pub fn peek(address: usize) -> Option<[u8; 4]> {
+    let (out, into) = nix::unistd::pipe().expect("a pipe");
+    let mut bytes = [0; 4];
+    // SAFETY: the kernel reads the bytes at the address, or returns an error.
+    let read = unsafe { libc::write(into.as_raw_fd(), address as *const _, bytes.len()) } == 4;
+    drop(into);
+    let given = nix::unistd::read(&out, &mut bytes).expect("what was written");
+    assert_eq!(given == 4, read);
+    read.then_some(bytes)
+}
+
 /// Whether the byte at this address is readable, and whether it is writable. This asks the kernel,
 /// which returns an error instead of sending a signal.
 ///

@@ -9,7 +9,7 @@ mod task;
 
 pub use crate::system_raw::*;
 pub use device::{Device, page_size, page_words, pass_descriptor};
-pub use map::{Map, Width, accessible};
+pub use map::{Map, Width, accessible, peek};
 pub use sites::{Sites, sites};
 pub use task::{Child, Gate, child, thread};
 

@@ -47,6 +47,10 @@ pub(crate) fn move_to(file: File, number: Number) -> Result<File, i32> {
         Number::Exactly(fd) if file.as_raw_fd() == fd => return Ok(file),
         Number::Exactly(fd) => (fd, true),
     };
+    if least < 0 {
+        // As the kernel would; rustix asserts that it is not asked.
+        return Err(raw(Errno::INVAL));
+    }
     let moved = rustix::io::fcntl_dupfd_cloexec(&file, least).map_err(raw)?;
     if exact && moved.as_raw_fd() != least { Err(raw(Errno::EXIST)) } else { Ok(moved) }
 }

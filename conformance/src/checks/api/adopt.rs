@@ -1,6 +1,6 @@
 //! Devices that someone else has opened.
 
-use super::{addresses, enable, intruder, kind, open, records};
+use super::{descriptor, enable, intruder, kind, open, open_at, records};
 use crate::check::{Context, checks};
 use crate::raw::{Device as Raw, accessible, call, child, pass_descriptor, thread};
 use kcov::{Device, Error, ErrorKind, Operation};
@@ -31,7 +31,7 @@ fn inherited_by_a_child(cx: &Context) {
         let mut device = adopt(&device, device.words()).expect("adopted");
         let session = enable(&mut device);
         call();
-        session.disable().expect("disabled").iter().map(u64::from).collect()
+        session.disable().expect("disabled").trace().iter().map(u64::from).collect()
     });
     assert!(!seen.is_empty());
     assert_eq!((map.count(), map.copy(1, seen.len())), (seen.len() as u64, seen));
@@ -53,11 +53,11 @@ fn duplicated(cx: &Context) {
     let number = stays_open.as_raw_fd();
     // SAFETY: it is a kcov device of this size.
     let mut second = unsafe { Device::adopt(stays_open, device.words()) }.expect("adopted");
-    assert_eq!(second.as_raw_fd(), number);
+    assert_eq!(descriptor(&second), number);
     assert_eq!(fcntl(&second, FcntlArg::F_GETFD), Ok(0), "not close-on-exec, as it was");
     let session = enable(&mut second);
     call();
-    let seen = session.disable().expect("disabled").len();
+    let seen = session.disable().expect("disabled").trace().len();
     assert_eq!(map.count(), seen as u64, "both have one buffer");
     drop(second);
     assert!(fcntl(&device, FcntlArg::F_GETFD).is_ok(), "the first is still there");
@@ -86,8 +86,8 @@ fn enabled_by_somebody_else(cx: &Context) {
 }
 
 fn given_away(cx: &Context) {
-    let mut device = open(cx, 4096);
-    let (number, words, place) = (device.as_raw_fd(), device.words(), addresses(&mut device));
+    let (device, place) = open_at(cx, 4096);
+    let (number, words) = (descriptor(&device), device.words());
     assert_eq!(accessible(place.start), (true, true));
     let given = OwnedFd::from(device);
     assert_eq!(given.as_raw_fd(), number);
@@ -96,7 +96,7 @@ fn given_away(cx: &Context) {
 
     // SAFETY: as in `adopt`.
     let device = unsafe { Device::adopt(given, words) }.expect("adopted");
-    assert_eq!(device.into_raw_fd(), number);
+    assert_eq!(OwnedFd::from(device).into_raw_fd(), number);
     // SAFETY: the number was just given away, so nothing else owns it.
     let given: OwnedFd = unsafe { std::os::fd::FromRawFd::from_raw_fd(number) };
     records(&mut adopt(&given, words).expect("still open"));

@@ -1,10 +1,14 @@
 //! One device for many children.
 
-use super::{enable, intruder, is_free, kind, lend, open, with_device_of_a_living_thread};
+use super::{enable, intruder, is_free, kind, left, lend, open, with_device_of_a_living_thread};
 use crate::check::{Context, checks};
 use crate::raw::{Child, LONG, call, child, wait_for};
 use kcov::mode::{TraceCmp, TracePc};
-use kcov::{Completeness, ErrorKind};
+use kcov::{Completeness, Device, ErrorKind};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+use std::io::Read as _;
+use std::os::fd::AsFd as _;
 
 checks! {
     parent_reads_what_the_child_did,
@@ -16,6 +20,7 @@ checks! {
     device_of_a_living_thread_is_refused,
     leaked_session_is_ended,
     killed_child,
+    child_that_cannot_enable_ends,
 }
 
 fn parent_reads_what_the_child_did(cx: &Context) {
@@ -24,11 +29,12 @@ fn parent_reads_what_the_child_did(cx: &Context) {
     let seen: Vec<u64> = child(|| {
         let session = buffer.enable().expect("enabled in the child");
         call();
-        let trace = session.disable().expect("disabled");
+        let recorded = session.disable().expect("disabled");
+        let trace = recorded.trace();
         trace.iter().map(u64::from).collect()
     });
     assert!(!seen.is_empty());
-    assert_eq!(buffer.trace().iter().map(u64::from).collect::<Vec<_>>(), seen);
+    assert_eq!(left(&buffer).iter().map(u64::from).collect::<Vec<_>>(), seen);
 }
 
 fn child_that_ends_without_disabling(cx: &Context) {
@@ -42,8 +48,8 @@ fn child_that_ends_without_disabling(cx: &Context) {
             std::mem::forget(session);
             first
         });
-        assert_eq!(buffer.trace().get(0).expect("a record").address(), first);
-        assert!(buffer.trace().len() > 1);
+        assert_eq!(left(&buffer).get(0).expect("a record").address(), first);
+        assert!(left(&buffer).len() > 1);
     }
 }
 
@@ -58,11 +64,11 @@ fn child_that_never_enables(cx: &Context) {
             call();
             std::mem::forget(session);
         });
-        assert!(!buffer.trace().is_empty());
-        buffer.reset().expect("reset");
-        assert!(buffer.trace().is_empty());
+        assert!(!left(&buffer).is_empty());
+        buffer.reset();
+        assert!(left(&buffer).is_empty());
         child(call);
-        assert!(buffer.trace().is_empty());
+        assert!(left(&buffer).is_empty());
     }
 }
 
@@ -70,16 +76,16 @@ fn many_children(cx: &Context) {
     let mut device = open(cx, 4096);
     let mut buffer = lend(&mut device);
     for round in 0..100 {
-        buffer.reset().expect("reset");
+        buffer.reset();
         // The page faults of a new child are recorded too, so there are records without any call.
         let length = child(|| {
             let session = buffer.enable().expect("enabled in the child");
             for _ in 0..round % 3 {
                 call();
             }
-            session.disable().expect("disabled").len() as u64
+            session.disable().expect("disabled").trace().len() as u64
         });
-        assert_eq!(buffer.trace().len() as u64, length, "round {round}");
+        assert_eq!(left(&buffer).len() as u64, length, "round {round}");
     }
 }
 
@@ -89,10 +95,10 @@ fn parent_stays_untraced(cx: &Context) {
     let length = child(|| {
         let session = buffer.enable().expect("enabled in the child");
         call();
-        session.disable().expect("disabled").len() as u64
+        session.disable().expect("disabled").trace().len() as u64
     });
     call();
-    assert_eq!(buffer.trace().len() as u64, length);
+    assert_eq!(left(&buffer).len() as u64, length);
 }
 
 fn empty_after_another_mode(cx: &Context) {
@@ -101,27 +107,25 @@ fn empty_after_another_mode(cx: &Context) {
     for _ in 0..2 {
         let session = enable(&mut device);
         (0..8).for_each(|_| call());
-        assert!(session.disable().expect("disabled").len() > 8);
+        assert!(session.disable().expect("disabled").trace().len() > 8);
         let mut buffer = device.child_buffer(TraceCmp).expect("it is free");
-        assert!(buffer.trace().is_empty());
-        assert_eq!((buffer.trace().completeness(), map.count()), (Completeness::Complete, 0));
+        assert!(left(&buffer).is_empty());
+        assert_eq!((left(&buffer).completeness(), map.count()), (Completeness::Complete, 0));
         let seen = child(|| {
             let session = buffer.enable().expect("enabled in the child");
             call();
-            session.disable().expect("disabled").len()
+            session.disable().expect("disabled").trace().len()
         });
         assert!(seen > 0);
-        let trace = buffer.trace();
+        let trace = left(&buffer);
         assert_eq!(trace.iter().filter(|comparison| comparison.raw_type() & !7 == 0).count(), seen);
     }
 }
 
 fn device_of_a_living_thread_is_refused(cx: &Context) {
-    with_device_of_a_living_thread(cx, |device, _| {
-        let refused = device.into_child_buffer(TracePc).expect_err("a thread is traced into it");
-        assert_eq!(refused.error().kind(), ErrorKind::AlreadyEnabled);
-        let mut device = refused.into_device();
+    with_device_of_a_living_thread(cx, |mut device, _| {
         assert_eq!(kind(device.child_buffer(TracePc)), ErrorKind::AlreadyEnabled);
+        assert_eq!(kind(device.into_child_buffer(TracePc)), ErrorKind::AlreadyEnabled);
     });
 }
 
@@ -132,25 +136,52 @@ fn leaked_session_is_ended(cx: &Context) {
     let buffer = lend(&mut device);
     assert!(is_free(cx), "this thread's session has ended");
     call();
-    assert!(buffer.trace().is_empty());
+    assert!(left(&buffer).is_empty());
 }
 
 fn killed_child(cx: &Context) {
     let mut buffer = open(cx, 4096).into_child_buffer(TracePc).expect("it is free");
     for _ in 0..3 {
-        buffer.reset().expect("reset");
+        buffer.reset();
         let pid = Child::<()>::start(|| {
             let _session = buffer.enable().expect("enabled in the child");
             loop {
                 call();
             }
         });
-        assert!(wait_for(LONG, || !buffer.trace().is_empty()), "it records");
+        assert!(wait_for(LONG, || !left(&buffer).is_empty()), "it records");
         pid.kill();
-        let trace = buffer.trace();
+        let trace = left(&buffer);
         assert!(!trace.is_empty());
         assert_eq!(trace.iter().count(), trace.len());
     }
     let mut device = buffer.into_device();
     drop(enable(&mut device));
+}
+
+/// The loop of the documentation of `ChildBuffer`, in which no child can enable.
+fn child_that_cannot_enable_ends(cx: &Context) {
+    const CASES: usize = 3;
+    let mut device = open(cx, 4096);
+    let second = device.as_fd().try_clone_to_owned().expect("a second descriptor");
+    let mut buffer = lend(&mut device);
+    // SAFETY: it is a kcov device of this size.
+    let mut second = unsafe { Device::adopt(second, buffer.device().words()) }.expect("adopted");
+    let session = enable(&mut second);
+    let (out, into) = nix::unistd::pipe().expect("a pipe");
+    for _ in 0..CASES {
+        // SAFETY: the check is single-threaded, so no other thread holds a lock.
+        let ForkResult::Parent { child } = unsafe { fork() }.expect("a child") else {
+            let traced = buffer.enable();
+            std::process::exit(if traced.is_ok() { 0 } else { 1 });
+        };
+        assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 1)), "it was refused");
+        // Each process that gets here counts.
+        assert_eq!(nix::unistd::write(&into, &[0]), Ok(1));
+    }
+    drop((session, into));
+    let mut seen = Vec::new();
+    std::fs::File::from(out).read_to_end(&mut seen).expect("the pipe");
+    assert_eq!(seen.len(), CASES, "only the parent goes on");
+    drop(buffer.enable().expect("enabled now"));
 }

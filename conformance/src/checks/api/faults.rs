@@ -1,7 +1,7 @@
 //! Failures around a session: killed children, signals, too few file descriptors, forgotten guards
 //! and panics.
 
-use super::{enable, is_free, lend, open};
+use super::{enable, is_free, left, lend, open};
 use crate::check::{Context, checks};
 use crate::raw::{LONG, call, child, thread, wait_for};
 use kcov::mode::TracePc;
@@ -74,7 +74,7 @@ fn killed_children(cx: &Context) {
     let mut noise = Noise(1);
     let before = descriptors();
     for round in 1..=cx.rounds(60) {
-        buffer.reset().expect("reset");
+        buffer.reset();
         let pid = endless(|| {
             let session = buffer.enable().expect("enabled, after all that was killed before");
             call();
@@ -83,7 +83,7 @@ fn killed_children(cx: &Context) {
         });
         // The kill comes anywhere between the fork and the middle of some session. In every second
         // round it waits for the first session.
-        let begun = || !buffer.trace().is_empty();
+        let begun = || !left(&buffer).is_empty();
         assert!(round % 2 == 0 || wait_for(LONG, begun), "the child is traced");
         // On a single processor, yielding gives the child its time slice.
         (0..noise.below(3)).for_each(|_| std::thread::yield_now());
@@ -91,16 +91,16 @@ fn killed_children(cx: &Context) {
             std::hint::black_box(step);
         }
         end(pid);
-        let trace = buffer.trace();
+        let trace = left(&buffer);
         assert_eq!(trace.iter().count(), trace.len());
         if round % 20 == 0 {
             let seen: Vec<u64> = child(|| {
                 let session = buffer.enable().expect("enabled in the next child");
                 call();
-                session.disable().expect("disabled").iter().map(u64::from).collect()
+                session.disable().expect("disabled").trace().iter().map(u64::from).collect()
             });
             assert!(!seen.is_empty());
-            assert_eq!(buffer.trace().iter().map(u64::from).collect::<Vec<_>>(), seen);
+            assert_eq!(left(&buffer).iter().map(u64::from).collect::<Vec<_>>(), seen);
         }
     }
     assert_eq!(descriptors(), before, "no descriptor was lost");
@@ -133,7 +133,8 @@ fn signal_storm(cx: &Context) {
         assert!(!first.is_empty());
         // Existing records stay, whatever the handler adds.
         assert_eq!(trace.iter().collect::<Vec<_>>(), first);
-        let all = session.disable().expect("a signal does not keep from disabling");
+        let recorded = session.disable().expect("a signal does not keep from disabling");
+        let all = recorded.trace();
         assert!(all.len() >= first.len());
         sessions += 1;
     }
@@ -153,7 +154,7 @@ fn no_descriptor_left(cx: &Context) {
     let used: Vec<_> = {
         let session = enable(&mut device);
         call();
-        session.disable().expect("disabled").iter().collect()
+        session.disable().expect("disabled").trace().iter().collect()
     };
     setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("the old limit");
     let error = refused.expect_err("no descriptor is left");
@@ -175,7 +176,7 @@ fn forgotten_guards(cx: &Context) {
         let mut device = open(cx, 1);
         let session = enable(&mut device);
         call();
-        assert!(!session.disable().expect("disabled").is_empty());
+        assert!(!session.disable().expect("disabled").trace().is_empty());
         std::mem::forget(device);
     });
     assert!(is_free(cx));
@@ -187,7 +188,7 @@ fn forgotten_guards(cx: &Context) {
             std::mem::forget(buffer.enable().expect("enabled in the child"));
             call();
         });
-        assert!(!buffer.trace().is_empty());
+        assert!(!left(&buffer).is_empty());
     }
     drop(enable(&mut device));
 }
@@ -203,7 +204,7 @@ fn panic_in_a_forked_child(cx: &Context) {
                 resume_unwind(Box::new("in a traced section"));
             }));
             assert!(panicked.is_err());
-            let length = buffer.trace().len();
+            let length = left(&buffer).len();
             drop(buffer.enable().expect("unwinding has disabled"));
             (length, is_free(cx))
         });

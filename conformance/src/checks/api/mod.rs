@@ -6,18 +6,24 @@ mod child_buffer;
 mod device;
 mod faults;
 mod hostile;
+pub(crate) mod inherited;
+pub(crate) mod lost;
 mod modes;
 mod owned;
-pub(crate) mod recover;
+mod protection;
 mod session;
 mod trace;
 
 use crate::check::{Check, Context};
-use crate::raw::{Gate, Map, Width, at_times, call, word_bytes};
-use kcov::mode::TracePc;
-use kcov::{BufferSize, ChildBuffer, Completeness, Device, Error, Session, Words};
+use crate::raw::{Gate, LONG, Map, Width, accessible, at_times, call, word_bytes};
+use kcov::mode::{Mode, TracePc};
+use kcov::{BufferSize, Builder, ChildBuffer, Completeness, Device, Error, Owner, Session, Trace};
+use std::ffi::c_void;
 use std::ops::Range;
+use std::os::fd::{AsFd as _, AsRawFd, RawFd};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
@@ -28,7 +34,9 @@ pub const CHECKS: &[&[Check]] = &[
     hostile::CHECKS,
     child_buffer::CHECKS,
     adopt::CHECKS,
-    recover::CHECKS,
+    protection::CHECKS,
+    lost::CHECKS,
+    inherited::CHECKS,
     faults::CHECKS,
     modes::CHECKS,
 ];
@@ -60,21 +68,87 @@ pub(crate) fn lend(device: &mut Device) -> ChildBuffer<TracePc, &mut Device> {
 pub(crate) fn intruder(device: &Device) -> Map {
     let prot = libc::PROT_READ | libc::PROT_WRITE;
     let bytes = device.words() * word_bytes();
-    let map = Map::new(device, bytes, 0, prot, libc::MAP_SHARED).expect("a second mapping");
+    let map =
+        Map::new(&device.as_fd(), bytes, 0, prot, libc::MAP_SHARED).expect("a second mapping");
     map.with_width(&Width::new(word_bytes()))
 }
 
-/// The address range of the buffer.
-pub(crate) fn addresses(device: &mut Device) -> Range<usize> {
-    let bytes = device.words() * word_bytes();
-    let buffer = lend(device);
-    let records = match buffer.trace().words() {
-        Words::U64(records) => records.as_ptr().addr(),
-        Words::U32(records) => records.as_ptr().addr(),
-    };
-    // The count word precedes the records.
-    let start = records - word_bytes();
+/// What the last child left in a buffer that can be read.
+#[track_caller]
+pub(crate) fn left<M: Mode, D: Owner>(buffer: &ChildBuffer<M, D>) -> Trace<'_, M> {
+    buffer.trace().expect("the buffer can be read")
+}
+
+/// The number of the descriptor.
+pub(crate) fn descriptor(device: &Device) -> RawFd {
+    device.as_fd().as_raw_fd()
+}
+
+/// A range of addresses at which nothing is mapped.
+pub(crate) fn free_addresses(bytes: usize) -> Range<usize> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let hole = Map::new(&-1, bytes, 0, libc::PROT_NONE, flags).expect("address space");
+    let start = hole.address().addr();
+    hole.unmap().expect("unmapped");
     start..start + bytes
+}
+
+/// Opens the device with a buffer of this many words, and returns its addresses too.
+pub(crate) fn open_at(cx: &Context, words: u64) -> (Device, Range<usize>) {
+    let place = free_addresses(usize::try_from(words).expect("a size") * word_bytes());
+    let builder = Device::builder().path(cx.device()).size(BufferSize::words(words));
+    (builder.address(place.start).open().expect("the device opens there"), place)
+}
+
+/// A builder of a device with room for the records of a call, even with all of the kernel's checkers
+/// enabled.
+pub(crate) fn builder(cx: &Context) -> Builder {
+    Device::builder().path(cx.device()).size(BufferSize::words(1 << 16))
+}
+
+/// Private memory of somebody else. It stays mapped until the process ends.
+pub(crate) struct Others(&'static [AtomicU64]);
+
+impl Others {
+    /// Maps the memory in place of what is at these addresses, as a target might, and numbers its
+    /// words.
+    pub(crate) fn at(place: Range<usize>) -> Others {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_ANONYMOUS;
+        let start = place.start as *mut c_void;
+        // SAFETY: callers have given up what is there, or make sure that it is not used again.
+        let mapped = unsafe { libc::mmap(start, place.len(), prot, flags, -1, 0) };
+        assert_eq!(mapped, start);
+        // SAFETY: the range was just mapped, nothing unmaps it unless a check fails, and all accesses
+        // are atomic.
+        let words = unsafe { std::slice::from_raw_parts(mapped.cast(), place.len() / 8) };
+        let others = Others(words);
+        words.iter().zip(1..).for_each(|(word, number)| word.store(number, Ordering::Relaxed));
+        others
+    }
+
+    /// Asserts that nothing has changed or unmapped the memory.
+    #[track_caller]
+    pub(crate) fn are_untouched(&self) {
+        let ends = [self.0.as_ptr_range().start.addr(), self.0.as_ptr_range().end.addr() - 1];
+        assert_eq!(ends.map(accessible), [(true, true); 2], "the memory is still there");
+        let mut same = self.0.iter().zip(1..);
+        assert!(
+            same.all(|(word, number)| word.load(Ordering::Relaxed) == number),
+            "it was changed"
+        );
+    }
+}
+
+/// Gives the number of a device's descriptor to another open file, as a target might.
+pub(crate) fn take_number(number: RawFd, file: &impl AsRawFd) {
+    // SAFETY: callers do not let the device use the number again, except as a check says.
+    assert_eq!(unsafe { libc::dup2(file.as_raw_fd(), number) }, number);
+}
+
+/// The deadline for what a correct kernel does at once.
+pub(crate) fn deadline() -> Instant {
+    Instant::now() + LONG
 }
 
 /// Asserts that sessions of a device record calls. Interrupts may add more records than a small
@@ -87,7 +161,8 @@ pub(crate) fn records(device: &mut Device) {
         call();
         session.reset();
         call();
-        let trace = session.disable().expect("disabled");
+        let recorded = session.disable().expect("disabled");
+        let trace = recorded.trace();
         trace.completeness() == Completeness::Complete && !trace.is_empty()
     });
     assert!(recorded, "a session of a call records");

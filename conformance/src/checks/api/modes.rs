@@ -36,7 +36,7 @@ fn probing_while_traced(cx: &Context) {
     Modes::probe_path(cx.device()).expect("it works");
     session.reset();
     call();
-    assert!(!session.disable().expect("still enabled").is_empty());
+    assert!(!session.disable().expect("still enabled").trace().is_empty());
 }
 
 fn nothing_built_in(cx: &Context) {

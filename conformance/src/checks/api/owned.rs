@@ -1,13 +1,13 @@
 //! Sessions that own their device.
 
 use super::faults::descriptors;
-use super::{addresses, intruder, is_free, open};
+use super::{descriptor, intruder, is_free, open, open_at};
 use crate::check::{Context, checks};
-use crate::raw::{call, child, thread};
+use crate::raw::{accessible, call, child, thread};
 use kcov::mode::{AnyMode, TraceCmp, TracePc};
-use kcov::{AnyRecord, Device, ErrorKind, Operation, Session};
+use kcov::{AnyRecord, ErrorKind, Operation, Session};
 use nix::unistd::dup2_raw;
-use std::os::fd::{AsFd as _, AsRawFd as _, IntoRawFd as _};
+use std::os::fd::{AsFd as _, IntoRawFd as _};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 checks! {
@@ -15,8 +15,8 @@ checks! {
     device_comes_back,
     mode_is_switched needs(Comparisons),
     dropped_in_every_order,
-    refused_device_comes_back,
-    forked_child_gets_its_device_back,
+    refused_device_is_dropped,
+    forked_child_drops_its_device,
 }
 
 fn owned(cx: &Context) -> Session<TracePc> {
@@ -26,7 +26,7 @@ fn owned(cx: &Context) -> Session<TracePc> {
 fn thousands_of_cases(cx: &Context) {
     let mut session = owned(cx);
     // While another file has this number, no request can reach the device.
-    let number = session.device().as_raw_fd();
+    let number = descriptor(session.device());
     let kept = session.device().as_fd().try_clone_to_owned().expect("a second descriptor");
     let other = std::fs::File::open("/dev/null").expect("a file");
     // SAFETY: the number is the session's, which makes no request until it has its file back.
@@ -51,18 +51,19 @@ fn thousands_of_cases(cx: &Context) {
 }
 
 fn device_comes_back(cx: &Context) {
-    let mut device = open(cx, 1 << 16);
-    let (number, place, map) = (device.as_raw_fd(), addresses(&mut device), intruder(&device));
+    let (mut device, place) = open_at(cx, 1 << 16);
+    let (number, map) = (descriptor(&device), intruder(&device));
     for _ in 0..3 {
         let session = device.into_session(TracePc).expect("enabled");
         call();
         let seen = session.trace().len();
         assert!(seen > 0);
-        device = session.disable().expect("disabled");
+        device = session.disable().expect("disabled").into_owner();
         assert!(map.count() >= seen as u64, "the records are there for others");
         assert!(is_free(cx));
     }
-    assert_eq!((device.as_raw_fd(), addresses(&mut device)), (number, place));
+    assert_eq!(descriptor(&device), number);
+    assert_eq!((accessible(place.start), accessible(place.end - 1)), ((true, true), (true, true)));
 }
 
 fn mode_is_switched(cx: &Context) {
@@ -75,7 +76,7 @@ fn mode_is_switched(cx: &Context) {
         assert!(!trace.is_empty());
         let is_pc = |record| matches!(record, AnyRecord::Pc(_));
         assert!(trace.iter().all(|record| is_pc(record) == (mode == AnyMode::TracePc)));
-        device = session.disable().expect("disabled");
+        device = session.disable().expect("disabled").into_owner();
     }
     let session = device.into_session(TraceCmp).expect("enabled");
     call();
@@ -114,30 +115,31 @@ fn dropped_in_every_order(cx: &Context) {
     assert!(is_free(cx));
 }
 
-fn refused_device_comes_back(cx: &Context) {
+fn refused_device_is_dropped(cx: &Context) {
     let session = owned(cx);
-    let refused = open(cx, 1).into_session(TracePc).expect_err("this thread is traced");
-    let error = refused.error();
+    let before = descriptors();
+    let (device, place) = open_at(cx, 4096);
+    let error = device.into_session(TracePc).expect_err("this thread is traced");
     assert_eq!((error.operation(), error.kind()), (Operation::Enable, ErrorKind::AlreadyEnabled));
-    drop(session);
-    let session = refused.into_device().into_session(TracePc).expect("enabled now");
+    assert_eq!((descriptors(), accessible(place.start)), (before, (false, false)));
     call();
     assert!(!session.trace().is_empty());
+    drop(session);
+    assert!(is_free(cx));
 }
 
-fn forked_child_gets_its_device_back(cx: &Context) {
-    let session = owned(cx);
+fn forked_child_drops_its_device(cx: &Context) {
+    let (device, place) = open_at(cx, 1 << 16);
+    let session = device.into_session(TracePc).expect("enabled");
     call();
     let first: Vec<_> = session.trace().iter().take(3).collect();
     let mut session = Some(session);
     let refused = child(|| {
-        let session = session.take().expect("the child's copy");
-        let words = session.device().words();
-        let refused = session.disable().expect_err("the child is not traced");
-        let said = format!("{:?} {:?}", refused.error().operation(), refused.error().kind());
-        let device: Device = refused.into_device();
-        assert_eq!(device.words(), words);
-        said
+        let before = descriptors();
+        let error = session.take().expect("the child's copy").disable();
+        let error = error.expect_err("the child is not traced");
+        assert_eq!((before - descriptors(), accessible(place.start)), (1, (false, false)));
+        format!("{:?} {:?}", error.operation(), error.kind())
     });
     assert_eq!(refused, "Disable NotEnabled");
     let mut session = session.expect("the parent's");

@@ -30,7 +30,8 @@ fn pcs_of_one_call(cx: &Context) {
     let mut device = open(cx, 1 << 16);
     let session = enable(&mut device);
     call();
-    let trace = session.disable().expect("disabled");
+    let recorded = session.disable().expect("disabled");
+    let trace = recorded.trace();
     assert!(!trace.is_empty() && !trace.is_truncated());
     for pc in trace {
         // Kernel text is in the upper half, except for User-Mode Linux, which is a program.
@@ -44,7 +45,8 @@ fn comparisons_of_one_call(cx: &Context) {
     let mut device = open(cx, 1 << 16);
     let session = device.enable(TraceCmp).expect("enabled");
     call();
-    let trace = session.disable().expect("disabled");
+    let recorded = session.disable().expect("disabled");
+    let trace = recorded.trace();
     assert!(!trace.is_empty());
     for comparison in trace {
         assert_eq!(comparison.raw_type() & !7, 0, "{comparison:?}");
@@ -62,7 +64,8 @@ fn mode_chosen_at_run_time(cx: &Context) {
     for mode in [AnyMode::TracePc, AnyMode::TraceCmp] {
         let session = device.enable(mode).expect("enabled");
         call();
-        let trace = session.disable().expect("disabled");
+        let recorded = session.disable().expect("disabled");
+        let trace = recorded.trace();
         assert!(!trace.is_empty());
         for record in trace {
             assert_eq!(matches!(record, AnyRecord::Pc(_)), mode == AnyMode::TracePc);
@@ -117,7 +120,7 @@ fn ends_where_disable_is_called(cx: &Context) {
         let session = enable(&mut device);
         call();
         let before = session.trace().len();
-        let after = session.disable().expect("disabled").len();
+        let after = session.disable().expect("disabled").trace().len();
         lengths = (before, after, intruder(&device).count() as usize);
         lengths.0 == lengths.1 && lengths.1 == lengths.2
     });
@@ -203,7 +206,7 @@ fn forked_child_is_not_the_owner(cx: &Context) {
     assert!(refused.contains("not enabled by this thread"), "{refused}");
     let session = session.expect("the parent's");
     call();
-    assert!(!session.disable().expect("still enabled in the parent").is_empty());
+    assert!(!session.disable().expect("still enabled in the parent").trace().is_empty());
 }
 
 fn modes_follow_each_other(cx: &Context) {
@@ -211,9 +214,9 @@ fn modes_follow_each_other(cx: &Context) {
     for _ in 0..3 {
         let session = enable(&mut device);
         call();
-        assert!(!session.disable().expect("disabled").is_empty());
+        assert!(!session.disable().expect("disabled").trace().is_empty());
         let session = device.enable(TraceCmp).expect("enabled");
         call();
-        assert!(!session.disable().expect("disabled").is_empty());
+        assert!(!session.disable().expect("disabled").trace().is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Absent, Bluetooth, Faults, Gadget, KCOV_TRACE_CMP, KCOV_TRACE_PC, Module, Nfc, Radio, Remote,
-    Ring, Symbols, Usbip, Vhost, kernel_log, take_key,
+    Ring, Symbols, Usbip, Vhost, kernel_log,
 };
 use crate::errno::{Errno, Result};
 use crate::feature::Feature;
@@ -33,11 +33,6 @@ pub fn probe(feature: Feature, device: &Path) -> Result<bool> {
         Feature::Usbip => return Ok(Usbip::present()),
         Feature::Quarantine => {
             return Ok(Symbols::read()?.is_some_and(|symbols| symbols.has("kasan_quarantine_put")));
-        }
-        Feature::ProtectionKeys => {
-            // The errno depends on what is missing: the system call, the processor's feature, or a
-            // free key.
-            return present(take_key(), &[libc::ENOSYS, libc::EINVAL, libc::ENOSPC]);
         }
         Feature::Smp => {
             return Ok(std::thread::available_parallelism().is_ok_and(|number| number.get() > 1));

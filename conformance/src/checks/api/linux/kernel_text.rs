@@ -3,12 +3,13 @@
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, open};
 use crate::raw::{call, child, symbols};
-use kcov::AddressSpace;
+use kcov::{AddressSpace, Arch};
 use kcov_signal::{KernelText, KernelTextError};
 use std::fs;
 
 checks! {
     records_lie_in_it needs(TextAddresses),
+    calls_lie_in_it needs(TextAddresses),
     hidden_from_other_users needs(TextAddresses) seconds(20),
     hidden_from_everybody needs(TextAddresses),
 }
@@ -21,12 +22,33 @@ fn records_lie_in_it(cx: &Context) {
     let mut device = open(cx, 1 << 16);
     let session = enable(&mut device);
     call();
-    let trace = session.disable().expect("disabled");
+    let recorded = session.disable().expect("disabled");
+    let trace = recorded.trace();
     assert!(!trace.is_empty());
     for pc in trace {
         assert!(text.link_time().contains(&pc.address()), "{pc} is not in {text:x?}");
         let running = AddressSpace::HOST.run_time(pc, offset).address();
         assert!(text.run_time().contains(&running), "{running:#x} is not in {text:x?}");
+    }
+}
+
+/// The length of a call depends on the kernel, which may be User-Mode Linux: a program, in the lower
+/// half of the addresses.
+fn calls_lie_in_it(cx: &Context) {
+    let (text, symbols) = (symbols().text(), symbols());
+    let running = Arch::running().expect("an architecture that the library knows");
+    let is_program = Arch::HOST == Some(Arch::X86_64) && text.end >> 63 == 0;
+    assert_eq!(running, if is_program { Arch::Um64 } else { Arch::HOST.expect("known") });
+    let mut device = open(cx, 1 << 16);
+    let session = enable(&mut device);
+    call();
+    let recorded = session.disable().expect("disabled");
+    assert!(!recorded.trace().is_empty());
+    for pc in recorded.trace() {
+        let site = pc.call_site(running).address();
+        assert!(text.contains(&site), "{pc}: {site:#x} is not in {text:x?}");
+        // `names` takes the address after the call.
+        assert_eq!(symbols.names(site + 1), symbols.names(pc.address()), "{pc}: {site:#x}");
     }
 }
 

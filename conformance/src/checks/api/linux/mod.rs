@@ -1,12 +1,13 @@
 //! Checks of the safe crate that only apply to Linux.
 
+mod adopt;
 mod child_buffer;
+mod inherited;
 mod kernel_text;
+mod lost;
 mod modes;
 mod path;
 mod proposed;
-mod protection;
-mod recover;
 mod remote;
 mod session;
 
@@ -17,13 +18,13 @@ pub const CHECKS: &[&[Check]] = &[
     path::CHECKS,
     session::CHECKS,
     child_buffer::CHECKS,
-    recover::CHECKS,
+    adopt::CHECKS,
+    lost::CHECKS,
+    inherited::CHECKS,
     remote::CHECKS,
     remote::sections::CHECKS,
     remote::late::CHECKS,
     modes::CHECKS,
     kernel_text::CHECKS,
-    protection::CHECKS,
-    protection::key::CHECKS,
     proposed::CHECKS,
 ];

@@ -1,7 +1,7 @@
 //! What the crate verifies before it makes a request on a file.
 
 use crate::check::{Context, checks};
-use crate::checks::api::{open, records};
+use crate::checks::api::{descriptor, open, records};
 use kcov::{BufferSize, Device, Error, ErrorKind, Operation};
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn other_files_are_not_asked(cx: &Context) {
     }
     // The device opens under another name too.
     let device = open(cx, 1);
-    let name = format!("/proc/self/fd/{}", device.as_raw_fd());
+    let name = format!("/proc/self/fd/{}", descriptor(&device));
     let another = Device::builder().path(name).size(BufferSize::words(4096)).open();
     records(&mut another.expect("opened by another name"));
 }

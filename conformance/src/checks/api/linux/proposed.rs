@@ -63,7 +63,8 @@ fn probing_leaves_nothing_behind(cx: &Context) {
     assert_eq!(proposals(cx), first, "also while traced");
     session.reset();
     call();
-    let trace = session.disable().expect("still enabled");
+    let recorded = session.disable().expect("still enabled");
+    let trace = recorded.trace();
     assert!(!trace.is_empty() && !trace.is_truncated());
     drop(device);
     assert!(is_free(cx));
@@ -76,7 +77,8 @@ fn extended_session(cx: &Context) {
     let balanced = || {
         let session = device.enable(mode).expect("enabled");
         call();
-        let trace = session.disable().expect("disabled");
+        let recorded = session.disable().expect("disabled");
+        let trace = recorded.trace();
         let count = |kind| trace.iter().filter(|record| record.kind() == kind).count();
         let (entries, exits) = (count(RecordKind::Entry), count(RecordKind::Exit));
         assert!(entries > 1 && count(RecordKind::Normal) > 0);
@@ -101,7 +103,8 @@ fn extended_is_truncated(cx: &Context) {
     let session = device.enable(mode).expect("enabled");
     // Nests deeper than the point where the buffer becomes full, wherever that is.
     let _ = std::fs::read_to_string("/proc/self/status").expect("a file");
-    let trace = session.disable().expect("disabled");
+    let recorded = session.disable().expect("disabled");
+    let trace = recorded.trace();
     assert!(trace.is_truncated());
     let tree = CallTree::new(trace);
     assert_eq!(tree.clone().count(), trace.len());
@@ -132,7 +135,8 @@ fn unique_sessions(cx: &Context) {
     for _ in 0..50 {
         call();
     }
-    let trace = session.disable().expect("disabled");
+    let recorded = session.disable().expect("disabled");
+    let trace = recorded.trace();
     let all: Vec<_> = trace.iter().collect();
     let mut distinct = std::collections::HashSet::new();
     assert!(!all.is_empty() && all.iter().all(|comparison| distinct.insert(*comparison)));

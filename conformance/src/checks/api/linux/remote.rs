@@ -4,11 +4,12 @@ pub(super) mod late;
 pub(super) mod sections;
 
 use crate::check::{Context, checks};
-use crate::checks::api::{enable, is_free, kind, open};
-use crate::raw::{LONG, Vhost, call, child};
+use crate::checks::api::{deadline, enable, is_free, kind, open};
+use crate::raw::{Vhost, call, child};
 use kcov::mode::TracePc;
+use kcov::remote::Mark;
 use kcov::remote::linux::{CommonHandle, GlobalHandle, Remote, RemoteSession};
-use kcov::{Device, ErrorKind};
+use kcov::{Device, ErrorKind, Owner, Trace};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
@@ -33,12 +34,28 @@ fn work() {
     Vhost::new().expect("a device that this process owns").work();
 }
 
+/// The records since a mark of this session.
+#[track_caller]
+fn since<D: Owner>(session: &RemoteSession<TracePc, D>, mark: Mark) -> Trace<'_, TracePc> {
+    session.since(mark).expect("a mark of this session")
+}
+
+/// Waits for this many records since a mark of this session.
+#[track_caller]
+fn wait<D: Owner>(
+    session: &RemoteSession<TracePc, D>,
+    mark: Mark,
+    records: usize,
+) -> Trace<'_, TracePc> {
+    session.wait(mark, records, deadline()).expect("a mark of this session")
+}
+
 /// Asserts that the session collects a worker's sections for this thread.
 #[track_caller]
 fn collects(session: &RemoteSession<TracePc, &mut Device>) {
     let mark = session.mark();
     work();
-    assert!(!session.wait(mark, 1, LONG).is_empty(), "the worker's records");
+    assert!(!wait(session, mark, 1).is_empty(), "the worker's records");
 }
 
 fn handle_is_in_use(cx: &Context) {
@@ -146,19 +163,20 @@ fn helper_thread(cx: &Context) {
 fn waiting_has_a_limit(cx: &Context) {
     let mut device = open(cx, 4096);
     let session = device.enable_remote(TracePc, &number(7)).expect("enabled");
-    let limit = Duration::from_millis(50);
-    let start = Instant::now();
     let mark = session.mark();
-    assert!(session.wait(mark, 1, limit).is_empty());
-    assert!(start.elapsed() >= limit);
-    assert!(session.wait(mark, 1, Duration::ZERO).is_empty());
+    let wait = |records, until| session.wait(mark, records, until).expect("its mark");
+    let soon = || Instant::now() + Duration::from_millis(50);
+    let limit = soon();
+    assert!(wait(1, limit).is_empty());
+    assert!(Instant::now() >= limit);
+    assert!(wait(1, Instant::now()).is_empty());
     // Records that are already there cause no wait.
-    assert!(session.wait(mark, 0, Duration::MAX).is_empty());
+    assert!(wait(0, deadline()).is_empty());
     collects(&session);
-    assert!(!session.wait(mark, 1, Duration::ZERO).is_empty());
-    assert!(!session.wait(mark, 1, Duration::MAX).is_empty());
+    assert!(!wait(1, Instant::now()).is_empty());
+    assert!(!wait(1, deadline()).is_empty());
     // If fewer records come than requested, the wait ends at the limit and returns those.
-    let start = Instant::now();
-    assert!(!session.wait(mark, usize::MAX, limit).is_empty());
-    assert!(start.elapsed() >= limit);
+    let limit = soon();
+    assert!(!wait(usize::MAX, limit).is_empty());
+    assert!(Instant::now() >= limit);
 }

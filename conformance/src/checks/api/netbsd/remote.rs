@@ -1,8 +1,8 @@
 //! Coverage from sources on NetBSD.
 
 use crate::check::{Context, checks};
-use crate::checks::api::{enable, is_free, kind, open, records};
-use crate::raw::{Child, LONG, call, explored};
+use crate::checks::api::{deadline, enable, is_free, kind, open, records};
+use crate::raw::{Child, call, explored};
 use kcov::mode::{TraceCmp, TracePc};
 use kcov::remote::netbsd::{Attachment, Source};
 use kcov::{ErrorKind, Operation};
@@ -21,6 +21,7 @@ checks! {
     local_and_remote_at_once needs(Vhci),
     device_is_local_again needs(Vhci),
     waiting_has_a_limit needs(Vhci),
+    mark_of_another_session_is_refused needs(Vhci),
     new_device_is_collected needs(Vhci) seconds(60),
 }
 
@@ -34,39 +35,33 @@ fn attach(cx: &Context) -> Attachment {
 }
 
 fn old_release_is_named(cx: &Context) {
-    let refused = open(cx, 4096).attach(PORT).expect_err("not in this release");
-    let error = refused.error();
+    let error = open(cx, 4096).attach(PORT).expect_err("not in this release");
     assert_eq!((error.operation(), error.kind()), (Operation::Attach, ErrorKind::Unsupported));
     assert!(error.help().is_some_and(|help| help.contains("NetBSD 10")));
-    records(&mut refused.into_device());
+    records(&mut open(cx, 4096));
 }
 
 fn unknown_source_is_refused(cx: &Context) {
-    let mut device = open(cx, 4096);
     for source in [Source::new(u64::MAX, 1), Source::vhci(0, 99)] {
-        let refused = device.attach(source).expect_err("there is no such source");
-        assert_eq!(refused.error().kind(), ErrorKind::NoSuchSource);
-        assert_eq!(refused.error().path(), Some(cx.device()), "{}", refused.error());
-        device = refused.into_device();
+        let error = open(cx, 4096).attach(source).expect_err("there is no such source");
+        assert_eq!(error.kind(), ErrorKind::NoSuchSource);
+        assert_eq!(error.path(), Some(cx.device()), "{error}");
     }
-    records(&mut device);
+    records(&mut open(cx, 4096));
 }
 
 fn attaching_a_traced_device_is_refused(cx: &Context) {
     let mut device = open(cx, 1);
     std::mem::forget(enable(&mut device));
-    let refused = device.attach(PORT).expect_err("a thread is traced through it");
-    assert_eq!(refused.error().kind(), ErrorKind::AlreadyEnabled);
+    assert_eq!(kind(device.attach(PORT)), ErrorKind::AlreadyEnabled, "this thread is traced");
 }
 
 fn source_is_attached_once(cx: &Context) {
     let attachment = attach(cx);
-    let refused = open(cx, 4096).attach(PORT).expect_err("attached already");
-    let error = refused.error();
+    let error = open(cx, 4096).attach(PORT).expect_err("attached already");
     // The kernel would allow this, so it was not asked.
     assert_eq!((error.kind(), error.raw_os_error()), (ErrorKind::SourceInUse, None));
-    let mut device = refused.into_device();
-    records(&mut device);
+    let device = open(cx, 4096);
     drop(open(cx, 1).attach(Source::vhci(0, BUSY)).expect("another source"));
     drop(attachment);
     let attachment = device.attach(PORT).expect("it is free again");
@@ -105,8 +100,7 @@ fn disabled_on_drop(cx: &Context) {
     let session = attach(cx).into_session(TracePc).expect("the leaked session has ended");
     drop(session);
     let session = attach(cx).into_session(TracePc).expect("so has one that owns the attachment");
-    let (attachment, ended) = session.disable();
-    assert_eq!(ended, Ok(()));
+    let attachment = session.disable().expect("disabled").into_owner();
     drop(attachment.into_session(TraceCmp).expect("another mode"));
 }
 
@@ -126,11 +120,7 @@ fn ended_elsewhere_is_said(cx: &Context) {
 fn session_belongs_to_no_thread(cx: &Context) {
     let session = attach(cx).into_session(TracePc).expect("enabled");
     let attachment = std::thread::scope(|scope| {
-        let other = scope.spawn(move || {
-            let (attachment, ended) = session.disable();
-            assert_eq!(ended, Ok(()));
-            attachment
-        });
+        let other = scope.spawn(move || session.disable().expect("disabled").into_owner());
         other.join().expect("the other thread")
     });
     let session = std::thread::scope(|scope| {
@@ -138,7 +128,7 @@ fn session_belongs_to_no_thread(cx: &Context) {
         scope.spawn(begin).join().expect("the other thread")
     });
     assert!(session.trace().is_empty());
-    assert_eq!(session.disable().1, Ok(()));
+    session.disable().expect("not ended elsewhere");
 }
 
 fn local_and_remote_at_once(cx: &Context) {
@@ -147,8 +137,8 @@ fn local_and_remote_at_once(cx: &Context) {
     let remote_session = attachment.enable(TracePc).expect("enabled");
     let local_session = enable(&mut local);
     call();
-    assert!(!local_session.disable().expect("disabled").is_empty());
-    assert!(remote_session.disable().expect("disabled").is_empty(), "nothing has appeared");
+    assert!(!local_session.disable().expect("disabled").trace().is_empty());
+    assert!(remote_session.disable().expect("disabled").trace().is_empty(), "nothing has appeared");
 }
 
 fn device_is_local_again(cx: &Context) {
@@ -163,21 +153,35 @@ fn device_is_local_again(cx: &Context) {
 
 fn waiting_has_a_limit(cx: &Context) {
     let session = attach(cx).into_session(TracePc).expect("enabled");
-    let limit = Duration::from_millis(50);
-    let (start, mark) = (Instant::now(), session.mark());
-    assert!(session.wait(mark, 1, limit).is_empty());
-    assert!(start.elapsed() >= limit);
-    assert!(session.wait(mark, 1, Duration::ZERO).is_empty());
+    let (limit, mark) = (Instant::now() + Duration::from_millis(50), session.mark());
+    let wait = |until| session.wait(mark, 1, until).expect("its mark");
+    assert!(wait(limit).is_empty());
+    assert!(Instant::now() >= limit);
+    assert!(wait(Instant::now()).is_empty());
+}
+
+fn mark_of_another_session_is_refused(cx: &Context) {
+    let mut other = open(cx, 1).attach(Source::vhci(0, BUSY)).expect("attached");
+    let other = other.enable(TracePc).expect("enabled");
+    let mut attachment = attach(cx);
+    let first = attachment.enable(TracePc).expect("enabled").mark();
+    let session = attachment.enable(TracePc).expect("enabled");
+    for mark in [first, other.mark()] {
+        assert!(session.since(mark).is_none());
+        assert!(session.wait(mark, 1, deadline()).is_none());
+    }
+    assert!(session.since(session.mark()).is_some_and(|trace| trace.is_empty()), "its own");
 }
 
 fn new_device_is_collected(cx: &Context) {
     let attachment = open(cx, 1).attach(Source::vhci(0, BUSY)).expect("attached");
     let mut session = attachment.into_session(TracePc).expect("enabled");
     let mark = session.mark();
-    explored(0, BUSY.into(), || assert!(!session.wait(mark, 1, LONG).is_empty()));
+    let comes = || session.wait(mark, 1, deadline()).is_some_and(|trace| !trace.is_empty());
+    explored(0, BUSY.into(), || assert!(comes()));
     let (old, seen) = (session.mark(), session.trace().len());
-    assert!(session.since(mark).len() >= seen);
+    assert!(session.since(mark).is_some_and(|trace| trace.len() >= seen));
     session.restart().expect("enabled again");
-    assert_eq!(session.since(old).len(), session.trace().len(), "an old mark is the start");
-    assert_eq!(session.disable().1, Ok(()), "not ended elsewhere");
+    assert!(session.since(old).is_none(), "a mark of before the restart");
+    session.disable().expect("not ended elsewhere");
 }

@@ -1,9 +1,9 @@
 //! Which case the records of a section count for. The sections are those of vhost and io_uring
 //! workers, and end when a check says so.
 
-use super::number;
+use super::{number, since, wait};
 use crate::check::{Context, checks};
-use crate::checks::api::{intruder, open};
+use crate::checks::api::{deadline, intruder, kind, open};
 use crate::raw::{Child, LONG, Ring, Vhost, call, sleeping_thread, wait_for};
 use kcov::mode::TracePc;
 use kcov::remote::linux::{Remote, RemoteSession};
@@ -12,11 +12,11 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 checks! {
     marks_tell_cases_apart needs(Remote, Vhost),
-    old_mark_is_the_start needs(Remote, Vhost),
+    old_mark_is_refused needs(Remote, Vhost),
     late_section_counts_for_the_next_case needs(Remote, IoUring),
     restart_discards_what_runs needs(Remote, IoUring),
     restart_after_a_full_buffer needs(Remote, Vhost),
@@ -41,7 +41,7 @@ fn session(cx: &Context) -> RemoteSession<TracePc> {
 fn works(vhost: &Vhost, session: &RemoteSession<TracePc>) {
     let mark = session.mark();
     vhost.work();
-    assert!(!session.wait(mark, 1, LONG).is_empty() && session.settle(QUIET, LONG));
+    assert!(!wait(session, mark, 1).is_empty() && session.settle(QUIET, deadline()));
 }
 
 fn marks_tell_cases_apart(cx: &Context) {
@@ -52,9 +52,9 @@ fn marks_tell_cases_apart(cx: &Context) {
     let mut before: Vec<Pc> = session.trace().iter().collect();
     for case in 0..5 {
         let mark = session.mark();
-        assert!(session.since(mark).is_empty(), "case {case}: nothing of the case before");
+        assert!(since(&session, mark).is_empty(), "case {case}: nothing of the case before");
         works(&vhost, &session);
-        let trace = session.since(mark);
+        let trace = since(&session, mark);
         assert!(!trace.is_empty() && trace.completeness() == Completeness::Complete);
         // Earlier records are still there, and do not appear again.
         let all: Vec<Pc> = session.trace().iter().collect();
@@ -62,26 +62,27 @@ fn marks_tell_cases_apart(cx: &Context) {
         assert_eq!(all[before.len()..], trace.iter().collect::<Vec<_>>());
         before = all;
     }
-    assert_eq!(session.disable().expect("disabled").words(), 1 << 16);
+    assert_eq!(session.disable().expect("disabled").into_owner().words(), 1 << 16);
 }
 
-fn old_mark_is_the_start(cx: &Context) {
+fn old_mark_is_refused(cx: &Context) {
     let mut session = session(cx);
     let vhost = vhost();
     works(&vhost, &session);
     let first = session.mark();
     works(&vhost, &session);
     let second = session.mark();
-    let since_first = session.since(first).len();
-    assert!(since_first > 0 && session.since(second).is_empty());
-    assert_eq!(session.wait(first, since_first, LONG).len(), since_first);
+    let since_first = since(&session, first).len();
+    assert!(since_first > 0 && since(&session, second).is_empty());
+    assert_eq!(wait(&session, first, since_first).len(), since_first);
     session.restart().expect("enabled again");
     // The vhost worker inherited the handle, which is enabled again.
     works(&vhost, &session);
-    let all = session.trace().len();
-    assert!(all > 0);
-    for old in [first, second] {
-        assert_eq!(session.since(old).len(), all, "a mark of before the restart is the start");
+    assert!(!session.trace().is_empty());
+    let other = crate::raw::thread(|| self::session(cx).mark());
+    for mark in [first, second, other] {
+        assert!(session.since(mark).is_none(), "of before the restart, or of another session");
+        assert!(session.wait(mark, 1, deadline()).is_none());
     }
 }
 
@@ -119,23 +120,26 @@ fn late_section_counts_for_the_next_case(cx: &Context) {
     let session = session(cx);
     let first = session.mark();
     let mut late = Late::begin();
-    assert!(session.since(first).is_empty(), "it has not ended");
+    assert!(since(&session, first).is_empty(), "it has not ended");
     let second = session.mark();
     late.end();
-    assert!(!session.wait(second, 1, LONG).is_empty(), "it counts when it ends");
+    assert!(!wait(&session, second, 1).is_empty(), "it counts when it ends");
 }
 
 fn restart_discards_what_runs(cx: &Context) {
     let mut session = session(cx);
     let handle = session.common_handle();
     let mut late = Late::begin();
-    let old = session.mark();
     session.restart().expect("enabled again");
     assert_eq!(session.common_handle(), handle, "the same handle");
+    let mark = session.mark();
     late.end();
-    assert!(session.settle(QUIET, LONG) && session.trace().is_empty(), "of the section of before");
+    assert!(
+        session.settle(QUIET, deadline()) && session.trace().is_empty(),
+        "of the section of before"
+    );
     late.again();
-    assert!(!session.wait(old, 1, LONG).is_empty(), "of a section that began afterwards");
+    assert!(!wait(&session, mark, 1).is_empty(), "of a section that began afterwards");
 }
 
 fn restart_after_a_full_buffer(cx: &Context) {
@@ -151,11 +155,11 @@ fn restart_after_a_full_buffer(cx: &Context) {
         vhost.work();
     }
     assert!(session.trace().is_truncated());
-    let mark = session.mark();
     session.restart().expect("enabled again");
+    let mark = session.mark();
     assert_eq!((session.trace().len(), map.count()), (0, 0));
     vhost.work();
-    assert!(!session.since(mark).is_empty());
+    assert!(!since(&session, mark).is_empty());
     // A count that no driver stores does not prevent a restart either.
     map.store(0, u64::MAX);
     assert!(matches!(session.trace().completeness(), Completeness::Corrupt { .. }));
@@ -166,17 +170,17 @@ fn restart_after_a_full_buffer(cx: &Context) {
 
 fn settles_when_all_is_quiet(cx: &Context) {
     let session = session(cx);
-    assert!(session.settle(Duration::ZERO, LONG));
+    assert!(session.settle(Duration::ZERO, deadline()));
     let vhost = vhost();
     vhost.work();
-    assert!(session.settle(QUIET, LONG));
+    assert!(session.settle(QUIET, deadline()));
     let (mark, seen) = (session.mark(), session.trace().len());
     assert!(seen > 0);
-    assert!(session.since(mark).is_empty());
+    assert!(since(&session, mark).is_empty());
     vhost.work();
-    assert!(session.settle(QUIET, LONG) && session.trace().len() > seen);
+    assert!(session.settle(QUIET, deadline()) && session.trace().len() > seen);
     // The time limit ends the wait, however long a silence it waits for.
-    assert!(!session.settle(Duration::MAX, Duration::from_millis(1)));
+    assert!(!session.settle(Duration::MAX, Instant::now() + Duration::from_millis(1)));
 }
 
 fn any_common_is_free_everywhere(cx: &Context) {
@@ -217,18 +221,15 @@ fn any_common_is_free_everywhere(cx: &Context) {
 fn owned_session_gives_the_device_back(cx: &Context) {
     let session = session(cx);
     let taken = Remote::new().common(session.common_handle().expect("one was found"));
-    let refused = crate::raw::thread(|| {
-        let refused = open(cx, 1).into_remote_session(TracePc, &taken).expect_err("in use");
-        assert_eq!(refused.error().kind(), ErrorKind::HandleInUse);
-        refused.into_device()
-    });
+    let refused = || crate::raw::thread(|| kind(open(cx, 1).into_remote_session(TracePc, &taken)));
+    assert_eq!(refused(), ErrorKind::HandleInUse);
     vhost().work();
     assert!(!session.trace().is_empty());
-    let mut device = session.disable().expect("disabled");
+    let mut device = session.disable().expect("disabled").into_owner();
     drop(device.enable_remote(TracePc, &number(3)).expect("remote again"));
     let local = device.enable(TracePc).expect("local now");
     call();
     assert!(!local.trace().is_empty());
     drop(local);
-    drop(refused.into_remote_session(TracePc, &taken).expect("the handle is free"));
+    drop(device.into_remote_session(TracePc, &taken).expect("the handle is free"));
 }

@@ -1,0 +1,125 @@
+//! Devices whose buffer children do not inherit.
+
+use super::{Others, builder, descriptor, enable, free_addresses, is_free, records};
+use crate::check::{Context, checks};
+use crate::checks::api::faults::descriptors;
+use crate::raw::{accessible, call, child, page_size, thread, word_bytes};
+use kcov::Device;
+use kcov::mode::TracePc;
+use std::ops::Range;
+
+checks! {
+    children_have_no_pages,
+    device_dropped_in_a_child,
+    child_buffer_dropped_in_a_child,
+    session_dropped_in_a_child,
+    leaked_session_in_a_child,
+    threads_have_the_pages,
+}
+
+/// Opens a device with guard pages whose buffer children do not inherit. Returns its addresses too,
+/// with the guard pages.
+pub(crate) fn private(cx: &Context) -> (Device, Range<usize>) {
+    let guard = page_size();
+    let whole = free_addresses((1 << 16) * word_bytes() + 2 * guard);
+    let builder = builder(cx).guard_pages(1).address(whole.start + guard);
+    // SAFETY: children only drop the device and what holds it.
+    let builder = unsafe { builder.not_inherited() };
+    (builder.open().expect("it opens"), whole)
+}
+
+/// The first and the last byte of the buffer between its guard pages, and those of the guard pages.
+fn ends(place: &Range<usize>) -> [usize; 4] {
+    let guard = page_size();
+    [place.start + guard, place.end - guard - 1, place.start, place.end - 1]
+}
+
+/// Asserts that this process, which has the device, can use it, and that dropping it unmaps it.
+#[track_caller]
+pub(crate) fn works_and_ends(cx: &Context, mut device: Device, place: &Range<usize>) {
+    records(&mut device);
+    let before = descriptors();
+    drop(device);
+    assert_eq!(descriptors(), before - 1);
+    assert_eq!(ends(place).map(accessible), [(false, false); 4]);
+    assert!(is_free(cx));
+}
+
+/// In a child: maps something in place of the buffer, drops a value, and asserts that only the
+/// descriptor is gone.
+pub(crate) fn leaves_others_alone<T>(value: T, place: &Range<usize>) {
+    let others = Others::at(place.clone());
+    let before = descriptors();
+    drop(value);
+    others.are_untouched();
+    assert_eq!(descriptors(), before - 1, "only the descriptor");
+}
+
+fn children_have_no_pages(cx: &Context) {
+    let (device, place) = private(cx);
+    let inside = [(true, true), (true, true), (false, false), (false, false)];
+    assert_eq!(ends(&place).map(accessible), inside);
+    let nothing = [(false, false); 4];
+    let (in_child, in_grandchild): ([_; 4], [_; 4]) = child(|| {
+        let in_grandchild = child(|| ends(&place).map(accessible));
+        (ends(&place).map(accessible), in_grandchild)
+    });
+    assert_eq!((in_child, in_grandchild), (nothing, nothing));
+    assert_eq!(ends(&place).map(accessible), inside, "the parent's stay");
+    works_and_ends(cx, device, &place);
+}
+
+fn device_dropped_in_a_child(cx: &Context) {
+    let (device, place) = private(cx);
+    let mut device = Some(device);
+    for _ in 0..2 {
+        child(|| leaves_others_alone(device.take(), &place));
+        // The child's child has another copy.
+        child(|| child(|| leaves_others_alone(device.take(), &place)));
+        // Nothing is mapped there.
+        child(|| drop(device.take()));
+        records(device.as_mut().expect("the parent's"));
+    }
+    works_and_ends(cx, device.expect("the parent's"), &place);
+}
+
+fn child_buffer_dropped_in_a_child(cx: &Context) {
+    let (device, place) = private(cx);
+    let mut buffer = Some(device.into_child_buffer(TracePc).expect("it is free"));
+    child(|| leaves_others_alone(buffer.take(), &place));
+    works_and_ends(cx, buffer.expect("the parent's").into_device(), &place);
+}
+
+fn session_dropped_in_a_child(cx: &Context) {
+    let (device, place) = private(cx);
+    let mut session = Some(device.into_session(TracePc).expect("enabled"));
+    call();
+    child(|| leaves_others_alone(session.take(), &place));
+    let mut session = session.expect("the parent's");
+    // The forks may have filled the buffer.
+    session.reset();
+    call();
+    let recorded = session.disable().expect("the parent was traced all the time");
+    assert!(!recorded.trace().is_empty());
+    works_and_ends(cx, recorded.into_owner(), &place);
+}
+
+fn leaked_session_in_a_child(cx: &Context) {
+    let (mut device, place) = private(cx);
+    std::mem::forget(enable(&mut device));
+    let number = descriptor(&device);
+    let mut device = Some(device);
+    child(|| leaves_others_alone(device.take(), &place));
+    assert!(!is_free(cx), "the parent is traced still");
+    let device = device.expect("the parent's");
+    assert_eq!(descriptor(&device), number);
+    drop(device);
+    assert_eq!(ends(&place).map(accessible), [(false, false); 4]);
+    assert!(is_free(cx));
+}
+
+fn threads_have_the_pages(cx: &Context) {
+    let (mut device, place) = private(cx);
+    thread(|| records(&mut device));
+    thread(|| works_and_ends(cx, device, &place));
+}
