@@ -7,7 +7,7 @@ use crate::checks::api::{deadline, enable, intruder, open};
 use crate::raw::{Map, Vring, call, symbols};
 use crate::system::index;
 use kcov::mode::TracePc;
-use kcov::remote::linux::RemoteSession;
+use kcov::remote::RemoteSession;
 use kcov::{Completeness, Device, Pc};
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use crate::check::{Context, checks};
 use crate::checks::api::{deadline, intruder, kind, open};
 use crate::raw::{Child, LONG, Ring, Vhost, call, sleeping_thread, wait_for};
 use kcov::mode::TracePc;
-use kcov::remote::linux::{Remote, RemoteSession};
+use kcov::remote::{RemoteSession, linux::Remote};
 use kcov::{Completeness, ErrorKind, Pc};
 use std::collections::HashSet;
 use std::fs::File;
