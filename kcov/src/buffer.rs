@@ -10,7 +10,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
     W64,
-    #[cfg_attr(target_pointer_width = "64", allow(dead_code, reason = "no such kernel runs us"))]
+    #[cfg_attr(
+        any(target_pointer_width = "64", not(feature = "std")),
+        allow(dead_code, reason = "no such kernel runs us, or there is no device")
+    )]
     W32,
 }
 
