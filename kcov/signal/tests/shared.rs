@@ -122,7 +122,8 @@ fn a_cleared_map_is_as_good_as_new() {
         assert_eq!(map.merge(&[0, 7, TEXT, TEXT + 1]).new, 4);
         assert_eq!((other.len(), other.fallback_len(), other.is_empty()), (4, 2, false));
         other.clear();
-        assert!(map.is_empty() && map.len() == 0 && map.iter().next().is_none());
+        assert!(map.is_empty());
+        assert_eq!((map.len(), map.iter().next()), (0, None));
     }
     let outside: Vec<u64> = (0..=map.fallback_capacity() as u64).collect();
     let merged = map.merge(&outside);
