@@ -76,7 +76,8 @@ impl Deref for Unforked {
     type Target = [u64];
 
     fn deref(&self) -> &[u64] {
-        // SAFETY: `with_len` mapped these words, zeroed, and only `drop` unmaps them.
+        // SAFETY: `with_len` mapped at least `len` words, zeroed, and only `drop` unmaps them. For no
+        // words the pointer is aligned and not null.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
