@@ -85,12 +85,12 @@ impl Iterator for MapIter<'_> {
 
 impl FusedIterator for MapIter<'_> {}
 
-/// Shows the next signal in the ranges and the next outside, not all that are left.
+/// Shows the next signal in the ranges and how many are left outside.
 impl fmt::Debug for MapIter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MapIter")
             .field("in_ranges", &self.in_ranges)
-            .field("outside", &self.outside.clone().next())
+            .field("outside", &self.outside.len())
             .finish_non_exhaustive()
     }
 }
