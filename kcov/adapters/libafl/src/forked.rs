@@ -80,8 +80,9 @@ impl<F, O, C: Spawn> Forked<F, O, (), C> {
     /// Makes an executor and opens its device. `harness` runs an input in a child, for `limit` at
     /// most, and says how that ended.
     ///
-    /// Children inherit the buffer, so it must not be [kept from them](Builder::not_inherited). A
-    /// [high descriptor](Builder::min_fd) keeps it away from those that inputs name.
+    /// The executor adds [`not_inherited`](Builder::not_inherited), because fork(2) copies the page
+    /// tables of what children inherit. A [high descriptor](Builder::min_fd) keeps the device away
+    /// from those that inputs name.
     ///
     /// # Errors
     ///
@@ -198,7 +199,9 @@ fn record<M: Mode>(
 }
 
 fn open(builder: &Builder) -> Result<ChildBuffer<TracePc>, Error> {
-    let device = builder.clone().open().map_err(failed)?;
+    // SAFETY: children only enable the device and end the session: they make no trace.
+    let builder = unsafe { builder.clone().not_inherited() };
+    let device = builder.open().map_err(failed)?;
     device.into_child_buffer(TracePc).map_err(failed)
 }
 
