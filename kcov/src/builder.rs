@@ -85,14 +85,15 @@ impl Builder {
         self
     }
 
-    /// Keeps the buffer out of the memory of children of fork(2), so that a child cannot forge
-    /// coverage. A child may still drop the device and its sessions: nothing happens then, except
-    /// that the descriptor is closed.
+    /// Keeps the buffer out of the memory of children of fork(2), except for its first page, with
+    /// the count. Then fork(2) is faster, and a child can forge no more records than fit in a page.
+    ///
+    /// A child may still enable the device, end its session and drop both.
     ///
     /// # Safety
     ///
-    /// In a child, the caller must not use the device or a session or trace of it, other than to
-    /// drop it. The addresses of the buffer are free there, or are something else's.
+    /// In a child, the caller must not make a trace of the device, nor have a session of the feature
+    /// `proposed`. The addresses of the other pages are free there, or are something else's.
     ///
     /// # Platforms
     ///

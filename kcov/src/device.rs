@@ -206,11 +206,6 @@ impl Device {
         self.buffer
     }
 
-    /// Whether this process has the buffer: see [`Builder::not_inherited`].
-    pub(crate) fn has_pages(&self) -> bool {
-        self.parts.mapping.has_pages()
-    }
-
     /// Checks that the first `bytes` bytes of the buffer can be read.
     pub(crate) fn check_first(&self, bytes: usize) -> Result<(), Error> {
         self.parts.mapping.check(bytes).map_err(self.file().error(Operation::Check))
@@ -280,9 +275,6 @@ impl Drop for Device {
             4 => Width::W32,
             _ => Width::W64,
         };
-        if !self.has_pages() {
-            return;
-        }
         // A session was leaked. On another thread, or in a forked child, the driver refuses the
         // request and changes nothing, so keep the records. The start of the request is recorded:
         // clear a corrupt count first, as `begin` does.

@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::mode::{Mode, SEAL};
 use crate::owner::{Active, End, Owner};
-use crate::trace::{Completeness, Trace};
+use crate::trace::Trace;
 use std::marker::PhantomData;
 
 /// The calling thread is traced for as long as this value lives.
@@ -54,20 +54,17 @@ struct Local<M>(M);
 impl<M: Mode, D: Owner> End<D> for Local<M> {
     fn end(&self, owner: &D) -> Result<(), Error> {
         let device = owner.device(SEAL);
-        if !device.has_pages() {
-            // In a child that did not inherit the buffer. It is not traced.
-            return Ok(());
-        }
-        let trace = Trace::freeze(device.buffer(), self.0);
-        let mut count = trace.len() as u64;
-        if let Completeness::Corrupt { count: stored } = trace.completeness() {
-            // The start of the request is recorded: see `Device::begin`.
-            device.buffer().set_count(Width::W64, 0);
-            // Afterwards it is stored again, so that readers see a corrupt trace, not an empty one.
-            count = stored;
+        // Only the count word: a child may have no other page. See `Builder::not_inherited`.
+        let (kind, buffer) = (self.0.kind(SEAL), device.buffer());
+        let width = kind.width(buffer.width());
+        let count = buffer.count(width);
+        if count > kind.capacity(buffer) as u64 {
+            // The start of the request is recorded: see `Device::begin`. Afterwards the count is
+            // stored again, so that readers see a corrupt trace, not an empty one.
+            buffer.set_count(Width::W64, 0);
         }
         device.request_disable()?;
-        device.buffer().set_count(self.0.kind(SEAL).width(device.buffer().width()), count);
+        buffer.set_count(width, count);
         Ok(())
     }
 }

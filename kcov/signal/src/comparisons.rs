@@ -1,8 +1,8 @@
 //! Operands of comparisons, and a filter for them.
 
-use kcov::Comparison;
+use kcov::{Comparison, Pc};
 
-/// The operands of a comparison, truncated to their size.
+/// The operands of a comparison, truncated to their size, and the place of the comparison.
 ///
 /// A [`Comparison`] holds the words as recorded. A negative `switch` constant may be sign-extended
 /// beyond its size there. Here both operands have [`size`](Self::size) bytes.
@@ -10,6 +10,7 @@ use kcov::Comparison;
 pub struct Operands {
     first: u64,
     second: u64,
+    pc: Pc,
     size: u8,
     is_const: bool,
 }
@@ -23,7 +24,15 @@ impl Operands {
         let (first, second) = comparison.operands();
         let mask = u64::MAX >> (64 - 8 * size);
         let (first, second) = (first & mask, second & mask);
-        Operands { first, second, size: size as u8, is_const: comparison.is_const() }
+        let (pc, is_const) = (comparison.pc(), comparison.is_const());
+        Operands { first, second, pc, size: size as u8, is_const }
+    }
+
+    /// The program counter of the comparison, as recorded.
+    #[inline]
+    #[must_use]
+    pub const fn pc(self) -> Pc {
+        self.pc
     }
 
     /// The operands, zero-extended. If one is a constant, it is the first.
@@ -88,9 +97,13 @@ impl CmpFilter {
         self
     }
 
-    /// Leaves out comparisons with a constant of at most this magnitude, as a signed number.
+    /// Leaves out comparisons with a constant of at most this magnitude, as a signed number. Of
+    /// several magnitudes, the largest counts.
     pub const fn skip_small(mut self, magnitude: u64) -> CmpFilter {
-        self.small = Some(magnitude);
+        self.small = match self.small {
+            Some(larger) if larger > magnitude => Some(larger),
+            _ => Some(magnitude),
+        };
         self
     }
 

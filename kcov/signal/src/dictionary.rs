@@ -3,6 +3,7 @@
 use crate::comparisons::Operands;
 use crate::replacements::Token;
 use alloc::vec::Vec;
+use core::fmt;
 
 /// A bounded set of the numbers that the kernel has compared with.
 ///
@@ -21,23 +22,22 @@ use alloc::vec::Vec;
 /// let tokens: Vec<_> = dictionary.tokens().map(|token| token.as_bytes().to_vec()).collect();
 /// assert_eq!(tokens, [[0xfe, 0xca], [0xca, 0xfe]]);
 /// ```
-#[derive(Debug)]
 pub struct Dictionary {
-    /// Sorted. Never grows beyond its initial capacity.
+    /// Sorted.
     numbers: Vec<(u8, u64)>,
     capacity: usize,
     missed: u64,
 }
 
 impl Dictionary {
-    /// Makes an empty dictionary with room for `capacity` numbers. Allocates.
+    /// Makes an empty dictionary that holds at most `capacity` numbers.
     #[must_use]
     pub fn new(capacity: usize) -> Dictionary {
-        Dictionary { numbers: Vec::with_capacity(capacity), capacity, missed: 0 }
+        Dictionary { numbers: Vec::new(), capacity, missed: 0 }
     }
 
     /// Adds the constant of a comparison, or both operands if neither is constant. Returns whether
-    /// it added anything.
+    /// it added anything. Allocates.
     pub fn add(&mut self, operands: Operands) -> bool {
         let (first, second) = operands.unsigned();
         let added = self.add_number(operands.size() as u8, first);
@@ -83,5 +83,16 @@ impl Dictionary {
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.missed
+    }
+}
+
+/// Shows how many numbers there are.
+impl fmt::Debug for Dictionary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dictionary")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity)
+            .field("missed", &self.missed)
+            .finish_non_exhaustive()
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::mem;
 
 /// Result of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +13,11 @@ pub(crate) enum Inserted {
     Full,
 }
 
-/// An exact set of a bounded number of numbers.
-#[derive(Clone, Debug)]
+/// An exact set of a bounded number of numbers. It grows with their number, because the bound may
+/// come from a file.
+#[derive(Clone)]
 pub(crate) struct Fallback {
-    /// 0 is a free slot.
+    /// 0 is a free slot. A power of two of slots, of which at least half are free.
     slots: Vec<u64>,
     has_zero: bool,
     len: usize,
@@ -24,7 +26,7 @@ pub(crate) struct Fallback {
 
 impl Fallback {
     pub(crate) fn new(capacity: usize) -> Fallback {
-        Fallback { slots: vec![0; slots(capacity)], has_zero: false, len: 0, capacity }
+        Fallback { slots: vec![0; slots(0)], has_zero: false, len: 0, capacity }
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -68,14 +70,22 @@ impl Fallback {
         if self.len == self.capacity {
             return Inserted::Full;
         }
+        self.len += 1;
         if number == 0 {
             self.has_zero = true;
-        } else {
-            let slot = self.slot(number);
-            self.slots[slot] = number;
+            return Inserted::New;
         }
-        self.len += 1;
+        if self.len > self.slots.len() / 2 {
+            let before = mem::replace(&mut self.slots, vec![0; slots(self.len)]);
+            before.into_iter().filter(|number| *number != 0).for_each(|number| self.put(number));
+        }
+        self.put(number);
         Inserted::New
+    }
+
+    fn put(&mut self, number: u64) {
+        let slot = self.slot(number);
+        self.slots[slot] = number;
     }
 
     /// The numbers, in any order.

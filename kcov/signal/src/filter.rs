@@ -3,6 +3,7 @@
 use crate::ranges::Ranges;
 use crate::run::Run;
 use crate::signals::{BLOCK, Internal, Signals, runs};
+use core::fmt;
 use core::ops::ControlFlow;
 use kcov::Pc;
 
@@ -22,17 +23,18 @@ impl PcFilter {
         PcFilter::default()
     }
 
-    /// Admits no PC outside these ranges.
+    /// Admits no PC outside these ranges and those of earlier calls. Allocates.
     #[must_use]
     pub fn allow(mut self, ranges: Ranges) -> PcFilter {
-        self.allow = Some(ranges);
+        self.allow = Some(self.allow.unwrap_or_default().and(ranges));
         self
     }
 
-    /// Admits no PC in these ranges, even if they are allowed.
+    /// Admits no PC in these ranges, even if they are allowed, nor in those of earlier calls.
+    /// Allocates.
     #[must_use]
     pub fn deny(mut self, ranges: Ranges) -> PcFilter {
-        self.deny = ranges;
+        self.deny = self.deny.and(ranges);
         self
     }
 
@@ -51,10 +53,17 @@ impl PcFilter {
 }
 
 /// The PCs that a [`PcFilter`] admits. [`PcFilter::of`] makes it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Filtered<'f, S> {
     filter: &'f PcFilter,
     pcs: S,
+}
+
+/// Leaves out the PCs: there may be millions.
+impl<S> fmt::Debug for Filtered<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filtered").field("filter", self.filter).finish_non_exhaustive()
+    }
 }
 
 impl<S: Signals> Signals for Filtered<'_, S> {

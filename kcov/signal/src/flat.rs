@@ -12,7 +12,7 @@ pub(crate) const CELL_WORDS: usize = CELL as usize / 64;
 pub(crate) type Bits = [u64; CELL_WORDS];
 
 /// One bit for each of `bytes` bytes of text.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Flat {
     /// Invariant: one word per 64 bytes of text.
     words: Vec<u64>,

@@ -92,7 +92,10 @@ impl NoveltyMap {
         bytes
     }
 
-    /// Reads a map that [`to_bytes`](Self::to_bytes) wrote. Allocates.
+    /// Reads a map that [`to_bytes`](Self::to_bytes) wrote.
+    ///
+    /// Whatever the bytes say, it allocates at most 32 MiB, for the largest ranges, and 64 times the
+    /// size of the bytes.
     ///
     /// # Errors
     ///

@@ -5,18 +5,19 @@ use crate::ranges::{CELL, Index};
 use crate::shared::SharedCells;
 use crate::store::{Store, cells};
 use alloc::vec::Vec;
+use core::fmt;
 use core::iter::FusedIterator;
 use core::iter::Peekable;
 
 /// Source of the cells' bits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) enum Cells<'m> {
     Map(&'m Store),
     Shared(SharedCells<'m>),
 }
 
 /// Iterator over the signals of a map, in ascending order.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct MapIter<'m> {
     index: &'m Index,
     cells: Cells<'m>,
@@ -36,6 +37,8 @@ impl<'m> MapIter<'m> {
     ) -> MapIter<'m> {
         let mut outside: Vec<u64> = outside.collect();
         outside.sort_unstable();
+        // While a shared map was cleared, a signal may have come into two places.
+        outside.dedup();
         let outside = outside.into_iter().peekable();
         let mut iter =
             MapIter { index, cells, cell: 0, bits: Bits::default(), in_ranges: None, outside };
@@ -81,3 +84,13 @@ impl Iterator for MapIter<'_> {
 }
 
 impl FusedIterator for MapIter<'_> {}
+
+/// Shows the next signal in the ranges and how many are left outside.
+impl fmt::Debug for MapIter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MapIter")
+            .field("in_ranges", &self.in_ranges)
+            .field("outside", &self.outside.len())
+            .finish_non_exhaustive()
+    }
+}

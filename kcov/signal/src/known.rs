@@ -9,7 +9,7 @@ use crate::shared::Parts;
 use core::sync::atomic::AtomicU64;
 
 /// A map's data for lookups.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Known<'m> {
     pub(crate) path: Path,
     pub(crate) index: &'m Index,
@@ -19,7 +19,7 @@ pub(crate) struct Known<'m> {
 }
 
 /// Signals seen within the ranges.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) enum Memory<'m> {
     /// One bit per byte of text.
     Bits(Run<'m>),
@@ -27,7 +27,7 @@ pub(crate) enum Memory<'m> {
 }
 
 /// Signals seen outside the ranges.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) enum Outside<'m> {
     Table(&'m Fallback),
     Shared(Parts<'m, AtomicU64>),

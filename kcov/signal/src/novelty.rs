@@ -9,6 +9,7 @@ use crate::merge::{self, Merged, Remember};
 use crate::ranges::{Index, Ranges};
 use crate::signals::Signals;
 use crate::store::{Store, cells};
+use core::fmt;
 
 /// Remembers which signals have been seen.
 ///
@@ -20,9 +21,10 @@ use crate::store::{Store, cells};
 ///
 /// Ranges of up to 24 MiB take one bit for each byte of text. Larger ranges take one 64-bit word
 /// for each 512 bytes: 2.6 MiB for the 176 MB of a kernel built for fuzzing. They take 64 more
-/// bytes for each 512 bytes of text in which more than seven different signals were seen. The map
-/// allocates only when it merges such signals. [`memory`](Self::memory) reports the sizes.
-#[derive(Clone, Debug)]
+/// bytes for each 512 bytes of text in which more than seven different signals were seen, and 16 to
+/// 32 bytes for each signal outside the ranges. The map allocates only when it merges such signals.
+/// [`memory`](Self::memory) reports the sizes.
+#[derive(Clone)]
 pub struct NoveltyMap {
     ranges: Ranges,
     index: Index,
@@ -41,7 +43,7 @@ pub struct MemoryUse {
     pub ranges: usize,
     /// Memory for crowded cells of large ranges. Grows.
     pub crowded: usize,
-    /// Memory for the fallback. Never changes.
+    /// Memory for the signals outside the ranges. Grows.
     pub fallback: usize,
 }
 
@@ -59,7 +61,7 @@ impl NoveltyMap {
     }
 
     /// Makes an empty map with room for `capacity` signals outside the ranges, or
-    /// [`MAX_FALLBACK`](Self::MAX_FALLBACK) if that is less. Allocates.
+    /// [`MAX_FALLBACK`](Self::MAX_FALLBACK) if that is less. Allocates only for the ranges.
     #[must_use]
     pub fn with_fallback(ranges: Ranges, capacity: usize) -> NoveltyMap {
         let index = Index::new(&ranges);
@@ -171,6 +173,18 @@ impl NoveltyMap {
     pub fn memory(&self) -> MemoryUse {
         let (ranges, crowded) = self.store.bytes();
         MemoryUse { ranges, crowded, fallback: self.fallback.bytes() }
+    }
+}
+
+/// Shows numbers, not the signals: there may be millions.
+impl fmt::Debug for NoveltyMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NoveltyMap")
+            .field("ranges", &self.ranges)
+            .field("len", &self.len())
+            .field("fallback_len", &self.fallback_len())
+            .field("fallback_capacity", &self.fallback_capacity())
+            .finish_non_exhaustive()
     }
 }
 

@@ -60,7 +60,7 @@ const fn line(word: u64) -> usize {
 }
 
 /// The map for text of whole cells.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Packed {
     /// Invariants: one word per cell; a word without [`LISTS`] is the number of one of `lines`. A
     /// word that lists repeats its first offset in the unused fields.

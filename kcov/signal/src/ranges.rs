@@ -8,7 +8,7 @@ use core::ops::Range;
 ///
 /// For a Linux kernel, pass the range from `_stext` to `_etext` of the linked `vmlinux`, and the
 /// text of each module minus the KASLR offset. A [`Pc`](kcov::Pc) has these addresses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Ranges(Vec<Range<u64>>);
 
 /// Why ranges cannot be used.
@@ -72,22 +72,24 @@ impl Ranges {
                 given.push(range);
             }
         }
-        given.sort_unstable_by_key(|range| range.start);
-        let mut joined: Vec<Range<u64>> = Vec::with_capacity(given.len());
-        for range in given {
-            match joined.last_mut() {
-                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-                _ => joined.push(range),
-            }
-        }
-        let bytes =
-            joined.iter().fold(0, |sum: u64, range| sum.saturating_add(range.end - range.start));
+        let joined = join(given);
+        let bytes = joined.bytes();
         // Widened to whole cells, the ranges must still fit in 32 bits.
-        let widened = bytes.saturating_add(2 * CELL * joined.len() as u64);
+        let widened = bytes.saturating_add(2 * CELL * joined.0.len() as u64);
         if bytes > Ranges::MAX_BYTES || widened > u64::from(u32::MAX) {
             return Err(RangesError::TooLarge(bytes));
         }
-        Ok(Ranges(joined))
+        Ok(joined)
+    }
+
+    /// These ranges and others, which may be too large for a map.
+    pub(crate) fn and(mut self, others: Ranges) -> Ranges {
+        self.0.extend(others.0);
+        join(self.0)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.iter().fold(0, |sum, range| sum.saturating_add(range.end - range.start))
     }
 
     /// Whether an address is in one of the ranges.
@@ -110,11 +112,40 @@ impl Ranges {
     }
 }
 
+/// Sorts ranges that are not empty, and joins those that touch.
+fn join(mut given: Vec<Range<u64>>) -> Ranges {
+    given.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::with_capacity(given.len());
+    for range in given {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    Ranges(joined)
+}
+
+/// Shows the first and the last address, not each range: there may be thousands.
+impl fmt::Debug for Ranges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let addresses = match &self.0[..] {
+            [first, .., last] => first.start..last.end,
+            [only] => only.clone(),
+            [] => 0..0,
+        };
+        f.debug_struct("Ranges")
+            .field("len", &self.0.len())
+            .field("bytes", &self.bytes())
+            .field("addresses", &format_args!("{:#x}..{:#x}", addresses.start, addresses.end))
+            .finish()
+    }
+}
+
 /// Bytes of text per cell. Ranges are widened to whole cells.
 pub(crate) const CELL: u64 = 512;
 
 /// Maps addresses to offsets in the concatenation of the ranges, widened to whole cells.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     spans: Vec<Span>,
     /// The largest span, which is checked first. Empty if there is none.
@@ -122,7 +153,7 @@ pub(crate) struct Index {
     bytes: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: u64,
     pub(crate) bytes: u64,

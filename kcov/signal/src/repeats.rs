@@ -2,6 +2,7 @@
 
 use crate::signals::{Signals, for_each};
 use alloc::vec::Vec;
+use core::fmt;
 
 /// Separates the signals that every run of an input had from those that only some runs had.
 ///
@@ -19,7 +20,7 @@ use alloc::vec::Vec;
 /// assert!(repeats.stable().eq([3, 7]));
 /// assert!(repeats.noise().eq([5]));
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Repeats {
     runs: usize,
     /// Signals in ascending order, and the number of runs that had each.
@@ -78,5 +79,15 @@ impl Repeats {
     pub fn clear(&mut self) {
         self.runs = 0;
         self.counts.clear();
+    }
+}
+
+/// Shows numbers, not the signals: there may be millions.
+impl fmt::Debug for Repeats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Repeats")
+            .field("runs", &self.runs)
+            .field("signals", &self.counts.len())
+            .finish_non_exhaustive()
     }
 }

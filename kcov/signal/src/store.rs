@@ -9,7 +9,7 @@ use crate::ranges::CELL;
 pub(crate) const FLAT_BYTES: u64 = 24 << 20;
 
 /// The memory of a map: the offsets that were seen.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Store {
     Flat(Flat),
     Packed(Packed),

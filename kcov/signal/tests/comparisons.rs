@@ -1,6 +1,6 @@
 //! Operands and replacements for mutators.
 
-use kcov::Comparison;
+use kcov::{Comparison, Pc};
 use kcov_signal::{CmpFilter, Dictionary, Operands, Replacement};
 use proptest::prelude::*;
 
@@ -18,6 +18,13 @@ fn operands_are_cut_and_extended_by_size() {
     assert_eq!((operands.unsigned(), operands.signed()), ((1 << 31, 1), (i32::MIN.into(), 1)));
     let operands = Operands::new(comparison(6, u64::MAX, 5));
     assert_eq!((operands.unsigned(), operands.signed()), ((u64::MAX, 5), (-1, 5)));
+}
+
+#[test]
+fn operands_keep_the_place_of_their_comparison() {
+    let at = |pc| Operands::new(Comparison::from_words([3, 1, 2, pc]));
+    assert_eq!(at(0xffff_ffff_8100_0000).pc(), Pc::new(0xffff_ffff_8100_0000));
+    assert_ne!(at(1), at(2));
 }
 
 #[test]
@@ -42,6 +49,8 @@ fn each_kind_of_noise_is_left_out_by_its_option() {
     assert_eq!(left(CmpFilter::new().skip_equal()), [f, f, t, t, t, t, t, t, t]);
     assert_eq!(left(CmpFilter::new().skip_zero()), [t, t, f, f, t, t, t, t, f]);
     assert_eq!(left(CmpFilter::new().skip_small(3)), [t, f, t, t, f, f, t, t, f]);
+    let both = [CmpFilter::new().skip_small(3).skip_small(0), CmpFilter::new().skip_small(0)];
+    assert_eq!(both.map(|filter| left(filter.skip_small(3))), [[t, f, t, t, f, f, t, t, f]; 2]);
     assert_eq!(left(CmpFilter::new().skip_small(0)), [t, t, t, t, t, t, t, t, f]);
     assert_eq!(left(CmpFilter::new().only_const()), [t, t, f, f, t, t, t, f, t]);
 }
@@ -68,6 +77,13 @@ fn a_dictionary_has_both_orders_of_bytes_and_a_limit() {
         &[0x0a, 0x0b, 0x0c, 0x0d],
     ];
     assert_eq!(tokens, expected);
+}
+
+#[test]
+fn a_dictionary_may_have_any_limit() {
+    let mut dictionary = Dictionary::new(usize::MAX);
+    assert!(dictionary.add(Operands::new(comparison(3, 1, 2))));
+    assert!(!Dictionary::new(0).add(Operands::new(comparison(3, 1, 2))));
 }
 
 /// The bytes to find and their replacements.

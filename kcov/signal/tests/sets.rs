@@ -1,10 +1,10 @@
 //! Sets of signals, compared with the simplest possible sets.
 
 use kcov::mode::TracePc;
-use kcov::{Pc, Trace};
+use kcov::{Comparison, Pc, Trace};
 use kcov_signal::{
-    Edges, Merged, NoveltyMap, PcFilter, Ranges, RangesError, Repeats, UniqueSet, classify,
-    count_hits, edge,
+    Dictionary, Edges, Merged, NoveltyMap, Operands, PcFilter, Ranges, RangesError, Repeats,
+    SharedMap, UniqueSet, classify, count_hits, edge,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -127,6 +127,68 @@ fn filters_admit_what_is_allowed_and_not_denied() {
     set.collect(Edges::filtered(&[0x1000, 0x1001, 0x2000, 0x1002, 0x1003], &filter));
     let step = |from, to| edge(Pc::new(from), Pc::new(to));
     assert_eq!(set.as_slice(), [step(0, 0x1000), step(0x1001, 0x2000), step(0x2000, 0x1002)]);
+}
+
+#[test]
+fn a_filter_takes_more_ranges_with_each_call() {
+    let part = |start: u64, bytes: u64| Ranges::single(start..start + bytes).unwrap();
+    let filter = PcFilter::new().allow(part(0x1000, 0x10)).allow(part(0x2000, 0x10));
+    let filter = filter.deny(part(0x1000, 1)).deny(part(0x2000, 1));
+    let admitted = |filter: &PcFilter, pcs: [u64; 5]| pcs.map(|pc| filter.admits(Pc::new(pc)));
+    let pcs = [0x1000, 0x1001, 0x2000, 0x2001, 0x3000];
+    assert_eq!(admitted(&filter, pcs), [false, true, false, true, false]);
+    assert_eq!(admitted(&PcFilter::new().allow(Ranges::default()), pcs), [false; 5]);
+    // Together more than a map could hold.
+    let halves = [0, 1 << 32].map(|start| part(start, Ranges::MAX_BYTES));
+    let all = halves.into_iter().fold(PcFilter::new(), PcFilter::deny);
+    assert_eq!(
+        admitted(&all, [0, 1 << 31, 1 << 32, 3 << 31, u64::MAX]),
+        [false, true, false, true, true]
+    );
+}
+
+#[test]
+fn what_may_be_large_is_shown_by_its_size() {
+    fn shown(value: &dyn std::fmt::Debug) -> String {
+        let text = format!("{value:?}");
+        assert!(text.len() < 500, "{} bytes: {}", text.len(), &text[..500]);
+        text
+    }
+    let signals: Vec<u64> = (0..10_000).map(|signal| TEXT + signal * 32).collect();
+    let many = ranges(signals.iter().map(|start| *start..start + 16));
+    let filter = PcFilter::new().allow(many.clone()).deny(many.clone());
+    let mut map = NoveltyMap::new(many.clone());
+    shown(&map);
+    assert_eq!(map.merge(&signals).new, signals.len());
+    map.merge(&[5, 6]);
+    let text = "bytes: 160000, addresses: 0xffffffff81000000..0xffffffff8104e1f0";
+    assert!(shown(&map).contains(text), "{map:?}");
+    assert!(shown(&map).contains("len: 10002, fallback_len: 2"), "{map:?}");
+    shown(&map.iter());
+    shown(&filter);
+    shown(&filter.of(&signals));
+    shown(&Edges::filtered(&signals, &filter));
+    let mut set = UniqueSet::new(signals.len());
+    set.collect(&signals);
+    shown(&set);
+    let mut repeats = Repeats::new();
+    repeats.add_run(&signals);
+    shown(&repeats);
+    let mut dictionary = Dictionary::new(signals.len());
+    for signal in &signals {
+        let record = Comparison::from_words([6, *signal, 1, 0]);
+        dictionary.add(Operands::new(record));
+    }
+    shown(&dictionary);
+    let words = SharedMap::words(&many, 4);
+    let memory: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+    shown(&SharedMap::with_fallback(&memory, &many, 4).unwrap());
+}
+
+#[test]
+#[should_panic = "no set has room"]
+fn no_set_has_room_for_everything() {
+    let _ = UniqueSet::new(usize::MAX);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn exactly_one_thread_sees_each_signal_as_new() {
             for trace in &traces {
                 let (memory, seen) = (&memory, &seen);
                 scope.spawn(move || {
-                    let map = SharedMap::new(memory, &text(), fallback).unwrap();
+                    let map = SharedMap::with_fallback(memory, &text(), fallback).unwrap();
                     let merged = map.merge(trace);
                     assert_eq!(merged.unrecorded, 0);
                     seen.fetch_add(merged.new, Ordering::Relaxed);
@@ -58,7 +58,7 @@ fn exactly_one_thread_sees_each_signal_as_new() {
                 });
             }
         });
-        let map = SharedMap::new(&memory, &text(), fallback).unwrap();
+        let map = SharedMap::with_fallback(&memory, &text(), fallback).unwrap();
         let expected: BTreeSet<u64> = traces.into_iter().flatten().collect();
         assert!(map.iter().eq(expected.iter().copied()));
         assert_eq!(seen.into_inner(), expected.len());
@@ -68,7 +68,7 @@ fn exactly_one_thread_sees_each_signal_as_new() {
 #[test]
 fn a_full_fallback_says_so() {
     let memory = memory(SharedMap::words(&text(), 2));
-    let map = SharedMap::new(&memory, &text(), 2).unwrap();
+    let map = SharedMap::with_fallback(&memory, &text(), 2).unwrap();
     let merged = map.merge(&[1, 2, 3, 1, TEXT]);
     assert_eq!((merged.new, merged.unrecorded), (3, 1));
     assert!(map.has_new(&[3]) && !map.has_new(&[2, TEXT]));
@@ -80,7 +80,7 @@ fn a_fallback_has_a_limit() {
     let needed = SharedMap::words(&text(), NoveltyMap::MAX_FALLBACK);
     assert_eq!(SharedMap::words(&text(), usize::MAX), needed);
     assert_eq!(
-        SharedMap::new(&[], &text(), usize::MAX).unwrap_err(),
+        SharedMap::with_fallback(&[], &text(), usize::MAX).unwrap_err(),
         SharedError::TooSmall { needed, given: 0 }
     );
 }
@@ -90,24 +90,42 @@ fn memory_of_something_else_is_refused() {
     let needed = SharedMap::words(&text(), 2);
     let memory = memory(needed);
     assert_eq!(
-        SharedMap::new(&memory[1..], &text(), 2).unwrap_err(),
+        SharedMap::with_fallback(&memory[1..], &text(), 2).unwrap_err(),
         SharedError::TooSmall { needed, given: needed - 1 }
     );
-    SharedMap::new(&memory, &text(), 2).unwrap();
-    SharedMap::new(&memory, &text(), 2).unwrap();
+    SharedMap::with_fallback(&memory, &text(), 2).unwrap();
+    SharedMap::with_fallback(&memory, &text(), 2).unwrap();
     let other = Ranges::single(TEXT..TEXT + 0x1000).unwrap();
-    assert_eq!(SharedMap::new(&memory, &other, 2).unwrap_err(), SharedError::OtherMap);
-    assert_eq!(SharedMap::new(&memory, &text(), 1).unwrap_err(), SharedError::OtherMap);
+    assert_eq!(SharedMap::with_fallback(&memory, &other, 2).unwrap_err(), SharedError::OtherMap);
+    assert_eq!(SharedMap::with_fallback(&memory, &text(), 1).unwrap_err(), SharedError::OtherMap);
 }
 
 #[test]
 fn what_others_scribble_leads_to_no_harm() {
     let needed = SharedMap::words(&text(), 4);
     let memory = memory(needed);
-    let map = SharedMap::new(&memory, &text(), 4).unwrap();
+    let map = SharedMap::with_fallback(&memory, &text(), 4).unwrap();
     memory[1..].iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
     assert!(!map.has_new(&[TEXT]) && map.has_new(&[5]));
     let merged = map.merge(&[5]);
     assert_eq!((merged.new, merged.unrecorded), (0, 1));
     assert!(map.iter().count() > 0);
+}
+
+#[test]
+fn a_cleared_map_is_as_good_as_new() {
+    let memory = memory(SharedMap::words(&text(), SharedMap::FALLBACK));
+    let map = SharedMap::new(&memory, &text()).unwrap();
+    let other = SharedMap::new(&memory, &text()).unwrap();
+    assert!(map.is_empty() && map.ranges() == &text());
+    for _ in 0..3 {
+        assert_eq!(map.merge(&[0, 7, TEXT, TEXT + 1]).new, 4);
+        assert_eq!((other.len(), other.fallback_len(), other.is_empty()), (4, 2, false));
+        other.clear();
+        assert!(map.is_empty());
+        assert_eq!((map.len(), map.iter().next()), (0, None));
+    }
+    let outside: Vec<u64> = (0..=map.fallback_capacity() as u64).collect();
+    let merged = map.merge(&outside);
+    assert_eq!((merged.new, merged.unrecorded), (SharedMap::FALLBACK, 1));
 }

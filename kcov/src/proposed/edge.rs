@@ -139,9 +139,6 @@ impl<'d> EdgeSession<'d> {
     }
 
     fn end(&self) -> Result<(), Error> {
-        if !self.device.device.has_pages() {
-            return Ok(());
-        }
         let (pcs, edges) = (self.pcs().len(), self.edges().len());
         self.device.device.request_disable()?;
         self.device.set_counts(pcs, edges);

@@ -152,9 +152,6 @@ impl<'d> UniqueSession<'d> {
     }
 
     fn end(&self) -> Result<(), Error> {
-        if !self.device.has_pages() {
-            return Ok(());
-        }
         let records = self.trace().len();
         self.device.request_disable()?;
         self.set_count(records);

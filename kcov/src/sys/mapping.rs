@@ -12,7 +12,7 @@ pub(crate) struct Place {
     pub(crate) address: Option<usize>,
     /// The number of inaccessible pages on each side.
     pub(crate) guard_pages: usize,
-    /// Whether children of fork(2) do without the pages.
+    /// Whether children of fork(2) do without all pages but the first.
     pub(crate) not_inherited: bool,
 }
 
@@ -39,23 +39,13 @@ impl Mapping {
         }
     }
 
-    /// Start of the buffer, aligned to 8 bytes and valid as long as `self` lives, except in a child
-    /// that has no [pages](Self::has_pages).
+    /// Start of the buffer, aligned to 8 bytes and valid as long as `self` lives. In a child, only the
+    /// first page may be: see [`Place::not_inherited`].
     pub(crate) fn start(&self) -> NonNull<u64> {
         match self {
             Mapping::Kernel(pages) => pages.start(),
             #[cfg(feature = "fake")]
             Mapping::Fake(words) => NonNull::from(&**words).cast(),
-        }
-    }
-
-    /// Whether this process has the pages: it is not a child of the one that mapped them, or it
-    /// inherited them.
-    pub(crate) fn has_pages(&self) -> bool {
-        match self {
-            Mapping::Kernel(pages) => pages.are_here(),
-            #[cfg(feature = "fake")]
-            Mapping::Fake(_) => true,
         }
     }
 

@@ -67,7 +67,7 @@ pub(crate) struct Pages {
     bytes: usize,
     /// Inaccessible bytes on each side.
     guard: usize,
-    /// `Some` if children do not inherit the pages.
+    /// `Some` if children inherit only the first page.
     parent: Option<ForkMark>,
 }
 
@@ -85,12 +85,13 @@ impl Pages {
             0 => Pages::map_at(file, bytes, 0, place.address)?,
             guard_pages => Pages::map_guarded(file, bytes, guard_pages, place.address)?,
         };
-        if place.not_inherited {
+        let rest = bytes.saturating_sub(page_size());
+        if place.not_inherited && rest > 0 {
             pages.parent = Some(ForkMark::new()?);
-            let (start, bytes) = pages.range();
-            // SAFETY: these pages are ours. Only children lose them, and the caller of
-            // `Builder::not_inherited` keeps children from using them.
-            unsafe { host::keep_from_children(start, bytes) }?;
+            let start = pages.address.as_ptr().wrapping_byte_add(page_size());
+            // SAFETY: these pages are ours. Only children lose them: there this crate accesses only
+            // the count word, and the caller of `Builder::not_inherited` reads no trace.
+            unsafe { host::keep_from_children(start, rest) }?;
         }
         Ok(pages)
     }
@@ -150,14 +151,12 @@ impl Pages {
         self.address.cast()
     }
 
-    /// The pages and their guards.
+    /// The pages of this process and their guards: without the second guard in a child that has only
+    /// the first page.
     fn range(&self) -> (*mut c_void, usize) {
-        (self.address.as_ptr().wrapping_byte_sub(self.guard), self.bytes + 2 * self.guard)
-    }
-
-    /// Whether this process has the pages.
-    pub(crate) fn are_here(&self) -> bool {
-        self.parent.as_ref().is_none_or(ForkMark::is_here)
+        let start = self.address.as_ptr().wrapping_byte_sub(self.guard);
+        let is_whole = self.parent.as_ref().is_none_or(ForkMark::is_here);
+        (start, self.guard + if is_whole { self.bytes + self.guard } else { page_size() })
     }
 
     /// Checks that the first `bytes` bytes can be read: the kernel reads a word of each page for a
@@ -189,13 +188,9 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        if !self.are_here() {
-            // Something else may be there.
-            return;
-        }
         let (start, bytes) = self.range();
-        // SAFETY: `map` mapped exactly this range in this process, or in a parent from which it
-        // inherited it; nothing else unmaps it, and every view of it borrows the owner of `self`. A
+        // SAFETY: `map` mapped this range in this process, or in a parent from which it inherited it;
+        // nothing else unmaps it, and every view of it borrows the owner of `self`. A
         // failure is ignored: it leaves the mapping in place, which is harmless.
         let _ = unsafe { munmap(start, bytes) };
     }

@@ -44,10 +44,6 @@ impl Pages {
         NonNull::dangling()
     }
 
-    pub(crate) fn are_here(&self) -> bool {
-        false
-    }
-
     pub(crate) fn check(&self, _: usize) -> Result<(), i32> {
         Err(NOT_SUPPORTED)
     }

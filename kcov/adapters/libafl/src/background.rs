@@ -4,12 +4,12 @@ use crate::compare::CompareExecutor;
 use crate::{CoverageObserver, failed};
 use kcov::mode::{Mode, TraceCmp, TracePc};
 use kcov::remote::linux::{Remote, RemoteSession};
-use kcov::{Device, Trace};
+use kcov::{Device, Owner, Trace};
 use libafl::Error;
 use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::state::HasExecutions;
 use libafl_bolts::tuples::RefIndexable;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Sources of background work and the device that records it: a USB bus, vhost workers, the workers
 /// of io_uring, or whatever a driver marks with a common handle. Needs Linux.
@@ -67,20 +67,19 @@ impl Sources {
         mut look: impl FnMut(Trace<'_, TraceCmp>),
     ) -> Result<R, Error> {
         let session = self.session.take().ok_or_else(not_traced)?;
-        let device = session.disable().map_err(failed)?;
-        let (device, result) = match device.into_remote_session(TraceCmp, &self.remote) {
+        let mut device = session.disable().map_err(failed)?.into_owner();
+        let result = match device.enable_remote(TraceCmp, &self.remote) {
             Ok(mut session) => {
                 let traced = trace(&mut session, (self.quiet, self.limit), run);
                 let result = traced.map(|(result, trace)| {
                     look(trace);
                     result
                 });
-                (session.disable().map_err(failed)?, result)
+                session.disable().map_err(failed)?;
+                result
             }
-            Err(refused) => {
-                let error = failed(&refused);
-                (refused.into_device(), Err(error))
-            }
+            // For example, the kernel has no such mode. PCs go on.
+            Err(refused) => Err(failed(refused)),
         };
         let session = device.into_remote_session(TracePc, &self.remote);
         self.session = Some(session.map_err(failed)?);
@@ -93,21 +92,28 @@ fn not_traced() -> Error {
 }
 
 /// Records the background work of what `run` does.
-fn trace<M: Mode, R>(
-    session: &mut RemoteSession<M>,
+fn trace<M: Mode, D: Owner, R>(
+    session: &mut RemoteSession<M, D>,
     (quiet, limit): (Duration, Duration),
     run: impl FnOnce() -> R,
 ) -> Result<(R, Trace<'_, M>), Error> {
     // Work of the input before may go on.
-    session.settle(quiet, limit);
+    session.settle(quiet, end(limit));
     let trace = session.trace();
     if trace.len() > trace.capacity() / 2 {
         session.restart().map_err(failed)?;
     }
     let mark = session.mark();
     let result = run();
-    session.settle(quiet, limit);
-    Ok((result, session.since(mark)))
+    session.settle(quiet, end(limit));
+    let trace = session.since(mark);
+    Ok((result, trace.ok_or_else(|| Error::illegal_state("the mark is of another session"))?))
+}
+
+/// The end of a time that begins now. One that cannot be represented is centuries away.
+fn end(limit: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(3_155_760_000);
+    Instant::now() + limit.min(CENTURY)
 }
 
 /// Runs inputs in this thread and traces only what the kernel does for them in the background. To

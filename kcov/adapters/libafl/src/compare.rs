@@ -12,7 +12,7 @@ use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
 use libafl::state::{HasCurrentTestcase, HasExecutions};
 use libafl::{Error, HasMetadata, HasNamedMetadata};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::marker::PhantomData;
 
 /// An executor that can record comparisons instead of PCs.
@@ -113,11 +113,11 @@ impl<I> ComparisonStage<I> {
     }
 
     /// Adds the constants to the dictionary. Returns whether any was new.
-    fn learn(&mut self, all: &HashSet<Operands>) -> bool {
+    fn learn<'o>(&mut self, all: impl Iterator<Item = &'o Operands>) -> bool {
         let before = self.dictionary.len();
         // Zeros and ones are everywhere.
         let constants = CmpFilter::new().only_const().skip_small(1);
-        let admitted = all.iter().filter(|operands| constants.admits(**operands));
+        let admitted = all.filter(|operands| constants.admits(**operands));
         admitted.for_each(|operands| _ = self.dictionary.add(*operands));
         self.dictionary.len() > before
     }
@@ -151,16 +151,18 @@ where
             return Ok(());
         }
         let input = state.current_input_cloned()?;
-        let mut all = HashSet::new();
+        // Once for all places that compare the same.
+        let mut all = HashMap::new();
+        let key = |one: Operands| ((one.unsigned(), one.size(), one.is_const()), one);
         *state.executions_mut() += 1;
-        executor.compare(&input, |trace| all.extend(self.filter.of(trace)))?;
-        if self.learn(&all) {
+        executor.compare(&input, |trace| all.extend(self.filter.of(trace).map(key)))?;
+        if self.learn(all.values()) {
             let tokens = state.metadata_or_insert_with(Tokens::new);
             for token in self.dictionary.tokens() {
                 tokens.add_token(&token.as_bytes().to_vec());
             }
         }
-        let values = all.into_iter().flat_map(values);
+        let values = all.into_values().flat_map(values);
         let parts = input.parts();
         let list: Vec<_> = values.filter(|values| may_come_from(values, &parts)).collect();
         let values = CmpValuesMetadata { list: list.clone() };

@@ -41,7 +41,7 @@ const STEPS: usize = 8;
 const RANDOM: usize = 64;
 
 /// An input's comparisons, without duplicates, in trace order.
-type Compared = Vec<(Pc, Operands)>;
+type Compared = Vec<Operands>;
 
 impl<I> FollowStage<I> {
     /// A stage that follows all comparisons of unequal operands.
@@ -55,14 +55,14 @@ impl<I> FollowStage<I> {
     /// Returns the site, too.
     fn choose(
         &mut self,
-        compared: &[(Pc, Operands)],
+        compared: &[Operands],
         last: Option<Pc>,
         parts: &[Cow<'_, [u8]>],
         rand: &mut impl Rand,
     ) -> Option<(Pc, Replacement)> {
-        let changes = compared
-            .iter()
-            .flat_map(|(pc, operands)| operands.replacements().map(move |change| (*pc, change)));
+        let changes = compared.iter().flat_map(|operands| {
+            operands.replacements().map(move |change| (operands.pc(), change))
+        });
         // Bytes that occur often, such as zeros, are seldom the ones that the kernel compared.
         let weighed =
             changes.map(|(pc, change)| (places(parts, change.find.as_bytes()).count(), pc, change));
@@ -96,9 +96,7 @@ impl<I> FollowStage<I> {
         let (mut seen, mut all) = (HashSet::new(), Vec::new());
         *state.executions_mut() += 1;
         executor.compare(input, |trace| {
-            let compared = trace.into_iter().map(|record| (record.pc(), Operands::new(record)));
-            let admitted = compared
-                .filter(|(pc, operands)| self.filter.admits(*operands) && !noise.contains(pc));
+            let admitted = self.filter.of(trace).filter(|one| !noise.contains(&one.pc()));
             all.extend(admitted.filter(|one| seen.insert(*one)));
         })?;
         Ok(all)
@@ -169,9 +167,9 @@ where
         let once: HashSet<_> = once.into_iter().collect();
         let again = self.compared(executor, state, &start, &HashSet::new())?;
         let varying = again.iter().filter(|one| !once.contains(one));
-        let noise: HashSet<Pc> = varying.map(|(pc, _)| *pc).collect();
+        let noise: HashSet<Pc> = varying.map(|one| one.pc()).collect();
         let sites =
-            |compared: Compared| compared.into_iter().map(|(pc, _)| pc).collect::<HashSet<_>>();
+            |compared: Compared| compared.into_iter().map(Operands::pc).collect::<HashSet<_>>();
         let all = sites(self.compared(executor, state, &start, &noise)?);
         let start = randomize(start, state, |input, state| {
             Ok(sites(self.compared(executor, state, input, &noise)?) == all)

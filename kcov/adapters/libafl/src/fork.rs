@@ -51,7 +51,8 @@ impl Fork {
     ///
     /// The caller must ensure that the process has one thread whenever it forks. Otherwise the code
     /// that runs in the child must be restricted to what fork(2) allows after the fork of a process
-    /// with several threads.
+    /// with several threads. A [server](crate::Forked::served) allocates, so it takes one thread, or
+    /// a C library that allows allocation there.
     #[must_use]
     pub unsafe fn new() -> Fork {
         Fork { touched: Touched::default() }

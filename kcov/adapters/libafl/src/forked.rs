@@ -4,15 +4,15 @@ use crate::compare::CompareExecutor;
 use crate::fork::{Ended, Fork, Spawn};
 use crate::report::Report;
 use crate::server::{Records, Server};
-use crate::{CoverageObserver, failed, sys};
+use crate::{CoverageObserver, failed};
 use kcov::mode::{Mode, TraceCmp, TracePc};
-use kcov::{Builder, ChildBuffer, Device, Session, Trace, Words};
+use kcov::{Builder, ChildBuffer, Device, ErrorKind, Session, Trace};
 use libafl::Error;
 use libafl::executors::{Executor, ExitKind, HasObservers, HasTimeout, SetTimeout};
 use libafl::inputs::Input;
 use libafl::state::HasExecutions;
 use libafl_bolts::tuples::RefIndexable;
-use rustix::param::page_size;
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 /// Runs each input in a forked child that is traced into a buffer of this process.
@@ -53,9 +53,9 @@ struct Children<F, C> {
 
 /// How an execution went.
 enum Outcome {
-    /// The buffer has its trace.
-    Traced(ExitKind),
-    /// The device was truncated, or the server was killed.
+    /// The buffer has its trace, unless the child truncated the device.
+    Ended(ExitKind),
+    /// The server was killed.
     Lost(ExitKind),
     /// The child ended without enabling tracing. `None` if the server is gone.
     Untraced(Option<Ended>),
@@ -80,8 +80,9 @@ impl<F, O, C: Spawn> Forked<F, O, (), C> {
     /// Makes an executor and opens its device. `harness` runs an input in a child, for `limit` at
     /// most, and says how that ended.
     ///
-    /// The buffer must not be [write-protected](Builder::write_protected): children map only its
-    /// first page. A [high descriptor](Builder::min_fd) keeps it away from those that inputs name.
+    /// The executor adds [`not_inherited`](Builder::not_inherited), because fork(2) copies the page
+    /// tables of what children inherit. A [high descriptor](Builder::min_fd) keeps the device away
+    /// from those that inputs name.
     ///
     /// # Errors
     ///
@@ -151,7 +152,10 @@ impl<F, O, OT, C> Forked<F, O, OT, C> {
                 }
                 Records::Comparisons => {
                     if let Some(buffer) = buffer.take() {
-                        record(buffer.into_device().enable(TraceCmp), report, run);
+                        // Never dropped, not even while unwinding: the harness may have put
+                        // something else in the place of buffer or descriptor.
+                        let mut device = ManuallyDrop::new(buffer.into_device());
+                        record(device.enable(TraceCmp), report, run);
                     }
                 }
             }
@@ -195,39 +199,18 @@ fn record<M: Mode>(
 }
 
 fn open(builder: &Builder) -> Result<ChildBuffer<TracePc>, Error> {
-    let device = builder.clone().open().map_err(failed)?;
-    let buffer = device.into_child_buffer(TracePc).map_err(failed)?;
-    let memory = Memory::of(&buffer);
-    let rest = memory.bytes.saturating_sub(page_size());
-    // A real mapping is whole pages; a fake kernel's is not.
-    if rest > 0 && memory.start.addr().is_multiple_of(page_size()) {
-        let start = memory.start.wrapping_byte_add(page_size()).cast_mut().cast();
-        // SAFETY: these are whole pages of the buffer. A child accesses only the count word, in the
-        // first page; it disables before it could read records, and the kernel has its own mapping.
-        unsafe { sys::keep_from_children(start, rest) };
-    }
-    Ok(buffer)
+    // SAFETY: children only enable the device and end the session: they make no trace.
+    let builder = unsafe { builder.clone().not_inherited() };
+    let device = builder.open().map_err(failed)?;
+    device.into_child_buffer(TracePc).map_err(failed)
 }
 
-/// The place of a buffer in this process.
-struct Memory {
-    start: *const u64,
-    bytes: usize,
-}
-
-impl Memory {
-    fn of<M: Mode>(buffer: &ChildBuffer<M>) -> Memory {
-        // The words of the records begin after the count word.
-        let (first, width) = match buffer.trace().words() {
-            Words::U64(words) => (words.as_ptr().cast::<u64>(), 8),
-            Words::U32(words) => (words.as_ptr().cast(), 4),
-        };
-        Memory { start: first.wrapping_byte_sub(width), bytes: buffer.device().words() * width }
-    }
-
-    /// Whether all of the buffer is there: truncation takes the end.
-    fn is_there(&self) -> bool {
-        sys::is_readable(self.start.wrapping_byte_add(self.bytes - size_of::<u64>()))
+/// The trace, or `None` if a child has truncated the device.
+fn readable<T>(trace: Result<T, kcov::Error>) -> Result<Option<T>, Error> {
+    match trace {
+        Ok(trace) => Ok(Some(trace)),
+        Err(lost) if lost.kind() == ErrorKind::BufferLost => Ok(None),
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -242,8 +225,7 @@ impl<F, C: Spawn> Children<F, C> {
         F: FnMut(&I) -> ExitKind,
         I: Input,
     {
-        let memory = Memory::of(buffer);
-        buffer.reset().map_err(failed)?;
+        buffer.reset();
         self.report.clear();
         let Children { spawn, limit, harness, report, server, .. } = self;
         let ended = match server {
@@ -261,8 +243,8 @@ impl<F, C: Spawn> Children<F, C> {
             Some(Ended::Signaled) | None => ExitKind::Crash,
             Some(Ended::TimedOut) => ExitKind::Timeout,
         };
-        let is_there = ended.is_some() && memory.is_there();
-        Ok(if is_there { Outcome::Traced(kind) } else { Outcome::Lost(kind) })
+        // A server that is gone may have left a child that still runs.
+        Ok(if ended.is_some() { Outcome::Ended(kind) } else { Outcome::Lost(kind) })
     }
 }
 
@@ -286,9 +268,11 @@ where
         for _ in 0..TRIES {
             let mut buffer = self.take_buffer()?;
             match self.children.run(&mut buffer, Records::Pcs, input)? {
-                Outcome::Traced(kind) => {
-                    self.observers.0.observe(buffer.trace());
-                    self.buffer = Some(buffer);
+                Outcome::Ended(kind) => {
+                    if let Some(trace) = readable(buffer.trace())? {
+                        self.observers.0.observe(trace);
+                        self.buffer = Some(buffer);
+                    }
                     return Ok(kind);
                 }
                 Outcome::Lost(kind) => return Ok(kind),
@@ -315,10 +299,12 @@ where
             let device = self.take_buffer()?.into_device();
             let mut buffer = device.into_child_buffer(TraceCmp).map_err(failed)?;
             match self.children.run(&mut buffer, Records::Comparisons, input)? {
-                Outcome::Traced(kind) => {
-                    look(buffer.trace());
-                    let device = buffer.into_device();
-                    self.buffer = Some(device.into_child_buffer(TracePc).map_err(failed)?);
+                Outcome::Ended(kind) => {
+                    if let Some(trace) = readable(buffer.trace())? {
+                        look(trace);
+                        let device = buffer.into_device();
+                        self.buffer = Some(device.into_child_buffer(TracePc).map_err(failed)?);
+                    }
                     return Ok(kind);
                 }
                 Outcome::Lost(kind) => return Ok(kind),

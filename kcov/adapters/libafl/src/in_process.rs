@@ -3,7 +3,7 @@
 use crate::compare::CompareExecutor;
 use crate::{CoverageObserver, Sources, failed};
 use kcov::mode::{Mode, TraceCmp, TracePc};
-use kcov::{Device, Session, Trace};
+use kcov::{Device, Owner, Session, Trace};
 use libafl::Error;
 use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::state::HasExecutions;
@@ -67,17 +67,17 @@ fn compare<R>(
     run: impl FnOnce() -> R,
     mut look: impl FnMut(Trace<'_, TraceCmp>),
 ) -> Result<R, Error> {
-    let device = session.take().ok_or_else(not_traced)?.disable().map_err(failed)?;
-    let (device, result) = match device.into_session(TraceCmp) {
+    let ended = session.take().ok_or_else(not_traced)?.disable().map_err(failed)?;
+    let mut device = ended.into_owner();
+    let result = match device.enable(TraceCmp) {
         Ok(mut session) => {
             let (result, trace) = trace(&mut session, run);
             look(trace);
-            (session.disable().map_err(failed)?, Ok(result))
+            session.disable().map_err(failed)?;
+            Ok(result)
         }
-        Err(refused) => {
-            let error = failed(&refused);
-            (refused.into_device(), Err(error))
-        }
+        // For example, the kernel has no such mode. PCs go on.
+        Err(refused) => Err(failed(refused)),
     };
     *session = Some(device.into_session(TracePc).map_err(failed)?);
     result
@@ -88,7 +88,10 @@ fn not_traced() -> Error {
 }
 
 /// Records only what `run` executes.
-fn trace<M: Mode, R>(session: &mut Session<M>, run: impl FnOnce() -> R) -> (R, Trace<'_, M>) {
+fn trace<M: Mode, D: Owner, R>(
+    session: &mut Session<M, D>,
+    run: impl FnOnce() -> R,
+) -> (R, Trace<'_, M>) {
     session.reset();
     let result = run();
     (result, session.trace())

@@ -14,10 +14,11 @@ use libafl_bolts::tuples::{Handle, Handled, MatchName, MatchNameRef};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::marker::PhantomData;
 
 /// The signals that the corpus has reached, in the state under the name of the feedback.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct NoveltyMetadata {
     #[serde(with = "bytes")]
     map: NoveltyMap,
@@ -25,6 +26,16 @@ pub struct NoveltyMetadata {
 }
 
 libafl_bolts::impl_serdeany!(NoveltyMetadata);
+
+/// Shows numbers, not the signals: there may be millions.
+impl fmt::Debug for NoveltyMetadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NoveltyMetadata")
+            .field("map", &self.map)
+            .field("noise", &self.noise.len())
+            .finish()
+    }
+}
 
 impl NoveltyMetadata {
     /// The signals, with the noise.

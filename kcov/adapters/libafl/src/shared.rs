@@ -26,8 +26,9 @@ impl Deref for Shared {
     type Target = [AtomicUsize];
 
     fn deref(&self) -> &[AtomicUsize] {
-        // SAFETY: `new` mapped these words, page-aligned and zeroed, and only `drop` unmaps them. All
-        // processes access them through this method, atomically.
+        // SAFETY: `new` mapped these words, page-aligned and zeroed, and only `drop` unmaps them. This
+        // process accesses them only through this method, atomically; what other processes store
+        // changes the values and nothing else.
         unsafe { self.0.as_ref() }
     }
 }

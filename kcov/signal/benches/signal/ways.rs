@@ -53,7 +53,8 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
     edges.merge(Edges::new(&case.trace));
     let memory: Vec<AtomicU64> =
         (0..SharedMap::words(&case.ranges, 0)).map(|_| AtomicU64::new(0)).collect();
-    let shared = SharedMap::new(&memory, &case.ranges, 0).expect("fresh memory of its size");
+    let shared =
+        SharedMap::with_fallback(&memory, &case.ranges, 0).expect("fresh memory of its size");
     shared.merge(&case.known);
     let mut set = UniqueSet::new(case.trace.len());
     let mut bytes = vec![0; 65536];

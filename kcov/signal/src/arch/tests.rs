@@ -115,7 +115,7 @@ proptest! {
         let mut map = NoveltyMap::new(ranges.clone());
         let memory: Vec<AtomicU64> =
             (0..SharedMap::words(&ranges, 4096)).map(|_| AtomicU64::new(0)).collect();
-        let shared = SharedMap::new(&memory, &ranges, 4096).unwrap();
+        let shared = SharedMap::with_fallback(&memory, &ranges, 4096).unwrap();
         for block in &known {
             map.merge(block);
             shared.merge(block);

@@ -29,8 +29,37 @@ pub(crate) use parts::Parts;
 ///
 /// If a process dies, the map stays usable. A process that writes to the memory without this type
 /// can make others see too many or too few signals, but do no other harm.
-#[derive(Clone, Debug)]
+///
+/// ```
+/// use kcov::{fake::Kernel, mode::TracePc};
+/// use kcov_signal::{Ranges, SharedMap};
+/// use std::sync::atomic::AtomicU64;
+/// use std::thread;
+///
+/// let text = Ranges::single(0xffff_ffff_8100_0000..0xffff_ffff_8200_0000)?;
+/// // Between processes, the words are in memory that all of them map, such as a memfd.
+/// let words = SharedMap::words(&text, SharedMap::FALLBACK);
+/// let memory: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+///
+/// let run = || -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
+///     let map = SharedMap::new(&memory, &text)?;
+///     let kernel = Kernel::linux();
+///     let mut device = kernel.builder().open()?;
+///     let session = device.enable(TracePc)?;
+///     kernel.call(|trace| trace.pc(0xffff_ffff_8100_0010)); // the input
+///     Ok(map.merge(session.trace()).new)
+/// };
+/// let new = thread::scope(|scope| {
+///     [scope.spawn(run), scope.spawn(run)].map(|thread| thread.join().expect("no panic"))
+/// });
+/// let [first, second] = new.map(|new| new.expect("a merged trace"));
+/// assert_eq!(first + second, 1, "one of the two saw it first");
+/// assert_eq!(SharedMap::new(&memory, &text)?.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
 pub struct SharedMap<'m> {
+    ranges: Ranges,
     index: Index,
     parts: Parts<'m, AtomicU64>,
     path: Path,
@@ -69,22 +98,36 @@ impl fmt::Display for SharedError {
 impl core::error::Error for SharedError {}
 
 impl<'m> SharedMap<'m> {
-    /// The number of 64-bit words that a map requires.
+    /// The default size of the fallback, as of a [`NoveltyMap`].
+    pub const FALLBACK: usize = NoveltyMap::FALLBACK;
+
+    /// The number of 64-bit words that a map with room for `fallback` signals outside the ranges
+    /// requires.
     #[must_use]
     pub fn words(ranges: &Ranges, fallback: usize) -> usize {
         HEAD + (Index::new(ranges).bytes() / 64) as usize
             + slots(fallback.min(NoveltyMap::MAX_FALLBACK))
     }
 
-    /// Opens the map in `memory`, with room for `fallback` signals outside the ranges, or
-    /// [`NoveltyMap::MAX_FALLBACK`] if that is less. All users must pass the same ranges and the same
-    /// fallback.
+    /// Opens the map in `memory`, with room for [`FALLBACK`](Self::FALLBACK) signals outside the
+    /// ranges. All users must pass the same ranges. Allocates for each range.
     ///
     /// # Errors
     ///
     /// - [`TooSmall`](SharedError::TooSmall): `memory` has too few words.
     /// - [`OtherMap`](SharedError::OtherMap): `memory` holds something else.
-    pub fn new(
+    pub fn new(memory: &'m [AtomicU64], ranges: &Ranges) -> Result<SharedMap<'m>, SharedError> {
+        SharedMap::with_fallback(memory, ranges, SharedMap::FALLBACK)
+    }
+
+    /// Opens the map in `memory`, with room for `fallback` signals outside the ranges, or
+    /// [`NoveltyMap::MAX_FALLBACK`] if that is less. All users must pass the same ranges and the same
+    /// fallback. Allocates for each range.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`new`](Self::new).
+    pub fn with_fallback(
         memory: &'m [AtomicU64],
         ranges: &Ranges,
         fallback: usize,
@@ -103,7 +146,8 @@ impl<'m> SharedMap<'m> {
         let (head, rest) = memory.split_at(HEAD);
         let (bits, slots) = rest.split_at(rest.len() - slots(fallback));
         let parts = Parts { head, bits, slots, capacity: fallback as u64 };
-        Ok(SharedMap { index: Index::new(ranges), parts, path: Path::detect() })
+        let (index, ranges) = (Index::new(ranges), ranges.clone());
+        Ok(SharedMap { ranges, index, parts, path: Path::detect() })
     }
 
     /// Whether any of the signals is new. Stops soon after the first new one.
@@ -149,9 +193,55 @@ impl<'m> SharedMap<'m> {
         MapIter::new(&self.index, cells, self.parts.outside())
     }
 
+    /// The number of signals in the map. Reads the whole map to count them.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parts.count_inside() + self.parts.outside().count()
+    }
+
+    /// Whether the map is empty. Reads the map up to the first signal.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Forgets all signals. Of those that others merge meanwhile, the map may forget some, and count
+    /// some as new once more. Nothing else goes wrong.
+    pub fn clear(&self) {
+        self.parts.clear();
+    }
+
+    /// The ranges, for which there is always room.
+    #[must_use]
+    pub fn ranges(&self) -> &Ranges {
+        &self.ranges
+    }
+
+    /// The size of the fallback: how many signals outside the ranges the map can hold.
+    #[must_use]
+    pub fn fallback_capacity(&self) -> usize {
+        self.parts.capacity as usize
+    }
+
+    /// The number of signals outside the ranges that the map holds.
+    #[must_use]
+    pub fn fallback_len(&self) -> usize {
+        self.parts.outside().count()
+    }
+
     pub(crate) fn known(&self) -> Known<'_> {
         let memory = Memory::Bits(Run::Shared(self.parts.bits));
         Known { path: self.path, index: &self.index, memory, outside: Outside::Shared(self.parts) }
+    }
+}
+
+/// Shows sizes, and reads nothing of the memory.
+impl fmt::Debug for SharedMap<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedMap")
+            .field("ranges", &self.ranges)
+            .field("fallback_capacity", &self.fallback_capacity())
+            .finish_non_exhaustive()
     }
 }
 
@@ -178,7 +268,7 @@ impl<'s> IntoIterator for &'s SharedMap<'_> {
 }
 
 /// The bits of a shared map.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct SharedCells<'m>(&'m [AtomicU64]);
 
 impl SharedCells<'_> {

@@ -29,6 +29,8 @@ pub(crate) trait Word {
     fn fetch_sub(&self, number: u64) -> u64;
     /// Stores `new` if the word is 0. Returns the previous value.
     fn claim(&self, new: u64) -> u64;
+    /// Stores 0. Returns the previous value.
+    fn take(&self) -> u64;
 }
 
 macro_rules! impl_word {
@@ -57,6 +59,10 @@ macro_rules! impl_word {
                     Ok(old) | Err(old) => old,
                 }
             }
+
+            fn take(&self) -> u64 {
+                self.swap(0, Ordering::Relaxed)
+            }
         }
     };
 }
@@ -75,11 +81,10 @@ impl<W> Clone for Parts<'_, W> {
 impl<W> Copy for Parts<'_, W> {}
 
 /// The parts of a shared map's memory. The map gives the bits their meaning.
-#[derive(Debug)]
 pub(crate) struct Parts<'m, W> {
     pub(super) head: &'m [W],
     pub(super) bits: &'m [W],
-    /// A power of two of slots. 0 is a free slot; a used slot never changes.
+    /// A power of two of slots. 0 is a free slot; only [`clear`](Parts::clear) changes a used slot.
     pub(super) slots: &'m [W],
     pub(super) capacity: u64,
 }
@@ -154,6 +159,25 @@ impl<W: Word> Parts<'_, W> {
             at = slot;
         }
         Inserted::Full
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bits.iter().all(|word| word.load() == 0) && self.outside().next().is_none()
+    }
+
+    pub(super) fn count_inside(&self) -> usize {
+        self.bits.iter().map(|word| word.load().count_ones() as usize).sum()
+    }
+
+    /// Forgets everything. A place outside the ranges is given back by whoever empties it, so the
+    /// number of places stays right while others insert.
+    pub(super) fn clear(&self) {
+        self.bits.iter().filter(|word| word.load() != 0).for_each(|word| _ = word.take());
+        for word in self.slots.iter().chain([&self.head[HAS_ZERO]]) {
+            if word.load() != 0 && word.take() != 0 {
+                self.head[LEN].fetch_sub(1);
+            }
+        }
     }
 
     pub(super) fn outside(&self) -> impl Iterator<Item = u64> {

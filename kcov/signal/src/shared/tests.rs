@@ -98,6 +98,22 @@ fn one_of_two_sees_the_last_outsider_as_new() {
     }
 }
 
+/// However a clear and an insertion interleave, places and numbers agree afterwards.
+#[test]
+fn clearing_gives_back_each_place_once() {
+    for number in [0, 7] {
+        loom::model(move || {
+            let memory = Memory::new(2);
+            memory.parts().insert_outside(number);
+            let insert = move |parts: Parts<'_, Checked>| _ = parts.insert_outside(number);
+            both(&memory, |parts| parts.clear(), insert);
+            let left = memory.parts().outside().count() as u64;
+            assert!(left <= 1);
+            assert_eq!(memory.head[LEN].load(Ordering::Relaxed), left);
+        });
+    }
+}
+
 #[test]
 fn outsiders_that_want_the_same_slot_both_get_one() {
     let second = (8..).find(|&other| first_slot(other, 4) == first_slot(7, 4)).unwrap();

@@ -27,19 +27,6 @@ pub(crate) fn has_ended(child: Pid, limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// Whether the word at this address can be read. NetBSD refuses to truncate the device, so nobody
-/// can take a buffer from its mapping.
-pub(crate) fn is_readable(_: *const u64) -> bool {
-    true
-}
-
-/// Does nothing: fork(2) copies no page tables of shared memory.
-///
-/// # Safety
-///
-/// None.
-pub(crate) unsafe fn keep_from_children(_: *mut c_void, _: usize) {}
-
 /// Does nothing: children get copies.
 ///
 /// # Safety
