@@ -11,16 +11,16 @@ use std::io::Read as _;
 use std::os::fd::AsFd as _;
 
 checks! {
-    parent_reads_what_the_child_did,
-    child_that_ends_without_disabling,
-    child_that_never_enables,
-    many_children seconds(60),
-    parent_stays_untraced,
-    empty_after_another_mode needs(Comparisons),
-    device_of_a_living_thread_is_refused,
-    leaked_session_is_ended,
-    killed_child,
-    child_that_cannot_enable_ends,
+    "api.child-buffer.parent-reads-what-the-child-did": parent_reads_what_the_child_did,
+    "api.child-buffer.child-that-ends-without-disabling": child_that_ends_without_disabling,
+    "api.child-buffer.child-that-never-enables": child_that_never_enables,
+    "api.child-buffer.many-children": many_children seconds(60),
+    "api.child-buffer.parent-stays-untraced": parent_stays_untraced,
+    "api.child-buffer.empty-after-another-mode": empty_after_another_mode,
+    "api.child-buffer.device-of-a-living-thread-is-refused": device_of_a_living_thread_is_refused,
+    "api.child-buffer.leaked-session-is-ended": leaked_session_is_ended,
+    "api.child-buffer.killed-child": killed_child,
+    "api.child-buffer.child-that-cannot-enable-ends": child_that_cannot_enable_ends,
 }
 
 fn parent_reads_what_the_child_did(cx: &Context) {

@@ -9,12 +9,12 @@ use kcov::mode::TracePc;
 use std::ops::Range;
 
 checks! {
-    children_have_no_pages,
-    device_dropped_in_a_child,
-    child_buffer_dropped_in_a_child,
-    session_dropped_in_a_child,
-    leaked_session_in_a_child,
-    threads_have_the_pages,
+    "api.inherited.children-have-no-pages": children_have_no_pages,
+    "api.inherited.device-dropped-in-a-child": device_dropped_in_a_child,
+    "api.inherited.child-buffer-dropped-in-a-child": child_buffer_dropped_in_a_child,
+    "api.inherited.session-dropped-in-a-child": session_dropped_in_a_child,
+    "api.inherited.leaked-session-in-a-child": leaked_session_in_a_child,
+    "api.inherited.threads-have-the-pages": threads_have_the_pages,
 }
 
 /// Opens a device with guard pages whose buffer children do not inherit. Returns its addresses too,

@@ -14,10 +14,10 @@ use std::fs::File;
 use std::os::fd::AsFd as _;
 
 checks! {
-    unmapped_page_is_noticed,
-    looking_changes_nothing,
-    looking_makes_no_request,
-    abandoned_device_leaves_others_alone,
+    "api.lost.unmapped-page-is-noticed": unmapped_page_is_noticed,
+    "api.lost.looking-changes-nothing": looking_changes_nothing,
+    "api.lost.looking-makes-no-request": looking_makes_no_request,
+    "api.lost.abandoned-device-leaves-others-alone": abandoned_device_leaves_others_alone,
 }
 
 /// Unmaps memory, as a target might that does not own it.

@@ -12,13 +12,14 @@ use std::ops::Range;
 use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 
 checks! {
-    address_is_exact,
-    address_in_use_is_left_alone,
-    guard_pages_cannot_be_accessed,
-    descriptor_is_exact,
-    descriptor_in_use_is_left_alone,
-    descriptor_is_moved_up_and_closed_on_exec,
-    descriptor_beyond_the_limit_is_refused,
+    "api.protection.address-is-exact": address_is_exact,
+    "api.protection.address-in-use-is-left-alone": address_in_use_is_left_alone,
+    "api.protection.guard-pages-cannot-be-accessed": guard_pages_cannot_be_accessed,
+    "api.protection.descriptor-is-exact": descriptor_is_exact,
+    "api.protection.descriptor-in-use-is-left-alone": descriptor_in_use_is_left_alone,
+    "api.protection.descriptor-is-moved-up-and-closed-on-exec":
+        descriptor_is_moved_up_and_closed_on_exec,
+    "api.protection.descriptor-beyond-the-limit-is-refused": descriptor_beyond_the_limit_is_refused,
 }
 
 /// The bytes of the buffer of a [`builder`].

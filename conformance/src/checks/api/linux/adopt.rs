@@ -8,7 +8,7 @@ use kcov::{Device, Operation};
 use std::os::fd::OwnedFd;
 
 checks! {
-    smaller_size_is_refused,
+    "api.adopt.smaller-size-is-refused": smaller_size_is_refused,
 }
 
 fn smaller_size_is_refused(cx: &Context) {

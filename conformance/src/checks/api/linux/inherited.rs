@@ -7,7 +7,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Pid, getpid};
 
 checks! {
-    child_with_its_parents_process_id,
+    "api.inherited.child-with-its-parents-process-id": child_with_its_parents_process_id,
 }
 
 /// Runs a closure as the first process of a new namespace.

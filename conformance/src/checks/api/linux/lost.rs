@@ -11,9 +11,9 @@ use nix::unistd::ftruncate;
 use std::os::fd::AsFd as _;
 
 checks! {
-    truncated_device_is_noticed,
-    device_truncated_by_a_child_is_noticed,
-    partly_truncated_device_is_noticed,
+    "api.lost.truncated-device-is-noticed": truncated_device_is_noticed,
+    "api.lost.device-truncated-by-a-child-is-noticed": device_truncated_by_a_child_is_noticed,
+    "api.lost.partly-truncated-device-is-noticed": partly_truncated_device_is_noticed,
 }
 
 /// Asserts that a buffer is lost, and that an access would end this process.
