@@ -168,7 +168,7 @@ fn list(system: &str) -> io::Result<()> {
     let claims = Claims::of(system);
     let mut out = io::stdout().lock();
     // A test ensures that the checks are exactly those of the checked claims.
-    for claim in claims.iter().filter(|claim| claim.status == Status::Checked) {
+    for claim in claims.iter().filter(|claim| claim.status() == Status::Checked) {
         writeln!(out, "{}\t{}\t{}", claim.id, claim.place(), claim.text)?;
     }
     Ok(())
@@ -177,12 +177,7 @@ fn list(system: &str) -> io::Result<()> {
 fn claims() -> io::Result<()> {
     let mut out = io::stdout().lock();
     for claim in Claims::of_system().iter() {
-        let status = match claim.status {
-            Status::Checked => "checked",
-            Status::Unchecked => "unchecked",
-            Status::Informative => "informative",
-            Status::Untestable => "untestable",
-        };
+        let status = claim.status().word();
         writeln!(out, "{}\t{status}\t{}\t{}", claim.id, claim.place(), claim.text)?;
     }
     Ok(())

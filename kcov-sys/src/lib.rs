@@ -17,6 +17,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod errno;
 pub mod ioc;
 pub mod linux;
 pub mod netbsd;

@@ -6,8 +6,7 @@ use crate::checks;
 /// The checks with these ids and topics, or all, in the suite's order.
 pub(super) fn select(ids: &[String]) -> Result<Vec<&'static Check>, String> {
     let matches = |check: &Check, id: &str| {
-        let own = check.id();
-        own.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        check.id.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
     for id in ids {
         if !checks::all().any(|check| matches(check, id)) {
@@ -25,23 +24,19 @@ pub(super) fn first(
     mut checks: Vec<&'static Check>,
     ids: &[String],
 ) -> Result<Vec<&'static Check>, String> {
-    if let Some(id) = ids.iter().find(|id| !checks.iter().any(|check| check.id() == **id)) {
+    if let Some(id) = ids.iter().find(|id| !checks.iter().any(|check| check.id == **id)) {
         return Err(format!("--first: {id:?} is not among the checks that are to run"));
     }
     checks.sort_by_cached_key(|check| {
-        let id = check.id();
-        ids.iter().position(|first| *first == id).unwrap_or(ids.len())
+        ids.iter().position(|first| first == check.id).unwrap_or(ids.len())
     });
     Ok(checks)
 }
 
 /// Up to three ids that are similar to a misspelt one.
-fn near(id: &str) -> Vec<String> {
+fn near(id: &str) -> Vec<&'static str> {
     let mut all: Vec<_> = checks::all()
-        .map(|check| {
-            let known = check.id();
-            (strsim::levenshtein(id, &known), known)
-        })
+        .map(|check| (strsim::levenshtein(id, check.id), check.id))
         .filter(|(distance, known)| {
             distance * 3 <= id.len() || (id.len() > 3 && known.contains(id))
         })
@@ -57,11 +52,11 @@ mod tests {
 
     #[test]
     fn an_unknown_id_is_answered_with_near_ones() {
-        let first = checks::all().next().unwrap().id();
+        let first = checks::all().next().unwrap().id;
         let misspelt = first.replacen('e', "a", 1);
         assert!(near(&misspelt).contains(&first));
         let error = select(&[misspelt]).unwrap_err();
-        assert!(error.contains(&first) && !error.contains('\n'));
+        assert!(error.contains(first) && !error.contains('\n'));
         assert!(select(&["x".to_owned()]).unwrap_err().contains("see `list`"));
     }
 
@@ -69,20 +64,20 @@ mod tests {
     fn a_topic_selects_its_checks_only() {
         let selected = select(&["enable".to_owned()]).unwrap();
         assert!(selected.len() > 1);
-        assert!(selected.iter().all(|check| check.id().starts_with("enable.")));
+        assert!(selected.iter().all(|check| check.id.starts_with("enable.")));
         assert!(select(&["enab".to_owned()]).is_err());
     }
 
     #[test]
     fn some_checks_can_come_first() {
         let ids = |checks: Vec<&'static crate::check::Check>| {
-            checks.into_iter().map(crate::check::Check::id).collect::<Vec<_>>()
+            checks.into_iter().map(|check| check.id).collect::<Vec<_>>()
         };
         let all = || select(&[]).unwrap();
         let usual = ids(all());
-        let (one, other) = (usual[7].clone(), usual[3].clone());
-        let moved = ids(first(all(), &[one.clone(), other.clone()]).unwrap());
-        assert_eq!(moved[..3], [one, other, usual[0].clone()]);
+        let (one, other) = (usual[7], usual[3]);
+        let moved = ids(first(all(), &[one.to_owned(), other.to_owned()]).unwrap());
+        assert_eq!(moved[..3], [one, other, usual[0]]);
         assert_eq!(moved.len(), usual.len());
         assert!(first(all(), &["none".to_owned()]).unwrap_err().contains("\"none\""));
     }

@@ -1,8 +1,7 @@
 //! The registries as text for pages. Errnos stay names, because their numbers differ between
 //! systems.
 
-use kcov_conformance::claims::FILES;
-use serde::Deserialize;
+use kcov_conformance::claims::{Claim, Claims};
 
 /// The claims about one system.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +41,7 @@ pub(super) const CRATE: [System; 3] = [
 ];
 
 /// The fields of a claim that the pages need.
-#[derive(Clone, Deserialize)]
+#[derive(Clone)]
 pub(super) struct Entry {
     pub(super) id: String,
     pub(super) text: String,
@@ -74,13 +73,19 @@ impl System {
     ///
     /// If a registry file is malformed, which the unit tests exclude.
     pub(super) fn entries(self) -> Vec<Entry> {
-        #[derive(Deserialize)]
-        struct Registry {
-            claim: Vec<Entry>,
-        }
-        let parse = |text| toml::from_str::<Registry>(text).expect("a registry of claims").claim;
-        let mine = FILES.iter().filter(|(name, _)| self.files.contains(name));
-        mine.flat_map(|(_, text)| parse(text)).collect()
+        let entry = |claim: &Claim| Entry {
+            id: claim.id.clone(),
+            text: claim.text.clone(),
+            source: claim.source.clone(),
+            section: claim.section.clone(),
+            errno: claim.errno.map(str::to_owned),
+            disagrees: claim.disagrees.clone(),
+            since: claim.since.map(|version| version.to_string()),
+            until: claim.until.map(|version| version.to_string()),
+            status: claim.status().word().to_owned(),
+            reason: claim.reason.clone(),
+        };
+        Claims::of_files(self.files).iter().map(entry).collect()
     }
 }
 

@@ -8,12 +8,12 @@ use nix::fcntl::{FcntlArg, fcntl};
 use std::os::fd::{AsFd, AsRawFd as _, IntoRawFd as _, OwnedFd};
 
 checks! {
-    inherited_by_a_child,
-    passed_over_a_socket,
-    duplicated,
-    other_size_is_refused,
-    enabled_by_somebody_else,
-    given_away,
+    "api.adopt.inherited-by-a-child": inherited_by_a_child,
+    "api.adopt.passed-over-a-socket": passed_over_a_socket,
+    "api.adopt.duplicated": duplicated,
+    "api.adopt.other-size-is-refused": other_size_is_refused,
+    "api.adopt.enabled-by-somebody-else": enabled_by_somebody_else,
+    "api.adopt.given-away": given_away,
 }
 
 /// Adopts a second file descriptor of the same open file.

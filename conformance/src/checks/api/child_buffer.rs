@@ -7,15 +7,15 @@ use kcov::mode::{TraceCmp, TracePc};
 use kcov::{Completeness, ErrorKind};
 
 checks! {
-    parent_reads_what_the_child_did,
-    child_that_ends_without_disabling,
-    child_that_never_enables,
-    many_children seconds(60),
-    parent_stays_untraced,
-    empty_after_another_mode needs(Comparisons),
-    device_of_a_living_thread_is_refused,
-    leaked_session_is_ended,
-    killed_child,
+    "api.child-buffer.parent-reads-what-the-child-did": parent_reads_what_the_child_did,
+    "api.child-buffer.child-that-ends-without-disabling": child_that_ends_without_disabling,
+    "api.child-buffer.child-that-never-enables": child_that_never_enables,
+    "api.child-buffer.many-children": many_children seconds(60),
+    "api.child-buffer.parent-stays-untraced": parent_stays_untraced,
+    "api.child-buffer.empty-after-another-mode": empty_after_another_mode,
+    "api.child-buffer.device-of-a-living-thread-is-refused": device_of_a_living_thread_is_refused,
+    "api.child-buffer.leaked-session-is-ended": leaked_session_is_ended,
+    "api.child-buffer.killed-child": killed_child,
 }
 
 fn parent_reads_what_the_child_did(cx: &Context) {

@@ -7,14 +7,15 @@ use kcov::mode::{TraceCmp, TracePc};
 use kcov::{BufferSize, Device, ErrorKind, Operation};
 
 checks! {
-    default_size,
-    size_is_rounded_up_to_pages,
-    records_fit,
-    size_over_the_limit_is_refused_or_clamped,
-    missing_device_is_named,
-    other_file_is_no_device,
-    devices_are_independent,
-    moves_between_threads,
+    "api.device.default-size": default_size,
+    "api.device.size-is-rounded-up-to-pages": size_is_rounded_up_to_pages,
+    "api.device.records-fit": records_fit,
+    "api.device.size-over-the-limit-is-refused-or-clamped":
+        size_over_the_limit_is_refused_or_clamped,
+    "api.device.missing-device-is-named": missing_device_is_named,
+    "api.device.other-file-is-no-device": other_file_is_no_device,
+    "api.device.devices-are-independent": devices_are_independent,
+    "api.device.moves-between-threads": moves_between_threads,
 }
 
 fn default_size(cx: &Context) {

@@ -14,12 +14,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 checks! {
-    killed_children,
-    signal_storm,
-    no_descriptor_left,
-    forgotten_guards,
-    panic_in_a_forked_child,
-    dropped_while_unwinding,
+    "api.faults.killed-children": killed_children,
+    "api.faults.signal-storm": signal_storm,
+    "api.faults.no-descriptor-left": no_descriptor_left,
+    "api.faults.forgotten-guards": forgotten_guards,
+    "api.faults.panic-in-a-forked-child": panic_in_a_forked_child,
+    "api.faults.dropped-while-unwinding": dropped_while_unwinding,
 }
 
 /// A generator of reproducible pseudo-random numbers.

@@ -9,14 +9,15 @@ use kcov::mode::{Mode, TraceCmp, TracePc};
 use kcov::{Completeness, Device, Words};
 
 checks! {
-    count_beyond_the_buffer_is_corrupt,
-    count_of_comparisons_beyond_the_buffer_is_corrupt needs(Comparisons),
-    full_is_not_corrupt,
-    request_that_enables,
-    request_that_enables_comparisons needs(Comparisons),
-    request_that_disables,
-    request_that_disables_comparisons needs(Comparisons),
-    buffer_for_children needs(Comparisons),
+    "api.hostile.count-beyond-the-buffer-is-corrupt": count_beyond_the_buffer_is_corrupt,
+    "api.hostile.count-of-comparisons-beyond-the-buffer-is-corrupt":
+        count_of_comparisons_beyond_the_buffer_is_corrupt,
+    "api.hostile.full-is-not-corrupt": full_is_not_corrupt,
+    "api.hostile.request-that-enables": request_that_enables,
+    "api.hostile.request-that-enables-comparisons": request_that_enables_comparisons,
+    "api.hostile.request-that-disables": request_that_disables,
+    "api.hostile.request-that-disables-comparisons": request_that_disables_comparisons,
+    "api.hostile.buffer-for-children": buffer_for_children,
 }
 
 /// Counts that make some kernel write in front of the buffer, inside it, or far behind it.

@@ -8,10 +8,10 @@ use kcov::{ErrorKind, Modes};
 use std::os::fd::AsRawFd as _;
 
 checks! {
-    available_with_comparisons needs(Comparisons),
-    probing_leaves_nothing_behind,
-    probing_while_traced,
-    nothing_built_in,
+    "api.modes.available-with-comparisons": available_with_comparisons,
+    "api.modes.probing-leaves-nothing-behind": probing_leaves_nothing_behind,
+    "api.modes.probing-while-traced": probing_while_traced,
+    "api.modes.nothing-built-in": nothing_built_in,
 }
 
 fn available_with_comparisons(cx: &Context) {

@@ -11,12 +11,12 @@ use std::os::fd::{AsFd as _, AsRawFd as _, IntoRawFd as _};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 checks! {
-    thousands_of_cases,
-    device_comes_back,
-    mode_is_switched needs(Comparisons),
-    dropped_in_every_order,
-    refused_device_comes_back,
-    forked_child_gets_its_device_back,
+    "api.owned.thousands-of-cases": thousands_of_cases,
+    "api.owned.device-comes-back": device_comes_back,
+    "api.owned.mode-is-switched": mode_is_switched,
+    "api.owned.dropped-in-every-order": dropped_in_every_order,
+    "api.owned.refused-device-comes-back": refused_device_comes_back,
+    "api.owned.forked-child-gets-its-device-back": forked_child_gets_its_device_back,
 }
 
 fn owned(cx: &Context) -> Session<TracePc> {

@@ -11,18 +11,18 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 checks! {
-    intact_comes_back_as_it_is,
-    full_buffer_is_intact,
-    closed_descriptor,
-    number_of_another_file,
-    number_of_another_device,
-    unmapped_buffer,
-    memory_of_somebody_else,
-    last_page_of_somebody_else,
-    inaccessible_buffer,
-    read_only_buffer,
-    traced_by_another_thread,
-    adopted_is_not_recoverable,
+    "api.recover.intact-comes-back-as-it-is": intact_comes_back_as_it_is,
+    "api.recover.full-buffer-is-intact": full_buffer_is_intact,
+    "api.recover.closed-descriptor": closed_descriptor,
+    "api.recover.number-of-another-file": number_of_another_file,
+    "api.recover.number-of-another-device": number_of_another_device,
+    "api.recover.unmapped-buffer": unmapped_buffer,
+    "api.recover.memory-of-somebody-else": memory_of_somebody_else,
+    "api.recover.last-page-of-somebody-else": last_page_of_somebody_else,
+    "api.recover.inaccessible-buffer": inaccessible_buffer,
+    "api.recover.read-only-buffer": read_only_buffer,
+    "api.recover.traced-by-another-thread": traced_by_another_thread,
+    "api.recover.adopted-is-not-recoverable": adopted_is_not_recoverable,
 }
 
 /// Closes a file descriptor, as a traced program might that does not own it.

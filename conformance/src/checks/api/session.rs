@@ -8,21 +8,21 @@ use kcov::{AnyRecord, Device, ErrorKind, Operation};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 checks! {
-    pcs_of_one_call,
-    comparisons_of_one_call needs(Comparisons),
-    mode_chosen_at_run_time needs(Comparisons),
-    starts_empty,
-    reset_starts_over,
-    ends_where_disable_is_called,
-    disabled_on_drop,
-    disabled_on_early_return,
-    disabled_on_panic,
-    leaked_and_device_dropped,
-    leaked_and_device_kept,
-    second_device_on_one_thread,
-    device_of_another_thread,
-    forked_child_is_not_the_owner,
-    modes_follow_each_other needs(Comparisons),
+    "api.session.pcs-of-one-call": pcs_of_one_call,
+    "api.session.comparisons-of-one-call": comparisons_of_one_call,
+    "api.session.mode-chosen-at-run-time": mode_chosen_at_run_time,
+    "api.session.starts-empty": starts_empty,
+    "api.session.reset-starts-over": reset_starts_over,
+    "api.session.ends-where-disable-is-called": ends_where_disable_is_called,
+    "api.session.disabled-on-drop": disabled_on_drop,
+    "api.session.disabled-on-early-return": disabled_on_early_return,
+    "api.session.disabled-on-panic": disabled_on_panic,
+    "api.session.leaked-and-device-dropped": leaked_and_device_dropped,
+    "api.session.leaked-and-device-kept": leaked_and_device_kept,
+    "api.session.second-device-on-one-thread": second_device_on_one_thread,
+    "api.session.device-of-another-thread": device_of_another_thread,
+    "api.session.forked-child-is-not-the-owner": forked_child_is_not_the_owner,
+    "api.session.modes-follow-each-other": modes_follow_each_other,
 }
 
 fn pcs_of_one_call(cx: &Context) {

@@ -7,10 +7,10 @@ use kcov::mode::TraceCmp;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 checks! {
-    full_buffer_is_truncated,
-    full_buffer_of_comparisons_is_truncated needs(Comparisons),
-    count_is_read_once,
-    scribbled_buffer_is_read_safely,
+    "api.trace.full-buffer-is-truncated": full_buffer_is_truncated,
+    "api.trace.full-buffer-of-comparisons-is-truncated": full_buffer_of_comparisons_is_truncated,
+    "api.trace.count-is-read-once": count_is_read_once,
+    "api.trace.scribbled-buffer-is-read-safely": scribbled_buffer_is_read_safely,
 }
 
 fn full_buffer_is_truncated(cx: &Context) {

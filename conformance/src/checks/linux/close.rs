@@ -9,8 +9,8 @@ use crate::raw::{
 use std::io::Read as _;
 
 checks! {
-    last_descriptor_by_other_thread,
-    instance_is_freed without(Quarantine) seconds(60),
+    "close.last-descriptor-by-other-thread": last_descriptor_by_other_thread,
+    "close.instance-is-freed": instance_is_freed seconds(60),
 }
 
 fn last_descriptor_by_other_thread(cx: &Context) {

@@ -13,8 +13,8 @@ use crate::checks::shared::cmp::{Comparison, collect};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 
 checks! {
-    type_is_that_of_the_operands needs(Comparisons),
-    type_of_64_bit_operands needs(Comparisons, Long64),
+    "cmp.type-is-that-of-the-operands": type_is_that_of_the_operands,
+    "cmp.type-of-64-bit-operands": type_of_64_bit_operands,
 }
 
 /// Asserts that the call compares `operand` as this type. Returns the other operands.

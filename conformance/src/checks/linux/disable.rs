@@ -5,8 +5,8 @@ use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, call};
 
 checks! {
-    nonzero_argument_is_refused,
-    argument_beyond_32_bits_is_refused needs(Long64),
+    "disable.nonzero-argument-is-refused": nonzero_argument_is_refused,
+    "disable.argument-beyond-32-bits-is-refused": argument_beyond_32_bits_is_refused,
 }
 
 fn nonzero_argument_is_refused(cx: &Context) {

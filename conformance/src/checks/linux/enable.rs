@@ -7,17 +7,17 @@ use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, call, child, page_words,
 use nix::unistd::{Uid, setuid};
 
 checks! {
-    needs_no_privilege,
-    enabled_remotely_is_refused needs(Remote),
-    busy_if_thread_collects_remotely needs(Remote) without(LocalAndRemote),
-    device_state_comes_before_thread,
-    internal_number_of_mode_is_refused without(UniqModes, TracePcExt, TracePcExtNotBuilt),
-    mode_with_another_bit_is_refused without(UniqModes, TracePcExt, TracePcExtNotBuilt),
-    mode_beyond_32_bits_is_refused needs(Long64) without(UniqModes),
-    device_state_comes_before_mode,
-    thread_comes_before_mode,
-    comparisons_not_built_is_refused without(Comparisons),
-    nothing_instrumented without(Instrumented),
+    "enable.needs-no-privilege": needs_no_privilege,
+    "enable.enabled-remotely-is-refused": enabled_remotely_is_refused,
+    "enable.busy-if-thread-collects-remotely": busy_if_thread_collects_remotely,
+    "enable.device-state-comes-before-thread": device_state_comes_before_thread,
+    "enable.internal-number-of-mode-is-refused": internal_number_of_mode_is_refused,
+    "enable.mode-with-another-bit-is-refused": mode_with_another_bit_is_refused,
+    "enable.mode-beyond-32-bits-is-refused": mode_beyond_32_bits_is_refused,
+    "enable.device-state-comes-before-mode": device_state_comes_before_mode,
+    "enable.thread-comes-before-mode": thread_comes_before_mode,
+    "enable.comparisons-not-built-is-refused": comparisons_not_built_is_refused,
+    "enable.nothing-instrumented": nothing_instrumented,
 }
 
 fn needs_no_privilege(cx: &Context) {

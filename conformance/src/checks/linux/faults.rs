@@ -7,12 +7,12 @@ use crate::raw::{Device, Faults, KCOV_TRACE_PC, Map, Remote, call, page_words};
 use std::time::Duration;
 
 checks! {
-    open_without_memory needs(FaultInjection),
-    init_trace_without_memory needs(FaultInjection),
-    map_without_memory needs(FaultInjection),
-    remote_enable_without_memory needs(FaultInjection, Remote),
-    enable_allocates_nothing needs(FaultInjection),
-    nothing_is_lost needs(FaultInjection, Remote) seconds(60),
+    "faults.open-without-memory": open_without_memory,
+    "faults.init-trace-without-memory": init_trace_without_memory,
+    "faults.map-without-memory": map_without_memory,
+    "faults.remote-enable-without-memory": remote_enable_without_memory,
+    "faults.enable-allocates-nothing": enable_allocates_nothing,
+    "faults.nothing-is-lost": nothing_is_lost seconds(60),
 }
 
 /// More allocations than any request makes.

@@ -19,22 +19,22 @@ use std::os::unix::fs::FileExt as _;
 use std::ptr::NonNull;
 
 checks! {
-    shorter_is_refused,
-    offset_is_refused without(UniqModes),
-    negative_offset_is_refused needs(Long64),
-    part_of_a_page_is_refused,
-    write_to_read_only_descriptor_is_refused,
-    write_only_descriptor_is_refused,
-    growing_is_refused,
-    remapping_that_leaves_the_old_is_refused,
-    shrink,
-    discarded_pages_are_gone,
-    moved,
-    every_page_of_a_large_buffer,
-    made_writable_later,
-    read_by_another_process,
-    enabled_by_another_process,
-    keeps_sections_that_run needs(Remote, IoUring),
+    "map.shorter-is-refused": shorter_is_refused,
+    "map.offset-is-refused": offset_is_refused,
+    "map.negative-offset-is-refused": negative_offset_is_refused,
+    "map.part-of-a-page-is-refused": part_of_a_page_is_refused,
+    "map.write-to-read-only-descriptor-is-refused": write_to_read_only_descriptor_is_refused,
+    "map.write-only-descriptor-is-refused": write_only_descriptor_is_refused,
+    "map.growing-is-refused": growing_is_refused,
+    "map.remapping-that-leaves-the-old-is-refused": remapping_that_leaves_the_old_is_refused,
+    "map.shrink": shrink,
+    "map.discarded-pages-are-gone": discarded_pages_are_gone,
+    "map.moved": moved,
+    "map.every-page-of-a-large-buffer": every_page_of_a_large_buffer,
+    "map.made-writable-later": made_writable_later,
+    "map.read-by-another-process": read_by_another_process,
+    "map.enabled-by-another-process": enabled_by_another_process,
+    "map.keeps-sections-that-run": keeps_sections_that_run,
 }
 
 const READ_WRITE: i32 = PROT_READ | PROT_WRITE;

@@ -30,6 +30,8 @@ pub(crate) use size::max_words;
 /// The system's name.
 pub const WORD: &str = "linux";
 
+pub(crate) use kcov_sys::errno::linux::ALL as ERRNOS;
+
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,

@@ -14,13 +14,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 checks! {
-    file_of_debugfs,
-    absent_until_debugfs_is_mounted,
-    owner_may_read_and_write_only,
-    unprivileged_is_refused,
-    poll_is_refused,
-    many_at_once,
-    not_built_in_is_refused without(Kcov),
+    "open.file-of-debugfs": file_of_debugfs,
+    "open.absent-until-debugfs-is-mounted": absent_until_debugfs_is_mounted,
+    "open.owner-may-read-and-write-only": owner_may_read_and_write_only,
+    "open.unprivileged-is-refused": unprivileged_is_refused,
+    "open.poll-is-refused": poll_is_refused,
+    "open.many-at-once": many_at_once,
+    "open.not-built-in-is-refused": not_built_in_is_refused,
 }
 
 fn file_of_debugfs(cx: &Context) {

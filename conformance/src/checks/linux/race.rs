@@ -22,17 +22,17 @@ use std::sync::{Barrier, Mutex};
 use std::time::Instant;
 
 checks! {
-    two_sizes needs(Smp),
-    map_while_sized needs(Smp),
-    two_enable_one_device needs(Smp),
-    local_and_remote_enable_one_device needs(Smp, Remote),
-    handed_over needs(Smp),
-    two_disable_one_device needs(Smp),
-    thread_ends_while_closed needs(Smp),
-    process_is_killed_while_enabling needs(Smp),
-    taken_over_from_an_ending_process needs(Smp),
-    taken_over_from_an_executed_program needs(Smp),
-    unmapped_while_enabled needs(Smp),
+    "race.two-sizes": two_sizes,
+    "race.map-while-sized": map_while_sized,
+    "race.two-enable-one-device": two_enable_one_device,
+    "race.local-and-remote-enable-one-device": local_and_remote_enable_one_device,
+    "race.handed-over": handed_over,
+    "race.two-disable-one-device": two_disable_one_device,
+    "race.thread-ends-while-closed": thread_ends_while_closed,
+    "race.process-is-killed-while-enabling": process_is_killed_while_enabling,
+    "race.taken-over-from-an-ending-process": taken_over_from_an_ending_process,
+    "race.taken-over-from-an-executed-program": taken_over_from_an_executed_program,
+    "race.unmapped-while-enabled": unmapped_while_enabled,
 }
 
 /// A size in words that takes the kernel long to enable, because it touches each page.

@@ -9,8 +9,8 @@ use kcov_sys::linux::{
 };
 
 checks! {
-    every_other_number_is_refused without(UniqueEnable, UniqueEnableNotBuilt, ResetTrace),
-    size_for_other_word_width_is_refused,
+    "request.every-other-number-is-refused": every_other_number_is_refused,
+    "request.size-for-other-word-width-is-refused": size_for_other_word_width_is_refused,
 }
 
 const ENCODING: Encoding = Encoding::LINUX_NATIVE;

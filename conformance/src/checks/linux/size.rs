@@ -12,14 +12,14 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{Uid, setuid};
 
 checks! {
-    sets_the_buffer_size,
-    least,
-    greatest,
-    far_above_greatest_is_refused needs(Long64),
-    large_buffer_is_zeroed,
-    second_time_by_other_thread_is_refused,
-    by_a_thread_that_collects needs(Remote),
-    holder_of_a_descriptor_needs_no_privilege,
+    "size.sets-the-buffer-size": sets_the_buffer_size,
+    "size.least": least,
+    "size.greatest": greatest,
+    "size.far-above-greatest-is-refused": far_above_greatest_is_refused,
+    "size.large-buffer-is-zeroed": large_buffer_is_zeroed,
+    "size.second-time-by-other-thread-is-refused": second_time_by_other_thread_is_refused,
+    "size.by-a-thread-that-collects": by_a_thread_that_collects,
+    "size.holder-of-a-descriptor-needs-no-privilege": holder_of_a_descriptor_needs_no_privilege,
 }
 
 /// The maximum size in words.

@@ -5,8 +5,8 @@ use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, LONG, thread, vmalloc_used, wait_for, word_bytes};
 
 checks! {
-    exit_frees_for_next_thread,
-    exit_gives_the_buffer_up,
+    "thread.exit-frees-for-next-thread": exit_frees_for_next_thread,
+    "thread.exit-gives-the-buffer-up": exit_gives_the_buffer_up,
 }
 
 fn exit_frees_for_next_thread(cx: &Context) {

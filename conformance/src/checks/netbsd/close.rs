@@ -8,10 +8,10 @@ use crate::raw::{Device, KCOV_TRACE_PC};
 use std::sync::Mutex;
 
 checks! {
-    succeeds_in_every_state,
-    instance_is_freed seconds(240),
-    while_enabled_by_other_thread,
-    while_enabled_nobody_can_disable,
+    "close.succeeds-in-every-state": succeeds_in_every_state,
+    "close.instance-is-freed": instance_is_freed seconds(240),
+    "close.while-enabled-by-other-thread": while_enabled_by_other_thread,
+    "close.while-enabled-nobody-can-disable": while_enabled_nobody_can_disable,
 }
 
 /// On NetBSD, close(2) returns the driver's result. Linux ignores it, so Linux has no such check.

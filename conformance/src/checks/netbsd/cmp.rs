@@ -11,9 +11,9 @@ use crate::system::calls::{MAGIC, switch_over_argument};
 use kcov_sys::netbsd::{KCOV_CMP_CONST, kcov_cmp_size};
 
 checks! {
-    interrupts_add_nothing needs(Comparisons),
-    switch_is_constant needs(Comparisons),
-    switch_case_comes_first needs(Comparisons),
+    "cmp.interrupts-add-nothing": interrupts_add_nothing,
+    "cmp.switch-is-constant": switch_is_constant,
+    "cmp.switch-case-comes-first": switch_case_comes_first,
 }
 
 fn interrupts_add_nothing(cx: &Context) {

@@ -6,7 +6,7 @@ use crate::raw::KCOV_TRACE_PC;
 use kcov_sys::netbsd::KCOV_IOC_DISABLE;
 
 checks! {
-    argument_is_ignored,
+    "disable.argument-is-ignored": argument_is_ignored,
 }
 
 fn argument_is_ignored(cx: &Context) {

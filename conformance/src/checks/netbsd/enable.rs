@@ -8,17 +8,17 @@ use kcov_sys::netbsd::KCOV_IOC_ENABLE;
 use std::ptr::from_ref;
 
 checks! {
-    mode_is_read_through_a_pointer,
-    unreadable_argument_is_refused,
-    each_mode_in_turn,
-    none_records_nothing,
-    none_binds_the_thread,
-    none_binds_the_device,
-    thread_comes_before_size,
-    mode_comes_first,
-    size_comes_before_mode,
-    device_state_comes_before_mode,
-    thread_comes_before_mode,
+    "enable.mode-is-read-through-a-pointer": mode_is_read_through_a_pointer,
+    "enable.unreadable-argument-is-refused": unreadable_argument_is_refused,
+    "enable.each-mode-in-turn": each_mode_in_turn,
+    "enable.none-records-nothing": none_records_nothing,
+    "enable.none-binds-the-thread": none_binds_the_thread,
+    "enable.none-binds-the-device": none_binds_the_device,
+    "enable.thread-comes-before-size": thread_comes_before_size,
+    "enable.mode-comes-first": mode_comes_first,
+    "enable.size-comes-before-mode": size_comes_before_mode,
+    "enable.device-state-comes-before-mode": device_state_comes_before_mode,
+    "enable.thread-comes-before-mode": thread_comes_before_mode,
 }
 
 /// An unknown mode.

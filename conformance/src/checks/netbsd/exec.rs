@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd as _;
 use std::process::Stdio;
 
 checks! {
-    new_program_can_disable,
+    "exec.new-program-can-disable": new_program_can_disable,
 }
 
 fn new_program_can_disable(cx: &Context) {

@@ -26,6 +26,8 @@ use crate::raw::{
 /// The system's name.
 pub const WORD: &str = "netbsd";
 
+pub(crate) use kcov_sys::errno::netbsd::ALL as ERRNOS;
+
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,

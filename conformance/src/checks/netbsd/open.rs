@@ -12,15 +12,15 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::FileTypeExt as _;
 
 checks! {
-    device_node,
-    no_close_on_exec,
-    without_a_second_descriptor_is_refused,
-    stat_is_refused,
-    poll_reports_nothing,
-    nonblocking_is_refused,
-    sync_is_refused,
-    truncate_is_refused,
-    truncate_is_refused_as_invalid,
+    "open.device-node": device_node,
+    "open.no-close-on-exec": no_close_on_exec,
+    "open.without-a-second-descriptor-is-refused": without_a_second_descriptor_is_refused,
+    "open.stat-is-refused": stat_is_refused,
+    "open.poll-reports-nothing": poll_reports_nothing,
+    "open.nonblocking-is-refused": nonblocking_is_refused,
+    "open.sync-is-refused": sync_is_refused,
+    "open.truncate-is-refused": truncate_is_refused,
+    "open.truncate-is-refused-as-invalid": truncate_is_refused_as_invalid,
 }
 
 fn device_node(cx: &Context) {

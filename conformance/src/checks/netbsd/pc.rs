@@ -9,10 +9,10 @@ use crate::raw::{KCOV_TRACE_PC, Map, call, first_in_first_out, page_size, ticks}
 use nix::sys::stat::Mode;
 
 checks! {
-    page_faults_are_recorded,
-    interrupts_add_nothing,
-    count_is_read_before_disabling,
-    documented_program,
+    "pc.page-faults-are-recorded": page_faults_are_recorded,
+    "pc.interrupts-add-nothing": interrupts_add_nothing,
+    "pc.count-is-read-before-disabling": count_is_read_before_disabling,
+    "pc.documented-program": documented_program,
 }
 
 fn page_faults_are_recorded(cx: &Context) {

@@ -10,16 +10,16 @@ use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Source, call, child};
 
 checks! {
-    needs_no_size needs(Vhci),
-    each_mode_in_turn needs(Vhci),
-    unknown_mode_is_refused needs(Vhci),
-    enabled_remotely_is_refused needs(Vhci),
-    enabled_by_other_process_is_refused needs(Vhci),
-    not_enabled_disable_is_refused needs(Vhci),
-    own_thread_is_not_traced needs(Vhci),
-    beside_local needs(Vhci),
-    buffer_is_the_greatest needs(Vhci),
-    buffer_is_of_the_source needs(Vhci),
+    "remote.needs-no-size": needs_no_size,
+    "remote.each-mode-in-turn": each_mode_in_turn,
+    "remote.unknown-mode-is-refused": unknown_mode_is_refused,
+    "remote.enabled-remotely-is-refused": enabled_remotely_is_refused,
+    "remote.enabled-by-other-process-is-refused": enabled_by_other_process_is_refused,
+    "remote.not-enabled-disable-is-refused": not_enabled_disable_is_refused,
+    "remote.own-thread-is-not-traced": own_thread_is_not_traced,
+    "remote.beside-local": beside_local,
+    "remote.buffer-is-the-greatest": buffer_is_the_greatest,
+    "remote.buffer-is-of-the-source": buffer_is_of_the_source,
 }
 
 /// A port that the first controller has.

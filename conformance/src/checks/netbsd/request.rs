@@ -11,7 +11,7 @@ use kcov_sys::netbsd::{
 use std::ptr::from_ref;
 
 checks! {
-    remote_is_refused_as_unknown,
+    "request.remote-is-refused-as-unknown": remote_is_refused_as_unknown,
 }
 
 const NETBSD: Encoding = Encoding::NETBSD;

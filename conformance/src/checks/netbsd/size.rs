@@ -7,13 +7,13 @@ use kcov_sys::netbsd::{KCOV_BUF_MIN_ENTRIES, KCOV_IOC_SETBUFSIZE};
 use std::ptr::from_ref;
 
 checks! {
-    sets_the_buffer_size,
-    is_read_through_a_pointer,
-    least,
-    greatest,
-    far_above_greatest_is_refused,
-    enabled_comes_before_range,
-    unreadable_argument_is_refused,
+    "size.sets-the-buffer-size": sets_the_buffer_size,
+    "size.is-read-through-a-pointer": is_read_through_a_pointer,
+    "size.least": least,
+    "size.greatest": greatest,
+    "size.far-above-greatest-is-refused": far_above_greatest_is_refused,
+    "size.enabled-comes-before-range": enabled_comes_before_range,
+    "size.unreadable-argument-is-refused": unreadable_argument_is_refused,
 }
 
 fn sets_the_buffer_size(cx: &Context) {

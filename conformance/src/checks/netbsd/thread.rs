@@ -5,8 +5,8 @@ use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, thread};
 
 checks! {
-    exit_frees_for_next_thread,
-    buffer_belongs_to_no_thread,
+    "thread.exit-frees-for-next-thread": exit_frees_for_next_thread,
+    "thread.buffer-belongs-to-no-thread": buffer_belongs_to_no_thread,
 }
 
 fn exit_frees_for_next_thread(cx: &Context) {

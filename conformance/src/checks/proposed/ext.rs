@@ -10,15 +10,15 @@ use kcov_sys::linux::proposed::{
 };
 
 checks! {
-    records_have_types needs(TracePcExt),
-    plain_mode_has_the_same_blocks needs(TracePcExt),
-    plain_mode_has_no_types needs(TracePcExt, TextAddresses),
-    entries_and_exits_balance needs(TracePcExt),
-    exit_is_of_the_function_entered needs(TracePcExt, TextAddresses),
-    one_word_per_record needs(TracePcExt),
-    remote_takes_the_mode needs(TracePcExt, Remote),
-    other_modes_are_refused needs(TracePcExt),
-    not_built_is_refused needs(TracePcExtNotBuilt),
+    "proposed.ext.records-have-types": records_have_types,
+    "proposed.ext.plain-mode-has-the-same-blocks": plain_mode_has_the_same_blocks,
+    "proposed.ext.plain-mode-has-no-types": plain_mode_has_no_types,
+    "proposed.ext.entries-and-exits-balance": entries_and_exits_balance,
+    "proposed.ext.exit-is-of-the-function-entered": exit_is_of_the_function_entered,
+    "proposed.ext.one-word-per-record": one_word_per_record,
+    "proposed.ext.remote-takes-the-mode": remote_takes_the_mode,
+    "proposed.ext.other-modes-are-refused": other_modes_are_refused,
+    "proposed.ext.not-built-is-refused": not_built_is_refused,
 }
 
 /// The records of the calls in extended mode.

@@ -15,22 +15,22 @@ use kcov_sys::linux::proposed::{
 use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
 
 checks! {
-    each_pc_once needs(UniqModes),
-    same_pcs_as_plain_mode needs(UniqModes),
-    edges_have_their_own_area needs(UniqModes),
-    each_edge_once needs(UniqModes),
-    edges_are_hashed_pairs needs(UniqModes),
-    pcs_and_edges_together needs(UniqModes),
-    each_comparison_once needs(UniqModes, Comparisons),
-    other_bits_do_not_count needs(UniqModes),
-    comparison_bit_counts_alone needs(UniqModes),
-    no_known_bit_is_refused needs(UniqModes),
-    storing_zero_makes_room needs(UniqModes),
-    recorded_is_remembered needs(UniqModes),
-    area_of_edges_is_at_the_size needs(UniqModes),
-    other_offset_is_refused needs(UniqModes),
-    full_area_stays_full needs(UniqModes),
-    plain_mode_is_as_ever needs(UniqModes),
+    "proposed.uniq.each-pc-once": each_pc_once,
+    "proposed.uniq.same-pcs-as-plain-mode": same_pcs_as_plain_mode,
+    "proposed.uniq.edges-have-their-own-area": edges_have_their_own_area,
+    "proposed.uniq.each-edge-once": each_edge_once,
+    "proposed.uniq.edges-are-hashed-pairs": edges_are_hashed_pairs,
+    "proposed.uniq.pcs-and-edges-together": pcs_and_edges_together,
+    "proposed.uniq.each-comparison-once": each_comparison_once,
+    "proposed.uniq.other-bits-do-not-count": other_bits_do_not_count,
+    "proposed.uniq.comparison-bit-counts-alone": comparison_bit_counts_alone,
+    "proposed.uniq.no-known-bit-is-refused": no_known_bit_is_refused,
+    "proposed.uniq.storing-zero-makes-room": storing_zero_makes_room,
+    "proposed.uniq.recorded-is-remembered": recorded_is_remembered,
+    "proposed.uniq.area-of-edges-is-at-the-size": area_of_edges_is_at_the_size,
+    "proposed.uniq.other-offset-is-refused": other_offset_is_refused,
+    "proposed.uniq.full-area-stays-full": full_area_stays_full,
+    "proposed.uniq.plain-mode-is-as-ever": plain_mode_is_as_ever,
 }
 
 const BOTH: u32 = KCOV_TRACE_UNIQ_PC | KCOV_TRACE_UNIQ_EDGE;

@@ -11,16 +11,16 @@ use crate::system::enable_freed;
 use nix::unistd::dup2;
 
 checks! {
-    while_enabled_keeps_tracing,
-    while_enabled_keeps_the_thread_busy,
-    while_enabled_ends_with_the_thread,
-    by_other_thread_changes_nothing,
-    one_of_two_descriptors,
-    passed_descriptor_is_the_same_device,
-    other_number_of_a_descriptor,
-    process_may_end_in_every_state,
-    buffer_is_freed seconds(240),
-    buffer_of_an_ended_thread_is_freed seconds(240),
+    "close.while-enabled-keeps-tracing": while_enabled_keeps_tracing,
+    "close.while-enabled-keeps-the-thread-busy": while_enabled_keeps_the_thread_busy,
+    "close.while-enabled-ends-with-the-thread": while_enabled_ends_with_the_thread,
+    "close.by-other-thread-changes-nothing": by_other_thread_changes_nothing,
+    "close.one-of-two-descriptors": one_of_two_descriptors,
+    "close.passed-descriptor-is-the-same-device": passed_descriptor_is_the_same_device,
+    "close.other-number-of-a-descriptor": other_number_of_a_descriptor,
+    "close.process-may-end-in-every-state": process_may_end_in_every_state,
+    "close.buffer-is-freed": buffer_is_freed seconds(240),
+    "close.buffer-of-an-ended-thread-is-freed": buffer_of_an_ended_thread_is_freed seconds(240),
 }
 
 fn while_enabled_keeps_tracing(cx: &Context) {

@@ -15,15 +15,15 @@ use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK, KCOV_WORDS_PER_CMP, kcov_cm
 use std::collections::{BTreeMap, BTreeSet};
 
 checks! {
-    operands_are_collected needs(Comparisons),
-    count_is_of_comparisons needs(Comparisons),
-    four_words_per_comparison needs(Comparisons),
-    type_has_three_bits needs(Comparisons),
-    operands_are_zero_extended needs(Comparisons),
-    address_is_the_caller needs(Comparisons, CallSites),
-    constant_comes_first needs(Comparisons),
-    switch_gives_one_record_per_case needs(Comparisons),
-    same_call_same_number needs(Comparisons),
+    "cmp.operands-are-collected": operands_are_collected,
+    "cmp.count-is-of-comparisons": count_is_of_comparisons,
+    "cmp.four-words-per-comparison": four_words_per_comparison,
+    "cmp.type-has-three-bits": type_has_three_bits,
+    "cmp.operands-are-zero-extended": operands_are_zero_extended,
+    "cmp.address-is-the-caller": address_is_the_caller,
+    "cmp.constant-comes-first": constant_comes_first,
+    "cmp.switch-gives-one-record-per-case": switch_gives_one_record_per_case,
+    "cmp.same-call-same-number": same_call_same_number,
 }
 
 #[derive(Clone, Copy, Debug)]

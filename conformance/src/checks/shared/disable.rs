@@ -5,16 +5,16 @@ use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, call, child, thread};
 
 checks! {
-    stops_collection,
-    lets_other_thread_enable,
-    through_duplicate,
-    before_sizing_is_refused,
-    not_enabled_is_refused,
-    second_time_is_refused,
-    other_device_is_refused,
-    other_thread_is_refused,
-    device_of_other_traced_thread_is_refused,
-    forked_child_is_refused,
+    "disable.stops-collection": stops_collection,
+    "disable.lets-other-thread-enable": lets_other_thread_enable,
+    "disable.through-duplicate": through_duplicate,
+    "disable.before-sizing-is-refused": before_sizing_is_refused,
+    "disable.not-enabled-is-refused": not_enabled_is_refused,
+    "disable.second-time-is-refused": second_time_is_refused,
+    "disable.other-device-is-refused": other_device_is_refused,
+    "disable.other-thread-is-refused": other_thread_is_refused,
+    "disable.device-of-other-traced-thread-is-refused": device_of_other_traced_thread_is_refused,
+    "disable.forked-child-is-refused": forked_child_is_refused,
 }
 
 fn stops_collection(cx: &Context) {

@@ -5,19 +5,20 @@ use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, call};
 
 checks! {
-    current_thread,
-    again_after_disable,
-    modes_are_exclusive needs(Comparisons),
-    other_mode_after_disable needs(Comparisons),
-    through_duplicate,
-    before_sizing_is_refused,
-    already_enabled_is_refused,
-    already_enabled_through_duplicate_is_refused,
-    enabled_by_other_thread_is_refused,
-    busy_if_thread_already_enabled,
-    unknown_mode_is_refused without(UniqModes),
-    refusal_leaves_thread_untraced,
-    count_is_kept,
+    "enable.current-thread": current_thread,
+    "enable.again-after-disable": again_after_disable,
+    "enable.modes-are-exclusive": modes_are_exclusive,
+    "enable.other-mode-after-disable": other_mode_after_disable,
+    "enable.through-duplicate": through_duplicate,
+    "enable.before-sizing-is-refused": before_sizing_is_refused,
+    "enable.already-enabled-is-refused": already_enabled_is_refused,
+    "enable.already-enabled-through-duplicate-is-refused":
+        already_enabled_through_duplicate_is_refused,
+    "enable.enabled-by-other-thread-is-refused": enabled_by_other_thread_is_refused,
+    "enable.busy-if-thread-already-enabled": busy_if_thread_already_enabled,
+    "enable.unknown-mode-is-refused": unknown_mode_is_refused,
+    "enable.refusal-leaves-thread-untraced": refusal_leaves_thread_untraced,
+    "enable.count-is-kept": count_is_kept,
 }
 
 fn current_thread(cx: &Context) {

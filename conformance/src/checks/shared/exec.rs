@@ -10,10 +10,10 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 checks! {
-    tracing_goes_on,
-    other_process_sees_the_records,
-    end_of_the_program_disables,
-    enabled_by_new_program_is_refused,
+    "exec.tracing-goes-on": tracing_goes_on,
+    "exec.other-process-sees-the-records": other_process_sees_the_records,
+    "exec.end-of-the-program-disables": end_of_the_program_disables,
+    "exec.enabled-by-new-program-is-refused": enabled_by_new_program_is_refused,
 }
 
 /// Returns the helper as a command whose child enables the device before it executes. Neither the

@@ -9,15 +9,15 @@ use std::ptr::{null, null_mut};
 use std::time::Duration;
 
 checks! {
-    child_is_not_traced,
-    child_enables_what_it_inherits,
-    child_of_enabled_parent_is_refused,
-    child_exit_disables,
-    killed_child_disables,
-    server_loop,
-    mapping_is_shared,
-    parent_reads_while_child_runs,
-    child_may_enable_another_device,
+    "fork.child-is-not-traced": child_is_not_traced,
+    "fork.child-enables-what-it-inherits": child_enables_what_it_inherits,
+    "fork.child-of-enabled-parent-is-refused": child_of_enabled_parent_is_refused,
+    "fork.child-exit-disables": child_exit_disables,
+    "fork.killed-child-disables": killed_child_disables,
+    "fork.server-loop": server_loop,
+    "fork.mapping-is-shared": mapping_is_shared,
+    "fork.parent-reads-while-child-runs": parent_reads_while_child_runs,
+    "fork.child-may-enable-another-device": child_may_enable_another_device,
 }
 
 fn child_is_not_traced(cx: &Context) {

@@ -11,19 +11,19 @@ use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 
 checks! {
-    whole_buffer_shared,
-    unmap_and_close,
-    before_sizing_is_refused,
-    longer_is_refused,
-    length_is_rounded_to_pages,
-    several_show_the_same_words,
-    while_enabled,
-    not_needed_to_enable,
-    outlives_the_descriptor,
-    unmap_while_enabled,
-    read_only,
-    private_is_accepted,
-    by_any_thread,
+    "map.whole-buffer-shared": whole_buffer_shared,
+    "map.unmap-and-close": unmap_and_close,
+    "map.before-sizing-is-refused": before_sizing_is_refused,
+    "map.longer-is-refused": longer_is_refused,
+    "map.length-is-rounded-to-pages": length_is_rounded_to_pages,
+    "map.several-show-the-same-words": several_show_the_same_words,
+    "map.while-enabled": while_enabled,
+    "map.not-needed-to-enable": not_needed_to_enable,
+    "map.outlives-the-descriptor": outlives_the_descriptor,
+    "map.unmap-while-enabled": unmap_while_enabled,
+    "map.read-only": read_only,
+    "map.private-is-accepted": private_is_accepted,
+    "map.by-any-thread": by_any_thread,
 }
 
 const READ_WRITE: i32 = PROT_READ | PROT_WRITE;

@@ -8,13 +8,13 @@ use nix::fcntl::OFlag;
 use nix::unistd::{Whence, lseek};
 
 checks! {
-    instances_are_independent,
-    access_mode_is_ignored,
-    read_is_refused,
-    write_is_refused,
-    positioned_read_is_refused,
-    positioned_write_is_refused,
-    seek_is_refused,
+    "open.instances-are-independent": instances_are_independent,
+    "open.access-mode-is-ignored": access_mode_is_ignored,
+    "open.read-is-refused": read_is_refused,
+    "open.write-is-refused": write_is_refused,
+    "open.positioned-read-is-refused": positioned_read_is_refused,
+    "open.positioned-write-is-refused": positioned_write_is_refused,
+    "open.seek-is-refused": seek_is_refused,
 }
 
 fn instances_are_independent(cx: &Context) {

@@ -12,17 +12,17 @@ use crate::system::calls::seek_nowhere;
 use std::collections::{BTreeSet, HashMap};
 
 checks! {
-    single_call,
-    tail_of_enable_is_recorded,
-    head_of_disable_is_recorded,
-    storing_zero_starts_over,
-    count_is_word_zero,
-    records_follow_the_count,
-    records_are_return_addresses needs(CallSites),
-    words_behind_the_count_are_untouched,
-    same_call_same_records,
-    other_call_other_records,
-    nothing_while_blocked,
+    "pc.single-call": single_call,
+    "pc.tail-of-enable-is-recorded": tail_of_enable_is_recorded,
+    "pc.head-of-disable-is-recorded": head_of_disable_is_recorded,
+    "pc.storing-zero-starts-over": storing_zero_starts_over,
+    "pc.count-is-word-zero": count_is_word_zero,
+    "pc.records-follow-the-count": records_follow_the_count,
+    "pc.records-are-return-addresses": records_are_return_addresses,
+    "pc.words-behind-the-count-are-untouched": words_behind_the_count_are_untouched,
+    "pc.same-call-same-records": same_call_same_records,
+    "pc.other-call-other-records": other_call_other_records,
+    "pc.nothing-while-blocked": nothing_while_blocked,
 }
 
 /// The records of one call.

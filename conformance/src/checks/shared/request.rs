@@ -6,10 +6,10 @@ use crate::raw::{KCOV_TRACE_PC, thread};
 use crate::system::request::unknown_are_refused;
 
 checks! {
-    unknown_before_sizing_is_refused,
-    unknown_when_sized_is_refused,
-    unknown_while_enabled_is_refused,
-    unknown_from_other_thread_is_refused,
+    "request.unknown-before-sizing-is-refused": unknown_before_sizing_is_refused,
+    "request.unknown-when-sized-is-refused": unknown_when_sized_is_refused,
+    "request.unknown-while-enabled-is-refused": unknown_while_enabled_is_refused,
+    "request.unknown-from-other-thread-is-refused": unknown_from_other_thread_is_refused,
 }
 
 fn unknown_before_sizing_is_refused(cx: &Context) {

@@ -7,17 +7,17 @@ use crate::raw::{KCOV_TRACE_PC, call, page_words};
 use crate::system::max_words;
 
 checks! {
-    zero_is_refused,
-    one_is_refused,
-    above_greatest_is_refused,
-    need_not_be_whole_pages,
-    buffer_is_zeroed,
-    second_time_is_refused,
-    second_time_other_size_is_refused,
-    second_time_while_enabled_is_refused,
-    second_time_after_disable_is_refused,
-    range_comes_before_state,
-    refusal_leaves_device_unsized,
+    "size.zero-is-refused": zero_is_refused,
+    "size.one-is-refused": one_is_refused,
+    "size.above-greatest-is-refused": above_greatest_is_refused,
+    "size.need-not-be-whole-pages": need_not_be_whole_pages,
+    "size.buffer-is-zeroed": buffer_is_zeroed,
+    "size.second-time-is-refused": second_time_is_refused,
+    "size.second-time-other-size-is-refused": second_time_other_size_is_refused,
+    "size.second-time-while-enabled-is-refused": second_time_while_enabled_is_refused,
+    "size.second-time-after-disable-is-refused": second_time_after_disable_is_refused,
+    "size.range-comes-before-state": range_comes_before_state,
+    "size.refusal-leaves-device-unsized": refusal_leaves_device_unsized,
 }
 
 fn zero_is_refused(cx: &Context) {

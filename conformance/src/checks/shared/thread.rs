@@ -7,14 +7,14 @@ use crate::system::enable_freed;
 use std::sync::mpsc::channel;
 
 checks! {
-    only_the_enabling_one_is_traced,
-    new_one_is_not_traced,
-    one_device_for_each seconds(30),
-    one_at_a_time_per_device,
-    exit_disables,
-    exit_keeps_the_records,
-    end_concerns_no_other_thread,
-    mode_changes_from_one_to_the_next needs(Comparisons),
+    "thread.only-the-enabling-one-is-traced": only_the_enabling_one_is_traced,
+    "thread.new-one-is-not-traced": new_one_is_not_traced,
+    "thread.one-device-for-each": one_device_for_each seconds(30),
+    "thread.one-at-a-time-per-device": one_at_a_time_per_device,
+    "thread.exit-disables": exit_disables,
+    "thread.exit-keeps-the-records": exit_keeps_the_records,
+    "thread.end-concerns-no-other-thread": end_concerns_no_other_thread,
+    "thread.mode-changes-from-one-to-the-next": mode_changes_from_one_to_the_next,
 }
 
 /// Counts the records that many calls of this thread add to a mapping whose owner is blocked.

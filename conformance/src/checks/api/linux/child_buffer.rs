@@ -7,8 +7,8 @@ use kcov::ErrorKind;
 use kcov::mode::{TraceCmp, TracePc};
 
 checks! {
-    mode_not_built_in_is_refused without(Comparisons),
-    made_while_this_thread_is_traced,
+    "api.child-buffer.mode-not-built-in-is-refused": mode_not_built_in_is_refused,
+    "api.child-buffer.made-while-this-thread-is-traced": made_while_this_thread_is_traced,
 }
 
 fn mode_not_built_in_is_refused(cx: &Context) {

@@ -8,9 +8,9 @@ use kcov_signal::{KernelText, KernelTextError};
 use std::fs;
 
 checks! {
-    records_lie_in_it needs(TextAddresses),
-    hidden_from_other_users needs(TextAddresses) seconds(20),
-    hidden_from_everybody needs(TextAddresses),
+    "api.kernel-text.records-lie-in-it": records_lie_in_it,
+    "api.kernel-text.hidden-from-other-users": hidden_from_other_users seconds(20),
+    "api.kernel-text.hidden-from-everybody": hidden_from_everybody,
 }
 
 fn records_lie_in_it(cx: &Context) {

@@ -7,12 +7,12 @@ use kcov::mode::{TraceCmp, TracePc};
 use kcov::{Device, ErrorKind, Modes, Operation};
 
 checks! {
-    available_without_comparisons without(Comparisons),
-    nothing_instrumented without(Instrumented),
-    kernel_without_kcov without(Kcov),
-    kernel_without_kcov_names_the_option without(Kcov),
-    no_file_system_for_it,
-    no_permission seconds(20),
+    "api.modes.available-without-comparisons": available_without_comparisons,
+    "api.modes.nothing-instrumented": nothing_instrumented,
+    "api.modes.kernel-without-kcov": kernel_without_kcov,
+    "api.modes.kernel-without-kcov-names-the-option": kernel_without_kcov_names_the_option,
+    "api.modes.no-file-system-for-it": no_file_system_for_it,
+    "api.modes.no-permission": no_permission seconds(20),
 }
 
 fn available_without_comparisons(cx: &Context) {

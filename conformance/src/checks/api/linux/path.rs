@@ -7,9 +7,9 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 checks! {
-    other_files_are_not_asked,
-    other_files_of_debugfs_refuse,
-    unchecked_path,
+    "api.path.other-files-are-not-asked": other_files_are_not_asked,
+    "api.path.other-files-of-debugfs-refuse": other_files_of_debugfs_refuse,
+    "api.path.unchecked-path": unchecked_path,
 }
 
 fn refused(path: &Path) -> Error {

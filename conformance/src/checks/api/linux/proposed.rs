@@ -14,17 +14,17 @@ use std::collections::BTreeSet;
 use std::os::fd::AsRawFd as _;
 
 checks! {
-    probing_finds_what_the_kernel_has,
-    probing_leaves_nothing_behind,
-    extended_session needs(TracePcExt),
-    extended_is_truncated needs(TracePcExt),
-    unique_sessions needs(UniqModes, Comparisons),
-    edge_session needs(UniqModes),
-    edge_session_keeps_the_thread_rules needs(UniqModes),
-    bitmap_session needs(UniqueEnable),
-    bitmap_size_is_checked needs(UniqueEnable),
-    bitmap_session_keeps_the_thread_rules needs(UniqueEnable),
-    once_is_not_for_remote_coverage needs(UniqModes, Comparisons, Remote),
+    "api.proposed.probing-finds-what-the-kernel-has": probing_finds_what_the_kernel_has,
+    "api.proposed.probing-leaves-nothing-behind": probing_leaves_nothing_behind,
+    "api.proposed.extended-session": extended_session,
+    "api.proposed.extended-is-truncated": extended_is_truncated,
+    "api.proposed.unique-sessions": unique_sessions,
+    "api.proposed.edge-session": edge_session,
+    "api.proposed.edge-session-keeps-the-thread-rules": edge_session_keeps_the_thread_rules,
+    "api.proposed.bitmap-session": bitmap_session,
+    "api.proposed.bitmap-size-is-checked": bitmap_size_is_checked,
+    "api.proposed.bitmap-session-keeps-the-thread-rules": bitmap_session_keeps_the_thread_rules,
+    "api.proposed.once-is-not-for-remote-coverage": once_is_not_for_remote_coverage,
 }
 
 pub(super) fn proposals(cx: &Context) -> Proposals {

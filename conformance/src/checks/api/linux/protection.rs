@@ -13,13 +13,14 @@ use std::fs;
 use std::os::fd::{AsFd, AsRawFd};
 
 checks! {
-    guard_pages_cannot_be_accessed,
-    descriptor_is_moved_up_and_closed_on_exec,
-    descriptor_beyond_the_limit_is_refused,
-    write_protected_between_sessions,
-    write_protected_and_forked,
-    write_protected_with_edges needs(UniqModes),
-    write_protected_with_a_bitmap needs(UniqueEnable),
+    "api.protection.guard-pages-cannot-be-accessed": guard_pages_cannot_be_accessed,
+    "api.protection.descriptor-is-moved-up-and-closed-on-exec":
+        descriptor_is_moved_up_and_closed_on_exec,
+    "api.protection.descriptor-beyond-the-limit-is-refused": descriptor_beyond_the_limit_is_refused,
+    "api.protection.write-protected-between-sessions": write_protected_between_sessions,
+    "api.protection.write-protected-and-forked": write_protected_and_forked,
+    "api.protection.write-protected-with-edges": write_protected_with_edges,
+    "api.protection.write-protected-with-a-bitmap": write_protected_with_a_bitmap,
 }
 
 /// Room for the records of a call, even with all of the kernel's checkers enabled.

@@ -9,9 +9,9 @@ use std::fs;
 use std::os::fd::AsRawFd as _;
 
 checks! {
-    truncated_file,
-    nothing_is_left_behind,
-    smaller_size_is_not_adopted,
+    "api.recover.truncated-file": truncated_file,
+    "api.recover.nothing-is-left-behind": nothing_is_left_behind,
+    "api.recover.smaller-size-is-not-adopted": smaller_size_is_not_adopted,
 }
 
 fn truncated_file(cx: &Context) {

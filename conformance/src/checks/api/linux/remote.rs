@@ -13,15 +13,15 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 checks! {
-    handle_is_in_use needs(Remote),
-    handle_is_released_on_drop needs(Remote, Vhost),
-    handle_is_in_use_elsewhere needs(Remote),
-    unknown_subsystem_is_refused needs(Remote, Vhost),
-    second_remote_session needs(Remote, Vhost),
-    local_and_remote_at_once needs(Remote, LocalAndRemote, Vhost),
-    local_and_remote_are_refused needs(Remote) without(LocalAndRemote),
-    helper_thread needs(Remote, Vhost),
-    waiting_has_a_limit needs(Remote, Vhost),
+    "api.remote.handle-is-in-use": handle_is_in_use,
+    "api.remote.handle-is-released-on-drop": handle_is_released_on_drop,
+    "api.remote.handle-is-in-use-elsewhere": handle_is_in_use_elsewhere,
+    "api.remote.unknown-subsystem-is-refused": unknown_subsystem_is_refused,
+    "api.remote.second-remote-session": second_remote_session,
+    "api.remote.local-and-remote-at-once": local_and_remote_at_once,
+    "api.remote.local-and-remote-are-refused": local_and_remote_are_refused,
+    "api.remote.helper-thread": helper_thread,
+    "api.remote.waiting-has-a-limit": waiting_has_a_limit,
 }
 
 fn number(instance: u32) -> Remote {

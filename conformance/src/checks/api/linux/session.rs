@@ -9,9 +9,9 @@ use kcov::{ErrorKind, Operation};
 use std::num::NonZeroU32;
 
 checks! {
-    mode_not_built_in_is_named without(Comparisons),
-    leaked_in_ended_thread,
-    dropped_in_every_order needs(LocalAndRemote),
+    "api.session.mode-not-built-in-is-named": mode_not_built_in_is_named,
+    "api.session.leaked-in-ended-thread": leaked_in_ended_thread,
+    "api.session.dropped-in-every-order": dropped_in_every_order,
 }
 
 fn mode_not_built_in_is_named(cx: &Context) {

@@ -7,8 +7,8 @@ use kcov::BufferSize;
 use kcov::mode::{TraceCmp, TracePc};
 
 checks! {
-    limits_are_the_drivers,
-    default_size_is_the_greatest,
+    "api.device.limits-are-the-drivers": limits_are_the_drivers,
+    "api.device.default-size-is-the-greatest": default_size_is_the_greatest,
 }
 
 fn limits_are_the_drivers(_: &Context) {

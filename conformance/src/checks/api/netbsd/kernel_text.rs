@@ -4,7 +4,7 @@ use crate::check::{Context, checks};
 use kcov_signal::{KernelText, KernelTextError};
 
 checks! {
-    not_read_here,
+    "api.kernel-text.not-read-here": not_read_here,
 }
 
 fn not_read_here(_: &Context) {

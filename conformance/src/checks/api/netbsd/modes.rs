@@ -11,8 +11,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 checks! {
-    node_without_driver,
-    no_permission,
+    "api.modes.node-without-driver": node_without_driver,
+    "api.modes.no-permission": no_permission,
 }
 
 /// Returns an unused path.

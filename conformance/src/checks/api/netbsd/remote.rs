@@ -10,18 +10,18 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 checks! {
-    old_release_is_named needs(NetBsd9),
-    unknown_source_is_refused needs(NetBsd10),
-    attaching_a_traced_device_is_refused needs(NetBsd10),
-    source_is_attached_once needs(Vhci),
-    source_is_in_use_elsewhere needs(Vhci),
-    disabled_on_drop needs(Vhci),
-    ended_elsewhere_is_said needs(Vhci),
-    session_belongs_to_no_thread needs(Vhci),
-    local_and_remote_at_once needs(Vhci),
-    device_is_local_again needs(Vhci),
-    waiting_has_a_limit needs(Vhci),
-    new_device_is_collected needs(Vhci) seconds(60),
+    "api.remote.old-release-is-named": old_release_is_named,
+    "api.remote.unknown-source-is-refused": unknown_source_is_refused,
+    "api.remote.attaching-a-traced-device-is-refused": attaching_a_traced_device_is_refused,
+    "api.remote.source-is-attached-once": source_is_attached_once,
+    "api.remote.source-is-in-use-elsewhere": source_is_in_use_elsewhere,
+    "api.remote.disabled-on-drop": disabled_on_drop,
+    "api.remote.ended-elsewhere-is-said": ended_elsewhere_is_said,
+    "api.remote.session-belongs-to-no-thread": session_belongs_to_no_thread,
+    "api.remote.local-and-remote-at-once": local_and_remote_at_once,
+    "api.remote.device-is-local-again": device_is_local_again,
+    "api.remote.waiting-has-a-limit": waiting_has_a_limit,
+    "api.remote.new-device-is-collected": new_device_is_collected seconds(60),
 }
 
 /// A port that stays empty in all checks. At a used one, the hub driver keeps working for a while.

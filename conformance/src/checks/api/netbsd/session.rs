@@ -6,8 +6,9 @@ use crate::raw::{LONG, thread, wait_for};
 use kcov::ErrorKind;
 
 checks! {
-    leaked_in_ended_thread,
-    thread_whose_device_was_dropped_elsewhere,
+    "api.session.leaked-in-ended-thread": leaked_in_ended_thread,
+    "api.session.thread-whose-device-was-dropped-elsewhere":
+        thread_whose_device_was_dropped_elsewhere,
 }
 
 fn leaked_in_ended_thread(cx: &Context) {

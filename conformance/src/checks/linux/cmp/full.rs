@@ -7,9 +7,9 @@ use crate::raw::{KCOV_TRACE_CMP, call, page_words};
 use crate::system::sized;
 
 checks! {
-    last_record_is_whole needs(Comparisons),
-    buffer_without_room_is_accepted needs(Comparisons),
-    stored_count_beyond_capacity needs(Comparisons, CmpBoundCheck),
+    "cmp.full.last-record-is-whole": last_record_is_whole,
+    "cmp.full.buffer-without-room-is-accepted": buffer_without_room_is_accepted,
+    "cmp.full.stored-count-beyond-capacity": stored_count_beyond_capacity,
 }
 
 fn last_record_is_whole(cx: &Context) {

@@ -8,9 +8,9 @@ use crate::checks::shared::thread::added_records;
 use crate::raw::{KCOV_TRACE_CMP, Map, child, settled, thread};
 
 checks! {
-    new_thread_is_not_traced needs(Comparisons),
-    forked_child_is_not_traced needs(Comparisons),
-    tracing_goes_on_in_a_new_program needs(Comparisons),
+    "cmp.life.new-thread-is-not-traced": new_thread_is_not_traced,
+    "cmp.life.forked-child-is-not-traced": forked_child_is_not_traced,
+    "cmp.life.tracing-goes-on-in-a-new-program": tracing_goes_on_in_a_new_program,
 }
 
 /// Counts the records that calls of the current thread add. Resets the count first, since creating

@@ -18,18 +18,18 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 checks! {
-    bytes needs(Comparisons),
-    shorts needs(Comparisons),
-    ints needs(Comparisons),
-    constant_byte needs(Comparisons),
-    constant_short needs(Comparisons),
-    constant_zero needs(Comparisons),
-    negative_constant needs(Comparisons),
-    constant_long needs(Comparisons, Long64),
-    switch_over_byte needs(Comparisons),
-    switch_over_short needs(Comparisons),
-    switch_over_int needs(Comparisons),
-    switch_over_long needs(Comparisons, Long64),
+    "cmp.operands.bytes": bytes,
+    "cmp.operands.shorts": shorts,
+    "cmp.operands.ints": ints,
+    "cmp.operands.constant-byte": constant_byte,
+    "cmp.operands.constant-short": constant_short,
+    "cmp.operands.constant-zero": constant_zero,
+    "cmp.operands.negative-constant": negative_constant,
+    "cmp.operands.constant-long": constant_long,
+    "cmp.operands.switch-over-byte": switch_over_byte,
+    "cmp.operands.switch-over-short": switch_over_short,
+    "cmp.operands.switch-over-int": switch_over_int,
+    "cmp.operands.switch-over-long": switch_over_long,
 }
 
 /// The controlling terminal of this process, which must not lead a process group. The terminal's

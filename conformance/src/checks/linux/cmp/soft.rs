@@ -7,8 +7,8 @@ use crate::checks::shared::cmp::{Comparison, collect};
 use crate::raw::{Loopback, symbols};
 
 checks! {
-    ticks_add_nothing needs(Comparisons, TextAddresses),
-    interrupts_add_nothing needs(Comparisons, TextAddresses),
+    "cmp.soft.ticks-add-nothing": ticks_add_nothing,
+    "cmp.soft.interrupts-add-nothing": interrupts_add_nothing,
 }
 
 fn addresses(comparisons: &[Comparison]) -> Vec<u64> {

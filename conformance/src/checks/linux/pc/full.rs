@@ -6,9 +6,9 @@ use crate::checks::shared::{SENTINEL, fits, is_sentinel, mapped_of, mark};
 use crate::raw::{KCOV_TRACE_PC, call, page_words, symbols};
 
 checks! {
-    stored_count_of_all_ones,
-    last_record_is_kernel_code needs(TextAddresses),
-    large_buffer_is_filled,
+    "pc.full.stored-count-of-all-ones": stored_count_of_all_ones,
+    "pc.full.last-record-is-kernel-code": last_record_is_kernel_code,
+    "pc.full.large-buffer-is-filled": large_buffer_is_filled,
 }
 
 fn stored_count_of_all_ones(cx: &Context) {

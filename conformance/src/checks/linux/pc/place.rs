@@ -10,14 +10,14 @@ use crate::system::{EXEC_WORDS, index, mapped, mapped_of};
 use std::process::Stdio;
 
 checks! {
-    records_are_in_kernel_code needs(TextAddresses),
-    records_name_the_called_function needs(TextAddresses),
-    requests_record_kernel_code needs(TextAddresses),
-    exec_is_recorded needs(TextAddresses),
-    interrupts_add_nothing needs(TextAddresses),
-    scheduler_and_locks_add_nothing needs(TextAddresses),
-    records_of_a_module_are_return_addresses needs(Module, TextAddresses),
-    self_test_passes needs(SelfTest),
+    "pc.place.records-are-in-kernel-code": records_are_in_kernel_code,
+    "pc.place.records-name-the-called-function": records_name_the_called_function,
+    "pc.place.requests-record-kernel-code": requests_record_kernel_code,
+    "pc.place.exec-is-recorded": exec_is_recorded,
+    "pc.place.interrupts-add-nothing": interrupts_add_nothing,
+    "pc.place.scheduler-and-locks-add-nothing": scheduler_and_locks_add_nothing,
+    "pc.place.records-of-a-module-are-return-addresses": records_of_a_module_are_return_addresses,
+    "pc.place.self-test-passes": self_test_passes,
 }
 
 fn records_are_in_kernel_code(cx: &Context) {

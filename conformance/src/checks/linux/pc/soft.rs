@@ -7,7 +7,7 @@ use crate::raw::{KCOV_TRACE_PC, Loopback, symbols};
 use crate::system::mapped;
 
 checks! {
-    interrupts_add_nothing needs(TextAddresses),
+    "pc.soft.interrupts-add-nothing": interrupts_add_nothing,
 }
 
 /// Functions that deliver a datagram.

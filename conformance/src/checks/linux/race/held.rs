@@ -13,12 +13,12 @@ use crate::system::{COVER_SIZE, mapped, open, sized};
 use std::os::fd::AsRawFd as _;
 
 checks! {
-    enabled_meanwhile_is_refused needs(Remote, Userfaultfd),
-    disabled_meanwhile needs(Remote, Userfaultfd),
-    sized_meanwhile needs(Remote, Userfaultfd),
-    closed_meanwhile needs(Remote, Userfaultfd),
-    handle_taken_meanwhile_is_refused needs(Remote, Userfaultfd),
-    two_at_once needs(Remote, Userfaultfd),
+    "race.held.enabled-meanwhile-is-refused": enabled_meanwhile_is_refused,
+    "race.held.disabled-meanwhile": disabled_meanwhile,
+    "race.held.sized-meanwhile": sized_meanwhile,
+    "race.held.closed-meanwhile": closed_meanwhile,
+    "race.held.handle-taken-meanwhile-is-refused": handle_taken_meanwhile_is_refused,
+    "race.held.two-at-once": two_at_once,
 }
 
 /// Makes another thread request remote collection, and runs `meanwhile` when the kernel is about to

@@ -7,10 +7,10 @@ use crate::raw::{Child, Map, Remote, Side, page_words, race};
 use crate::system::{mapped_page, sized};
 
 checks! {
-    two_take_the_same_handles needs(Smp, Remote),
-    handles_come_and_go needs(Smp, Remote),
-    handles_of_an_ending_process needs(Smp, Remote),
-    taken_over_from_an_ending_process needs(Smp, Remote),
+    "race.remote.two-take-the-same-handles": two_take_the_same_handles,
+    "race.remote.handles-come-and-go": handles_come_and_go,
+    "race.remote.handles-of-an-ending-process": handles_of_an_ending_process,
+    "race.remote.taken-over-from-an-ending-process": taken_over_from_an_ending_process,
 }
 
 /// The maximum number of handles, which takes long to register.

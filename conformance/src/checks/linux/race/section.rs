@@ -10,12 +10,12 @@ use crate::raw::{
 use crate::system::{index, mapped_of, sized};
 
 checks! {
-    two_end_at_once needs(Smp, Remote, Vhost, Userfaultfd),
-    ends_while_disabled needs(Smp, Remote, Vhost, Userfaultfd),
-    ends_while_its_owner_ends needs(Smp, Remote, Vhost, Userfaultfd),
-    ends_while_enlarged needs(Smp, Remote, Vhost, Userfaultfd),
-    ends_while_closed needs(Smp, Remote, Vhost, Userfaultfd),
-    records_come_before_the_count needs(Smp, Remote, Vhost, Userfaultfd),
+    "race.section.two-end-at-once": two_end_at_once,
+    "race.section.ends-while-disabled": ends_while_disabled,
+    "race.section.ends-while-its-owner-ends": ends_while_its_owner_ends,
+    "race.section.ends-while-enlarged": ends_while_enlarged,
+    "race.section.ends-while-closed": ends_while_closed,
+    "race.section.records-come-before-the-count": records_come_before_the_count,
 }
 
 /// The size of a section's area in words. One of them is the count.

@@ -7,8 +7,8 @@ use crate::raw::{Remote, Side, Vhost, pin, race};
 use crate::system::mapped_page;
 
 checks! {
-    many_at_once needs(Smp, Remote, Vhost),
-    while_disabled_and_enabled needs(Smp, Remote, Vhost),
+    "race.short.many-at-once": many_at_once,
+    "race.short.while-disabled-and-enabled": while_disabled_and_enabled,
 }
 
 /// The size of a section's area in words.

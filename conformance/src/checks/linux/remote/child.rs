@@ -8,16 +8,17 @@ use crate::system::{COVER_SIZE, mapped, records, sized};
 use nix::unistd::{pipe, read, write};
 
 checks! {
-    own_calls_add_nothing needs(Remote),
-    may_be_traced needs(Remote),
-    may_collect_remotely_too needs(Remote),
-    thread_inherits_common_handle needs(Remote, Vhost),
-    every_thread_passes_its_handle_on needs(Remote, Vhost),
-    traced_thread_passes_its_handle_on needs(Remote, Vhost, LocalAndRemote),
-    grandchild_inherits_common_handle needs(Remote, Vhost),
-    keeps_the_handle_if_its_request_has_none needs(Remote, Vhost),
-    started_before_has_no_handle needs(Remote, Vhost),
-    keeps_the_handle_that_is_disabled needs(Remote, Vhost),
+    "remote.child.own-calls-add-nothing": own_calls_add_nothing,
+    "remote.child.may-be-traced": may_be_traced,
+    "remote.child.may-collect-remotely-too": may_collect_remotely_too,
+    "remote.child.thread-inherits-common-handle": thread_inherits_common_handle,
+    "remote.child.every-thread-passes-its-handle-on": every_thread_passes_its_handle_on,
+    "remote.child.traced-thread-passes-its-handle-on": traced_thread_passes_its_handle_on,
+    "remote.child.grandchild-inherits-common-handle": grandchild_inherits_common_handle,
+    "remote.child.keeps-the-handle-if-its-request-has-none":
+        keeps_the_handle_if_its_request_has_none,
+    "remote.child.started-before-has-no-handle": started_before_has_no_handle,
+    "remote.child.keeps-the-handle-that-is-disabled": keeps_the_handle_that_is_disabled,
 }
 
 fn enabled(cx: &Context) -> (Device, Map) {

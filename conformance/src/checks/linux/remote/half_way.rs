@@ -10,12 +10,12 @@ use crate::raw::{
 use crate::system::{COVER_SIZE, mapped, sized};
 
 checks! {
-    frees_handles needs(Remote),
-    leaves_others_handles needs(Remote),
-    leaves_device needs(Remote),
-    leaves_thread needs(Remote),
-    leaves_no_common_handle needs(Remote, Vhost),
-    keeps_no_reference needs(Remote),
+    "remote.half-way.frees-handles": frees_handles,
+    "remote.half-way.leaves-others-handles": leaves_others_handles,
+    "remote.half-way.leaves-device": leaves_device,
+    "remote.half-way.leaves-thread": leaves_thread,
+    "remote.half-way.leaves-no-common-handle": leaves_no_common_handle,
+    "remote.half-way.keeps-no-reference": keeps_no_reference,
 }
 
 /// The handles that another device holds.

@@ -9,25 +9,27 @@ use kcov_sys::linux::{KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_USB};
 use std::time::Duration;
 
 checks! {
-    usb_instances needs(Remote),
-    common_instances needs(Remote),
-    subsystems_have_their_own_instances needs(Remote),
-    several_at_once needs(Remote),
-    process_id_as_common_instance needs(Remote),
-    reserved_bytes_are_refused needs(Remote),
-    reserved_bytes_of_common_are_refused needs(Remote),
-    unknown_subsystem_is_refused needs(Remote),
-    unknown_subsystem_of_common_is_refused needs(Remote),
-    common_subsystem_in_array_is_refused needs(Remote),
-    zero_in_array_is_refused needs(Remote),
-    usb_subsystem_as_common_is_refused needs(Remote),
-    twice_in_array_is_refused needs(Remote),
-    registered_by_other_thread_is_refused needs(Remote),
-    registered_for_the_other_mode_is_refused needs(Remote, Comparisons),
-    registered_by_other_process_is_refused needs(Remote),
-    common_registered_by_other_process_is_refused needs(Remote),
-    array_comes_before_common needs(Remote),
-    first_bad_one_decides needs(Remote),
+    "remote.handle.usb-instances": usb_instances,
+    "remote.handle.common-instances": common_instances,
+    "remote.handle.subsystems-have-their-own-instances": subsystems_have_their_own_instances,
+    "remote.handle.several-at-once": several_at_once,
+    "remote.handle.process-id-as-common-instance": process_id_as_common_instance,
+    "remote.handle.reserved-bytes-are-refused": reserved_bytes_are_refused,
+    "remote.handle.reserved-bytes-of-common-are-refused": reserved_bytes_of_common_are_refused,
+    "remote.handle.unknown-subsystem-is-refused": unknown_subsystem_is_refused,
+    "remote.handle.unknown-subsystem-of-common-is-refused": unknown_subsystem_of_common_is_refused,
+    "remote.handle.common-subsystem-in-array-is-refused": common_subsystem_in_array_is_refused,
+    "remote.handle.zero-in-array-is-refused": zero_in_array_is_refused,
+    "remote.handle.usb-subsystem-as-common-is-refused": usb_subsystem_as_common_is_refused,
+    "remote.handle.twice-in-array-is-refused": twice_in_array_is_refused,
+    "remote.handle.registered-by-other-thread-is-refused": registered_by_other_thread_is_refused,
+    "remote.handle.registered-for-the-other-mode-is-refused":
+        registered_for_the_other_mode_is_refused,
+    "remote.handle.registered-by-other-process-is-refused": registered_by_other_process_is_refused,
+    "remote.handle.common-registered-by-other-process-is-refused":
+        common_registered_by_other_process_is_refused,
+    "remote.handle.array-comes-before-common": array_comes_before_common,
+    "remote.handle.first-bad-one-decides": first_bad_one_decides,
 }
 
 /// The result of an otherwise good request.

@@ -8,11 +8,12 @@ use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Remote, page_words, thread};
 use crate::system::{COVER_SIZE, mapped, mapped_page, open};
 
 checks! {
-    by_enabling_and_disabling needs(Remote),
-    by_enabling_and_disabling_for_comparisons needs(Remote, Comparisons),
-    by_the_end_of_the_thread needs(Remote),
-    while_enabled needs(Remote),
-    while_enabled_for_comparisons needs(Remote, Comparisons),
+    "remote.kept.by-enabling-and-disabling": by_enabling_and_disabling,
+    "remote.kept.by-enabling-and-disabling-for-comparisons":
+        by_enabling_and_disabling_for_comparisons,
+    "remote.kept.by-the-end-of-the-thread": by_the_end_of_the_thread,
+    "remote.kept.while-enabled": while_enabled,
+    "remote.kept.while-enabled-for-comparisons": while_enabled_for_comparisons,
 }
 
 fn remote(mode: u32) -> Remote {

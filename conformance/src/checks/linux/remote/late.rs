@@ -12,17 +12,17 @@ use kcov_sys::ioc::Encoding;
 use std::time::Duration;
 
 checks! {
-    counts_when_it_ends needs(Remote, Vhost, Userfaultfd),
-    disabled_meanwhile_is_discarded needs(Remote, Vhost, Userfaultfd),
-    enabled_again_is_discarded needs(Remote, Vhost, Userfaultfd, TextAddresses),
-    enabled_locally_is_discarded needs(Remote, Vhost, Userfaultfd, TextAddresses),
-    enabled_by_other_thread_is_discarded needs(Remote, Vhost, Userfaultfd, TextAddresses),
-    ended_owner_is_discarded needs(Remote, Vhost, Userfaultfd, TextAddresses),
-    killed_owner_frees_the_device needs(Remote, Vhost, Userfaultfd),
-    area_keeps_its_size needs(Remote, Vhost, Userfaultfd),
-    keeps_the_buffer needs(Remote, Vhost, Userfaultfd),
-    others_end_meanwhile needs(Remote, Vhost, Userfaultfd),
-    refused_requests_leave_the_section needs(Remote, Vhost, Userfaultfd, TextAddresses),
+    "remote.late.counts-when-it-ends": counts_when_it_ends,
+    "remote.late.disabled-meanwhile-is-discarded": disabled_meanwhile_is_discarded,
+    "remote.late.enabled-again-is-discarded": enabled_again_is_discarded,
+    "remote.late.enabled-locally-is-discarded": enabled_locally_is_discarded,
+    "remote.late.enabled-by-other-thread-is-discarded": enabled_by_other_thread_is_discarded,
+    "remote.late.ended-owner-is-discarded": ended_owner_is_discarded,
+    "remote.late.killed-owner-frees-the-device": killed_owner_frees_the_device,
+    "remote.late.area-keeps-its-size": area_keeps_its_size,
+    "remote.late.keeps-the-buffer": keeps_the_buffer,
+    "remote.late.others-end-meanwhile": others_end_meanwhile,
+    "remote.late.refused-requests-leave-the-section": refused_requests_leave_the_section,
 }
 
 fn vring() -> Vring {

@@ -10,9 +10,10 @@ use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
 use std::fs::File;
 
 checks! {
-    soft_interrupt_leaves_the_section needs(Remote, Usb, IoUring, TextAddresses) seconds(60),
-    other_devices_soft_interrupt_leaves_the_section
-        needs(Remote, Usb, IoUring, TextAddresses) seconds(60),
+    "remote.nested.soft-interrupt-leaves-the-section":
+        soft_interrupt_leaves_the_section seconds(60),
+    "remote.nested.other-devices-soft-interrupt-leaves-the-section":
+        other_devices_soft_interrupt_leaves_the_section seconds(60),
 }
 
 fn soft_interrupt_leaves_the_section(cx: &Context) {

@@ -17,13 +17,13 @@ const SECTIONS: usize = 16;
 
 // On several processors, one kick may run several sections.
 checks! {
-    first_records_come_over needs(Remote, Vhost) without(Smp),
-    first_comparisons_come_over needs(Remote, IoUring, Comparisons),
-    full_buffer_gets_nothing needs(Remote, Vhost),
-    exact_fit_comes_over needs(Remote, Vhost) without(Smp),
-    full_buffer_gets_no_comparison needs(Remote, IoUring, Comparisons),
-    area_of_records_is_filled needs(Remote, IoUring),
-    area_of_comparisons_is_filled needs(Remote, IoUring, Comparisons),
+    "remote.partial.first-records-come-over": first_records_come_over,
+    "remote.partial.first-comparisons-come-over": first_comparisons_come_over,
+    "remote.partial.full-buffer-gets-nothing": full_buffer_gets_nothing,
+    "remote.partial.exact-fit-comes-over": exact_fit_comes_over,
+    "remote.partial.full-buffer-gets-no-comparison": full_buffer_gets_no_comparison,
+    "remote.partial.area-of-records-is-filled": area_of_records_is_filled,
+    "remote.partial.area-of-comparisons-is-filled": area_of_comparisons_is_filled,
 }
 
 /// A buffer into which a kernel thread's sections are collected in one mode.

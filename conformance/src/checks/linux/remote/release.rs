@@ -8,19 +8,19 @@ use crate::raw::{
 use crate::system::{COVER_SIZE, mapped, sized};
 
 checks! {
-    disable_ends_collection needs(Remote),
-    disable_frees_handles needs(Remote),
-    disable_by_other_thread_is_refused needs(Remote),
-    thread_exit_frees_handles needs(Remote),
-    thread_exit_frees_both_devices needs(Remote, LocalAndRemote),
-    process_exit_frees_handles needs(Remote),
-    close_keeps_handles needs(Remote),
-    refusal_frees_handles needs(Remote),
-    refusal_leaves_device_usable needs(Remote),
-    refusal_leaves_thread_free needs(Remote),
-    disable_by_forked_child_is_refused needs(Remote),
-    memory_is_freed needs(Remote) without(Quarantine),
-    buffer_of_an_ended_thread_is_freed needs(Remote),
+    "remote.release.disable-ends-collection": disable_ends_collection,
+    "remote.release.disable-frees-handles": disable_frees_handles,
+    "remote.release.disable-by-other-thread-is-refused": disable_by_other_thread_is_refused,
+    "remote.release.thread-exit-frees-handles": thread_exit_frees_handles,
+    "remote.release.thread-exit-frees-both-devices": thread_exit_frees_both_devices,
+    "remote.release.process-exit-frees-handles": process_exit_frees_handles,
+    "remote.release.close-keeps-handles": close_keeps_handles,
+    "remote.release.refusal-frees-handles": refusal_frees_handles,
+    "remote.release.refusal-leaves-device-usable": refusal_leaves_device_usable,
+    "remote.release.refusal-leaves-thread-free": refusal_leaves_thread_free,
+    "remote.release.disable-by-forked-child-is-refused": disable_by_forked_child_is_refused,
+    "remote.release.memory-is-freed": memory_is_freed,
+    "remote.release.buffer-of-an-ended-thread-is-freed": buffer_of_an_ended_thread_is_freed,
 }
 
 fn both() -> Remote {

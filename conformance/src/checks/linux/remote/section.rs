@@ -15,32 +15,38 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 checks! {
-    global_task_is_collected needs(Remote, Usb, TextAddresses) seconds(30),
-    soft_interrupt_is_collected needs(Remote, Usb, TextAddresses) seconds(30),
-    records_are_return_addresses needs(Remote, Usb, TextAddresses, CallSites) seconds(30),
-    soft_interrupt_leaves_local_tracing needs(Remote, Usb) seconds(30),
-    handles_of_both_kinds_feed_one_buffer needs(Remote, Usb, Vhost, TextAddresses) seconds(30),
-    common_handle_collects_local_work needs(Remote, IoUring),
-    vhost_worker_is_collected needs(Remote, Vhost, TextAddresses),
-    vhost_owned_before_is_not_collected needs(Remote, Vhost),
-    sections_append needs(Remote, Vhost),
-    records_are_those_of_the_mode needs(Remote, IoUring, Comparisons),
-    work_begun_before_is_not_collected needs(Remote, IoUring, TextAddresses),
-    refused_second_device_changes_nothing needs(Remote, Vhost),
-    disable_stops_it needs(Remote, Vhost),
-    disable_forgets_common_handle needs(Remote, Vhost),
-    disable_while_traced_forgets_common_handle needs(Remote, Vhost, LocalAndRemote),
-    running_while_disabled_is_discarded needs(Remote, IoUring),
-    comparisons_running_while_disabled_are_discarded needs(Remote, IoUring, Comparisons),
-    area_of_discarded_is_used_again needs(Remote, IoUring),
-    collected_while_owner_is_traced needs(Remote, LocalAndRemote, Vhost),
-    global_task_running_while_disabled_is_discarded needs(Remote, Usb, TextAddresses) seconds(60),
-    other_processes_work_is_not_collected needs(Remote, Vhost),
-    forked_child_inherits_common_handle needs(Remote, Vhost),
-    full_buffer_stays_full needs(Remote, Vhost),
-    stored_count_beyond_capacity needs(Remote, Vhost),
-    areas_are_used_again needs(Remote, Vhost),
-    areas_of_sections_at_once_are_used_again needs(Remote, IoUring),
+    "remote.section.global-task-is-collected": global_task_is_collected seconds(30),
+    "remote.section.soft-interrupt-is-collected": soft_interrupt_is_collected seconds(30),
+    "remote.section.records-are-return-addresses": records_are_return_addresses seconds(30),
+    "remote.section.soft-interrupt-leaves-local-tracing":
+        soft_interrupt_leaves_local_tracing seconds(30),
+    "remote.section.handles-of-both-kinds-feed-one-buffer":
+        handles_of_both_kinds_feed_one_buffer seconds(30),
+    "remote.section.common-handle-collects-local-work": common_handle_collects_local_work,
+    "remote.section.vhost-worker-is-collected": vhost_worker_is_collected,
+    "remote.section.vhost-owned-before-is-not-collected": vhost_owned_before_is_not_collected,
+    "remote.section.sections-append": sections_append,
+    "remote.section.records-are-those-of-the-mode": records_are_those_of_the_mode,
+    "remote.section.work-begun-before-is-not-collected": work_begun_before_is_not_collected,
+    "remote.section.refused-second-device-changes-nothing": refused_second_device_changes_nothing,
+    "remote.section.disable-stops-it": disable_stops_it,
+    "remote.section.disable-forgets-common-handle": disable_forgets_common_handle,
+    "remote.section.disable-while-traced-forgets-common-handle":
+        disable_while_traced_forgets_common_handle,
+    "remote.section.running-while-disabled-is-discarded": running_while_disabled_is_discarded,
+    "remote.section.comparisons-running-while-disabled-are-discarded":
+        comparisons_running_while_disabled_are_discarded,
+    "remote.section.area-of-discarded-is-used-again": area_of_discarded_is_used_again,
+    "remote.section.collected-while-owner-is-traced": collected_while_owner_is_traced,
+    "remote.section.global-task-running-while-disabled-is-discarded":
+        global_task_running_while_disabled_is_discarded seconds(60),
+    "remote.section.other-processes-work-is-not-collected": other_processes_work_is_not_collected,
+    "remote.section.forked-child-inherits-common-handle": forked_child_inherits_common_handle,
+    "remote.section.full-buffer-stays-full": full_buffer_stays_full,
+    "remote.section.stored-count-beyond-capacity": stored_count_beyond_capacity,
+    "remote.section.areas-are-used-again": areas_are_used_again,
+    "remote.section.areas-of-sections-at-once-are-used-again":
+        areas_of_sections_at_once_are_used_again,
 }
 
 fn enabled(cx: &Context) -> (Device, Map) {

@@ -10,14 +10,14 @@ use crate::system::{index, mapped};
 use std::time::Duration;
 
 checks! {
-    bluetooth_packets needs(Remote, Bluetooth, TextAddresses) seconds(30),
-    nfc_commands needs(Remote, Nfc, TextAddresses) seconds(30),
-    nfc_answers needs(Remote, Nfc, TextAddresses) seconds(30),
-    nfc_raw_socket needs(Remote, Nfc, TextAddresses) seconds(30),
-    nfc_data needs(Remote, Nfc, TextAddresses) seconds(30),
-    wireless_frames needs(Remote, Wireless, TextAddresses) seconds(30),
-    wireless_work needs(Remote, Wireless, TextAddresses) seconds(30),
-    usbip_answers needs(Remote, Usbip, TextAddresses) seconds(60),
+    "remote.site.bluetooth-packets": bluetooth_packets seconds(30),
+    "remote.site.nfc-commands": nfc_commands seconds(30),
+    "remote.site.nfc-answers": nfc_answers seconds(30),
+    "remote.site.nfc-raw-socket": nfc_raw_socket seconds(30),
+    "remote.site.nfc-data": nfc_data seconds(30),
+    "remote.site.wireless-frames": wireless_frames seconds(30),
+    "remote.site.wireless-work": wireless_work seconds(30),
+    "remote.site.usbip-answers": usbip_answers seconds(60),
 }
 
 /// A buffer into which this process's common handle collects.

@@ -8,11 +8,11 @@ use crate::raw::{KCOV_TRACE_CMP, Map, Remote, RootHub, Vhost, call, settled, thr
 use crate::system::{index, mapped};
 
 checks! {
-    owners_own_is_collected needs(Remote, Usb),
-    comparisons_are_collected needs(Remote, Usb, Comparisons),
-    leaves_the_mode needs(Remote, Usb, Comparisons),
-    keeps_its_areas needs(Remote, Usb, Vhost),
-    area_size_is_its_own needs(Remote, Usb),
+    "remote.soft.owners-own-is-collected": owners_own_is_collected,
+    "remote.soft.comparisons-are-collected": comparisons_are_collected,
+    "remote.soft.leaves-the-mode": leaves_the_mode,
+    "remote.soft.keeps-its-areas": keeps_its_areas,
+    "remote.soft.area-size-is-its-own": area_size_is_its_own,
 }
 
 /// How often the hub works.

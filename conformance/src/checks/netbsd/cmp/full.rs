@@ -10,10 +10,10 @@ use crate::raw::{KCOV_TRACE_CMP, call, page_words};
 use crate::system::{mapped, mapped_pages_of};
 
 checks! {
-    capacity_of_any_number_of_entries needs(Comparisons),
-    small_buffers_hold_none needs(Comparisons),
-    stored_count_beyond_capacity needs(Comparisons),
-    stored_count_wraps_to_the_start needs(Comparisons),
+    "cmp.full.capacity-of-any-number-of-entries": capacity_of_any_number_of_entries,
+    "cmp.full.small-buffers-hold-none": small_buffers_hold_none,
+    "cmp.full.stored-count-beyond-capacity": stored_count_beyond_capacity,
+    "cmp.full.stored-count-wraps-to-the-start": stored_count_wraps_to_the_start,
 }
 
 fn capacity_is(cx: &Context, entries: u64, capacity: u64) {

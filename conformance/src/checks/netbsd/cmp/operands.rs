@@ -9,15 +9,15 @@ use std::fs::File;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
 checks! {
-    bytes needs(Comparisons),
-    shorts needs(Comparisons),
-    ints needs(Comparisons),
-    constant_byte needs(Comparisons),
-    constant_short needs(Comparisons),
-    constant_long needs(Comparisons),
-    switch_over_byte needs(Comparisons),
-    switch_over_short needs(Comparisons),
-    switch_over_long needs(Comparisons),
+    "cmp.operands.bytes": bytes,
+    "cmp.operands.shorts": shorts,
+    "cmp.operands.ints": ints,
+    "cmp.operands.constant-byte": constant_byte,
+    "cmp.operands.constant-short": constant_short,
+    "cmp.operands.constant-long": constant_long,
+    "cmp.operands.switch-over-byte": switch_over_byte,
+    "cmp.operands.switch-over-short": switch_over_short,
+    "cmp.operands.switch-over-long": switch_over_long,
 }
 
 // The highest bit of each is set, so sign extension would show.

@@ -7,8 +7,8 @@ use crate::raw::{KCOV_TRACE_PC, call, page_words};
 use crate::system::mapped_pages_of;
 
 checks! {
-    capacity_is_entries_less_one,
-    stored_count_of_all_ones,
+    "pc.full.capacity-is-entries-less-one": capacity_is_entries_less_one,
+    "pc.full.stored-count-of-all-ones": stored_count_of_all_ones,
 }
 
 fn capacity_is_entries_less_one(cx: &Context) {

@@ -7,22 +7,22 @@ use crate::system::{COVER_SIZE, mapped, open, sized};
 use kcov_sys::netbsd::KCOV_IOC_REMOTE_ATTACH;
 
 checks! {
-    unknown_source_is_refused needs(NetBsd10),
-    unknown_source_keeps_the_attachment needs(Vhci),
-    unreadable_argument_is_refused needs(NetBsd10),
-    while_enabled_is_refused needs(NetBsd10),
-    enabled_comes_before_source needs(NetBsd10),
-    detach_when_not_attached_is_refused needs(NetBsd10),
-    detach_while_enabled_is_refused needs(NetBsd10),
-    every_port_is_a_source needs(Vhci),
-    again needs(Vhci),
-    while_the_source_is_enabled needs(Vhci),
-    size_is_ignored needs(Vhci),
-    own_buffer_comes_back needs(Vhci),
-    own_buffer_can_be_sized_after_detach needs(Vhci),
-    mappings_stay needs(Vhci),
-    is_of_one_device needs(Vhci),
-    elsewhere_moves_the_device needs(Vhci),
+    "remote.attach.unknown-source-is-refused": unknown_source_is_refused,
+    "remote.attach.unknown-source-keeps-the-attachment": unknown_source_keeps_the_attachment,
+    "remote.attach.unreadable-argument-is-refused": unreadable_argument_is_refused,
+    "remote.attach.while-enabled-is-refused": while_enabled_is_refused,
+    "remote.attach.enabled-comes-before-source": enabled_comes_before_source,
+    "remote.attach.detach-when-not-attached-is-refused": detach_when_not_attached_is_refused,
+    "remote.attach.detach-while-enabled-is-refused": detach_while_enabled_is_refused,
+    "remote.attach.every-port-is-a-source": every_port_is_a_source,
+    "remote.attach.again": again,
+    "remote.attach.while-the-source-is-enabled": while_the_source_is_enabled,
+    "remote.attach.size-is-ignored": size_is_ignored,
+    "remote.attach.own-buffer-comes-back": own_buffer_comes_back,
+    "remote.attach.own-buffer-can-be-sized-after-detach": own_buffer_can_be_sized_after_detach,
+    "remote.attach.mappings-stay": mappings_stay,
+    "remote.attach.is-of-one-device": is_of_one_device,
+    "remote.attach.elsewhere-moves-the-device": elsewhere_moves_the_device,
 }
 
 fn unknown_source_is_refused(cx: &Context) {

@@ -9,11 +9,11 @@ use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, child};
 use crate::system::MODES;
 
 checks! {
-    by_attaching needs(Vhci),
-    by_enabling_and_disabling needs(Vhci),
-    by_refusals needs(Vhci),
-    by_leaving needs(Vhci),
-    own_buffer_by_remote_use needs(Vhci),
+    "remote.kept.by-attaching": by_attaching,
+    "remote.kept.by-enabling-and-disabling": by_enabling_and_disabling,
+    "remote.kept.by-refusals": by_refusals,
+    "remote.kept.by-leaving": by_leaving,
+    "remote.kept.own-buffer-by-remote-use": own_buffer_by_remote_use,
 }
 
 /// Returns an attached device and the source's buffer: marked, with a small count.

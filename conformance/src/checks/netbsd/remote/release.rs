@@ -6,17 +6,19 @@ use crate::raw::{Device, KCOV_TRACE_PC, child, thread};
 use crate::system::{COVER_SIZE, MODES, open, sized};
 
 checks! {
-    any_attached_may_disable needs(Vhci),
-    other_process_may_disable needs(Vhci),
-    detach_disables needs(Vhci),
-    detach_of_other_disables needs(Vhci),
-    close_disables needs(Vhci),
-    close_of_other_disables needs(Vhci),
-    process_exit_of_other_disables needs(Vhci),
-    thread_exit_keeps_it_enabled needs(Vhci),
-    leaving_for_another_source_keeps_it_enabled needs(Vhci),
-    end_of_another_attachment_keeps_it_enabled needs(Vhci),
-    close_of_a_duplicate_keeps_it_enabled needs(Vhci),
+    "remote.release.any-attached-may-disable": any_attached_may_disable,
+    "remote.release.other-process-may-disable": other_process_may_disable,
+    "remote.release.detach-disables": detach_disables,
+    "remote.release.detach-of-other-disables": detach_of_other_disables,
+    "remote.release.close-disables": close_disables,
+    "remote.release.close-of-other-disables": close_of_other_disables,
+    "remote.release.process-exit-of-other-disables": process_exit_of_other_disables,
+    "remote.release.thread-exit-keeps-it-enabled": thread_exit_keeps_it_enabled,
+    "remote.release.leaving-for-another-source-keeps-it-enabled":
+        leaving_for_another_source_keeps_it_enabled,
+    "remote.release.end-of-another-attachment-keeps-it-enabled":
+        end_of_another_attachment_keeps_it_enabled,
+    "remote.release.close-of-a-duplicate-keeps-it-enabled": close_of_a_duplicate_keeps_it_enabled,
 }
 
 /// Returns a device that collects from the source.

@@ -8,21 +8,21 @@ use crate::raw::{
 };
 
 checks! {
-    new_device_is_collected needs(Vhci),
-    comparisons_are_collected needs(Vhci, Comparisons),
-    not_enabled_collects_nothing needs(Vhci),
-    mode_none_collects_nothing needs(Vhci),
-    mode_is_that_of_the_enable needs(Vhci, Comparisons),
-    each_source_has_its_own_records needs(Vhci),
-    records_follow_the_count needs(Vhci),
-    comparisons_follow_the_count needs(Vhci, Comparisons),
-    ends_with_the_buffer needs(Vhci),
-    comparisons_end_with_the_buffer needs(Vhci, Comparisons),
-    end_of_collection_is_immediate needs(Vhci),
-    end_of_comparisons_is_immediate needs(Vhci, Comparisons),
-    begins_with_the_next_section needs(Vhci),
-    follows_the_mode needs(Vhci, Comparisons),
-    goes_on_beside_other_operations needs(Vhci),
+    "remote.section.new-device-is-collected": new_device_is_collected,
+    "remote.section.comparisons-are-collected": comparisons_are_collected,
+    "remote.section.not-enabled-collects-nothing": not_enabled_collects_nothing,
+    "remote.section.mode-none-collects-nothing": mode_none_collects_nothing,
+    "remote.section.mode-is-that-of-the-enable": mode_is_that_of_the_enable,
+    "remote.section.each-source-has-its-own-records": each_source_has_its_own_records,
+    "remote.section.records-follow-the-count": records_follow_the_count,
+    "remote.section.comparisons-follow-the-count": comparisons_follow_the_count,
+    "remote.section.ends-with-the-buffer": ends_with_the_buffer,
+    "remote.section.comparisons-end-with-the-buffer": comparisons_end_with_the_buffer,
+    "remote.section.end-of-collection-is-immediate": end_of_collection_is_immediate,
+    "remote.section.end-of-comparisons-is-immediate": end_of_comparisons_is_immediate,
+    "remote.section.begins-with-the-next-section": begins_with_the_next_section,
+    "remote.section.follows-the-mode": follows_the_mode,
+    "remote.section.goes-on-beside-other-operations": goes_on_beside_other_operations,
 }
 
 /// One section of [`PORT`].

@@ -8,10 +8,10 @@ use crate::checks::shared::{SENTINEL, index, is_sentinel, mapped_of, mark};
 use crate::raw::{KCOV_TRACE_CMP, page_words, word_bytes};
 
 checks! {
-    capacity_is_whole_records needs(Comparisons),
-    full_buffer_keeps_its_records needs(Comparisons),
-    stored_count_places_the_next_record needs(Comparisons),
-    stored_count_of_capacity needs(Comparisons),
+    "cmp.full.capacity-is-whole-records": capacity_is_whole_records,
+    "cmp.full.full-buffer-keeps-its-records": full_buffer_keeps_its_records,
+    "cmp.full.stored-count-places-the-next-record": stored_count_places_the_next_record,
+    "cmp.full.stored-count-of-capacity": stored_count_of_capacity,
 }
 
 fn capacity(words: u64) -> u64 {

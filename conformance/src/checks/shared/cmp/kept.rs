@@ -5,12 +5,12 @@ use crate::checks::shared::kept;
 use crate::raw::KCOV_TRACE_CMP;
 
 checks! {
-    by_mapping needs(Comparisons),
-    by_unmapping needs(Comparisons),
-    by_closing_a_duplicate needs(Comparisons),
-    by_other_devices needs(Comparisons),
-    by_enabling_and_disabling needs(Comparisons),
-    by_the_end_of_the_thread needs(Comparisons),
+    "cmp.kept.by-mapping": by_mapping,
+    "cmp.kept.by-unmapping": by_unmapping,
+    "cmp.kept.by-closing-a-duplicate": by_closing_a_duplicate,
+    "cmp.kept.by-other-devices": by_other_devices,
+    "cmp.kept.by-enabling-and-disabling": by_enabling_and_disabling,
+    "cmp.kept.by-the-end-of-the-thread": by_the_end_of_the_thread,
 }
 
 kept::of_mode! {

@@ -8,11 +8,11 @@ use crate::system::enable_freed;
 use nix::unistd::dup2;
 
 checks! {
-    devices_are_independent needs(Comparisons),
-    through_other_descriptors needs(Comparisons),
-    end_of_the_thread_disables needs(Comparisons),
-    forked_child_enables_what_it_inherits needs(Comparisons),
-    process_may_end_while_enabled needs(Comparisons),
+    "cmp.life.devices-are-independent": devices_are_independent,
+    "cmp.life.through-other-descriptors": through_other_descriptors,
+    "cmp.life.end-of-the-thread-disables": end_of_the_thread_disables,
+    "cmp.life.forked-child-enables-what-it-inherits": forked_child_enables_what_it_inherits,
+    "cmp.life.process-may-end-while-enabled": process_may_end_while_enabled,
 }
 
 pub(crate) fn enabled(cx: &Context) -> (Device, Map) {

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::ptr::null_mut;
 
 checks! {
-    longs needs(Comparisons),
-    constant_int needs(Comparisons),
+    "cmp.operands.longs": longs,
+    "cmp.operands.constant-int": constant_int,
 }
 
 /// Asserts that the call makes each of these comparisons, as this type.

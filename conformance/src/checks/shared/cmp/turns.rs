@@ -8,7 +8,7 @@ use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use std::collections::HashMap;
 
 checks! {
-    each_turn_is_recorded needs(Comparisons),
+    "cmp.turns.each-turn-is-recorded": each_turn_is_recorded,
 }
 
 const SLASH: u64 = b'/' as u64;

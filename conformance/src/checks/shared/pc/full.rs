@@ -8,12 +8,12 @@ use crate::checks::shared::{fits, index, mapped_of};
 use crate::raw::{KCOV_TRACE_PC, at_times, call, page_words};
 
 checks! {
-    capacity_is_size_less_one,
-    full_buffer_keeps_its_records,
-    full_buffer_collects_again_after_reset,
-    stored_count_places_the_next_record,
-    stored_count_of_capacity,
-    stored_count_beyond_capacity,
+    "pc.full.capacity-is-size-less-one": capacity_is_size_less_one,
+    "pc.full.full-buffer-keeps-its-records": full_buffer_keeps_its_records,
+    "pc.full.full-buffer-collects-again-after-reset": full_buffer_collects_again_after_reset,
+    "pc.full.stored-count-places-the-next-record": stored_count_places_the_next_record,
+    "pc.full.stored-count-of-capacity": stored_count_of_capacity,
+    "pc.full.stored-count-beyond-capacity": stored_count_beyond_capacity,
 }
 
 fn full_buffer_keeps_its_records(cx: &Context) {

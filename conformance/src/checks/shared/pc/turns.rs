@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use std::ffi::CString;
 
 checks! {
-    block_that_follows_itself,
-    blocks_that_take_turns,
-    each_turn_is_recorded_alike,
+    "pc.turns.block-that-follows-itself": block_that_follows_itself,
+    "pc.turns.blocks-that-take-turns": blocks_that_take_turns,
+    "pc.turns.each-turn-is-recorded-alike": each_turn_is_recorded_alike,
 }
 
 /// How often the loops run. The compiler may have peeled off the first or last turn, so checks

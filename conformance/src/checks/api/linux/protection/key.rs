@@ -13,15 +13,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 checks! {
-    stray_stores_between_sessions needs(ProtectionKeys),
-    stray_stores_during_a_session needs(ProtectionKeys),
-    records_are_those_of_any_device needs(ProtectionKeys),
-    forked needs(ProtectionKeys),
-    older_threads needs(ProtectionKeys),
-    signal_handlers needs(ProtectionKeys),
-    recovers_with_its_key needs(ProtectionKeys),
-    given_back_with_the_device needs(ProtectionKeys),
-    refused_where_there_are_none without(ProtectionKeys),
+    "api.protection.key.stray-stores-between-sessions": stray_stores_between_sessions,
+    "api.protection.key.stray-stores-during-a-session": stray_stores_during_a_session,
+    "api.protection.key.records-are-those-of-any-device": records_are_those_of_any_device,
+    "api.protection.key.forked": forked,
+    "api.protection.key.older-threads": older_threads,
+    "api.protection.key.signal-handlers": signal_handlers,
+    "api.protection.key.recovers-with-its-key": recovers_with_its_key,
+    "api.protection.key.given-back-with-the-device": given_back_with_the_device,
+    "api.protection.key.refused-where-there-are-none": refused_where_there_are_none,
 }
 
 /// Whether the calling thread may read, and whether it may write.

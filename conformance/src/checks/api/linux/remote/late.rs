@@ -12,14 +12,15 @@ use kcov::{Completeness, Device, Pc};
 use std::time::Duration;
 
 checks! {
-    mark_tells_late_from_early needs(Remote, Vhost, Userfaultfd),
-    each_mark_has_what_ended_after_it needs(Remote, Vhost, Userfaultfd),
-    restart_discards_it needs(Remote, Vhost, Userfaultfd, TextAddresses),
-    mark_before_a_restart_does_not_bring_it_back needs(Remote, Vhost, Userfaultfd),
-    trace_of_a_disabled_session_stays needs(Remote, Vhost, Userfaultfd),
-    next_session_is_without_it needs(Remote, Vhost, Userfaultfd, TextAddresses),
-    local_session_is_without_it needs(Remote, Vhost, Userfaultfd, TextAddresses),
-    dropped_device_lives_until_it_ends needs(Remote, Vhost, Userfaultfd),
+    "api.remote.late.mark-tells-late-from-early": mark_tells_late_from_early,
+    "api.remote.late.each-mark-has-what-ended-after-it": each_mark_has_what_ended_after_it,
+    "api.remote.late.restart-discards-it": restart_discards_it,
+    "api.remote.late.mark-before-a-restart-does-not-bring-it-back":
+        mark_before_a_restart_does_not_bring_it_back,
+    "api.remote.late.trace-of-a-disabled-session-stays": trace_of_a_disabled_session_stays,
+    "api.remote.late.next-session-is-without-it": next_session_is_without_it,
+    "api.remote.late.local-session-is-without-it": local_session_is_without_it,
+    "api.remote.late.dropped-device-lives-until-it-ends": dropped_device_lives_until_it_ends,
 }
 
 const INSTANCE: u32 = 7;

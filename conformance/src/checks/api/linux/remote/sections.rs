@@ -15,14 +15,15 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 checks! {
-    marks_tell_cases_apart needs(Remote, Vhost),
-    old_mark_is_the_start needs(Remote, Vhost),
-    late_section_counts_for_the_next_case needs(Remote, IoUring),
-    restart_discards_what_runs needs(Remote, IoUring),
-    restart_after_a_full_buffer needs(Remote, Vhost),
-    settles_when_all_is_quiet needs(Remote, Vhost),
-    any_common_is_free_everywhere needs(Remote, Vhost),
-    owned_session_gives_the_device_back needs(Remote, Vhost),
+    "api.remote.sections.marks-tell-cases-apart": marks_tell_cases_apart,
+    "api.remote.sections.old-mark-is-the-start": old_mark_is_the_start,
+    "api.remote.sections.late-section-counts-for-the-next-case":
+        late_section_counts_for_the_next_case,
+    "api.remote.sections.restart-discards-what-runs": restart_discards_what_runs,
+    "api.remote.sections.restart-after-a-full-buffer": restart_after_a_full_buffer,
+    "api.remote.sections.settles-when-all-is-quiet": settles_when_all_is_quiet,
+    "api.remote.sections.any-common-is-free-everywhere": any_common_is_free_everywhere,
+    "api.remote.sections.owned-session-gives-the-device-back": owned_session_gives_the_device_back,
 }
 
 /// A worker reports that its work is done shortly before the section ends.
