@@ -4,10 +4,10 @@ use crate::check::Check;
 use crate::errno::Name;
 use crate::feature::Feature;
 use crate::kernel::Version;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The kind of source of a claim.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Authority {
     /// The kernel's documentation or manual.
@@ -45,7 +45,7 @@ impl Status {
 }
 
 /// The reason why a claim is untestable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Missing {
     /// It needs hardware that no guest has.
@@ -65,7 +65,7 @@ pub enum Missing {
 }
 
 /// One claim.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Lower case, with dots from the general to the specific, without the system's name.
@@ -73,7 +73,7 @@ pub struct Claim {
     /// The claim: one sentence in our words.
     pub text: String,
     /// The kind of source, the same for all claims of a file.
-    #[serde(skip)]
+    #[serde(skip_deserializing)]
     pub authority: Authority,
     /// The file in the system's source tree, or the subject of a message. Most claims of a file
     /// have the same one.

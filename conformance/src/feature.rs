@@ -1,12 +1,12 @@
 //! What kernels may lack without breaking a promise.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 macro_rules! features {
     ($($(#[doc = $doc:literal])+ $variant:ident = $word:literal;)+) => {
         /// A feature that a kernel may lack without breaking a promise.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
         pub enum Feature {
             $($(#[doc = $doc])+ #[serde(rename = $word)] $variant,)+
         }
