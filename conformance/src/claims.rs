@@ -190,7 +190,7 @@ impl Claims {
     /// If a registry file is malformed, which the unit tests exclude.
     #[must_use]
     pub fn of_system() -> Claims {
-        Claims::of(crate::system::WORD)
+        Claims::of(crate::system::checks::WORD)
     }
 
     /// The claims about any system.

@@ -146,7 +146,7 @@ fn target(parser: &mut Parser) -> Result<(Version, Declaration), lexopt::Error> 
 }
 
 fn system(parser: &mut Parser) -> Result<&'static str, lexopt::Error> {
-    let mut system = crate::system::WORD;
+    let mut system = crate::system::checks::WORD;
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Long("system") => {

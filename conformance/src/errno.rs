@@ -26,13 +26,16 @@ impl Errno {
     /// The number of the errno with this name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Errno> {
-        crate::system::ERRNOS.iter().find(|entry| entry.0 == name).map(|entry| Errno(entry.1))
+        crate::system::checks::ERRNOS
+            .iter()
+            .find(|entry| entry.0 == name)
+            .map(|entry| Errno(entry.1))
     }
 
     /// The name in claims.
     #[must_use]
     pub fn name(self) -> Option<Name> {
-        crate::system::ERRNOS.iter().find(|entry| entry.1 == self.0).map(|entry| entry.0)
+        crate::system::checks::ERRNOS.iter().find(|entry| entry.1 == self.0).map(|entry| entry.0)
     }
 
     /// [`Ok`] unless a system call returned -1.

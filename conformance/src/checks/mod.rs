@@ -2,15 +2,15 @@
 //! those of the safe crate.
 
 pub(crate) mod api;
-mod frame;
+mod refused;
 pub(crate) mod shared;
 
 use crate::check::Check;
 
 /// All checks, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Check> {
-    let api = api::CHECKS.iter().chain(crate::system::api::CHECKS);
-    let device = shared::CHECKS.iter().chain(crate::system::CHECKS);
+    let api = api::CHECKS.iter().chain(crate::system::checks::api::CHECKS);
+    let device = shared::CHECKS.iter().chain(crate::system::checks::CHECKS);
     device.chain(api).flat_map(|topic| topic.iter())
 }
 

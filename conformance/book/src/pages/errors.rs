@@ -6,14 +6,24 @@ use kcov_sys::errno;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The systems' names, with their error tables and errnos.
-fn tables() -> [(&'static str, &'static [Row], &'static [(&'static str, i32)]); 2] {
-    [("Linux", ERRORS[0], errno::linux::ALL), ("NetBSD", ERRORS[1], errno::netbsd::ALL)]
+/// The safe crate's table of one system.
+struct Table {
+    system: &'static str,
+    rows: &'static [Row],
+    errnos: &'static [(&'static str, i32)],
 }
 
-fn name(names: &[(&'static str, i32)], number: i32) -> &'static str {
-    let found = names.iter().find(|errno| errno.1 == number);
-    found.unwrap_or_else(|| panic!("kcov_sys::errno has no {number}")).0
+const TABLES: [Table; 2] = [
+    Table { system: "Linux", rows: ERRORS[0], errnos: errno::linux::ALL },
+    Table { system: "NetBSD", rows: ERRORS[1], errnos: errno::netbsd::ALL },
+];
+
+impl Table {
+    /// The name of a row's errno.
+    fn errno(&self, row: &Row) -> &'static str {
+        let found = self.errnos.iter().find(|errno| errno.1 == row.errno);
+        found.unwrap_or_else(|| panic!("kcov_sys::errno has no {}", row.errno)).0
+    }
 }
 
 /// The safe crate's kind of an error, for each system if they differ.
@@ -21,12 +31,17 @@ pub(super) fn kind(claim: &Both) -> String {
     let operation = operation(&claim.id);
     let kind = |side: usize| {
         let errno = claim.sides[side].as_ref()?.errno?;
-        let (_, table, names) = tables()[side];
+        let table = &TABLES[side];
         // On Linux the same ioctl disables local and remote coverage.
         let is = |of: &str| operation == of || (operation, of) == ("DisableRemote", "Disable");
-        let row =
-            |row: &&Row| is(&format!("{:?}", row.operation)) && name(names, row.errno) == errno;
-        Some(table.iter().rfind(row).map_or("–".to_owned(), |row| format!("`{:?}`", row.kind)))
+        let row = |row: &&Row| is(&format!("{:?}", row.operation)) && table.errno(row) == errno;
+        Some(
+            table
+                .rows
+                .iter()
+                .rfind(row)
+                .map_or("–".to_owned(), |row| format!("`{:?}`", row.kind)),
+        )
     };
     match [kind(0), kind(1)] {
         [Some(one), Some(other)] if one != other => format!("Linux: {one}<br>NetBSD: {other}"),
@@ -37,12 +52,12 @@ pub(super) fn kind(claim: &Both) -> String {
 
 /// The rows of the crate's operations that `chosen` names.
 pub(super) fn advice(chosen: impl Fn(&str) -> bool) -> Vec<Value> {
-    let rows = tables().into_iter().flat_map(|(system, table, names)| {
-        table.iter().map(move |row| {
+    let rows = TABLES.iter().flat_map(|table| {
+        table.rows.iter().map(move |row| {
             json!({
-                "system": system,
+                "system": table.system,
                 "operation": format!("{:?}", row.operation),
-                "errno": name(names, row.errno),
+                "errno": table.errno(row),
                 "kind": format!("{:?}", row.kind),
                 "help": row.help,
             })
@@ -61,10 +76,10 @@ pub(super) fn other_errors() -> Vec<Value> {
 pub(super) fn kinds() -> Vec<Value> {
     let kind = |&(kind, meaning): &(ErrorKind, &str)| {
         let mut from: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for (system, table, names) in tables() {
-            for row in table.iter().filter(|row| row.kind == kind) {
-                let errno = format!("`{:?}`: {}", row.operation, name(names, row.errno));
-                from.entry(errno).or_default().push(system);
+        for table in &TABLES {
+            for row in table.rows.iter().filter(|row| row.kind == kind) {
+                let errno = format!("`{:?}`: {}", row.operation, table.errno(row));
+                from.entry(errno).or_default().push(table.system);
             }
         }
         let told = |(errno, systems): (String, Vec<&str>)| match systems[..] {

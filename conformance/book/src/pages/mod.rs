@@ -126,7 +126,6 @@ fn reference(page: &Page, both: &[Both]) -> Value {
     json!({
         "title": page.title,
         "about": page.about,
-        "part": page.part,
         "errors": errors.iter().map(error).collect::<Vec<_>>(),
         "advice": errors::advice(|operation| page.operations.iter().any(|it| it == operation)),
         "steps": states::steps(page),
@@ -186,7 +185,8 @@ fn data(both: &[Both]) -> Value {
     };
     let port = netbsd::kcov_remote_vhci_id(0, u64::MAX);
     let requests = REFERENCE.page.iter().flat_map(|page| {
-        page.part.iter().map(|part| (part["name"].clone(), page.file.clone().into()))
+        let anchors = page.about.split("{#").skip(1).filter_map(|rest| rest.split_once('}'));
+        anchors.map(|(name, _)| (name.to_owned(), page.file.clone().into()))
     });
     json!({
         "linux": on_linux,

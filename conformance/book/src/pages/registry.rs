@@ -70,11 +70,8 @@ pub(super) struct Reference {
 pub(super) struct Page {
     pub(super) file: String,
     pub(super) title: String,
-    /// What the request does, as Markdown.
+    /// What the request does, as Markdown. Each system's request is a section.
     pub(super) about: String,
-    /// Sections, such as one for each system's request.
-    #[serde(default)]
-    pub(super) part: Vec<BTreeMap<String, String>>,
     /// Names of the safe crate's operations.
     pub(super) operations: Vec<String>,
     /// Beginnings of ids.

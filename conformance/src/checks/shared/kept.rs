@@ -3,7 +3,7 @@
 use super::{COVER_SIZE, SENTINEL, beside_other, mapped, mapped_page, mark, modes, sized};
 use crate::check::Context;
 use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, page_words, settled, thread};
-use crate::system::enable_freed;
+use crate::system::checks::enable_freed;
 
 /// Defines the checks of one mode.
 macro_rules! of_mode {

@@ -20,7 +20,7 @@ mod workload;
 use crate::check::{Check, Context};
 use crate::errno::Result;
 use crate::raw::{Device, Gate, KCOV_TRACE_PC, Map, call, page_words, word_bytes};
-use crate::system;
+use crate::system::checks as system;
 
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
