@@ -33,18 +33,23 @@ impl Check {
     }
 }
 
-/// Declares the checks of a module: ids and functions, and the time limits of slow ones.
+/// Declares the checks of a module: ids and functions, with the mode that a function takes, and the
+/// time limits of slow ones.
 ///
 /// ```text
 /// checks! {
 ///     "enable.second-time-on-one-thread": second_time_on_one_thread,
+///     "pc.kept.by-mapping": by_mapping(KCOV_TRACE_PC),
 ///     "close.buffer-is-freed": buffer_is_freed seconds(30),
 /// }
 /// ```
 macro_rules! checks {
-    ($($id:literal: $name:ident $(seconds($seconds:literal))?),* $(,)?) => {
-        pub(crate) const CHECKS: &[$crate::check::Check] =
-            &[$($crate::check::Check { id: $id, seconds: &[$($seconds)?], body: $name }),*];
+    ($($id:literal: $name:ident $(($mode:ident))? $(seconds($seconds:literal))?),* $(,)?) => {
+        pub(crate) const CHECKS: &[$crate::check::Check] = &[$($crate::check::Check {
+            id: $id,
+            seconds: &[$($seconds)?],
+            body: |cx| $name(cx $(, $mode)?),
+        }),*];
     };
 }
 pub(crate) use checks;

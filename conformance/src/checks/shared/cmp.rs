@@ -1,10 +1,7 @@
 //! Comparison operands.
 
-pub(crate) mod full;
-pub(crate) mod kept;
 pub(crate) mod life;
 pub(crate) mod operands;
-pub(crate) mod turns;
 
 use super::workload::WORKLOAD;
 use super::{mapped, mark};

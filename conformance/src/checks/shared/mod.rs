@@ -15,6 +15,7 @@ pub(crate) mod pc;
 mod request;
 mod size;
 pub(crate) mod thread;
+mod turns;
 mod workload;
 
 use crate::check::{Check, Context};
@@ -31,15 +32,12 @@ pub const CHECKS: &[&[Check]] = &[
     enable::CHECKS,
     disable::CHECKS,
     pc::CHECKS,
-    pc::full::CHECKS,
-    pc::kept::CHECKS,
-    pc::turns::CHECKS,
     cmp::CHECKS,
-    cmp::full::CHECKS,
-    cmp::kept::CHECKS,
+    full::CHECKS,
+    kept::CHECKS,
+    turns::CHECKS,
     cmp::life::CHECKS,
     cmp::operands::CHECKS,
-    cmp::turns::CHECKS,
     thread::CHECKS,
     close::CHECKS,
     fork::CHECKS,

@@ -1,9 +1,5 @@
 //! Program counters: what is recorded, and where.
 
-pub(crate) mod full;
-pub(crate) mod kept;
-pub(crate) mod turns;
-
 use super::workload::WORKLOAD;
 use super::{SENTINEL, is_sentinel, mapped, mark, other_stays_traced};
 use crate::check::{Context, checks};

@@ -1,11 +1,11 @@
 //! Program counters: behavior and promises that only NetBSD has.
 
-pub(super) mod full;
-
-use super::mapped;
+use super::{mapped, mapped_pages_of};
 use crate::check::{Context, checks};
+use crate::checks::shared::full::{enabled_page, nothing_is_written};
 use crate::checks::shared::pc::records;
-use crate::raw::{KCOV_TRACE_PC, Map, call, first_in_first_out, page_size, ticks};
+use crate::checks::shared::{SENTINEL, index, mark};
+use crate::raw::{KCOV_TRACE_PC, Map, call, first_in_first_out, page_size, page_words, ticks};
 use nix::sys::stat::Mode;
 
 checks! {
@@ -13,6 +13,8 @@ checks! {
     "pc.interrupts-add-nothing": interrupts_add_nothing,
     "pc.count-is-read-before-disabling": count_is_read_before_disabling,
     "pc.documented-program": documented_program,
+    "pc.full.capacity-is-entries-less-one": capacity_is_entries_less_one,
+    "pc.full.stored-count-of-all-ones": stored_count_of_all_ones,
 }
 
 fn page_faults_are_recorded(cx: &Context) {
@@ -80,4 +82,26 @@ fn documented_program(cx: &Context) {
     assert_eq!(device.close(), Ok(()));
     let again = nix::fcntl::open(cx.device(), nix::fcntl::OFlag::O_RDWR, Mode::empty());
     assert!(again.is_ok(), "and can be run again");
+}
+
+fn capacity_is_entries_less_one(cx: &Context) {
+    for entries in [2, 3, page_words() - 1, page_words(), page_words() + 1] {
+        let (device, map) = mapped_pages_of(cx, entries);
+        mark(&map, SENTINEL);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        map.reset();
+        for _ in 0..entries {
+            call();
+        }
+        assert_eq!(map.count(), entries - 1, "{entries} entries");
+        assert_ne!(map.load(index(entries) - 1), SENTINEL, "the last entry is used");
+        let behind = map.copy(index(entries), map.words() - index(entries));
+        assert!(behind.iter().all(|&word| word == SENTINEL), "and no word behind it");
+        device.disable().expect("disabled");
+    }
+}
+
+fn stored_count_of_all_ones(cx: &Context) {
+    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+    nothing_is_written(&map, u64::MAX);
 }

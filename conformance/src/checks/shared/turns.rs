@@ -1,10 +1,12 @@
-//! Loops in the kernel whose length the caller chooses. A block that has just been recorded is
+//! Kernel loops whose length the caller chooses. A block or comparison that has just been recorded is
 //! recorded again.
 
+use super::cmp::{Comparison, collect};
+use super::mapped;
+use super::pc::records;
 use crate::check::{Context, checks};
-use crate::checks::shared::mapped;
-use crate::checks::shared::pc::records;
 use crate::raw::{KCOV_TRACE_PC, Map};
+use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use std::collections::HashMap;
 use std::ffi::CString;
 
@@ -12,15 +14,16 @@ checks! {
     "pc.turns.block-that-follows-itself": block_that_follows_itself,
     "pc.turns.blocks-that-take-turns": blocks_that_take_turns,
     "pc.turns.each-turn-is-recorded-alike": each_turn_is_recorded_alike,
+    "cmp.turns.each-turn-is-recorded": each_comparison_is_recorded,
 }
 
 /// How often the loops run. The compiler may have peeled off the first or last turn, so checks
 /// compare two lengths. Linux polls more than about 30 descriptors in several parts.
-pub(crate) const TURNS: [usize; 4] = [5, 20, 21, 29];
+const TURNS: [usize; 4] = [5, 20, 21, 29];
 
 /// Looks up a short name after this many slashes, which the kernel skips one by one. A longer name
 /// would make longer loops.
-pub(crate) fn skip_slashes(turns: usize) {
+fn skip_slashes(turns: usize) {
     let path = format!("{}?", "/".repeat(turns));
     let path = CString::new(path).expect("a path");
     // SAFETY: the path ends with a zero byte.
@@ -29,7 +32,7 @@ pub(crate) fn skip_slashes(turns: usize) {
 }
 
 /// Polls this many entries whose descriptor is -1, which the kernel skips.
-pub(crate) fn poll_nothing(turns: usize) {
+fn poll_nothing(turns: usize) {
     let mut none = vec![libc::pollfd { fd: -1, events: 0, revents: 0 }; turns];
     // SAFETY: the call gets the number of entries, and does not block.
     let returned = unsafe { libc::poll(none.as_mut_ptr(), turns as libc::nfds_t, 0) };
@@ -151,4 +154,37 @@ fn each_turn_is_recorded_alike(cx: &Context) {
         }
         assert!(results.contains(&Ok(())), "{results:?}");
     }
+}
+
+const SLASH: u64 = b'/' as u64;
+
+/// The maximum number of comparisons of this kind and these operands at one address.
+fn most_comparisons(comparisons: &[Comparison], kind: u64, first: u64, second: u64) -> usize {
+    let mut times: HashMap<u64, usize> = HashMap::new();
+    for comparison in comparisons {
+        if (comparison.kind, comparison.first, comparison.second) == (kind, first, second) {
+            *times.entry(comparison.address).or_default() += 1;
+        }
+    }
+    times.into_values().max().unwrap_or(0)
+}
+
+/// Whether Clang built this kernel. Clang leaves out the comparison that ends a loop.
+fn is_built_by_clang() -> bool {
+    std::fs::read_to_string("/proc/version").is_ok_and(|text| text.contains("clang version"))
+}
+
+fn each_comparison_is_recorded(cx: &Context) {
+    // No interrupt compares these values.
+    let times = TURNS.map(|turns| {
+        if is_built_by_clang() {
+            let kind = kcov_cmp_size(2) | KCOV_CMP_CONST;
+            most_comparisons(&collect(cx, || poll_nothing(turns)), kind, 0, u32::MAX.into())
+        } else {
+            let kind = kcov_cmp_size(0) | KCOV_CMP_CONST;
+            most_comparisons(&collect(cx, || skip_slashes(turns)), kind, SLASH, SLASH)
+        }
+    });
+    let more = times.map(|count| count.wrapping_sub(times[0]));
+    assert_eq!(more, TURNS.map(|turns| turns - TURNS[0]), "comparisons in each call: {times:?}");
 }
