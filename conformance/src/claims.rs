@@ -200,18 +200,17 @@ impl Claims {
     /// If a registry file is malformed, which the unit tests exclude.
     #[must_use]
     pub fn of(system: &str) -> Claims {
-        let files = FILES.iter().filter(|(file, _)| *file == "api.toml" || file.contains(system));
-        Claims(files.flat_map(|(file, text)| parse(file, text)).collect())
+        Claims::of_files(|file| file == "api.toml" || file.contains(system))
     }
 
-    /// The claims of these files.
+    /// The claims of the files with these names.
     ///
     /// # Panics
     ///
     /// If a registry file is malformed, which the unit tests exclude.
     #[must_use]
-    pub fn of_files(names: &[&str]) -> Claims {
-        let files = FILES.iter().filter(|(file, _)| names.contains(file));
+    pub fn of_files(wanted: impl Fn(&str) -> bool) -> Claims {
+        let files = FILES.iter().filter(|(file, _)| wanted(file));
         Claims(files.flat_map(|(file, text)| parse(file, text)).collect())
     }
 

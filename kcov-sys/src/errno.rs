@@ -10,10 +10,9 @@ macro_rules! errnos {
         #[allow(missing_docs, reason = "the names say it")]
         pub mod linux {
             $(pub const $name: i32 = $linux;)*
-            pub use crate::linux::ENOTSUPP;
-            /// The names and numbers.
+            /// The names and numbers, with the kernel's own `ENOTSUPP`.
             pub const ALL: &[(&str, i32)] =
-                &[$((stringify!($name), $linux),)* ("ENOTSUPP", ENOTSUPP)];
+                &[$((stringify!($name), $linux),)* ("ENOTSUPP", crate::linux::ENOTSUPP)];
         }
 
         /// NetBSD's numbers.

@@ -71,7 +71,7 @@ pub fn files() -> Vec<(String, String)> {
         })
         .collect();
     files.extend(REFERENCE.page.iter().map(|page| {
-        render(&page.file, "reference.md", context! { page => Serde(reference(page, &both)) })
+        render(&page.file, "reference.md.jinja", context! { page => Serde(reference(page, &both)) })
     }));
     files.push(("outcomes-linux.md".to_owned(), outcomes::linux()));
     files.push(("outcomes-netbsd.md".to_owned(), outcomes::netbsd()));
@@ -226,6 +226,7 @@ fn bits(masks: &[u64]) -> Vec<[u32; 2]> {
 #[cfg(test)]
 mod tests {
     use super::registry::{CRATE, LINUX, NETBSD};
+    use kcov_conformance::claims::Claims;
     use std::collections::{BTreeMap, BTreeSet};
 
     fn files() -> BTreeMap<String, String> {
@@ -240,13 +241,15 @@ mod tests {
     #[test]
     fn each_claim_is_on_one_page() {
         let files = files();
-        let mut ids = BTreeSet::new();
-        for (system, prefix) in [(LINUX, ""), (NETBSD, "")]
-            .into_iter()
-            .chain(CRATE.into_iter().zip(["", "linux.", "netbsd."]))
-        {
-            ids.extend(system.claims().iter().map(|claim| format!("{prefix}{}", claim.id)));
+        let systems = [(LINUX, ""), (NETBSD, "")].into_iter();
+        let crates = CRATE.into_iter().zip(["", "linux.", "netbsd."]);
+        let (mut ids, mut number) = (BTreeSet::new(), 0);
+        for (system, prefix) in systems.chain(crates) {
+            let claims = system.claims();
+            number += claims.iter().count();
+            ids.extend(claims.iter().map(|claim| format!("{prefix}{}", claim.id)));
         }
+        assert_eq!(number, Claims::of_files(|_| true).iter().count(), "a registry is not read");
         for id in ids {
             let anchor = format!(" id=\"{id}\"");
             let times: usize = files.values().map(|text| text.matches(&anchor).count()).sum();

@@ -2,7 +2,7 @@
 //! target proves its declaration.
 
 use super::registry::{LINUX, System, entry, releases};
-use kcov_conformance::claims::{Claim, Status};
+use kcov_conformance::claims::{Claim, Claims, Status};
 use kcov_conformance::declare::Declaration;
 use kcov_conformance::feature::Feature;
 use kcov_conformance::kernel::Version;
@@ -43,7 +43,7 @@ fn targets(system: System) -> Vec<(String, Declaration)> {
 /// The claims about some of a system's releases. A topic whose claims are all about the same ones is
 /// one row.
 pub(super) fn changes(system: System) -> Value {
-    let claims = system.claims_with_crate();
+    let claims = Claims::of(system.word);
     let all: Vec<&Claim> = claims.iter().collect();
     let changed: Vec<_> = all.iter().filter(|claim| releases(claim).is_some()).collect();
     let topic = |claim: &Claim| claim.id.split('.').next().unwrap_or_default().to_owned();
@@ -117,7 +117,7 @@ pub(super) fn architectures() -> Value {
             && reason_to_skip(claim, USUAL.1, &declaration(&target.declares)).is_some()
     };
     let mut skipped = Vec::new();
-    for claim in LINUX.claims_with_crate().iter() {
+    for claim in Claims::of(LINUX.word).iter() {
         let on: Vec<_> = targets.iter().filter(|target| skips(target, claim)).collect();
         if !on.is_empty() && on.len() < targets.len() {
             let on: Vec<_> = on.iter().map(|target| &target.name).collect();
