@@ -2,7 +2,6 @@
 
 use crate::claims::{Claim, Claims};
 use crate::errno::{Errno, Result};
-use crate::feature::Feature;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,45 +10,16 @@ use std::time::Duration;
 /// stays far below it.
 pub const USUAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// One check. Only `checks!` declares one; the id comes from the function's path.
+/// One check. Only `checks!` declares one.
 #[derive(Debug)]
 pub struct Check {
-    pub(crate) module: &'static str,
-    pub(crate) name: &'static str,
-    /// Features that the check needs, in addition to those that nearly all checks need.
-    pub needs: &'static [Feature],
-    /// Features that must be absent for the check.
-    pub without: &'static [Feature],
+    /// The id of the check and of its claim, which has the check's needs.
+    pub id: &'static str,
     pub(crate) seconds: &'static [u64],
     pub(crate) body: fn(&Context),
 }
 
 impl Check {
-    /// The id of the check and its claim: the module's path below the directory of the system or of
-    /// `shared`, and the function's name.
-    #[must_use]
-    pub fn id(&self) -> String {
-        let mut id = String::new();
-        for part in self.module.split("::").skip(2).filter(|&part| part != "shared") {
-            id.push_str(part);
-            id.push('.');
-        }
-        id.push_str(self.name);
-        id.replace('_', "-")
-    }
-
-    /// All features that the check needs.
-    ///
-    /// A check needs the device and instrumented code, unless it tests their absence.
-    pub fn needed(&self) -> impl Iterator<Item = Feature> {
-        let lacks = |feature| self.without.contains(&feature);
-        let device = !lacks(Feature::Kcov);
-        let records = device && !lacks(Feature::Instrumented);
-        let implied = [(Feature::Kcov, device), (Feature::Instrumented, records)];
-        let implied = implied.into_iter().filter(|(_, needed)| *needed).map(|(feature, _)| feature);
-        implied.chain(self.needs.iter().copied())
-    }
-
     /// The time limit of this check: `usual`, unless it needs more.
     #[must_use]
     pub fn time_limit(&self, usual: Duration) -> Duration {
@@ -58,38 +28,28 @@ impl Check {
 
     /// Runs the check in this process. Returns if the kernel keeps the claim, and panics if not.
     pub fn run(&self, claims: &Claims, device: &Path, limit: Duration) {
-        let claim = claims.get(&self.id()).expect("every check has its claim").clone();
+        let claim = claims.of_check(self).clone();
         (self.body)(&Context { claim, device: device.to_owned(), limit });
     }
 }
 
-/// Declares the checks of a module: function names, each with what it needs.
+/// Declares the checks of a module: ids and functions, with the mode that a function takes, and the
+/// time limits of slow ones.
 ///
 /// ```text
 /// checks! {
-///     twice,
-///     switch_cases needs(Comparisons),
-///     refused_if_not_built without(Comparisons),
-///     slow seconds(30),
+///     "enable.second-time-on-one-thread": second_time_on_one_thread,
+///     "pc.kept.by-mapping": by_mapping(KCOV_TRACE_PC),
+///     "close.buffer-is-freed": buffer_is_freed seconds(30),
 /// }
 /// ```
 macro_rules! checks {
-    ($(
-        $name:ident
-        $(needs($($need:ident),+))?
-        $(without($($absent:ident),+))?
-        $(seconds($seconds:literal))?
-    ),* $(,)?) => {
-        pub(crate) const CHECKS: &[$crate::check::Check] = &[$(
-            $crate::check::Check {
-                module: module_path!(),
-                name: stringify!($name),
-                needs: &[$($($crate::feature::Feature::$need),+)?],
-                without: &[$($($crate::feature::Feature::$absent),+)?],
-                seconds: &[$($seconds)?],
-                body: $name,
-            }
-        ),*];
+    ($($id:literal: $name:ident $(($mode:ident))? $(seconds($seconds:literal))?),* $(,)?) => {
+        pub(crate) const CHECKS: &[$crate::check::Check] = &[$($crate::check::Check {
+            id: $id,
+            seconds: &[$($seconds)?],
+            body: |cx| $name(cx $(, $mode)?),
+        }),*];
     };
 }
 pub(crate) use checks;
@@ -123,7 +83,8 @@ impl Context {
     /// If the claim has none.
     #[must_use]
     pub fn errno(&self) -> Errno {
-        self.claim.errno.expect("the claim of this check names an errno")
+        let number = self.claim.errno.and_then(Errno::by_name);
+        number.expect("the claim of this check names an errno")
     }
 
     /// Asserts that the call failed with exactly the errno in the claim.
@@ -140,25 +101,6 @@ impl Context {
 
 #[cfg(test)]
 mod tests {
-    mod topic {
-        fn second_time_on_one_thread(_: &crate::check::Context) {}
-        fn without_the_device(_: &crate::check::Context) {}
-        fn without_records(_: &crate::check::Context) {}
-        checks! {
-            second_time_on_one_thread needs(Remote) seconds(30),
-            without_the_device without(Kcov),
-            without_records without(Instrumented),
-        }
-    }
-
-    #[test]
-    fn the_device_and_its_records_are_needed_unless_it_is_about_their_absence() {
-        use super::Feature::{Instrumented, Kcov, Remote};
-        let needed = topic::CHECKS.iter().map(|check| check.needed().collect::<Vec<_>>());
-        let expected = [vec![Kcov, Instrumented, Remote], vec![], vec![Kcov]];
-        assert_eq!(needed.collect::<Vec<_>>(), expected);
-    }
-
     #[test]
     fn rounds_follow_from_the_time_limit() {
         let claims = crate::claims::Claims::of_system();
@@ -169,13 +111,5 @@ mod tests {
             limit: std::time::Duration::from_secs(seconds),
         };
         assert_eq!([of(60).rounds(50), of(1200).rounds(50)], [50, 1000]);
-    }
-
-    #[test]
-    fn the_id_is_where_the_function_stands() {
-        let check = &topic::CHECKS[0];
-        // The module of these tests is one level deeper than a system's topics.
-        assert_eq!(check.id(), "tests.topic.second-time-on-one-thread");
-        assert_eq!(check.time_limit(std::time::Duration::ZERO).as_secs(), 30);
     }
 }

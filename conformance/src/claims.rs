@@ -1,18 +1,19 @@
 //! The registry of claims: promises of documents and drivers, in our words.
 
-use crate::errno::Errno;
+use crate::check::Check;
+use crate::errno::Name;
+use crate::feature::Feature;
 use crate::kernel::Version;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// The source of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The kind of source of a claim.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Authority {
     /// The kernel's documentation or manual.
+    #[default]
     Document,
-    /// A header of the driver.
-    Header,
-    /// The driver or the code around it.
+    /// The driver, its header, or the code around it.
     Driver,
     /// A message that proposes a change to the kernel.
     Message,
@@ -20,22 +21,31 @@ pub enum Authority {
     Crate,
 }
 
-/// The status of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// The status of a claim. The claim's fields say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// A check with the same id proves it.
     Checked,
-    /// A check is possible but missing.
-    Unchecked,
     /// It promises nothing that a program could observe.
     Informative,
     /// No program can observe it reliably.
     Untestable,
 }
 
+impl Status {
+    /// The word for it in lists.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Checked => "checked",
+            Status::Informative => "informative",
+            Status::Untestable => "untestable",
+        }
+    }
+}
+
 /// The reason why a claim is untestable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Missing {
     /// It needs hardware that no guest has.
@@ -55,16 +65,19 @@ pub enum Missing {
 }
 
 /// One claim.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Lower case, with dots from the general to the specific, without the system's name.
     pub id: String,
     /// The claim: one sentence in our words.
     pub text: String,
-    /// The kind of source.
+    /// The kind of source, the same for all claims of a file.
+    #[serde(skip_deserializing)]
     pub authority: Authority,
-    /// The file in the system's source tree, or the subject of a message.
+    /// The file in the system's source tree, or the subject of a message. Most claims of a file
+    /// have the same one.
+    #[serde(default)]
     pub source: String,
     /// The heading in the document, or the function of the driver.
     pub section: String,
@@ -73,24 +86,51 @@ pub struct Claim {
     /// The quotes in other releases.
     #[serde(default)]
     pub formerly: Vec<String>,
-    /// The errno of the refusal.
-    #[serde(default, deserialize_with = "errno_by_name")]
-    pub errno: Option<Errno>,
+    /// The name of the errno of the refusal. Its number depends on the system.
+    #[serde(default, deserialize_with = "name_of_errno")]
+    pub errno: Option<Name>,
+    /// Features that the check needs, in addition to those that nearly all checks need.
+    #[serde(default)]
+    pub needs: Vec<Feature>,
+    /// Features that must be absent for the check.
+    #[serde(default)]
+    pub without: Vec<Feature>,
     /// The first kernel with the claimed behaviour.
     pub since: Option<Version>,
     /// The first kernel without it.
     pub until: Option<Version>,
     /// The kernel's behaviour, if it differs from the source.
     pub disagrees: Option<String>,
-    /// Whether there is a check.
-    pub status: Status,
-    /// Why there is no check.
+    /// Why there is no check. Without a reason, a check with the same id proves the claim.
     pub reason: Option<String>,
-    /// The obstacle to a check, for an untestable claim.
+    /// The obstacle to a check, which makes the claim untestable. Without one, a claim with a
+    /// reason is informative.
     pub missing: Option<Missing>,
 }
 
 impl Claim {
+    /// Whether there is a check.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        match (&self.missing, &self.reason) {
+            (Some(_), _) => Status::Untestable,
+            (None, Some(_)) => Status::Informative,
+            (None, None) => Status::Checked,
+        }
+    }
+
+    /// All features that the check needs.
+    ///
+    /// A check needs the device and instrumented code, unless it tests their absence.
+    pub fn needed(&self) -> impl Iterator<Item = Feature> {
+        let lacks = |feature| self.without.contains(&feature);
+        let device = !lacks(Feature::Kcov);
+        let records = device && !lacks(Feature::Instrumented);
+        let implied = [(Feature::Kcov, device), (Feature::Instrumented, records)];
+        let implied = implied.into_iter().filter(|(_, needed)| *needed).map(|(feature, _)| feature);
+        implied.chain(self.needs.iter().copied())
+    }
+
     /// Why the claim does not apply to a kernel with this version of the interface, if it does not.
     #[must_use]
     pub fn excludes(&self, running: Version) -> Option<String> {
@@ -113,10 +153,11 @@ impl Claim {
     }
 }
 
-fn errno_by_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Errno>, D::Error> {
+fn name_of_errno<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Name>, D::Error> {
     let name = String::deserialize(from)?;
-    match Errno::by_name(&name) {
-        Some(errno) => Ok(Some(errno)),
+    let all = [kcov_sys::errno::linux::ALL, kcov_sys::errno::netbsd::ALL];
+    match all.into_iter().flatten().find(|entry| entry.0 == name) {
+        Some(entry) => Ok(Some(entry.0)),
         None => Err(serde::de::Error::custom(format!("no errno is named {name:?}"))),
     }
 }
@@ -149,18 +190,27 @@ impl Claims {
     /// If a registry file is malformed, which the unit tests exclude.
     #[must_use]
     pub fn of_system() -> Claims {
-        Claims::of(crate::system::WORD)
+        Claims::of(crate::system::checks::WORD)
     }
 
-    /// The claims about any system. Their errno numbers are those of the running system, so use the
-    /// names.
+    /// The claims about any system.
     ///
     /// # Panics
     ///
     /// If a registry file is malformed, which the unit tests exclude.
     #[must_use]
     pub fn of(system: &str) -> Claims {
-        let files = FILES.iter().filter(|(file, _)| *file == "api.toml" || file.contains(system));
+        Claims::of_files(|file| file == "api.toml" || file.contains(system))
+    }
+
+    /// The claims of the files with these names.
+    ///
+    /// # Panics
+    ///
+    /// If a registry file is malformed, which the unit tests exclude.
+    #[must_use]
+    pub fn of_files(wanted: impl Fn(&str) -> bool) -> Claims {
+        let files = FILES.iter().filter(|(file, _)| wanted(file));
         Claims(files.flat_map(|(file, text)| parse(file, text)).collect())
     }
 
@@ -170,22 +220,45 @@ impl Claims {
         self.0.iter().find(|claim| claim.id == id)
     }
 
+    /// The claim that a check proves.
+    ///
+    /// # Panics
+    ///
+    /// If there is none, which the unit tests exclude.
+    #[must_use]
+    pub fn of_check(&self, check: &Check) -> &Claim {
+        self.get(check.id).expect("every check has its claim")
+    }
+
     /// All claims, in the order of the files.
     pub fn iter(&self) -> impl Iterator<Item = &Claim> {
         self.0.iter()
     }
 }
 
-pub(crate) fn parse(file: &str, text: &str) -> Vec<Claim> {
+/// The claims of a registry file.
+///
+/// # Panics
+///
+/// If it is malformed.
+#[must_use]
+pub fn parse(file: &str, text: &str) -> Vec<Claim> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Registry {
+        authority: Authority,
+        source: String,
         claim: Vec<Claim>,
     }
-    match toml::from_str::<Registry>(text) {
-        Ok(registry) => registry.claim,
-        Err(error) => panic!("{file}: {error}"),
+    let Registry { authority, source, mut claim } =
+        toml::from_str(text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    for claim in &mut claim {
+        claim.authority = authority;
+        if claim.source.is_empty() {
+            claim.source.clone_from(&source);
+        }
     }
+    claim
 }
 
 #[cfg(test)]

@@ -144,7 +144,7 @@ fn target(parser: &mut Parser) -> Result<(Version, Declaration), lexopt::Error> 
 }
 
 fn system(parser: &mut Parser) -> Result<&'static str, lexopt::Error> {
-    let mut system = crate::system::WORD;
+    let mut system = crate::system::checks::WORD;
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Long("system") => {
@@ -166,7 +166,7 @@ fn list(system: &str) -> io::Result<()> {
     let claims = Claims::of(system);
     let mut out = io::stdout().lock();
     // A test ensures that the checks are exactly those of the checked claims.
-    for claim in claims.iter().filter(|claim| claim.status == Status::Checked) {
+    for claim in claims.iter().filter(|claim| claim.status() == Status::Checked) {
         writeln!(out, "{}\t{}\t{}", claim.id, claim.place(), claim.text)?;
     }
     Ok(())
@@ -175,12 +175,7 @@ fn list(system: &str) -> io::Result<()> {
 fn claims() -> io::Result<()> {
     let mut out = io::stdout().lock();
     for claim in Claims::of_system().iter() {
-        let status = match claim.status {
-            Status::Checked => "checked",
-            Status::Unchecked => "unchecked",
-            Status::Informative => "informative",
-            Status::Untestable => "untestable",
-        };
+        let status = claim.status().word();
         writeln!(out, "{}\t{status}\t{}\t{}", claim.id, claim.place(), claim.text)?;
     }
     Ok(())

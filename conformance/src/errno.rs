@@ -10,31 +10,11 @@ use std::fmt;
 #[serde(transparent)]
 pub struct Errno(pub i32);
 
+/// The name of an errno, which is the same on all systems.
+pub type Name = &'static str;
+
 /// The result of a system call.
 pub type Result<T> = std::result::Result<T, Errno>;
-
-const NAMES: &[(&str, i32)] = &[
-    ("EPERM", libc::EPERM),
-    ("ENOENT", libc::ENOENT),
-    ("ENXIO", libc::ENXIO),
-    ("EBADF", libc::EBADF),
-    ("ENOMEM", libc::ENOMEM),
-    ("EACCES", libc::EACCES),
-    ("EFAULT", libc::EFAULT),
-    ("EBUSY", libc::EBUSY),
-    ("EEXIST", libc::EEXIST),
-    ("ENODEV", libc::ENODEV),
-    ("EINVAL", libc::EINVAL),
-    ("EMFILE", libc::EMFILE),
-    ("ENOTTY", libc::ENOTTY),
-    ("ENOSPC", libc::ENOSPC),
-    ("ESPIPE", libc::ESPIPE),
-    ("ENOSYS", libc::ENOSYS),
-    ("ENOBUFS", libc::ENOBUFS),
-    ("EOVERFLOW", libc::EOVERFLOW),
-    ("EOPNOTSUPP", libc::EOPNOTSUPP),
-    ("ENOTSUPP", kcov_sys::linux::ENOTSUPP),
-];
 
 impl Errno {
     /// The errno of the calling thread's last failed call.
@@ -46,13 +26,16 @@ impl Errno {
     /// The number of the errno with this name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Errno> {
-        NAMES.iter().find(|entry| entry.0 == name).map(|entry| Errno(entry.1))
+        crate::system::checks::ERRNOS
+            .iter()
+            .find(|entry| entry.0 == name)
+            .map(|entry| Errno(entry.1))
     }
 
     /// The name in claims.
     #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        NAMES.iter().find(|entry| entry.1 == self.0).map(|entry| entry.0)
+    pub fn name(self) -> Option<Name> {
+        crate::system::checks::ERRNOS.iter().find(|entry| entry.1 == self.0).map(|entry| entry.0)
     }
 
     /// [`Ok`] unless a system call returned -1.
@@ -69,8 +52,8 @@ impl From<nix::errno::Errno> for Errno {
 
 impl fmt::Display for Errno {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match NAMES.iter().find(|entry| entry.1 == self.0) {
-            Some((name, number)) => write!(f, "{name} ({number})"),
+        match self.name() {
+            Some(name) => write!(f, "{name} ({})", self.0),
             None => write!(f, "errno {}", self.0),
         }
     }

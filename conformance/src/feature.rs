@@ -1,13 +1,14 @@
 //! What kernels may lack without breaking a promise.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 macro_rules! features {
     ($($(#[doc = $doc:literal])+ $variant:ident = $word:literal;)+) => {
         /// A feature that a kernel may lack without breaking a promise.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
         pub enum Feature {
-            $($(#[doc = $doc])+ $variant,)+
+            $($(#[doc = $doc])+ #[serde(rename = $word)] $variant,)+
         }
 
         impl Feature {

@@ -1,12 +1,12 @@
 //! The running kernel's release, and the path of this program.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
 /// A kernel version, as precise as claims need it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Version(pub u32, pub u32);
 
 impl Version {
@@ -28,6 +28,12 @@ impl TryFrom<String> for Version {
             Some(version) if version.to_string() == text => Ok(version),
             _ => Err(format!("{text:?} is not a version such as \"7.2\"")),
         }
+    }
+}
+
+impl From<Version> for String {
+    fn from(version: Version) -> String {
+        version.to_string()
     }
 }
 

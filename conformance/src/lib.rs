@@ -21,24 +21,13 @@ pub mod raw;
 pub mod report;
 pub mod runner;
 
-// The only switch between systems. Both export the same names: calls and probes in `raw`; checks,
-// registries and the system's word in `checks`; the implementation of operations in `lockstep`.
+// The only switch between systems.
 cfg_if::cfg_if! {
     if #[cfg(target_os = "linux")] {
-        #[path = "raw/linux/mod.rs"]
-        mod system_raw;
-        #[path = "checks/linux/mod.rs"]
         mod linux;
-        #[path = "lockstep/linux.rs"]
-        mod system_lockstep;
         use linux as system;
     } else if #[cfg(target_os = "netbsd")] {
-        #[path = "raw/netbsd/mod.rs"]
-        mod system_raw;
-        #[path = "checks/netbsd/mod.rs"]
         mod netbsd;
-        #[path = "lockstep/netbsd.rs"]
-        mod system_lockstep;
         use netbsd as system;
     } else {
         compile_error!("the suite knows no kcov device of this system");

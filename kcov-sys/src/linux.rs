@@ -182,13 +182,7 @@ const _: () = {
     assert!(powerpc32.disable == powerpc64.disable);
     assert!(powerpc32.remote_enable == powerpc64.remote_enable);
 
-    assert!(KCOV_TRACE_PC == 0 && KCOV_TRACE_CMP == 1);
-    assert!(KCOV_REMOTE_MAX_HANDLES == 256);
-    assert!(KCOV_CMP_CONST == 1 && KCOV_CMP_MASK == 6);
-    assert!(KCOV_SUBSYSTEM_COMMON == 0);
-    assert!(KCOV_SUBSYSTEM_USB == 0x0100_0000_0000_0000);
-    assert!(KCOV_SUBSYSTEM_MASK == 0xff00_0000_0000_0000);
-    assert!(KCOV_INSTANCE_MASK == 0x0000_0000_ffff_ffff);
+    assert!(KCOV_CMP_MASK == 6);
     assert!(kcov_remote_handle(KCOV_SUBSYSTEM_USB, 7) == 0x0100_0000_0000_0007);
     assert!(kcov_remote_handle(KCOV_SUBSYSTEM_COMMON, 0xffff_ffff) == 0xffff_ffff);
     assert!(kcov_remote_handle(1 << 55, 0) == 0);

@@ -16,7 +16,8 @@ const LONG_BYTES: &[usize] = if X86 { &[8, 4] } else { &[size_of::<usize>()] };
 /// Compiles the assertions. `Err` has the compiler's messages.
 fn compile(long_bytes: usize, before: &str, assertions: &[(String, u64)]) -> Result<(), String> {
     // <linux/kcov.h> uses _IO without including its header.
-    let mut text = format!("{before}\n#include <linux/ioctl.h>\n#include <linux/kcov.h>\n");
+    let headers = ["errno", "ioctl", "kcov"].map(|name| format!("#include <linux/{name}.h>\n"));
+    let mut text = format!("{before}\n{}", headers.concat());
     text.extend(assertions.iter().map(|(expression, value)| c::assertion(expression, *value)));
     // Debian's directory of <asm/types.h>; -m32 would search another one.
     let include = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
@@ -52,6 +53,9 @@ fn definitions(encoding: Encoding, long_bytes: usize) -> Vec<(String, u64)> {
     ]
     .map(|(expression, value)| (expression.to_owned(), value))
     .into();
+    // <linux/errno.h> of user space lacks the kernel's own numbers.
+    let errnos = kcov_sys::errno::linux::ALL.iter().filter(|errno| errno.1 != ENOTSUPP);
+    all.extend(errnos.map(|&(name, number)| (name.to_owned(), number as u64)));
     for n in 0..4 {
         all.push((format!("KCOV_CMP_SIZE({n})"), kcov_cmp_size(n)));
     }

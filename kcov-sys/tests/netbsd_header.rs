@@ -34,7 +34,10 @@ fn compile(lines: &str) -> Result<(), String> {
     });
     let include: Vec<_> = directories.split(':').map(|place| format!("-isystem{place}")).collect();
     let flags: Vec<_> = FLAGS.iter().copied().chain(include.iter().map(String::as_str)).collect();
-    c::compile(&flags, &format!("#include <sys/ioccom.h>\n#include <sys/kcov.h>\n{lines}"))
+    c::compile(
+        &flags,
+        &format!("#include <sys/errno.h>\n#include <sys/ioccom.h>\n#include <sys/kcov.h>\n{lines}"),
+    )
 }
 
 fn assertions(all: &[(&str, u64)]) -> String {
@@ -43,7 +46,7 @@ fn assertions(all: &[(&str, u64)]) -> String {
 
 /// The definitions in the headers of all releases, and this crate's values.
 fn always() -> Vec<(&'static str, u64)> {
-    vec![
+    let mut all = vec![
         ("KCOV_IOC_SETBUFSIZE", KCOV_IOC_SETBUFSIZE.into()),
         ("KCOV_IOC_ENABLE", KCOV_IOC_ENABLE.into()),
         ("KCOV_IOC_DISABLE", KCOV_IOC_DISABLE.into()),
@@ -53,7 +56,9 @@ fn always() -> Vec<(&'static str, u64)> {
         ("KCOV_ENTRY_SIZE", KCOV_ENTRY_SIZE as u64),
         ("sizeof(kcov_int_t)", size_of::<kcov_int_t>() as u64),
         ("__builtin_types_compatible_p(kcov_int_t *, volatile uint64_t *)", 1),
-    ]
+    ];
+    all.extend(kcov_sys::errno::netbsd::ALL.iter().map(|&(name, number)| (name, number as u64)));
+    all
 }
 
 /// The additional definitions of NetBSD 10 and later.

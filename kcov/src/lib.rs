@@ -112,6 +112,8 @@ cfg_if::cfg_if! {
         pub use child::ChildBuffer;
         pub use device::Device;
         pub use error::{Error, ErrorKind, Operation};
+        #[doc(hidden)]
+        pub use error::{ERRORS, Row};
         pub use probe::Modes;
         pub use owner::Owner;
         pub use session::{Recorded, Session};

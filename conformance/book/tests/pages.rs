@@ -10,7 +10,7 @@ const AGAIN: &str = "run `cargo vm pages docs/src/generated` and look at what ch
 fn the_generated_files_are_up_to_date() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/generated");
     for (name, content) in kcov_book::pages::files() {
-        let committed = fs::read_to_string(directory.join(name)).unwrap_or_default();
+        let committed = fs::read_to_string(directory.join(&name)).unwrap_or_default();
         assert!(content == committed, "docs/src/generated/{name} is stale; {AGAIN}");
     }
 }
@@ -18,8 +18,7 @@ fn the_generated_files_are_up_to_date() {
 /// A file that nothing generates any more would stay as it is for ever.
 #[test]
 fn nothing_else_is_in_their_directory() -> io::Result<()> {
-    let known: BTreeSet<_> =
-        kcov_book::pages::files().into_iter().map(|(name, _)| name.to_owned()).collect();
+    let known: BTreeSet<_> = kcov_book::pages::files().into_iter().map(|(name, _)| name).collect();
     for entry in
         fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/generated"))?
     {

@@ -42,9 +42,8 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
     let interface = target.interface(kernel.version);
     let (mut failed, mut ran) = (false, false);
     for check in selected {
-        let id = check.id();
-        let claim = claims.get(&id).expect("every check has its claim");
-        let reason = reason_to_skip(check, claim, interface, &target);
+        let claim = claims.of_check(check);
+        let reason = reason_to_skip(claim, interface, &target);
         let stopped = || (failed && request.fail_fast).then(|| STOPPED.to_owned());
         if let Some(reason) = reason.or_else(stopped) {
             report.entry(&Entry::new(claim, Verdict::Skip, &reason, 0))?;
@@ -60,7 +59,7 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
                 ran = true;
             }
             Err(error) => {
-                report.bail_out(&format!("{id} could not be run: {error}"))?;
+                report.bail_out(&format!("{} could not be run: {error}", check.id))?;
                 return Ok(ExitCode::from(EXIT_UNAVAILABLE));
             }
         }

@@ -25,7 +25,7 @@ use crate::declare::probe_all;
 use crate::feature::Feature;
 use crate::model::{Operation, Outcome, WORD, Work, World, set_page};
 use crate::raw::{page_size, word_bytes};
-pub(crate) use crate::system_lockstep as system;
+pub(crate) use crate::system::lockstep as system;
 use frame::Frame;
 use generate::Generator;
 use order::Patience;

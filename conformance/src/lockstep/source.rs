@@ -12,7 +12,7 @@ pub(super) fn check(divergence: &Divergence) -> String {
         "use crate::check::{{Context, checks}};\n\
          use crate::lockstep::replay;\n\
          use crate::model::{{{}}};\n\n\
-         checks! {{ found_by_lockstep }}\n\n\
+         checks! {{ \"lockstep.found\": found_by_lockstep }}\n\n\
          fn found_by_lockstep(cx: &Context) {{\n    replay(cx.device(), &[\n",
         names(&operations)
     );
@@ -99,7 +99,7 @@ use crate::check::{Context, checks};
 use crate::lockstep::replay;
 use crate::model::{Access::*, D, Operation::*, Outcome::*, Request::*, T};
 
-checks! { found_by_lockstep }
+checks! { "lockstep.found": found_by_lockstep }
 
 fn found_by_lockstep(cx: &Context) {
     replay(cx.device(), &[

@@ -7,7 +7,7 @@ mod map;
 mod sites;
 mod task;
 
-pub use crate::system_raw::*;
+pub use crate::system::raw::*;
 pub use device::{Device, page_size, page_words, pass_descriptor};
 pub use map::{Map, Width, accessible, peek};
 pub use sites::{Sites, sites};
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Makes the traced system call. It only fails, and it does so in the kernel's own code.
 pub fn call() {
-    let refused = crate::system_raw::refused_read();
+    let refused = crate::system::raw::refused_read();
     assert_eq!(refused, Err(Errno(libc::EBADF)), "read(-1) is refused");
 }
 

@@ -5,20 +5,8 @@
 //! driver runs.
 
 use super::{Row, rows};
+pub(crate) use kcov_sys::errno::linux::*;
 pub(crate) use kcov_sys::linux::ENOTSUPP;
-
-// `include/uapi/asm-generic/errno-base.h`, which all architectures share.
-pub(crate) const EPERM: i32 = 1;
-pub(crate) const ENOENT: i32 = 2;
-pub(crate) const EAGAIN: i32 = 11;
-pub(crate) const ENOMEM: i32 = 12;
-pub(crate) const EACCES: i32 = 13;
-pub(crate) const EFAULT: i32 = 14;
-pub(crate) const EBUSY: i32 = 16;
-pub(crate) const EEXIST: i32 = 17;
-pub(crate) const EINVAL: i32 = 22;
-pub(crate) const EMFILE: i32 = 24;
-pub(crate) const ENOTTY: i32 = 25;
 
 pub(crate) const ERRORS: &[Row] = &rows![
     Open, ENOENT => NotBuiltIn:

@@ -5,7 +5,7 @@ pub(crate) mod linux;
 #[cfg_attr(not(target_os = "netbsd"), allow(dead_code, reason = "for fake kernels"))]
 pub(crate) mod netbsd;
 
-use crate::system::System;
+use crate::system::{LINUX, NETBSD, System};
 use std::fmt;
 use std::io;
 use std::ops::RangeInclusive;
@@ -32,6 +32,13 @@ macro_rules! texts {
         )*}
 
         impl $enum {
+            /// All with their documentation, for the project's reference.
+            #[doc(hidden)]
+            pub const DOCUMENTED: &[($enum, &str)] = &[$(
+                $(#[cfg($cfg)])?
+                ($enum::$name, concat!($($doc),*).trim_ascii_start()),
+            )*];
+
             fn text(self) -> &'static str {
                 match self {$(
                     $(#[cfg($cfg)])?
@@ -195,23 +202,34 @@ texts! {
 }
 
 /// One errno of one operation: its meaning and its source.
+#[doc(hidden)]
 #[derive(Debug)]
-pub(crate) struct Row {
-    pub(crate) operation: Operation,
-    pub(crate) errno: i32,
-    pub(crate) kind: ErrorKind,
+#[allow(missing_docs, reason = "for the project's reference")]
+pub struct Row {
+    pub operation: Operation,
+    pub errno: i32,
+    pub kind: ErrorKind,
     /// What to do, unless the kind tells, and where in the system's source the error comes from.
-    pub(crate) text: &'static [&'static str],
+    pub text: &'static [&'static str],
 }
 
+#[allow(missing_docs, reason = "for the project's reference")]
 impl Row {
-    fn help(&self) -> Option<&'static str> {
+    pub fn help(&self) -> Option<&'static str> {
         match self.text {
             [help, _] => Some(help),
             _ => self.kind.help(),
         }
     }
+
+    pub fn source(&self) -> &'static str {
+        self.text.last().expect("a source")
+    }
 }
+
+/// The errors of Linux and of NetBSD, for the project's reference.
+#[doc(hidden)]
+pub const ERRORS: [&[&[Row]]; 2] = [LINUX.errors, NETBSD.errors];
 
 impl Error {
     pub(crate) fn new(operation: Operation, kind: ErrorKind) -> Error {

@@ -5,22 +5,7 @@
 //! driver runs.
 
 use super::{Row, rows};
-
-// `sys/sys/errno.h`.
-pub(crate) const ENOENT: i32 = 2;
-pub(crate) const ENXIO: i32 = 6;
-pub(crate) const ENOMEM: i32 = 12;
-pub(crate) const EACCES: i32 = 13;
-pub(crate) const EFAULT: i32 = 14;
-pub(crate) const EBUSY: i32 = 16;
-pub(crate) const EEXIST: i32 = 17;
-pub(crate) const ENODEV: i32 = 19;
-pub(crate) const EINVAL: i32 = 22;
-pub(crate) const EMFILE: i32 = 24;
-pub(crate) const ENOTTY: i32 = 25;
-pub(crate) const EAGAIN: i32 = 35;
-pub(crate) const EOPNOTSUPP: i32 = 45;
-pub(crate) const ENOBUFS: i32 = 55;
+pub(crate) use kcov_sys::errno::netbsd::*;
 
 pub(crate) const ERRORS: &[Row] = &rows![
     Open, ENOENT => NotBuiltIn:

@@ -1,10 +1,7 @@
 //! Errors of the proposals' requests, beside those of Linux.
 
-use crate::error::linux::{EBUSY, EINVAL, ENOTSUPP, ENOTTY};
+use crate::error::linux::{EBUSY, EINVAL, ENOTSUPP, ENOTTY, EOPNOTSUPP};
 use crate::error::{Row, rows};
-
-/// `include/uapi/asm-generic/errno.h`.
-const EOPNOTSUPP: i32 = 95;
 
 pub(crate) const ERRORS: &[Row] = &rows![
     Enable, EOPNOTSUPP => ModeNotBuiltIn:

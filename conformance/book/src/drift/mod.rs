@@ -98,9 +98,7 @@ fn netbsd(tree: Option<&Path>, manual: Option<&Path>, out: &mut impl Write) -> i
         .filter(|claim| match claim.authority {
             Authority::Message | Authority::Crate => false,
             Authority::Document => document.is_some(),
-            Authority::Header | Authority::Driver => {
-                interface.is_some_and(|version| claim.excludes(version).is_none())
-            }
+            Authority::Driver => interface.is_some_and(|version| claim.excludes(version).is_none()),
         })
         .collect();
     let name = interface

@@ -7,7 +7,7 @@ use crate::raw::{
     Device, KCOV_TRACE_PC, LONG, Map, call, child, free_memory, page_size, page_words,
     pass_descriptor, thread, wait_for, word_bytes,
 };
-use crate::system::enable_freed;
+use crate::system::checks::enable_freed;
 use nix::unistd::dup2;
 
 checks! {

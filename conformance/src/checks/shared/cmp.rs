@@ -1,16 +1,15 @@
 //! Comparison operands.
 
-pub(crate) mod full;
-pub(crate) mod kept;
 pub(crate) mod life;
 pub(crate) mod operands;
-pub(crate) mod turns;
 
 use super::workload::WORKLOAD;
 use super::{mapped, mark};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_CMP, Map, call, sites};
-use crate::system::calls::{CASES, MAGIC, NEGATIVE, compare_argument, switch_over_argument};
+use crate::system::checks::calls::{
+    CASES, MAGIC, NEGATIVE, compare_argument, switch_over_argument,
+};
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK, KCOV_WORDS_PER_CMP, kcov_cmp_size};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,7 @@ use super::{index, mapped_of};
 use crate::check::{Context, checks};
 use crate::kernel::this_program;
 use crate::raw::{Device, KCOV_TRACE_PC, call, settled};
-use crate::system::EXEC_WORDS;
+use crate::system::checks::EXEC_WORDS;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};

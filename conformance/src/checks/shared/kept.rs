@@ -1,19 +1,24 @@
 //! Operations that change no word of a buffer, including the count. The same for both modes.
 
 use super::{COVER_SIZE, SENTINEL, beside_other, mapped, mapped_page, mark, modes, sized};
-use crate::check::Context;
-use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, page_words, settled, thread};
-use crate::system::enable_freed;
+use crate::check::{Context, checks};
+use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, call, page_words, settled, thread};
+use crate::system::checks::enable_freed;
 
-/// Defines the checks of one mode.
-macro_rules! of_mode {
-    ($mode:expr, $($name:ident)*) => {$(
-        fn $name(cx: &crate::check::Context) {
-            crate::checks::shared::kept::$name(cx, $mode);
-        }
-    )*};
+checks! {
+    "pc.kept.by-mapping": by_mapping(KCOV_TRACE_PC),
+    "pc.kept.by-unmapping": by_unmapping(KCOV_TRACE_PC),
+    "pc.kept.by-closing-a-duplicate": by_closing_a_duplicate(KCOV_TRACE_PC),
+    "pc.kept.by-other-devices": by_other_devices(KCOV_TRACE_PC),
+    "pc.kept.by-enabling-and-disabling": by_enabling_and_disabling(KCOV_TRACE_PC),
+    "pc.kept.by-the-end-of-the-thread": by_the_end_of_the_thread(KCOV_TRACE_PC),
+    "cmp.kept.by-mapping": by_mapping(KCOV_TRACE_CMP),
+    "cmp.kept.by-unmapping": by_unmapping(KCOV_TRACE_CMP),
+    "cmp.kept.by-closing-a-duplicate": by_closing_a_duplicate(KCOV_TRACE_CMP),
+    "cmp.kept.by-other-devices": by_other_devices(KCOV_TRACE_CMP),
+    "cmp.kept.by-enabling-and-disabling": by_enabling_and_disabling(KCOV_TRACE_CMP),
+    "cmp.kept.by-the-end-of-the-thread": by_the_end_of_the_thread(KCOV_TRACE_CMP),
 }
-pub(crate) use of_mode;
 
 /// Panics if the operation changes a word of the buffer, whether it succeeds or fails.
 #[track_caller]
@@ -73,26 +78,26 @@ fn changes_nothing<T>(cx: &Context, mode: u32, operation: impl Fn(&Device) -> T)
     beside_other(|| device.enable(mode), meanwhile, || ());
 }
 
-pub(crate) fn by_mapping(cx: &Context, mode: u32) {
+fn by_mapping(cx: &Context, mode: u32) {
     changes_nothing(cx, mode, |device| {
         let map = || device.map(page_words()).expect("mapped");
         [map(), map()]
     });
 }
 
-pub(crate) fn by_unmapping(cx: &Context, mode: u32) {
+fn by_unmapping(cx: &Context, mode: u32) {
     changes_nothing(cx, mode, |device| {
         device.map(page_words()).expect("mapped").unmap().expect("unmapped");
     });
 }
 
-pub(crate) fn by_closing_a_duplicate(cx: &Context, mode: u32) {
+fn by_closing_a_duplicate(cx: &Context, mode: u32) {
     changes_nothing(cx, mode, |device| {
         device.duplicate().expect("a duplicate").close().expect("closed");
     });
 }
 
-pub(crate) fn by_other_devices(cx: &Context, mode: u32) {
+fn by_other_devices(cx: &Context, mode: u32) {
     changes_nothing(cx, mode, |_| {
         let device = sized(cx, COVER_SIZE);
         device.map(COVER_SIZE).expect("mapped").store(0, 7);
@@ -100,7 +105,7 @@ pub(crate) fn by_other_devices(cx: &Context, mode: u32) {
     });
 }
 
-pub(crate) fn by_enabling_and_disabling(cx: &Context, mode: u32) {
+fn by_enabling_and_disabling(cx: &Context, mode: u32) {
     let (device, map) = mapped(cx);
     // Whatever the mode was before.
     for before in modes(cx) {
@@ -115,7 +120,7 @@ pub(crate) fn by_enabling_and_disabling(cx: &Context, mode: u32) {
     }
 }
 
-pub(crate) fn by_the_end_of_the_thread(cx: &Context, mode: u32) {
+fn by_the_end_of_the_thread(cx: &Context, mode: u32) {
     let (device, map) = mapped_page(cx);
     mark(&map, SENTINEL);
     unchanged(&map, || {

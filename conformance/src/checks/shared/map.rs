@@ -6,7 +6,7 @@ use super::{
 };
 use crate::check::{Context, checks};
 use crate::raw::{Device, KCOV_TRACE_PC, call, page_size, page_words, settled, word_bytes};
-use crate::system::enable_freed;
+use crate::system::checks::enable_freed;
 use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 

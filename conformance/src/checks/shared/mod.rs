@@ -15,12 +15,13 @@ pub(crate) mod pc;
 mod request;
 mod size;
 pub(crate) mod thread;
+mod turns;
 mod workload;
 
 use crate::check::{Check, Context};
 use crate::errno::Result;
 use crate::raw::{Device, Gate, KCOV_TRACE_PC, Map, call, page_words, word_bytes};
-use crate::system;
+use crate::system::checks as system;
 
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
@@ -31,15 +32,12 @@ pub const CHECKS: &[&[Check]] = &[
     enable::CHECKS,
     disable::CHECKS,
     pc::CHECKS,
-    pc::full::CHECKS,
-    pc::kept::CHECKS,
-    pc::turns::CHECKS,
     cmp::CHECKS,
-    cmp::full::CHECKS,
-    cmp::kept::CHECKS,
+    full::CHECKS,
+    kept::CHECKS,
+    turns::CHECKS,
     cmp::life::CHECKS,
     cmp::operands::CHECKS,
-    cmp::turns::CHECKS,
     thread::CHECKS,
     close::CHECKS,
     fork::CHECKS,

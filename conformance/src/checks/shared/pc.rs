@@ -1,14 +1,10 @@
 //! Program counters: what is recorded, and where.
 
-pub(crate) mod full;
-pub(crate) mod kept;
-pub(crate) mod turns;
-
 use super::workload::WORKLOAD;
 use super::{SENTINEL, is_sentinel, mapped, mark, other_stays_traced};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, Map, at_times, call, settled, sites, thread};
-use crate::system::calls::seek_nowhere;
+use crate::system::checks::calls::seek_nowhere;
 use std::collections::{BTreeSet, HashMap};
 
 checks! {

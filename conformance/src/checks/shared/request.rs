@@ -3,7 +3,7 @@
 use super::{COVER_SIZE, open, sized};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, thread};
-use crate::system::request::unknown_are_refused;
+use crate::system::checks::request::unknown_are_refused;
 
 checks! {
     "request.unknown-before-sizing-is-refused": unknown_before_sizing_is_refused,

@@ -4,7 +4,7 @@ use super::full::is_filled;
 use super::{COVER_SIZE, mapped, open, sized};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_PC, call, page_words};
-use crate::system::max_words;
+use crate::system::checks::max_words;
 
 checks! {
     "size.zero-is-refused": zero_is_refused,

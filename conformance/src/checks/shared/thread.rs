@@ -3,7 +3,7 @@
 use super::{SENTINEL, index, is_sentinel, mapped, mark, modes, while_other_is_enabled};
 use crate::check::{Context, checks};
 use crate::raw::{KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, all_settled, call, settled, thread};
-use crate::system::enable_freed;
+use crate::system::checks::enable_freed;
 use std::sync::mpsc::channel;
 
 checks! {

@@ -11,27 +11,15 @@ mod words;
 use super::linux::{self, Linux};
 use super::netbsd::{self, NetBsd};
 use super::{Access, D, Driver, Geometry, M, Operation, Outcome, Request, T, Touch, Work, World};
-use serde::Deserialize;
+use crate::claims::{Claims, Status};
 use std::collections::BTreeMap;
 use words::operation;
 
-#[derive(Deserialize)]
-struct Registry {
-    claim: Vec<Claim>,
-}
-
-/// The needed fields. Errors stay names, because this covers both systems on either.
-#[derive(Deserialize)]
-struct Claim {
-    id: String,
-    errno: Option<String>,
-    status: String,
-}
-
-fn errors(files: [&str; 2]) -> BTreeMap<String, String> {
-    let parse = |text: &str| toml::from_str::<Registry>(text).expect("a registry").claim;
-    let checked = files.into_iter().flat_map(parse).filter(|claim| claim.status == "checked");
-    checked.filter_map(|claim| Some((claim.id, claim.errno?))).collect()
+/// The errors of checked claims by id.
+fn errors(files: &[&str]) -> BTreeMap<String, &'static str> {
+    let claims = Claims::of_files(|file| files.contains(&file));
+    let checked = claims.iter().filter(|claim| claim.status() == Status::Checked);
+    checked.filter_map(|claim| Some((claim.id.clone(), claim.errno?))).collect()
 }
 
 /// The outcome of the last operation, after the others have succeeded.
@@ -75,7 +63,7 @@ const OUTSIDE: &[&str] = &[
 ];
 
 fn compare<R: Driver>(
-    registry: &BTreeMap<String, String>,
+    registry: &BTreeMap<String, &'static str>,
     rows: &[(&str, &str)],
     driver: impl Fn(&str) -> R,
 ) {
@@ -89,7 +77,7 @@ fn compare<R: Driver>(
         for (_, script) in scripts {
             let outcome = last(driver(id), script);
             assert!(
-                matches!(outcome, Outcome::Refused(name) if name == errno),
+                matches!(outcome, Outcome::Refused(name) if name == *errno),
                 "{id}: the claim says {errno}, the model {outcome:?}, for: {script}"
             );
         }
@@ -101,10 +89,7 @@ fn compare<R: Driver>(
 
 #[test]
 fn linux_errors_are_those_of_the_registry() {
-    let registry = errors([
-        include_str!("../../../claims/linux-document.toml"),
-        include_str!("../../../claims/linux-driver.toml"),
-    ]);
+    let registry = errors(&["linux-document.toml", "linux-driver.toml"]);
     compare(&registry, rows_linux::LINUX, |id| {
         Linux::new(linux::Kernel {
             comparisons: !id.ends_with("comparisons-not-built-is-refused"),
@@ -120,10 +105,7 @@ fn linux_errors_are_those_of_the_registry() {
 
 #[test]
 fn netbsd_errors_are_those_of_the_registry() {
-    let registry = errors([
-        include_str!("../../../claims/netbsd-document.toml"),
-        include_str!("../../../claims/netbsd-driver.toml"),
-    ]);
+    let registry = errors(&["netbsd-document.toml", "netbsd-driver.toml"]);
     // Claims about NetBSD 9 only.
     const NINE: &[&str] = &[
         "open.truncate-is-refused-as-invalid",

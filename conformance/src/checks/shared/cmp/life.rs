@@ -4,7 +4,7 @@ use crate::check::{Context, checks};
 use crate::checks::shared::thread::added_records;
 use crate::checks::shared::{COVER_SIZE, mapped, open, sized};
 use crate::raw::{Device, KCOV_TRACE_CMP, Map, call, child, thread};
-use crate::system::enable_freed;
+use crate::system::checks::enable_freed;
 use nix::unistd::dup2;
 
 checks! {

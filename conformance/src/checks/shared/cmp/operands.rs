@@ -4,7 +4,7 @@
 use super::{Comparison, collect};
 use crate::check::{Context, checks};
 use crate::raw::word_bytes;
-use crate::system::calls::{CONSTANT, compare_argument};
+use crate::system::checks::calls::{CONSTANT, compare_argument};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use nix::sys::resource::{Resource, rlim_t, setrlimit};
 use std::collections::BTreeSet;

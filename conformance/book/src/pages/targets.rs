@@ -1,0 +1,128 @@
+//! The differences between releases and between architectures, as claimed and declared. A run of a
+//! target proves its declaration.
+
+use super::registry::{LINUX, System, entry, releases};
+use kcov_conformance::claims::{Claim, Claims, Status};
+use kcov_conformance::declare::Declaration;
+use kcov_conformance::feature::Feature;
+use kcov_conformance::kernel::Version;
+use kcov_conformance::plan::reason_to_skip;
+use kcov_sys::ioc::Encoding;
+use kcov_sys::linux::Requests;
+use kcov_vm::arch::Arch;
+use kcov_vm::target::{Kind, Target, Targets};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The target that other architectures are compared with, and its interface.
+const USUAL: (&str, Version) = ("linux-7", Version(7, 3));
+
+/// The runner's targets.
+fn all_targets() -> Vec<Target> {
+    let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ci/vm/data");
+    let text = include_str!("../../../../ci/vm/data/targets.toml");
+    Targets::parse(text, base.as_ref()).expect("the targets").all
+}
+
+fn declaration(words: &[String]) -> Declaration {
+    Declaration::parse(&words.join(",")).expect("our words")
+}
+
+/// The names of a system's targets, with their declarations.
+fn targets(system: System) -> Vec<(String, Declaration)> {
+    let mut all = Vec::new();
+    for Target { name, declares, abi, .. } in all_targets() {
+        let abis = abi.into_iter().map(|(abi, it)| (format!("{name} --abi {abi}"), it.declares));
+        let words: Vec<_> = abis.collect();
+        all.extend(if words.is_empty() { vec![(name, declares)] } else { words });
+    }
+    let all = all.into_iter().map(|(name, words)| (name, declaration(&words)));
+    all.filter(|(_, target)| target.system == Some(system.word)).collect()
+}
+
+/// The claims about some of a system's releases. A topic whose claims are all about the same ones is
+/// one row.
+pub(super) fn changes(system: System) -> Value {
+    let claims = Claims::of(system.word);
+    let all: Vec<&Claim> = claims.iter().collect();
+    let changed: Vec<_> = all.iter().filter(|claim| releases(claim).is_some()).collect();
+    let topic = |claim: &Claim| claim.id.split('.').next().unwrap_or_default().to_owned();
+    let whole = |one: &Claim| {
+        let mut of_topic = all.iter().filter(|claim| topic(claim) == topic(one));
+        of_topic.all(|claim| releases(claim) == releases(one))
+    };
+    let (whole, some): (Vec<_>, Vec<_>) = changed.iter().copied().partition(|claim| whole(claim));
+    let mut topics: BTreeMap<_, usize> = BTreeMap::new();
+    for claim in whole {
+        *topics.entry((topic(claim), releases(claim))).or_default() += 1;
+    }
+    let topic = |((name, releases), number)| json!({ "name": name, "releases": releases, "number": number });
+    json!({
+        "changed": changed.len(),
+        "all": all.len(),
+        "topics": topics.into_iter().map(topic).collect::<Vec<_>>(),
+        "claims": some.iter().map(|claim| entry(claim)).collect::<Vec<_>>(),
+    })
+}
+
+/// The features that some but not all of a system's targets declare.
+pub(super) fn features(system: System) -> Vec<Value> {
+    let targets = targets(system);
+    let told = |&feature: &Feature| {
+        let (having, lacking): (Vec<_>, Vec<_>) =
+            targets.iter().partition(|(_, target)| target.has(feature));
+        let all_but = lacking.len() < having.len();
+        let shown = if all_but { &lacking } else { &having };
+        (!having.is_empty() && !lacking.is_empty()).then(|| {
+            json!({
+                "word": feature.word(),
+                "meaning": feature.meaning(),
+                "all_but": all_but,
+                "targets": shown.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            })
+        })
+    };
+    Feature::ALL.iter().filter_map(told).collect()
+}
+
+/// The words and requests of each architecture, and the checks that only some of them run.
+pub(super) fn architectures() -> Value {
+    // The architecture of the target's programs.
+    let programs = |target: &Target| target.userland.unwrap_or(target.arch);
+    let mut targets = all_targets();
+    targets.retain(|it| {
+        it.name == USUAL.0 || it.kind != Kind::Netbsd && programs(it).name != Arch::usual().name
+    });
+    let row = |target: &Target| {
+        let features = declaration(&target.declares);
+        let word = if features.has(Feature::Words32) { 4 } else { 8 };
+        let sizes = [(Feature::Pages16K, 16), (Feature::Pages64K, 64)];
+        let encoding = match target.arch.make {
+            "powerpc" => Encoding::LINUX_MIPS_POWERPC,
+            _ => Encoding::LINUX_GENERIC,
+        };
+        let requests = Requests::new(encoding, word);
+        json!({
+            "name": target.name,
+            "programs": programs(target).machine,
+            "word": word,
+            "order": if features.has(Feature::BigEndian) { "big" } else { "little" },
+            "page": sizes.iter().find(|size| features.has(size.0)).map_or(4, |size| size.1),
+            "init_trace": requests.init_trace,
+            "enable": requests.enable,
+        })
+    };
+    let skips = |target: &Target, claim: &Claim| {
+        claim.status() == Status::Checked
+            && reason_to_skip(claim, USUAL.1, &declaration(&target.declares)).is_some()
+    };
+    let mut skipped = Vec::new();
+    for claim in Claims::of(LINUX.word).iter() {
+        let on: Vec<_> = targets.iter().filter(|target| skips(target, claim)).collect();
+        if !on.is_empty() && on.len() < targets.len() {
+            let on: Vec<_> = on.iter().map(|target| &target.name).collect();
+            skipped.push(json!({ "claim": entry(claim), "on": on }));
+        }
+    }
+    json!({ "targets": targets.iter().map(row).collect::<Vec<_>>(), "skipped": skipped })
+}

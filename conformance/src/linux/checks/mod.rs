@@ -1,0 +1,99 @@
+//! The checks of the Linux device, one file per topic.
+
+pub(crate) mod api;
+pub(crate) mod calls;
+mod close;
+mod cmp;
+mod disable;
+mod enable;
+mod faults;
+mod map;
+mod open;
+mod pc;
+mod proposed;
+mod race;
+mod remote;
+pub(crate) mod request;
+mod size;
+mod thread;
+mod truncate;
+
+use crate::check::Check;
+use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
+use crate::errno::Result;
+use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, call};
+
+pub(crate) use size::max_words;
+
+/// The system's name.
+pub const WORD: &str = "linux";
+
+pub(crate) use kcov_sys::errno::linux::ALL as ERRNOS;
+
+/// The checks, by topic.
+pub const CHECKS: &[&[Check]] = &[
+    open::CHECKS,
+    size::CHECKS,
+    map::CHECKS,
+    request::CHECKS,
+    enable::CHECKS,
+    disable::CHECKS,
+    pc::CHECKS,
+    pc::place::CHECKS,
+    cmp::CHECKS,
+    cmp::operands::CHECKS,
+    thread::CHECKS,
+    close::CHECKS,
+    truncate::CHECKS,
+    faults::CHECKS,
+    remote::CHECKS,
+    remote::handle::CHECKS,
+    remote::late::CHECKS,
+    remote::half_way::CHECKS,
+    remote::kept::CHECKS,
+    remote::release::CHECKS,
+    remote::section::CHECKS,
+    remote::partial::CHECKS,
+    remote::child::CHECKS,
+    remote::nested::CHECKS,
+    remote::site::CHECKS,
+    remote::soft::CHECKS,
+    race::CHECKS,
+    race::held::CHECKS,
+    race::remote::CHECKS,
+    race::section::CHECKS,
+    race::short::CHECKS,
+    proposed::ext::CHECKS,
+    proposed::uniq::CHECKS,
+    proposed::unique::CHECKS,
+];
+
+/// All modes of upstream kernels.
+pub(crate) const MODES: &[u32] = &[KCOV_TRACE_PC, KCOV_TRACE_CMP];
+
+/// The size in words of a buffer that holds all records of an exec.
+pub(crate) const EXEC_WORDS: u64 = 1 << 20;
+
+/// The size in words of a buffer of several MiB.
+const LARGE: u64 = 1 << 20;
+
+/// Enables a device whose enabling thread has ended. The kernel has freed the device at once.
+pub(crate) fn enable_freed(device: &Device, mode: u32) -> Result<()> {
+    device.enable(mode)
+}
+
+/// Whether the calling thread is traced into `map`.
+pub(crate) fn records(map: &Map) -> bool {
+    map.reset();
+    call();
+    map.count() > 0
+}
+
+/// Runs `held` in another thread, where it blocks on something that `meanwhile` provides.
+pub(crate) fn while_held<T: Send>(held: impl FnOnce() -> T + Send, meanwhile: impl FnOnce()) -> T {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(held);
+        meanwhile();
+        other.join().expect("the other thread")
+    })
+}

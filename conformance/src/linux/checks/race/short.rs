@@ -1,0 +1,102 @@
+//! Very short sections. Many begin and end during another operation that is repeated.
+
+use super::section::of;
+use crate::check::{Context, checks};
+use crate::linux::checks::remote::{common, usb};
+use crate::raw::{Remote, Side, Vhost, pin, race};
+use crate::system::checks::mapped_page;
+
+checks! {
+    "race.short.many-at-once": many_at_once,
+    "race.short.while-disabled-and-enabled": while_disabled_and_enabled,
+}
+
+/// The size of a section's area in words.
+const AREA: u32 = 1 << 9;
+/// How many times each repetition does its operation.
+const TURNS: u32 = 100;
+
+/// Workers that one kick starts.
+struct Group(Vec<Vhost>);
+
+impl Group {
+    /// Creates several workers on each of these processors.
+    fn on(processors: &[usize]) -> Group {
+        let first = Vhost::new().expect("a device that this process owns");
+        let mut all = Vec::new();
+        for &processor in processors {
+            pin(processor);
+            all.extend((0..8).map(|_| first.beside().expect("a device that this process owns")));
+        }
+        all.insert(0, first);
+        Group(all)
+    }
+
+    /// Kicks the workers many times.
+    fn work(&self) {
+        for _ in 0..TURNS {
+            self.0[0].kick();
+            // The workers on this processor need their turn.
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until all sections have ended.
+    fn flush(&self) {
+        self.0.iter().for_each(Vhost::flush);
+    }
+}
+
+fn many_at_once(cx: &Context) {
+    let (device, map) = mapped_page(cx);
+    device.remote_enable(&of(AREA)).expect("enabled");
+    let group = Group::on(&[1, 0]);
+    for number in 0..cx.rounds(50) {
+        map.reset();
+        group.work();
+        group.flush();
+        assert_ne!(map.count(), 0, "repetition {number}: nothing of a section");
+    }
+}
+
+fn while_disabled_and_enabled(cx: &Context) {
+    // Releasing many handles takes long.
+    let handles: Vec<u64> = (0..64).map(usb).collect();
+    let (device, map) = mapped_page(cx);
+    let remote = Remote { handles, ..of(AREA) };
+    device.remote_enable(&remote).expect("enabled");
+    assert_eq!(remote.common, common(), "the child has it too");
+    let enables = |side: &Side| {
+        // Waits until the worker exists.
+        side.meet();
+        device.disable().expect("disabled");
+        for number in 0..cx.rounds(50) {
+            side.meet();
+            for turn in 0..TURNS {
+                let remote = Remote { area: AREA >> (turn % 2), ..remote.clone() };
+                assert_eq!(device.remote_enable(&remote), Ok(()), "repetition {number}");
+                assert_eq!(device.disable(), Ok(()), "repetition {number}");
+            }
+            device.remote_enable(&remote).expect("enabled");
+            side.meet();
+            side.meet();
+            assert_ne!(map.count(), 0, "repetition {number}: nothing of a section");
+            device.disable().expect("disabled");
+        }
+    };
+    let works = |side: &Side| {
+        let group = Group::on(&[1]);
+        side.meet();
+        for _ in 0..cx.rounds(50) {
+            side.meet();
+            group.work();
+            group.flush();
+            side.meet();
+            map.reset();
+            group.work();
+            group.flush();
+            side.meet();
+        }
+    };
+    race(enables, works);
+}

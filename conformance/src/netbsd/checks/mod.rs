@@ -1,0 +1,85 @@
+//! The checks of the NetBSD device, one file per topic.
+
+pub(crate) mod api;
+pub(crate) mod calls;
+mod close;
+mod cmp;
+mod disable;
+mod enable;
+mod exec;
+mod map;
+mod open;
+mod pc;
+mod remote;
+pub(crate) mod request;
+mod size;
+mod thread;
+
+use crate::check::{Check, Context};
+use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
+use crate::errno::Result;
+use crate::raw::{
+    Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, page_words, thread, wait_for,
+};
+
+/// The system's name.
+pub const WORD: &str = "netbsd";
+
+pub(crate) use kcov_sys::errno::netbsd::ALL as ERRNOS;
+
+/// The checks, by topic.
+pub const CHECKS: &[&[Check]] = &[
+    open::CHECKS,
+    size::CHECKS,
+    map::CHECKS,
+    request::CHECKS,
+    enable::CHECKS,
+    disable::CHECKS,
+    pc::CHECKS,
+    cmp::CHECKS,
+    cmp::operands::CHECKS,
+    thread::CHECKS,
+    close::CHECKS,
+    exec::CHECKS,
+    remote::CHECKS,
+    remote::attach::CHECKS,
+    remote::kept::CHECKS,
+    remote::release::CHECKS,
+    remote::section::CHECKS,
+];
+
+/// All modes.
+pub(crate) const MODES: &[u32] = &[KCOV_MODE_NONE, KCOV_TRACE_PC, KCOV_TRACE_CMP];
+
+/// The maximum size in entries.
+pub(crate) const GREATEST: u64 = kcov_sys::netbsd::KCOV_BUF_MAX_ENTRIES;
+
+/// The size in words of a buffer that holds all records of an exec.
+pub(crate) const EXEC_WORDS: u64 = GREATEST;
+
+/// The greatest size in words.
+pub(crate) fn max_words() -> u64 {
+    GREATEST
+}
+
+/// Returns a device with a buffer of exactly this many entries, and a mapping of its whole pages.
+fn mapped_pages_of(cx: &Context, entries: u64) -> (Device, Map) {
+    let device = sized(cx, entries);
+    let map = device.map(entries).expect("the buffer is mapped");
+    let pages = entries.div_ceil(page_words());
+    let whole = device.map(pages * page_words()).expect("whole pages");
+    drop(map);
+    (device, whole)
+}
+
+/// Enables a device whose enabling thread has ended. The kernel may free the device only when other
+/// threads have come and gone.
+pub(crate) fn enable_freed(device: &Device, mode: u32) -> Result<()> {
+    let mut enabled = Ok(());
+    let _ = wait_for(LONG, || {
+        thread(|| ());
+        enabled = device.enable(mode);
+        enabled.is_ok()
+    });
+    enabled
+}
