@@ -202,10 +202,8 @@ fn programs_that_cannot_start() {
     small[..7].copy_from_slice(b"\x7fELF\x01\x01\x01");
     // EM_386
     small[18] = 3;
-    refused(
-        &script("small", &small),
-        "is a 32-bit program, which linux-uml cannot run; use linux-uml-i386",
-    );
+    let why = "is a 32-bit program, which linux-uml cannot run; use linux-uml-i386 or linux-7-i386";
+    vm.refuses(&["exec", "linux-uml", "--", &script("small", &small)], &[why]);
     let plain = vm.write("plain", "");
     refused(plain.to_str().expect("UTF-8"), "is not executable");
 }
