@@ -276,7 +276,7 @@ impl<'a> Ground<'a> {
     fn limits(&self, program: Option<Duration>) -> Limits {
         let most = self.session.choices.limit.unwrap_or(self.target.program_limit());
         let program = program.unwrap_or(most);
-        Limits { boot: self.target.boot_limit(), program, silent: self.silent }
+        Limits { boot: self.target.boot_limit(), program, silent: self.silent, ..Limits::default() }
     }
 }
 
