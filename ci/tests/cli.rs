@@ -182,7 +182,7 @@ fn programs_that_cannot_start() {
         refuses("no-such-program", "there is no such program in PATH");
         refuses("/usr", "is a directory, not a program");
     }
-    let script = |name: &str, text: &str| {
+    let script = |name: &str, text: &[u8]| {
         let path = vm.write(name, text);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
         path.to_str().expect("UTF-8").to_owned()
@@ -193,11 +193,17 @@ fn programs_that_cannot_start() {
         }
     };
     refused(
-        &script("lost", "#!/none/sh -e\n"),
+        &script("lost", b"#!/none/sh -e\n"),
         "its interpreter cannot run: /none/sh: No such file",
     );
-    refused(&script("text", "echo\n"), "is not an ELF program");
-    refused(&script("empty", ""), "is not an ELF program");
+    refused(&script("text", b"echo\n"), "is not an ELF program");
+    refused(&script("empty", b""), "is not an ELF program");
+    let mut small = [0; 52];
+    small[..7].copy_from_slice(b"\x7fELF\x01\x01\x01");
+    // EM_386
+    small[18] = 3;
+    let why = "is a 32-bit program, which linux-uml cannot run; use linux-uml-i386 or linux-7-i386";
+    vm.refuses(&["exec", "linux-uml", "--", &script("small", &small)], &[why]);
     let plain = vm.write("plain", "");
     refused(plain.to_str().expect("UTF-8"), "is not executable");
 }

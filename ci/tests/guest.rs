@@ -29,8 +29,12 @@ fn exec(options: &[&str], actions: &[&str]) -> Outcome {
 
 /// Runs the fixture as a KTAP program through `test`. Returns the exit status and the report.
 fn ktap(actions: &[&str]) -> (Option<i32>, String) {
+    ktap_with(&[], actions)
+}
+
+fn ktap_with(options: &[&str], actions: &[&str]) -> (Option<i32>, String) {
     let mut command = vm();
-    command.args(["test", "linux-uml", "--program"]).arg(fixture());
+    command.args(["test", "linux-uml"]).args(options).arg("--program").arg(fixture());
     let Outcome { status, stdout, .. } = outcome(command.arg("--").args(actions));
     (status, stdout)
 }
@@ -325,7 +329,40 @@ fn a_fault_is_shown_with_the_last_result() {
     let result = ["out", "1..2", "out", "ok 1 a", "sleep", "1"];
     let (status, report) = ktap(&[&result[..], &["lkdtm", "BUG"]].concat());
     assert_eq!(status, Some(69), "{report}");
-    assert!(report.contains("\n    the last result: a\n    BUG: failure at"), "{report}");
+    assert!(report.contains("\n    the last result: a (1 of 2)\n    BUG: failure at"), "{report}");
+}
+
+#[test]
+fn checks_that_failed_before_a_fault_are_shown() {
+    let result = ["out", "1..2", "out", "# one is not two", "out", "not ok 1 a", "sleep", "1"];
+    let (status, report) = ktap(&[&result[..], &["lkdtm", "WARNING", "out", "ok 2 b"]].concat());
+    assert_eq!(status, Some(69), "{report}");
+    assert!(report.starts_with("linux-uml: 7."), "the release is known: {report}");
+    let words = "\n    failed before: a\n        one is not two\n    the last result: b (2 of 2)\n";
+    assert!(report.contains(words), "{report}");
+}
+
+/// Drivers and programs write lines that begin like the kernel's complaints.
+#[test]
+fn text_in_the_kernels_log_spoils_nothing() {
+    let texts = [
+        "BUG: from user",
+        "WARNING: from user",
+        "Oops: from user",
+        "watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [prog:17]",
+        "Kernel panic - not syncing: from user",
+    ];
+    let actions: Vec<_> = texts.iter().flat_map(|text| ["write", "/dev/kmsg", text]).collect();
+    for end in [&["status", "7"][..], &["sleep", "2", "out", "still here", "status", "7"]] {
+        let Outcome { status, stderr, .. } = exec(&["-v"], &[&actions, end].concat());
+        assert_eq!(status, Some(7), "{stderr}");
+        texts.iter().for_each(|text| assert!(stderr.contains(text), "{text}: {stderr}"));
+    }
+    let mount =
+        ["exec", "linux-uml", "-v", "--", "mount", "-t", "tmpfs", "-o", "mand", "none", "/tmp"];
+    let Outcome { status, stderr, .. } = outcome(vm().args(mount));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stderr.contains("WARNING: "), "{stderr}");
 }
 
 #[test]
@@ -344,7 +381,7 @@ fn what_the_kernel_finds_in_itself_spoils_a_pass() {
         assert_eq!(status, Some(69), "{report}");
         words.iter().for_each(|word| assert!(report.contains(word), "`{word}`: {report}"));
     };
-    spoils(&["lkdtm", "REFCOUNT_ADD_OVERFLOW"], &["`refcount_t: saturated; leaking memory.`"]);
+    spoils(&["lkdtm", "REFCOUNT_ADD_OVERFLOW"], &[" refcount_t: saturated; leaking memory."]);
     let hung = ["write", "/proc/sys/kernel/hung_task_timeout_secs", "1", "lkdtm", "HUNG_TASK"];
     spoils(&hung, &["the kernel reports a hang: `INFO: task kcov-vm-fixture:"]);
     // Only the fixture takes memory, so there is one process to kill.
@@ -356,8 +393,13 @@ fn a_hung_program() {
     no_verdict(
         &["hang"],
         &["--time-limit", "2"],
-        &["program: the program hung: it did not end within 2"],
+        &["program: the program hung: it did not end within 2 s; since the last output"],
     );
+    let (status, report) =
+        ktap_with(&["--time-limit", "2"], &["out", "1..2", "out", "ok 1 a", "hang"]);
+    assert_eq!(status, Some(69), "{report}");
+    assert!(report.contains("; last on its console: `"), "{report}");
+    assert!(report.contains("\n    the last result: a (1 of 2)\n"), "{report}");
 }
 
 #[test]

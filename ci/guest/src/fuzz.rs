@@ -2,7 +2,8 @@
 //!
 //! The host keeps the corpus and the crashes. A fuzzer opens its [`Link`], starts from
 //! [`corpus`](Link::corpus), and calls [`run`](Link::run) before each execution. So the host knows
-//! the input that killed the guest, and the input that it was made from. No other process may write lines in the form of [`Line`].
+//! the input that killed the guest, or that the kernel complained of, and the input that it was made
+//! from. No other process may write lines in the form of [`Line`].
 //!
 //! ```no_run
 //! # fn execute(_: &[u8]) -> bool { true }
@@ -44,7 +45,9 @@ pub mod slot;
 pub use line::{Line, Progress};
 
 use slot::Slot;
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 use std::{env, fs, thread};
@@ -64,11 +67,15 @@ pub const SECONDS: &str = "KCOV_VM_FUZZ_SECONDS";
 
 /// The time that output takes to the host.
 const PASSING: Duration = Duration::from_millis(300);
+/// The time in which the host ends a guest whose kernel has complained.
+const ENDING: Duration = Duration::from_secs(4);
 
 /// A fuzzer's link to the host.
 #[derive(Debug)]
 pub struct Link {
     slot: Slot,
+    /// The kernel's log, from the beginning of the link.
+    log: Option<File>,
     seed: u64,
     time: Duration,
 }
@@ -87,7 +94,7 @@ impl Link {
         let number = |name| env::var(name).ok().and_then(|text| text.parse().ok());
         let seed = number(SEED).ok_or_else(|| bad(SEED))?;
         let time = Duration::from_secs(number(SECONDS).ok_or_else(|| bad(SECONDS))?);
-        Ok(Some(Link { slot, seed, time }))
+        Ok(Some(Link { slot, log: log().ok(), seed, time }))
     }
 
     /// The seed for random choices. Guests that run at the same time have different seeds.
@@ -130,9 +137,16 @@ impl Link {
         inputs(Path::new(REPLAY))
     }
 
-    /// Keeps an input for the host in case that the guest dies: one copy, no system call. `parent` is
-    /// the [`name`] of the input of the corpus that it was made from, if there is one.
+    /// Keeps an input for the host in case that the guest dies: one copy, and one system call that
+    /// looks at the kernel's log. `parent` is the [`name`] of the input of the corpus that it was
+    /// made from, if there is one.
+    ///
+    /// If the kernel complained of the input before, waits for the host to end the guest, so that
+    /// input is the last one.
     pub fn run(&mut self, input: &[u8], parent: Option<u64>) {
+        while self.log.as_mut().and_then(|log| is_report(log).ok()).unwrap_or(false) {
+            thread::sleep(ENDING);
+        }
         self.slot.store(input, parent);
     }
 
@@ -198,6 +212,34 @@ impl Link {
     /// Fails if standard output cannot be written to.
     pub fn progress(&self, progress: &Progress) -> io::Result<()> {
         send(&Line::Progress(*progress))
+    }
+}
+
+/// Opens the end of the kernel's log. Linux only.
+fn log() -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let mut log = File::options().read(true).custom_flags(flags).open("/dev/kmsg")?;
+    log.seek(SeekFrom::End(0))?;
+    Ok(log)
+}
+
+/// Reads the new lines of the kernel's log up to a stack trace, which every report has. The error is
+/// that there is no more.
+fn is_report(log: &mut File) -> io::Result<bool> {
+    let mut record = [0; 8192];
+    loop {
+        // Each read returns one record of at most 8 KiB: numbers, a semicolon, the line.
+        let length = log.read(&mut record)?;
+        if length == 0 {
+            return Ok(false);
+        }
+        let record = String::from_utf8_lossy(&record[..length]);
+        let Some((numbers, line)) = record.split_once(';') else { continue };
+        // User space has another facility.
+        let level = numbers.split(',').next().and_then(|level| level.parse::<u32>().ok());
+        if level.is_some_and(|level| level < 8) && line.to_lowercase().starts_with("call trace:") {
+            return Ok(true);
+        }
     }
 }
 

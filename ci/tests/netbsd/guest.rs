@@ -83,9 +83,11 @@ fn boot_code(code: &[u8], limit: Duration) -> (Result<Finished, Unavailable>, St
         ptrace: false,
         more_memory: 0,
         input: false,
+        words: "",
+        idle: false,
     };
     let job = Job { nonce: "n".into(), ..Job::default() };
-    let limits = Limits { boot: limit, program: limit, silent: None };
+    let limits = Limits { boot: limit, program: limit, ..Limits::default() };
     let expect = Expect {
         system: System::NetBsd,
         release: "10.".into(),

@@ -1,18 +1,26 @@
-//! Recognises the kernel's complaints on its console.
+//! Recognises the kernel's complaints on its console: one classifier for all commands.
+//!
+//! A line such as `BUG: text` proves nothing, because programs and drivers write to the kernel's log
+//! as well. It is a complaint if the kernel goes on with a report (registers, a stack), or dies.
 
 mod linux;
 mod netbsd;
+mod stack;
+
+pub use stack::{slug, words};
 
 use crate::system::System;
 use std::fmt;
 
-/// A complaint of the kernel.
+/// A complaint of the kernel, with its whole report.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Trouble {
+pub struct Complaint {
     /// The kind of complaint.
     pub kind: TroubleKind,
-    /// The line, without its time stamp.
+    /// The line that announces it, without its time stamp.
     pub line: String,
+    /// The lines of the report, from what the kernel printed before that line to its end.
+    pub text: Vec<String>,
 }
 
 /// Kinds of complaints.
@@ -75,39 +83,174 @@ impl fmt::Display for TroubleKind {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: `{}`", self.kind, self.line)
     }
 }
 
-/// Parses a line of the kernel log as a complaint.
-///
-/// Only the beginning of the line counts: `traps: prog[9] general protection fault ip:…` is about a
-/// program, and the rest of a line may quote anything.
-pub fn classify(line: &str, system: System) -> Option<Trouble> {
-    let line = message(line);
-    let (_, kind) = row(line, system)?;
-    Some(Trouble { kind: *kind, line: line.to_string() })
-}
-
-/// The beginning of a line, where `*` matches any text, and the kind of complaint.
+/// The form of a line, whose parts `*` separates, and the kind of complaint.
 type Row = (&'static str, TroubleKind);
 
-/// Returns the row that classifies the message as a complaint.
+/// The number of lines within which a report goes on.
+const WINDOW: usize = 12;
+/// The number of lines to keep from before a complaint.
+const KEPT: usize = 200;
+
+/// Reads a console line by line.
+#[derive(Debug)]
+pub struct Reader {
+    system: System,
+    complaints: Vec<Complaint>,
+    /// Whether the last complaint's report goes on.
+    is_open: bool,
+    /// The lines that belong to no complaint yet.
+    lines: Vec<String>,
+    /// A line that has the form of a complaint, by its place in `lines`, without proof yet.
+    pending: Option<(usize, TroubleKind)>,
+}
+
+impl Reader {
+    pub fn new(system: System) -> Self {
+        let (complaints, lines) = (Vec::new(), Vec::new());
+        Self { system, complaints, is_open: false, lines, pending: None }
+    }
+
+    /// Takes a line. Returns the kind if this line makes a complaint certain, or worse.
+    pub fn line(&mut self, line: &str) -> Option<TroubleKind> {
+        let line = line.trim_end();
+        self.lines.push(line.into());
+        let at = self.lines.len() - 1;
+        let line = message(line);
+        let found = row(line, self.system).map(|(_, kind)| *kind);
+        if self.system == System::NetBsd {
+            self.pending = found.map(|kind| (at, kind));
+            self.forget();
+            return self.confirm();
+        }
+        if let (Some(last), Some(kind)) = (self.complaints.last(), found) {
+            if linux::is_consequence(line) || self.is_open && linux::goes_on(last.kind, line) {
+                self.flush(self.lines.len());
+                self.is_open = true;
+                return Some(kind);
+            }
+        }
+        let has_body = linux::is_body(line);
+        let is_same = self.pending.is_some_and(|(_, kind)| {
+            has_body
+                || found.is_some() && (linux::is_consequence(line) || linux::goes_on(kind, line))
+        });
+        if is_same {
+            return self.confirm();
+        }
+        if let Some(kind) = found {
+            self.pending = Some((at, kind));
+            // User-Mode Linux prints the registers first.
+            let is_announced =
+                kind == TroubleKind::Panic && linux::first(kind, &self.lines[..at]) < at;
+            if linux::is_sure(line) || is_announced {
+                return self.confirm();
+            }
+        } else if linux::ends(line) && self.is_open && self.pending.is_none() {
+            self.flush(self.lines.len());
+            self.is_open = false;
+        }
+        match self.pending {
+            // Nothing follows a panic on some machines.
+            Some((first, kind)) if kind != TroubleKind::Panic && at - first > WINDOW => {
+                self.pending = None;
+            }
+            _ => self.forget(),
+        }
+        None
+    }
+
+    /// Drops lines that no report will need.
+    fn forget(&mut self) {
+        if self.pending.is_none() && !self.is_open && self.lines.len() > 2 * KEPT {
+            self.lines.drain(..KEPT);
+        }
+    }
+
+    /// The number of complaints.
+    pub fn count(&self) -> usize {
+        self.complaints.len()
+    }
+
+    /// The kind of a line that has the form of a complaint, as long as there is no proof.
+    pub fn pending(&self) -> Option<TroubleKind> {
+        self.pending.map(|(_, kind)| kind)
+    }
+
+    /// The guest lives on, so a line about its death was text.
+    pub fn lives(&mut self) {
+        self.pending = self.pending.filter(|(_, kind)| *kind != TroubleKind::Panic);
+    }
+
+    /// Returns the complaints. A guest that died proves what its last lines say.
+    pub fn finish(mut self, died: bool) -> Vec<Complaint> {
+        if died {
+            self.confirm();
+        }
+        if self.is_open {
+            self.flush(self.lines.len());
+        }
+        self.complaints
+    }
+
+    /// Makes a complaint of the pending line.
+    fn confirm(&mut self) -> Option<TroubleKind> {
+        let (at, kind) = self.pending.take()?;
+        let first = match self.system {
+            System::Linux => linux::first(kind, &self.lines[..at]),
+            System::NetBsd => at,
+        };
+        let line = message(&self.lines[at]).to_owned();
+        if self.is_open {
+            self.flush(first);
+        } else {
+            self.lines.drain(..first);
+        }
+        self.complaints.push(Complaint { kind, line, text: Vec::new() });
+        self.is_open = true;
+        self.flush(self.lines.len());
+        Some(kind)
+    }
+
+    /// Adds lines to the last complaint.
+    fn flush(&mut self, count: usize) {
+        let lines = self.lines.drain(..count);
+        if let Some(last) = self.complaints.last_mut() {
+            last.text.extend(lines);
+        }
+        self.pending = self.pending.map(|(at, kind)| (at - count, kind));
+    }
+}
+
+/// The complaints on the console of a guest that died.
+pub fn complaints(console: &[String], system: System) -> Vec<Complaint> {
+    let mut reader = Reader::new(system);
+    for line in console {
+        reader.line(line);
+    }
+    reader.finish(true)
+}
+
+/// Returns the row that has the form of the message.
 fn row(line: &str, system: System) -> Option<&'static Row> {
     let (ordinary, complaints) = match system {
         System::Linux => (linux::ORDINARY, linux::COMPLAINTS),
         System::NetBsd => (netbsd::ORDINARY, netbsd::COMPLAINTS),
     };
-    if ordinary.iter().any(|beginning| line.starts_with(beginning)) || of_a_process(line) {
+    if ordinary.iter().any(|form| has_form(line, form)) || of_a_process(line) {
         return None;
     }
-    complaints.iter().find(|(beginning, _)| begins(line, beginning))
+    complaints.iter().find(|(form, _)| has_form(line, form))
 }
 
-fn begins(line: &str, beginning: &str) -> bool {
-    let mut parts = beginning.split('*');
+/// Whether a line begins with these parts, which `*` separates.
+fn has_form(line: &str, form: &str) -> bool {
+    let mut parts = form.split('*');
     let first = parts.next().and_then(|first| line.strip_prefix(first));
     parts
         .try_fold(first, |rest, part| Some(rest?.split_once(part).map(|(_, rest)| rest)))
@@ -143,21 +286,4 @@ fn message(line: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Row, TroubleKind, classify, message, row};
-    use crate::system::System;
-
-    /// Asserts the kind of each line, and that each row of the table is needed for one of the
-    /// lines.
-    #[track_caller]
-    pub(super) fn assert_complaints(system: System, table: &[Row], lines: &[(&str, TroubleKind)]) {
-        for &(line, kind) in lines {
-            let found = classify(line, system).map(|trouble| trouble.kind);
-            assert_eq!(found, Some(kind), "{line}");
-        }
-        for (beginning, _) in table {
-            let is_it = |line: &str| row(message(line), system).is_some_and(|r| r.0 == *beginning);
-            assert!(lines.iter().any(|(line, _)| is_it(line)), "no line for `{beginning}`");
-        }
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ mod report;
 mod store;
 
 use crate::cli::FuzzOptions;
-use crate::error::{Error, Phase, Result, STATUS_FAILED, STATUS_PASSED};
+use crate::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
 use crate::exec::task;
 use crate::output::{no_verdict, print};
 use crate::parallel::processors;
@@ -16,9 +16,12 @@ use crate::target::Target;
 use guests::{Death, Ended, Guests, Work};
 use kcov_vm_guest::fuzz::{Line, Progress, name};
 use report::Report;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use store::Store;
@@ -42,7 +45,7 @@ pub fn fuzz(session: &Session, options: FuzzOptions) -> Result<u8> {
 
 fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> {
     session.given(target)?;
-    let FuzzOptions { dir, guests, seconds, sync, deaths, seed, .. } = options;
+    let FuzzOptions { dir, guests, seconds, sync, deaths, seed, foreground, .. } = options;
     let task = task(session, target, options.program, &options.carry)?;
     let directory = dir.unwrap_or_else(|| PathBuf::from("fuzz").join(&target.name));
     let unusable = |error| Error::usage(format!("--dir {}: {error}", directory.display()));
@@ -73,8 +76,15 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
         running: vec![Progress::default(); count],
         ..State::new()
     };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // The second one has its usual effect.
+        flag::register_conditional_default(signal, stop.clone())
+            .and_then(|_| flag::register(signal, stop.clone()))
+            .or_unavailable(Phase::Program, "signals")?;
+    }
     let fuzzer = Fuzzer {
-        guests: Guests::new(session, target, ready, task),
+        guests: Guests { session, target, ready, task, idle: !foreground, stop },
         store,
         vmlinux,
         kernel,
@@ -279,7 +289,8 @@ impl Fuzzer<'_> {
     /// The seed and the life of the next guest; `None` at the end.
     fn next(&self) -> Option<(u64, Duration)> {
         let mut state = self.state();
-        if state.failure.is_some() || state.deaths >= self.most_deaths {
+        let is_over = self.guests.is_stopped() || state.deaths >= self.most_deaths;
+        if is_over || state.failure.is_some() {
             return None;
         }
         let left = self.end.map_or(self.sync, |end| end.saturating_duration_since(Instant::now()));
@@ -320,7 +331,7 @@ impl Fuzzer<'_> {
 
     /// Saves a death. Tries the first of its kind again.
     fn died(&self, number: usize, death: &Death) -> Result<()> {
-        let system = self.guests.target().kind.system();
+        let system = self.guests.target.kind.system();
         let report = Report::new(&death.console, system, &death.why);
         let text = report.text(&self.vmlinux);
         let unsaved = |error| Error::unavailable(Phase::Output, format!("a crash: {error}"));
@@ -342,7 +353,7 @@ impl Fuzzer<'_> {
         print(&format!("new: {}: {}\n", saved.directory.display(), report.title));
         let group = &report.group;
         let said = match minimize::again(&self.guests, number, input, group)? {
-            Some(told) => {
+            Ok(told) => {
                 let smallest = minimize::minimize(&self.guests, number, told, group, self.end)?;
                 let save = |name: &str, bytes: &[u8]| {
                     store::write(&saved.directory.join(name), bytes).map_err(unsaved)
@@ -356,7 +367,7 @@ impl Fuzzer<'_> {
                 let (needed, all) = (smallest.bytes.len(), input.len());
                 format!("dies again; {needed} of {all} bytes are needed{text}")
             }
-            None => "does not die again of this input alone".to_owned(),
+            Err(said) => said,
         };
         store::write(&saved.directory.join("again"), format!("{said}\n").as_bytes())
             .map_err(unsaved)?;

@@ -7,8 +7,9 @@ use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::layout::Layout;
 use crate::netbsd;
 use crate::system::System;
-use crate::target::Target;
+use crate::target::{Kind, Target};
 use kcov_vm_guest::job::{self, Job, Mount};
+use object::elf::ELFCLASS32;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -140,7 +141,16 @@ pub fn program(path: &Path, target: &Target) -> std::result::Result<(Vec<u8>, Ca
     let mut carried = Carried::default();
     match target.kind.system() {
         System::Linux => {
-            if let Some(loader) = elf::loader(&bytes, target.arch).map_err(unfit)? {
+            let loader = elf::loader(&bytes, target.arch).map_err(unfit)?;
+            if target.kind == Kind::Uml && target.arch.name == "x86_64" && bytes[4] == ELFCLASS32 {
+                let loader = loader.map_or(String::new(), |loader| format!(" (loader {loader})"));
+                return Err(unfit(format!(
+                    "is a 32-bit program{loader}, which {} cannot run; use linux-uml-i386 or \
+                     linux-7-i386, or build it for x86_64",
+                    target.name
+                )));
+            }
+            if let Some(loader) = loader {
                 carried.libraries_of(path, &loader)?;
             }
         }

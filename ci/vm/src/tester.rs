@@ -21,6 +21,7 @@ use crate::verdict::{Check, none_ran};
 use guest::Heard;
 use promise::Promise;
 use std::fs;
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Instant;
 
@@ -233,7 +234,8 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     report.times.push(("prepare", ready[0].took));
 
     let step = Step::begin(format!("run on {}", target.name), None);
-    let hear = |ready, ids| guest::run(plan, target, ready, ids, &step);
+    let release = OnceLock::new();
+    let hear = |ready, ids| guest::run(plan, target, ready, ids, &step, &release);
     let heard: Vec<Result<Heard>> = thread::scope(|scope| {
         let others: Vec<_> = std::iter::zip(&ready, &shares)
             .skip(1)
@@ -243,9 +245,9 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
         let others = others.into_iter().map(|other| other.join().expect("a guest's thread"));
         std::iter::once(first).chain(others).collect()
     });
+    report.release = release.into_inner();
     let heard: Vec<Heard> = heard.into_iter().collect::<Result<_>>()?;
     step.done();
-    report.release = heard[0].release.clone();
     report.times.extend(heard[0].times);
     let promises = promises(plan, target, report.release.as_deref().unwrap_or_default())?;
 

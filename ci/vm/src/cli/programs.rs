@@ -82,6 +82,9 @@ pub struct FuzzOptions {
     /// End after N guests have died
     #[arg(long, value_name = "N")]
     pub deaths: Option<u64>,
+    /// Run the guests at this command's priority, not only if no other program wants the processor
+    #[arg(long)]
+    pub foreground: bool,
     /// The seed of the first guest
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,

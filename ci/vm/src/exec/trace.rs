@@ -88,11 +88,9 @@ fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Re
             command.arg(name);
         }
     }
-    for (name, file) in [
-        ("--raw", &options.raw),
-        ("--lcov", &options.lcov),
-        ("--folded", &options.folded),
-    ] {
+    for (name, file) in
+        [("--raw", &options.raw), ("--lcov", &options.lcov), ("--folded", &options.folded)]
+    {
         if let Some(file) = file {
             command.arg(name).arg(file);
         }

@@ -12,9 +12,12 @@ use kcov_vm_guest::fuzz::{CORPUS, Line, MARK, REPLAY, RESTING, SECONDS, SEED};
 use kcov_vm_guest::protocol::Exit;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The processor time that a guest may use without a word from the fuzzer.
+/// The time that a guest may be without a word from the fuzzer: that of its processor, and the time
+/// in which it does not wait for one.
 const SILENT: Duration = Duration::from_secs(30);
 /// The time for the fuzzer's own end.
 const GRACE: Duration = Duration::from_secs(120);
@@ -58,16 +61,20 @@ pub struct Death {
 /// Boots guests of one target.
 #[derive(Debug)]
 pub struct Guests<'a> {
-    session: &'a Session,
-    target: &'a Target,
-    ready: Ready<'a>,
-    task: Task,
+    pub session: &'a Session,
+    pub target: &'a Target,
+    pub ready: Ready<'a>,
+    pub task: Task,
+    /// Whether they run only if no other program wants the processor.
+    pub idle: bool,
+    /// Ends them as soon as it is set.
+    pub stop: Arc<AtomicBool>,
 }
 
-impl<'a> Guests<'a> {
-    /// Prepares guests that run this task's program.
-    pub fn new(session: &'a Session, target: &'a Target, ready: Ready<'a>, task: Task) -> Self {
-        Guests { session, target, ready, task }
+impl Guests<'_> {
+    /// Whether no guest runs any longer.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// Boots a guest with its own log directory, and calls `on` with each line of the fuzzer.
@@ -96,7 +103,7 @@ impl<'a> Guests<'a> {
             });
             task.files.extend(files);
         }
-        let ready = self.ready.beside(logs.clone(), limit, SILENT)?;
+        let ready = self.ready.beside(logs.clone(), limit, SILENT, self.idle)?;
         let log = File::create(logs.join("program.log")).or_unavailable(Phase::Image, "a log")?;
         let mut listen = Listen {
             process: 0,
@@ -107,6 +114,7 @@ impl<'a> Guests<'a> {
             line: Vec::new(),
             errors: Vec::new(),
             log,
+            stop: &self.stop,
             on,
         };
         let result = self.session.run(&ready, task, &mut listen);
@@ -119,6 +127,7 @@ impl<'a> Guests<'a> {
                 }
                 exit => format!("the fuzzer ended with {exit}"),
             },
+            Err(_) if self.is_stopped() => return Ok(Ended::Properly),
             Err(Error::Unavailable(failure)) if is_death(&failure) => failure.message,
             Err(error) => return Err(error),
         };
@@ -126,11 +135,6 @@ impl<'a> Guests<'a> {
         // Without its memory the death is still worth a report.
         let ran = memory.and_then(|memory| memory::last(&memory, mark).ok().flatten());
         Ok(Ended::Died(Death { ran, is_lost, console, why }))
-    }
-
-    /// The target.
-    pub fn target(&self) -> &'a Target {
-        self.target
     }
 }
 
@@ -168,6 +172,7 @@ struct Listen<'a> {
     /// The end of standard error.
     errors: Vec<u8>,
     log: File,
+    stop: &'a AtomicBool,
     on: &'a mut dyn FnMut(Line),
 }
 
@@ -176,11 +181,12 @@ impl Listener for Listen<'_> {
         self.process = process;
     }
 
-    fn running(&mut self) {
+    fn running(&mut self) -> bool {
         // As early as possible: on a busy host a guest may die before its first word is read.
         if self.memory.is_none() {
             self.memory = memory::open(self.process, self.least).ok();
         }
+        !self.stop.load(Ordering::Relaxed)
     }
 
     fn console(&mut self, line: &str) {

@@ -31,17 +31,25 @@ struct Death {
     input: Input,
     /// Whether the guest died in the same way as before.
     is_same: bool,
+    title: String,
 }
 
-/// Runs an input in a fresh guest. Returns it if the guest dies of it in the same way.
+/// Runs an input in a fresh guest. Returns it if the guest dies of it in the same way; the inner
+/// error says what it does instead.
 pub fn again(
     guests: &Guests<'_>,
     number: usize,
     input: &[u8],
     group: &str,
-) -> Result<Option<Input>> {
+) -> Result<std::result::Result<Input, String>> {
     let death = replay(guests, number, &[input.to_vec()], group)?;
-    Ok(death.and_then(|death| death.of(input)))
+    Ok(match death {
+        _ if guests.is_stopped() => Err("was not tried again, because the run ended".into()),
+        Some(death) if !death.is_same => Err(format!("dies of another cause: {}", death.title)),
+        death => death
+            .and_then(|death| death.of(input))
+            .ok_or_else(|| "does not die again of this input alone".into()),
+    })
 }
 
 /// Makes an input smaller as long as it stays deadly in the same way, at most until `end`. A fresh
@@ -56,7 +64,8 @@ pub fn minimize(
     let mut boots = 0;
     shrink(input, |candidates| {
         boots += 1;
-        let is_over = boots > BOOTS || end.is_some_and(|end| Instant::now() >= end);
+        let is_over =
+            boots > BOOTS || guests.is_stopped() || end.is_some_and(|end| Instant::now() >= end);
         if is_over { Ok(None) } else { replay(guests, number, candidates, group) }
     })
 }
@@ -76,11 +85,12 @@ fn replay(
             _ => {}
         })?;
         let Ended::Died(death) = ended else { return Ok(None) };
-        let report = Report::new(&death.console, guests.target().kind.system(), &death.why);
+        let report = Report::new(&death.console, guests.target.kind.system(), &death.why);
         let is_same = report.group == group;
         if !death.is_lost {
             let input = |bytes| Input { bytes, text, smaller };
-            return Ok(death.ran.map(|ran| Death { input: input(ran.input), is_same }));
+            let title = report.title;
+            return Ok(death.ran.map(|ran| Death { input: input(ran.input), is_same, title }));
         }
     }
     let why = format!(
@@ -156,13 +166,17 @@ mod tests {
         Input { bytes: bytes.to_vec(), ..Input::default() }
     }
 
+    fn death(bytes: &[u8], is_same: bool) -> Death {
+        Death { input: input(bytes), is_same, title: String::new() }
+    }
+
     /// A guest that dies of the first input with a 7 and a `!` at the end. It dies in another way of
     /// one with two `?`.
     fn guest(inputs: &[Vec<u8>]) -> std::result::Result<Option<Death>, Infallible> {
         let is_same = |bytes: &[u8]| bytes.contains(&7) && bytes.ends_with(b"!");
         let is_other = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'?').count() == 2;
         let deadly = inputs.iter().find(|bytes| is_same(bytes) || is_other(bytes));
-        Ok(deadly.map(|bytes| Death { input: input(bytes), is_same: !is_other(bytes) }))
+        Ok(deadly.map(|bytes| death(bytes, !is_other(bytes))))
     }
 
     #[test]
@@ -187,11 +201,8 @@ mod tests {
     #[test]
     fn a_death_that_others_prepared_does_not_count() {
         // The guest always dies of the third input, whatever it is.
-        let third = |inputs: &[Vec<u8>]| {
-            Ok::<_, Infallible>(
-                inputs.get(2).map(|bytes| Death { input: input(bytes), is_same: true }),
-            )
-        };
+        let third =
+            |inputs: &[Vec<u8>]| Ok::<_, Infallible>(inputs.get(2).map(|bytes| death(bytes, true)));
         assert_eq!(shrink(input(b"abcd"), third).unwrap().bytes, b"abcd");
     }
 

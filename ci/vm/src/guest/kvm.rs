@@ -41,7 +41,7 @@ pub fn probe(
         mounts: image::mounts(System::Linux),
         ..Job::default()
     };
-    let limits = Limits { boot: LIMIT, program: LIMIT, silent: None };
+    let limits = Limits { boot: LIMIT, program: LIMIT, ..Limits::default() };
     let image = Image { init, job: &job, files: &[], carried: &Carried::default() };
     let answer = super::boot(&machine, &image, limits, expect, logs, &mut Deaf);
     let answer = match answer {

@@ -23,6 +23,10 @@ pub struct Machine<'a> {
     pub more_memory: u32,
     /// Whether the console takes this process's standard input.
     pub input: bool,
+    /// More words for the kernel's command line.
+    pub words: &'static str,
+    /// Whether it runs only if no other program of the host wants the processor.
+    pub idle: bool,
 }
 
 /// After a panic the guest must end. By default it would halt, and the runner

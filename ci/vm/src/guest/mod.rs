@@ -29,15 +29,21 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The time limits of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// From the start of the guest to its init's first message.
+    /// From the start of the guest to its init's first message, without the time in which the guest
+    /// waits for a processor.
     pub boot: Duration,
     /// From there to the end of the program.
     pub program: Duration,
-    /// The processor time that the guest's process may use without output. Unlike the other
-    /// limits, it does not depend on the host's load.
+    /// The processor time that the guest's process may use without output. Like the next limit, it
+    /// does not depend on the host's load.
     pub silent: Option<Duration>,
+    /// The time that the guest may be without output and does not wait for a processor. With it, the
+    /// program's limit excludes the time in which the guest waits for a processor, too.
+    pub idle: Option<Duration>,
+    /// Whether each complaint of the kernel ends the guest, not only a fatal one.
+    pub ends_at_complaint: bool,
 }
 
 /// The properties that the kernel must have.
@@ -89,8 +95,11 @@ pub enum Stream {
 pub trait Listener {
     /// The guest's process runs.
     fn started(&mut self, _process: u32) {}
-    /// Called while the guest's process runs: at least every 20 ms, unless the host is busy.
-    fn running(&mut self) {}
+    /// Called while the guest's process runs: at least every 20 ms, unless the host is busy. Returns
+    /// whether the guest may go on.
+    fn running(&mut self) -> bool {
+        true
+    }
     /// The program wrote output.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
     /// The program left a file, with this path in the directory that is sent back, and these
@@ -153,6 +162,9 @@ pub fn boot(
     let takes_turns = machine.target.kind == Kind::Uml && machine.target.smp == 1;
     let processor = takes_turns.then(Processor::take).flatten();
     processor.iter().for_each(|processor| processor.pin(&mut command));
+    if machine.idle {
+        processor::make_idle(&mut command);
+    }
     let watch = watch::Watch::new(&image.job.nonce, limits, expect, Instant::now());
     let result = process::run(command, line, watch, logs, listener, machine.input);
     // It is large, and each run makes a new one.

@@ -82,18 +82,20 @@ pub fn run(
         let now = Instant::now();
         if now >= looked + LOOK {
             looked = now;
-            watch.used(guest.processor_time(), now);
+            watch.used(guest.processor_time(), || guest.waited(), now);
         }
         match gone {
             Some(since) if now >= since + DRAIN => break,
-            None if now >= watch.deadline() => break,
+            None if now >= watch.deadline() && !watch.excuse(guest.waited(), now) => break,
             None if guest.has_ended() => {
                 guest.kill_group();
                 gone = Some(now);
             }
             _ => {}
         }
-        listener.running();
+        if !listener.running() {
+            break;
+        }
         let event = match events.recv_timeout(TICK) {
             Ok(event) => event,
             Err(RecvTimeoutError::Timeout) => continue,
@@ -126,7 +128,7 @@ pub fn run(
         thread::sleep(TICK);
     }
     console.end(|line| watch.console(line, Instant::now()));
-    watch.used(guest.processor_time(), Instant::now());
+    watch.used(guest.processor_time(), || guest.waited(), Instant::now());
     let ending = guest.end();
     watch.finish(ending).map_err(|failure| match failure.phase {
         // The host side's messages matter only until the guest reports.
@@ -215,6 +217,25 @@ impl Guest {
         let ticks: u64 =
             fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
         Duration::from_millis(ticks * 1000 / clock_ticks_per_second().max(1))
+    }
+
+    /// How long the threads of its process group have waited for a processor of the host.
+    fn waited(&self) -> Duration {
+        let own = self.child.id().to_string();
+        let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+        let is_own = |process: &Path| {
+            let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
+            // The state, the parent and the group follow the name.
+            let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+            fields.split_whitespace().nth(2) == Some(&own)
+        };
+        let processes = entries(Path::new("/proc")).map(|entry| entry.path());
+        let threads = processes.filter(|path| is_own(path)).flat_map(|p| entries(&p.join("task")));
+        let waited = threads.filter_map(|thread| {
+            let times = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            times.split_whitespace().nth(1)?.parse::<u64>().ok()
+        });
+        Duration::from_nanos(waited.sum())
     }
 
     fn kill_group(&self) {

@@ -56,6 +56,21 @@ impl Processor {
     }
 }
 
+/// Makes a command run only if no other program wants the processor.
+pub fn make_idle(command: &mut Command) {
+    let yields = || {
+        let none = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the kernel only reads `none`, which outlives the call.
+        match unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: the closure makes one system call. It neither allocates nor takes a lock, so it may run
+    // between fork and exec.
+    unsafe { command.pre_exec(yields) };
+}
+
 impl Drop for Processor {
     fn drop(&mut self) {
         if let Some(guests) = used().get_mut(&self.number) {
@@ -91,6 +106,17 @@ mod tests {
         drop(taken);
         assert!(numbers.iter().all(|number| used()[number] == 0));
     }
+
+    #[test]
+    fn an_idle_command_has_the_idle_policy() {
+        let mut command = Command::new("cat");
+        command.arg("/proc/self/stat");
+        make_idle(&mut command);
+        let output = String::from_utf8(command.output().expect("cat runs").stdout).expect("text");
+        let policy = output.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(38));
+        assert_eq!(policy, Some("5"), "{output}");
+    }
+
     #[test]
     fn a_processor_is_claimed_once() {
         // A number that no machine has.

@@ -14,7 +14,7 @@ pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command 
     let Qemu { devices: [console, _], cmdline, .. } = qemu;
     let quiet = if machine.input { "quiet" } else { "" };
     let own = format!("console={console} {cmdline} {CMDLINE} {quiet}");
-    command.args(["-append", &format!("{own} {}", machine.target.cmdline)]);
+    command.args(["-append", &format!("{own} {} {}", machine.target.cmdline, machine.words)]);
     command
 }
 

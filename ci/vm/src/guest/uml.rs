@@ -20,6 +20,7 @@ pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command 
     command.arg(format!("ssl0=null,fd:{channel}"));
     command.args(CMDLINE.split(' '));
     command.args(machine.target.cmdline.split_whitespace());
+    command.args(machine.words.split_whitespace());
     command.args(machine.ptrace.then_some("seccomp=off"));
     command.args(machine.input.then_some("quiet"));
     command

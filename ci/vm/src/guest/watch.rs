@@ -2,7 +2,7 @@
 
 use super::channel::Channel;
 use super::{Expect, Finished, Limits, Listener, Stream};
-use crate::console::{Trouble, TroubleKind, classify};
+use crate::console::{Reader, TroubleKind};
 use crate::error::{Phase, Unavailable};
 use crate::system::System;
 use kcov_vm_guest::protocol::{Exit, Frame};
@@ -16,6 +16,16 @@ const AFTER_PANIC: Duration = Duration::from_secs(1);
 const AFTER_EXIT: Duration = Duration::from_secs(10);
 /// After the last frame: the time until the runner ends the guest.
 const AFTER_END: Duration = Duration::from_secs(2);
+/// After another complaint that ends the guest: the time for the rest of its report.
+const AFTER_COMPLAINT: Duration = Duration::from_secs(2);
+/// After a line that says so without proof. A kernel that has panicked mostly ends by itself.
+const AFTER_DOUBT: Duration = Duration::from_secs(8);
+/// A guest that still sends frames after this time has not panicked.
+const LIFE: Duration = Duration::from_millis(300);
+/// The time without output from which on the runner looks closely.
+const QUIET: Duration = Duration::from_secs(5);
+/// The number of lines of a report in a message.
+const MOST_LINES: usize = 30;
 
 /// How a guest ended.
 #[derive(Clone, Debug)]
@@ -39,9 +49,21 @@ pub struct Watch<'a> {
     release: String,
     booted: Option<Instant>,
     exited: Option<(Instant, Exit)>,
-    troubles: Vec<(Phase, Trouble)>,
+    reader: Reader,
+    /// The phase of each complaint of the kernel.
+    phases: Vec<Phase>,
+    /// When a line said that the kernel panics, and the deadline until then.
+    doubt: Option<(Instant, Instant)>,
+    /// Whether the kernel has started init.
+    has_init: bool,
     complaint: Option<(Phase, String)>,
     last_line: String,
+    /// The time of the last output.
+    spoke: Instant,
+    /// When the runner began to look closely, and how long the guest had waited for a processor by
+    /// then.
+    quiet: Option<(Instant, Duration)>,
+    is_blocked: bool,
     /// The guest's processor time at the last look.
     processor: Duration,
     /// The same at the last output.
@@ -65,9 +87,15 @@ impl<'a> Watch<'a> {
             release: String::new(),
             booted: None,
             exited: None,
-            troubles: Vec::new(),
+            reader: Reader::new(expect.system),
+            phases: Vec::new(),
+            doubt: None,
+            has_init: false,
             complaint: None,
             last_line: String::new(),
+            spoke: now,
+            quiet: None,
+            is_blocked: false,
             processor: Duration::ZERO,
             heard: Duration::ZERO,
             silence: Duration::ZERO,
@@ -85,8 +113,9 @@ impl<'a> Watch<'a> {
         self.booted.is_some()
     }
 
-    /// Takes the processor time that the guest has used.
-    pub fn used(&mut self, processor: Duration, now: Instant) {
+    /// Takes the processor time that the guest has used. `waited` returns how long it has waited for
+    /// a processor.
+    pub fn used(&mut self, processor: Duration, waited: impl FnOnce() -> Duration, now: Instant) {
         self.processor = processor;
         let silence = processor.saturating_sub(self.heard);
         self.silence = self.silence.max(silence);
@@ -94,30 +123,76 @@ impl<'a> Watch<'a> {
             self.is_silent = true;
             self.hurry(now);
         }
+        let Some(most) = self.limits.idle else { return };
+        if now.saturating_duration_since(self.spoke) > QUIET {
+            let waited = waited();
+            let (since, before) = *self.quiet.get_or_insert((now, waited));
+            if (now - since).saturating_sub(waited.saturating_sub(before)) > most {
+                self.is_blocked = true;
+                self.hurry(now);
+            }
+        }
+    }
+
+    /// Extends the time limit by the time that the guest has waited for a processor. Returns whether
+    /// there is time left.
+    pub fn excuse(&mut self, waited: Duration, now: Instant) -> bool {
+        let (later, may_wait) = match (self.phase, self.booted) {
+            (Phase::Boot, _) => (self.started + self.limits.boot + waited, true),
+            (_, booted) => {
+                let start = booted.unwrap_or(self.started);
+                (start + self.limits.program + waited, self.limits.idle.is_some())
+            }
+        };
+        let has_trouble =
+            self.complaint.is_some() || !self.phases.is_empty() || self.doubt.is_some();
+        let is_over = has_trouble || self.exited.is_some() || self.is_silent || self.is_blocked;
+        let is_excused = may_wait && !is_over && later > now;
+        if is_excused {
+            self.deadline = later;
+        }
+        is_excused
     }
 
     /// Takes a line of the kernel log.
     pub fn console(&mut self, line: &str, now: Instant) {
-        self.heard = self.processor;
+        self.spoken(now);
         if self.done && self.waits_for_us() {
             return;
         }
         if !line.trim().is_empty() {
             self.last_line = line.trim().to_string();
         }
-        let Some(trouble) = classify(line, self.expect.system) else { return };
-        match trouble.kind {
+        self.has_init |= line.contains("Run /init as init process");
+        let certain = self.reader.line(line);
+        let count = self.reader.count();
+        self.phases.resize(count, self.phase);
+        match certain {
             // A hang may never end by itself.
-            TroubleKind::Oops | TroubleKind::Hung => self.hurry(now + AFTER_FAULT),
-            kind if kind.is_fatal() => self.hurry(now + AFTER_PANIC),
+            Some(TroubleKind::Oops | TroubleKind::Hung) => self.hurry(now + AFTER_FAULT),
+            Some(kind) if kind.is_fatal() => self.hurry(now + AFTER_PANIC),
+            Some(_) if self.limits.ends_at_complaint => self.hurry(now + AFTER_COMPLAINT),
             _ => {}
         }
-        self.troubles.push((self.phase, trouble));
+        if self.reader.pending() == Some(TroubleKind::Panic) && self.doubt.is_none() {
+            self.doubt = Some((now, self.deadline));
+            self.hurry(now + AFTER_DOUBT);
+        }
+    }
+
+    fn spoken(&mut self, now: Instant) {
+        self.heard = self.processor;
+        self.spoke = now;
+        self.quiet = None;
     }
 
     /// Takes bytes from the channel.
     pub fn channel(&mut self, bytes: &[u8], listener: &mut dyn Listener, now: Instant) {
-        self.heard = self.processor;
+        self.spoken(now);
+        if let Some((_, deadline)) = self.doubt.take_if(|(since, _)| now > *since + LIFE) {
+            self.reader.lives();
+            self.deadline = deadline;
+        }
         if self.complaint.is_some() {
             return;
         }
@@ -180,19 +255,26 @@ impl<'a> Watch<'a> {
     }
 
     /// Judges the run after all output has arrived.
-    pub fn finish(self, ending: Ending) -> Result<Finished, Unavailable> {
+    pub fn finish(mut self, ending: Ending) -> Result<Finished, Unavailable> {
+        let is_whole = match &ending {
+            Ending::Gone(how) => self.done && how == "exit status 0",
+            Ending::Stopped => self.done,
+        };
         // The kernel's complaints come first, because they explain everything
         // else.
-        if let Some(((phase, first), more)) = self.troubles.split_first() {
-            // A kernel that has panicked sends nothing, so a report of init that was read after the
-            // panic had been sent before it, over the other line.
-            let mut troubles = self.troubles.iter();
-            let has_panicked = troubles.any(|(_, trouble)| trouble.kind == TroubleKind::Panic);
-            let is_early = *phase == Phase::Boot && has_panicked;
+        let complaints = self.reader.finish(!is_whole);
+        self.phases.resize(complaints.len(), self.phase);
+        if let (Some((first, more)), Some(phase)) = (complaints.split_first(), self.phases.first())
+        {
+            // The console and the channel are two lines, so a report of init that was read after
+            // the complaint may have been sent before it: a kernel that has panicked sends nothing.
+            let has_panicked = complaints.iter().any(|one| one.kind == TroubleKind::Panic);
+            let is_early = *phase == Phase::Boot && (has_panicked || self.has_init);
             let phase = if is_early { &self.phase } else { phase };
-            let later = more.iter().take(3).map(|(_, trouble)| format!("later: {trouble}"));
+            let text = first.text.iter().filter(|_| first.text.len() > 1).take(MOST_LINES).cloned();
+            let later = more.iter().take(3).map(|complaint| format!("later: {complaint}"));
             let failure = Unavailable::new(*phase, first.to_string());
-            return Err(failure.detail(later.collect()));
+            return Err(failure.detail(text.chain(later).collect()));
         }
         if let Some((phase, why)) = self.complaint {
             return Err(Unavailable::new(phase, why));
@@ -207,6 +289,10 @@ impl<'a> Watch<'a> {
                     "the guest hung: it used {} s of processor time without output{last}",
                     self.limits.silent.unwrap_or_default().as_secs()
                 ),
+                (Ending::Stopped, _) if self.is_blocked => format!(
+                    "the guest is blocked: for {} s it had a processor, but wrote nothing{last}",
+                    self.limits.idle.unwrap_or_default().as_secs()
+                ),
                 (Ending::Stopped, Phase::Boot) => format!(
                     "the guest did not boot within {} s{last}",
                     self.limits.boot.as_secs_f32()
@@ -215,8 +301,11 @@ impl<'a> Watch<'a> {
                     format!("the guest did not boot: {how} before init reported{last}")
                 }
                 (Ending::Stopped, Phase::Program) => format!(
-                    "the program hung: it did not end within {} s",
-                    self.limits.program.as_secs_f32()
+                    "the program hung: it did not end within {} s; since the last output {:.0} s ago \
+                     it used {:.0} s of processor time{last}",
+                    self.limits.program.as_secs_f32(),
+                    self.deadline.saturating_duration_since(self.spoke).as_secs_f32(),
+                    self.processor.saturating_sub(self.heard).as_secs_f32()
                 ),
                 (Ending::Gone(how), Phase::Program) => {
                     format!("the guest went down before the program ended: {how}{last}")

@@ -19,6 +19,11 @@ use std::time::{Duration, Instant};
 /// The guest's file with the program's standard input.
 const STDIN: &str = "/kcov-vm.stdin";
 
+/// For the kernel of a fuzzer's guest: panic at the end of a report of WARN, KASAN, a lockup or an
+/// oops, with which the input ends that runs, and report blocked tasks soon.
+const FUZZED: &str = "panic_on_taint=0x42a0 sysctl.kernel.hung_task_timeout_secs=15 \
+                      sysctl.kernel.hung_task_check_interval_secs=5";
+
 /// A program to run in a guest.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -64,10 +69,20 @@ impl<'a> Ready<'a> {
         self.limits.program = program;
     }
 
-    /// Returns a copy with other limits and another log directory. The guest's memory is a file.
-    pub fn beside(&self, logs: PathBuf, program: Duration, silent: Duration) -> Result<Ready<'a>> {
+    /// Returns a copy for a fuzzer: it ends at the first complaint of the kernel, or if it is silent
+    /// for this time. It has another log directory, and the guest's memory is a file. An idle guest
+    /// leaves the processor to other programs.
+    pub fn beside(
+        &self,
+        logs: PathBuf,
+        program: Duration,
+        silent: Duration,
+        idle: bool,
+    ) -> Result<Ready<'a>> {
         let mut other = self.clone();
-        (other.limits.program, other.limits.silent) = (program, Some(silent));
+        (other.machine.idle, other.machine.words) = (idle, FUZZED);
+        let (boot, silent) = (self.limits.boot, Some(silent));
+        other.limits = Limits { boot, program, silent, idle: silent, ends_at_complaint: true };
         if other.machine.memory.is_none() {
             let place = guest::memory_place(other.machine.target.memory, &logs)?;
             other.machine.memory = Some(place.directory);
@@ -122,7 +137,7 @@ impl Session {
         let limits = Limits {
             boot: self.choices.limit.unwrap_or(target.boot_limit()),
             program: self.program_limit(target) + self.choices.grace,
-            silent: None,
+            ..Limits::default()
         };
         let expect = Expect {
             system: target.kind.system(),
@@ -152,6 +167,8 @@ impl Session {
             ptrace: no_filters.is_some(),
             more_memory: 0,
             input: false,
+            words: "",
+            idle: false,
         };
         let mut accelerator = machine.accelerator().to_string();
         if let (Some(directory), Some(why)) = (&machine.memory, elsewhere) {

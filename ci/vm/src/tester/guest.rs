@@ -1,35 +1,32 @@
 //! Runs the suite in one guest and reads its results.
 
 use super::Plan;
-use crate::console::classify;
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::guest::{Listener, Stream};
 use crate::progress::Step;
 use crate::session::Ready;
-use crate::system::System;
 use crate::target::Target;
 use crate::verdict::{Check, Reader};
 use std::ffi::OsString;
 use std::fs;
+use std::sync::OnceLock;
 use std::time::Duration;
-
-/// The maximum number of lines of the kernel's complaint in a message.
-const MOST_LINES: usize = 30;
 
 /// The results of a guest.
 pub struct Heard {
     pub checks: Vec<Check>,
-    pub release: Option<String>,
     pub times: [(&'static str, Duration); 2],
 }
 
-/// Runs the program in one guest, with these checks if any are named.
+/// Runs the program in one guest, with these checks if any are named. Sets `release` as soon as the
+/// guest has booted.
 pub fn run(
     plan: &Plan<'_>,
     target: &Target,
     ready: &Ready<'_>,
     ids: &[String],
     step: &Step,
+    release: &OnceLock<String>,
 ) -> Result<Heard> {
     let Plan { session, options, .. } = plan;
     let calls = session.calls(ready)?;
@@ -46,27 +43,19 @@ pub fn run(
         }
     };
     let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?.knowing(calls);
-    let mut ear = Ear {
-        reader: Reader::default(),
-        errors: Vec::new(),
-        release: None,
-        step,
-        verbose: plan.verbose,
-        system: target.kind.system(),
-        complaint: Vec::new(),
-    };
+    let mut ear =
+        Ear { reader: Reader::default(), errors: Vec::new(), release, step, verbose: plan.verbose };
     let finished = session.run(ready, task, &mut ear);
-    let Ear { reader, errors, release, complaint, .. } = ear;
+    let Ear { reader, errors, .. } = ear;
     // The program's standard error may explain its results.
     let _ = fs::write(ready.logs.join("stderr.log"), &errors);
     let finished = finished.map_err(|error| match error {
-        // Logs may be lost, and the kernel's own words say the most.
-        Error::Unavailable(mut failure) if !complaint.is_empty() => {
-            if let Some(check) = reader.progress().0.last() {
-                failure.detail.push(format!("the last result: {}", check.id));
-            }
-            failure.detail.extend(complaint);
-            failure.into()
+        Error::Unavailable(failure) => {
+            let all = plan.suite(target).filter(|_| options.suite.is_empty());
+            let order = all.map_or(&[][..], |suite| if ids.is_empty() { &suite.ids } else { ids });
+            let mut detail = so_far(&reader, order);
+            detail.extend(failure.detail.iter().cloned());
+            failure.detail(detail).into()
         }
         error => error,
     })?;
@@ -79,7 +68,27 @@ pub fn run(
         Unavailable::new(Phase::Verdict, why).detail(last).logs(&ready.logs)
     };
     let checks = reader.finish(finished.ended()?).map_err(wrong)?;
-    Ok(Heard { checks, release, times })
+    Ok(Heard { checks, times })
+}
+
+/// What is known of a run without a verdict: the checks that failed, the last result, and the check
+/// that ran, if the order of the checks is known.
+fn so_far(reader: &Reader, order: &[String]) -> Vec<String> {
+    let (checks, plan) = reader.progress();
+    let mut said = Vec::new();
+    for check in checks.iter().filter(|check| check.outcome.is_red()) {
+        said.push(format!("failed before: {}", check.id));
+        said.extend(check.diagnostics.iter().map(|line| format!("    {line}")));
+    }
+    let last = checks.last();
+    said.extend(last.map(|check| match plan {
+        Some(plan) => format!("the last result: {} ({} of {plan})", check.id, checks.len()),
+        None => format!("the last result: {}", check.id),
+    }));
+    let place = last.map(|last| order.iter().position(|id| *id == last.id));
+    let next = place.map_or(Some(0), |place| Some(place? + 1)).and_then(|at| order.get(at));
+    said.extend(next.filter(|_| plan.is_some()).map(|id| format!("the check that ran: {id}")));
+    said
 }
 
 /// Returns the suite's arguments: these words, or else `run`. Without a list of calls, the target's
@@ -100,12 +109,9 @@ pub fn suite_arguments(target: &Target, words: &[String], calls: bool) -> Vec<Os
 struct Ear<'a> {
     reader: Reader,
     errors: Vec<u8>,
-    release: Option<String>,
+    release: &'a OnceLock<String>,
     step: &'a Step,
     verbose: bool,
-    system: System,
-    /// The kernel's first complaint, and the lines after it.
-    complaint: Vec<String>,
 }
 
 impl Listener for Ear<'_> {
@@ -122,16 +128,35 @@ impl Listener for Ear<'_> {
     }
 
     fn booted(&mut self, release: &str) {
-        self.release = Some(release.to_string());
+        let _ = self.release.set(release.to_string());
     }
 
     fn console(&mut self, line: &str) {
         if self.verbose {
             eprintln!("[kernel] {line}");
         }
-        let begins = || classify(line, self.system).is_some();
-        if self.complaint.len() < MOST_LINES && (!self.complaint.is_empty() || begins()) {
-            self.complaint.push(line.trim_end().to_string());
-        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_check_that_ran_follows_the_last_result() {
+        let order = ["a", "b", "c"].map(String::from);
+        let said = |text: &str, order: &[String]| {
+            let mut reader = Reader::default();
+            reader.feed(text.as_bytes());
+            so_far(&reader, order)
+        };
+        assert_eq!(said("", &order), [""; 0]);
+        assert_eq!(said("1..3\n", &order), ["the check that ran: a"]);
+        let failed = "1..3\n# no\nnot ok 1 a\nok 2 b\n";
+        let words =
+            ["failed before: a", "    no", "the last result: b (2 of 3)", "the check that ran: c"];
+        assert_eq!(said(failed, &order), words);
+        assert_eq!(said(failed, &[]), words[..3]);
+        assert_eq!(said("1..3\nok 1 a\nok 2 b\nok 3 c\n", &order), ["the last result: c (3 of 3)"]);
     }
 }

@@ -39,12 +39,7 @@ pub(super) fn kind(claim: &Both) -> String {
         // On Linux the same ioctl disables local and remote coverage.
         let is = |of: &str| operation == of || (operation, of) == ("DisableRemote", "Disable");
         let row = |row: &&Row| is(&format!("{:?}", row.operation)) && table.errno(row) == errno;
-        Some(
-            table
-                .rows()
-                .rfind(row)
-                .map_or("–".to_owned(), |row| format!("`{:?}`", row.kind)),
-        )
+        Some(table.rows().rfind(row).map_or("–".to_owned(), |row| format!("`{:?}`", row.kind)))
     };
     match [kind(0), kind(1)] {
         [Some(one), Some(other)] if one != other => format!("Linux: {one}<br>NetBSD: {other}"),

@@ -5,7 +5,12 @@ const LIMITS: Limits = Limits {
     boot: Duration::from_secs(5),
     program: Duration::from_secs(9),
     silent: Some(Duration::from_secs(3)),
+    idle: Some(Duration::from_secs(4)),
+    ends_at_complaint: false,
 };
+
+const WARNING: [&str; 2] =
+    ["WARNING: a.c:1 at f+0x1/0x2, CPU#0: p/18", "CPU: 0 UID: 0 PID: 18 Comm: p Not tainted 7.3"];
 
 struct Deaf;
 impl Listener for Deaf {
@@ -60,7 +65,7 @@ fn a_whole_run_tells_its_longest_silence() {
     let (expect, now) = (expect(), Instant::now());
     let mut watch = Watch::new("n", LIMITS, &expect, now);
     for (seconds, frame) in [1, 3, 4, 5].into_iter().zip(good()) {
-        watch.used(Duration::from_secs(seconds), now);
+        watch.used(Duration::from_secs(seconds), || Duration::ZERO, now);
         watch.channel(frame.encode("n").as_bytes(), &mut Deaf, now);
     }
     assert_eq!(watch.finish(gone()).expect("whole").silence, Duration::from_secs(2));
@@ -76,26 +81,61 @@ fn a_program_that_was_not_run_has_not_ended() {
 
 #[test]
 fn a_warning_spoils_a_whole_run() {
-    let why = run(&good(), &["WARNING: a.c:1 at f", "Kernel panic - x"], gone());
+    let [first, second] = WARNING;
+    let panic = "Kernel panic - not syncing: x";
+    let why =
+        run(&good(), &[first, second, "f", "[ cut here ]", panic], Ending::Gone("signal 6".into()));
     let why = why.expect_err("spoilt");
-    assert!(why.starts_with("end: the kernel warned: `WARNING: a.c:1 at f`"), "{why}");
+    assert!(why.starts_with(&format!("end: the kernel warned: `{first}`\n    {first}\n")), "{why}");
     assert!(why.contains("later: the kernel panicked"), "{why}");
+}
+
+#[test]
+fn text_of_programs_spoils_nothing() {
+    for text in [
+        "WARNING: the mand mount option has been deprecated and",
+        "BUG: from user",
+        "BUG: soft lockup - CPU#0 stuck for 26s! [prog:17]",
+        "Oops: my mistake",
+        "Kernel panic - not syncing: not really",
+    ] {
+        let finished = run(&good(), &["=======", text, text, "reboot: Power down"], gone());
+        assert!(finished.is_ok(), "{text}: {finished:?}");
+        // It is worth a look if nothing follows.
+        assert!(run(&good()[..2], &[text], gone()).is_err_and(|why| why.contains(text)), "{text}");
+    }
+}
+
+#[test]
+fn a_guest_that_goes_on_has_not_panicked() {
+    let (expect, now) = (expect(), Instant::now());
+    let mut watch = Watch::new("n", LIMITS, &expect, now);
+    watch.channel(good()[0].encode("n").as_bytes(), &mut Deaf, now);
+    watch.console("Kernel panic - not syncing: x", now);
+    assert_eq!(watch.deadline(), now + AFTER_DOUBT);
+    watch.channel(good()[1].encode("n").as_bytes(), &mut Deaf, now + 2 * LIFE);
+    assert_eq!(watch.deadline(), now + LIMITS.program);
+    let why = watch.finish(Ending::Stopped).expect_err("hung").to_string();
+    assert!(why.starts_with("program: the program hung: "), "{why}");
 }
 
 #[test]
 fn a_panic_that_is_read_before_the_report_of_init_came_after_it() {
     let (expect, now) = (expect(), Instant::now());
-    let phase = |line: &str, frames: usize| {
+    let phase = |lines: &[&str], frames: usize| {
         let mut watch = Watch::new("n", LIMITS, &expect, now);
-        watch.console(line, now);
+        lines.iter().for_each(|line| watch.console(line, now));
         for frame in &good()[..frames] {
             watch.channel(frame.encode("n").as_bytes(), &mut Deaf, now);
         }
         watch.finish(gone()).expect_err("spoilt").phase
     };
-    assert_eq!(phase("Kernel panic - x", 0), Phase::Boot);
-    assert_eq!(phase("Kernel panic - x", 2), Phase::Program);
-    assert_eq!(phase("WARNING: a.c:1 at f", 2), Phase::Boot);
+    assert_eq!(phase(&["Kernel panic - not syncing: x"], 0), Phase::Boot);
+    assert_eq!(phase(&["Kernel panic - not syncing: x"], 2), Phase::Program);
+    assert_eq!(phase(&WARNING, 2), Phase::Boot);
+    let started = [&["Run /init as init process"], &WARNING[..]].concat();
+    assert_eq!(phase(&started, 0), Phase::Boot);
+    assert_eq!(phase(&started, 2), Phase::Program);
 }
 
 #[test]
@@ -153,21 +193,63 @@ fn after_the_last_word_netbsd_is_ended_at_once() {
 fn trouble_shortens_the_wait() {
     let (expect, now) = (expect(), Instant::now());
     let mut watch = Watch::new("n", LIMITS, &expect, now);
-    watch.console("WARNING: x", now);
+    WARNING.iter().for_each(|line| watch.console(line, now));
     assert_eq!(watch.deadline(), now + LIMITS.boot);
+    watch.console("Pid: 1, comm: init Not tainted 7.3", now);
     watch.console("Kernel panic - not syncing: x", now);
     assert_eq!(watch.deadline(), now + AFTER_PANIC);
+
+    let limits = Limits { ends_at_complaint: true, ..LIMITS };
+    let mut watch = Watch::new("n", limits, &expect, now);
+    WARNING.iter().for_each(|line| watch.console(line, now));
+    assert_eq!(watch.deadline(), now + AFTER_COMPLAINT);
+}
+
+#[test]
+fn a_guest_that_does_not_work_and_does_not_wait_is_blocked() {
+    let (expect, now) = (expect(), Instant::now());
+    let at = |seconds| now + Duration::from_secs(seconds);
+    let limits = Limits { program: Duration::from_secs(99), ..LIMITS };
+    // All the time it waits for a processor, or never.
+    for (rate, is_blocked) in [(1, false), (0, true)] {
+        let mut watch = Watch::new("n", limits, &expect, now);
+        watch.channel(boot("7.3.4-kcov-aa").encode("n").as_bytes(), &mut Deaf, now);
+        for seconds in 1..12 {
+            watch.used(Duration::ZERO, || Duration::from_secs(rate * seconds), at(seconds));
+        }
+        assert_eq!(watch.deadline() <= at(11), is_blocked);
+        let why = watch.finish(Ending::Stopped).expect_err("stopped").to_string();
+        assert_eq!(why.starts_with("program: the guest is blocked: for 4 s "), is_blocked, "{why}");
+    }
+}
+
+#[test]
+fn a_guest_has_more_time_to_boot_if_it_waits_for_a_processor() {
+    let (expect, now) = (expect(), Instant::now());
+    let late = now + LIMITS.boot;
+    let mut watch = Watch::new("n", LIMITS, &expect, now);
+    assert!(!watch.excuse(Duration::ZERO, late));
+    assert!(watch.excuse(Duration::from_secs(3), late));
+    assert_eq!(watch.deadline(), late + Duration::from_secs(3));
+    // Not after a panic, and after the boot only if the guest leaves the processor to others.
+    watch.console("Kernel panic - not syncing: x", now);
+    assert!(!watch.excuse(Duration::from_secs(3), late));
+    for idle in [None, LIMITS.idle] {
+        let mut watch = Watch::new("n", Limits { idle, ..LIMITS }, &expect, now);
+        watch.channel(boot("7.3.4-kcov-aa").encode("n").as_bytes(), &mut Deaf, now);
+        assert_eq!(watch.excuse(Duration::from_secs(30), late), idle.is_some());
+    }
 }
 
 #[test]
 fn a_guest_that_works_without_a_word_hangs() {
     let (expect, now) = (expect(), Instant::now());
     let mut watch = Watch::new("n", LIMITS, &expect, now);
-    watch.used(Duration::from_secs(3), now);
+    watch.used(Duration::from_secs(3), || Duration::ZERO, now);
     watch.channel(boot("7.3.4-kcov-aa").encode("n").as_bytes(), &mut Deaf, now);
-    watch.used(Duration::from_secs(6), now);
+    watch.used(Duration::from_secs(6), || Duration::ZERO, now);
     assert_eq!(watch.deadline(), now + LIMITS.program);
-    watch.used(Duration::from_millis(6010), now);
+    watch.used(Duration::from_millis(6010), || Duration::ZERO, now);
     assert_eq!(watch.deadline(), now);
     let why = watch.finish(Ending::Stopped).expect_err("hung").to_string();
     assert!(why.starts_with("program: the guest hung: it used 3 s of processor time"), "{why}");
