@@ -85,7 +85,7 @@ impl<'a> Judge<'a> {
             Kind::Netbsd => session.prepare_with(target, Kernel::given(&kernel, "--build")?)?,
         };
         let program = session.program_limit(target);
-        let limits = Limits { boot: target.boot_limit(), program, silent: None };
+        let limits = Limits { boot: target.boot_limit(), program, ..Limits::default() };
         let order = Vec::new();
         let mut judge = Self { session, target, directory, ready, kernel, suite, order, limits };
         let started = Instant::now();
