@@ -51,18 +51,18 @@ fn work(what: &str, passes: u64) {
 }
 
 fn walk(buffer: &[AtomicU64]) {
-    let pcs = Trace::from_words(buffer, TracePc).into_iter().map(Pc::address);
+    let pcs = Trace::from_words(buffer, TracePc).iter().map(Pc::address);
     black_box(pcs.fold(0, |all, pc| all ^ pc));
 }
 
 fn walk_any(buffer: &[AtomicU64]) {
-    let pcs = Trace::from_words(buffer, black_box(AnyMode::TracePc)).into_iter();
+    let pcs = Trace::from_words(buffer, black_box(AnyMode::TracePc)).iter();
     black_box(pcs.map(AnyRecord::pc).fold(0, |all, pc| all ^ pc.address()));
 }
 
 fn walk_cmp(buffer: &[AtomicU64]) {
     let trace = Trace::from_words(buffer, TraceCmp);
-    black_box(trace.into_iter().fold(0, |all, comparison| {
+    black_box(trace.iter().fold(0, |all, comparison| {
         let (first, second) = comparison.operands();
         all ^ comparison.raw_type() ^ first ^ second ^ comparison.pc().address()
     }));

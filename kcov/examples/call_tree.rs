@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // Skip the blocks within functions.
     let calls = |step: &Step| !matches!(step.event, Event::Within(_));
-    let mut steps = CallTree::new(trace).filter(calls).peekable();
+    let mut steps = CallTree::new(trace.iter()).filter(calls).peekable();
     let mut open = Vec::new();
     println!("# FUNCTION CALLS");
     println!("# |   |   |   |");

@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let exists = std::path::Path::new("/magic").exists();
     let recorded = session.disable()?;
     let trace = recorded.trace();
-    for comparison in trace {
+    for comparison in trace.iter() {
         let (first, second) = comparison.operands();
         let constant = if comparison.is_const() { "const" } else { "" };
         let bits = 8 * comparison.operand_size();

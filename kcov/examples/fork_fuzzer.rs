@@ -73,7 +73,7 @@ impl Fuzzer {
         };
         self.killed += usize::from(killed);
         let before = self.seen.len();
-        self.seen.extend(self.buffer.trace()?);
+        self.seen.extend(self.buffer.trace()?.iter());
         let new = self.seen.len() > before;
         if new {
             self.corpus.push(input.to_vec());
@@ -85,7 +85,7 @@ impl Fuzzer {
     fn learn(mut self, input: &[u8]) -> Result<Fuzzer> {
         let mut buffer = self.buffer.into_device().into_child_buffer(TraceCmp)?;
         in_child(&mut buffer, input)?;
-        let constants = buffer.trace()?.into_iter().filter(|comparison| comparison.is_const());
+        let constants = buffer.trace()?.iter().filter(|comparison| comparison.is_const());
         self.constants.extend(constants.map(|comparison| comparison.operands().0));
         Ok(Fuzzer { buffer: buffer.into_device().into_child_buffer(TracePc)?, ..self })
     }

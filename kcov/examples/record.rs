@@ -51,7 +51,7 @@ fn record() -> Result<(), Box<dyn Error>> {
             work(&directory, step)?;
             step += 1;
         }
-        let trace: Vec<u64> = session.disable()?.trace().iter().map(u64::from).collect();
+        let trace: Vec<u64> = session.disable()?.trace().iter().map(kcov::Pc::address).collect();
         let packed = pack(&trace);
         let mut line = format!("trace {name} ");
         packed.iter().for_each(|byte| write!(line, "{byte:02x}").expect("memory"));

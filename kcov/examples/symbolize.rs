@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let result = file.read(&mut [0; 16]);
     let recorded = session.disable()?;
     result?;
-    for pc in recorded.trace() {
+    for pc in recorded.trace().iter() {
         // The instruction before the recorded address belongs to the line that was executed. On
         // Linux it is an address of the image, whatever the KASLR offset.
         let site = pc.call_site(arch).address();

@@ -40,17 +40,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         0 => {
             let session = device.enable(TracePc)?;
             target(&mut file);
-            print_pcs(session.disable()?.trace());
+            print_pcs(session.disable()?.trace().iter());
         }
         1 => {
             let session = device.enable(TraceCmp)?;
             target(&mut file);
-            print_comparisons(session.disable()?.trace());
+            print_comparisons(session.disable()?.trace().iter());
         }
         2 => {
             let session = device.enable(proposals.uniq_pc().ok_or(NOT_THERE)?)?;
             target(&mut file);
-            print_pcs(session.disable()?.trace());
+            print_pcs(session.disable()?.trace().iter());
         }
         4 | 6 => {
             let edge = proposals.uniq_edge().ok_or(NOT_THERE)?;
@@ -58,14 +58,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             let session = if mode == 4 { device.enable()? } else { device.enable_with_pcs()? };
             target(&mut file);
             let (pcs, edges) = session.disable()?;
-            print_pcs(pcs);
+            print_pcs(pcs.iter());
             println!("======edge======");
             edges.iter().for_each(|edge| println!("{edge}"));
         }
         8 => {
             let session = device.enable(proposals.uniq_cmp().ok_or(NOT_THERE)?)?;
             target(&mut file);
-            print_comparisons(session.disable()?.trace());
+            print_comparisons(session.disable()?.trace().iter());
         }
         _ => return Err("Unsupported mode!".into()),
     }

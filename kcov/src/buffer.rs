@@ -39,7 +39,7 @@ impl Width {
 /// time.
 ///
 /// Words have 64 bits, except program counters under a 32-bit kernel: those have 32 bits.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Words<'b>(pub(crate) Slice<'b>);
 
 /// The words at their width. Private to the crate, because a reference to an atomic allows stores.
@@ -77,11 +77,6 @@ impl<'b> Words<'b> {
     #[allow(clippy::useless_conversion, reason = "not for words of 32 bits")]
     pub fn get(self, index: usize) -> Option<u64> {
         each!(self, words => Some(words.get(index)?.load(Ordering::Relaxed).into()))
-    }
-
-    /// Loads the words in order.
-    pub fn iter(self) -> impl Iterator<Item = u64> + 'b {
-        (0..self.len()).filter_map(move |index| self.get(index))
     }
 
     /// Copies words in order, as many as fit in `to`, and returns their number.
@@ -126,9 +121,9 @@ impl<'b> Words<'b> {
 }
 
 /// Shows the number of words, not the words: there may be millions.
-impl fmt::Debug for Words<'_> {
+impl fmt::Debug for Slice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Words").field("len", &self.len()).finish_non_exhaustive()
+        write!(f, "[{} words]", Words(*self).len())
     }
 }
 

@@ -31,7 +31,7 @@ impl Builder {
     pub(crate) fn new() -> Builder {
         Builder {
             source: Source::Path { path: sys::DEFAULT_PATH.into(), checked: true },
-            size: BufferSize::default(),
+            size: BufferSize::words(256 << 10),
             place: Place::default(),
             number: None,
         }

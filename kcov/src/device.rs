@@ -46,6 +46,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// [`abandon`](Self::abandon) gives up a device that is not.
 #[derive(Debug)]
 pub struct Device {
+    open: Open,
+}
+
+/// An open device, which disables a leaked session when it is dropped.
+#[derive(Debug)]
+struct Open {
     /// Valid as long as the mapping is; lent out only while the device is borrowed.
     buffer: Buffer<'static>,
     /// The bytes of the count word if a session was enabled through this value and not yet
@@ -152,7 +158,7 @@ impl Device {
     /// - [`DescriptorOutOfLimits`](crate::ErrorKind::DescriptorOutOfLimits): the check needs two
     ///   descriptors for a moment.
     pub fn check_readable(&self) -> Result<(), Error> {
-        self.check_first(self.buffer.bytes())
+        self.check_first(self.open.buffer.bytes())
     }
 
     /// Gives the device up and leaves its descriptor and its mapping exactly as they are, for when
@@ -171,30 +177,30 @@ impl Device {
 
     /// Size of the buffer in kernel words, including the count word.
     pub fn words(&self) -> usize {
-        self.buffer.bytes() / self.buffer.width().bytes()
+        self.open.buffer.bytes() / self.open.buffer.width().bytes()
     }
 
     /// Number of records that the buffer can hold in this mode.
     pub fn capacity<M: Mode>(&self, mode: M) -> usize {
-        mode.kind(SEAL).capacity(self.buffer)
+        mode.kind(SEAL).capacity(self.open.buffer)
     }
 
     pub(crate) fn new(parts: Parts, bytes: usize, width: Width) -> Device {
         // SAFETY: the mapping is aligned, at least a page and `bytes` long, and this crate accesses
         // it only through `Buffer`. Every view borrows the device, which drops its mapping last.
         let buffer = unsafe { Buffer::new(parts.mapping.start(), bytes, width) };
-        Device { buffer, enabled: AtomicUsize::new(0), parts }
+        Device { open: Open { buffer, enabled: AtomicUsize::new(0), parts } }
     }
 
     /// Takes the device apart without making a request.
     pub(crate) fn into_parts(self) -> Parts {
         let device = ManuallyDrop::new(self);
         // SAFETY: `ManuallyDrop` prevents a second drop and `device` is not used again: one move.
-        unsafe { ptr::read(&raw const device.parts) }
+        unsafe { ptr::read(&raw const device.open.parts) }
     }
 
     pub(crate) fn file(&self) -> &File {
-        &self.parts.file
+        &self.open.parts.file
     }
 
     pub(crate) fn system(&self) -> &'static System {
@@ -203,19 +209,19 @@ impl Device {
 
     #[inline]
     pub(crate) fn buffer(&self) -> Buffer<'_> {
-        self.buffer
+        self.open.buffer
     }
 
     /// Checks that the first `bytes` bytes of the buffer can be read.
     pub(crate) fn check_first(&self, bytes: usize) -> Result<(), Error> {
-        self.parts.mapping.check(bytes).map_err(self.file().error(Operation::Check))
+        self.open.parts.mapping.check(bytes).map_err(self.file().error(Operation::Check))
     }
 
     pub(crate) fn begin_mode<M: Mode>(&self, mode: M) -> Result<(), Error> {
         let kind = mode.kind(SEAL);
         let number = self.system().number(kind, false);
         let number = number.map_err(|kind| Error::new(Operation::Enable, kind))?;
-        self.begin(Operation::Enable, kind.width(self.buffer.width()), |file| {
+        self.begin(Operation::Enable, kind.width(self.open.buffer.width()), |file| {
             file.request(Request::Enable(number))
         })
     }
@@ -228,31 +234,29 @@ impl Device {
         request: impl FnOnce(&File) -> Result<(), i32>,
     ) -> Result<(), Error> {
         // With a count that somebody else has left, some kernels write in front of the buffer.
-        self.buffer.set_count(Width::W64, 0);
+        self.open.buffer.set_count(Width::W64, 0);
         request(self.file()).map_err(self.file().error(operation))?;
-        self.enabled.store(width.bytes(), Ordering::Relaxed);
+        self.open.enabled.store(width.bytes(), Ordering::Relaxed);
         // The end of the request is recorded too.
-        self.buffer.set_count(Width::W64, 0);
+        self.open.buffer.set_count(Width::W64, 0);
         Ok(())
     }
 
     pub(crate) fn request_disable(&self) -> Result<(), Error> {
-        self.file().request(Request::Disable).map_err(self.file().error(Operation::Disable))?;
-        self.enabled.store(0, Ordering::Relaxed);
-        Ok(())
+        self.open.request_disable()
     }
 
     /// Proves that nothing is traced into the buffer, and empties it.
     pub(crate) fn prove_free<M: Mode>(&self, mode: M) -> Result<(), Error> {
-        if self.enabled.load(Ordering::Relaxed) != 0 {
+        if self.open.enabled.load(Ordering::Relaxed) != 0 {
             // A session was leaked. If it is another thread's, enabling will be refused.
-            self.buffer.set_count(Width::W64, 0);
+            self.open.buffer.set_count(Width::W64, 0);
             let _ = self.request_disable();
         }
         match self.begin_mode(mode) {
             Ok(()) => {
                 self.request_disable()?;
-                self.buffer.set_count(Width::W64, 0);
+                self.open.buffer.set_count(Width::W64, 0);
                 Ok(())
             }
             // The driver checks the device before the thread, so the device is free.
@@ -268,7 +272,16 @@ impl Device {
     }
 }
 
-impl Drop for Device {
+impl Open {
+    fn request_disable(&self) -> Result<(), Error> {
+        let file = &self.parts.file;
+        file.request(Request::Disable).map_err(file.error(Operation::Disable))?;
+        self.enabled.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Drop for Open {
     fn drop(&mut self) {
         let width = match *self.enabled.get_mut() {
             0 => return,

@@ -88,9 +88,9 @@ mod record;
 mod trace;
 
 pub use buffer::Words;
-pub use pc::{AddressSpace, Arch, CallSite, Pc};
+pub use pc::{Arch, CallSite, Pc};
 pub use record::{AnyRecord, Comparison};
-pub use trace::{Completeness, Iter, Trace};
+pub use trace::{Completeness, Trace};
 
 cfg_if::cfg_if! {
     if #[cfg(feature = "std")] {

@@ -176,13 +176,3 @@ impl Mode for AnyMode {
         }
     }
 }
-
-/// `PC` or `CMP`.
-impl fmt::Display for AnyMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            AnyMode::TracePc => "PC",
-            AnyMode::TraceCmp => "CMP",
-        })
-    }
-}

@@ -1,5 +1,7 @@
 //! Program counters, and how to convert them for other tools.
 
+#[cfg(feature = "std")]
+use crate::sys::SYSTEM;
 use core::fmt;
 
 /// A program counter as kcov records it: the return address of the compiler's coverage hook. That
@@ -10,36 +12,36 @@ use core::fmt;
 /// To turn it into a name or a line, ask about the call, at the address that the tool knows:
 ///
 /// ```
-/// use kcov::{AddressSpace, Arch, Pc};
+/// use kcov::{Arch, Pc};
 ///
 /// let pc = Pc::new(0xffff_ffff_8134_5675);
 /// // Ask addr2line(1) about the call, not about the instruction after it.
 /// assert_eq!(pc.call_site(Arch::X86_64).address(), 0xffff_ffff_8134_5670);
 /// // The address in /proc/kallsyms, under a KASLR offset of 0x1000000.
-/// let at_run_time = AddressSpace::LinkTime.run_time(pc, 0x100_0000);
-/// assert_eq!(at_run_time.address(), 0xffff_ffff_8234_5675);
+/// # #[cfg(target_os = "linux")]
+/// assert_eq!(pc.run_time(0x100_0000).address(), 0xffff_ffff_8234_5675);
 /// ```
 ///
 /// # Platforms
 ///
 /// Linux subtracts the KASLR offset, so the value is a link-time address of `vmlinux`. For modules
 /// it is the run-time address minus the same offset. NetBSD records the run-time address.
-/// [`AddressSpace`] converts.
+/// [`link_time`](Self::link_time) and [`run_time`](Self::run_time) convert.
 ///
 /// # References
 ///
 /// `canonicalize_ip` in Linux's `kernel/kcov.c`; `__sanitizer_cov_trace_pc` in NetBSD's
 /// `sys/kern/subr_kcov.c`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
-pub struct Pc(u64);
+pub struct Pc(Address);
 
 /// The address of the instruction that called the coverage hook, or of its last byte
 /// ([`Arch::Um64`]). It lies in the function and line that were covered. The return address may
 /// not: a call may be the last instruction of a line or a function.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
-pub struct CallSite(u64);
+pub struct CallSite(Address);
 
 /// Defines the architectures: name, compiler targets, and bytes from the start of a call to its
 /// return address.
@@ -68,6 +70,20 @@ macro_rules! architectures {
                 })*
                 host
             };
+
+            /// The architecture of the running kernel, if supported: [`HOST`](Self::HOST), or
+            /// [`Um64`](Self::Um64) under User-Mode Linux.
+            ///
+            /// # Platforms
+            ///
+            /// On Linux on x86_64 it reads `/proc/cpuinfo`; without that, the answer is `HOST`.
+            #[cfg(feature = "std")]
+            pub fn running() -> Option<Arch> {
+                match Arch::HOST {
+                    Some(Arch::X86_64) if crate::sys::is_user_mode_linux() => Some(Arch::Um64),
+                    host => host,
+                }
+            }
 
             /// Bytes from the start of a call to its return address, including the delay slot on
             /// MIPS. It is 1 where calls vary in length ([`Um64`](Arch::Um64)): that leads to the
@@ -108,40 +124,47 @@ architectures! {
     Um64() = 1;
 }
 
-#[cfg(feature = "std")]
-impl Arch {
-    /// The architecture of the running kernel, if supported: [`HOST`](Self::HOST), or
-    /// [`Um64`](Self::Um64) under User-Mode Linux.
-    ///
-    /// # Platforms
-    ///
-    /// On Linux on x86_64 it reads `/proc/cpuinfo`; without that, the answer is `HOST`.
-    pub fn running() -> Option<Arch> {
-        match Arch::HOST {
-            Some(Arch::X86_64) if crate::sys::is_user_mode_linux() => Some(Arch::Um64),
-            host => host,
-        }
-    }
-}
-
 impl Pc {
     /// Wraps a recorded address.
     #[inline]
     pub const fn new(address: u64) -> Pc {
-        Pc(address)
+        Pc(Address(address))
     }
 
     /// The address, as recorded.
     #[inline]
     pub const fn address(self) -> u64 {
-        self.0
+        self.0.0
     }
 
     /// The call that returns to this address. Wraps around if no call can return to it.
     #[inline]
     pub const fn call_site(self, arch: Arch) -> CallSite {
-        let thumb = if matches!(arch, Arch::Arm) { self.0 & 1 } else { 0 };
-        CallSite(self.0.wrapping_sub(thumb).wrapping_sub(arch.call_length()))
+        let thumb = if matches!(arch, Arch::Arm) { self.address() & 1 } else { 0 };
+        let start = self.address().wrapping_sub(thumb).wrapping_sub(arch.call_length());
+        CallSite(Address(start))
+    }
+
+    /// The address in the kernel's file. It differs from the one in the running kernel by the *KASLR
+    /// offset*, run time minus link time in bytes, which is 0 without KASLR. The crate `kcov-signal`
+    /// reads the offset.
+    ///
+    /// # Platforms
+    ///
+    /// On Linux it is the recorded address, also in modules; on NetBSD the offset is subtracted.
+    #[cfg(feature = "std")]
+    pub const fn link_time(self, kaslr_offset: u64) -> Pc {
+        SYSTEM.link_time(self, kaslr_offset)
+    }
+
+    /// The address in the running kernel, as in Linux's `/proc/kallsyms` and `/proc/modules`.
+    ///
+    /// # Platforms
+    ///
+    /// On Linux the KASLR offset is added; on NetBSD it is the recorded address.
+    #[cfg(feature = "std")]
+    pub const fn run_time(self, kaslr_offset: u64) -> Pc {
+        SYSTEM.run_time(self, kaslr_offset)
     }
 }
 
@@ -149,74 +172,34 @@ impl CallSite {
     /// The address of the call.
     #[inline]
     pub const fn address(self) -> u64 {
-        self.0
+        self.0.0
     }
 }
 
-/// The addresses that a system's kcov records: link-time or run-time.
-///
-/// They differ by the *KASLR offset*, run time minus link time in bytes, which is 0 without KASLR.
-/// The crate `kcov-signal` reads it from the running kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum AddressSpace {
-    /// Link-time addresses, as on Linux. It subtracts the offset from module addresses as well.
-    LinkTime,
-    /// Run-time addresses, as on NetBSD.
-    RunTime,
-}
+/// An address or another number, shown in hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub(crate) struct Address(pub(crate) u64);
 
-impl AddressSpace {
-    /// The addresses that this system records.
-    #[cfg(feature = "std")]
-    pub const HOST: AddressSpace = crate::sys::SYSTEM.addresses;
-
-    /// Converts a recorded program counter to an address in the kernel's file.
-    #[inline]
-    pub const fn link_time(self, pc: Pc, kaslr_offset: u64) -> Pc {
-        match self {
-            AddressSpace::LinkTime => pc,
-            AddressSpace::RunTime => Pc(pc.0.wrapping_sub(kaslr_offset)),
-        }
-    }
-
-    /// Converts a recorded program counter to an address in the running kernel, as in Linux's
-    /// `/proc/kallsyms` and `/proc/modules`.
-    #[inline]
-    pub const fn run_time(self, pc: Pc, kaslr_offset: u64) -> Pc {
-        match self {
-            AddressSpace::LinkTime => Pc(pc.0.wrapping_add(kaslr_offset)),
-            AddressSpace::RunTime => pc,
-        }
-    }
-}
-
-impl From<Pc> for u64 {
-    #[inline]
-    fn from(pc: Pc) -> u64 {
-        pc.0
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
     }
 }
 
 macro_rules! as_hexadecimal {
     ($($type:ident)*) => {$(
-        impl fmt::Debug for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($type), "({:#x})"), self.0)
-            }
-        }
-
         /// Hexadecimal with prefix, as addr2line(1) takes it.
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:#x}", self.0)
+                write!(f, "{:#x}", self.address())
             }
         }
 
         /// Hexadecimal, with the prefix if `{:#x}` asks for it.
         impl fmt::LowerHex for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::LowerHex::fmt(&self.0, f)
+                fmt::LowerHex::fmt(&self.address(), f)
             }
         }
     )*};

@@ -84,8 +84,8 @@ impl Modes {
 /// The names of the modes, separated by commas.
 impl fmt::Display for Modes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = AnyMode::ALL.iter().filter(|mode| self.contains(**mode));
-        f.write_str(&names.map(ToString::to_string).collect::<Vec<_>>().join(", "))?;
+        let names = ["PC", "CMP"].into_iter().zip(self.found).filter(|(_, found)| *found);
+        f.write_str(&names.map(|(name, _)| name).collect::<Vec<_>>().join(", "))?;
         #[cfg(feature = "proposed")]
         match self.proposals.to_string() {
             none if none.is_empty() => {}

@@ -1,6 +1,6 @@
 //! Decoding of records. Accepts any words.
 
-use crate::pc::Pc;
+use crate::pc::{Address, Pc};
 use core::fmt;
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK};
 
@@ -10,11 +10,11 @@ use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK};
 /// # References
 ///
 /// kcov.rst, "Comparison operands collection"; kcov(4), `KCOV_MODE_TRACE_CMP`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Comparison {
-    kind: u64,
-    first: u64,
-    second: u64,
+    kind: Type,
+    first: Address,
+    second: Address,
     pc: Pc,
 }
 
@@ -24,13 +24,14 @@ impl Comparison {
     /// Accepts all words. A newer kernel may set more bits of [`raw_type`](Self::raw_type).
     #[inline]
     pub const fn from_words([kind, first, second, pc]: [u64; 4]) -> Comparison {
-        Comparison { kind, first, second, pc: Pc::new(pc) }
+        let (first, second) = (Address(first), Address(second));
+        Comparison { kind: Type(kind), first, second, pc: Pc::new(pc) }
     }
 
     /// The four words of the record.
     #[cfg(feature = "fake")]
     pub(crate) const fn words(self) -> [u64; 4] {
-        [self.kind, self.first, self.second, self.pc.address()]
+        [self.kind.0, self.first.0, self.second.0, self.pc.address()]
     }
 
     /// The program counter of the comparison.
@@ -51,38 +52,38 @@ impl Comparison {
     #[doc(alias = "arg1")]
     #[doc(alias = "arg2")]
     pub const fn operands(self) -> (u64, u64) {
-        (self.first, self.second)
+        (self.first.0, self.second.0)
     }
 
     /// Size of each operand in bytes: 1, 2, 4 or 8.
     #[inline]
     #[doc(alias = "KCOV_CMP_SIZE")]
     pub const fn operand_size(self) -> usize {
-        1 << ((self.kind & KCOV_CMP_MASK) >> 1)
+        1 << ((self.kind.0 & KCOV_CMP_MASK) >> 1)
     }
 
     /// Whether the first operand is a compile-time constant.
     #[inline]
     #[doc(alias = "KCOV_CMP_CONST")]
     pub const fn is_const(self) -> bool {
-        self.kind & KCOV_CMP_CONST != 0
+        self.kind.0 & KCOV_CMP_CONST != 0
     }
 
     /// The type word, as recorded. Known kernels set only the constant flag and the size.
     #[inline]
     pub const fn raw_type(self) -> u64 {
-        self.kind
+        self.kind.0
     }
 }
 
-impl fmt::Debug for Comparison {
+/// The type word, shown as what it says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Type(u64);
+
+impl fmt::Debug for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Comparison")
-            .field("pc", &self.pc)
-            .field("operands", &format_args!("({:#x}, {:#x})", self.first, self.second))
-            .field("operand_size", &self.operand_size())
-            .field("is_const", &self.is_const())
-            .finish()
+        let constant = if self.0 & KCOV_CMP_CONST != 0 { " const" } else { "" };
+        write!(f, "{} bytes{constant}", 1 << ((self.0 & KCOV_CMP_MASK) >> 1))
     }
 }
 

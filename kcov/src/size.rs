@@ -12,8 +12,8 @@ use std::ops::RangeInclusive;
 /// Sizes are rounded up to whole pages, because Linux cannot map other sizes. A size over the
 /// system's [`limits`](Self::limits) is refused unless it was [clamped](Self::clamped).
 ///
-/// The default is 262144 words (2 MiB), NetBSD's limit. Programs with several system calls are
-/// known to overflow smaller buffers.
+/// Without one, a device has 262144 words (2 MiB), NetBSD's limit. Programs with several system
+/// calls are known to overflow smaller buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct BufferSize {
@@ -72,12 +72,6 @@ impl BufferSize {
             Err(Error::new(Operation::SetSize, ErrorKind::SizeOutOfLimits)
                 .with_limits(asked, limits))
         }
-    }
-}
-
-impl Default for BufferSize {
-    fn default() -> BufferSize {
-        BufferSize::words(256 << 10)
     }
 }
 

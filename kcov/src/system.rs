@@ -4,7 +4,7 @@
 use crate::buffer::Width;
 use crate::error::{self, ErrorKind, Row};
 use crate::mode::Kind;
-use crate::pc::AddressSpace;
+use crate::pc::Pc;
 use kcov_sys::{linux, netbsd};
 
 /// One system's kcov.
@@ -22,8 +22,8 @@ pub(crate) struct System {
     pub(crate) wrong_width: i32,
     /// The errno of an enable request on a free device by a busy thread.
     pub(crate) thread_is_busy: Option<i32>,
-    /// The kind of addresses that it records.
-    pub(crate) addresses: AddressSpace,
+    /// Whether it records link-time addresses, not run-time ones.
+    records_link_time: bool,
     /// Whether it has remote coverage by handles.
     pub(crate) has_handles: bool,
     /// Whether it has remote coverage by sources.
@@ -34,7 +34,19 @@ impl System {
     /// The number of a mode in requests for local or remote coverage.
     pub(crate) fn number(&self, kind: Kind, remote: bool) -> Result<u32, ErrorKind> {
         let number = (self.mode)(kind).filter(|_| kind.remote || !remote);
-        number.ok_or(ErrorKind::ModeNotSupported)
+        number.ok_or(ErrorKind::Unsupported)
+    }
+
+    /// A recorded program counter as an address in the kernel's file.
+    pub(crate) const fn link_time(&self, pc: Pc, kaslr_offset: u64) -> Pc {
+        let offset = if self.records_link_time { 0 } else { kaslr_offset };
+        Pc::new(pc.address().wrapping_sub(offset))
+    }
+
+    /// A recorded program counter as an address in the running kernel.
+    pub(crate) const fn run_time(&self, pc: Pc, kaslr_offset: u64) -> Pc {
+        let offset = if self.records_link_time { kaslr_offset } else { 0 };
+        Pc::new(pc.address().wrapping_add(offset))
     }
 }
 
@@ -51,7 +63,7 @@ pub(crate) const LINUX: System = System {
     ],
     wrong_width: error::linux::ENOTTY,
     thread_is_busy: Some(error::linux::EBUSY),
-    addresses: AddressSpace::LinkTime,
+    records_link_time: true,
     has_handles: true,
     has_sources: false,
 };
@@ -66,7 +78,7 @@ pub(crate) const NETBSD: System = System {
     wrong_width: 0,
     // The driver uses one errno for both cases.
     thread_is_busy: None,
-    addresses: AddressSpace::RunTime,
+    records_link_time: false,
     has_handles: false,
     has_sources: true,
 };

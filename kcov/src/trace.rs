@@ -2,7 +2,6 @@
 
 use crate::buffer::{Buffer, Words};
 use crate::mode::{AnyMode, Mode, SEAL, TraceCmp, TracePc};
-use core::fmt;
 use core::iter::FusedIterator;
 use core::sync::atomic::AtomicU64;
 
@@ -28,7 +27,7 @@ use core::sync::atomic::AtomicU64;
 /// assert_eq!(trace.completeness(), Completeness::Complete);
 /// assert_eq!(trace.get(1).unwrap().address(), 0xffff_ffff_8100_0020);
 /// ```
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Trace<'b, M: Mode> {
     /// The words of the records alone, always whole records.
     words: Words<'b>,
@@ -131,7 +130,13 @@ impl<'b, M: Mode> Trace<'b, M> {
 
     /// The records in order of execution.
     #[inline]
-    pub fn iter(&self) -> Iter<'b, M> {
+    pub fn iter(
+        self,
+    ) -> impl DoubleEndedIterator<Item = M::Record>
+    + ExactSizeIterator
+    + FusedIterator
+    + Clone
+    + use<'b, M> {
         Iter { words: self.words, mode: self.mode }
     }
 
@@ -166,30 +171,9 @@ fn stride(mode: impl Mode) -> usize {
     mode.kind(SEAL).stride()
 }
 
-impl<M: Mode> fmt::Debug for Trace<'_, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Trace")
-            .field("mode", &self.mode)
-            .field("len", &self.len())
-            .field("capacity", &self.capacity)
-            .field("completeness", &self.completeness())
-            .finish_non_exhaustive()
-    }
-}
-
-impl<'b, M: Mode> IntoIterator for Trace<'b, M> {
-    type Item = M::Record;
-    type IntoIter = Iter<'b, M>;
-
-    #[inline]
-    fn into_iter(self) -> Iter<'b, M> {
-        self.iter()
-    }
-}
-
 /// Iterator over the records of a [`Trace`].
-#[derive(Clone, Debug)]
-pub struct Iter<'b, M: Mode> {
+#[derive(Clone)]
+struct Iter<'b, M: Mode> {
     /// The words of the remaining records, always whole records.
     words: Words<'b>,
     mode: M,

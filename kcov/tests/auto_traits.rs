@@ -2,9 +2,7 @@
 
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
 use kcov::remote::{Mark, RemoteSession, linux, netbsd};
-use kcov::{
-    Builder, ChildBuffer, Device, Error, Iter, Modes, Recorded, Session, Trace, Words, fake,
-};
+use kcov::{Builder, ChildBuffer, Device, Error, Modes, Recorded, Session, Trace, Words, fake};
 
 const fn send_and_sync<T: Send + Sync>() {}
 
@@ -16,7 +14,6 @@ const _: () = {
     send_and_sync::<Trace<'_, TracePc>>();
     send_and_sync::<Trace<'_, TraceCmp>>();
     send_and_sync::<Trace<'_, AnyMode>>();
-    send_and_sync::<Iter<'_, AnyMode>>();
     send_and_sync::<Words<'_>>();
     send_and_sync::<ChildBuffer<TracePc>>();
     send_and_sync::<ChildBuffer<TracePc, &mut Device>>();

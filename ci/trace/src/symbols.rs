@@ -3,14 +3,11 @@
 use crate::coverage::Coverage;
 use crate::error::Error;
 use crate::kernel::{Image, Kernel};
+use kcov::Arch;
 use kcov::Pc;
-use kcov::{AddressSpace, Arch};
 use std::fmt;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-
-/// The kind of addresses in this program's files.
-const RECORDED: AddressSpace = AddressSpace::LinkTime;
 
 /// The architecture of a record. User-Mode Linux is a program and runs in the lower half.
 pub fn arch(pc: Pc) -> Arch {
@@ -85,11 +82,11 @@ impl Symbols {
         // Modules are identified by their addresses in the running kernel.
         let slide = coverage.slide.unwrap_or(0);
         let arch = arch(pc);
-        let running = RECORDED.run_time(pc, slide).call_site(arch).address();
+        let running = pc.run_time(slide).call_site(arch).address();
         let module = coverage.modules.find(running);
         match self {
             Symbols::Image(image) if module.is_none() => {
-                in_image(image, RECORDED.link_time(pc, slide).call_site(arch).address())
+                in_image(image, pc.link_time(slide).call_site(arch).address())
             }
             // The list includes modules' symbols.
             Symbols::Listed(all) if coverage.slide.is_some() => {

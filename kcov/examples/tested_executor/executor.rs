@@ -38,7 +38,7 @@ impl Executor {
         self.buffer.reset();
         child(&mut self.buffer)?;
         let (trace, before) = (self.buffer.trace()?, self.seen.len());
-        self.seen.extend(trace);
+        self.seen.extend(trace.iter());
         let new = self.seen.len() - before;
         Ok(match trace.completeness() {
             Completeness::Complete if new == 0 => Verdict::Known,

@@ -38,7 +38,7 @@ fuzz_target!(|input: &[u8]| {
     for &mode in AnyMode::ALL {
         let trace = Trace::from_words(&buffer, mode);
         read(trace);
-        for record in trace {
+        for record in trace.iter() {
             assert_eq!(matches!(record, AnyRecord::Pc(_)), mode == AnyMode::TracePc);
         }
     }

@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     call();
     session.reset();
     call();
-    let pcs: Vec<Pc> = session.trace().into_iter().collect();
+    let pcs: Vec<Pc> = session.trace().iter().collect();
     let addresses = || pcs.iter().map(|pc| pc.address());
     let (first, last) = (addresses().min().ok_or("no PC")?, addresses().max().ok_or("no PC")?);
     let mut map = NoveltyMap::new(Ranges::single(first..last + 1)?);

@@ -1,7 +1,6 @@
 //! Location of the running kernel's code.
 
 use crate::{Ranges, RangesError};
-use kcov::AddressSpace;
 use kcov::Pc;
 use std::fmt;
 use std::fs::{self, File};
@@ -99,7 +98,7 @@ impl KernelText {
     /// The addresses in the kernel's file, `vmlinux`: those that Linux records.
     #[must_use]
     pub fn link_time(&self) -> Range<u64> {
-        let moved = |address| AddressSpace::RunTime.link_time(Pc::new(address), self.kaslr_offset);
+        let moved = |address: u64| Pc::new(address.wrapping_sub(self.kaslr_offset));
         moved(self.run_time.start).address()..moved(self.run_time.end).address()
     }
 

@@ -114,8 +114,8 @@ impl NoveltyMap {
     /// Whether a signal has been seen.
     #[inline]
     #[must_use]
-    pub fn contains(&self, signal: impl Into<u64>) -> bool {
-        self.known().contains(signal.into())
+    pub fn contains(&self, signal: u64) -> bool {
+        self.known().contains(signal)
     }
 
     /// The number of signals in the map.

@@ -81,7 +81,7 @@ fn in_place(words: Words<'_>) -> Option<&[AtomicU64]> {
 
 /// Copies words of 32 bits to the stack in blocks and calls `f` for each block.
 fn narrow(words: Words<'_>, f: &mut dyn FnMut(Run<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
-    let mut words = words.iter();
+    let mut words = (0..words.len()).filter_map(|index| words.get(index));
     let mut block = [0; BLOCK];
     loop {
         let count = block.iter_mut().zip(&mut words).map(|(to, word)| *to = word).count();

@@ -101,8 +101,8 @@ impl UniqueSet {
 
     /// Whether a signal is in the set.
     #[must_use]
-    pub fn contains(&self, signal: impl Into<u64>) -> bool {
-        self.slot(signal.into()).1
+    pub fn contains(&self, signal: u64) -> bool {
+        self.slot(signal).1
     }
 
     /// The signals in order of first occurrence, or as [`sort`](Self::sort) left them.

@@ -126,12 +126,6 @@ texts! {
     }
 }
 
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
-    }
-}
-
 texts! {
     /// What was wrong. The same on all systems.
     ErrorKind {
@@ -166,9 +160,6 @@ texts! {
         /// The buffer, or a part of it, can no longer be read.
         BufferLost: "the buffer was unmapped or truncated",
             "abandon the device and open another one";
-        /// The system has no such mode. Only proposed modes are not on both systems.
-        ModeNotSupported: "this system has no such mode",
-            "use a mode that this system has";
         /// The kernel was built without the mode.
         ModeNotBuiltIn: "this kernel was built without the mode";
         /// The device works but records nothing: no kernel code is instrumented.
@@ -223,7 +214,7 @@ impl Row {
     }
 
     pub fn source(&self) -> &'static str {
-        self.text.last().expect("a source")
+        self.text.last().copied().unwrap_or_default()
     }
 }
 
@@ -288,16 +279,11 @@ impl Error {
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
-
-    /// The accepted sizes in words, if a size was refused.
-    pub fn limits(&self) -> Option<RangeInclusive<u64>> {
-        self.size.as_ref().map(|(_, limits)| limits.clone())
-    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {}", self.operation)?;
+        write!(f, "cannot {}", self.operation.text())?;
         if let Some(path) = &self.path {
             match self.operation {
                 Operation::Open => write!(f, " {}", path.display())?,

@@ -44,3 +44,10 @@ fn an_unknown_errno_is_kept() {
     assert_eq!(error.help(), None);
     insta::assert_snapshot!(error.to_string());
 }
+
+impl Error {
+    /// The accepted sizes in words, if a size was refused.
+    pub(crate) fn limits(&self) -> Option<&RangeInclusive<u64>> {
+        self.size.as_ref().map(|(_, limits)| limits)
+    }
+}

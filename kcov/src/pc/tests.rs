@@ -1,6 +1,7 @@
 //! Addresses of every architecture and system.
 
 use super::*;
+use crate::system::{LINUX, NETBSD};
 
 #[test]
 fn calls_lie_before_their_return_addresses_on_every_architecture() {
@@ -21,14 +22,14 @@ fn the_low_bit_of_thumb_code_is_no_part_of_the_address() {
 fn each_system_is_converted_by_its_own_rule() {
     let (linked, running) = (Pc::new(0xffff_ffff_8100_0010), Pc::new(0xffff_ffff_9e20_0010));
     let offset = 0x1d20_0000;
-    assert_eq!(AddressSpace::LinkTime.link_time(linked, offset), linked);
-    assert_eq!(AddressSpace::LinkTime.run_time(linked, offset), running);
-    assert_eq!(AddressSpace::RunTime.link_time(running, offset), linked);
-    assert_eq!(AddressSpace::RunTime.run_time(running, offset), running);
+    assert_eq!(LINUX.link_time(linked, offset), linked);
+    assert_eq!(LINUX.run_time(linked, offset), running);
+    assert_eq!(NETBSD.link_time(running, offset), linked);
+    assert_eq!(NETBSD.run_time(running, offset), running);
     // A module lies below the kernel, so its recorded address may look odd.
     let module = Pc::new(0xffff_ffff_c000_0010);
-    let recorded = AddressSpace::RunTime.link_time(module, 0x3000_0000);
-    assert_eq!(AddressSpace::LinkTime.run_time(recorded, 0x3000_0000), module);
+    let recorded = NETBSD.link_time(module, 0x3000_0000);
+    assert_eq!(LINUX.run_time(recorded, 0x3000_0000), module);
 }
 
 #[test]

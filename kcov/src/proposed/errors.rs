@@ -17,7 +17,7 @@ pub(crate) const ERRORS: &[Row] = &rows![
     EnableUnique, ENOTSUPP => ModeNotBuiltIn:
         "build the kernel with CONFIG_KCOV_UNIQUE=y",
         "KCOV_UNIQUE_ENABLE, proposed, ENOTSUPP";
-    EnableUnique, ENOTTY => ModeNotSupported:
+    EnableUnique, ENOTTY => Unsupported:
         "use a mode that this kernel supports",
         "kcov_ioctl_locked, request unknown";
     ResetTrace, EINVAL => NotEnabled:

@@ -22,7 +22,7 @@
 //! let mut device = Device::open()?;
 //! let session = device.enable(mode)?;
 //! let _ = std::fs::metadata("/");
-//! for record in session.disable()?.trace() {
+//! for record in session.disable()?.trace().iter() {
 //!     println!("{:?} {}", record.kind(), record.pc());
 //! }
 //! # Ok(())

@@ -151,7 +151,7 @@ proptest! {
         check_words(Trace::from_words(&buffer, UniqPc(())), 1, records)?;
         check_words(comparisons, 4, records)?;
 
-        let tree = CallTree::new(trace);
+        let tree = CallTree::new(trace.iter());
         let (mut open, mut shallowest) = (tree.open(), tree.open());
         for (step, record) in tree.zip(trace) {
             let (depth, pc) = match step.event {

@@ -48,7 +48,7 @@ impl UniqueEnable {
         let trace = device
             .buffer()
             .after(bitmap_words)
-            .ok_or_else(|| Error::new(Operation::EnableUnique, ErrorKind::ModeNotSupported))?;
+            .ok_or_else(|| Error::new(Operation::EnableUnique, ErrorKind::Unsupported))?;
         let enabled = device.begin(Operation::EnableUnique, Width::W64, |file| {
             // Clear the remains of another session, which may have split the buffer differently. No
             // kernel reads this trace's count before it is enabled.

@@ -146,11 +146,6 @@ impl Attachment {
         self.active.finish().1
     }
 
-    /// Number of records that the source's buffer can hold in this mode.
-    pub fn capacity<M: Mode>(&self, mode: M) -> usize {
-        mode.kind(SEAL).capacity(self.buffer())
-    }
-
     pub(crate) fn buffer(&self) -> Buffer<'_> {
         let (start, bytes) = (self.active.how.mapping.start(), WORDS * Width::W64.bytes());
         // SAFETY: the aligned mapping has `bytes` bytes and outlives the borrow of `self`; this

@@ -40,7 +40,7 @@ fn a_size_over_the_limit_is_refused_with_the_limit_or_clamped() {
     let over = limits.end() + 1;
     let error = BufferSize::words(over).words_for(&LINUX, Width::W64).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SizeOutOfLimits);
-    assert_eq!(error.limits(), Some(limits.clone()));
+    assert_eq!(error.limits().cloned(), Some(limits.clone()));
     let text = format!(
         "cannot set the size of the kcov buffer: the size is out of limits ({over} words asked \
          for, {} to {} words allowed)",

@@ -31,7 +31,7 @@ fn inherited_by_a_child(cx: &Context) {
         let mut device = adopt(&device, device.words()).expect("adopted");
         let session = enable(&mut device);
         call();
-        session.disable().expect("disabled").trace().iter().map(u64::from).collect()
+        session.disable().expect("disabled").trace().iter().map(kcov::Pc::address).collect()
     });
     assert!(!seen.is_empty());
     assert_eq!((map.count(), map.copy(1, seen.len())), (seen.len() as u64, seen));

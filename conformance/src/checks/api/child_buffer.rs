@@ -31,10 +31,10 @@ fn parent_reads_what_the_child_did(cx: &Context) {
         call();
         let recorded = session.disable().expect("disabled");
         let trace = recorded.trace();
-        trace.iter().map(u64::from).collect()
+        trace.iter().map(kcov::Pc::address).collect()
     });
     assert!(!seen.is_empty());
-    assert_eq!(left(&buffer).iter().map(u64::from).collect::<Vec<_>>(), seen);
+    assert_eq!(left(&buffer).iter().map(kcov::Pc::address).collect::<Vec<_>>(), seen);
 }
 
 fn child_that_ends_without_disabling(cx: &Context) {

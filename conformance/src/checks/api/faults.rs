@@ -97,10 +97,10 @@ fn killed_children(cx: &Context) {
             let seen: Vec<u64> = child(|| {
                 let session = buffer.enable().expect("enabled in the next child");
                 call();
-                session.disable().expect("disabled").trace().iter().map(u64::from).collect()
+                session.disable().expect("disabled").trace().iter().map(kcov::Pc::address).collect()
             });
             assert!(!seen.is_empty());
-            assert_eq!(left(&buffer).iter().map(u64::from).collect::<Vec<_>>(), seen);
+            assert_eq!(left(&buffer).iter().map(kcov::Pc::address).collect::<Vec<_>>(), seen);
         }
     }
     assert_eq!(descriptors(), before, "no descriptor was lost");

@@ -33,12 +33,12 @@ fn pcs_of_one_call(cx: &Context) {
     let recorded = session.disable().expect("disabled");
     let trace = recorded.trace();
     assert!(!trace.is_empty() && !trace.is_truncated());
-    for pc in trace {
+    for pc in trace.iter() {
         // Kernel text is in the upper half, except for User-Mode Linux, which is a program.
         assert!(pc.address() > 0x10000, "{pc}");
     }
     let twice: Vec<_> = trace.iter().collect();
-    assert_eq!(twice, trace.into_iter().collect::<Vec<_>>());
+    assert_eq!(twice, trace.iter().collect::<Vec<_>>());
 }
 
 fn comparisons_of_one_call(cx: &Context) {
@@ -48,7 +48,7 @@ fn comparisons_of_one_call(cx: &Context) {
     let recorded = session.disable().expect("disabled");
     let trace = recorded.trace();
     assert!(!trace.is_empty());
-    for comparison in trace {
+    for comparison in trace.iter() {
         assert_eq!(comparison.raw_type() & !7, 0, "{comparison:?}");
         let (first, second) = comparison.operands();
         let bits = 8 * comparison.operand_size() as u32;
@@ -67,7 +67,7 @@ fn mode_chosen_at_run_time(cx: &Context) {
         let recorded = session.disable().expect("disabled");
         let trace = recorded.trace();
         assert!(!trace.is_empty());
-        for record in trace {
+        for record in trace.iter() {
             assert_eq!(matches!(record, AnyRecord::Pc(_)), mode == AnyMode::TracePc);
         }
     }

@@ -181,8 +181,8 @@ impl<'m> SharedMap<'m> {
     /// Whether a signal has been seen.
     #[inline]
     #[must_use]
-    pub fn contains(&self, signal: impl Into<u64>) -> bool {
-        self.known().contains(signal.into())
+    pub fn contains(&self, signal: u64) -> bool {
+        self.known().contains(signal)
     }
 
     /// The signals of the map, in ascending order. It may miss signals that other callers merge

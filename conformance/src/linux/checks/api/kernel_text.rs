@@ -3,7 +3,7 @@
 use crate::check::{Context, checks};
 use crate::checks::api::{enable, open};
 use crate::raw::{call, child, symbols};
-use kcov::{AddressSpace, Arch};
+use kcov::Arch;
 use kcov_signal::{KernelText, KernelTextError};
 use std::fs;
 
@@ -25,9 +25,9 @@ fn records_lie_in_it(cx: &Context) {
     let recorded = session.disable().expect("disabled");
     let trace = recorded.trace();
     assert!(!trace.is_empty());
-    for pc in trace {
+    for pc in trace.iter() {
         assert!(text.link_time().contains(&pc.address()), "{pc} is not in {text:x?}");
-        let running = AddressSpace::HOST.run_time(pc, offset).address();
+        let running = pc.run_time(offset).address();
         assert!(text.run_time().contains(&running), "{running:#x} is not in {text:x?}");
     }
 }
@@ -44,7 +44,7 @@ fn calls_lie_in_it(cx: &Context) {
     call();
     let recorded = session.disable().expect("disabled");
     assert!(!recorded.trace().is_empty());
-    for pc in recorded.trace() {
+    for pc in recorded.trace().iter() {
         let site = pc.call_site(running).address();
         assert!(text.contains(&site), "{pc}: {site:#x} is not in {text:x?}");
         // `names` takes the address after the call.

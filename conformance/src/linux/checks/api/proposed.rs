@@ -83,7 +83,7 @@ fn extended_session(cx: &Context) {
         let (entries, exits) = (count(RecordKind::Entry), count(RecordKind::Exit));
         assert!(entries > 1 && count(RecordKind::Normal) > 0);
         assert_eq!(trace.mode(), mode);
-        let mut tree = CallTree::new(trace);
+        let mut tree = CallTree::new(trace.iter());
         let begins_at_top = tree.open() == 0;
         let first = tree.by_ref().next().map(|step| step.event);
         let deepest = tree.by_ref().map(|step| step.depth).max();
@@ -106,7 +106,7 @@ fn extended_is_truncated(cx: &Context) {
     let recorded = session.disable().expect("disabled");
     let trace = recorded.trace();
     assert!(trace.is_truncated());
-    let tree = CallTree::new(trace);
+    let tree = CallTree::new(trace.iter());
     assert_eq!(tree.clone().count(), trace.len());
     assert_eq!(tree.map(|step| step.depth).min(), Some(0));
 }
@@ -260,7 +260,7 @@ fn once_is_not_for_remote_coverage(cx: &Context) {
     let found = proposals(cx);
     let mut device = open(cx, 1);
     let refused = device.enable_remote(found.uniq_pc().expect("the mode"), &Remote::new());
-    assert_eq!(kind(refused), ErrorKind::ModeNotSupported);
+    assert_eq!(kind(refused), ErrorKind::Unsupported);
     let refused = device.enable_remote(found.uniq_cmp().expect("the mode"), &Remote::new());
-    assert_eq!(kind(refused), ErrorKind::ModeNotSupported);
+    assert_eq!(kind(refused), ErrorKind::Unsupported);
 }

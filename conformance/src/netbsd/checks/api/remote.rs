@@ -142,9 +142,13 @@ fn local_and_remote_at_once(cx: &Context) {
 }
 
 fn device_is_local_again(cx: &Context) {
-    let attachment = open(cx, 4096).attach(PORT).expect("attached");
-    assert_eq!(attachment.capacity(TracePc), (256 << 10) - 1);
-    assert_eq!(attachment.capacity(TraceCmp), ((256 << 10) - 1) / 4);
+    let mut attachment = open(cx, 4096).attach(PORT).expect("attached");
+    let session = attachment.enable(TracePc).expect("enabled");
+    assert_eq!(session.trace().capacity(), (256 << 10) - 1);
+    drop(session);
+    let session = attachment.enable(TraceCmp).expect("enabled");
+    assert_eq!(session.trace().capacity(), ((256 << 10) - 1) / 4);
+    drop(session);
     let mut device = attachment.detach();
     assert_eq!(device.words(), 4096);
     records(&mut device);

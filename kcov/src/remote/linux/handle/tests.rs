@@ -31,7 +31,7 @@ fn what_the_kernel_would_refuse_or_choke_on_is_refused() {
         for words in (0..3).chain(most.checked_add(1)) {
             let error = argument(words).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::SizeOutOfLimits);
-            assert_eq!(error.limits(), Some(3..=most.into()));
+            assert_eq!(error.limits().cloned(), Some(3..=most.into()));
         }
         for words in [3, most] {
             assert_eq!(argument(words).unwrap().area_size, words);
