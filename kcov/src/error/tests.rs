@@ -3,28 +3,6 @@
 use super::*;
 use crate::system::{LINUX, NETBSD};
 use std::collections::HashSet;
-use std::fmt::Write as _;
-
-/// Three lines per row. The reference pages are generated from these snapshots.
-fn as_text(system: &System) -> String {
-    let mut text = String::new();
-    for row in system.errors.iter().copied().flatten() {
-        let error = Error::from_errno(system, row.operation, row.errno);
-        writeln!(text, "{:?} {} {:?}", row.operation, row.errno, row.kind).unwrap();
-        writeln!(text, "    {error}\n    from {}", row.text.last().expect("a source")).unwrap();
-    }
-    text
-}
-
-#[test]
-fn every_row_of_the_table_as_text() {
-    insta::assert_snapshot!(as_text(&LINUX));
-}
-
-#[test]
-fn every_row_of_netbsds_table_as_text() {
-    insta::assert_snapshot!(as_text(&NETBSD));
-}
 
 #[test]
 fn no_errno_of_an_operation_has_two_rows() {

@@ -153,7 +153,7 @@ proptest! {
 
         let tree = CallTree::new(trace.iter());
         let (mut open, mut shallowest) = (tree.open(), tree.open());
-        for (step, record) in tree.zip(trace) {
+        for (step, record) in tree.zip(trace.iter()) {
             let (depth, pc) = match step.event {
                 Event::Enter(pc) => { open += 1; (open - 1, pc) }
                 Event::Leave(pc) => { open -= 1; (open, pc) }

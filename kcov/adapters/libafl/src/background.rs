@@ -3,7 +3,7 @@
 use crate::compare::CompareExecutor;
 use crate::{CoverageObserver, failed};
 use kcov::mode::{Mode, TraceCmp, TracePc};
-use kcov::remote::linux::{Remote, RemoteSession};
+use kcov::remote::{RemoteSession, linux::Remote};
 use kcov::{Device, Owner, Trace};
 use libafl::Error;
 use libafl::executors::{Executor, ExitKind, HasObservers};

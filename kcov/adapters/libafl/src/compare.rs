@@ -155,7 +155,7 @@ where
         let mut all = HashMap::new();
         let key = |one: Operands| ((one.unsigned(), one.size(), one.is_const()), one);
         *state.executions_mut() += 1;
-        executor.compare(&input, |trace| all.extend(self.filter.of(trace).map(key)))?;
+        executor.compare(&input, |trace| all.extend(self.filter.of(trace.iter()).map(key)))?;
         if self.learn(all.values()) {
             let tokens = state.metadata_or_insert_with(Tokens::new);
             for token in self.dictionary.tokens() {

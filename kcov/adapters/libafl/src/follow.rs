@@ -96,7 +96,7 @@ impl<I> FollowStage<I> {
         let (mut seen, mut all) = (HashSet::new(), Vec::new());
         *state.executions_mut() += 1;
         executor.compare(input, |trace| {
-            let admitted = self.filter.of(trace).filter(|one| !noise.contains(&one.pc()));
+            let admitted = self.filter.of(trace.iter()).filter(|one| !noise.contains(&one.pc()));
             all.extend(admitted.filter(|one| seen.insert(*one)));
         })?;
         Ok(all)
