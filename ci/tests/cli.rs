@@ -361,7 +361,7 @@ fn runner_has_no_verdict_on_what_no_guest_can_run() {
 #[test]
 fn the_workflows_have_all_linux_targets() {
     let mut named = Vec::new();
-    for name in ["linux.yml", "architectures.yml"] {
+    for name in ["linux.yml", "weekly.yml", "architectures.yml"] {
         let workflow =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../.github/workflows").join(name);
         let workflow = fs::read_to_string(workflow).expect("the workflow");
