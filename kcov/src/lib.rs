@@ -15,7 +15,7 @@
 //! let mut device = Device::open()?;
 //! let session = device.enable(TracePc)?;
 //! let _ = std::fs::metadata("/");
-//! for pc in session.disable()?.trace() {
+//! for pc in session.disable()?.trace().iter() {
 //!     println!("{pc}");
 //! }
 //! # Ok::<(), kcov::Error>(())

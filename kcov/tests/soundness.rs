@@ -306,7 +306,7 @@ fn marks_belong_to_their_session() {
     assert_eq!(session.since(session.mark()).map(|trace| trace.len()), Some(0));
 }
 
-/// What was recorded in a mode chosen at run time is read in that mode alone.
+/// Records of a mode chosen at run time are read in that mode alone.
 #[test]
 fn a_trace_of_any_mode_becomes_one_of_its_own() {
     let kernel = Kernel::netbsd();

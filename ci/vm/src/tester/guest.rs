@@ -71,7 +71,7 @@ pub fn run(
     Ok(Heard { checks, times })
 }
 
-/// What is known of a run without a verdict: the checks that failed, the last result, and the check
+/// The progress of a run without a verdict: the checks that failed, the last result, and the check
 /// that ran, if the order of the checks is known.
 fn so_far(reader: &Reader, order: &[String]) -> Vec<String> {
     let (checks, plan) = reader.progress();

@@ -110,8 +110,7 @@ pub(crate) fn builder(cx: &Context) -> Builder {
 pub(crate) struct Others(&'static [AtomicU64]);
 
 impl Others {
-    /// Maps the memory in place of what is at these addresses, as a target might, and numbers its
-    /// words.
+    /// Maps the memory at these addresses, as a target might, and numbers its words.
     pub(crate) fn at(place: Range<usize>) -> Others {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_ANONYMOUS;
