@@ -191,7 +191,7 @@ impl<'a> Campaign<'a> {
             for mutant in mutants {
                 let file = self.copy.build(mutant, target.triple())?;
                 let suite = ground.task(&file)?;
-                if suite.program.content == ground.suite.program.content {
+                if suite.content() == ground.suite.content() {
                     self.settle(mutant, ground, Outcome::SameCode, None);
                 } else if !send(Job { mutant, kernel: None, suite: Some(suite) }) {
                     break;

@@ -94,6 +94,10 @@ pub fn run(
             _ => {}
         }
         listener.running();
+        if listener.is_closed() {
+            guest.end();
+            return watch.finish(Ending::Unread);
+        }
         let event = match events.recv_timeout(TICK) {
             Ok(event) => event,
             Err(RecvTimeoutError::Timeout) => continue,

@@ -17,6 +17,9 @@ const AFTER_EXIT: Duration = Duration::from_secs(10);
 /// After the last frame: the time until the runner ends the guest.
 const AFTER_END: Duration = Duration::from_secs(2);
 
+/// The signal that ends a program whose output nobody reads.
+const SIGPIPE: i32 = 13;
+
 /// How a guest ended.
 #[derive(Clone, Debug)]
 pub enum Ending {
@@ -24,6 +27,8 @@ pub enum Ending {
     Gone(String),
     /// The runner ended it at the deadline.
     Stopped,
+    /// The runner ended it because nobody read the program's output any more.
+    Unread,
 }
 
 /// The state of one boot.
@@ -197,7 +202,8 @@ impl<'a> Watch<'a> {
         if let Some((phase, why)) = self.complaint {
             return Err(Unavailable::new(phase, why));
         }
-        if !self.done {
+        let unread = matches!(ending, Ending::Unread).then_some(Exit::Signal(SIGPIPE));
+        if !self.done && unread.is_none() {
             let last = match self.last_line.as_str() {
                 "" => "; nothing is on its console".to_string(),
                 line => format!("; last on its console: `{line}`"),
@@ -221,7 +227,9 @@ impl<'a> Watch<'a> {
                 (Ending::Gone(how), Phase::Program) => {
                     format!("the guest went down before the program ended: {how}{last}")
                 }
-                (Ending::Stopped, _) => "the guest hung after the program's end".into(),
+                (Ending::Stopped | Ending::Unread, _) => {
+                    "the guest hung after the program's end".into()
+                }
                 (Ending::Gone(how), _) => {
                     format!("the guest went down before its last frame: {how}{last}")
                 }
@@ -234,7 +242,7 @@ impl<'a> Watch<'a> {
         let booted = self.booted.unwrap_or(self.started);
         Ok(Finished {
             release: self.release,
-            exit: self.exited.map(|(_, exit)| exit),
+            exit: self.exited.map(|(_, exit)| exit).or(unread),
             boot: booted - self.started,
             program: self.exited.map_or(Duration::ZERO, |(at, _)| at - booted),
             silence: self.silence,
