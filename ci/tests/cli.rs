@@ -330,6 +330,9 @@ fn runner_has_no_verdict_on_what_no_guest_can_run() {
     };
     refuses(Path::new("/none/program"), &["linux-uml: image: /none/program: No such file"]);
     let script = vm.write("script", "#!/bin/sh\n");
+    refuses(&script, &["is not executable; run chmod +x"]);
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("permissions");
+    fs::write(&script, "text").expect("a file");
     refuses(&script, &["is not an ELF program"]);
 
     // A program with a deleted library, and one with a loader that never

@@ -74,7 +74,9 @@ pub fn furnish() -> io::Result<()> {
         fs::set_permissions(path, Permissions::from_mode(0o666))?;
     }
     fs::create_dir_all("/run/lock")?;
-    fs::set_permissions("/run/lock", Permissions::from_mode(0o1777))?;
+    for (path, mode) in [("/", 0o755), ("/run/lock", 0o1777)] {
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
+    }
     let name = fs::read_to_string("/etc/hostname")?;
     rustix::system::sethostname(name.trim().as_bytes())?;
     SETTINGS.iter().for_each(|(name, value)| drop(set(name, value)));
