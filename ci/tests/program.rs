@@ -61,6 +61,29 @@ fn a_program_stays_where_it_is() {
     on_both(place.path(), &["--carry", "share"], &["./link", "../share/data"]);
 }
 
+/// The guest has its own /dev.
+#[test]
+fn a_program_in_shared_memory_stays_there() {
+    let place = tempfile::tempdir_in("/dev/shm").expect("a directory");
+    let file = place.path().join("data");
+    fs::write(&file, "shared\n").expect("a file");
+    let text = "pwd; cat data; stat -c %a /dev/shm; echo >/dev/shm/new; test -c /dev/null";
+    let said = on_both(
+        place.path(),
+        &["--carry", "data", "--carry", "/bin/cat", "--carry", "/bin/stat"],
+        &["/bin/sh", "-c", text],
+    );
+    assert!(said.ends_with("shared\n1777\n"), "{said}");
+}
+
+#[test]
+fn containers_can_change_their_root() {
+    let text = "mkdir /new && mount -t tmpfs none /new && mkdir /new/old && cd /new && \
+                unshare --mount pivot_root . old && echo changed";
+    let programs = ["/bin/mkdir", "/bin/mount", "/usr/bin/unshare", "/sbin/pivot_root"];
+    assert_eq!(script("/bin/sh", &programs, text), "changed\n");
+}
+
 #[test]
 fn a_program_does_not_replace_another_of_its_name() {
     let place = Place::new();

@@ -80,8 +80,10 @@ fn start(
     mut variables: Vec<(OsString, OsString)>,
     carry: &CarryOptions,
 ) -> Result<std::result::Result<Task, String>> {
-    // The guest's loader has to find what this machine's loader finds.
-    variables.extend(env::var_os(LIBRARIES).map(|path| (LIBRARIES.into(), path)));
+    if target.kind.system() == System::Linux {
+        // The guest's loader has to find what this machine's loader finds.
+        variables.extend(env::var_os(LIBRARIES).map(|path| (LIBRARIES.into(), path)));
+    }
     for word in &carry.env {
         variables.push(variable(word).map_err(Error::Usage)?);
     }

@@ -2,8 +2,8 @@
 
 use crate::job::{Mount, Shutdown};
 use rustix::io::Errno;
-use rustix::mount::MountFlags;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::mount::{MountFlags, mount_bind, mount_move};
+use rustix::process::{Resource, Rlimit, chdir, chroot, getrlimit, setrlimit};
 use rustix::system::{RebootCommand, reboot};
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -13,9 +13,22 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::{io, mem};
 
+/// The image's files for shared memory, which the kernel's own /dev would hide.
+const SHARED: &str = "/dev/shm";
+const KEPT: &str = "/.kcov-vm.shm";
+
 /// Runs before anything else.
 pub fn begin() -> io::Result<()> {
-    Ok(())
+    if Path::new(SHARED).exists() {
+        fs::rename(SHARED, KEPT)?;
+    }
+    // pivot_root(2) refuses the kernel's first mount, so the root becomes a mount on it.
+    const ROOT: &str = "/mnt";
+    fs::create_dir_all(ROOT)?;
+    mount_bind("/", ROOT)?;
+    chdir(ROOT)?;
+    mount_move(".", "/")?;
+    Ok(chroot(".")?)
 }
 
 /// Opens the serial line to the host.
@@ -72,6 +85,10 @@ pub fn furnish() -> io::Result<()> {
     }
     for path in OPEN.iter().filter(|path| Path::new(path).exists()) {
         fs::set_permissions(path, Permissions::from_mode(0o666))?;
+    }
+    if Path::new(KEPT).exists() {
+        fs::create_dir_all(SHARED)?;
+        mount_bind(KEPT, SHARED)?;
     }
     fs::create_dir_all("/run/lock")?;
     for (path, mode) in [("/", 0o755), ("/run/lock", 0o1777)] {

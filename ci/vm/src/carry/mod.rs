@@ -26,8 +26,10 @@ const MOST: u64 = 512 << 20;
 /// The memory that a file takes in a guest beside its content: the rest of a page, and its inode.
 const PER_FILE: u64 = 8 << 10;
 
-/// Directories where the guest mounts its own file systems.
+/// Directories where the guest mounts its own file systems, and a directory in one of them that
+/// init keeps.
 const TAKEN: &[&str] = &["/dev", "/proc", "/sys"];
+const KEPT: &str = "/dev/shm";
 
 /// The kernel's limit for links in a path.
 const LINKS: usize = 40;
@@ -95,17 +97,21 @@ impl Carried {
         let fail = |error: io::Error| format!("{}: {error}", path.display());
         let whole = std::path::absolute(path).map_err(fail)?;
         let parts = |path: &Path| path.components().rev().map(owned).collect::<Vec<_>>();
+        let free = |at: &Path, is_last: bool| {
+            let kept = at.starts_with(KEPT) || (!is_last && Path::new(KEPT).starts_with(at));
+            let taken = TAKEN.iter().find(|root| !kept && at.starts_with(root));
+            taken.map_or(Ok(()), |root| {
+                let path = path.display();
+                let why = format!("cannot be carried: a guest has its own {root}");
+                Err(format!("{path}: {why}; copy it elsewhere"))
+            })
+        };
         let (mut left, mut at, mut links) = (parts(&whole), PathBuf::new(), 0);
         while let Some(part) = left.pop() {
             if !step(&mut at, &part) {
                 continue;
             }
-            if let Some(root) = TAKEN.iter().find(|root| at.starts_with(root)) {
-                return Err(format!(
-                    "{}: cannot be carried: a guest has its own {root}; copy it elsewhere",
-                    path.display()
-                ));
-            }
+            free(&at, false)?;
             let metadata = fs::symlink_metadata(&at).map_err(fail)?;
             if metadata.is_symlink() {
                 links += 1;
@@ -121,6 +127,7 @@ impl Carried {
                 self.entries.entry(at.clone()).or_insert(directory);
             }
         }
+        free(&at, true)?;
         Ok(at)
     }
 

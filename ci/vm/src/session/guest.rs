@@ -11,6 +11,7 @@ use crate::netbsd::{self, Libraries};
 use crate::system::System;
 use crate::target::{Accel, Kind, Target};
 use kcov_vm_guest::job::Job;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -213,11 +214,14 @@ impl Session {
         let mut argv = vec![OsString::from(&task.program)];
         argv.extend(task.arguments);
         let mut mounts = image::mounts(system);
-        // A mount would hide the image's own files.
-        mounts.retain(|mount| {
-            let point = Path::new(&mount.target);
-            !task.carried.paths().any(|path| path != point && path.starts_with(point))
-        });
+        // A mount would hide the image's own files. Init keeps those of a mount on another.
+        let points: Vec<_> = mounts.iter().map(|mount| PathBuf::from(&mount.target)).collect();
+        let point_of = |path: &Path| {
+            let around = points.iter().filter(|point| path.starts_with(point));
+            around.max_by_key(|point| point.as_os_str().len()).filter(|point| path != *point)
+        };
+        let hidden: BTreeSet<_> = task.carried.paths().filter_map(point_of).collect();
+        mounts.retain(|mount| !hidden.contains(&PathBuf::from(&mount.target)));
         let mut env = image::environment();
         for (name, value) in task.environment {
             env.retain(|(known, _)| *known != name);
