@@ -127,6 +127,22 @@ fn a_library_brings_its_libraries() {
     assert_eq!(on_both(place.path(), &["--carry", "plugins"], &words), "inner\n");
 }
 
+/// A crate's test data may be programs of anybody.
+#[test]
+fn what_is_in_a_directory_starts_nothing_on_the_host() {
+    let place = Place::new();
+    let started = place.file("started");
+    let loader = place.write("loader", format!("#!/bin/sh\n: >{started}\n"));
+    fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).expect("permissions");
+    let option = format!("-Wl,--dynamic-linker={}", loader.display());
+    place.program("data/odd", C::Who, &[&option]);
+    let odd = place.file("data/odd");
+    let words = ["test", "-x", &odd];
+    let said = outcome(exec(&["--carry", "data"], &words).current_dir(place.path()));
+    assert_eq!(said.status, Some(0), "{}", said.stderr);
+    assert!(!Path::new(&started).exists());
+}
+
 #[test]
 fn the_loaders_variables_are_the_programs() {
     let place = Place::new();

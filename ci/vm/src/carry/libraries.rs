@@ -4,7 +4,6 @@ use crate::run::command;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
 /// The C library of a glibc program, whose loader reads a cache. It opens the other library itself
 /// when a thread is cancelled.
@@ -13,8 +12,16 @@ const GLIBC: (&str, &str, &str) = ("libc.so.6", "/etc/ld.so.cache", "libgcc_s.so
 /// The directory of libraries for newer processors. The guest's processor may need the usual ones.
 const NEWER: &str = "glibc-hwcaps";
 
-/// Returns the paths of the program's loader and libraries on this host, and of the files that
-/// they read. The error names a missing file.
+/// What a loader finds.
+#[derive(Debug)]
+pub struct Found {
+    /// The loader, the libraries, and the files that they read.
+    pub files: Vec<PathBuf>,
+    /// Why the program cannot start.
+    pub missing: Option<String>,
+}
+
+/// Finds the loader and the libraries of a program or library on this host.
 ///
 /// Like ldd(1), it runs the loader without starting the program. Of the environment, the loader
 /// sees only the guest's `variables`.
@@ -22,7 +29,7 @@ pub fn of(
     program: &Path,
     loader: &Path,
     variables: &[(OsString, OsString)],
-) -> Result<Vec<PathBuf>, String> {
+) -> Result<Found, String> {
     let (shown, by) = (program.display(), loader.display());
     if !loader.is_file() {
         return Err(format!(
@@ -31,43 +38,26 @@ pub fn of(
              RUSTFLAGS='-C target-feature=+crt-static'"
         ));
     }
-    let output = list(program, loader, variables).map_err(|error| format!("{by}: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    if let Some(name) = missing(&text, &errors) {
-        return Err(format!(
-            "{shown} needs {name}, which {by} cannot find on this host; install it, or put \
-             its directory into LD_LIBRARY_PATH"
-        ));
-    }
-    if !output.status.success() {
-        let why = errors.lines().next().unwrap_or("it gave no reason");
-        return Err(format!("{by} cannot list the libraries of {shown}: {why}"));
-    }
-    Ok(with_companions(listed(&text), loader))
-}
-
-/// Returns the libraries that the loader finds for any program or library.
-pub fn known(file: &Path, loader: &Path, variables: &[(OsString, OsString)]) -> Vec<PathBuf> {
-    let output = list(file, loader, variables);
-    let text = output.map_or(String::new(), |it| String::from_utf8_lossy(&it.stdout).into_owned());
-    let found: Vec<_> = listed(&text).into_iter().filter(|path| path.is_file()).collect();
-    if found.is_empty() { found } else { with_companions(found, loader) }
-}
-
-/// Whether a file may be a loader, by its name. Data that names another program must not start it.
-pub fn is_loader(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_bytes();
-    name.starts_with(b"ld") && path.is_file()
-}
-
-fn list(file: &Path, loader: &Path, variables: &[(OsString, OsString)]) -> std::io::Result<Output> {
     let mut command = command(loader);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"LD_")) {
         command.env_remove(name);
     }
     command.envs(variables.iter().map(|(name, value)| (name, value)));
-    command.arg("--list").arg(file).output()
+    let output = command.arg("--list").arg(program).output();
+    let output = output.map_err(|error| format!("{by}: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let missing = missing(&text, &errors).map(|name| {
+        format!(
+            "{shown} needs {name}, which {by} cannot find on this host; install it, or put \
+             its directory into LD_LIBRARY_PATH"
+        )
+    });
+    if missing.is_none() && !output.status.success() {
+        let why = errors.lines().next().unwrap_or("it gave no reason");
+        return Err(format!("{by} cannot list the libraries of {shown}: {why}"));
+    }
+    Ok(Found { files: with_companions(listed(&text), loader), missing })
 }
 
 /// Adds the files that libraries open by themselves.

@@ -10,14 +10,15 @@ use crate::arch::Arch;
 use crate::elf::{self, Linked};
 use crate::layout::{Access, Layout};
 use rustix::fs::{listxattr, major, minor};
+use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The maximum total size. A booting guest holds it in memory twice.
@@ -95,40 +96,23 @@ impl Carried {
     /// Adds the directories and links on the way to a path. Returns the path without links.
     pub(crate) fn way(&mut self, path: &Path) -> Result<PathBuf, String> {
         let fail = |error: io::Error| format!("{}: {error}", path.display());
-        let whole = std::path::absolute(path).map_err(fail)?;
-        let parts = |path: &Path| path.components().rev().map(owned).collect::<Vec<_>>();
-        let free = |at: &Path, is_last: bool| {
-            let kept = at.starts_with(KEPT) || (!is_last && Path::new(KEPT).starts_with(at));
-            let taken = TAKEN.iter().find(|root| !kept && at.starts_with(root));
-            taken.map_or(Ok(()), |root| {
-                let path = path.display();
-                let why = format!("cannot be carried: a guest has its own {root}");
-                Err(format!("{path}: {why}; copy it elsewhere"))
-            })
-        };
-        let (mut left, mut at, mut links) = (parts(&whole), PathBuf::new(), 0);
-        while let Some(part) = left.pop() {
-            if !step(&mut at, &part) {
-                continue;
+        let at = follow(&std::path::absolute(path).map_err(fail)?, |at| {
+            if let Some(root) = taken(at).filter(|_| !Path::new(KEPT).starts_with(at)) {
+                return Err(refusal(path, root));
             }
-            free(&at, false)?;
-            let metadata = fs::symlink_metadata(&at).map_err(fail)?;
+            let metadata = fs::symlink_metadata(at).map_err(fail)?;
             if metadata.is_symlink() {
-                links += 1;
-                if links > LINKS {
-                    return Err(fail(rustix::io::Errno::LOOP.into()));
-                }
-                let to = fs::read_link(&at).map_err(fail)?;
-                left.extend(parts(&to));
-                self.entries.insert(at.clone(), Entry::Link(to));
-                at.pop();
-            } else if metadata.is_dir() && at != Path::new("/") {
-                let directory = Entry::Directory(access(&metadata));
-                self.entries.entry(at.clone()).or_insert(directory);
+                let to = fs::read_link(at).map_err(fail)?;
+                self.entries.insert(at.into(), Entry::Link(to.clone()));
+                return Ok(Some(to));
             }
-        }
-        free(&at, true)?;
-        Ok(at)
+            if metadata.is_dir() && at.parent().is_some() {
+                let directory = Entry::Directory(access(&metadata));
+                self.entries.entry(at.into()).or_insert(directory);
+            }
+            Ok(None)
+        })?;
+        taken(&at).map_or(Ok(at), |root| Err(refusal(path, root)))
     }
 
     /// Adds the file or directory at a path without links.
@@ -169,16 +153,21 @@ impl Carried {
             },
             Ok(Linked::Static) | Err(_) => return Ok(()),
         };
-        let found = if why == Because::Named && is_program {
-            libraries::of(at, &loader, &self.variables)?
-        } else if libraries::is_loader(&loader) {
-            // A test's data may include programs of other machines. The program may know better
-            // than we where a library's libraries are.
-            libraries::known(at, &loader, &self.variables)
-        } else {
-            Vec::new()
+        // A directory may hold programs of other machines, as data. They must not start anything but
+        // loaders. And a program may know better than we where a library's libraries are.
+        let is_needed = why == Because::Named && is_program;
+        let is_loader = loader.file_name().is_some_and(|name| name.as_bytes().starts_with(b"ld"));
+        if !is_needed && !is_loader {
+            return Ok(());
+        }
+        let found = match libraries::of(at, &loader, &self.variables) {
+            Ok(libraries::Found { missing: Some(why), .. }) | Err(why) if is_needed => {
+                return Err(why);
+            }
+            Ok(found) => found.files,
+            Err(_) => return Ok(()),
         };
-        if is_program && !found.is_empty() {
+        if is_program {
             self.loader.get_or_insert(loader);
         }
         for path in found {
@@ -223,19 +212,11 @@ impl Carried {
 
     /// Follows the links of these entries.
     fn real(&self, path: &Path) -> PathBuf {
-        let (mut at, mut links) = (PathBuf::new(), 0);
-        let mut left: Vec<_> = path.components().rev().map(owned).collect();
-        while let Some(part) = left.pop() {
-            if !step(&mut at, &part) {
-                continue;
-            }
-            if let (Some(Entry::Link(to)), true) = (self.entries.get(&at), links < LINKS) {
-                left.extend(to.components().rev().map(owned));
-                links += 1;
-                at.pop();
-            }
-        }
-        at
+        let link = |at: &Path| match self.entries.get(at) {
+            Some(Entry::Link(to)) => Ok(Some(to.clone())),
+            _ => Ok(None),
+        };
+        follow(path, link).unwrap_or_else(|_| path.into())
     }
 
     fn count(&mut self, bytes: u64, path: &Path) -> Result<(), String> {
@@ -304,23 +285,42 @@ impl Carried {
     }
 }
 
-/// Goes one step down, or up for `..`. Returns whether a new file was reached.
-fn step(at: &mut PathBuf, part: &OsStr) -> bool {
-    match part.as_bytes() {
-        b"." => false,
-        b".." => {
+/// Follows an absolute path. `link` takes each file on the way, and returns what it leads to if it is
+/// a link.
+fn follow(
+    path: &Path,
+    mut link: impl FnMut(&Path) -> Result<Option<PathBuf>, String>,
+) -> Result<PathBuf, String> {
+    let parts = |path: &Path| {
+        path.components().rev().map(|part| part.as_os_str().to_os_string()).collect::<Vec<_>>()
+    };
+    let (mut left, mut at, mut links) = (parts(path), PathBuf::new(), 0);
+    while let Some(part) = left.pop() {
+        if part == ".." {
             at.pop();
-            false
+            continue;
         }
-        _ => {
-            at.push(part);
-            true
+        at.push(part);
+        if let Some(to) = link(&at)? {
+            links += 1;
+            if links > LINKS {
+                return Err(format!("{}: {}", path.display(), io::Error::from(Errno::LOOP)));
+            }
+            left.extend(parts(&to));
+            at.pop();
         }
     }
+    Ok(at)
 }
 
-fn owned(part: Component<'_>) -> OsString {
-    part.as_os_str().to_os_string()
+/// The guest's own directory that hides a path.
+fn taken(at: &Path) -> Option<&'static str> {
+    TAKEN.iter().copied().find(|root| at.starts_with(root) && !at.starts_with(KEPT))
+}
+
+fn refusal(path: &Path, root: &str) -> String {
+    let path = path.display();
+    format!("{path}: cannot be carried: a guest has its own {root}; copy it elsewhere")
 }
 
 /// A file's permissions and owner. The user who runs this program is the guest's root.
