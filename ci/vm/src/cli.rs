@@ -135,7 +135,7 @@ What a guest can run out of, and the cure:
     room in /, /tmp, /dev/shm and /run   --memory MIB; each has half of it
     processes and threads                --memory MIB; the kernel allows more
     time                                 --time-limit SECONDS
-    processors                           --smp N; linux-uml has one
+    processors                           --smp N; not linux-uml
     carried files and input (512 MiB)    --carry less; --no-tree under `runner`
     files for --scratch (1 GiB)          write less there
     open files (1024)                    `ulimit -n`, up to 524288

@@ -1,6 +1,6 @@
 //! `exec` and `runner`: pass on a program's output and exit status.
 
-use crate::carry::{Entry, Scratch};
+use crate::carry::{self, Entry, Scratch};
 use crate::cli::{CarryOptions, ExecOptions, PlaceOptions, RunnerOptions};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::{Listener, Stream};
@@ -130,7 +130,9 @@ fn run(
 ) -> Result<Exit> {
     if place.stdin {
         let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).or_unavailable(Phase::Image, "standard input")?;
+        // One more than fits is enough for an error.
+        let input = io::stdin().take(carry::MOST + 1).read_to_end(&mut bytes);
+        input.or_unavailable(Phase::Image, "standard input")?;
         task.carried.input(Path::new(STDIN), bytes).map_err(Error::Usage)?;
         task.has_input = true;
     }

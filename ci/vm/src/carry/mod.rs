@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The maximum total size. A booting guest holds it in memory twice.
-const MOST: u64 = 512 << 20;
+pub(crate) const MOST: u64 = 512 << 20;
 
 /// The memory that a file takes in a guest beside its content: the rest of a page, and its inode.
 const PER_FILE: u64 = 8 << 10;
@@ -66,7 +66,7 @@ pub struct Carried {
     /// The loader of the first program, which also loads the libraries that have none.
     loader: Option<PathBuf>,
     /// Files with attributes that an image cannot hold, and an attribute of each.
-    lost: Vec<(PathBuf, String)>,
+    lost: BTreeMap<PathBuf, String>,
 }
 
 impl Carried {
@@ -244,7 +244,7 @@ impl Carried {
 
     /// Says which attributes the guest's files lack.
     pub(crate) fn losses(&self) -> Option<String> {
-        let (at, name) = self.lost.first()?;
+        let (at, name) = self.lost.first_key_value()?;
         let more = match self.lost.len() - 1 {
             0 => String::new(),
             more => format!(", as do {more} other files theirs"),
