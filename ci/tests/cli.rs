@@ -249,6 +249,24 @@ fn help_fits_a_terminal_and_names_the_program() {
     }
 }
 
+/// The page says the same.
+#[test]
+fn help_names_the_cure_for_what_runs_out() {
+    let vm = Vm::new();
+    let page = include_str!("../../docs/src/test-your-fuzzer.md");
+    let (_, table) = page.split_once("## What a guest can run out of").expect("a section");
+    let table = table.split("\n## ").next().expect("its text");
+    let cures = ["--memory", "--time-limit", "--smp", "--carry", "--no-tree", "--scratch"];
+    for cure in cures.iter().chain(&["ulimit -n", "--words", "TMPDIR", "512 MiB", "/dev/shm"]) {
+        assert!(table.contains(cure), "{cure}: {table}");
+        for command in ["exec", "runner", "shell", "fuzz", "trace"] {
+            let (_, stdout, _) = vm.run(&[command, "--help"]);
+            let (_, text) = stdout.split_once("What a guest can run out of").expect("a list");
+            assert!(text.contains(cure), "{command}: {cure}: {text}");
+        }
+    }
+}
+
 #[test]
 fn options_that_contradict_each_other() {
     let vm = Vm::new();
@@ -336,6 +354,9 @@ fn runner_has_no_verdict_on_what_no_guest_can_run() {
     };
     refuses(Path::new("/none/program"), &["linux-uml: image: /none/program: No such file"]);
     let script = vm.write("script", "#!/bin/sh\n");
+    refuses(&script, &["is not executable; run chmod +x"]);
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("permissions");
+    fs::write(&script, "text").expect("a file");
     refuses(&script, &["is not an ELF program"]);
 
     // A program with a deleted library, and one with a loader that never

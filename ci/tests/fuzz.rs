@@ -59,7 +59,7 @@ fn a_deadly_input_is_saved_tried_again_and_made_smaller() {
     }
 
     let coverage = fs::read_to_string(directory.path().join("coverage")).expect("coverage");
-    assert!(coverage.ends_with("\n0x10 1\n"), "{coverage}");
+    assert!(coverage.ends_with("\n0x10 1\nend\n"), "{coverage}");
 
     // The next run starts from the corpus, and knows the group.
     let corpus = files(&directory.path().join("corpus")).len();

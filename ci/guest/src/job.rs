@@ -29,15 +29,19 @@ pub struct Job {
     pub sysctl: Vec<(String, String)>,
     /// The file to be the program's standard input. Init removes it.
     pub stdin: Option<String>,
+    /// Whether the program's standard output and standard error are one.
+    pub one_output: bool,
     /// The terminal to run the program on. Its output is then not sent.
     pub terminal: Option<String>,
     /// The program's working directory.
-    pub cwd: String,
+    pub cwd: OsString,
     /// The program's whole environment.
     pub env: Vec<(OsString, OsString)>,
     /// The program and its arguments. Without them the guest only boots and
     /// ends.
     pub argv: Vec<OsString>,
+    /// The program's own word for itself, instead of its path.
+    pub word: Option<OsString>,
 }
 
 /// A file system for init to mount.
@@ -47,6 +51,8 @@ pub struct Mount {
     pub kind: String,
     /// The mount point. Init makes it if it is missing.
     pub target: String,
+    /// Options of the file system, separated by commas.
+    pub options: String,
     /// Whether the program can run without it.
     pub optional: bool,
 }
@@ -86,7 +92,8 @@ impl Job {
         );
         for mount in &self.mounts {
             let key = if mount.optional { "mount-optional" } else { "mount" };
-            line(key, format!("{} {}", mount.kind, mount.target).as_bytes());
+            let Mount { kind, target, options, .. } = mount;
+            line(key, format!("{kind} {target} {options}").as_bytes());
         }
         if let Some(path) = &self.send_back {
             line("send-back", path.as_bytes());
@@ -100,12 +107,18 @@ impl Job {
         for (name, value) in &self.sysctl {
             line("sysctl", format!("{name}={value}").as_bytes());
         }
+        if self.one_output {
+            line("one-output", b"");
+        }
         line("cwd", self.cwd.as_bytes());
         for (name, value) in &self.env {
             line("env", &[name.as_bytes(), b"=", value.as_bytes()].concat());
         }
         for argument in &self.argv {
             line("arg", argument.as_bytes());
+        }
+        if let Some(word) = &self.word {
+            line("word", word.as_bytes());
         }
         text
     }
@@ -122,10 +135,17 @@ impl Job {
     fn line(&mut self, line: &str) -> Option<()> {
         let (key, value) = line.split_once(' ')?;
         let bytes = unescape(value)?;
-        if key == "arg" {
-            self.argv.push(OsString::from_vec(bytes));
-            return Some(());
+        match key {
+            "arg" => self.argv.push(OsString::from_vec(bytes)),
+            "cwd" => self.cwd = OsString::from_vec(bytes),
+            "word" => self.word = Some(OsString::from_vec(bytes)),
+            _ => return self.text(key, bytes),
         }
+        Some(())
+    }
+
+    /// Takes a value that is not just bytes.
+    fn text(&mut self, key: &str, bytes: Vec<u8>) -> Option<()> {
         if key == "env" {
             let at = bytes.iter().position(|&byte| byte == b'=')?;
             let part = |bytes: &[u8]| OsStr::from_bytes(bytes).to_os_string();
@@ -136,9 +156,9 @@ impl Job {
         match key {
             "nonce" => self.nonce = text,
             "channel" => self.channel = text,
-            "cwd" => self.cwd = text,
             "send-back" => self.send_back = Some(text),
             "stdin" => self.stdin = Some(text),
+            "one-output" if text.is_empty() => self.one_output = true,
             "terminal" => self.terminal = Some(text),
             "shutdown" => {
                 self.shutdown = match text.as_str() {
@@ -149,10 +169,12 @@ impl Job {
                 }
             }
             "mount" | "mount-optional" => {
-                let (kind, target) = text.split_once(' ')?;
+                let (kind, rest) = text.split_once(' ')?;
+                let (target, options) = rest.split_once(' ')?;
                 self.mounts.push(Mount {
                     kind: kind.to_string(),
                     target: target.to_string(),
+                    options: options.to_string(),
                     optional: key == "mount-optional",
                 });
             }
@@ -172,21 +194,29 @@ mod tests {
 
     #[test]
     fn a_job_survives_the_file() {
+        let mount = |kind: &str, target: &str, options: &str, optional| Mount {
+            kind: kind.into(),
+            target: target.into(),
+            options: options.into(),
+            optional,
+        };
         let job = Job {
             nonce: "abc".into(),
             channel: "/dev/ttyS0".into(),
             shutdown: Shutdown::default(),
             mounts: vec![
-                Mount { kind: "proc".into(), target: "/proc".into(), optional: false },
-                Mount { kind: "devpts".into(), target: "/dev/pts".into(), optional: true },
+                mount("proc", "/proc", "", false),
+                mount("devpts", "/dev/pts", "gid=5,mode=620", true),
             ],
             send_back: Some("/scratch".into()),
             stdin: Some("/stdin".into()),
+            one_output: true,
             terminal: Some("/dev/tty0".into()),
             sysctl: vec![("kernel.printk".into(), "8 4 1 7".into())],
             cwd: "/tmp".into(),
             env: vec![("A".into(), "b=c\nd".into()), ("EMPTY".into(), "".into())],
             argv: vec!["/p".into(), "".into(), OsString::from_vec(vec![0xff, b'\n'])],
+            word: Some("p".into()),
         };
         for shutdown in [Shutdown::PowerOff, Shutdown::Restart, Shutdown::Wait] {
             let job = Job { shutdown, ..job.clone() };
@@ -196,7 +226,8 @@ mod tests {
 
     #[test]
     fn a_wrong_line_is_named() {
-        for line in ["what is this", "nonce", "shutdown never", "mount proc", "sysctl a", "arg \\q"]
+        for line in
+            ["what is this", "nonce", "shutdown never", "mount proc /proc", "sysctl a", "arg \\q"]
         {
             assert_eq!(Job::decode(line), Err(format!("job file: cannot read `{line}`")));
         }

@@ -25,7 +25,7 @@ pub const MANIFEST: &str = concat!(
     "[dependencies]\n",
     "libc = \"0.2.170\"\n",
     "rustix = { version = \"1.1\", default-features = false, features = [\"fs\", \"mm\", \"mount\", ",
-    "\"process\", \"std\", \"stdio\", \"system\", \"termios\"] }\n\n",
+    "\"pipe\", \"process\", \"std\", \"stdio\", \"system\", \"termios\"] }\n\n",
     "[profile.guest]\ninherits = \"dev\"\nopt-level = 2\ndebug = false\nstrip = true\n\n",
     "[workspace]\n",
 );

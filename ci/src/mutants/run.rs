@@ -135,14 +135,14 @@ impl Run<'_> {
             None => self.judge(target, None, &checks)?,
         };
         let library = Library::open(&self.session.cache, &self.session.programs)?;
-        let original = judge.task(&library.unaltered(target.triple())?)?.program.content;
+        let original = judge.task(&library.unaltered(target.triple())?)?;
         self.pipeline(&judge, |send| {
             for alteration in of_library {
                 let why = match library.build(alteration, target.triple())? {
                     Err(why) => why,
                     Ok(file) => {
                         let suite = judge.task(&file)?;
-                        if suite.program.content != original {
+                        if suite.content() != original.content() {
                             send(Job { alteration, kernel: judge.kernel.clone(), suite });
                             continue;
                         }

@@ -12,8 +12,9 @@ pub struct Outcome {
 pub fn outcome(command: &mut Command) -> Outcome {
     let Output { status, stdout, stderr } = command.output().expect("it starts");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    // The first build is announced.
-    let matters = |line: &&str| !line.starts_with("build ");
+    // The first build is announced, and so is waiting for it.
+    let announced = |line: &str| line.starts_with("build ") || line.starts_with("waiting for ");
+    let matters = |line: &&str| !announced(line);
     let stderr = text(stderr).split_inclusive('\n').filter(matters).collect();
     Outcome { status: status.code(), stdout: text(stdout), stderr }
 }

@@ -80,12 +80,16 @@ pub enum Command {
     /// Run the test suite, or another KTAP program, on the targets
     Test(Box<TestOptions>),
     /// Run a program in a guest; pass on its output and exit status
+    #[command(after_help = LIMITS)]
     Exec(Box<ExecOptions>),
     /// Run a shell, or another program, in a guest on this terminal
+    #[command(after_help = LIMITS)]
     Shell(Box<ShellOptions>),
     /// Run a fuzzer in guests; keep its corpus and its crashes, each tried again and made smaller
+    #[command(after_help = LIMITS)]
     Fuzz(Box<FuzzOptions>),
     /// Run a program in a guest and report the kernel code that its threads and children execute
+    #[command(after_help = LIMITS)]
     Trace(Box<TraceOptions>),
     /// Print the variables with which cargo builds programs for a target and runs them there
     #[command(after_help = ENV_HELP)]
@@ -99,7 +103,7 @@ pub enum Command {
     },
     /// Like `exec`, for cargo: set it as the `runner` of a target in any crate's cargo
     /// configuration
-    #[command(after_help = RUNNER_HELP)]
+    #[command(after_help = format!("{RUNNER_HELP}\n\n{LIMITS}"))]
     Runner(Box<RunnerOptions>),
 }
 
@@ -114,9 +118,26 @@ A netbsd target needs --sysroot to build programs, and --kernel to run them.";
 
 /// The text below the options of `runner`.
 const RUNNER_HELP: &str = "\
-The guest has a copy of the crate's directory (CARGO_MANIFEST_DIR) at the same
-path; it is the working directory. The program gets the variables CARGO_*, RUST_*
-and NEXTEST*, and KCOV_VM_SCRATCH names a directory that it can write to.
+The guest has a copy of the crate's workspace and of OUT_DIR at the same paths;
+the working directory is this one. The program gets the variables CARGO_*, RUST_*
+and NEXTEST*, those of the build script, and KCOV_VM_SCRATCH, which names a
+directory that it can write to.
 
     RUNNER='kcov-vm runner linux-uml'
-    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=$RUNNER cargo test";
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=$RUNNER cargo test
+    go test -exec 'kcov-vm runner linux-uml --carry .'";
+
+/// The text below the options of the commands that run a user's program.
+const LIMITS: &str = "\
+What a guest can run out of, and the cure:
+
+    memory                               --memory MIB
+    room in /, /tmp, /dev/shm and /run   --memory MIB; each has half of it
+    processes and threads                --memory MIB; the kernel allows more
+    time                                 --time-limit SECONDS
+    processors                           --smp N; not linux-uml
+    carried files and input (512 MiB)    --carry less; --no-tree under `runner`
+    files for --scratch (1 GiB)          write less there
+    open files (1024)                    `ulimit -n`, up to 524288
+    a trace's records                    --words N, and --memory for many threads
+    room for guests on this machine      TMPDIR=DIR, where there is more";

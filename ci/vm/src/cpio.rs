@@ -2,8 +2,10 @@
 //! numbers, and the kernel takes nothing else.
 
 use crate::error::WRITING;
-use crate::layout::Layout;
+use crate::layout::{Access, Layout};
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// An archive being written.
 #[derive(Clone, Debug, Default)]
@@ -15,44 +17,50 @@ pub struct Archive {
 const DIRECTORY: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
-const CHARACTER_DEVICE: u32 = 0o020_000;
 
 impl Layout for Archive {
-    fn directory(&mut self, path: &str, mode: u32) {
-        self.entry(path, DIRECTORY | mode, (0, 0), &[]);
+    fn directory(&mut self, path: &Path, access: Access) {
+        self.entry(path, DIRECTORY, access, (0, 0), &[]);
     }
 
-    fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
-        self.entry(path, FILE | mode, (0, 0), content);
+    fn file(&mut self, path: &Path, access: Access, content: &[u8]) {
+        self.entry(path, FILE, access, (0, 0), content);
     }
 
-    fn link(&mut self, path: &str, to: &str) {
-        self.entry(path, LINK | 0o777, (0, 0), to.as_bytes());
+    fn link(&mut self, path: &Path, to: &Path) {
+        self.entry(path, LINK, Access::root(0o777), (0, 0), to.as_os_str().as_bytes());
+    }
+
+    fn special(&mut self, path: &Path, access: Access, device: (u32, u32)) {
+        self.entry(path, 0, access, device, &[]);
     }
 }
 
 impl Archive {
-    /// Adds a character device with its major and minor number.
-    pub fn character_device(&mut self, path: &str, mode: u32, device: (u32, u32)) {
-        self.entry(path, CHARACTER_DEVICE | mode, device, &[]);
-    }
-
     /// Ends the archive.
     pub fn finish(mut self) -> Vec<u8> {
         self.inode = 0;
-        self.entry("TRAILER!!!", 0, (0, 0), &[]);
+        self.entry(Path::new("TRAILER!!!"), 0, Access::root(0), (0, 0), &[]);
         self.bytes
     }
 
-    fn entry(&mut self, path: &str, mode: u32, device: (u32, u32), content: &[u8]) {
-        let path = path.trim_start_matches('/');
+    fn entry(
+        &mut self,
+        path: &Path,
+        kind: u32,
+        access: Access,
+        device: (u32, u32),
+        content: &[u8],
+    ) {
+        let path = path.as_os_str().as_bytes();
+        let path = path.strip_prefix(b"/").unwrap_or(path);
         let size = u32::try_from(content.len()).expect("newc files are smaller than 4 GiB");
         self.inode += 1;
         let fields = [
             self.inode,
-            mode,
-            0, // user
-            0, // group
+            kind | access.mode,
+            access.user,
+            access.group,
             1, // links
             0, // time
             size,
@@ -68,7 +76,7 @@ impl Archive {
             write!(header, "{field:08x}").expect(WRITING);
         }
         self.bytes.extend_from_slice(header.as_bytes());
-        self.bytes.extend_from_slice(path.as_bytes());
+        self.bytes.extend_from_slice(path);
         self.bytes.push(0);
         self.pad();
         self.bytes.extend_from_slice(content);
@@ -88,6 +96,7 @@ mod tests {
     struct Entry {
         path: String,
         mode: u32,
+        owner: (u32, u32),
         device: (u32, u32),
         content: Vec<u8>,
     }
@@ -105,7 +114,7 @@ mod tests {
                 u32::from_str_radix(text, 16).expect("hexadecimal")
             };
             let (mode, size, name) = (field(1), field(6) as usize, field(11) as usize);
-            let device = (field(9), field(10));
+            let (owner, device) = ((field(2), field(3)), (field(9), field(10)));
             let path = std::str::from_utf8(&bytes[110..110 + name - 1]).expect("ASCII").to_string();
             assert_eq!(bytes[110 + name - 1], 0);
             let start = (110 + name).next_multiple_of(4);
@@ -115,23 +124,29 @@ mod tests {
                 assert!(bytes.is_empty(), "{} of {whole} bytes left", bytes.len());
                 return entries;
             }
-            entries.push(Entry { path, mode, device, content });
+            entries.push(Entry { path, mode, owner, device, content });
         }
     }
 
     #[test]
     fn a_reader_finds_what_was_written() {
         let mut archive = Archive::default();
-        archive.directory("/dev", 0o755);
-        archive.character_device("/dev/console", 0o600, (5, 1));
-        archive.link("/link", "dev/console");
+        archive.directory(Path::new("/dev"), Access { mode: 0o755, user: 7, group: 8 });
+        archive.special(Path::new("/dev/console"), Access::root(0o020_600), (5, 1));
+        archive.link(Path::new("/link"), Path::new("dev/console"));
         for length in 0..5 {
-            archive.file(&format!("/{}", "f".repeat(length + 1)), 0o644, &vec![7; length]);
+            let path = format!("/{}", "f".repeat(length + 1));
+            archive.file(Path::new(&path), Access::root(0o644), &vec![7; length]);
         }
         let entries = read(&archive.finish());
         assert_eq!(entries.len(), 8);
-        let dir =
-            Entry { path: "dev".into(), mode: 0o040_755, device: (0, 0), content: Vec::new() };
+        let dir = Entry {
+            path: "dev".into(),
+            mode: 0o040_755,
+            owner: (7, 8),
+            device: (0, 0),
+            content: Vec::new(),
+        };
         assert_eq!(entries[0], dir);
         assert_eq!((entries[1].mode, entries[1].device), (0o020_600, (5, 1)));
         assert_eq!((entries[2].mode, &entries[2].content[..]), (0o120_777, &b"dev/console"[..]));

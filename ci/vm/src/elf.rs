@@ -1,24 +1,32 @@
 //! The facts about Linux programs that decide whether and how a guest runs them.
 
 use crate::arch::Arch;
-use object::elf::{FileHeader32, FileHeader64};
-use object::read::elf::{FileHeader, ProgramHeader as _};
+use object::elf::{DT_NEEDED, FileHeader32, FileHeader64};
+use object::read::elf::{Dyn as _, FileHeader, ProgramHeader as _};
 use object::{Endianness, FileKind};
 
-/// Returns the program's loader, or `None` for a static program. The error says
-/// why no guest of this architecture can run it.
-pub fn loader(bytes: &[u8], arch: &Arch) -> Result<Option<String>, String> {
+/// Who loads the libraries of an ELF file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Linked {
+    /// There are none.
+    Static,
+    /// The loader that a program names.
+    By(String),
+    /// The loader of the program that loads this library.
+    ByAnother,
+}
+
+/// Returns who loads the libraries of an ELF file. The error says why no guest of this architecture
+/// can run it.
+pub fn linked(bytes: &[u8], arch: &Arch) -> Result<Linked, String> {
     match FileKind::parse(bytes) {
-        Ok(FileKind::Elf64) => interpreter::<FileHeader64<Endianness>>(bytes, arch),
-        Ok(FileKind::Elf32) => interpreter::<FileHeader32<Endianness>>(bytes, arch),
+        Ok(FileKind::Elf64) => of::<FileHeader64<Endianness>>(bytes, arch),
+        Ok(FileKind::Elf32) => of::<FileHeader32<Endianness>>(bytes, arch),
         _ => Err("is not an ELF program".into()),
     }
 }
 
-fn interpreter<H: FileHeader<Endian = Endianness>>(
-    bytes: &[u8],
-    arch: &Arch,
-) -> Result<Option<String>, String> {
+fn of<H: FileHeader<Endian = Endianness>>(bytes: &[u8], arch: &Arch) -> Result<Linked, String> {
     const DAMAGED: &str = "is a damaged ELF file";
     let header = H::parse(bytes).map_err(|_| DAMAGED)?;
     let endian = header.endian().map_err(|_| DAMAGED)?;
@@ -26,20 +34,26 @@ fn interpreter<H: FileHeader<Endian = Endianness>>(
     if !arch.runs(header.e_machine(endian), is_64, header.is_big_endian()) {
         return Err(format!("is not a program for {}", arch.name));
     }
+    let mut linked = Linked::Static;
     for segment in header.program_headers(endian, bytes).map_err(|_| DAMAGED)? {
         if let Some(name) = segment.interpreter(endian, bytes).map_err(|_| DAMAGED)? {
-            return String::from_utf8(name.to_vec()).map(Some).map_err(|_| DAMAGED.into());
+            let name = String::from_utf8(name.to_vec()).map_err(|_| DAMAGED)?;
+            return Ok(Linked::By(name));
+        }
+        let entries = segment.dynamic(endian, bytes).map_err(|_| DAMAGED)?.unwrap_or_default();
+        if entries.iter().any(|entry| entry.tag32(endian) == Some(DT_NEEDED)) {
+            linked = Linked::ByAnother;
         }
     }
-    Ok(None)
+    Ok(linked)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn loader(bytes: &[u8]) -> Result<Option<String>, String> {
-        super::loader(bytes, Arch::usual())
+    fn linked(bytes: &[u8]) -> Result<Linked, String> {
+        super::linked(bytes, Arch::usual())
     }
 
     const NAME: &[u8] = b"/lib/ld.so\0";
@@ -84,24 +98,24 @@ mod tests {
     #[test]
     fn dynamic_programs_name_their_loader() {
         for program in [program, program_32] {
-            assert_eq!(loader(&program(&[1, 2])), Ok(None));
-            assert_eq!(loader(&program(&[1, 3])), Ok(Some("/lib/ld.so".into())));
+            assert_eq!(linked(&program(&[1, 1])), Ok(Linked::Static));
+            assert_eq!(linked(&program(&[1, 3])), Ok(Linked::By("/lib/ld.so".into())));
         }
     }
 
     #[test]
     fn anything_else_is_told_apart() {
-        assert!(loader(b"#!/bin/sh").is_err_and(|why| why.contains("not an ELF")));
-        assert!(loader(b"\x7fELF\x01").is_err_and(|why| why.contains("not an ELF")));
-        assert!(loader(&program(&[1, 2])[..100]).is_err_and(|why| why.contains("damaged")));
+        assert!(linked(b"#!/bin/sh").is_err_and(|why| why.contains("not an ELF")));
+        assert!(linked(b"\x7fELF\x01").is_err_and(|why| why.contains("not an ELF")));
+        assert!(linked(&program(&[1, 1])[..100]).is_err_and(|why| why.contains("damaged")));
         let whole = program(&[1, 3]);
         let cut = &whole[..whole.len() - 1];
-        assert!(loader(cut).is_err_and(|why| why.contains("damaged")));
+        assert!(linked(cut).is_err_and(|why| why.contains("damaged")));
         let other = program(&[1, 3])
             .iter()
             .enumerate()
             .map(|(at, byte)| if at == 18 { 183 } else { *byte })
             .collect::<Vec<_>>();
-        assert!(loader(&other).is_err_and(|why| why == "is not a program for x86_64"));
+        assert!(linked(&other).is_err_and(|why| why == "is not a program for x86_64"));
     }
 }

@@ -1,21 +1,23 @@
 //! The image that a guest boots: init, the job and its files.
 
-use crate::carry::{self, Carried};
+use crate::carry::{Carried, Entry};
 use crate::cpio::Archive;
-use crate::elf;
+use crate::elf::{self, Linked};
 use crate::error::{OrUnavailable as _, Phase, Result};
-use crate::layout::Layout;
+use crate::layout::Access;
 use crate::netbsd;
 use crate::system::System;
 use crate::target::{Kind, Target};
 use kcov_vm_guest::job::{self, Job, Mount};
 use object::elf::ELFCLASS32;
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+/// The type of a character device in a mode.
+const CHARACTER_DEVICE: u32 = 0o020_000;
 
 /// A file for the guest.
 #[derive(Clone, Debug)]
@@ -41,76 +43,119 @@ pub struct Image<'a> {
     pub carried: &'a Carried,
 }
 
-/// The directories that every image has, beside /tmp. Parents come before their children.
-const DIRECTORIES: &[&str] =
-    &["/bin", "/dev", "/etc", "/home", "/root", "/sbin", "/usr", "/usr/bin", "/usr/sbin", "/var"];
+/// The directories that every image has, and their permissions.
+const DIRECTORIES: &[(&str, u32)] = &[
+    ("/bin", 0o755),
+    ("/dev", 0o755),
+    ("/etc", 0o755),
+    ("/home", 0o755),
+    ("/media", 0o755),
+    ("/mnt", 0o755),
+    ("/opt", 0o755),
+    ("/root", 0o700),
+    ("/sbin", 0o755),
+    ("/srv", 0o755),
+    ("/tmp", 0o1777),
+    ("/usr/bin", 0o755),
+    ("/usr/lib", 0o755),
+    ("/usr/local/bin", 0o755),
+    ("/usr/sbin", 0o755),
+    ("/usr/share", 0o755),
+    ("/var/cache", 0o755),
+    ("/var/lib", 0o755),
+    ("/var/log", 0o755),
+    ("/var/spool", 0o755),
+    ("/var/tmp", 0o1777),
+];
+
+/// The same for Linux.
+const LINUX: &[(&str, u32)] = &[("/proc", 0o555), ("/run", 0o755), ("/sys", 0o555)];
 
 /// Files that programs expect. Carried files replace them.
 const FILES: &[(&str, &str)] = &[
-    ("/etc/group", "root:x:0:\nnogroup:x:65534:\n"),
-    ("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
+    ("/etc/group", "root:x:0:\ntty:x:5:\ndisk:x:6:\nmail:x:8:\nusers:x:100:\nnogroup:x:65534:\n"),
+    ("/etc/hostname", "kcov-vm\n"),
+    ("/etc/hosts", "127.0.0.1 localhost\n127.0.1.1 kcov-vm\n::1 localhost\n"),
+    ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"),
     (
         "/etc/passwd",
         "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
     ),
+    ("/etc/protocols", "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6-icmp 58 IPv6-ICMP\n"),
     ("/etc/resolv.conf", ""),
 ];
+
+/// Links that programs expect on Linux.
+const LINKS: &[(&str, &str)] =
+    &[("/etc/mtab", "/proc/self/mounts"), ("/var/lock", "/run/lock"), ("/var/run", "/run")];
 
 impl Image<'_> {
     /// Writes the image into `directory` in the form that the system boots.
     pub fn write(&self, system: System, directory: &Path, name: &str) -> Result<()> {
         let path = directory.join(name);
+        let mut files = self.files();
         match system {
             System::Linux => {
-                fs::write(&path, self.initramfs()).or_unavailable(Phase::Image, path.display())
+                let mut archive = Archive::default();
+                for (path, mode) in LINUX {
+                    files.put_new(Path::new(path), Entry::Directory(Access::root(*mode)));
+                }
+                for (path, to) in LINKS {
+                    files.put_new(Path::new(path), Entry::Link(to.into()));
+                }
+                // The kernel opens it for init before /dev is mounted.
+                let console = Entry::Special(Access::root(CHARACTER_DEVICE | 0o600), (5, 1));
+                files.put(Path::new("/dev/console"), console);
+                files.file(Path::new("/init"), Access::root(0o755), self.init.into());
+                files.write(&mut archive);
+                fs::write(&path, archive.finish()).or_unavailable(Phase::Image, path.display())
             }
             System::NetBsd => {
-                netbsd::make_root(&path, directory, self.init, |root| self.lay_out(root, &[]))
+                netbsd::make_root(&path, directory, self.init, |root| files.write(root))
             }
         }
     }
 
-    fn initramfs(&self) -> Vec<u8> {
-        let mut archive = Archive::default();
-        self.lay_out(&mut archive, &["/proc", "/sys", "/run"]);
-        // The kernel opens it for init before /dev is mounted.
-        archive.character_device("/dev/console", 0o600, (5, 1));
-        archive.file("/init", 0o755, self.init);
-        archive.finish()
-    }
-
-    /// Adds the directories, the job and all files but init.
-    pub(crate) fn lay_out(&self, image: &mut dyn Layout, directories: &[&str]) {
-        let mut made = BTreeSet::from(["/tmp".to_string()]);
-        image.directory("/tmp", 0o1777);
-        for directory in DIRECTORIES.iter().chain(directories) {
-            made.insert((*directory).to_string());
-            image.directory(directory, 0o755);
+    /// All files but init.
+    fn files(&self) -> Carried {
+        let mut files = self.carried.clone();
+        for (path, mode) in DIRECTORIES {
+            files.put_new(Path::new(path), Entry::Directory(Access::root(*mode)));
         }
-        self.carried.write(image, &mut made);
         for (path, content) in FILES {
-            if self.carried.paths().all(|carried| carried != *path) {
-                image.file(path, 0o644, content.as_bytes());
-            }
+            let entry = Entry::File(Access::root(0o644), content.as_bytes().into());
+            files.put_new(Path::new(path), entry);
         }
-        for file in self.files {
-            carry::ancestors(&file.path, image, &mut made);
-            image.file(&file.path, file.mode, &file.content);
+        for GuestFile { path, mode, content } in self.files {
+            files.file(Path::new(path), Access::root(*mode), content.as_slice().into());
         }
-        image.file(job::PATH, 0o600, self.job.encode().as_bytes());
+        let job = self.job.encode().into_bytes();
+        files.file(Path::new(job::PATH), Access::root(0o600), job.into());
+        files
     }
 }
 
-/// The file systems that init mounts.
+/// The file systems that init mounts: type, mount point, options, and whether a program can run
+/// without it.
 pub(crate) fn mounts(system: System) -> Vec<Mount> {
     let linux = [
-        ("devtmpfs", "/dev", false),
-        ("proc", "/proc", false),
-        ("sysfs", "/sys", false),
-        ("debugfs", "/sys/kernel/debug", false),
-        ("tmpfs", "/tmp", false),
-        ("tmpfs", "/run", false),
-        ("devpts", "/dev/pts", true),
+        ("devtmpfs", "/dev", "mode=755", false),
+        ("proc", "/proc", "", false),
+        ("sysfs", "/sys", "", false),
+        ("debugfs", "/sys/kernel/debug", "", false),
+        ("tmpfs", "/tmp", "mode=1777", false),
+        ("tmpfs", "/run", "mode=755", false),
+        ("tmpfs", "/dev/shm", "mode=1777", false),
+        ("devpts", "/dev/pts", "gid=5,mode=620,ptmxmode=666", true),
+        ("mqueue", "/dev/mqueue", "", true),
+        ("hugetlbfs", "/dev/hugepages", "", true),
+        ("binfmt_misc", "/proc/sys/fs/binfmt_misc", "", true),
+        ("bpf", "/sys/fs/bpf", "mode=700", true),
+        ("cgroup2", "/sys/fs/cgroup", "", true),
+        ("configfs", "/sys/kernel/config", "", true),
+        ("fusectl", "/sys/fs/fuse/connections", "", true),
+        ("securityfs", "/sys/kernel/security", "", true),
+        ("tracefs", "/sys/kernel/tracing", "", true),
     ];
     let table = match system {
         System::Linux => &linux[..],
@@ -118,9 +163,10 @@ pub(crate) fn mounts(system: System) -> Vec<Mount> {
     };
     table
         .iter()
-        .map(|&(kind, target, optional)| Mount {
+        .map(|&(kind, target, options, optional)| Mount {
             kind: kind.into(),
             target: target.into(),
+            options: options.into(),
             optional,
         })
         .collect()
@@ -128,35 +174,44 @@ pub(crate) fn mounts(system: System) -> Vec<Mount> {
 
 /// The default environment of a program.
 pub(crate) fn environment() -> Vec<(OsString, OsString)> {
-    [("PATH", "/bin"), ("HOME", "/root"), ("TMPDIR", "/tmp"), ("LANG", "C")]
+    const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    [("PATH", PATH), ("HOME", "/root"), ("TMPDIR", "/tmp"), ("LANG", "C")]
         .map(|(name, value)| (name.into(), value.into()))
         .to_vec()
 }
 
-/// Reads a host program for a guest, with the files that it needs on Linux. The
-/// error says why a guest cannot run it.
-pub fn program(path: &Path, target: &Target) -> std::result::Result<(Vec<u8>, Carried), String> {
+/// Takes a host program for a guest, with the files that it needs on Linux. The error says why a
+/// guest cannot run it.
+pub fn program(
+    path: &Path,
+    target: &Target,
+    variables: Vec<(OsString, OsString)>,
+) -> std::result::Result<Carried, String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let unfit = |why: String| format!("{} {why}", path.display());
-    let mut carried = Carried::default();
-    match target.kind.system() {
+    let mut carried = match target.kind.system() {
         System::Linux => {
-            let loader = elf::loader(&bytes, target.arch).map_err(unfit)?;
+            let linked = elf::linked(&bytes, target.arch).map_err(unfit)?;
             if target.kind == Kind::Uml && target.arch.name == "x86_64" && bytes[4] == ELFCLASS32 {
-                let loader = loader.map_or(String::new(), |loader| format!(" (loader {loader})"));
+                let loader = match linked {
+                    Linked::By(loader) => format!(" (loader {loader})"),
+                    _ => String::new(),
+                };
                 return Err(unfit(format!(
                     "is a 32-bit program{loader}, which {} cannot run; use linux-uml-i386 or \
                      linux-7-i386, or build it for x86_64",
                     target.name
                 )));
             }
-            if let Some(loader) = loader {
-                carried.libraries_of(path, &loader)?;
-            }
+            Carried::linux(target.arch, variables)
         }
-        System::NetBsd => netbsd::unfit(&bytes).map_or(Ok(()), |why| Err(unfit(why.into())))?,
-    }
-    Ok((bytes, carried))
+        System::NetBsd => {
+            netbsd::unfit(&bytes).map_or(Ok(()), |why| Err(unfit(why.into())))?;
+            Carried::default()
+        }
+    };
+    carried.add(path)?;
+    Ok(carried)
 }
 
 /// Makes a word that no other boot has.

@@ -4,9 +4,11 @@
 use crate::error::{Error, Phase, Result};
 use crate::guest::Stream;
 use crate::target::Target;
+use rustix::fs::{Stat, fstat};
 use std::fmt::Display;
 use std::io::{ErrorKind, Write as _, stderr, stdout};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The first failed write.
 static LOST: OnceLock<String> = OnceLock::new();
@@ -14,6 +16,20 @@ static LOST: OnceLock<String> = OnceLock::new();
 /// Prints on standard output.
 pub fn print(text: &str) {
     write(Stream::Out, text.as_bytes());
+}
+
+/// Whether a reader has closed its end.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether standard output and standard error are the same file, so that their order matters.
+pub fn is_one() -> bool {
+    let same = |one: Stat, other: Stat| (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino);
+    fstat(stdout()).is_ok_and(|out| fstat(stderr()).is_ok_and(|err| same(out, err)))
+}
+
+/// Whether nobody can read more output: a reader has closed its end, or output was lost.
+pub fn is_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed) || LOST.get().is_some()
 }
 
 /// Writes to a standard stream immediately. A reader that closed its end wanted no more, so nothing
@@ -27,7 +43,9 @@ pub fn write(stream: Stream, bytes: &[u8]) {
         Stream::Err => ("standard error", stderr().lock().write_all(bytes)),
     };
     if let Err(error) = written {
-        if error.kind() != ErrorKind::BrokenPipe {
+        if error.kind() == ErrorKind::BrokenPipe {
+            CLOSED.store(true, Ordering::Relaxed);
+        } else {
             LOST.get_or_init(|| format!("cannot write to {name}: {error}"));
         }
     }

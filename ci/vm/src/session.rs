@@ -3,7 +3,7 @@
 mod calls;
 mod guest;
 
-pub use guest::{Ready, Task};
+pub use guest::{Ready, STDIN, Task};
 
 use crate::arch::Arch;
 use crate::cache::Cache;

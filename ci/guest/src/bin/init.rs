@@ -7,6 +7,7 @@
 use kcov_vm_guest::job::{self, Job, Mount, Shutdown};
 use kcov_vm_guest::protocol::{CHUNK, Exit, Frame};
 use kcov_vm_guest::sys;
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Signal, WaitOptions, ioctl_tiocsctty, kill_process_group, setsid, wait,
 };
@@ -56,6 +57,7 @@ fn run(shutdown: &mut Shutdown) -> Result<(), String> {
     let done = early
         .and_then(|()| later.into_iter().try_for_each(attach))
         .map(|()| drop(sys::silence_interfaces())) // A kernel may lack IPv6.
+        .and_then(|()| sys::furnish().map_err(|e| format!("cannot furnish the system: {e}")))
         .and_then(|()| job.sysctl.iter().try_for_each(|(name, value)| set(name, value)))
         .and_then(|()| boot(&job, &channel));
     if let Err(reason) = done {
@@ -86,7 +88,11 @@ fn boot(job: &Job, channel: &Channel) -> Result<(), String> {
 }
 
 fn attach(point: &Mount) -> Result<(), String> {
+    let known = Path::new(&point.target).exists();
     let done = fs::create_dir_all(&point.target).and_then(|()| sys::mount(point));
+    if done.is_err() && !known {
+        let _ = fs::remove_dir(&point.target);
+    }
     match done {
         Err(error) if !point.optional => {
             Err(format!("cannot mount {} on {}: {error}", point.kind, point.target))
@@ -104,20 +110,21 @@ fn program(job: &Job, channel: &Channel) -> Result<Exit, String> {
     let name = job.argv[0].to_string_lossy();
     let mut command = Command::new(&job.argv[0]);
     let command = command
+        .arg0(job.word.as_ref().unwrap_or(&job.argv[0]))
         .args(&job.argv[1..])
         .env_clear()
         .envs(job.env.iter().map(|(name, value)| (name, value)))
         .current_dir(&job.cwd);
-    match &job.terminal {
-        Some(terminal) => on_terminal(command, terminal),
-        None => input(job).map(|input| {
-            command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
-        }),
-    }
-    .map_err(|e| format!("cannot prepare {name}: {e}"))?;
-    let mut child = command.spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
-    let out = child.stdout.take().map(|pipe| channel.forward(pipe, Frame::Out));
-    let err = child.stderr.take().map(|pipe| channel.forward(pipe, Frame::Err));
+    let pipes = match &job.terminal {
+        Some(terminal) => on_terminal(command, terminal).map(|()| Vec::new()),
+        None => on_pipes(command, job),
+    };
+    let pipes = pipes.map_err(|e| format!("cannot prepare {name}: {e}"))?;
+    let child = command.spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
+    let outputs = pipes.into_iter().map(|(pipe, frame)| channel.forward(pipe, frame));
+    let outputs: Vec<_> = outputs.collect();
+    // The command holds our copies of the pipes' other ends.
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
 
     // `child.wait()` would not reap orphans of the program.
     let pid = Pid::from_child(&child);
@@ -135,10 +142,28 @@ fn program(job: &Job, channel: &Channel) -> Result<Exit, String> {
     // writer holds the pipes, and the forwarding threads end.
     kill_everything();
     while !matches!(wait(WaitOptions::empty()), Err(rustix::io::Errno::CHILD)) {}
-    for thread in [out, err].into_iter().flatten() {
+    for thread in outputs {
         thread.join().map_err(|_| "a thread that forwards output died".to_string())?;
     }
     Ok(exit)
+}
+
+/// The end of a program's output, and the frame for it.
+type Output = (File, fn(Vec<u8>) -> Frame);
+
+/// Gives the program its standard input and pipes for its output.
+fn on_pipes(command: &mut Command, job: &Job) -> io::Result<Vec<Output>> {
+    let (out, for_out) = pipe_with(PipeFlags::CLOEXEC)?;
+    let mut pipes: Vec<Output> = vec![(out.into(), Frame::Out)];
+    let for_err = if job.one_output {
+        for_out.try_clone()?
+    } else {
+        let (err, for_err) = pipe_with(PipeFlags::CLOEXEC)?;
+        pipes.push((err.into(), Frame::Err));
+        for_err
+    };
+    command.stdin(input(job)?).stdout(for_out).stderr(for_err);
+    Ok(pipes)
 }
 
 /// The program's standard input. The program cannot open its file again.

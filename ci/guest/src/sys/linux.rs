@@ -2,16 +2,33 @@
 
 use crate::job::{Mount, Shutdown};
 use rustix::io::Errno;
-use rustix::mount::MountFlags;
+use rustix::mount::{MountFlags, mount_bind, mount_move};
+use rustix::process::{Resource, Rlimit, chdir, chroot, getrlimit, setrlimit};
 use rustix::system::{RebootCommand, reboot};
-use std::fs::{self, File, OpenOptions};
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 use std::{io, mem};
+
+/// The image's files for shared memory, which the kernel's own /dev would hide.
+const SHARED: &str = "/dev/shm";
+const KEPT: &str = "/.kcov-vm.shm";
 
 /// Runs before anything else.
 pub fn begin() -> io::Result<()> {
-    Ok(())
+    if Path::new(SHARED).exists() {
+        fs::rename(SHARED, KEPT)?;
+    }
+    // pivot_root(2) refuses the kernel's first mount, so the root becomes a mount on it.
+    const ROOT: &str = "/mnt";
+    fs::create_dir_all(ROOT)?;
+    mount_bind("/", ROOT)?;
+    chdir(ROOT)?;
+    mount_move(".", "/")?;
+    Ok(chroot(".")?)
 }
 
 /// Opens the serial line to the host.
@@ -22,11 +39,66 @@ pub fn open_channel(name: &str) -> io::Result<File> {
 /// Mounts a file system on a directory that exists.
 pub fn mount(point: &Mount) -> io::Result<()> {
     let kind = point.kind.as_str();
-    match rustix::mount::mount(kind, point.target.as_str(), kind, MountFlags::empty(), None) {
+    let options = CString::new(point.options.as_str())?;
+    let flags = MountFlags::empty();
+    match rustix::mount::mount(kind, point.target.as_str(), kind, flags, &*options) {
         // The kernel may have mounted /dev already.
         Ok(()) | Err(Errno::BUSY) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Links that udev makes.
+const LINKS: &[(&str, &str)] = &[
+    ("/proc/self/fd", "/dev/fd"),
+    ("/proc/self/fd/0", "/dev/stdin"),
+    ("/proc/self/fd/1", "/dev/stdout"),
+    ("/proc/self/fd/2", "/dev/stderr"),
+    ("/proc/kcore", "/dev/core"),
+    ("rtc0", "/dev/rtc"),
+];
+
+/// Devices that udev makes usable for everybody.
+const OPEN: &[&str] = &["/dev/fuse", "/dev/net/tun"];
+
+/// Settings of systemd, whose names a kernel may lack.
+const SETTINGS: &[(&str, &str)] = &[
+    ("fs.protected_fifos", "1"),
+    ("fs.protected_hardlinks", "1"),
+    ("fs.protected_regular", "1"),
+    ("fs.protected_symlinks", "1"),
+    ("kernel.pid_max", "4194304"),
+    ("net.ipv4.ping_group_range", "0 2147483647"),
+];
+
+/// The number of files that a process may open if it asks for them, as systemd has it.
+const FILES: u64 = 524_288;
+
+/// Makes what udev, systemd and their settings make on other machines, after the file systems are
+/// mounted.
+pub fn furnish() -> io::Result<()> {
+    for (to, at) in LINKS {
+        let known = Path::new("/dev").join(to);
+        if known.exists() || to.starts_with("/proc/self") {
+            symlink(to, at)?;
+        }
+    }
+    for path in OPEN.iter().filter(|path| Path::new(path).exists()) {
+        fs::set_permissions(path, Permissions::from_mode(0o666))?;
+    }
+    if Path::new(KEPT).exists() {
+        fs::create_dir_all(SHARED)?;
+        mount_bind(KEPT, SHARED)?;
+    }
+    fs::create_dir_all("/run/lock")?;
+    for (path, mode) in [("/", 0o755), ("/run/lock", 0o1777)] {
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
+    }
+    let name = fs::read_to_string("/etc/hostname")?;
+    rustix::system::sethostname(name.trim().as_bytes())?;
+    SETTINGS.iter().for_each(|(name, value)| drop(set(name, value)));
+    let limit = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, Rlimit { maximum: Some(FILES), ..limit })?)
 }
 
 /// Enables the interface `lo`, which then has its addresses.

@@ -7,9 +7,13 @@ mod linux;
 mod netbsd;
 
 #[cfg(not(target_os = "netbsd"))]
-pub use linux::{begin, go_down, mount, open_channel, raise_loopback, set, silence_interfaces};
+pub use linux::{
+    begin, furnish, go_down, mount, open_channel, raise_loopback, set, silence_interfaces,
+};
 #[cfg(target_os = "netbsd")]
-pub use netbsd::{begin, go_down, mount, open_channel, raise_loopback, set, silence_interfaces};
+pub use netbsd::{
+    begin, furnish, go_down, mount, open_channel, raise_loopback, set, silence_interfaces,
+};
 
 use std::thread::sleep;
 use std::time::Duration;

@@ -1,40 +1,86 @@
 //! Finds the libraries of a dynamic program by asking its loader.
 
 use crate::run::command;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Returns the paths of the program's loader and libraries on this host. The
-/// error names a missing file.
+/// The C library of a glibc program, whose loader reads a cache. It opens the other library itself
+/// when a thread is cancelled.
+const GLIBC: (&str, &str, &str) = ("libc.so.6", "/etc/ld.so.cache", "libgcc_s.so.1");
+
+/// The directory of libraries for newer processors. The guest's processor may need the usual ones.
+const NEWER: &str = "glibc-hwcaps";
+
+/// What a loader finds.
+#[derive(Debug)]
+pub struct Found {
+    /// The loader, the libraries, and the files that they read.
+    pub files: Vec<PathBuf>,
+    /// Why the program cannot start.
+    pub missing: Option<String>,
+}
+
+/// Finds the loader and the libraries of a program or library on this host.
 ///
-/// Like ldd(1), it runs the loader without starting the program. The loader also
-/// searches the directories that the environment names, such as cargo's.
-pub fn of(program: &Path, loader: &str) -> Result<Vec<PathBuf>, String> {
-    let shown = program.display();
-    if !Path::new(loader).is_file() {
+/// Like ldd(1), it runs the loader without starting the program. Of the environment, the loader
+/// sees only the guest's `variables`.
+pub fn of(
+    program: &Path,
+    loader: &Path,
+    variables: &[(OsString, OsString)],
+) -> Result<Found, String> {
+    let (shown, by) = (program.display(), loader.display());
+    if !loader.is_file() {
         return Err(format!(
-            "{shown} needs the loader {loader}, which is not on this host; install the C library \
+            "{shown} needs the loader {by}, which is not on this host; install the C library \
              that it belongs to, or build the program with \
              RUSTFLAGS='-C target-feature=+crt-static'"
         ));
     }
-    let program = std::path::absolute(program).map_err(|error| format!("{shown}: {error}"))?;
-    let output = command(loader).arg("--list").arg(&program).output();
-    let output = output.map_err(|error| format!("{loader}: {error}"))?;
+    let mut command = command(loader);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"LD_")) {
+        command.env_remove(name);
+    }
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
+    let output = command.arg("--list").arg(program).output();
+    let output = output.map_err(|error| format!("{by}: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    if let Some(name) = missing(&text, &errors) {
-        return Err(format!(
-            "{shown} needs {name}, which {loader} cannot find on this host; install it, or put \
+    let missing = missing(&text, &errors).map(|name| {
+        format!(
+            "{shown} needs {name}, which {by} cannot find on this host; install it, or put \
              its directory into LD_LIBRARY_PATH"
-        ));
-    }
-    if !output.status.success() {
+        )
+    });
+    if missing.is_none() && !output.status.success() {
         let why = errors.lines().next().unwrap_or("it gave no reason");
-        return Err(format!("{loader} cannot list the libraries of {shown}: {why}"));
+        return Err(format!("{by} cannot list the libraries of {shown}: {why}"));
     }
-    let mut found = listed(&text);
-    found.push(loader.into());
-    Ok(found)
+    Ok(Found { files: with_companions(listed(&text), loader), missing })
+}
+
+/// Adds the files that libraries open by themselves.
+fn with_companions(mut found: Vec<PathBuf>, loader: &Path) -> Vec<PathBuf> {
+    let (libc, cache, unwinder) = GLIBC;
+    let mut more = vec![loader.to_path_buf()];
+    for path in &found {
+        if path.file_name().is_some_and(|name| name == libc) {
+            more.extend([cache.into(), path.with_file_name(unwinder)]);
+        }
+        let newer = path.ancestors().find(|at| at.file_name().is_some_and(|name| name == NEWER));
+        if let (Some(newer), Some(name)) = (newer, path.file_name()) {
+            more.push(newer.with_file_name(name));
+        }
+    }
+    // musl's loader has a list of directories.
+    if let Some(name) = loader.file_name().and_then(|name| name.to_str()) {
+        if let Some(arch) = name.strip_prefix("ld-musl-").and_then(|it| it.strip_suffix(".so.1")) {
+            more.push(format!("/etc/ld-musl-{arch}.path").into());
+        }
+    }
+    found.extend(more.into_iter().filter(|path| path.is_file()));
+    found
 }
 
 /// The files that a loader lists.

@@ -1,5 +1,4 @@
-//! Host files for a guest: a program's libraries and the files that it reads,
-//! each at its path on the host.
+//! The files of a guest: host files, each at its path on the host, and the runner's own.
 
 mod libraries;
 mod scratch;
@@ -8,79 +7,216 @@ mod tree;
 pub use scratch::Scratch;
 
 use crate::arch::Arch;
-use crate::elf;
-use crate::layout::Layout;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use crate::elf::{self, Linked};
+use crate::layout::{Access, Layout};
+use rustix::fs::{listxattr, major, minor};
+use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The maximum total size. A booting guest holds it in memory twice.
-const MOST: u64 = 512 << 20;
+pub(crate) const MOST: u64 = 512 << 20;
 
-/// Directories where the guest mounts its own file systems.
+/// The memory that a file takes in a guest beside its content: the rest of a page, and its inode.
+const PER_FILE: u64 = 8 << 10;
+
+/// Directories where the guest mounts its own file systems, and a directory in one of them that
+/// init keeps.
 const TAKEN: &[&str] = &["/dev", "/proc", "/sys"];
+const KEPT: &str = "/dev/shm";
 
-#[derive(Clone, Debug)]
-enum Entry {
-    Directory(u32),
-    File(u32, Vec<u8>),
-    Link(String),
+/// The kernel's limit for links in a path.
+const LINKS: usize = 40;
+
+/// Why a file is carried, which decides on its libraries.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Because {
+    /// The user named it.
+    Named,
+    /// It is in a directory.
+    Found,
+    /// A loader listed it, and its libraries.
+    Listed,
 }
 
-/// Files of the host for a guest, by their absolute paths.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    Directory(Access),
+    File(Access, Arc<[u8]>),
+    Link(PathBuf),
+    Special(Access, (u32, u32)),
+}
+
+/// The files of a guest, by their absolute paths without links.
 #[derive(Clone, Debug, Default)]
 pub struct Carried {
-    entries: BTreeMap<String, Entry>,
-    /// The directories that hold the libraries.
-    libraries: BTreeSet<String>,
+    entries: BTreeMap<PathBuf, Entry>,
     bytes: u64,
+    /// The guest's architecture, if programs bring libraries.
+    arch: Option<&'static Arch>,
+    /// The variables of the guest's loader.
+    variables: Vec<(OsString, OsString)>,
+    /// The loader of the first program, which also loads the libraries that have none.
+    loader: Option<PathBuf>,
+    /// Files with attributes that an image cannot hold, and an attribute of each.
+    lost: BTreeMap<PathBuf, String>,
 }
 
 impl Carried {
-    /// Adds a file or directory. A program brings its libraries; a directory
-    /// brings everything in it.
+    /// Makes an empty set for Linux programs, whose loader has these variables.
+    pub(crate) fn linux(arch: &'static Arch, variables: Vec<(OsString, OsString)>) -> Self {
+        Self { arch: Some(arch), variables, ..Self::default() }
+    }
+
+    /// Adds a file or directory. A program or library brings its libraries; a directory brings
+    /// everything in it.
     pub fn add(&mut self, path: &Path) -> Result<(), String> {
-        let at = place(path)?;
-        if path.is_dir() {
-            return self.tree(path, &at);
-        }
-        let content = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        // A file that guests cannot execute may still be data.
-        if let Ok(Some(loader)) = elf::loader(&content, Arch::host()) {
-            self.libraries_of(path, &loader)?;
-        }
-        self.file(path, at, content)
+        let at = self.way(path)?;
+        let metadata = fs::metadata(&at).map_err(|error| format!("{}: {error}", path.display()))?;
+        self.take(at, &metadata, Because::Named)
     }
 
-    /// Adds the loader and libraries of a dynamic program.
-    pub(crate) fn libraries_of(&mut self, program: &Path, loader: &str) -> Result<(), String> {
-        for path in libraries::of(program, loader)? {
-            let at = place(&path)?;
-            if self.entries.contains_key(&at) {
-                continue;
+    /// Adds the shell for system(3) and popen(3), if this machine's runs in the guest.
+    pub(crate) fn shell(&mut self) {
+        const SHELL: &str = "/bin/sh";
+        let bytes = fs::read(SHELL).unwrap_or_default();
+        if self.arch.is_some_and(|arch| elf::linked(&bytes, arch).is_ok()) {
+            // A program that needs it says so.
+            let _ = self.add(Path::new(SHELL));
+        }
+    }
+
+    /// Adds the directories and links on the way to a path. Returns the path without links.
+    pub(crate) fn way(&mut self, path: &Path) -> Result<PathBuf, String> {
+        let fail = |error: io::Error| format!("{}: {error}", path.display());
+        let at = follow(&std::path::absolute(path).map_err(fail)?, |at| {
+            if let Some(root) = taken(at).filter(|_| !Path::new(KEPT).starts_with(at)) {
+                return Err(refusal(path, root));
             }
-            if let Some((directory, _)) = at.rsplit_once('/') {
-                self.libraries.insert(directory.to_string());
+            let metadata = fs::symlink_metadata(at).map_err(fail)?;
+            if metadata.is_symlink() {
+                let to = fs::read_link(at).map_err(fail)?;
+                self.entries.insert(at.into(), Entry::Link(to.clone()));
+                return Ok(Some(to));
             }
-            let content =
-                fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            self.file(&path, at, content)?;
+            if metadata.is_dir() && at.parent().is_some() {
+                let directory = Entry::Directory(access(&metadata));
+                self.entries.entry(at.into()).or_insert(directory);
+            }
+            Ok(None)
+        })?;
+        taken(&at).map_or(Ok(at), |root| Err(refusal(path, root)))
+    }
+
+    /// Adds the file or directory at a path without links.
+    fn take(&mut self, at: PathBuf, metadata: &Metadata, why: Because) -> Result<(), String> {
+        let fail = |error: io::Error| format!("{}: {error}", at.display());
+        self.note_attributes(&at);
+        if metadata.is_dir() {
+            return self.tree(&at);
+        }
+        if !metadata.is_file() {
+            let device = metadata.rdev();
+            let special = Entry::Special(access(metadata), (major(device), minor(device)));
+            self.entries.insert(at, special);
+            return Ok(());
+        }
+        if self.entries.contains_key(&at) {
+            return Ok(());
+        }
+        // Count before reading a large file.
+        self.count(metadata.len(), &at)?;
+        let content = fs::read(&at).map_err(fail)?;
+        if why != Because::Listed {
+            self.libraries_of(&at, &content, why)?;
+        }
+        self.entries.insert(at, Entry::File(access(metadata), content.into()));
+        Ok(())
+    }
+
+    /// Adds the loader and libraries of a dynamic program or library. A file that guests cannot
+    /// execute may still be data.
+    fn libraries_of(&mut self, at: &Path, content: &[u8], why: Because) -> Result<(), String> {
+        let Some(arch) = self.arch else { return Ok(()) };
+        let (loader, is_program) = match elf::linked(content, arch) {
+            Ok(Linked::By(loader)) => (PathBuf::from(loader), true),
+            Ok(Linked::ByAnother) => match &self.loader {
+                Some(loader) => (loader.clone(), false),
+                None => return Ok(()),
+            },
+            Ok(Linked::Static) | Err(_) => return Ok(()),
+        };
+        // A directory may hold programs of other machines, as data. They must not start anything but
+        // loaders. And a program may know better than we where a library's libraries are.
+        let is_needed = why == Because::Named && is_program;
+        let is_loader = loader.file_name().is_some_and(|name| name.as_bytes().starts_with(b"ld"));
+        if !is_needed && !is_loader {
+            return Ok(());
+        }
+        let found = match libraries::of(at, &loader, &self.variables) {
+            Ok(libraries::Found { missing: Some(why), .. }) | Err(why) if is_needed => {
+                return Err(why);
+            }
+            Ok(found) => found.files,
+            Err(_) => return Ok(()),
+        };
+        if is_program {
+            self.loader.get_or_insert(loader);
+        }
+        for path in found {
+            let at = self.way(&path)?;
+            let metadata = fs::metadata(&at).map_err(|e| format!("{}: {e}", path.display()))?;
+            self.take(at, &metadata, Because::Listed)?;
         }
         Ok(())
     }
 
-    /// Adds an empty, writable directory.
-    pub fn directory(&mut self, at: &str, mode: u32) {
-        self.entries.insert(at.to_string(), Entry::Directory(mode));
+    /// Adds a file of the runner.
+    pub(crate) fn file(&mut self, path: &Path, access: Access, content: Arc<[u8]>) {
+        self.put(path, Entry::File(access, content));
     }
 
-    fn file(&mut self, path: &Path, at: String, content: Vec<u8>) -> Result<(), String> {
-        self.count(content.len() as u64, path)?;
-        let metadata = fs::metadata(path);
-        let mode = metadata.map_or(0o644, |found| found.permissions().mode() & 0o7777);
-        self.entries.insert(at, Entry::File(mode, content));
+    /// Adds a file of the runner that counts towards the total size.
+    pub(crate) fn input(&mut self, path: &Path, content: Vec<u8>) -> Result<(), String> {
+        self.count(content.len() as u64, Path::new("standard input"))?;
+        self.file(path, Access::root(0o600), content.into());
         Ok(())
+    }
+
+    /// Adds an entry of the runner, and its directory.
+    pub(crate) fn put(&mut self, path: &Path, entry: Entry) {
+        let at = self.real(path);
+        if let Some(parent) = at.parent() {
+            for directory in parent.ancestors().filter(|at| at.parent().is_some()) {
+                let entry = Entry::Directory(Access::root(0o755));
+                self.entries.entry(directory.into()).or_insert(entry);
+            }
+        }
+        self.entries.insert(at, entry);
+    }
+
+    /// Adds an entry of the runner, unless there is one with this path.
+    pub(crate) fn put_new(&mut self, path: &Path, entry: Entry) {
+        let at = self.real(path);
+        if !self.entries.contains_key(path) && !self.entries.contains_key(&at) {
+            self.put(&at, entry);
+        }
+    }
+
+    /// Follows the links of these entries.
+    fn real(&self, path: &Path) -> PathBuf {
+        let link = |at: &Path| match self.entries.get(at) {
+            Some(Entry::Link(to)) => Ok(Some(to.clone())),
+            _ => Ok(None),
+        };
+        follow(path, link).unwrap_or_else(|_| path.into())
     }
 
     fn count(&mut self, bytes: u64, path: &Path) -> Result<(), String> {
@@ -96,71 +232,104 @@ impl Carried {
         ))
     }
 
-    /// Whether the guest has this directory of the host.
-    pub fn has(&self, path: &Path) -> bool {
-        let found = path.to_str().and_then(|path| self.entries.get(path));
-        matches!(found, Some(Entry::Directory(_)))
+    /// Notes that an image cannot hold a file's attributes.
+    fn note_attributes(&mut self, at: &Path) {
+        let mut names = [0; 4096];
+        let Ok(length) = listxattr(at, &mut names[..]) else { return };
+        let names = names[..length].split(|&byte| byte == 0).map(String::from_utf8_lossy);
+        // Every file of some distributions has a label.
+        let lost = names.into_iter().find(|name| !name.is_empty() && name != "security.selinux");
+        self.lost.extend(lost.map(|name| (at.to_path_buf(), name.into_owned())));
     }
 
-    /// The paths of all files and directories.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.entries.keys().map(String::as_str)
+    /// Says which attributes the guest's files lack.
+    pub(crate) fn losses(&self) -> Option<String> {
+        let (at, name) = self.lost.first_key_value()?;
+        let more = match self.lost.len() - 1 {
+            0 => String::new(),
+            more => format!(", as do {more} other files theirs"),
+        };
+        Some(format!("{}: lacks its attribute {name} in the guest{more}", at.display()))
     }
 
-    /// The library directories, in the form of `LD_LIBRARY_PATH`.
-    pub(crate) fn library_path(&self) -> Option<String> {
-        let all: Vec<_> = self.libraries.iter().map(String::as_str).collect();
-        (!all.is_empty()).then(|| all.join(":"))
+    /// The content of a file.
+    pub(crate) fn content(&self, path: &Path) -> Option<&[u8]> {
+        match self.entries.get(&self.real(path)) {
+            Some(Entry::File(_, content)) => Some(content),
+            _ => None,
+        }
     }
 
-    /// The total size in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
+    /// The paths of all entries.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.entries.keys().map(PathBuf::as_path)
     }
 
-    /// Adds everything to an image that has only the root directory and the directories `made`.
-    pub(crate) fn write(&self, image: &mut dyn Layout, made: &mut BTreeSet<String>) {
+    /// The memory that the files take in a booting guest: once in the loaded image, once unpacked.
+    pub(crate) fn memory(&self) -> u64 {
+        let bytes = 2 * self.bytes + PER_FILE * self.entries.len() as u64;
+        // The kernel describes each page of memory.
+        bytes + bytes / 64
+    }
+
+    /// Adds everything to an image that has only the root directory.
+    pub(crate) fn write(&self, image: &mut dyn Layout) {
         for (path, entry) in &self.entries {
-            ancestors(path, image, made);
             match entry {
-                Entry::Directory(mode) => {
-                    if made.insert(path.clone()) {
-                        image.directory(path, *mode);
-                    }
-                }
-                Entry::File(mode, content) => image.file(path, *mode, content),
+                Entry::Directory(access) => image.directory(path, *access),
+                Entry::File(access, content) => image.file(path, *access, content),
                 Entry::Link(to) => image.link(path, to),
+                Entry::Special(access, device) => image.special(path, *access, *device),
             }
         }
     }
 }
 
-/// Adds a path's parent directories, each once.
-pub(crate) fn ancestors(path: &str, image: &mut dyn Layout, made: &mut BTreeSet<String>) {
-    for (at, _) in path.match_indices('/').filter(|(at, _)| *at > 0) {
-        let directory = &path[..at];
-        if made.insert(directory.to_string()) {
-            image.directory(directory, 0o755);
+/// Follows an absolute path. `link` takes each file on the way, and returns what it leads to if it is
+/// a link.
+fn follow(
+    path: &Path,
+    mut link: impl FnMut(&Path) -> Result<Option<PathBuf>, String>,
+) -> Result<PathBuf, String> {
+    let parts = |path: &Path| {
+        path.components().rev().map(|part| part.as_os_str().to_os_string()).collect::<Vec<_>>()
+    };
+    let (mut left, mut at, mut links) = (parts(path), PathBuf::new(), 0);
+    while let Some(part) = left.pop() {
+        if part == ".." {
+            at.pop();
+            continue;
+        }
+        at.push(part);
+        if let Some(to) = link(&at)? {
+            links += 1;
+            if links > LINKS {
+                return Err(format!("{}: {}", path.display(), io::Error::from(Errno::LOOP)));
+            }
+            left.extend(parts(&to));
+            at.pop();
         }
     }
+    Ok(at)
 }
 
-/// Returns the path in the guest, which equals the path on the host. Refuses
-/// paths that a guest cannot have.
-pub(crate) fn place(path: &Path) -> Result<String, String> {
-    let shown = path.display();
-    let whole = std::path::absolute(path).map_err(|error| format!("{shown}: {error}"))?;
-    let text = whole.to_str().ok_or_else(|| format!("{shown}: a path must be UTF-8"))?;
-    let taken = |root: &&&str| whole.starts_with(root);
-    if let Some(root) = TAKEN.iter().find(taken) {
-        return Err(format!("{shown}: cannot be carried: a guest has its own {root}"));
-    }
-    let text = text.trim_end_matches('/');
-    // `..` could lead out of a tree.
-    if text.is_empty() || text.split('/').any(|part| part == "..") {
-        return Err(format!("{shown}: cannot be carried into a guest; name it without `..`"));
-    }
-    Ok(text.to_string())
+/// The guest's own directory that hides a path.
+fn taken(at: &Path) -> Option<&'static str> {
+    TAKEN.iter().copied().find(|root| at.starts_with(root) && !at.starts_with(KEPT))
+}
+
+fn refusal(path: &Path, root: &str) -> String {
+    let path = path.display();
+    format!("{path}: cannot be carried: a guest has its own {root}; copy it elsewhere")
+}
+
+/// A file's permissions and owner. The user who runs this program is the guest's root.
+fn access(metadata: &Metadata) -> Access {
+    let special = !metadata.is_file() && !metadata.is_dir();
+    let mode = metadata.mode() & if special { 0o177_777 } else { 0o7777 };
+    let (user, group) = (metadata.uid(), metadata.gid());
+    let root = |id, own| if id == own { 0 } else { id };
+    Access { mode, user: root(user, geteuid().as_raw()), group: root(group, getegid().as_raw()) }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub struct RunnerOptions {
         value_name = "PROGRAM ARGS"
     )]
     pub program: Vec<OsString>,
-    /// Leave out the crate's directory
+    /// Leave out the crate's workspace
     #[arg(long)]
     pub no_tree: bool,
     /// Where it runs.
@@ -120,7 +120,7 @@ pub struct CarryOptions {
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub env: Vec<OsString>,
     /// Copy this file or directory into the guest, to the same path. Programs
-    /// bring their libraries. May be repeated
+    /// and libraries bring their libraries. May be repeated
     #[arg(long, value_name = "PATH")]
     pub carry: Vec<PathBuf>,
 }

@@ -8,13 +8,15 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// A program that a guest can start.
 #[derive(Debug)]
 pub struct Found {
     /// An ELF program of this host.
     pub program: PathBuf,
+    /// Its first argument: the name by which it was called.
+    pub word: OsString,
     pub arguments: Vec<OsString>,
     /// The script that the program is to interpret.
     pub script: Option<PathBuf>,
@@ -25,17 +27,17 @@ pub fn find(mut words: Vec<OsString>, arch: &Arch) -> Result<Found, String> {
     let mut arguments = words.split_off(1);
     let path = locate_word(&words[0])?;
     let start = check(&path)?;
-    let Some((interpreter, option)) = interpreter(&start)? else {
+    let Some((word, option)) = interpreter(&start)? else {
         fit(&path, arch)?;
-        return Ok(Found { program: path, arguments, script: None });
+        return Ok(Found { program: path, word: words.remove(0), arguments, script: None });
     };
-    let on_host = locate_word(&interpreter).and_then(|program| check(&program).map(|_| program));
+    let on_host = locate_word(&word).and_then(|program| check(&program).map(|_| program));
     let program =
         on_host.map_err(|why| format!("{}: its interpreter cannot run: {why}", path.display()))?;
     fit(&program, arch)?;
     arguments.insert(0, path.clone().into());
     option.into_iter().for_each(|option| arguments.insert(0, option));
-    Ok(Found { program, arguments, script: Some(path) })
+    Ok(Found { program, word, arguments, script: Some(path) })
 }
 
 /// Finds a file by a path, or in `PATH`.
@@ -53,15 +55,10 @@ fn locate_word(word: &OsStr) -> Result<PathBuf, String> {
         })?,
         _ => PathBuf::from(word),
     };
-    let error = |error: std::io::Error| format!("{shown}: {error}");
-    if fs::metadata(&found).map_err(error)?.is_dir() {
+    if fs::metadata(&found).map_err(|error| format!("{shown}: {error}"))?.is_dir() {
         return Err(format!("{shown}: is a directory, not a program"));
     }
-    // Guest paths cannot contain `..`. Links stay, as a program may look at its own name.
-    let whole = std::path::absolute(&found).map_err(error)?;
-    let resolved = found.canonicalize().map_err(error)?;
-    let plain = whole.components().all(|part| part != Component::ParentDir);
-    Ok(if plain { whole } else { resolved })
+    Ok(found)
 }
 
 /// Refuses a file that is not executable. Returns its first bytes.
@@ -80,7 +77,7 @@ fn check(program: &Path) -> Result<Vec<u8>, String> {
 fn fit(program: &Path, arch: &Arch) -> Result<(), String> {
     let shown = program.display();
     let bytes = fs::read(program).map_err(|error| format!("{shown}: {error}"))?;
-    elf::loader(&bytes, arch).map(drop).map_err(|why| format!("{shown}: {why}"))
+    elf::linked(&bytes, arch).map(drop).map_err(|why| format!("{shown}: {why}"))
 }
 
 /// Parses a script's interpreter and its option from the first line. env(1) is left out, because the

@@ -1,6 +1,6 @@
 //! `shell`: a program on this terminal.
 
-use super::{equip, find, status};
+use super::{status, task};
 use crate::cli::ShellOptions;
 use crate::error::{Error, Result};
 use crate::guest::{Listener, Stream};
@@ -35,12 +35,8 @@ pub fn shell(session: &Session, options: ShellOptions, verbose: bool) -> Result<
         carry.carry.extend(PROGRAMS.iter().filter_map(|name| locate(name)));
     }
     let run = || {
-        let mut task = find::find(program, target.arch)
-            .and_then(|found| found.task(session, target))
-            .and_then(|task| equip(task, &carry))
-            .map_err(Error::Usage)?;
+        let mut task = task(session, target, program, &carry)?;
         task.terminal = true;
-        task.directory = Some("/root".into());
         task.environment.push(("TERM".into(), std::env::var_os("TERM").unwrap_or("linux".into())));
         let mut ready = session.prepare(target)?;
         if session.choices.limit.is_none() {

@@ -1,7 +1,7 @@
 //! `trace`: runs a host program in a guest under the workspace's tracer. The
 //! guest has no room for the kernel image, so the host looks up names and lines.
 
-use super::{SCRATCH, equip, find, finish, status};
+use super::{SCRATCH, finish, status, task};
 use crate::cli::TraceOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::session::Session;
@@ -29,8 +29,8 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
             target.name
         )));
     }
-    let found = find::find(options.program.clone(), target.arch).map_err(Error::Usage)?;
     let run = || {
+        let mut task = task(session, target, options.program.clone(), &options.carry)?;
         let kernel = session.kernel(target)?;
         let tool = session.programs.tracer()?;
         let mut arguments: Vec<OsString> = ["--quiet", "--raw"].map(OsString::from).into();
@@ -43,15 +43,8 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
         let limit = session.program_limit(target).as_secs();
         arguments.extend(["--limit".into(), limit.to_string().into()]);
         arguments.push("--".into());
-        arguments.push(found.program.clone().into());
-        arguments.extend(found.arguments);
         let unfit = |why| Error::unavailable(Phase::Image, why);
-        let mut task = session.task(target, &tool, arguments).map_err(unfit)?;
-        for file in std::iter::once(found.program).chain(found.script) {
-            task.carried.add(&file).map_err(Error::Usage)?;
-        }
-        let mut task = equip(task, &options.carry).map_err(Error::Usage)?;
-        task.send_back = Some(SCRATCH.into());
+        task.run_by(&tool, arguments).map_err(unfit)?;
         let back = tempfile::tempdir().or_unavailable(Phase::Image, "a temporary directory")?;
         let exit = finish(session, target, task, Some(back.path()), verbose)?;
         let raw = back.path().join(RAW);

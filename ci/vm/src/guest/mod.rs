@@ -102,6 +102,11 @@ pub trait Listener {
     }
     /// The program wrote output.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
+    /// Whether nobody reads more output. The runner then ends the guest, as SIGPIPE would end the
+    /// program.
+    fn is_closed(&self) -> bool {
+        false
+    }
     /// The program left a file, with this path in the directory that is sent back, and these
     /// permissions.
     fn file(&mut self, _path: &OsStr, _mode: u32) {}

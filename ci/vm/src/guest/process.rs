@@ -93,7 +93,12 @@ pub fn run(
             }
             _ => {}
         }
-        if !listener.running() {
+        let may_go_on = listener.running();
+        if listener.is_closed() {
+            guest.end();
+            return watch.finish(Ending::Unread);
+        }
+        if !may_go_on {
             break;
         }
         let event = match events.recv_timeout(TICK) {

@@ -14,7 +14,8 @@ pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command 
     }
     command.arg(format!("initrd={initramfs}"));
     // Otherwise its run-time directory would stay in the home directory.
-    command.args(["uml_dir=./", "root=/dev/ram"]);
+    // The usual root file system is a ramfs, which lacks much of what programs expect of one.
+    command.args(["uml_dir=./", "root=/dev/ram", "rootfstype=tmpfs"]);
     let console = if machine.input { "con0=fd:0,fd:1" } else { "con0=null,fd:1" };
     command.args(["con=null", console, "ssl=null"]);
     command.arg(format!("ssl0=null,fd:{channel}"));

@@ -27,6 +27,9 @@ const QUIET: Duration = Duration::from_secs(5);
 /// The number of lines of a report in a message.
 const MOST_LINES: usize = 30;
 
+/// The signal that ends a program whose output nobody reads.
+const SIGPIPE: i32 = 13;
+
 /// How a guest ended.
 #[derive(Clone, Debug)]
 pub enum Ending {
@@ -34,6 +37,8 @@ pub enum Ending {
     Gone(String),
     /// The runner ended it at the deadline.
     Stopped,
+    /// The runner ended it because nobody read the program's output any more.
+    Unread,
 }
 
 /// The state of one boot.
@@ -259,6 +264,8 @@ impl<'a> Watch<'a> {
         let is_whole = match &ending {
             Ending::Gone(how) => self.done && how == "exit status 0",
             Ending::Stopped => self.done,
+            // The runner ended a guest that was well.
+            Ending::Unread => true,
         };
         // The kernel's complaints come first, because they explain everything
         // else.
@@ -279,7 +286,8 @@ impl<'a> Watch<'a> {
         if let Some((phase, why)) = self.complaint {
             return Err(Unavailable::new(phase, why));
         }
-        if !self.done {
+        let unread = matches!(ending, Ending::Unread).then_some(Exit::Signal(SIGPIPE));
+        if !self.done && unread.is_none() {
             let last = match self.last_line.as_str() {
                 "" => "; nothing is on its console".to_string(),
                 line => format!("; last on its console: `{line}`"),
@@ -310,7 +318,9 @@ impl<'a> Watch<'a> {
                 (Ending::Gone(how), Phase::Program) => {
                     format!("the guest went down before the program ended: {how}{last}")
                 }
-                (Ending::Stopped, _) => "the guest hung after the program's end".into(),
+                (Ending::Stopped | Ending::Unread, _) => {
+                    "the guest hung after the program's end".into()
+                }
                 (Ending::Gone(how), _) => {
                     format!("the guest went down before its last frame: {how}{last}")
                 }
@@ -323,7 +333,7 @@ impl<'a> Watch<'a> {
         let booted = self.booted.unwrap_or(self.started);
         Ok(Finished {
             release: self.release,
-            exit: self.exited.map(|(_, exit)| exit),
+            exit: self.exited.map(|(_, exit)| exit).or(unread),
             boot: booted - self.started,
             program: self.exited.map_or(Duration::ZERO, |(at, _)| at - booted),
             silence: self.silence,

@@ -115,7 +115,7 @@ pub fn given(kernel: bool, sysroot: bool) -> Result<()> {
 }
 
 /// The file systems that init mounts: type, path, and whether it is optional.
-pub(crate) const MOUNTS: &[(&str, &str, bool)] = &[("tmpfs", "/tmp", false)];
+pub(crate) const MOUNTS: &[(&str, &str, &str, bool)] = &[("tmpfs", "/tmp", "", false)];
 
 /// Returns the reason why a guest cannot run a program.
 pub(crate) fn unfit(bytes: &[u8]) -> Option<&'static str> {

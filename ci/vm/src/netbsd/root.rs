@@ -2,11 +2,12 @@
 
 use crate::error::{Error, OrUnavailable as _, Phase, Result, WRITING};
 use crate::host::MAKEFS;
-use crate::layout::Layout;
+use crate::layout::{Access, Layout};
 use crate::run::{command, locate, read};
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -43,7 +44,7 @@ pub fn make(
     let (tree, spec) = (staging.path().join("tree"), staging.path().join("spec"));
     let mut stage = Stage::new(&tree);
     fill(&mut stage);
-    stage.file("/sbin/init", 0o755, init);
+    stage.file(Path::new("/sbin/init"), Access::root(0o755), init);
     stage.devices();
     let Stage { text, result, .. } = stage;
     result
@@ -71,8 +72,8 @@ impl Stage {
     }
 
     /// Describes a file, and makes it unless there was an error.
-    fn put(&mut self, path: &str, rest: &str, make: impl FnOnce(&Path) -> io::Result<()>) {
-        let path = path.trim_start_matches('/');
+    fn put(&mut self, path: &Path, rest: &str, make: impl FnOnce(&Path) -> io::Result<()>) {
+        let path = path.strip_prefix("/").unwrap_or(path);
         writeln!(self.text, "./{} {rest}", encode(path)).expect(WRITING);
         if self.result.is_ok() {
             self.result = make(&self.tree.join(path));
@@ -83,7 +84,7 @@ impl Stage {
     fn devices(&mut self) {
         let mut device = |name: &str, mode: u32, major: u32, minor: u32| {
             let rest = format!("type=char mode={mode:04o} device=netbsd,{major},{minor}");
-            self.put(&format!("/dev/{name}"), &rest, |_| Ok(()));
+            self.put(Path::new(&format!("/dev/{name}")), &rest, |_| Ok(()));
         };
         for &(name, mode, major, minor) in DEVICES {
             device(name, mode, major, minor);
@@ -95,24 +96,33 @@ impl Stage {
 }
 
 impl Layout for Stage {
-    fn directory(&mut self, path: &str, mode: u32) {
-        self.put(path, &format!("type=dir mode={mode:04o}"), |at| fs::create_dir(at));
+    fn directory(&mut self, path: &Path, access: Access) {
+        self.put(path, &rest("dir", access), |at| fs::create_dir(at));
     }
 
-    fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
-        self.put(path, &format!("type=file mode={mode:04o}"), |at| fs::write(at, content));
+    fn file(&mut self, path: &Path, access: Access, content: &[u8]) {
+        self.put(path, &rest("file", access), |at| fs::write(at, content));
     }
 
-    fn link(&mut self, path: &str, to: &str) {
+    fn link(&mut self, path: &Path, to: &Path) {
         self.put(path, "type=link mode=0777", |at| symlink(to, at));
     }
+
+    fn special(&mut self, path: &Path, _: Access, _: (u32, u32)) {
+        let why = format!("{}: NetBSD guests have no such special files", path.display());
+        self.result = std::mem::replace(&mut self.result, Ok(())).and(Err(io::Error::other(why)));
+    }
+}
+
+fn rest(kind: &str, Access { mode, user, group }: Access) -> String {
+    format!("type={kind} mode={mode:04o} uid={user} gid={group}")
 }
 
 /// Encodes a path as vis(3) does: characters with a meaning for mtree become
 /// octal.
-fn encode(path: &str) -> String {
+fn encode(path: &Path) -> String {
     let mut text = String::new();
-    for byte in path.bytes() {
+    for &byte in path.as_os_str().as_bytes() {
         if byte.is_ascii_alphanumeric() || b"/._-+,=@".contains(&byte) {
             text.push(char::from(byte));
         } else {
@@ -131,20 +141,21 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a directory");
         let tree = scratch.path().join("tree");
         let mut stage = Stage::new(&tree);
-        stage.directory("/dev", 0o755);
-        stage.directory("/bin", 0o755);
-        stage.file("/bin/a b#c", 0o755, b"x");
-        stage.link("/bin/l", "a b#c");
+        stage.directory(Path::new("/dev"), Access::root(0o755));
+        stage.directory(Path::new("/bin"), Access { mode: 0o755, user: 7, group: 8 });
+        stage.file(Path::new("/bin/a b#c"), Access::root(0o755), b"x");
+        stage.link(Path::new("/bin/l"), Path::new("a b#c"));
         stage.devices();
         let Stage { text, result, .. } = stage;
         result.expect("made");
         for expected in [
             "/set uid=0 gid=0\n. type=dir mode=0755\n",
-            "\n./dev type=dir mode=0755\n",
+            "\n./dev type=dir mode=0755 uid=0 gid=0\n",
+            "\n./bin type=dir mode=0755 uid=7 gid=8\n",
             "\n./dev/console type=char mode=0600 device=netbsd,0,0\n",
             "\n./dev/dty01 type=char mode=0600 device=netbsd,8,524289\n",
             "\n./dev/kcov type=char mode=0666 device=netbsd,346,0\n",
-            "\n./bin/a\\040b\\043c type=file mode=0755\n",
+            "\n./bin/a\\040b\\043c type=file mode=0755 uid=0 gid=0\n",
             "\n./bin/l type=link mode=0777\n",
         ] {
             assert!(text.contains(expected), "{expected:?} is not in: {text}");
@@ -156,8 +167,8 @@ mod tests {
     fn the_first_error_is_kept() {
         let scratch = tempfile::tempdir().expect("a directory");
         let mut stage = Stage::new(&scratch.path().join("tree"));
-        stage.file("/missing/file", 0o644, b"");
-        stage.directory("/dev", 0o755);
+        stage.file(Path::new("/missing/file"), Access::root(0o644), b"");
+        stage.directory(Path::new("/dev"), Access::root(0o755));
         assert_eq!(stage.result.expect_err("no parent").kind(), io::ErrorKind::NotFound);
     }
 }

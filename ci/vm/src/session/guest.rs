@@ -11,13 +11,14 @@ use crate::netbsd::{self, Libraries};
 use crate::system::System;
 use crate::target::{Accel, Kind, Target};
 use kcov_vm_guest::job::Job;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The guest's file with the program's standard input.
-const STDIN: &str = "/kcov-vm.stdin";
+pub const STDIN: &str = "/kcov-vm.stdin";
 
 /// For the kernel of a fuzzer's guest: panic at the end of a report of WARN, KASAN, a lockup or an
 /// oops, with which the input ends that runs, and report blocked tasks soon.
@@ -27,24 +28,49 @@ const FUZZED: &str = "panic_on_taint=0x42a0 sysctl.kernel.hung_task_timeout_secs
 /// A program to run in a guest.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// The program's file in the guest.
-    pub program: GuestFile,
+    /// The program's path, in the guest as on the host.
+    pub program: PathBuf,
+    /// Its own word for itself, if that is not its path.
+    pub word: Option<OsString>,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Files of the host.
+    /// The program and other files of the host.
     pub carried: Carried,
     /// Environment variables in addition to the default ones; later ones win.
     pub environment: Vec<(OsString, OsString)>,
     /// Its working directory, if not the default.
-    pub directory: Option<String>,
+    pub directory: Option<PathBuf>,
     /// Additional files.
     pub files: Vec<GuestFile>,
     /// The directory that the guest sends back.
     pub send_back: Option<String>,
-    /// The program's standard input, if not empty.
-    pub stdin: Option<Vec<u8>>,
+    /// Whether its standard output and standard error are one.
+    pub one_output: bool,
+    /// Whether it has a standard input, which is among the files.
+    pub has_input: bool,
     /// Whether the program runs on the console, with this process's standard input.
     pub terminal: bool,
+}
+
+impl Task {
+    /// The program's bytes.
+    pub fn content(&self) -> Option<&[u8]> {
+        self.carried.content(&self.program)
+    }
+
+    /// Lets another program run the program: with these arguments, the program's path and its
+    /// arguments.
+    pub fn run_by(
+        &mut self,
+        tool: &Path,
+        mut words: Vec<OsString>,
+    ) -> std::result::Result<(), String> {
+        self.carried.add(tool)?;
+        words.push(std::mem::replace(&mut self.program, tool.into()).into());
+        words.append(&mut self.arguments);
+        (self.arguments, self.word) = (words, None);
+        Ok(())
+    }
 }
 
 /// A target that is ready to boot.
@@ -202,81 +228,93 @@ impl Session {
         let target = ready.machine.target;
         let init = self.init(target)?;
         let system = target.kind.system();
-        let mut argv = vec![OsString::from(&task.program.path)];
+        let mut argv = vec![OsString::from(&task.program)];
         argv.extend(task.arguments);
         let mut mounts = image::mounts(system);
-        // A mount would hide the image's own files.
-        mounts.retain(|mount| {
-            let inside = |path: &str| Path::new(path).starts_with(&mount.target);
-            !inside(&task.program.path) && !task.carried.paths().any(inside)
-        });
+        // A mount would hide the image's own files. Init keeps those of a mount on another.
+        let points: Vec<_> = mounts.iter().map(|mount| PathBuf::from(&mount.target)).collect();
+        let point_of = |path: &Path| {
+            let around = points.iter().filter(|point| path.starts_with(point));
+            around.max_by_key(|point| point.as_os_str().len()).filter(|point| path != *point)
+        };
+        let hidden: BTreeSet<_> = task.carried.paths().filter_map(point_of).collect();
+        mounts.retain(|mount| !hidden.contains(&PathBuf::from(&mount.target)));
         let mut env = image::environment();
         for (name, value) in task.environment {
             env.retain(|(known, _)| *known != name);
             env.push((name, value));
         }
-        let (terminal, mut more_files) = (task.terminal, task.files);
-        let stdin = task.stdin.map(|content| {
-            more_files.push(GuestFile { path: STDIN.into(), mode: 0o600, content });
-            STDIN.into()
-        });
         let job = Job {
             nonce: image::nonce(),
             channel: ready.machine.channel(),
             shutdown: ready.machine.shutdown(),
             mounts,
             send_back: task.send_back,
-            stdin,
-            terminal: terminal.then(|| ready.machine.terminal()).flatten(),
+            stdin: task.has_input.then(|| STDIN.into()),
+            one_output: task.one_output,
+            terminal: task.terminal.then(|| ready.machine.terminal()).flatten(),
             sysctl: target
                 .sysctl
                 .iter()
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
-            cwd: task.directory.unwrap_or_else(|| "/tmp".into()),
+            cwd: task.directory.unwrap_or_else(|| "/tmp".into()).into(),
             env,
             argv,
+            word: task.word,
         };
         let bytes = match system {
-            // Once in the loaded image, once unpacked.
-            System::Linux => 2 * (task.carried.bytes() + task.program.content.len() as u64),
+            System::Linux => task.carried.memory(),
             // On the disk.
             System::NetBsd => 0,
         };
         let more_memory = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
-        let machine = Machine { more_memory, input: terminal, ..ready.machine.clone() };
-        let mut files = vec![task.program];
-        files.extend(more_files);
-        let image = Image { init: &init, job: &job, files: &files, carried: &task.carried };
+        let mut machine = Machine { more_memory, input: task.terminal, ..ready.machine.clone() };
+        if let (Some(memory), true) = (&mut machine.memory, more_memory > 0) {
+            let mebibytes = target.memory.saturating_add(more_memory);
+            *memory = guest::memory_place(mebibytes, &ready.logs)?.directory;
+        }
+        let image = Image { init: &init, job: &job, files: &task.files, carried: &task.carried };
         guest::boot(&machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
     }
 
-    /// Makes the task for a host program. It runs in the guest as `/bin/NAME`.
-    /// The inner error says why it cannot run there.
+    /// Makes the task for a host program. The inner error says why it cannot run there.
     pub fn task(
         &self,
         target: &Target,
         file: &Path,
         arguments: Vec<OsString>,
     ) -> std::result::Result<Task, String> {
-        let (content, carried) = image::program(file, target).map_err(|why| {
+        self.task_with(target, file, arguments, Vec::new())
+    }
+
+    /// The same, with variables for the program. Its loader may use them.
+    pub fn task_with(
+        &self,
+        target: &Target,
+        file: &Path,
+        arguments: Vec<OsString>,
+        environment: Vec<(OsString, OsString)>,
+    ) -> std::result::Result<Task, String> {
+        let carried = image::program(file, target, environment.clone()).map_err(|why| {
             let libraries = self.programs.netbsd.as_ref().filter(|_| target.kind == Kind::Netbsd);
             match libraries.filter(|_| file.is_file()).map(Libraries::advice) {
                 Some(advice) => format!("{why}; {advice}"),
                 None => why,
             }
         })?;
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let program = GuestFile { path: format!("/bin/{name}"), mode: 0o755, content };
+        let program = std::path::absolute(file).map_err(|why| why.to_string())?;
         Ok(Task {
             program,
+            word: None,
             arguments,
             carried,
-            environment: Vec::new(),
+            environment,
             directory: None,
             files: Vec::new(),
             send_back: None,
-            stdin: None,
+            one_output: false,
+            has_input: false,
             terminal: false,
         })
     }
