@@ -20,7 +20,8 @@ fuzz_target!(|input: &[u8]| {
         })
         .collect();
     let length = words.len();
-    words.resize((length + usize::from(geometry & 7)).saturating_sub(usize::from(geometry >> 5)), 7);
+    words
+        .resize((length + usize::from(geometry & 7)).saturating_sub(usize::from(geometry >> 5)), 7);
     // Allocated with exactly this length, so that out-of-bounds accesses are detected.
     let buffer: Box<[AtomicU64]> = words.iter().copied().map(AtomicU64::new).collect();
 
@@ -60,7 +61,7 @@ fn read<M: Mode>(trace: Trace<'_, M>) {
     match trace.completeness() {
         Completeness::Complete => assert!(trace.len() < trace.capacity()),
         Completeness::Truncated => assert_eq!(trace.len(), trace.capacity()),
-        Completeness::Corrupt { count } => {
+        Completeness::Corrupt { count, .. } => {
             assert!(trace.is_empty() && count > trace.capacity() as u64);
         }
         other => panic!("no such verdict: {other:?}"),

@@ -4,8 +4,8 @@
 //! One thread does both, so failures are reproducible.
 #![no_main]
 
+use kcov::Trace;
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
-use kcov::{Iter, Trace};
 use libfuzzer_sys::fuzz_target;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ fuzz_target!(|input: &[u8]| {
 
 fn race<M: Mode>(buffer: &[AtomicU64], steps: &[u8], mode: M) {
     let mut trace = Trace::from_words(buffer, mode);
-    let mut records: Iter<'_, M> = trace.iter();
+    let mut records = trace.iter();
     for step in steps.chunks_exact(4) {
         let [what, place, low, high] = [step[0], step[1], step[2], step[3]];
         match what % 8 {
