@@ -65,8 +65,9 @@ impl<M: Mode, D: Owner> ChildBuffer<M, D> {
 
     /// In the parent: what the last child left. Wait for the child first.
     ///
-    /// Before it looks at a page, it lets the kernel try to read it, with six system calls, because
-    /// a child may have truncated the device. It makes no request and changes nothing.
+    /// Before it looks at a page, it lets the kernel try to read it, because a child may have
+    /// truncated the device. That takes ten system calls, and two more for each further 512 pages
+    /// with records. It makes no request and changes nothing.
     ///
     /// # Errors
     ///

@@ -150,7 +150,7 @@ impl Device {
     /// truncation. Another mapping in its place passes.
     ///
     /// The kernel does the reading, so it fails where this process would fault. It makes no request
-    /// and changes nothing. It takes four system calls, and two more for each 2 MiB.
+    /// and changes nothing. It takes three system calls, and two more for each 512 pages.
     ///
     /// # Errors
     ///

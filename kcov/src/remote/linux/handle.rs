@@ -103,7 +103,7 @@ impl Remote {
     /// every container has a process 1.
     ///
     /// Enabling tries random numbers until the kernel accepts one.
-    /// [`RemoteSession::common_handle`](super::super::RemoteSession::common_handle) returns it.
+    /// [`RemoteSession::common_handle`](crate::remote::RemoteSession::common_handle) returns it.
     pub fn any_common(mut self) -> Remote {
         self.common = Common::Any;
         self
