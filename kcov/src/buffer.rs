@@ -39,6 +39,12 @@ impl Width {
 /// time.
 ///
 /// Words have 64 bits, except program counters under a 32-bit kernel: those have 32 bits.
+///
+/// ```compile_fail,E0608
+/// # fn store(trace: kcov::Trace<'_, kcov::mode::TracePc>) {
+/// trace.words()[0].store(1, std::sync::atomic::Ordering::Relaxed);
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'b>(pub(crate) Slice<'b>);
 
