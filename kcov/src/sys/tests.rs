@@ -47,6 +47,17 @@ fn a_buffer_is_mapped_at_its_address_or_not_at_all() {
     }
 }
 
+/// As with a proposed request 103, which returns the size of a record.
+#[test]
+fn a_request_that_returns_a_number_is_not_kcov_s() {
+    /// `NS_GET_NSTYPE`, which returns the type of a namespace.
+    const GET_TYPE: u32 = 0xb703;
+    let namespace = fs::File::open("/proc/self/ns/pid").expect("a namespace").into();
+    // SAFETY: the request takes no argument.
+    let result = unsafe { host::ioctl(&namespace, GET_TYPE, std::ptr::null()) };
+    assert_eq!(result, Err(Errno::NOTTY.raw_os_error()));
+}
+
 /// Another thread may have mapped something where a failed mapping left a hole.
 #[test]
 fn a_failed_mapping_between_guards_unmaps_only_the_guards() {

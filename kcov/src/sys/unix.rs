@@ -31,7 +31,9 @@ pub(super) unsafe fn ioctl(file: &File, request: u32, argument: *const c_void) -
     // SAFETY: the caller vouches for the request and its argument.
     match unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) } {
         0 => Ok(()),
-        _ => Err(last_errno()),
+        -1 => Err(last_errno()),
+        // No request of kcov returns a number, so this is another request. One proposal's does.
+        _ => Err(raw(Errno::NOTTY)),
     }
 }
 
