@@ -10,6 +10,8 @@ use crate::raw::{
 use kcov_sys::linux::{KCOV_INIT_TRACE_MIN, kcov_init_trace_max};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{Uid, setuid};
+use std::sync::Barrier;
+use std::thread;
 
 checks! {
     "size.sets-the-buffer-size": sets_the_buffer_size,
@@ -18,6 +20,7 @@ checks! {
     "size.far-above-greatest-is-refused": far_above_greatest_is_refused,
     "size.large-buffer-is-zeroed": large_buffer_is_zeroed,
     "size.second-time-by-other-thread-is-refused": second_time_by_other_thread_is_refused,
+    "size.two-threads-at-once": two_threads_at_once,
     "size.by-a-thread-that-collects": by_a_thread_that_collects,
     "size.holder-of-a-descriptor-needs-no-privilege": holder_of_a_descriptor_needs_no_privilege,
 }
@@ -81,6 +84,26 @@ fn second_time_by_other_thread_is_refused(cx: &Context) {
             cx.refused_by(&device, |device| device.init_trace(COVER_SIZE));
         },
     );
+}
+
+fn two_threads_at_once(cx: &Context) {
+    // Allocating takes long enough that one processor too switches threads meanwhile.
+    let words = (32 << 20) / word_bytes() as u64;
+    for round in 0..40 {
+        let device = open(cx);
+        let both = Barrier::new(2);
+        let size = || {
+            both.wait();
+            device.init_trace(words)
+        };
+        let results = thread::scope(|scope| {
+            let other = scope.spawn(size);
+            [size(), other.join().expect("the other thread")]
+        });
+        let [first, second] = results.map(Result::err);
+        assert!(first.is_none() != second.is_none(), "round {round}: {results:?}");
+        assert_eq!(first.or(second), Some(cx.errno()), "round {round}");
+    }
 }
 
 fn by_a_thread_that_collects(cx: &Context) {
