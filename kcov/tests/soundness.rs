@@ -367,3 +367,12 @@ fn a_refused_end_keeps_a_corrupt_count() {
         assert!(matches!(completeness, Completeness::Corrupt { count, .. } if count == 1 << 40));
     }
 }
+
+/// A failed assertion shows the device, but not its hundred thousands of words.
+#[test]
+fn a_device_of_a_fake_kernel_is_shown_without_its_words() {
+    let kernel = Kernel::netbsd();
+    let attachment = kernel.builder().open().expect("it opens").attach(Source::vhci(0, 5));
+    let session = attachment.expect("attached").into_session(TracePc).expect("enabled");
+    kernel.call(|trace| assert!(format!("{session:?} {kernel:?} {trace:?}").len() < 10_000));
+}
