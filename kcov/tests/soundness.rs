@@ -376,3 +376,11 @@ fn a_device_of_a_fake_kernel_is_shown_without_its_words() {
     let session = attachment.expect("attached").into_session(TracePc).expect("enabled");
     kernel.call(|trace| assert!(format!("{session:?} {kernel:?} {trace:?}").len() < 10_000));
 }
+
+/// A path that is missing says nothing about the kernel.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_empty_path_is_no_missing_feature() {
+    let error = Device::builder().path("").open().expect_err("no file");
+    assert_eq!(error.kind(), ErrorKind::DebugfsNotMounted);
+}
