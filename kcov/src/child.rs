@@ -106,12 +106,13 @@ impl<M: Mode, D: Owner> ChildBuffer<M, D> {
     /// In the child: starts tracing the calling thread, with an empty trace.
     ///
     /// Does not allocate, so it may follow a fork of a multithreaded process. Makes as many system
-    /// calls as [`Device::enable`].
+    /// calls as [`Device::enable`]. What the session gives back when it ends is not the device, which
+    /// could be enabled in another mode.
     ///
     /// # Errors
     ///
     /// Same as [`Device::enable`].
-    pub fn enable(&mut self) -> Result<Session<M, &mut D>, Error> {
+    pub fn enable(&mut self) -> Result<Session<M, impl Owner>, Error> {
         self.device().begin_mode(self.mode)?;
         Ok(Session::enabled(&mut self.device, self.mode))
     }

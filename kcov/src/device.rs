@@ -321,7 +321,8 @@ mod descriptor {
         ///
         /// The caller must ensure that the descriptor is a kcov device: another driver may treat
         /// the integer argument of a request as a pointer. The caller must also ensure that it was
-        /// sized to `words` words: on NetBSD, a smaller `words` would map only part of the buffer.
+        /// sized to `words` words: on NetBSD, a smaller `words` would map only part of the buffer, and
+        /// a device that is attached to a source would map the source's.
         pub unsafe fn adopt(fd: OwnedFd, words: usize) -> Result<Device, Error> {
             let file = File::Kernel(fd, None);
             // Drivers always refuse a size of 0; the errno tells whether they know the request.

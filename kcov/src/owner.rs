@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::mode::Seal;
 use crate::remote::netbsd::Attachment;
+use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr;
 
@@ -13,7 +14,7 @@ use std::ptr;
 ///
 /// A session that borrows its device leaves it to the caller; a session that owns it fits into one
 /// struct with it. Sealed: only this crate implements it.
-pub trait Owner {
+pub trait Owner: fmt::Debug {
     /// Makes remote sessions stay in their thread where the kernel wants that.
     #[doc(hidden)]
     type Thread;

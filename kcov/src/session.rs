@@ -58,14 +58,18 @@ impl<M: Mode, D: Owner> End<D> for Local<M> {
         let (kind, buffer) = (self.0.kind(SEAL), device.buffer());
         let width = kind.width(buffer.width());
         let count = buffer.count(width);
-        if count > kind.capacity(buffer) as u64 {
+        let is_corrupt = count > kind.capacity(buffer) as u64;
+        if is_corrupt {
             // The start of the request is recorded: see `Device::begin`. Afterwards the count is
             // stored again, so that readers see a corrupt trace, not an empty one.
             buffer.set_count(Width::W64, 0);
         }
-        device.request_disable()?;
-        buffer.set_count(width, count);
-        Ok(())
+        let ended = device.request_disable();
+        // In a forked child the request is refused, and the parent's thread is still traced.
+        if ended.is_ok() || is_corrupt {
+            buffer.set_count(width, count);
+        }
+        ended
     }
 }
 

@@ -3,6 +3,7 @@
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
 use kcov::remote::{Mark, RemoteSession, linux, netbsd};
 use kcov::{Builder, ChildBuffer, Device, Error, Modes, Recorded, Session, Trace, Words, fake};
+use std::ops::DerefMut;
 
 const fn send_and_sync<T: Send + Sync>() {}
 
@@ -57,6 +58,26 @@ fn a_session_stays_in_its_thread() {
         type Borrowed = Remote<&'static mut Device>;
         assert!(<Borrowed as NotSend<_>>::HOLDS && <Borrowed as NotSync<_>>::HOLDS);
     };
+}
+
+/// Compiles only if the session of a buffer for children gives back nothing that leads to the device:
+/// records of another mode would be read in the buffer's mode.
+#[test]
+fn a_buffer_for_children_keeps_its_device() {
+    trait NoDevice<Marker> {
+        fn holds(self) -> bool
+        where
+            Self: Sized,
+        {
+            true
+        }
+    }
+    impl<T> NoDevice<()> for T {}
+    impl<T: DerefMut<Target = Device>> NoDevice<Other> for T {}
+    let device = fake::Kernel::linux().builder().open().expect("it opens");
+    let mut buffer = device.into_child_buffer(TracePc).expect("it is free");
+    let ended = buffer.enable().expect("enabled").disable().expect("disabled");
+    assert!(ended.into_owner().holds());
 }
 
 /// One struct can hold a session with its device, or a buffer for children with its device.

@@ -351,3 +351,36 @@ fn errors_become_io_errors_with_the_errno() {
     let error = kernel.builder().size(over).open().expect_err("over the limit");
     assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::InvalidInput);
 }
+
+/// A refused request to disable, as in a forked child, must not turn a corrupt trace into an empty
+/// one.
+#[test]
+fn a_refused_end_keeps_a_corrupt_count() {
+    for (kernel, errno) in [(Kernel::linux(), 22), (Kernel::netbsd(), 2)] {
+        let mut buffer = open(&kernel).into_child_buffer(TracePc).expect("it is free");
+        let session = buffer.enable().expect("enabled");
+        kernel.store_counts(1 << 40);
+        kernel.fail(Operation::Disable, errno);
+        drop(session);
+        let trace = buffer.trace().expect("readable");
+        let completeness = trace.completeness();
+        assert!(matches!(completeness, Completeness::Corrupt { count, .. } if count == 1 << 40));
+    }
+}
+
+/// A failed assertion shows the device, but not its hundred thousands of words.
+#[test]
+fn a_device_of_a_fake_kernel_is_shown_without_its_words() {
+    let kernel = Kernel::netbsd();
+    let attachment = kernel.builder().open().expect("it opens").attach(Source::vhci(0, 5));
+    let session = attachment.expect("attached").into_session(TracePc).expect("enabled");
+    kernel.call(|trace| assert!(format!("{session:?} {kernel:?} {trace:?}").len() < 10_000));
+}
+
+/// A path that is missing says nothing about the kernel.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_empty_path_is_no_missing_feature() {
+    let error = Device::builder().path("").open().expect_err("no file");
+    assert_eq!(error.kind(), ErrorKind::DebugfsNotMounted);
+}

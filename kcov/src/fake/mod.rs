@@ -44,8 +44,9 @@ use crate::builder::Builder;
 use crate::error::{Error, Operation};
 use crate::sys::{File, Request};
 use crate::system::{LINUX, NETBSD, System};
+pub(crate) use state::Memory;
 use state::State;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A kernel for tests. Clones refer to the same kernel.
@@ -224,7 +225,7 @@ impl Descriptor {
         done
     }
 
-    pub(crate) fn map(&self, bytes: usize) -> Result<Arc<[AtomicU64]>, i32> {
+    pub(crate) fn map(&self, bytes: usize) -> Result<Memory, i32> {
         let Open { kernel, instance } = &self.open;
         let mut state = kernel.state();
         state.obey(Operation::Map)?;

@@ -6,12 +6,30 @@ use crate::error::Operation;
 use kcov_sys::netbsd::KCOV_BUF_MAX_ENTRIES;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
 /// The words of a buffer.
-pub(super) type Memory = Arc<[AtomicU64]>;
+#[derive(Clone)]
+pub(crate) struct Memory(Arc<[AtomicU64]>);
+
+impl Deref for Memory {
+    type Target = [AtomicU64];
+
+    fn deref(&self) -> &[AtomicU64] {
+        &self.0
+    }
+}
+
+/// Shows the number of words, not the words: there may be millions.
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{} words]", self.len())
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -77,7 +95,7 @@ impl Source {
 }
 
 pub(super) fn memory(words: u64) -> Memory {
-    (0..words).map(|_| AtomicU64::new(0)).collect()
+    Memory((0..words).map(|_| AtomicU64::new(0)).collect())
 }
 
 /// The size of a mapping of this many bytes.

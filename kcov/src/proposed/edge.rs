@@ -61,10 +61,14 @@ impl EdgeDevice {
     }
 
     /// Stores the counts to both buffers.
-    fn set_counts(&self, pcs: usize, edges: usize) {
+    fn set_counts(&self, [pcs, edges]: [u64; 2]) {
         let (all_pcs, all_edges) = (self.device.buffer(), self.edges());
-        all_pcs.set_count(all_pcs.width(), pcs as u64);
-        all_edges.set_count(all_edges.width(), edges as u64);
+        all_pcs.set_count(all_pcs.width(), pcs);
+        all_edges.set_count(all_edges.width(), edges);
+    }
+
+    fn counts(&self) -> [u64; 2] {
+        [self.device.buffer(), self.edges()].map(|buffer| buffer.count(buffer.width()))
     }
 
     fn edges(&self) -> Buffer<'_> {
@@ -100,17 +104,17 @@ impl<'d> EdgeSession<'d> {
         device.device.begin(Operation::Enable, device.device.buffer().width(), |file| {
             // Drop the records of earlier sessions from the second buffer. Also take any page fault
             // of the first store now, before it would be recorded.
-            device.set_counts(0, 0);
+            device.set_counts([0, 0]);
             file.request(Request::Enable(mode))
         })?;
-        device.set_counts(0, 0);
+        device.set_counts([0, 0]);
         Ok(EdgeSession { device, this_thread: PhantomData })
     }
 
     /// Makes room in both buffers. The kernel does not record again what it recorded through this
     /// device.
     pub fn reset(&mut self) {
-        self.device.set_counts(0, 0);
+        self.device.set_counts([0, 0]);
     }
 
     /// The edges since the last reset.
@@ -139,9 +143,10 @@ impl<'d> EdgeSession<'d> {
     }
 
     fn end(&self) -> Result<(), Error> {
-        let (pcs, edges) = (self.pcs().len(), self.edges().len());
+        // Even corrupt counts: the traces are not to look empty.
+        let counts = self.device.counts();
         self.device.device.request_disable()?;
-        self.device.set_counts(pcs, edges);
+        self.device.set_counts(counts);
         Ok(())
     }
 }

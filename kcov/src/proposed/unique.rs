@@ -125,7 +125,7 @@ impl<'d> UniqueSession<'d> {
 
     /// Makes room without forgetting what was recorded: clears only the count.
     pub fn reset_count(&mut self) {
-        self.set_count(0);
+        self.trace.set_count(Width::W64, 0);
     }
 
     /// The records since the last reset.
@@ -152,14 +152,11 @@ impl<'d> UniqueSession<'d> {
     }
 
     fn end(&self) -> Result<(), Error> {
-        let records = self.trace().len();
+        // Even a corrupt count: the trace is not to look empty.
+        let count = self.trace.count(Width::W64);
         self.device.request_disable()?;
-        self.set_count(records);
+        self.trace.set_count(Width::W64, count);
         Ok(())
-    }
-
-    fn set_count(&self, count: usize) {
-        self.trace.set_count(Width::W64, count as u64);
     }
 }
 
@@ -173,7 +170,9 @@ impl Drop for UniqueSession<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::Kernel;
     use crate::pc::Pc;
+    use crate::trace::Completeness;
     use std::sync::atomic::AtomicU64;
 
     #[test]
@@ -187,5 +186,16 @@ mod tests {
         for words in [5, usize::MAX / 8, usize::MAX] {
             assert!(whole.after(words).is_none(), "{words}");
         }
+    }
+    #[test]
+    fn a_corrupt_trace_stays_corrupt() {
+        let mut device = Kernel::linux().builder().open().unwrap();
+        std::mem::forget(device.enable(TracePc).unwrap());
+        let (device, bitmap_words) = (&device, 8);
+        let trace = device.buffer().after(bitmap_words).unwrap();
+        trace.set_count(Width::W64, 1 << 40);
+        let session = UniqueSession { device, trace, bitmap_words, this_thread: PhantomData };
+        let completeness = session.disable().unwrap().completeness();
+        assert_eq!(completeness, Completeness::Corrupt { count: 1 << 40 });
     }
 }

@@ -96,7 +96,7 @@ pub(crate) fn explain_open(path: &Path, errno: i32) -> Option<ErrorKind> {
     }
     // The mount point exists even without the mount, so check the directory's file system. If that
     // fails, assume that debugfs is missing.
-    let directory = path.parent()?;
+    let directory = path.parent().unwrap_or(path);
     let here = directory.as_os_str().is_empty();
     let directory = if here { Path::new(".") } else { directory };
     let directory = rustix::fs::open(directory, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());

@@ -2,8 +2,6 @@
 
 use super::{File, Pages};
 use std::ptr::NonNull;
-#[cfg(feature = "fake")]
-use std::sync::{Arc, atomic::AtomicU64};
 
 /// Where and how to map a buffer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +19,7 @@ pub(crate) struct Place {
 pub(crate) enum Mapping {
     Kernel(Pages),
     #[cfg(feature = "fake")]
-    Fake(Arc<[AtomicU64]>),
+    Fake(crate::fake::Memory),
 }
 
 impl Mapping {

@@ -83,9 +83,10 @@ pub(crate) fn request(file: &File, request: Request<'_>) -> Result<(), i32> {
         // NetBSD has no handles, and nothing is proposed.
         _ => return Err(EINVAL),
     };
-    // SAFETY: the kernel copies as many bytes as the request's number says: the size of what the
-    // pointer points to. The driver then writes to the mapped buffer, which this crate accesses
-    // atomically, and to no other memory of this process.
+    // SAFETY: `File::open` checked that the path leads to kcov, or the caller of `path_unchecked` or
+    // `adopt` ensured it. The kernel copies as many bytes as the request's number says: the size of
+    // what the pointer points to. The driver then writes to the mapped buffer, which this crate
+    // accesses atomically, and to no other memory of this process.
     unsafe { ioctl(file, request, argument) }
 }
 

@@ -4,7 +4,7 @@ use crate::compare::CompareExecutor;
 use crate::{CoverageObserver, failed};
 use kcov::mode::{Mode, TraceCmp, TracePc};
 use kcov::remote::{RemoteSession, linux::Remote};
-use kcov::{Device, Owner, Trace};
+use kcov::{Completeness, Device, Owner, Trace};
 use libafl::Error;
 use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::state::HasExecutions;
@@ -100,7 +100,9 @@ fn trace<M: Mode, D: Owner, R>(
     // Work of the input before may go on.
     session.settle(quiet, end(limit));
     let trace = session.trace();
-    if trace.len() > trace.capacity() / 2 {
+    // A target may have stored a count that leaves no room for records until it is cleared.
+    let is_corrupt = matches!(trace.completeness(), Completeness::Corrupt { .. });
+    if is_corrupt || trace.len() > trace.capacity() / 2 {
         session.restart().map_err(failed)?;
     }
     let mark = session.mark();

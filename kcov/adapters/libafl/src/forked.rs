@@ -6,7 +6,7 @@ use crate::report::Report;
 use crate::server::{Records, Server};
 use crate::{CoverageObserver, failed};
 use kcov::mode::{Mode, TraceCmp, TracePc};
-use kcov::{Builder, ChildBuffer, Device, ErrorKind, Session, Trace};
+use kcov::{Builder, ChildBuffer, ErrorKind, Owner, Session, Trace};
 use libafl::Error;
 use libafl::executors::{Executor, ExitKind, HasObservers, HasTimeout, SetTimeout};
 use libafl::inputs::Input;
@@ -188,7 +188,7 @@ impl<F, O, OT> Forked<F, O, OT> {
 
 /// In a child: runs the harness if the thread is traced.
 fn record<M: Mode>(
-    session: Result<Session<M, &mut Device>, kcov::Error>,
+    session: Result<Session<M, impl Owner>, kcov::Error>,
     report: &Report,
     run: impl FnOnce() -> ExitKind,
 ) {

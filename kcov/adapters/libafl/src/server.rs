@@ -5,6 +5,7 @@ use crate::fork::{Ended, Fork, Spawn, reap};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::Pid;
 use std::io::{self, BufReader, Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -77,8 +78,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The server exits at the end of the stream.
-        self.stream = None;
+        // The server exits at the end of the stream. Another server, forked later, has the stream too,
+        // so closing it here is not its end.
+        if let Some(stream) = self.stream.take() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
         let _ = reap(self.pid);
     }
 }
@@ -118,4 +122,26 @@ fn serve(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The second server is a fork of a process that has the stream of the first.
+    #[test]
+    fn servers_end_in_any_order() {
+        // SAFETY: the servers allocate nothing but a request, which they never get.
+        let start = || Server::start(unsafe { Fork::new() }, |_, _| {}).expect("a server");
+        let (first, second) = (start(), start());
+        let (done, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            drop(first);
+            let _ = done.send(());
+        });
+        let ended = ended.recv_timeout(Duration::from_secs(20));
+        // A second server that lives keeps the first, and the thread, waiting.
+        drop(second);
+        assert!(ended.is_ok(), "the first server does not end");
+    }
 }

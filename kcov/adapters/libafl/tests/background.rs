@@ -58,6 +58,16 @@ fn a_trace_is_of_the_background_work_of_one_execution() {
     }
 }
 
+/// The kernel adds no record to a count that the buffer cannot hold.
+#[test]
+fn a_corrupt_count_costs_one_trace() {
+    let kernel = Kernel::linux();
+    let mut executor = background(&kernel);
+    assert_eq!(run(&mut executor, &[1]), [1]);
+    kernel.store_counts(u64::MAX);
+    assert_eq!(run(&mut executor, &[2]), [2]);
+}
+
 #[test]
 fn comparisons_come_from_the_background_and_pcs_go_on() {
     let kernel = Kernel::linux();
