@@ -17,7 +17,7 @@ pub fn run(cli: Cli) -> Result<u8> {
     let Cli { command, general } = cli;
     let home = Home {
         workspace: Some(workspace().into()),
-        targets: Some(workspace().join("ci/vm/data/targets.toml")),
+        targets: Some(workspace().join("ci/data/targets.toml")),
         suite_digest: Some(suite::digest),
     };
     let status = carry_out(command, &general, &home)?;

@@ -52,8 +52,7 @@ fn sources(session: &Session, target: &Target, given: &Sources) -> Result<Source
         }
         System::NetBsd => Ok(given.clone()),
         System::Linux => {
-            let base = &session.targets.base;
-            let tree = Source::of(target, base, &session.cache, false)?.tree(&session.cache)?;
+            let tree = Source::of(target, &session.cache, false)?.tree(&session.cache)?;
             Ok(Sources { source: Some(tree), manual: None })
         }
     }

@@ -1,5 +1,5 @@
 //! Features of some kernels of the matrix: source lines, and the proposed
-//! interfaces of ci/vm/data/patches.
+//! interfaces of ci/data/patches.
 //!
 //! Needs the feature `matrix-tests` and builds the kernels of `linux-uml-dwarf`,
 //! `linux-uml-ext` and `linux-uml-uniq` if the cache lacks them.

@@ -20,8 +20,8 @@ impl Bench {
     /// Opens the tree of a Linux target.
     pub fn linux(session: &Session, target: &Target, file: &str) -> Result<Self> {
         let source = session.source(target)?;
-        let (cache, jobs, base) = (&session.cache, session.choices.jobs, &session.targets.base);
-        kernel::Bench::open(target, &source, base, cache, jobs, file).map(Self::Linux)
+        let (cache, jobs) = (&session.cache, session.choices.jobs);
+        kernel::Bench::open(target, &source, cache, jobs, file).map(Self::Linux)
     }
 
     /// Opens the user's tree.

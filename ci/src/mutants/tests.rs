@@ -104,7 +104,7 @@ fn all() -> Vec<Alteration> {
 
 #[test]
 fn alterations_are_of_targets_and_name_checks() {
-    let targets = Targets::load(&workspace().join("ci/vm/data/targets.toml")).expect("targets");
+    let targets = Targets::load(&workspace().join("ci/data/targets.toml")).expect("targets");
     let mut names = BTreeSet::new();
     for one in all() {
         let name = &one.name;

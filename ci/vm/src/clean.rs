@@ -27,14 +27,14 @@ impl Needed {
     fn of(targets: &Targets, cache: &Cache) -> Result<Self> {
         let mut needed = Self::default();
         for target in &targets.all {
-            let known = Source::last_known(target, &targets.base, cache);
+            let known = Source::last_known(target, cache);
             let Some(source) = known else { continue };
             needed.sources.extend(source.directory());
             let Some(compiler) = Compiler::last_known(target, cache)? else { continue };
             if let Compiler::Package(package) = &compiler {
                 needed.compilers.insert(package.directory());
             }
-            let recipe = Kernel::recipe(target, &source, &compiler, &targets.base, cache)?;
+            let recipe = Kernel::recipe(target, &source, &compiler, cache)?;
             needed.kernels.insert(recipe.name);
         }
         Ok(needed)

@@ -39,7 +39,7 @@ pub struct General {
     #[arg(short, long, global = true)]
     pub verbose: bool,
     /// Use another list of targets
-    #[arg(long, global = true, value_name = "FILE", hide = true)]
+    #[arg(long, global = true, value_name = "FILE", hide = true, env = "KCOV_VM_TARGETS")]
     pub targets: Option<PathBuf>,
 }
 

@@ -93,7 +93,7 @@ fn key(context: &Context<'_>, name: &str, source: Option<PathBuf>) -> Result<u8>
     let found = || {
         let source = session.source(target)?;
         let compiler = Compiler::of(target, &session.cache, false)?;
-        Kernel::recipe(target, &source, &compiler, &session.targets.base, &session.cache)
+        Kernel::recipe(target, &source, &compiler, &session.cache)
     };
     match found() {
         Ok(recipe) => print(&format!("{}key {}\n", recipe.text, recipe.key)),

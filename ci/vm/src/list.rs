@@ -33,7 +33,7 @@ pub fn render(targets: &Targets, cache: &Cache, verbose: bool) -> String {
 }
 
 fn row(target: &Target, targets: &Targets, cache: &Cache) -> [String; 4] {
-    let known = Source::last_known(target, &targets.base, cache);
+    let known = Source::last_known(target, cache);
     let source = match &known {
         Some(Source::Package(package)) => package.short(),
         Some(source) => source.describe(),
@@ -42,7 +42,7 @@ fn row(target: &Target, targets: &Targets, cache: &Cache) -> [String; 4] {
     };
     let built = known.is_some_and(|source| {
         let Ok(Some(compiler)) = Compiler::last_known(target, cache) else { return false };
-        let kernel = Kernel::cached(target, &source, &compiler, &targets.base, cache);
+        let kernel = Kernel::cached(target, &source, &compiler, cache);
         matches!(kernel, Ok(Some(_)))
     });
     let built = match target.kind.system() {

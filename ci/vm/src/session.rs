@@ -60,7 +60,7 @@ impl Session {
     pub fn source(&self, target: &Target) -> Result<Source> {
         match &self.choices.source {
             Some(source) => Ok(source.clone()),
-            None => Source::of(target, &self.targets.base, &self.cache, self.choices.refresh),
+            None => Source::of(target, &self.cache, self.choices.refresh),
         }
     }
 
@@ -97,11 +97,10 @@ impl Session {
         }
         if self.choices.settled && self.choices.source.is_none() && host::has_compiler(target.arch)
         {
-            let base = &self.targets.base;
-            let known = Source::last_known(target, base, &self.cache);
+            let known = Source::last_known(target, &self.cache);
             let compiler = Compiler::last_known(target, &self.cache)?;
             if let (Some(source), Some(compiler)) = (known, compiler) {
-                let built = Kernel::cached(target, &source, &compiler, base, &self.cache)?;
+                let built = Kernel::cached(target, &source, &compiler, &self.cache)?;
                 if let Some(kernel) = built.filter(|kernel| kernel.damage().is_none()) {
                     return Ok(kernel);
                 }
@@ -109,6 +108,6 @@ impl Session {
         }
         let source = self.source(target)?;
         let Choices { refresh, jobs, .. } = self.choices;
-        Kernel::built(target, &source, &self.targets.base, &self.cache, refresh, jobs)
+        Kernel::built(target, &source, &self.cache, refresh, jobs)
     }
 }

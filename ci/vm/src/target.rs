@@ -40,10 +40,10 @@ pub struct Target {
     pub source: Option<Origin>,
     /// Configuration fragments in `configs/`; later ones win.
     #[serde(default)]
-    pub config: Vec<String>,
+    pub config: Vec<PathBuf>,
     /// Patches in `patches/`, applied in order.
     #[serde(default)]
-    pub patches: Vec<String>,
+    pub patches: Vec<PathBuf>,
     /// The compiler, if not the machine's `gcc`: a program, or the package of the same name.
     #[serde(default)]
     pub compiler: String,
@@ -118,7 +118,7 @@ pub enum Origin {
     },
     /// A tree or tarball of this machine.
     Local {
-        /// Its path; relative to the directory of `targets.toml`.
+        /// Its path; in `targets.toml` relative to that file.
         path: PathBuf,
     },
 }
@@ -188,6 +188,24 @@ impl Target {
         self.wanted_compiler = pins.wanted(&self.compiler, &self.compiler_suite);
     }
 
+    /// Completes the paths of files. A later base has the files that an earlier one lacks.
+    fn find(&mut self, bases: &[PathBuf]) -> std::result::Result<(), String> {
+        for (key, dir, files) in
+            [("config", "configs", &mut self.config), ("patches", "patches", &mut self.patches)]
+        {
+            for file in files {
+                let name = Path::new(dir).join(&file);
+                let found = bases.iter().map(|base| base.join(&name)).find(|path| path.is_file());
+                *file =
+                    found.ok_or_else(|| format!("key `{key}`: there is no {}", name.display()))?;
+            }
+        }
+        if let (Some(Origin::Local { path }), Some(base)) = (&mut self.source, bases.first()) {
+            *path = base.join(&path);
+        }
+        Ok(())
+    }
+
     /// The machine's name in uname(2).
     pub fn machine(&self) -> &'static str {
         match self.kind {
@@ -215,12 +233,12 @@ impl Target {
     }
 }
 
-/// All targets, in the order of the file.
+/// All targets, in the order of the files.
 #[derive(Clone, Debug)]
 pub struct Targets {
     /// The targets.
     pub all: Vec<Target>,
-    /// The directory of `configs/` and `patches/`.
+    /// The directory of `targets.lock` and `expected-failures/`.
     pub base: PathBuf,
     /// The default program of `test`, if there is one: a package with a binary of this name. It must understand
     /// `list --system WORD`, `plan --release R --declare WORDS` and `run --format ktap --declare
@@ -240,19 +258,29 @@ impl Targets {
         let text = fs::read_to_string(file).map_err(|e| fail(e.to_string()))?;
         let base = file.parent().unwrap_or(Path::new(""));
         let mut targets = Self::parse(&text, base).map_err(fail)?;
-        let pins = Pins::load(base)?;
+        let pins = Pins::load(&targets.base)?;
         targets.all.iter_mut().for_each(|target| target.lock(&pins));
         Ok(targets)
     }
 
-    /// Parses and validates the file's text; `base` is its directory.
+    /// Parses and validates the file's text; `base` is its directory. The key `extends` names
+    /// another file, whose targets come first.
     pub fn parse(text: &str, base: &Path) -> std::result::Result<Self, String> {
-        let mut table: toml::Table =
-            text.parse().map_err(|e: toml::de::Error| one_line(&e.to_string()))?;
-        let mut entries = match table.remove("target") {
-            Some(toml::Value::Array(entries)) if !entries.is_empty() => entries,
-            _ => return Err("no [[target]]".into()),
-        };
+        let mut table = table(text)?;
+        // Its own fragments and patches win.
+        let mut bases = vec![base.to_path_buf()];
+        let mut entries = Vec::new();
+        if let Some(other) = table.remove("extends") {
+            let file = base.join(other.as_str().ok_or("key `extends`: must name a file")?);
+            let fail = |why| format!("key `extends`: {}: {why}", file.display());
+            let text = fs::read_to_string(&file).map_err(|e| fail(e.to_string()))?;
+            let mut other = self::table(&text).map_err(fail)?;
+            entries = list(&mut other).map_err(fail)?;
+            other.extend(table);
+            table = other;
+            bases.push(file.parent().unwrap_or(base).to_path_buf());
+        }
+        entries.extend(list(&mut table)?);
         let mut word = |key| match table.remove(key) {
             None => Ok(String::new()),
             Some(toml::Value::String(word)) if is_word(&word) => Ok(word),
@@ -271,7 +299,8 @@ impl Targets {
             };
             let mut target: Target =
                 entry.try_into().map_err(|e| format!("{name}: {}", one_line(&e.to_string())))?;
-            target.validate(base).map_err(|e| format!("{name}: {e}"))?;
+            target.find(&bases).map_err(|e| format!("{name}: {e}"))?;
+            target.validate().map_err(|e| format!("{name}: {e}"))?;
             target.choose_abi(None)?;
             target.lock(&Pins::default());
             if all.iter().any(|other| other.name == target.name) {
@@ -282,7 +311,7 @@ impl Targets {
         if !all.iter().any(|target| target.default) {
             return Err("key `default`: no target sets it to true".into());
         }
-        Ok(Self { all, base: base.to_path_buf(), suite, tracer })
+        Ok(Self { all, base: bases.remove(bases.len() - 1), suite, tracer })
     }
 
     /// Sets the memory, in MiB, and the number of processors of all guests. A uniprocessor kernel
@@ -337,6 +366,18 @@ impl Targets {
             let known: Vec<_> = self.all.iter().map(|target| target.name.as_str()).collect();
             Error::usage(format!("no target `{name}`; there are: {}", known.join(", ")))
         })
+    }
+}
+
+fn table(text: &str) -> std::result::Result<toml::Table, String> {
+    text.parse().map_err(|e: toml::de::Error| one_line(&e.to_string()))
+}
+
+/// Takes the targets of a file.
+fn list(table: &mut toml::Table) -> std::result::Result<Vec<toml::Value>, String> {
+    match table.remove("target") {
+        Some(toml::Value::Array(entries)) if !entries.is_empty() => Ok(entries),
+        _ => Err("no [[target]]".into()),
     }
 }
 

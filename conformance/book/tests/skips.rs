@@ -25,7 +25,7 @@ fn declarations(target: &Target) -> Vec<(Declaration, Version)> {
 
 #[test]
 fn every_check_runs_on_some_target() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/vm/data/targets.toml");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/data/targets.toml");
     let list = Targets::load(&file).expect("the targets").all;
     let targets: Vec<_> = list.iter().flat_map(declarations).collect();
     for system in SYSTEMS {

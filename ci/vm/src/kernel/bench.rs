@@ -45,14 +45,13 @@ impl Bench {
     pub fn open(
         target: &Target,
         source: &Source,
-        base: &Path,
         cache: &Cache,
         jobs: usize,
         file: &str,
     ) -> Result<Self> {
         host::require(Need::Build(target.arch))?;
         let chosen = Compiler::of(target, cache, false)?;
-        let ingredients = Ingredients::of(target, source, &chosen, base)?;
+        let ingredients = Ingredients::of(target, source, &chosen)?;
         let place = Place::of(target, &ingredients, cache);
         let lock = cache.lock(Phase::Build, &format!("bench-{}", place.name))?;
         let directory = cache.benches().join(&place.name);

@@ -6,7 +6,7 @@ use crate::kernel::Compiler;
 use crate::source::Source;
 use crate::target::{Kind, Target};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Raise it whenever this program builds differently from the same ingredients.
 const RECIPE: u32 = 1;
@@ -25,29 +25,18 @@ pub struct Ingredients {
 }
 
 impl Ingredients {
-    /// Collects the ingredients of the target's kernel. `base` is the directory
-    /// of `configs/` and `patches/`.
-    pub fn of(target: &Target, source: &Source, compiler: &Compiler, base: &Path) -> Result<Self> {
-        let open = |directory: &str, file: &String| {
-            let path = base.join(directory).join(file);
-            let text = fs::read_to_string(&path).or_unavailable(Phase::Build, path.display())?;
-            Ok((path, text))
-        };
-        let read_all = |directory, files: &[String]| {
-            files.iter().map(|file| open(directory, file)).collect::<Result<Vec<_>>>()
-        };
-        let configs = read_all("configs", &target.config)?;
-        let patches = read_all("patches", &target.patches)?;
-        let texts = |files: &[(PathBuf, String)]| -> Vec<String> {
-            files.iter().map(|(_, text)| text.clone()).collect()
-        };
-        let (configs, patch_texts) = (texts(&configs), texts(&patches));
+    /// Collects the ingredients of the target's kernel.
+    pub fn of(target: &Target, source: &Source, compiler: &Compiler) -> Result<Self> {
+        let read =
+            |path: &PathBuf| fs::read_to_string(path).or_unavailable(Phase::Build, path.display());
+        let configs = target.config.iter().map(read).collect::<Result<Vec<_>>>()?;
+        let patches = target.patches.iter().map(read).collect::<Result<Vec<_>>>()?;
         let arguments = make_arguments(target).join(" ");
         let mut lines =
-            lines(&source.identity(), &configs, &patch_texts, &compiler.identity(), &arguments);
+            lines(&source.identity(), &configs, &patches, &compiler.identity(), &arguments);
         lines.extend(target.modules.iter().map(|module| format!("module {module}\n")));
-        let patches = patches.into_iter().map(|(path, _)| path).collect();
-        Ok(Self { lines, config: configs.concat(), patches, compiler: compiler.clone() })
+        let (config, patches) = (configs.concat(), target.patches.clone());
+        Ok(Self { lines, config, patches, compiler: compiler.clone() })
     }
 
     /// The key.

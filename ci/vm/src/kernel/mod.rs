@@ -79,10 +79,9 @@ impl Kernel {
         target: &Target,
         source: &Source,
         compiler: &Compiler,
-        base: &Path,
         cache: &Cache,
     ) -> Result<Option<Self>> {
-        let ingredients = Ingredients::of(target, source, compiler, base)?;
+        let ingredients = Ingredients::of(target, source, compiler)?;
         Ok(Place::of(target, &ingredients, cache).kernel(source, &ingredients))
     }
 
@@ -90,7 +89,6 @@ impl Kernel {
     pub fn built(
         target: &Target,
         source: &Source,
-        base: &Path,
         cache: &Cache,
         refresh: bool,
         jobs: usize,
@@ -98,7 +96,7 @@ impl Kernel {
         // A cached kernel needs the compiler only for its key.
         if host::has_compiler(target.arch) {
             let compiler = Compiler::of(target, cache, refresh)?;
-            if let Some(kernel) = Self::cached(target, source, &compiler, base, cache)? {
+            if let Some(kernel) = Self::cached(target, source, &compiler, cache)? {
                 match kernel.damage() {
                     None => return Ok(kernel),
                     Some(why) => eprintln!("{}: {why}; building it again", kernel.file.display()),
@@ -107,7 +105,7 @@ impl Kernel {
         }
         host::require(Need::Build(target.arch))?;
         let compiler = Compiler::of(target, cache, false)?;
-        let ingredients = Ingredients::of(target, source, &compiler, base)?;
+        let ingredients = Ingredients::of(target, source, &compiler)?;
         let place = Place::of(target, &ingredients, cache);
         let _lock = cache.lock(Phase::Build, &place.name)?;
         // The previous holder of the lock may have built it.
@@ -126,10 +124,9 @@ impl Kernel {
         target: &Target,
         source: &Source,
         compiler: &Compiler,
-        base: &Path,
         cache: &Cache,
     ) -> Result<Recipe> {
-        let ingredients = Ingredients::of(target, source, compiler, base)?;
+        let ingredients = Ingredients::of(target, source, compiler)?;
         let Place { name, .. } = Place::of(target, &ingredients, cache);
         Ok(Recipe { name, text: ingredients.to_text(), key: ingredients.key() })
     }

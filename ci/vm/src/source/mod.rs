@@ -64,9 +64,9 @@ impl Source {
 
     /// Returns the target's own source. `refresh` searches for its package even if today's search
     /// is done.
-    pub fn of(target: &Target, base: &Path, cache: &Cache, refresh: bool) -> Result<Self> {
+    pub fn of(target: &Target, cache: &Cache, refresh: bool) -> Result<Self> {
         match &target.source {
-            Some(origin) => Self::from(origin, base).map_err(|why| {
+            Some(origin) => Self::from(origin).map_err(|why| {
                 Error::unavailable(Phase::Source, format!("{}: {why}", target.name))
             }),
             None if target.package.is_empty() => {
@@ -78,21 +78,20 @@ impl Source {
     }
 
     /// Returns the target's own source as far as it is known without a search.
-    pub(crate) fn last_known(target: &Target, base: &Path, cache: &Cache) -> Option<Self> {
+    pub(crate) fn last_known(target: &Target, cache: &Cache) -> Option<Self> {
         match &target.source {
-            Some(origin) => Self::from(origin, base).ok(),
+            Some(origin) => Self::from(origin).ok(),
             None => Package::last_known(&target.wanted, cache).map(Self::Package),
         }
     }
 
-    fn from(origin: &Origin, base: &Path) -> std::result::Result<Self, String> {
+    fn from(origin: &Origin) -> std::result::Result<Self, String> {
         match origin {
             Origin::Download { url, sha256 } => {
                 Ok(Self::Download(url.clone(), sha256.to_ascii_lowercase()))
             }
             Origin::Local { path } => {
-                let path = base.join(path);
-                Self::local(&path).map_err(|why| format!("{}: {why}", path.display()))
+                Self::local(path).map_err(|why| format!("{}: {why}", path.display()))
             }
         }
     }

@@ -89,6 +89,43 @@ fn errors_name_the_target_and_the_key() {
 }
 
 #[test]
+fn a_list_extends_another() {
+    let place = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        let path = place.path().join(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("directories");
+        fs::write(path, text).expect("a file");
+    };
+    for name in ["one/configs/common.config", "one/configs/own.config", "two/configs/own.config"] {
+        write(name, "");
+    }
+    write("one/targets.toml", &format!("suite = 's'\n{GOOD}"));
+    write("one/targets.lock", "");
+    let second = "[[target]]\nname = 'b'\nlike = 'a'\nconfig = { add = ['own.config'] }\n";
+    let (one, two) = (place.path().join("one"), place.path().join("two"));
+    let text = format!("extends = '../one/targets.toml'\n{second}");
+    let targets = Targets::parse(&text, &two).expect("valid");
+    let names: Vec<_> = targets.all.iter().map(|target| &*target.name).collect();
+    assert_eq!((names, &*targets.suite), (vec!["a", "b"], "s"));
+    // Its own fragment wins, and the other's are found.
+    let base = two.join("../one");
+    let found = ["common.config"].map(|name| base.join("configs").join(name)).to_vec();
+    assert_eq!(targets.all[1].config, [found, vec![two.join("configs/own.config")]].concat());
+    assert_eq!(targets.base, base);
+    for (text, why) in [
+        (format!("extends = 'none.toml'\n{second}"), "key `extends`: "),
+        (format!("extends = 1\n{second}"), "key `extends`: must name a file"),
+        ("extends = '../one/targets.toml'\n".into(), "no [[target]]"),
+    ] {
+        let message = Targets::parse(&text, &two).expect_err("refused");
+        assert!(message.contains(why), "{message}");
+    }
+    write("one/targets.toml", &text);
+    let message = Targets::parse(&text, &one).expect_err("extends what extends");
+    assert!(message.contains("unknown key `extends`"), "{message}");
+}
+
+#[test]
 fn a_machine_may_say_what_executes_it() {
     let qemu = GOOD.replace("kind = \"uml\"", "kind = \"qemu\"\naccel = \"tcg\"");
     let targets = Targets::parse(&qemu, here()).expect("valid");

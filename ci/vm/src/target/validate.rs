@@ -4,8 +4,8 @@ use super::{Kind, NO_TARBALL, Origin, Target, compression, is_word};
 use std::path::Path;
 
 impl Target {
-    /// Validates the keys; `base` is the directory of `targets.toml`.
-    pub(super) fn validate(&self, base: &Path) -> std::result::Result<(), String> {
+    /// Validates the keys.
+    pub(super) fn validate(&self) -> std::result::Result<(), String> {
         if !is_word(&self.name) {
             return Err("key `name`: must be letters, digits, `-`, `.` and `_`".into());
         }
@@ -49,13 +49,6 @@ impl Target {
             }
             if compression(Path::new(url)).is_none() {
                 return Err(format!("key `source`: {url} {NO_TARBALL}"));
-            }
-        }
-        for (key, dir, files) in
-            [("config", "configs", &self.config), ("patches", "patches", &self.patches)]
-        {
-            if let Some(file) = files.iter().find(|file| !base.join(dir).join(file).is_file()) {
-                return Err(format!("key `{key}`: there is no {dir}/{file}"));
             }
         }
         let numbers = [

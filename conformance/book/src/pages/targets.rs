@@ -19,9 +19,8 @@ const USUAL: (&str, Version) = ("linux-7", Version(7, 3));
 
 /// The runner's targets.
 fn all_targets() -> Vec<Target> {
-    let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ci/vm/data");
-    let text = include_str!("../../../../ci/vm/data/targets.toml");
-    Targets::parse(text, base.as_ref()).expect("the targets").all
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ci/data/targets.toml");
+    Targets::load(file.as_ref()).expect("the targets").all
 }
 
 fn declaration(words: &[String]) -> Declaration {
