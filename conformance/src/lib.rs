@@ -15,7 +15,6 @@ pub mod feature;
 pub mod helper;
 pub mod kernel;
 pub mod lockstep;
-pub mod model;
 pub mod plan;
 pub mod raw;
 pub mod report;

@@ -3,10 +3,10 @@
 use crate::errno::Result;
 use crate::feature::Feature;
 use crate::lockstep::generate::size;
-use crate::model::linux::{FILL, GOOD, Kernel, Linux};
-use crate::model::{Call, Handle, Memory, Remap, Remote, Request, Work};
 use crate::raw::{Device, Gadget, Map, RootHub, Vhost, page_size};
 use fastrand::Rng;
+use kcov_model::linux::{BUS, GOOD, Kernel, Linux};
+use kcov_model::{Call, Handle, Memory, Remap, Remote, Request, Work};
 use kcov_sys::linux as sys;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use std::path::Path;
@@ -20,7 +20,13 @@ pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String
     if !features.contains(&Feature::Long64) {
         return Err("a program of 32 bits cannot pass all arguments".to_owned());
     }
-    Ok(Linux::new(Kernel::of(features)))
+    Ok(Linux::new(Kernel {
+        comparisons: features.contains(&Feature::Comparisons),
+        bounds_count: features.contains(&Feature::CmpBoundCheck),
+        local_and_remote: features.contains(&Feature::LocalAndRemote),
+        page: page_size() as u64,
+        ..Kernel::LATEST
+    }))
 }
 
 /// The work that the kernel can do for a thread.
@@ -61,25 +67,21 @@ pub(crate) fn reset(_: &Path) -> Result<()> {
     Ok(())
 }
 
-/// An unknown subsystem.
-const UNKNOWN: u64 = 2 << 56;
+/// Handles that are always refused: with a reserved bit, or of an unknown subsystem.
+const USB_RESERVED: Handle = Handle(sys::KCOV_SUBSYSTEM_USB | 1 << 40 | 1);
+const COMMON_RESERVED: Handle = Handle(sys::KCOV_SUBSYSTEM_COMMON | 1 << 40 | 1);
+const NO_SUBSYSTEM: Handle = Handle(2 << 56 | 1);
 /// An unknown ioctl number.
 const UNKNOWN_REQUEST: u32 = 0x63ff;
 
-/// The number of a handle in this run.
+/// The number of a handle in this run. Handles that a run leaves registered do not affect the next.
 fn number(handle: Handle, run: u32) -> u64 {
-    // Far from bus numbers: 20 bits of the run and 10 of the handle.
-    let instance = |n: u16| 0x4000_0000 | u64::from(run & 0xf_ffff) << 10 | u64::from(n & 0x3ff);
-    let between = 1 << 40;
     match handle {
-        Handle::Zero => 0,
-        Handle::Common(n) => sys::KCOV_SUBSYSTEM_COMMON | instance(n),
-        Handle::Usb(n) => sys::KCOV_SUBSYSTEM_USB | instance(n),
-        Handle::Bus if RootHub::present() => sys::KCOV_SUBSYSTEM_USB | Gadget::bus(),
-        Handle::Bus => sys::KCOV_SUBSYSTEM_USB | 1,
-        Handle::UsbReserved => sys::KCOV_SUBSYSTEM_USB | instance(0) | between,
-        Handle::CommonReserved => instance(0) | between,
-        Handle::NoSubsystem => UNKNOWN | instance(0),
+        Handle(0) => 0,
+        BUS if RootHub::present() => sys::KCOV_SUBSYSTEM_USB | Gadget::bus(),
+        BUS => sys::KCOV_SUBSYSTEM_USB | 1,
+        // Far from bus numbers: 20 bits of the run and 10 of the handle.
+        Handle(number) => number | 0x4000_0000 | u64::from(run & 0xf_ffff) << 10,
     }
 }
 
@@ -96,8 +98,7 @@ pub(crate) fn ask(device: &Device, request: &Request, run: u32) -> Result<()> {
 }
 
 fn remote_enable(device: &Device, remote: &Remote, run: u32) -> Result<()> {
-    let fill = (0..remote.fill).map(|n| Handle::Usb(FILL + n as u16));
-    let handles: Vec<_> = remote.handles.iter().copied().chain(fill).collect();
+    let handles = remote.array();
     let count = u32::try_from(handles.len()).expect("a number of handles");
     let mut bytes = Vec::new();
     for half in [remote.mode, remote.area, count, 0] {
@@ -182,28 +183,23 @@ pub(crate) fn good(request: &Request) -> Option<Request> {
         Request::Size(_) => Request::Size(512),
         Request::Enable(_) => Request::Enable(0),
         Request::Disable(_) => Request::Disable(0),
-        Request::RemoteEnable(_) => Request::RemoteEnable(Remote {
-            mode: 0,
-            area: 512,
-            common: Handle::Zero,
-            handles: Vec::new(),
-            fill: 0,
-            memory: Memory::Whole,
-        }),
+        Request::RemoteEnable(_) => Request::RemoteEnable(Remote::new(Handle(0), Vec::new())),
         _ => return None,
     })
 }
 
 fn remote(rng: &mut Rng) -> Remote {
-    let good = |rng: &mut Rng| rng.u16(0..GOOD);
+    let good = |rng: &mut Rng, subsystem| {
+        Handle(subsystem | GOOD[usize::from(rng.u16(0..GOOD.len() as u16))])
+    };
     let handle = |rng: &mut Rng| match rng.u8(0..24) {
-        0 => Handle::Zero,
-        1 => Handle::Common(good(rng)),
-        2 => Handle::UsbReserved,
-        3 => Handle::CommonReserved,
-        4 => Handle::NoSubsystem,
-        5..12 => Handle::Bus,
-        _ => Handle::Usb(good(rng)),
+        0 => Handle(0),
+        1 => good(rng, sys::KCOV_SUBSYSTEM_COMMON),
+        2 => USB_RESERVED,
+        3 => COMMON_RESERVED,
+        4 => NO_SUBSYSTEM,
+        5..12 => BUS,
+        _ => good(rng, sys::KCOV_SUBSYSTEM_USB),
     };
     let number = if rng.u8(0..3) == 0 { 0 } else { rng.usize(1..4) };
     let mut handles = Vec::new();
@@ -224,12 +220,12 @@ fn remote(rng: &mut Rng) -> Remote {
             _ => 512,
         },
         common: match rng.u8(0..24) {
-            0 => Handle::UsbReserved,
-            1 => Handle::CommonReserved,
-            2 => Handle::NoSubsystem,
-            3 => Handle::Usb(good(rng)),
-            4..10 => Handle::Zero,
-            _ => Handle::Common(good(rng)),
+            0 => USB_RESERVED,
+            1 => COMMON_RESERVED,
+            2 => NO_SUBSYSTEM,
+            3 => good(rng, sys::KCOV_SUBSYSTEM_USB),
+            4..10 => Handle(0),
+            _ => good(rng, sys::KCOV_SUBSYSTEM_COMMON),
         },
         handles,
         fill: match rng.u8(0..32) {

@@ -3,15 +3,15 @@
 use super::order::{Patience, Report};
 use super::system;
 use crate::errno::Result;
-use crate::model::{Call, FULL, Geometry, WORD, Work, page};
-use crate::raw::{Device, LONG, Map, call, wait_for};
+use crate::raw::{Device, LONG, Map, call, page_size, wait_for};
+use kcov_model::{Call, FULL, Geometry, WORD, Work};
 use nix::unistd::Whence;
 use std::ops::Range;
 use std::os::fd::AsFd as _;
 
 /// The word of a mapping to store and load: the last of its first page.
 pub(super) fn last() -> usize {
-    (page() / WORD) as usize - 1
+    page_size() / WORD as usize - 1
 }
 
 /// Maps the device.

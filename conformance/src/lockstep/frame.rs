@@ -10,11 +10,12 @@ use super::act::{digest, mapped};
 use super::order::Order;
 use super::real::Real;
 use super::system::Driver;
-use crate::model::{
-    Driver as _, FULL, Instance, M, Mode, Operation, Outcome, Recording, T, Touch, WORD, Work,
-    World, page,
-};
+use crate::raw::page_size;
 use buffer::{Buffer, Kept, changed, collected, records};
+use kcov_model::{
+    Driver as _, FULL, Instance, M, Mode, Operation, Outcome, Recording, T, Touch, WORD, Work,
+    World,
+};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -215,7 +216,7 @@ impl Frame {
         }
         for _ in 0..PATIENCE {
             own.iter().for_each(|buffer| buffer.hold());
-            let said = real.asked(thread, &Order::Look { map: map.as_ref().map(|m| m.0) })?;
+            let said = real.asked(thread, &Order::Look { map: map.as_ref().map(|m| m.0.0) })?;
             if !own.iter().all(|buffer| buffer.is_held()) {
                 continue;
             }
@@ -237,8 +238,8 @@ impl Frame {
         let buffer = self.buffers.get(&mapping.buffer)?;
         let recorded = world.driver.recording(mapping.buffer).is_some();
         let first = mapping.geometry.offset as usize / WORD as usize;
-        let words = (mapping.geometry.bytes.next_multiple_of(page()) / WORD) as usize;
-        let whole = mapping.geometry.offset % page() as i64 == 0
+        let words = (mapping.geometry.bytes.next_multiple_of(page_size() as u64) / WORD) as usize;
+        let whole = mapping.geometry.offset % page_size() as i64 == 0
             && first + words <= buffer.words.len()
             && (buffer.map.is_writable() || !recorded);
         whole.then_some((*name, buffer, first..first + words))
@@ -257,7 +258,7 @@ impl Frame {
         for (buffer, instance) in &open {
             buffer.map.store(0, start(world.driver.recording(*instance)));
         }
-        real.asked(thread, &Order::Work { work })?;
+        real.asked(thread, &Order::Work { soft: work == Work::SoftInterrupt })?;
         for (buffer, instance) in open {
             let recording = world.driver.recording(instance);
             let (from, to) = (start(recording), buffer.map.swap(0, FULL));

@@ -1,11 +1,11 @@
 //! Random operations: possible ones, weighted by how interesting they are.
 
 use super::{Driver, system};
-use crate::model::{
-    Access, D, Driver as _, Geometry, M, MOST_THREADS, Operation, Outcome, Request, T, WORD, Work,
-    World, page,
-};
 use fastrand::Rng;
+use kcov_model::{
+    Access, D, Driver as _, Geometry, M, MOST_THREADS, Operation, Outcome, Request, T, WORD, Work,
+    World,
+};
 
 /// The limits of processes, and of descriptors and mappings of each process.
 const MOST_PROCESSES: usize = 4;
@@ -211,13 +211,14 @@ impl Generator {
     /// Usually a valid mapping.
     fn geometry(&mut self, world: &World<Driver>, thread: T, descriptor: D) -> Geometry {
         let instance = world.instance(thread, descriptor).expect("a descriptor");
-        let words = world.driver.words(instance).unwrap_or(page() / WORD);
-        let bytes = (words * WORD).next_multiple_of(page());
+        let page = world.driver.page();
+        let words = world.driver.words(world.driver.buffer(instance)).unwrap_or(page / WORD);
+        let bytes = (words * WORD).next_multiple_of(page);
         let bytes = match self.rng.u8(0..10) {
-            0 => bytes + page(),
-            1 => bytes.saturating_sub(page()),
-            2 => page(),
-            3 => bytes - page() / 2,
+            0 => bytes + page,
+            1 => bytes.saturating_sub(page),
+            2 => page,
+            3 => bytes - page / 2,
             4 => 100,
             _ => bytes,
         };
@@ -280,7 +281,7 @@ mod tests {
     use super::{Generator, MOST_NAMES, MOST_PROCESSES};
     use crate::feature::Feature;
     use crate::lockstep::system;
-    use crate::model::{MOST_THREADS, Operation, Work, World};
+    use kcov_model::{MOST_THREADS, Operation, Work, World};
 
     /// The operations for a kernel that never lags behind.
     fn operations(seed: u64) -> Vec<Operation> {

@@ -23,11 +23,11 @@ pub use real::{Real, Stage};
 
 use crate::declare::probe_all;
 use crate::feature::Feature;
-use crate::model::{Operation, Outcome, WORD, Work, World, set_page};
-use crate::raw::{page_size, word_bytes};
+use crate::raw::word_bytes;
 pub(crate) use crate::system::lockstep as system;
 use frame::Frame;
 use generate::Generator;
+use kcov_model::{Operation, Outcome, WORD, Work, World};
 use order::Patience;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
@@ -79,7 +79,6 @@ impl Lockstep {
         if word_bytes() as u64 != WORD {
             return Err("this kernel's words have 32 bits; lockstep needs 64".to_owned());
         }
-        set_page(page_size() as u64);
         Ok(Lockstep {
             stage: Stage::new(device)?,
             model: system::driver(features)?,
@@ -147,7 +146,7 @@ impl Lockstep {
             let noisy = noisy(&world, &operation);
             let steps = world.clone().step(&operation);
             frame.before(&steps[0].1);
-            let seen = real.run(&operation, patience(noisy, &operation, &steps[0].0));
+            let seen = real.run(&world, &operation, patience(noisy, &operation, &steps[0].0));
             let allowed: Vec<Outcome> = steps.iter().map(|(outcome, _)| outcome.clone()).collect();
             let step = steps.into_iter().find(|(outcome, _)| outcome.allows(&seen));
             let parted = match &step {
@@ -223,17 +222,17 @@ fn patience(noisy: bool, operation: &Operation, expected: &Outcome) -> Patience 
 ///
 /// If an outcome differs from the expected one.
 #[track_caller]
-pub fn replay(device: &Path, operations: &[(Operation, Outcome)]) {
+pub fn replay(device: &Path, script: &str) {
     let features = probe_all(device).expect("the kernel is probed");
     let mut world = World::new(system::driver(&features).expect("a model"));
     let mut stage = Stage::new(device).expect("processes can be driven");
     let mut real = stage.start().expect("a process");
     let mut frame = Frame::new(framed(&system::works(&features)), true);
-    for (operation, expected) in operations {
+    for (operation, expected) in &source::read(script) {
         let step = world.clone().step(operation).into_iter().find(|(said, _)| said == expected);
         let after = step.expect("what the model allows").1;
         frame.before(&after);
-        let seen = real.run(operation, patience(true, operation, expected));
+        let seen = real.run(&world, operation, patience(true, operation, expected));
         assert!(expected.allows(&seen), "{operation:?}: {seen:?}, not {expected:?}");
         let kept = frame.after(&mut real, [&world, &after], operation, &seen);
         assert_eq!(kept, Ok(()), "{operation:?}");

@@ -1,7 +1,6 @@
 //! The messages between the driving process and its threads.
 
 use super::channel::Channels;
-use crate::model::{D, M, Operation, Work};
 use serde::{Deserialize, Serialize};
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -9,10 +8,10 @@ use std::path::PathBuf;
 /// An order to a thread.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Execute the operation.
-    Do { operation: Operation, patience: Patience },
+    /// Execute the operation, which is in its debug form.
+    Do { operation: String, patience: Patience },
     /// Receive a descriptor from the socket.
-    Receive { new: D },
+    Receive { new: u32 },
     /// Start a thread on this channel.
     StartThread { slot: usize },
     /// End this thread.
@@ -23,10 +22,10 @@ pub(super) enum Order {
     Fork { slot: usize },
     /// Make the traced call.
     Call,
-    /// Let the kernel work for this thread.
-    Work { work: Work },
+    /// Let the kernel work for this thread, in softirqs or not.
+    Work { soft: bool },
     /// Return a hash of the mapping, or do nothing.
-    Look { map: Option<M> },
+    Look { map: Option<u32> },
     /// Wait for a child.
     Wait { pid: i32 },
 }
@@ -69,5 +68,5 @@ pub(super) struct Equipment {
     /// The channel of the first thread.
     pub slot: usize,
     /// The inherited descriptors.
-    pub descriptors: Vec<(D, RawFd)>,
+    pub descriptors: Vec<(u32, RawFd)>,
 }

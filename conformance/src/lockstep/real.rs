@@ -2,10 +2,11 @@
 
 use super::channel::{Channel, Channels};
 use super::order::{Equipment, Order, Patience, Report};
-use super::{system, worker};
+use super::system::{self, Driver};
+use super::worker;
 use crate::errno::Errno;
-use crate::model::{D, Operation, Outcome, Request, T};
 use crate::raw::Device;
+use kcov_model::{D, Operation, Outcome, Request, T, World};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The maximum number of threads.
-const SLOTS: usize = crate::model::MOST_THREADS;
+const SLOTS: usize = kcov_model::MOST_THREADS;
 /// A thread that does not answer for this many seconds hangs. A worker waits less for the kernel.
 const PATIENCE: i64 = 100;
 
@@ -34,8 +35,6 @@ pub struct Real<'a> {
     stage: &'a mut Stage,
     /// The channel of each thread.
     slots: BTreeMap<T, usize>,
-    /// The process of each thread.
-    threads: BTreeMap<T, T>,
     processes: BTreeMap<T, Process>,
     /// Makes handles differ between runs.
     run: u32,
@@ -84,7 +83,6 @@ impl Stage {
         let mut real = Real {
             stage: self,
             slots: [(T(0), 0)].into(),
-            threads: [(T(0), T(0))].into(),
             processes: [(T(0), process)].into(),
             run,
             lost: false,
@@ -106,7 +104,7 @@ impl Real<'_> {
         self.channel(slot).try_receive().map_err(|errno| {
             // A late answer would be mistaken for the answer to another order.
             self.lost = true;
-            Outcome::Senseless(format!("no answer after {PATIENCE} s ({errno})"))
+            Outcome::Other(format!("no answer after {PATIENCE} s ({errno})"))
         })
     }
 
@@ -127,7 +125,7 @@ impl Real<'_> {
     pub(super) fn asked(&mut self, thread: T, order: &Order) -> Result<Outcome, Outcome> {
         match self.tell(thread, order) {
             seen @ (Outcome::Done | Outcome::Word(_)) => Ok(seen),
-            other => Err(Outcome::Changed(format!("{order:?} of {thread:?} results in {other:?}"))),
+            other => Err(Outcome::Other(format!("{order:?} of {thread:?} results in {other:?}"))),
         }
     }
 
@@ -147,7 +145,7 @@ impl Real<'_> {
             };
             if seen != expected {
                 let what = format!("{request:?} of another process is {seen:?}, not {expected:?}");
-                return Err(Outcome::Changed(what));
+                return Err(Outcome::Other(what));
             }
         }
         Ok(())
@@ -159,76 +157,76 @@ impl Real<'_> {
     }
 
     /// Executes a possible operation.
-    pub(super) fn run(&mut self, operation: &Operation, patience: Patience) -> Outcome {
+    pub(super) fn run(
+        &mut self,
+        world: &World<Driver>,
+        operation: &Operation,
+        patience: Patience,
+    ) -> Outcome {
+        let thread = operation.thread();
+        let process = world.process_of(thread).expect("a thread");
         match *operation {
-            Operation::Pass { thread, to, new, .. } => {
-                let sent = self.perform(thread, operation, Patience::NONE);
+            Operation::Pass { to, new, .. } => {
+                let sent = self.tell(thread, &order(operation, Patience::NONE));
                 if sent != Outcome::Done {
                     return sent;
                 }
-                self.tell(to, &Order::Receive { new })
+                self.tell(to, &Order::Receive { new: new.0 })
             }
-            Operation::StartThread { thread, new } => {
+            Operation::StartThread { new, .. } => {
                 let slot = self.free_slot();
                 let told = self.tell(thread, &Order::StartThread { slot });
-                self.begin(told, new, slot, self.threads[&thread])
+                self.begin(told, new, slot)
             }
-            Operation::EndThread { thread } => {
+            Operation::EndThread { .. } => {
                 let slot = self.slots.remove(&thread).expect("a thread");
-                let process = self.threads.remove(&thread).expect("its process");
                 self.channel(slot).send(&Order::EndThread);
                 self.tell(process, &Order::Join { slot })
             }
-            Operation::Fork { thread, new } => self.fork(thread, new),
-            Operation::Execute { thread, .. } => {
-                let (slot, old) = (self.slots[&thread], self.threads[&thread]);
+            Operation::Fork { new, .. } => self.fork(thread, process, new),
+            Operation::Execute { .. } => {
+                let slot = self.slots[&thread];
                 self.channel(slot).send(&order(operation, Patience::NONE));
-                let process = self.forget(old);
+                let process = self.forget(world, process);
                 // The new program's only thread takes over the channel.
                 self.slots.insert(thread, slot);
-                self.threads.insert(thread, thread);
                 self.processes.insert(thread, process);
                 self.hear(slot)
             }
-            Operation::Exit { thread } => {
+            Operation::Exit { .. } => {
                 let slot = self.slots[&thread];
                 self.channel(slot).send(&order(operation, Patience::NONE));
-                self.buried(thread)
+                self.buried(world, process)
             }
-            Operation::Kill { thread } => {
-                let pid = self.processes[&self.threads[&thread]].pid;
+            Operation::Kill { .. } => {
+                let pid = self.processes[&process].pid;
                 match kill(pid, Signal::SIGKILL) {
-                    Ok(()) => self.buried(thread),
-                    Err(errno) => Outcome::Senseless(format!("kill: {errno}")),
+                    Ok(()) => self.buried(world, process),
+                    Err(errno) => Outcome::Other(format!("kill: {errno}")),
                 }
             }
-            _ => self.perform(operation.thread(), operation, patience),
+            _ => self.tell(thread, &order(operation, patience)),
         }
     }
 
-    fn perform(&mut self, thread: T, operation: &Operation, patience: Patience) -> Outcome {
-        self.tell(thread, &order(operation, patience))
-    }
-
     /// Waits for the first message of a new thread.
-    fn begin(&mut self, told: Outcome, new: T, slot: usize, process: T) -> Outcome {
+    fn begin(&mut self, told: Outcome, new: T, slot: usize) -> Outcome {
         if told != Outcome::Done {
             return told;
         }
         self.slots.insert(new, slot);
-        self.threads.insert(new, process);
         self.hear(slot)
     }
 
-    fn fork(&mut self, thread: T, new: T) -> Outcome {
+    fn fork(&mut self, thread: T, process: T, new: T) -> Outcome {
         let slot = self.free_slot();
         let own = self.slots[&thread];
         self.channel(own).send(&Order::Fork { slot });
         match self.report(own) {
             Ok(Report::Process(pid)) => {
-                let parent = self.processes[&self.threads[&thread]].pid;
+                let parent = self.processes[&process].pid;
                 self.processes.insert(new, Process { pid: Pid::from_raw(pid), parent });
-                self.begin(Outcome::Done, new, slot, new)
+                self.begin(Outcome::Done, new, slot)
             }
             Ok(other) => outcome(other),
             Err(outcome) => outcome,
@@ -236,16 +234,14 @@ impl Real<'_> {
     }
 
     /// Removes a process and its threads.
-    fn forget(&mut self, process: T) -> Process {
-        let threads = &mut self.threads;
-        self.slots.retain(|thread, _| threads[thread] != process);
-        threads.retain(|_, of| *of != process);
+    fn forget(&mut self, world: &World<Driver>, process: T) -> Process {
+        self.slots.retain(|thread, _| world.process_of(*thread) != Some(process));
         self.processes.remove(&process).expect("a process")
     }
 
-    /// Waits for the exit of a thread's process.
-    fn buried(&mut self, thread: T) -> Outcome {
-        let Process { pid, parent } = self.forget(self.threads[&thread]);
+    /// Waits for the exit of a process.
+    fn buried(&mut self, world: &World<Driver>, process: T) -> Outcome {
+        let Process { pid, parent } = self.forget(world, process);
         let waiting = self.processes.iter().find(|(_, process)| process.pid == parent);
         match waiting.map(|(&name, _)| name) {
             Some(parent) => self.tell(parent, &Order::Wait { pid: pid.as_raw() }),
@@ -277,19 +273,19 @@ impl Real<'_> {
 }
 
 fn order(operation: &Operation, patience: Patience) -> Order {
-    Order::Do { operation: operation.clone(), patience }
+    Order::Do { operation: format!("{operation:?}"), patience }
 }
 
 fn outcome(report: Report) -> Outcome {
     match report {
         Report::Done | Report::Process(_) => Outcome::Done,
-        Report::Refused(number) => match Errno(number).name() {
-            Some(name) => Outcome::Refused(name),
-            None => Outcome::Senseless(Errno(number).to_string()),
+        Report::Refused(number) => match Errno(number).name().and_then(|name| name.parse().ok()) {
+            Some(errno) => Outcome::Refused(errno),
+            None => Outcome::Other(Errno(number).to_string()),
         },
         Report::Counted(before, after) => Outcome::Counted(before, after),
         Report::Word(word) => Outcome::Word(word),
-        Report::Broken(why) => Outcome::Senseless(why),
+        Report::Broken(why) => Outcome::Other(why),
     }
 }
 
@@ -307,7 +303,7 @@ fn gone(pid: Pid) -> Outcome {
             return Outcome::Done;
         }
         if Instant::now() >= end {
-            return Outcome::Senseless(format!("process {pid} is there after {PATIENCE} s"));
+            return Outcome::Other(format!("process {pid} is there after {PATIENCE} s"));
         }
         std::thread::yield_now();
     }

@@ -1,11 +1,11 @@
 //! Shortens a sequence that makes kernel and model diverge.
 
 use super::{Divergence, Lockstep};
-use crate::model::Operation;
+use kcov_model::Operation;
 use std::time::{Duration, Instant};
 
 /// Without an end, a kernel that hangs would make each attempt take long.
-const LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Leaves out operations and merges threads as long as the sequence diverges.
 pub(super) fn shrink(lockstep: &mut Lockstep, found: Divergence) -> Divergence {
@@ -54,7 +54,11 @@ fn fewer_names(
         let mut candidate = best.operations.clone();
         candidate.remove(index);
         for operation in &mut candidate {
-            operation.rename(kind, copy, original);
+            operation.visit_names(|of, name| {
+                if of == kind && *name == copy {
+                    *name = original;
+                }
+            });
         }
         let found = try_it(lockstep, &candidate, best, thorough);
         if found.is_some() {

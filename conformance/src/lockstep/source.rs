@@ -1,73 +1,46 @@
 //! Prints a divergence as the source of a check.
 
 use super::Divergence;
-use crate::model::{Kind, Operation, Outcome, Request};
+use kcov_model::{Kind, Operation, Outcome};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+const WRITING: &str = "writing to a string cannot fail";
 
 /// The check, in the form of those in `checks/`.
 pub(super) fn check(divergence: &Divergence) -> String {
     let operations = renumbered(&divergence.operations);
-    let mut text = format!(
-        "use crate::check::{{Context, checks}};\n\
-         use crate::lockstep::replay;\n\
-         use crate::model::{{{}}};\n\n\
-         checks! {{ \"lockstep.found\": found_by_lockstep }}\n\n\
-         fn found_by_lockstep(cx: &Context) {{\n    replay(cx.device(), &[\n",
-        names(&operations)
-    );
-    let last = operations.len() - 1;
-    let expected = divergence.expected.iter().chain(&divergence.allowed[..1]);
-    for (index, (operation, outcome)) in operations.iter().zip(expected).enumerate() {
-        if index == last {
-            let others = match &divergence.allowed[1..] {
-                [] => String::new(),
-                others => format!(" Allowed as well: {others:?}."),
-            };
-            let seen = match &divergence.seen {
-                Outcome::Counted(before, after) => {
-                    format!("the count was {before} and became {after}")
-                }
-                Outcome::Changed(what) => what.clone(),
-                seen => format!("{seen:?}"),
-            };
-            writeln!(text, "        // The kernel: {seen}.{others}").expect(WRITING);
-        }
-        line(&mut text, operation, outcome);
+    let (allowed, others) = divergence.allowed.split_first().expect("an outcome");
+    let mut text = "checks! { \"lockstep.found\": found_by_lockstep }\n\n\
+         fn found_by_lockstep(cx: &Context) {\n    \
+         crate::lockstep::replay(cx.device(), \"\n"
+        .to_owned();
+    for (operation, outcome) in operations.iter().zip(&divergence.expected) {
+        writeln!(text, "        {operation:?} -> {outcome:?}").expect(WRITING);
     }
-    text + "    ]);\n}\n"
-}
-
-/// The items of the model that the source uses.
-fn names(operations: &[Operation]) -> String {
-    let any = |what: fn(&Operation) -> bool| operations.iter().any(what);
-    let remote = |operation: &Operation| {
-        matches!(operation, Operation::Ask { request: Request::RemoteEnable(_), .. })
+    let seen = match &divergence.seen {
+        Outcome::Counted(before, after) => format!("the count was {before} and became {after}"),
+        Outcome::Other(what) => what.clone(),
+        seen => format!("{seen:?}"),
     };
-    let all = [
-        ("Access::*", any(|o| matches!(o, Operation::Open { .. }))),
-        ("Call::*", any(|o| matches!(o, Operation::Misuse { .. }))),
-        ("D", any(|o| o.names().contains(&Kind::Descriptor))),
-        ("Geometry", any(|o| matches!(o, Operation::Map { .. }))),
-        ("Handle::*", any(remote)),
-        ("M", any(|o| o.names().contains(&Kind::Mapping))),
-        ("Memory::*", any(remote)),
-        ("Operation::*", true),
-        ("Outcome::*", true),
-        ("Remap::*", any(|o| matches!(o, Operation::Remap { .. }))),
-        ("Remote", any(remote)),
-        ("Request::*", any(|o| matches!(o, Operation::Ask { .. }))),
-        ("T", true),
-    ];
-    let used: Vec<_> = all.iter().filter(|(_, used)| *used).map(|(name, _)| *name).collect();
-    used.join(", ")
+    write!(text, "        # The kernel: {seen}.").expect(WRITING);
+    if !others.is_empty() {
+        write!(text, " Allowed as well: {others:?}.").expect(WRITING);
+    }
+    let last = operations.last().expect("an operation");
+    write!(text, "\n        {last:?} -> {allowed:?}\n    \");\n}}\n").expect(WRITING);
+    text
 }
 
-const WRITING: &str = "writing to a string cannot fail";
-
-fn line(text: &mut String, operation: &Operation, outcome: &Outcome) {
-    let operation = format!("{operation:?}").replace("handles: [", "handles: vec![");
-    writeln!(text, "        ({operation}, {outcome:?}),").expect(WRITING);
+/// Reads the lines of such a check.
+pub(super) fn read(script: &str) -> Vec<(Operation, Outcome)> {
+    let lines = script.lines().filter_map(|line| line.split_once(" -> "));
+    lines
+        .filter(|(operation, _)| !operation.trim_start().starts_with('#'))
+        .map(|(operation, outcome)| {
+            (operation.parse().expect("an operation"), outcome.parse().expect("an outcome"))
+        })
+        .collect()
 }
 
 /// Renumbers all names from 0.
@@ -88,43 +61,20 @@ fn renumbered(operations: &[Operation]) -> Vec<Operation> {
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::{check, read};
     use crate::lockstep::Divergence;
-    use crate::model::{Access, D, Operation, Outcome, Request, T};
-
-    /// The printed source compiles: this is a copy.
-    #[rustfmt::skip]
-    mod printed {
-use crate::check::{Context, checks};
-use crate::lockstep::replay;
-use crate::model::{Access::*, D, Operation::*, Outcome::*, Request::*, T};
-
-checks! { "lockstep.found": found_by_lockstep }
-
-fn found_by_lockstep(cx: &Context) {
-    replay(cx.device(), &[
-        (StartThread { thread: T(0), new: T(1) }, Done),
-        (Open { thread: T(1), descriptor: D(0), access: ReadWrite }, Done),
-        // The kernel: Done.
-        (Ask { thread: T(0), descriptor: D(0), request: Enable(0) }, Refused("EINVAL")),
-    ]);
-}
-    }
 
     #[test]
     fn a_divergence_is_a_check() {
-        let (thread, descriptor) = (T(0), D(7));
-        let text = check(&Divergence {
-            operations: vec![
-                Operation::StartThread { thread, new: T(4) },
-                Operation::Open { thread: T(4), descriptor, access: Access::ReadWrite },
-                Operation::Ask { thread, descriptor, request: Request::Enable(0) },
-            ],
-            expected: vec![Outcome::Done, Outcome::Done],
-            allowed: vec![Outcome::Refused("EINVAL")],
-            seen: Outcome::Done,
-        });
-        assert!(include_str!("source.rs").contains(&text), "{text}");
-        assert_eq!(printed::CHECKS.len(), 1);
+        let script = "
+            StartThread { thread: T(0), new: T(4) } -> Done
+            Open { thread: T(4), descriptor: D(7), access: ReadWrite } -> Done
+            Ask { thread: T(0), descriptor: D(7), request: Enable(0) } -> Refused(EINVAL)";
+        let (operations, mut expected): (Vec<_>, Vec<_>) = read(script).into_iter().unzip();
+        let allowed = vec![expected.pop().expect("an outcome")];
+        let seen = kcov_model::Outcome::Done;
+        let text = check(&Divergence { operations, expected, allowed, seen });
+        assert!(text.contains("# The kernel: Done.\n"), "{text}");
+        assert_eq!(read(&text), read(&script.replace("T(4)", "T(1)").replace("D(7)", "D(0)")));
     }
 }

@@ -9,8 +9,8 @@ use super::order::{Equipment, Order, Patience, Report};
 use super::system;
 use crate::errno::{Errno, Result};
 use crate::kernel::this_program;
-use crate::model::{Access, D, M, Operation};
 use crate::raw::{Device, Map, call};
+use kcov_model::{Access, D, M, Operation, Work};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::unistd::{ForkResult, Pid, fork};
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub(super) fn run(equipment: Equipment) -> ! {
     let Equipment { channels, device, run, slot, descriptors } = equipment;
     let own = |(name, fd)| {
         // SAFETY: the program that executed this one left it the descriptor, and names it once.
-        (name, Device::from(unsafe { OwnedFd::from_raw_fd(fd) }))
+        (D(name), Device::from(unsafe { OwnedFd::from_raw_fd(fd) }))
     };
     let process = Process {
         channels,
@@ -96,9 +96,12 @@ impl Process {
 
     fn obey(&'static self, order: Order, slot: usize) -> Report {
         match order {
-            Order::Do { operation, patience } => self.perform(&operation, patience, slot),
+            Order::Do { operation, patience } => {
+                let operation = operation.parse().expect("an operation");
+                self.perform(&operation, patience, slot)
+            }
             Order::Receive { new } => {
-                self.keep(new, self.channels.take_descriptor());
+                self.keep(D(new), self.channels.take_descriptor());
                 Report::Done
             }
             Order::StartThread { slot } => {
@@ -124,13 +127,16 @@ impl Process {
                 call();
                 Report::Done
             }
-            Order::Work { work } => match system::work(work) {
+            Order::Work { soft } => match system::work(match soft {
+                true => Work::SoftInterrupt,
+                false => Work::Worker,
+            }) {
                 Ok(()) => Report::Done,
                 Err(Errno(number)) => Report::Refused(number),
             },
             Order::Look { map: None } => Report::Done,
             Order::Look { map: Some(map) } => {
-                let map = &lock(&self.maps)[&map];
+                let map = &lock(&self.maps)[&M(map)];
                 Report::Word(digest(map, 0..map.words()))
             }
             Order::Wait { pid } => match nix::sys::wait::waitpid(Pid::from_raw(pid), None) {
@@ -223,7 +229,7 @@ impl Process {
                 return errno.into();
             }
             if keep {
-                descriptors.push((name, device.as_raw_fd()));
+                descriptors.push((name.0, device.as_raw_fd()));
             }
         }
         let equipment = Equipment {

@@ -3,10 +3,10 @@
 use crate::errno::{Errno, Result};
 use crate::feature::Feature;
 use crate::lockstep::generate::size;
-use crate::model::netbsd::{Kernel, NetBsd};
-use crate::model::{Call, Remap, Request, Work};
-use crate::raw::{Device, Map, Source, explored};
+use crate::raw::{Device, Map, Source, explored, page_size};
 use fastrand::Rng;
+use kcov_model::netbsd::{Kernel, NetBsd};
+use kcov_model::{Call, Remap, Request, Work};
 use kcov_sys::netbsd as sys;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::path::Path;
@@ -16,7 +16,9 @@ pub(crate) type Driver = NetBsd;
 
 /// The model of a kernel with these features.
 pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String> {
-    Ok(NetBsd::new(Kernel::of(features)))
+    let ports = if features.contains(&Feature::Vhci) { 3 } else { 0 };
+    let (attaches, page) = (features.contains(&Feature::NetBsd10), page_size() as u64);
+    Ok(NetBsd::new(Kernel { attaches, ports, page }))
 }
 
 /// The work that the kernel can do: a kernel thread explores a port.

@@ -29,9 +29,9 @@
 //! Threads are the program's threads; one has ended when its handle was joined. Processes are not
 //! modelled: a thread that borrows a [`ChildBuffer`](crate::ChildBuffer) can stand for a child.
 //! Descriptors refer to /dev/null.
+//!
+//! The rules are those of the crate `kcov-model`.
 
-mod linux;
-mod netbsd;
 mod raw;
 mod record;
 mod state;
@@ -44,6 +44,8 @@ use crate::builder::Builder;
 use crate::error::{Error, Operation};
 use crate::sys::{File, Request};
 use crate::system::{LINUX, NETBSD, System};
+use kcov_model::{self as model, Access, Asked, D, Geometry, Handle, Instance, M, Outcome, Remote};
+use kcov_sys::errno;
 pub(crate) use state::Memory;
 use state::State;
 use std::sync::atomic::Ordering;
@@ -52,38 +54,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A kernel for tests. Clones refer to the same kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    rules: Rules,
+    system: &'static System,
     state: Arc<Mutex<State>>,
-}
-
-/// The driver whose rules apply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rules {
-    Linux,
-    NetBsd,
 }
 
 impl Kernel {
     /// A kernel with the rules of Linux 7.3.
     #[must_use]
     pub fn linux() -> Kernel {
-        Kernel::new(Rules::Linux)
+        Kernel { system: &LINUX, state: Arc::new(Mutex::new(State::linux(true))) }
     }
 
     /// A kernel with the rules of NetBSD 10 and with sources for ports 0 to 7 of bus 0.
     #[must_use]
     pub fn netbsd() -> Kernel {
-        Kernel::new(Rules::NetBsd)
+        Kernel { system: &NETBSD, state: Arc::new(Mutex::new(State::netbsd())) }
     }
 
-    fn new(rules: Rules) -> Kernel {
-        Kernel { rules, state: Arc::default() }
-    }
-
-    /// Removes comparison mode, as with `CONFIG_KCOV_ENABLE_COMPARISONS=n`.
+    /// Removes comparison mode, as with `CONFIG_KCOV_ENABLE_COMPARISONS=n` on Linux.
+    ///
+    /// # Panics
+    ///
+    /// If a device is open.
     #[must_use]
     pub fn without_comparisons(self) -> Kernel {
-        self.state().lacks_comparisons = true;
+        assert_eq!(self.open_devices(), 0, "a kernel with open devices cannot change");
+        if self.system.has_handles {
+            *self.state() = State::linux(false);
+        }
         self
     }
 
@@ -102,8 +100,8 @@ impl Kernel {
     /// thread is traced into, if any.
     pub fn call<R>(&self, body: impl FnOnce(&mut Recorder) -> R) -> R {
         // Not under the lock, so `body` may make other calls.
-        let mut recorder = self.state().recorder(self.rules);
-        body(&mut recorder)
+        let traced = self.state().traced();
+        body(&mut Recorder::new(self.clone(), traced))
     }
 
     /// Starts a section of background work for a handle (Linux) or a source (NetBSD), on no
@@ -114,30 +112,23 @@ impl Kernel {
 
     /// Stores this value to the count word of every buffer, as a misbehaving target could.
     pub fn store_counts(&self, count: u64) {
-        self.state().memories().for_each(|memory| memory[0].store(count, Ordering::Relaxed));
+        self.state().buffers().for_each(|memory| memory[0].store(count, Ordering::Relaxed));
     }
 
     /// Whether the calling thread is traced.
     #[must_use]
     pub fn is_traced(&self) -> bool {
-        self.state().task().local.is_some()
+        self.state().traced().is_some()
     }
 
     /// The number of open devices.
     #[must_use]
     pub fn open_devices(&self) -> usize {
-        self.state().instances.values().filter(|instance| !instance.closed).count()
+        self.state().open
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn system(&self) -> &'static System {
-        match self.rules {
-            Rules::Linux => &LINUX,
-            Rules::NetBsd => &NETBSD,
-        }
     }
 
     pub(crate) fn open_file(&self) -> Result<File, Error> {
@@ -145,13 +136,16 @@ impl Kernel {
     }
 
     fn open_descriptor(&self) -> Result<Descriptor, Error> {
-        let refuse = |errno| Error::from_errno(self.system(), Operation::Open, errno);
+        let refuse = |errno| Error::from_errno(self.system, Operation::Open, errno);
         self.state().obey(Operation::Open).map_err(refuse)?;
-        let instance = self.state().open();
         #[cfg(unix)]
         let fd = std::fs::File::open("/dev/null")
             .map_err(|error| refuse(error.raw_os_error().unwrap_or(0)))?
             .into();
+        let mut state = self.state();
+        state.open += 1;
+        let instance = state.driver.open();
+        drop(state);
         Ok(Descriptor {
             open: Open { kernel: self.clone(), instance },
             #[cfg(unix)]
@@ -172,12 +166,12 @@ pub(crate) struct Descriptor {
 #[derive(Debug)]
 struct Open {
     kernel: Kernel,
-    instance: u64,
+    instance: Instance,
 }
 
 impl Descriptor {
     pub(crate) fn system(&self) -> &'static System {
-        self.open.kernel.system()
+        self.open.kernel.system
     }
 
     /// Tells this kernel from all others for as long as the descriptor is open.
@@ -185,54 +179,80 @@ impl Descriptor {
         Arc::as_ptr(&self.open.kernel.state).addr()
     }
 
-    /// The library's name of a request that local and remote coverage share.
-    fn by_source(&self, local: Operation, remote: Operation) -> Operation {
-        let attached = self.open.kernel.state().instance(self.open.instance).source.is_some();
-        if attached { remote } else { local }
-    }
-
     pub(crate) fn request(&self, request: Request<'_>) -> Result<(), i32> {
         let Open { kernel, instance } = &self.open;
         match request {
-            Request::SetSize(width, _) if width != Width::W64 => {
-                return Err(self.system().wrong_width);
-            }
             Request::Enable(_) | Request::EnableRemote(_) => state::end_with_thread(&kernel.state),
             // The start of the request is the last thing recorded.
             Request::Disable => kernel.call(Recorder::request),
             _ => {}
         }
+        // Requests that local and remote coverage share have two names.
+        let is_attached = kernel.state().driver.buffer(*instance) != *instance;
         let operation = match request {
             Request::SetSize(..) => Some(Operation::SetSize),
-            Request::Enable(_) => Some(self.by_source(Operation::Enable, Operation::EnableRemote)),
-            Request::Disable => Some(self.by_source(Operation::Disable, Operation::DisableRemote)),
+            Request::Enable(_) if is_attached => Some(Operation::EnableRemote),
+            Request::Enable(_) => Some(Operation::Enable),
+            Request::Disable if is_attached => Some(Operation::DisableRemote),
+            Request::Disable => Some(Operation::Disable),
             Request::EnableRemote(_) => Some(Operation::EnableRemote),
             Request::Attach(_) => Some(Operation::Attach),
             // No operation names it, so `fail` cannot.
             _ => None,
         };
-        let mut state = kernel.state();
-        operation.map_or(Ok(()), |operation| state.obey(operation))?;
-        let done = match kernel.rules {
-            Rules::Linux => linux::request(&mut state, *instance, request),
-            Rules::NetBsd => netbsd::request(&mut state, *instance, request),
+        operation.map_or(Ok(()), |operation| kernel.state().obey(operation))?;
+        let asked = match request {
+            Request::SetSize(Width::W64, words) => model::Request::Size(words),
+            Request::SetSize(..) => model::Request::SizeOfOtherWidth,
+            Request::Enable(mode) => model::Request::Enable(mode.into()),
+            Request::Disable => model::Request::Disable(0),
+            Request::EnableRemote(argument) => {
+                let number = argument.num_handles;
+                let given = number.min(argument.handles.len() as u32);
+                let handles = argument.handles[..given as usize].iter().copied().map(Handle);
+                model::Request::RemoteEnable(Remote {
+                    mode: argument.trace_mode,
+                    area: argument.area_size,
+                    fill: number - given,
+                    ..Remote::new(Handle(argument.common_handle), handles.collect())
+                })
+            }
+            Request::Attach(source) => model::Request::Attach(source.subsystem, source.id),
+            Request::Detach => model::Request::Detach,
+            #[cfg(feature = "proposed")]
+            _ => model::Request::Unknown,
         };
-        drop(state);
-        if let (Request::Enable(_), Ok(())) = (request, done) {
+        self.ask(|thread| model::Operation::Ask { thread, descriptor: D(0), request: asked })?;
+        if let Request::Enable(_) = request {
             // The end of the request is the first thing recorded.
             kernel.call(Recorder::request);
         }
-        done
+        Ok(())
+    }
+
+    /// What the model says.
+    fn ask(&self, operation: impl FnOnce(model::T) -> model::Operation) -> Result<(), i32> {
+        let Open { kernel, instance } = &self.open;
+        let mut state = kernel.state();
+        let operation = &operation(state.thread());
+        let asked = Asked { instance: *instance, access: Access::ReadWrite, operation };
+        match state.driver.ask(&asked) {
+            Outcome::Refused(errno) => {
+                let linux = kernel.system.has_handles;
+                Err(errno.number(if linux { errno::linux::ALL } else { errno::netbsd::ALL }))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn map(&self, bytes: usize) -> Result<Memory, i32> {
         let Open { kernel, instance } = &self.open;
+        kernel.state().obey(Operation::Map)?;
+        let geometry = Geometry::of(bytes as u64, true);
+        self.ask(|thread| model::Operation::Map { thread, descriptor: D(0), map: M(0), geometry })?;
         let mut state = kernel.state();
-        state.obey(Operation::Map)?;
-        match kernel.rules {
-            Rules::Linux => linux::map(&mut state, *instance, bytes),
-            Rules::NetBsd => netbsd::map(&mut state, *instance, bytes),
-        }
+        let buffer = state.driver.buffer(*instance);
+        Ok(state.buffer(buffer))
     }
 }
 

@@ -1,22 +1,23 @@
 //! Records in the buffers of a fake kernel.
 
-use super::state::{Memory, Mode, memory};
-use super::{Kernel, Rules};
+use super::Kernel;
+use super::state::{Memory, memory};
 use crate::record::Comparison;
 use crate::remote::linux::{CommonHandle, GlobalHandle};
 use crate::remote::netbsd::Source;
+use kcov_model::{self as model, Handle, Mode, Origin, Place};
 use std::sync::atomic::Ordering;
 
 /// Records the execution of a system call or a section.
 #[derive(Debug)]
 pub struct Recorder {
-    rules: Rules,
+    kernel: Kernel,
     traced: Option<(Memory, Mode)>,
 }
 
 impl Recorder {
-    pub(super) fn new(rules: Rules, traced: Option<(Memory, Mode)>) -> Recorder {
-        Recorder { rules, traced }
+    pub(super) fn new(kernel: Kernel, traced: Option<(Memory, Mode)>) -> Recorder {
+        Recorder { kernel, traced }
     }
 
     /// Executes a basic block, which is recorded in PC mode.
@@ -25,24 +26,7 @@ impl Recorder {
     ///
     /// If the real driver would write outside its buffer.
     pub fn pc(&mut self, address: u64) {
-        let Some((memory, Mode::Pc)) = &self.traced else { return };
-        let count = memory[0].load(Ordering::Relaxed);
-        match self.rules {
-            Rules::Linux => {
-                // A count of all ones wraps around, so the record overwrites the count.
-                let position = count.wrapping_add(1);
-                if position < memory.len() as u64 {
-                    memory[0].store(position, Ordering::Relaxed);
-                    memory[position as usize].store(address, Ordering::Relaxed);
-                }
-            }
-            Rules::NetBsd => {
-                if count < memory.len() as u64 - 1 {
-                    memory[count as usize + 1].store(address, Ordering::Relaxed);
-                    memory[0].store(count + 1, Ordering::Relaxed);
-                }
-            }
-        }
+        self.record(Mode::Pc, &[address]);
     }
 
     /// Executes a comparison, which is recorded in comparison mode.
@@ -52,24 +36,26 @@ impl Recorder {
     /// If the real driver would write outside its buffer. That takes a count that only user space
     /// can have stored.
     pub fn comparison(&mut self, comparison: Comparison) {
-        let Some((memory, Mode::Cmp)) = &self.traced else { return };
-        let count = memory[0].load(Ordering::Relaxed);
-        let words = memory.len() as u64;
-        let start = match self.rules {
-            Rules::Linux if count >= words / 4 => return,
-            Rules::Linux => 1 + count * 4,
-            Rules::NetBsd => count.wrapping_mul(4).wrapping_add(1),
-        };
-        if start.wrapping_add(3) >= words {
+        self.record(Mode::Cmp, &comparison.words());
+    }
+
+    fn record(&self, mode: Mode, record: &[u64]) {
+        let Some((memory, _)) = self.traced.as_ref().filter(|traced| traced.1 == mode) else {
             return;
-        }
-        assert!(
-            count < words / 4,
-            "the driver writes outside of its buffer: it found a count of {count:#x}"
-        );
-        memory[0].store(count + 1, Ordering::Relaxed);
-        for (place, word) in memory[start as usize..].iter().zip(comparison.words()) {
-            place.store(word, Ordering::Relaxed);
+        };
+        let found = memory[0].load(Ordering::Relaxed);
+        let place = self.kernel.state().driver.place(mode, memory.len() as u64, found);
+        match place {
+            Place::Dropped => {}
+            Place::At { index, count } => {
+                memory[0].store(count, Ordering::Relaxed);
+                for (to, word) in memory[index as usize..].iter().zip(record) {
+                    to.store(*word, Ordering::Relaxed);
+                }
+            }
+            Place::Outside => {
+                panic!("the driver writes outside of its buffer: it found a count of {found:#x}")
+            }
         }
     }
 
@@ -111,34 +97,32 @@ impl From<Source> for Work {
 /// Background work. Dropping it ends it; only then does Linux append its records.
 #[derive(Debug)]
 pub struct Section {
-    kernel: Kernel,
     recorder: Recorder,
-    /// The collecting instance and its sequence number.
-    collects: Option<(u64, u64)>,
+    /// None if nobody collects it.
+    collected: Option<model::Section>,
 }
 
 impl Section {
     pub(super) fn start(kernel: Kernel, work: Work) -> Section {
-        let mut collects = None;
-        let traced = {
-            let mut state = kernel.state();
-            match (kernel.rules, work) {
-                (Rules::Linux, Work::Handle(handle)) => state.collects(handle).and_then(|number| {
-                    let instance = state.instances.get(&number)?;
-                    collects = Some((number, instance.sequence));
-                    let enabled = instance.enabled.as_ref()?;
-                    // The end of the section drops records beyond the buffer's size anyway.
-                    let words = instance.memory.as_ref()?.len().min(enabled.area as usize).max(1);
-                    Some((memory(words as u64), enabled.mode))
-                }),
-                (Rules::NetBsd, Work::Source(source)) => {
-                    let source = state.sources.get_mut(&(source.subsystem, source.id));
-                    source.and_then(|source| Some((source.memory(), source.mode?)))
-                }
-                _ => None,
-            }
+        let origin = match work {
+            Work::Handle(handle) => Origin::Handle(Handle(handle)),
+            Work::Source(source) => Origin::Source(source.subsystem, source.id),
         };
-        Section { recorder: Recorder::new(kernel.rules, traced), kernel, collects }
+        let mut state = kernel.state();
+        let collected = state.driver.begin(origin);
+        let traced = collected.map(|section| {
+            let records = match section.area {
+                // The end of the section drops records beyond the buffer's size anyway.
+                Some((words, _)) => {
+                    let most = state.driver.words(section.buffer).unwrap_or(0);
+                    memory(words.min(most).max(1))
+                }
+                None => state.buffer(section.buffer),
+            };
+            (records, section.mode)
+        });
+        drop(state);
+        Section { recorder: Recorder::new(kernel, traced), collected }
     }
 
     /// Runs the part of the section that `body` records.
@@ -149,29 +133,22 @@ impl Section {
 
 impl Drop for Section {
     fn drop(&mut self) {
-        let (Some((number, sequence)), Some((area, mode))) = (self.collects, &self.recorder.traced)
-        else {
-            return;
-        };
-        let state = self.kernel.state();
-        let Some(instance) = state.instances.get(&number) else { return };
-        let Some(memory) = &instance.memory else { return };
-        if instance.sequence != sequence || instance.enabled.is_none() {
+        let Some(section) = self.collected else { return };
+        let Some((area, mode)) = &self.recorder.traced else { return };
+        let mut state = self.recorder.kernel.state();
+        if !state.driver.appends(&section) {
             return;
         }
+        let memory = state.buffer(section.buffer);
         // Append as many whole records as fit.
-        let stride = if *mode == Mode::Cmp { 4 } else { 1 };
-        let capacity = (memory.len() - 1) / stride;
         let there = memory[0].load(Ordering::Relaxed);
-        let Some(room) = usize::try_from(there).ok().and_then(|there| capacity.checked_sub(there))
-        else {
-            return;
-        };
-        let more = (area[0].load(Ordering::Relaxed) as usize).min(room);
-        let (from, to) = (&area[1..], &memory[1 + there as usize * stride..]);
-        for (from, to) in from.iter().zip(to).take(more * stride) {
+        let Some(room) = mode.capacity(memory.len() as u64).checked_sub(there) else { return };
+        let more = area[0].load(Ordering::Relaxed).min(room);
+        let stride = mode.stride();
+        let (from, to) = (&area[1..], &memory[(1 + there * stride) as usize..]);
+        for (from, to) in from.iter().zip(to).take((more * stride) as usize) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
-        memory[0].store(there + more as u64, Ordering::Relaxed);
+        memory[0].store(there + more, Ordering::Relaxed);
     }
 }

@@ -1,9 +1,9 @@
-//! The state of a fake kernel, common to both systems.
+//! The state of a fake kernel: a model of the driver, and buffers.
 
-use super::Rules;
-use super::record::Recorder;
 use crate::error::Operation;
-use kcov_sys::netbsd::KCOV_BUF_MAX_ENTRIES;
+use kcov_model::linux::{self, Linux};
+use kcov_model::netbsd::{self, NetBsd};
+use kcov_model::{Driver, End, Instance, Mode, T};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -31,79 +31,47 @@ impl fmt::Debug for Memory {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct State {
-    pub(super) instances: BTreeMap<u64, Instance>,
-    pub(super) sources: BTreeMap<(u64, u64), Source>,
-    tasks: HashMap<ThreadId, Task>,
-    opened: u64,
-    /// Whether comparison mode is missing.
-    pub(super) lacks_comparisons: bool,
+    pub(super) driver: Box<dyn Driver + Send>,
+    /// The buffers that were needed so far.
+    buffers: BTreeMap<Instance, Memory>,
+    threads: HashMap<ThreadId, T>,
+    started: u32,
+    pub(super) open: usize,
     /// The operations to fail, and the errno for each.
     pub(super) orders: Vec<(Operation, i32)>,
-}
-
-/// An open device.
-#[derive(Debug, Default)]
-pub(super) struct Instance {
-    pub(super) memory: Option<Memory>,
-    pub(super) enabled: Option<Enabled>,
-    /// Number of times it was enabled or disabled. Identifies late sections.
-    pub(super) sequence: u64,
-    pub(super) closed: bool,
-    /// The source it is attached to.
-    pub(super) source: Option<(u64, u64)>,
-}
-
-#[derive(Debug)]
-pub(super) struct Enabled {
-    pub(super) owner: ThreadId,
-    pub(super) mode: Mode,
-    /// The handles of remote coverage; `None` if the owner itself is traced.
-    pub(super) handles: Option<Vec<u64>>,
-    /// Maximum number of words in one section.
-    pub(super) area: u32,
-}
-
-/// The kind of records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    None,
-    Pc,
-    Cmp,
-}
-
-/// What a kernel stores about a thread.
-#[derive(Debug, Default)]
-pub(super) struct Task {
-    pub(super) local: Option<u64>,
-    pub(super) remote: Option<u64>,
-}
-
-/// A remote source of NetBSD.
-#[derive(Debug, Default)]
-pub(super) struct Source {
-    /// Large, so allocated on first use.
-    memory: Option<Memory>,
-    pub(super) mode: Option<Mode>,
-}
-
-impl Source {
-    pub(super) fn memory(&mut self) -> Memory {
-        self.memory.get_or_insert_with(|| memory(KCOV_BUF_MAX_ENTRIES)).clone()
-    }
 }
 
 pub(super) fn memory(words: u64) -> Memory {
     Memory((0..words).map(|_| AtomicU64::new(0)).collect())
 }
 
-/// The size of a mapping of this many bytes.
-pub(super) fn whole_pages(bytes: usize) -> usize {
-    bytes.checked_next_multiple_of(crate::sys::page_size()).unwrap_or(usize::MAX)
-}
-
 impl State {
+    pub(super) fn linux(comparisons: bool) -> State {
+        let page = crate::sys::page_size() as u64;
+        // 1 GiB.
+        let kernel =
+            linux::Kernel { comparisons, page, most_words: 1 << 27, ..linux::Kernel::LATEST };
+        State::new(Linux::new(kernel))
+    }
+
+    pub(super) fn netbsd() -> State {
+        let page = crate::sys::page_size() as u64;
+        State::new(NetBsd::new(netbsd::Kernel { page, ..netbsd::Kernel::LATEST }))
+    }
+
+    fn new(driver: impl Driver + Send + 'static) -> State {
+        State {
+            driver: Box::new(driver),
+            buffers: BTreeMap::new(),
+            threads: HashMap::new(),
+            started: 0,
+            open: 0,
+            orders: Vec::new(),
+        }
+    }
+
     /// Fails if the operation was told to fail.
     pub(super) fn obey(&mut self, operation: Operation) -> Result<(), i32> {
         match self.orders.iter().position(|(ordered, _)| *ordered == operation) {
@@ -112,73 +80,48 @@ impl State {
         }
     }
 
-    pub(super) fn open(&mut self) -> u64 {
-        self.opened += 1;
-        self.instances.insert(self.opened, Instance::default());
-        self.opened
+    /// The calling thread.
+    pub(super) fn thread(&mut self) -> T {
+        *self.threads.entry(thread::current().id()).or_insert_with(|| {
+            self.started += 1;
+            T(self.started)
+        })
     }
 
-    /// All buffers.
-    pub(super) fn memories(&self) -> impl Iterator<Item = &Memory> {
-        let own = self.instances.values().filter_map(|instance| instance.memory.as_ref());
-        own.chain(self.sources.values().filter_map(|source| source.memory.as_ref()))
+    /// A buffer that has a size.
+    pub(super) fn buffer(&mut self, buffer: Instance) -> Memory {
+        let words = self.driver.words(buffer).unwrap_or(0);
+        self.buffers.entry(buffer).or_insert_with(|| memory(words)).clone()
     }
 
-    pub(super) fn instance(&mut self, instance: u64) -> &mut Instance {
-        self.instances.entry(instance).or_default()
+    pub(super) fn buffers(&self) -> impl Iterator<Item = &Memory> {
+        self.buffers.values()
     }
 
-    /// The state of the calling thread.
-    pub(super) fn task(&mut self) -> &mut Task {
-        self.tasks.entry(thread::current().id()).or_default()
+    /// The buffer and mode into which the calling thread is traced.
+    pub(super) fn traced(&mut self) -> Option<(Memory, Mode)> {
+        let thread = self.thread();
+        let buffer = self.driver.traced(thread)?;
+        let mode = self.driver.recording(buffer)?.mode;
+        Some((self.buffer(buffer), mode))
     }
 
-    /// Ends the tracing or remote coverage of an instance.
-    pub(super) fn reset(&mut self, instance: u64) {
-        let state = self.instance(instance);
-        state.sequence += 1;
-        if let Some(enabled) = state.enabled.take() {
-            let task = self.tasks.entry(enabled.owner).or_default();
-            let place = if enabled.handles.is_some() { &mut task.remote } else { &mut task.local };
-            if *place == Some(instance) {
-                *place = None;
-            }
-        }
-        self.forget(instance);
-    }
-
-    pub(super) fn close(&mut self, instance: u64) {
-        if let Some(source) = self.instance(instance).source.take() {
-            self.disable_source(source);
-        }
-        self.instance(instance).closed = true;
-        self.forget(instance);
-    }
-
-    pub(super) fn disable_source(&mut self, source: (u64, u64)) -> bool {
-        self.sources.get_mut(&source).is_some_and(|source| source.mode.take().is_some())
-    }
-
-    /// Removes an instance that is closed and not enabled, because nobody can use it any more.
-    fn forget(&mut self, instance: u64) {
-        if self.instances.get(&instance).is_some_and(|i| i.closed && i.enabled.is_none()) {
-            self.instances.remove(&instance);
-        }
-    }
-
-    /// A recorder for the calling thread's trace.
-    pub(super) fn recorder(&mut self, rules: Rules) -> Recorder {
-        let traced = self.task().local.and_then(|instance| {
-            let Instance { memory, enabled, .. } = self.instances.get(&instance)?;
-            Some((memory.clone()?, enabled.as_ref()?.mode))
-        });
-        Recorder::new(rules, traced)
+    pub(super) fn close(&mut self, instance: Instance) {
+        self.open -= 1;
+        self.driver.close(instance);
+        self.forget_buffers();
     }
 
     fn end_thread(&mut self, thread: ThreadId) {
-        if let Some(task) = self.tasks.remove(&thread) {
-            task.local.into_iter().chain(task.remote).for_each(|instance| self.reset(instance));
+        if let Some(thread) = self.threads.remove(&thread) {
+            self.driver.end(thread, End::Process);
+            self.forget_buffers();
         }
+    }
+
+    /// Forgets the buffers that nobody can use any more.
+    fn forget_buffers(&mut self) {
+        self.buffers.retain(|buffer, _| self.driver.words(*buffer).is_some());
     }
 }
 

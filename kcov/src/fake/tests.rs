@@ -50,7 +50,7 @@ fn errors_can_be_ordered() {
         for operation in [Operation::Open, Operation::SetSize, Operation::Map] {
             kernel.fail(operation, 12);
             let error = kernel.builder().open().unwrap_err();
-            let expected = match (operation, kernel.system().has_handles) {
+            let expected = match (operation, kernel.system.has_handles) {
                 (Operation::Open, false) => ErrorKind::Other,
                 _ => ErrorKind::OutOfMemory,
             };

@@ -4,11 +4,11 @@
 //! `cargo vm pages DIR` writes them. A test fails if those in `docs` are stale.
 
 mod errors;
+mod outcomes;
 mod registry;
 mod states;
 mod targets;
 
-use kcov_conformance::model::states as outcomes;
 use kcov_sys::ioc::Encoding;
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK, KCOV_INSTANCE_MASK, KCOV_SUBSYSTEM_MASK};
 use kcov_sys::{linux, netbsd};
@@ -73,8 +73,6 @@ pub fn files() -> Vec<(String, String)> {
     files.extend(REFERENCE.page.iter().map(|page| {
         render(&page.file, "reference.md.jinja", context! { page => Serde(reference(page, &both)) })
     }));
-    files.push(("outcomes-linux.md".to_owned(), outcomes::linux()));
-    files.push(("outcomes-netbsd.md".to_owned(), outcomes::netbsd()));
     files
 }
 
@@ -161,6 +159,8 @@ fn data(both: &[Both]) -> Value {
         })
     };
     let (mut on_linux, mut on_netbsd) = (system(LINUX, 0), system(NETBSD, 1));
+    on_linux["outcomes"] = outcomes::linux();
+    on_netbsd["outcomes"] = outcomes::netbsd();
     on_linux["numbers"] = numbers!(linux: KCOV_TRACE_PC KCOV_TRACE_CMP KCOV_CMP_CONST KCOV_CMP_MASK
         KCOV_REMOTE_MAX_HANDLES KCOV_SUBSYSTEM_COMMON KCOV_SUBSYSTEM_USB KCOV_SUBSYSTEM_MASK
         KCOV_INSTANCE_MASK KCOV_INIT_TRACE_MIN);

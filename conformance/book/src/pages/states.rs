@@ -85,14 +85,14 @@ pub(super) fn steps(page: &Page) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::outcomes::tests::{GONE, Lead, leads};
     use super::super::registry::{LINUX, NETBSD};
     use super::{MACHINES, Machine, Step};
     use kcov_conformance::claims::Status;
-    use kcov_conformance::model::states::{GONE, Lead, linux_leads, netbsd_leads};
 
     /// Each machine with the steps of the driver's model.
     fn all() -> impl Iterator<Item = (&'static Machine, Vec<Lead>)> {
-        MACHINES.iter().zip([linux_leads(), netbsd_leads()])
+        MACHINES.iter().zip(leads())
     }
 
     /// The state in the picture for a state of the model. None if another thread's state matters.
@@ -123,13 +123,13 @@ mod tests {
         for (machine, leads) in all() {
             for Step { from, to, event, acts, .. } in &machine.steps {
                 for act in acts {
-                    let mut taken = leads.iter().filter(|lead| lead.act == *act);
+                    let mut taken = leads.iter().filter(|lead| lead[1] == act);
                     let here = |seen| shown(machine, seen) == Some(from);
                     if from == to {
-                        assert!(!taken.any(|lead| here(lead.from)), "{from}: {event}");
+                        assert!(!taken.any(|lead| here(lead[0])), "{from}: {event}");
                     } else {
                         let there = |seen| shown(machine, seen) == Some(to);
-                        let found = taken.any(|lead| here(lead.from) && there(lead.to));
+                        let found = taken.any(|lead| here(lead[0]) && there(lead[2]));
                         assert!(found, "{from} to {to}: {event}");
                     }
                 }
@@ -141,12 +141,12 @@ mod tests {
     fn each_way_of_the_model_is_a_step() {
         for (machine, leads) in all() {
             for lead in leads {
-                let (Some(from), Some(to)) = (shown(machine, lead.from), shown(machine, lead.to))
-                else {
+                let [from, act, to] = lead;
+                let (Some(from), Some(to)) = (shown(machine, from), shown(machine, to)) else {
                     continue;
                 };
                 let said = |step: &Step| {
-                    step.from == from && step.to == to && step.acts.iter().any(|it| it == lead.act)
+                    step.from == from && step.to == to && step.acts.iter().any(|it| it == act)
                 };
                 assert!(from == to || machine.steps.iter().any(said), "no step for {lead:?}");
             }

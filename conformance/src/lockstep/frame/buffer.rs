@@ -1,13 +1,13 @@
 //! A buffer and its expected words.
 
-use crate::model::{FULL, Instance, Mode, Outcome, Recording, WORD, page};
-use crate::raw::Map;
+use crate::raw::{Map, page_size};
+use kcov_model::{FULL, Instance, Mode, Outcome, Recording, WORD};
 use std::ops::Range;
 
 pub type Kept = Result<(), Outcome>;
 
 pub fn changed<T>(what: String) -> Result<T, Outcome> {
-    Err(Outcome::Changed(what))
+    Err(Outcome::Other(what))
 }
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Buffer {
         }
         if map.is_writable() {
             // `Operation::Store` uses the last word of each page.
-            let page_words = (page() / WORD) as usize;
+            let page_words = page_size() / WORD as usize;
             for (index, word) in words.iter_mut().enumerate() {
                 if index == 0 {
                     *word = FULL;
@@ -76,7 +76,7 @@ pub fn collected(recording: Recording, from: u64, to: u64) -> Range<usize> {
 
 /// The words of the records between these counts.
 pub fn records(recording: Recording, from: u64, to: u64) -> Range<usize> {
-    let each = if recording.mode == Mode::Cmp { 4 } else { 1 };
+    let each = recording.mode.stride();
     if to > recording.mode.capacity(recording.words) || from > to {
         // The count overflowed and restarted, so every record may have changed.
         return 1..recording.words as usize;

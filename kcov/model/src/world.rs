@@ -1,8 +1,9 @@
 //! The objects around a driver on both systems: processes, threads, descriptors, files and
 //! mappings.
 
-use super::{
-    Access, D, Driver, End, Geometry, Instance, M, Operation, Outcome, Recording, T, page,
+use crate::{
+    Access, Asked, D, Driver, End, Geometry, Instance, M, Operation, Outcome, Reason, Recording, T,
+    WORD,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,10 +50,25 @@ pub struct World<R> {
     recorded: BTreeSet<Instance>,
 }
 
+/// The effect of an operation on a buffer whose count is [`FULL`](crate::FULL) before and after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// Nothing.
+    Nothing,
+    /// Stores this word: index and value.
+    Word(u64, u64),
+    /// Records the acting thread.
+    Own(Recording),
+    /// Collects sections.
+    Sections(Recording),
+    /// Lets others record.
+    Others,
+}
+
 /// The maximum number of threads at a time.
 pub const MOST_THREADS: usize = 8;
 
-impl<R: Driver> World<R> {
+impl<R: Driver + Clone> World<R> {
     /// One process with one thread, `T(0)`.
     #[must_use]
     pub fn new(driver: R) -> World<R> {
@@ -120,11 +136,6 @@ impl<R: Driver> World<R> {
         self.file(thread, descriptor).map(|file| (file.instance, file.access))
     }
 
-    /// The instances that have a descriptor.
-    pub fn instances(&self) -> impl Iterator<Item = Instance> + '_ {
-        self.files.values().map(|file| file.instance)
-    }
-
     /// The current recording into the mapped buffer.
     #[must_use]
     pub fn recording(&self, thread: T, map: M) -> Option<Recording> {
@@ -176,21 +187,41 @@ impl<R: Driver> World<R> {
     pub fn step(mut self, operation: &Operation) -> Vec<(Outcome, World<R>)> {
         let late = match operation {
             Operation::Ask { thread, descriptor, .. } => {
-                self.instance(*thread, *descriptor).and_then(|i| self.driver.late(i))
+                let mut late = self.clone();
+                let instance = self.instance(*thread, *descriptor).expect("a descriptor");
+                late.driver.catch_up(instance).then_some(late)
             }
             _ => None,
         };
-        let late = late.map(|driver| World { driver, ..self.clone() });
         let outcome = self.apply(operation);
         let mut all = vec![(outcome, self)];
-        if let Some(mut world) = late {
-            let outcome = world.apply(operation);
+        if let Some(mut late) = late {
+            let outcome = late.apply(operation);
             // If both outcomes are equal, the kernel may still lag behind.
             if outcome != all[0].0 {
-                all.push((outcome, world));
+                all.push((outcome, late));
             }
         }
         all
+    }
+
+    /// All reasons to refuse the operation, in the order of the driver's tests. Only ioctls and mmap
+    /// have several.
+    #[must_use]
+    pub fn refusals(&self, operation: &Operation) -> Vec<&'static Reason> {
+        match operation {
+            Operation::Ask { thread, descriptor, .. }
+            | Operation::Map { thread, descriptor, .. } => {
+                let asked = self.asked(*thread, *descriptor, operation);
+                asked.map_or_else(Vec::new, |asked| self.driver.refusals(&asked))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn asked<'o>(&self, thread: T, descriptor: D, operation: &'o Operation) -> Option<Asked<'o>> {
+        let (instance, access) = self.opened(thread, descriptor)?;
+        Some(Asked { instance, access, operation })
     }
 
     /// Applies a possible operation.
@@ -215,25 +246,25 @@ impl<R: Driver> World<R> {
                 let file = self.process(*thread).descriptors.remove(descriptor);
                 self.release(file.expect("a descriptor"));
             }
-            Operation::Ask { thread, descriptor, request } => {
-                let instance = self.instance(*thread, *descriptor).expect("a descriptor");
-                let outcome = self.driver.ask(*thread, instance, request);
+            Operation::Ask { thread, descriptor, .. } => {
+                let asked = self.asked(*thread, *descriptor, operation).expect("a descriptor");
+                let outcome = self.driver.ask(&asked);
                 self.note_recording();
                 return outcome;
             }
             Operation::Misuse { thread, descriptor, call } => {
                 let access = self.file(*thread, *descriptor).expect("a descriptor").access;
-                return self.driver.misuse(access, *call);
+                return Outcome::Refused(self.driver.misuse(access, *call));
             }
             Operation::Map { thread, descriptor, map, geometry } => {
-                let file = self.file(*thread, *descriptor).expect("a descriptor");
-                match self.driver.map(file.instance, file.access, geometry) {
-                    Ok(buffer) => {
-                        let mapping = Mapping { buffer, geometry: *geometry };
-                        self.process(*thread).maps.insert(*map, mapping);
-                    }
-                    Err(errno) => return Outcome::Refused(errno),
+                let asked = self.asked(*thread, *descriptor, operation).expect("a descriptor");
+                let outcome = self.driver.ask(&asked);
+                if outcome == Outcome::Done {
+                    let buffer = self.driver.buffer(asked.instance);
+                    let mapping = Mapping { buffer, geometry: *geometry };
+                    self.process(*thread).maps.insert(*map, mapping);
                 }
+                return outcome;
             }
             Operation::Unmap { thread, map } => {
                 self.process(*thread).maps.remove(map);
@@ -253,7 +284,7 @@ impl<R: Driver> World<R> {
                 let Mapping { buffer, geometry } = self.process(*thread).maps[map].clone();
                 // A later record may overwrite it.
                 if !geometry.private && self.driver.recording(buffer).is_none() {
-                    self.stored.insert((buffer, first_page(&geometry)), *word);
+                    self.stored.insert((buffer, self.first_page(&geometry)), *word);
                 }
             }
             Operation::Load { thread, map } => return self.load(*thread, *map),
@@ -327,7 +358,7 @@ impl<R: Driver> World<R> {
         if geometry.private || self.driver.recording(buffer).is_some() {
             return Outcome::Anything;
         }
-        match self.stored.get(&(buffer, first_page(&geometry))) {
+        match self.stored.get(&(buffer, self.first_page(&geometry))) {
             Some(word) => Outcome::Word(*word),
             None if self.recorded.contains(&buffer) || self.driver.outlives_devices(buffer) => {
                 Outcome::Anything
@@ -365,9 +396,67 @@ impl<R: Driver> World<R> {
             self.driver.end(thread, End::Process);
         }
     }
-}
 
-/// The first page of the buffer that a mapping shows.
-fn first_page(geometry: &Geometry) -> u64 {
-    geometry.offset as u64 / page()
+    /// The first page of the buffer that a mapping shows.
+    fn first_page(&self, geometry: &Geometry) -> u64 {
+        geometry.offset as u64 / self.driver.page()
+    }
+
+    /// The effect of a successful operation on the contents of this buffer. Everything else in all
+    /// buffers stays unchanged; the next state covers sizes, modes, threads, handles and mappings.
+    #[must_use]
+    pub fn touch(&self, operation: &Operation, buffer: Instance) -> Touch {
+        let thread = operation.thread();
+        let shows = |map: &M| {
+            let mapping = self.look(thread)?.maps.get(map)?;
+            (mapping.buffer == buffer && !mapping.geometry.private).then_some(mapping.geometry)
+        };
+        let recording = self.driver.recording(buffer);
+        let works = matches!(operation, Operation::Background { .. });
+        match operation {
+            Operation::Store { map, word, .. } => shows(map).map_or(Touch::Nothing, |geometry| {
+                let page_words = self.driver.page() / WORD;
+                Touch::Word((self.first_page(&geometry) + 1) * page_words - 1, *word)
+            }),
+            Operation::Trace { map, .. } | Operation::Background { map, .. } => {
+                match recording.filter(|_| shows(map).is_some_and(|geometry| geometry.writable)) {
+                    None => Touch::Nothing,
+                    Some(r) if r.thread == Some(thread) => Touch::Own(r),
+                    Some(r) if r.thread.is_none() && works => Touch::Sections(r),
+                    Some(_) => Touch::Others,
+                }
+            }
+            _ => Touch::Nothing,
+        }
+    }
+
+    /// The instances with a descriptor or a mapping.
+    #[must_use]
+    pub fn reached(&self) -> BTreeSet<Instance> {
+        let all = self.processes().flat_map(|(_, process)| process.maps.values());
+        let opened = self.files.values().map(|file| file.instance);
+        opened.chain(all.map(|mapping| mapping.buffer)).collect()
+    }
+
+    /// A device's buffer and a mapping of all of it, writable if the descriptor allows it. Of the
+    /// large buffer that outlives devices, the mapping shows the first page.
+    #[must_use]
+    pub fn whole(&self, thread: T, descriptor: D) -> Option<(Instance, Geometry)> {
+        let buffer = self.driver.buffer(self.instance(thread, descriptor)?);
+        let page = self.driver.page();
+        let all = (self.driver.words(buffer)? * WORD).next_multiple_of(page);
+        [true, false].into_iter().find_map(|writable| {
+            let geometry = Geometry::of(all, writable);
+            let operation = Operation::Map { thread, descriptor, map: M(0), geometry };
+            let bytes = if self.driver.outlives_devices(buffer) { page } else { all };
+            let mapped = self.refusals(&operation).is_empty();
+            mapped.then(|| (buffer, Geometry::of(bytes, writable)))
+        })
+    }
+
+    /// Whether no thread can record there except the one that the model names.
+    #[must_use]
+    pub fn at_rest(&self, buffer: Instance) -> bool {
+        !self.driver.clone().catch_up(buffer)
+    }
 }
