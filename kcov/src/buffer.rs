@@ -228,15 +228,6 @@ impl<'b> Buffer<'b> {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Stores 0 as the count if it is beyond the end: some kernels would write in front of the
-    /// buffer. Under a 32-bit kernel the next word may be a record, so it stays.
-    #[cfg(feature = "std")]
-    pub(crate) fn clear_invalid_count(self, width: Width) {
-        if self.count(width) > (self.bytes / width.bytes()) as u64 {
-            self.set_count(width, 0);
-        }
-    }
-
     #[inline]
     fn head64(self) -> &'b AtomicU64 {
         // SAFETY: the invariant makes 8 bytes aligned, valid and accessed only atomically.

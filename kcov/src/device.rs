@@ -246,6 +246,11 @@ impl Device {
         self.open.request_disable()
     }
 
+    /// Disables, and keeps the trace as it is.
+    pub(crate) fn end(&self, width: Width) -> Result<(), Error> {
+        self.open.end(width)
+    }
+
     /// Proves that nothing is traced into the buffer, and empties it.
     pub(crate) fn prove_free<M: Mode>(&self, mode: M) -> Result<(), Error> {
         if self.open.enabled.load(Ordering::Relaxed) != 0 {
@@ -279,6 +284,23 @@ impl Open {
         self.enabled.store(0, Ordering::Relaxed);
         Ok(())
     }
+
+    fn end(&self, width: Width) -> Result<(), Error> {
+        // Only the count word: a child may have no other page. See `Builder::not_inherited`.
+        let count = self.buffer.count(width);
+        let is_beyond = count > (self.buffer.bytes() / width.bytes()) as u64;
+        if is_beyond {
+            // The start of the request is recorded: see `Device::begin`.
+            self.buffer.set_count(width, 0);
+        }
+        let ended = self.request_disable();
+        // On another thread, or in a forked child, the driver refuses the request and changes
+        // nothing; the traced thread may be counting. A corrupt trace must not look empty.
+        if ended.is_ok() || is_beyond {
+            self.buffer.set_count(width, count);
+        }
+        ended
+    }
 }
 
 impl Drop for Open {
@@ -288,11 +310,8 @@ impl Drop for Open {
             4 => Width::W32,
             _ => Width::W64,
         };
-        // A session was leaked. On another thread, or in a forked child, the driver refuses the
-        // request and changes nothing, so keep the records. The start of the request is recorded:
-        // clear a corrupt count first, as `begin` does.
-        self.buffer.clear_invalid_count(width);
-        let _ = self.request_disable();
+        // A session was leaked. A destructor cannot report a failure.
+        let _ = self.end(width);
     }
 }
 

@@ -1,6 +1,5 @@
 //! Tracing of one thread, from enable to disable, and the records that it leaves.
 
-use crate::buffer::Width;
 use crate::device::Device;
 use crate::error::Error;
 use crate::mode::{Mode, SEAL};
@@ -54,22 +53,7 @@ struct Local<M>(M);
 impl<M: Mode, D: Owner> End<D> for Local<M> {
     fn end(&self, owner: &D) -> Result<(), Error> {
         let device = owner.device(SEAL);
-        // Only the count word: a child may have no other page. See `Builder::not_inherited`.
-        let (kind, buffer) = (self.0.kind(SEAL), device.buffer());
-        let width = kind.width(buffer.width());
-        let count = buffer.count(width);
-        let is_corrupt = count > kind.capacity(buffer) as u64;
-        if is_corrupt {
-            // The start of the request is recorded: see `Device::begin`. Afterwards the count is
-            // stored again, so that readers see a corrupt trace, not an empty one.
-            buffer.set_count(Width::W64, 0);
-        }
-        let ended = device.request_disable();
-        // In a forked child the request is refused, and the parent's thread is still traced.
-        if ended.is_ok() || is_corrupt {
-            buffer.set_count(width, count);
-        }
-        ended
+        device.end(self.0.kind(SEAL).width(device.buffer().width()))
     }
 }
 
@@ -120,7 +104,7 @@ impl<M: Mode, D: Owner> Session<M, D> {
     #[doc(alias = "KCOV_IOC_DISABLE")]
     pub fn disable(self) -> Result<Recorded<M, D>, Error> {
         let mode = self.mode();
-        // `end` restored the count from before the request.
+        // Ending restored the count from before the request.
         Recorded::after(self.active, mode)
     }
 }

@@ -50,15 +50,6 @@ fn narrow_count_is_stored_in_its_own_width() {
 }
 
 #[test]
-fn narrow_records_do_not_make_a_count_invalid() {
-    for (count, kept) in [(2, 2), (3, 0)] {
-        let words = [pair(count, 0xc010_0000)];
-        narrow(&words).clear_invalid_count(Width::W32);
-        assert_eq!(words[0].load(Ordering::Relaxed), pair(kept, 0xc010_0000).into_inner());
-    }
-}
-
-#[test]
 fn no_words_are_an_empty_trace() {
     let trace = Trace::freeze(Buffer::from_words(&[]), TracePc);
     assert_eq!((trace.len(), trace.capacity()), (0, 0));

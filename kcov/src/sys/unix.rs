@@ -180,8 +180,10 @@ impl Pages {
             // SAFETY: the vectors are valid. The memory they point to need not be: if the kernel
             // cannot read it, writev(2) fails or returns a smaller number.
             let written = unsafe { libc::writev(into.as_raw_fd(), vectors.as_ptr(), count as _) };
-            if usize::try_from(written) != Ok(8 * count) {
-                return Err(raw(Errno::FAULT));
+            match usize::try_from(written) {
+                Ok(bytes) if bytes == 8 * count => {}
+                Ok(_) => return Err(raw(Errno::FAULT)),
+                Err(_) => return Err(last_errno()),
             }
             rustix::io::read(&out, &mut words[..8 * count]).map_err(raw)?;
         }
