@@ -47,7 +47,7 @@ impl Ingredients {
             lines(&source.identity(), &configs, &patch_texts, &compiler.identity(), &arguments);
         lines.extend(target.modules.iter().map(|module| format!("module {module}\n")));
         let patches = patches.into_iter().map(|(path, _)| path).collect();
-        Ok(Self { lines, config: configs.concat(), patches, compiler: compiler.clone() })
+        Ok(Self { lines, config: configs.join("\n"), patches, compiler: compiler.clone() })
     }
 
     /// The key.
