@@ -326,6 +326,12 @@ fn env_is_for_a_shell() {
     let own = env!("CARGO_BIN_EXE_kcov-ci");
     assert!(stdout.starts_with("export CARGO_TARGET_"), "{stdout}");
     assert!(stdout.ends_with(&format!("_RUNNER='{own} runner linux-uml'\n")), "{stdout}");
+    // Its options are the runner's.
+    let file = vm.write("own", "CONFIG_X=y\n");
+    let mut command = vm.command(&["env", "--config=./own", "linux-uml", "--memory", "512"]);
+    let said = command.current_dir(vm.path()).output().expect("kcov-vm starts");
+    let words = format!("--config={} --memory 512'\n", file.display());
+    assert!(said.stdout.ends_with(words.as_bytes()), "{said:?}");
     let (status, stdout, stderr) = vm.run(&["env", "netbsd"]);
     assert_eq!((status, stdout.as_str()), (Some(69), ""), "{stderr}");
     assert!(stderr.contains("--sysroot DIR"), "{stderr}");
