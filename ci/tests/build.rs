@@ -5,8 +5,9 @@ mod common {
 }
 
 use common::vm::Vm;
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -102,6 +103,38 @@ fn the_key_is_that_of_the_kernel() {
     assert_eq!(ingredients, format!("{kept}key {last}\n"));
     built.vm.write("configs/c", "CONFIG_B=y\n");
     assert_ne!(key(), ingredients);
+}
+
+/// Options of the user's are part of the key, and the kernel has them, or the build fails.
+#[test]
+fn more_options_make_another_kernel() {
+    let built = Built::new(QUICK);
+    let (own, other) = (built.vm.write("own", "CONFIG_OWN=y"), built.vm.write("o", "CONFIG_O=y"));
+    built.vm.write("configs/ready.config", "CONFIG_READY=y");
+    let run = |word, names: &[&str]| {
+        let mut command = built.command(word);
+        command.args(names.iter().flat_map(|name| ["--config", *name]));
+        let output = command.output().expect("kcov-vm starts");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let own = own.to_str().expect("UTF-8");
+    let names = [own, "ready", other.to_str().expect("UTF-8")];
+    let (status, said, why) = run("build", &names);
+    assert_eq!(status, Some(0), "{why}");
+    let kernel = Path::new(said.split(' ').nth(1).expect("a path"));
+    let config = fs::read_to_string(kernel.with_file_name("config")).expect("a file");
+    let lines: Vec<_> = config.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines, ["CONFIG_A=y", "CONFIG_OWN=y", "CONFIG_READY=y", "CONFIG_O=y"]);
+    let keys = [&[][..], &[own], &["ready"], &names].map(|names| run("key", names).1);
+    assert!(said.contains(&keys[3].rsplit_once("key ").expect("a key").1[..12]), "{keys:?}");
+    assert_eq!(BTreeSet::from(keys).len(), 4);
+
+    let drop = "allnoconfig:\n\tgrep -v OWN $(KCONFIG_ALLCONFIG) >$(O)/.config\n";
+    built.vm.write("tree/Makefile", format!("{drop}{QUICK}"));
+    let (status, _, why) = run("build", &["ready", own]);
+    assert_eq!(status, Some(69), "{why}");
+    assert!(why.contains("build: the kernel's configuration lacks CONFIG_OWN=y"), "{why}");
 }
 
 #[test]

@@ -65,6 +65,12 @@ fn missing_sources_and_kernels() {
     vm.refuses(&["build", "--source", "/none/tree"], &["--source /none/tree", "No such file"]);
     let empty = vm.path().to_str().expect("UTF-8");
     vm.refuses(&["build", "--source", empty], &["not a kernel source tree"]);
+    let file = vm.write("own", "# fine\n\nCONFIG_X=y\nCONFIG_Y\n");
+    let file = file.to_str().expect("UTF-8");
+    vm.refuses(&["build", "--config", file], &["--config ", "own: `CONFIG_Y` is not a line"]);
+    vm.refuses(&["key", "linux-uml", "--config", "none"], &["--config none: No such file"]);
+    let netbsd = ["exec", "netbsd", "--config", "fuse", "--", "true"];
+    vm.refuses(&netbsd, &["--config: works only for Linux targets, not netbsd"]);
     let file = vm.write("linux.zip", "");
     let file = file.to_str().expect("UTF-8");
     vm.refuses(&["build", "--source", file], &["linux.zip", "not a tarball"]);
@@ -258,7 +264,15 @@ fn help_names_the_cure_for_what_runs_out() {
     let (_, table) = page.split_once("## What a guest can run out of").expect("a section");
     let table = table.split("\n## ").next().expect("its text");
     let cures = ["--memory", "--time-limit", "--smp", "--carry", "--no-tree", "--scratch"];
-    for cure in cures.iter().chain(&["ulimit -n", "--words", "TMPDIR", "512 MiB", "/dev/shm"]) {
+    for cure in cures.iter().chain(&[
+        "ulimit -n",
+        "/proc/sys",
+        "output",
+        "--words",
+        "TMPDIR",
+        "512 MiB",
+        "/dev/shm",
+    ]) {
         assert!(table.contains(cure), "{cure}: {table}");
         for command in ["exec", "runner", "shell", "fuzz", "trace"] {
             let (_, stdout, _) = vm.run(&[command, "--help"]);
@@ -313,6 +327,12 @@ fn env_is_for_a_shell() {
     let own = env!("CARGO_BIN_EXE_kcov-ci");
     assert!(stdout.starts_with("export CARGO_TARGET_"), "{stdout}");
     assert!(stdout.ends_with(&format!("_RUNNER='{own} runner linux-uml'\n")), "{stdout}");
+    // Its options are the runner's.
+    let file = vm.write("own", "CONFIG_X=y\n");
+    let mut command = vm.command(&["env", "--config=./own", "linux-uml", "--memory", "512"]);
+    let said = command.current_dir(vm.path()).output().expect("kcov-vm starts");
+    let words = format!("--config={} --memory 512'\n", file.display());
+    assert!(said.stdout.ends_with(words.as_bytes()), "{said:?}");
     let (status, stdout, stderr) = vm.run(&["env", "netbsd"]);
     assert_eq!((status, stdout.as_str()), (Some(69), ""), "{stderr}");
     assert!(stderr.contains("--sysroot DIR"), "{stderr}");

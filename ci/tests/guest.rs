@@ -385,7 +385,10 @@ fn what_the_kernel_finds_in_itself_spoils_a_pass() {
     let hung = ["write", "/proc/sys/kernel/hung_task_timeout_secs", "1", "lkdtm", "HUNG_TASK"];
     spoils(&hung, &["the kernel reports a hang: `INFO: task kcov-vm-fixture:"]);
     // Only the fixture takes memory, so there is one process to kill.
-    spoils(&["fill"], &["the kernel ran out of memory: `Out of memory: Killed process "]);
+    let more = "`; --memory MIB gives the guest more";
+    spoils(&["fill"], &["the kernel ran out of memory: `Out of memory: Killed process ", more]);
+    let panic = ["write", "/proc/sys/vm/panic_on_oom", "2", "fill"];
+    spoils(&panic, &["the kernel panicked: `Kernel panic - not syncing: Out of memory: ", more]);
 }
 
 #[test]
@@ -393,7 +396,10 @@ fn a_hung_program() {
     no_verdict(
         &["hang"],
         &["--time-limit", "2"],
-        &["program: the program hung: it did not end within 2 s; since the last output"],
+        &[
+            "program: the program hung: it did not end within 2 s; since the last output",
+            "; --time-limit SECONDS gives it more",
+        ],
     );
     let (status, report) =
         ktap_with(&["--time-limit", "2"], &["out", "1..2", "out", "ok 1 a", "hang"]);
@@ -452,7 +458,7 @@ fn an_image_that_does_not_boot() {
     );
     no_boot(
         "#!/bin/sh\nsleep 60 & sleep 60\n",
-        &["boot: the guest did not boot within 1 s; nothing is on its console"],
+        &["boot: the guest did not boot within 1 s; nothing is on its console; --time-limit"],
     );
     no_boot(
         "#!/bin/sh\necho no such device >&2\nexit 3\n",

@@ -176,7 +176,7 @@ impl Place {
         self.compile(name, text, &[&["-shared", "-fPIC", &soname], words].concat());
     }
 
-    fn compile(&self, name: &str, text: &str, words: &[&str]) {
+    pub fn compile(&self, name: &str, text: &str, words: &[&str]) {
         let source = self.write(&format!("{name}.c"), text);
         let mut gcc = Command::new("gcc");
         gcc.args(["-Wall", "-Wl,--allow-shlib-undefined", "-o"]).arg(self.path().join(name));

@@ -65,6 +65,9 @@ pub enum Command {
         /// Use this kernel tree or tarball instead of the target's package
         #[arg(long, value_name = "DIR|TARBALL")]
         source: Option<PathBuf>,
+        /// Use these kernel options, too, as `build` does
+        #[arg(long, value_name = "FILE|NAME")]
+        config: Vec<PathBuf>,
     },
     /// Lock the newest package versions in targets.lock and report what changed
     Lock,
@@ -131,7 +134,7 @@ directory that it can write to.
 const LIMITS: &str = "\
 What a guest can run out of, and the cure:
 
-    memory                               --memory MIB
+    memory (the kernel kills, panics)    --memory MIB
     room in /, /tmp, /dev/shm and /run   --memory MIB; each has half of it
     processes and threads                --memory MIB; the kernel allows more
     time                                 --time-limit SECONDS
@@ -139,5 +142,7 @@ What a guest can run out of, and the cure:
     carried files and input (512 MiB)    --carry less; --no-tree under `runner`
     files for --scratch (1 GiB)          write less there
     open files (1024)                    `ulimit -n`, up to 524288
+    other limits of the kernel           ulimit, or a file in /proc/sys: it is root
+    output                               no limit; the guest waits for its reader
     a trace's records                    --words N, and --memory for many threads
     room for guests on this machine      TMPDIR=DIR, where there is more";

@@ -10,7 +10,6 @@ use crate::session::Session;
 use crate::source;
 use crate::target::{LOCK, Target};
 use crate::{clean, env, exec, fuzz, list, tester};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Runs a command and returns the exit status.
@@ -34,7 +33,9 @@ pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
             let chosen = session.targets.select(&names)?;
             build_all(&session, &chosen)
         }
-        Command::Key { name, source } => key(context, &name, source),
+        Command::Key { name, source, config } => {
+            key(context, &name, BuildOptions { source, config, ..BuildOptions::default() })
+        }
         Command::Lock => {
             print(&match source::raise(&targets.base, &targets.wanted(), cache)? {
                 changes if changes.is_empty() => format!("{LOCK}: all versions are the newest\n"),
@@ -87,8 +88,8 @@ pub fn test(context: &Context<'_>, options: &TestOptions) -> Result<u8> {
     tester::test(&session, &chosen, options, context.general.verbose)
 }
 
-fn key(context: &Context<'_>, name: &str, source: Option<PathBuf>) -> Result<u8> {
-    let session = context.session(&BuildOptions { source, ..BuildOptions::default() }, None)?;
+fn key(context: &Context<'_>, name: &str, build: BuildOptions) -> Result<u8> {
+    let session = context.session(&build, None)?;
     let target = session.targets.named(name)?;
     let found = || {
         let source = session.source(target)?;

@@ -83,6 +83,15 @@ impl fmt::Display for TroubleKind {
     }
 }
 
+impl Complaint {
+    /// Whether the kernel complains about a lack of memory.
+    pub fn is_of_memory(&self) -> bool {
+        // A kernel panics if it has no process to kill, or may not kill one.
+        let has_died = self.kind.is_fatal() && self.line.contains(" memory");
+        self.kind == TroubleKind::Memory || has_died
+    }
+}
+
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: `{}`", self.kind, self.line)

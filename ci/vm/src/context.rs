@@ -67,6 +67,9 @@ impl<'a> Context<'a> {
             },
         };
         let (cache, mut targets) = (self.cache.clone(), self.targets.clone());
+        for path in &build.config {
+            targets.configure(path).map_err(|why| Error::usage(format!("--config {why}")))?;
+        }
         let mut netbsd = None;
         if let Some(guest) = guest {
             let own = &guest.own;
@@ -103,6 +106,10 @@ pub(crate) fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
             target.name
         )));
     }
+    if !build.config.is_empty() && chosen.iter().all(|target| target.kind == Kind::Netbsd) {
+        let why = format!("--config: works only for Linux targets, not {}", names(chosen));
+        return Err(Error::usage(why));
+    }
     let given = [
         ("--abi", guest.own.abi.is_some()),
         ("--sysroot", guest.own.sysroot.is_some()),
@@ -119,8 +126,8 @@ pub fn refuse_unneeded(given: &[(&str, bool)], chosen: &[&Target]) -> Result<()>
     }
     match given.iter().find(|(_, given)| *given) {
         Some(("--declare", _)) => Err(Error::usage(
-            "--declare: works only for your own kernels: add --kernel or --source, or name a \
-             netbsd target",
+            "--declare: works only for your own kernels: add --kernel, --source or --config, or \
+             name a netbsd target",
         )),
         Some((option, _)) => Err(Error::usage(format!(
             "{option}: works only for netbsd targets, not {}",
@@ -135,9 +142,9 @@ fn names(targets: &[&Target]) -> String {
     names.join(", ")
 }
 
-/// Whether the user named the kernel or its source.
+/// Whether the user named the kernel, its source or options of it.
 pub fn is_own_kernel(guest: &GuestOptions, build: &BuildOptions) -> bool {
-    guest.kernel.is_some() || build.source.is_some()
+    guest.kernel.is_some() || build.source.is_some() || !build.config.is_empty()
 }
 
 /// Returns the value of an option, or else of an environment variable, and the name of its source.

@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::system::System;
 use crate::target::Target;
 use crate::toolchain::Recipe;
-use std::env::current_exe;
+use std::env::{args, current_exe};
 use std::fmt::Write as _;
 
 /// The variable that makes cargo build for another triple.
@@ -36,29 +36,35 @@ pub fn run(session: &Session, target: &Target) -> Result<u8> {
             lines.push((BUILD_TARGET.into(), TRIPLE.into()));
             lines.push((variable(TRIPLE, "LINKER"), linker));
             lines.push((variable(TRIPLE, "RUSTFLAGS"), flags.join(" ")));
-            if let Some(kernel) = session.netbsd_kernel() {
-                let path = |path: &std::path::Path| path.display().to_string();
-                lines.push(("KCOV_VM_NETBSD_KERNEL".into(), path(&kernel.file)));
-                lines.push(("KCOV_VM_NETBSD_SYSROOT".into(), path(&libraries.sysroot)));
-            }
             TRIPLE.to_string()
         }
     };
     if session.given(target).is_ok() {
-        let program = current_exe()
-            .map_err(|error| Error::unavailable(Phase::Output, error.to_string()))?
-            .display()
-            .to_string();
+        let program =
+            current_exe().map_err(|error| Error::unavailable(Phase::Output, error.to_string()))?;
+        let mut words = vec![program.display().to_string(), "runner".into(), target.name.clone()];
+        // The options are the runner's, which starts elsewhere.
+        let options = args().skip_while(|word| word != "env").skip(1);
+        words.extend(options.filter(|word| *word != target.name).map(|word| whole(&word)));
         // Cargo splits the value at white space.
-        if program.contains(char::is_whitespace) {
-            let why = format!("{program}: cargo cannot call a runner with a space in its path");
+        if let Some(word) = words.iter().find(|word| word.contains(char::is_whitespace)) {
+            let why = format!("{word}: cargo cannot call a runner with a space in its words");
             return Err(Error::unavailable(Phase::Output, why));
         }
-        let runner = format!("{program} runner {}", target.name);
-        lines.push((variable(&triple, "RUNNER"), runner));
+        lines.push((variable(&triple, "RUNNER"), words.join(" ")));
     }
     print(&render(&lines));
     Ok(STATUS_PASSED)
+}
+
+/// Makes a path absolute that is a word, or a part of one.
+fn whole(word: &str) -> String {
+    match word.split_once('=') {
+        Some((option, path)) if option.starts_with("--") => format!("{option}={}", whole(path)),
+        _ if word.contains('/') => std::path::absolute(word)
+            .map_or_else(|_| word.into(), |path| path.display().to_string()),
+        _ => word.into(),
+    }
 }
 
 /// The host's target triple.

@@ -20,6 +20,8 @@ pub enum Need {
     Download,
     /// Building kernels.
     Build(&'static Arch),
+    /// Building kernels that describe their types.
+    Types,
     /// Linking programs for another architecture.
     Link(&'static Arch),
     /// Booting QEMU guests.
@@ -40,6 +42,7 @@ impl Need {
                 let cross = (!arch.is_host()).then(|| arch.compiler());
                 all.into_iter().chain(cross).collect()
             }
+            Self::Types => vec!["pahole"],
             Self::Link(arch) => vec![arch.compiler()],
             Self::Qemu(qemu) => vec![qemu.program],
             Self::Netbsd => vec![PC.program, MAKEFS, "ld"],
@@ -68,6 +71,7 @@ impl Need {
             Self::Download => vec!["curl", "ca-certificates"],
             Self::Build(arch) if arch.is_host() => BUILD.to_vec(),
             Self::Build(arch) => [BUILD, arch.cross_packages].concat(),
+            Self::Types => vec!["pahole"],
             Self::Link(arch) => arch.cross_packages.to_vec(),
             Self::Qemu(qemu) => vec![qemu.package],
             Self::Netbsd => vec![PC.package, "makefs", "binutils"],
@@ -78,7 +82,7 @@ impl Need {
     fn phase(self) -> Phase {
         match self {
             Self::Download => Phase::Source,
-            Self::Build(_) => Phase::Build,
+            Self::Build(_) | Self::Types => Phase::Build,
             Self::Link(_) | Self::Qemu(_) | Self::Netbsd | Self::Grub => Phase::Image,
         }
     }

@@ -16,9 +16,9 @@ use crate::system::System;
 use abi::Abi;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 /// A kernel that can run programs.
 #[derive(Clone, Debug, Deserialize)]
@@ -312,6 +312,26 @@ impl Targets {
             return Err("key `default`: no target sets it to true".into());
         }
         Ok(Self { all, base: bases.remove(bases.len() - 1), suite, tracer })
+    }
+
+    /// Adds the options of a file, or of a fragment in `configs/`, to all kernels.
+    pub fn configure(&mut self, given: &Path) -> std::result::Result<(), String> {
+        let own = self.base.join("configs").join(format!("{}.config", given.display()));
+        let file = if given.components().count() == 1 && own.is_file() { &own } else { given };
+        let read = || Ok((fs::canonicalize(file)?, fs::read_to_string(file)?));
+        let (path, text) = read().map_err(|e: io::Error| format!("{}: {e}", given.display()))?;
+        // Kconfig would only warn.
+        let odd = |line: &&str| {
+            let is_setting = line.starts_with("CONFIG_") && line.contains('=');
+            !is_setting && !line.starts_with('#') && !line.is_empty()
+        };
+        if let Some(line) = text.lines().map(str::trim).find(odd) {
+            return Err(format!("{}: `{line}` is not a line CONFIG_NAME=VALUE", given.display()));
+        }
+        let path = path.to_str().ok_or_else(|| format!("{}: not UTF-8", given.display()))?;
+        // An absolute path stays outside of `configs/`.
+        self.all.iter_mut().for_each(|target| target.config.push(path.into()));
+        Ok(())
     }
 
     /// Sets the memory, in MiB, and the number of processors of all guests. A uniprocessor kernel

@@ -226,7 +226,7 @@ impl Carried {
         }
         Err(format!(
             "cannot carry more than {} MiB into the guest, including {}; carry only what the \
-             program reads",
+             program reads, and under `runner` try --no-tree",
             MOST >> 20,
             path.display()
         ))

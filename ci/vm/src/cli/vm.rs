@@ -9,6 +9,10 @@ pub struct BuildOptions {
     /// Build from this kernel tree or tarball instead of the target's package
     #[arg(long, value_name = "DIR|TARBALL")]
     pub source: Option<PathBuf>,
+    /// Build with these kernel options, too: a file of lines CONFIG_X=y, or one of bpf, bridge,
+    /// cgroup, coredump, fuse, loop, overlay. May be repeated
+    #[arg(long, value_name = "FILE|NAME")]
+    pub config: Vec<PathBuf>,
     /// Search for the source package now instead of once a day
     #[arg(long, conflicts_with = "source")]
     pub refresh: bool,
@@ -39,7 +43,7 @@ pub struct OwnOptions {
 #[derive(Args, Debug, Default)]
 pub struct GuestOptions {
     /// Boot this kernel; build nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "refresh", "jobs"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "config", "refresh", "jobs"])]
     pub kernel: Option<PathBuf>,
     /// Boot this kernel on netbsd targets only; works with --all [default: $KCOV_VM_NETBSD_KERNEL]
     #[arg(long, value_name = "FILE")]

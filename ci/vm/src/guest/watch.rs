@@ -27,6 +27,9 @@ const QUIET: Duration = Duration::from_secs(5);
 /// The number of lines of a report in a message.
 const MOST_LINES: usize = 30;
 
+/// The cure for a time limit.
+const MORE_TIME: &str = "--time-limit SECONDS gives it more";
+
 /// The signal that ends a program whose output nobody reads.
 const SIGPIPE: i32 = 13;
 
@@ -280,7 +283,9 @@ impl<'a> Watch<'a> {
             let phase = if is_early { &self.phase } else { phase };
             let text = first.text.iter().filter(|_| first.text.len() > 1).take(MOST_LINES).cloned();
             let later = more.iter().take(3).map(|complaint| format!("later: {complaint}"));
-            let failure = Unavailable::new(*phase, first.to_string());
+            let cure =
+                if first.is_of_memory() { "; --memory MIB gives the guest more" } else { "" };
+            let failure = Unavailable::new(*phase, format!("{first}{cure}"));
             return Err(failure.detail(text.chain(later).collect()));
         }
         if let Some((phase, why)) = self.complaint {
@@ -302,7 +307,7 @@ impl<'a> Watch<'a> {
                     self.limits.idle.unwrap_or_default().as_secs()
                 ),
                 (Ending::Stopped, Phase::Boot) => format!(
-                    "the guest did not boot within {} s{last}",
+                    "the guest did not boot within {} s{last}; {MORE_TIME}",
                     self.limits.boot.as_secs_f32()
                 ),
                 (Ending::Gone(how), Phase::Boot) => {
@@ -310,7 +315,7 @@ impl<'a> Watch<'a> {
                 }
                 (Ending::Stopped, Phase::Program) => format!(
                     "the program hung: it did not end within {} s; since the last output {:.0} s ago \
-                     it used {:.0} s of processor time{last}",
+                     it used {:.0} s of processor time{last}; {MORE_TIME}",
                     self.limits.program.as_secs_f32(),
                     self.deadline.saturating_duration_since(self.spoke).as_secs_f32(),
                     self.processor.saturating_sub(self.heard).as_secs_f32()

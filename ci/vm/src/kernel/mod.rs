@@ -106,6 +106,9 @@ impl Kernel {
         host::require(Need::Build(target.arch))?;
         let compiler = Compiler::of(target, cache, false)?;
         let ingredients = Ingredients::of(target, source, &compiler)?;
+        if ingredients.config.contains("CONFIG_DEBUG_INFO_BTF=y") {
+            host::require(Need::Types)?;
+        }
         let place = Place::of(target, &ingredients, cache);
         let _lock = cache.lock(Phase::Build, &place.name)?;
         // The previous holder of the lock may have built it.

@@ -3,7 +3,7 @@
 
 use crate::errno::{Errno, Result};
 use crate::feature::Feature;
-use crate::raw::{Device, Map, call};
+use crate::raw::{Device, KCOV_TRACE_PC, Map, call};
 use kcov_sys::linux::ENOTSUPP;
 use kcov_sys::linux::proposed::{
     KCOV_RECORDFLAG_TYPE_EXIT, KCOV_RECORDFLAG_TYPEMASK, KCOV_TRACE_PC_EXT, KCOV_TRACE_UNIQ_EDGE,
@@ -45,7 +45,10 @@ pub(super) fn probe(feature: Feature, device: &Device, words: u64) -> Result<boo
             Ok(map.load(usize::try_from(bitmap).expect("an index")) > 0)
         }
         Feature::UniqueEnableNotBuilt => Ok(device.unique_enable(0) == not_built),
-        Feature::ResetTrace => Ok(device.reset_trace() == Err(Errno(libc::EINVAL))),
+        // A thread that is not enabled gets EINVAL, but so might everybody for an unknown request.
+        Feature::ResetTrace => {
+            Ok(device.enable(KCOV_TRACE_PC).is_ok() && device.reset_trace().is_ok())
+        }
         _ => unreachable!("{feature} is not proposed"),
     }
 }
@@ -54,4 +57,29 @@ pub(super) fn probe(feature: Feature, device: &Device, words: u64) -> Result<boo
 fn recorded(map: &Map) -> usize {
     call();
     usize::try_from(map.count()).expect("a count").min(map.words() - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// To these devices every request is unknown. Each says so with another error.
+    #[test]
+    fn an_unknown_request_is_no_proposal() {
+        for (path, errno) in [("/dev/null", libc::ENOTTY), ("/dev/urandom", libc::EINVAL)] {
+            let device = Device::open(Path::new(path)).expect(path);
+            assert_eq!(device.reset_trace(), Err(Errno(errno)), "{path}");
+            for feature in [
+                Feature::TracePcExt,
+                Feature::TracePcExtNotBuilt,
+                Feature::UniqModes,
+                Feature::UniqueEnable,
+                Feature::UniqueEnableNotBuilt,
+                Feature::ResetTrace,
+            ] {
+                assert_eq!(probe(feature, &device, 512), Ok(false), "{path}: {feature}");
+            }
+        }
+    }
 }
