@@ -24,6 +24,21 @@ fn what_is_gone_and_what_is_new_is_named_and_red() {
     let sheep = "void shear(int a)\n{\n\tkcov_remote_start(a);\n}\n";
     fs::write(tree.join("net/sheep.c"), sheep).expect("a file");
 
+    // As if README.md quoted the driver. A locator may have eight words.
+    fs::create_dir_all(tree.join("kernel")).expect("a directory");
+    let words = |number| {
+        let text = include_str!("../../../README.md").split_whitespace().skip(1).take(number);
+        format!("/* {} */\n", text.collect::<Vec<_>>().join("\n * "))
+    };
+    fs::write(tree.join("kernel/kcov.c"), words(8)).expect("a file");
+    let (_, said) = drift(&tree).expect("a tree");
+    assert!(!said.contains("quoted:"), "{said}");
+    fs::write(tree.join("kernel/kcov.c"), words(9)).expect("a file");
+    let (_, said) = drift(&tree).expect("a tree");
+    let quoted: Vec<_> = said.lines().filter(|line| line.starts_with("quoted:")).collect();
+    assert!(matches!(*quoted, [one] if one.starts_with("quoted: README.md:1: ")), "{quoted:?}");
+    fs::remove_file(tree.join("kernel/kcov.c")).expect("removed");
+
     let (same, said) = drift(&tree).expect("a tree");
     assert!(!same, "{said}");
     let section = |line: &str| said.lines().any(|said| said == line);

@@ -44,6 +44,17 @@ pub enum Drift {
         /// The number in the source.
         there: usize,
     },
+    /// A file of this repository has more of a source than a locator may have.
+    Quoted {
+        /// The file.
+        file: String,
+        /// The line of the first word.
+        line: usize,
+        /// The words.
+        words: String,
+        /// The source.
+        source: String,
+    },
 }
 
 impl fmt::Display for Drift {
@@ -53,6 +64,9 @@ impl fmt::Display for Drift {
             Drift::Unreadable { file, why } => write!(f, "gone: {file}: {why}"),
             Drift::Unclaimed { file, line, start } => {
                 write!(f, "unclaimed: {file}:{line}: {start:?}")
+            }
+            Drift::Quoted { file, line, words, source } => {
+                write!(f, "quoted: {file}:{line}: {words:?} is from {source}")
             }
             Drift::Sections { file, function, claimed, there } => {
                 write!(f, "sections: {file}: {function}: {there} begin, {claimed} claimed")

@@ -2,11 +2,13 @@
 //!
 //! For each tree: does every place that a claim names still exist, and does a claim cover every
 //! statement of the document? Each sentence and each part of an example program must contain a
-//! locator. For Linux also: does every place that starts a remote section have a claim?
+//! locator. For Linux also: does every place that starts a remote section have a claim? And the reverse:
+//! does a file of this repository quote more of the sources than a locator?
 
 mod document;
 mod locate;
 mod manual;
+mod quotes;
 pub mod sites;
 
 pub use document::{Piece, collapse};
@@ -14,6 +16,7 @@ pub use locate::{Document, Drift, compare};
 
 use kcov_conformance::claims::{Authority, Claim, Claims};
 use kcov_conformance::kernel::Version;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -120,6 +123,12 @@ fn conclude(
     };
     let mut drifts = compare(claims, &read, document);
     drifts.extend(sections);
+    let named: BTreeSet<&str> = claims.iter().map(|claim| &*claim.source).collect();
+    let mut texts: Vec<_> =
+        named.into_iter().filter_map(|file| Some((file, read(file).ok()?))).collect();
+    texts.extend(document.map(|document| (document.file, document.text.to_owned())));
+    let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    drifts.extend(quotes::compare(repository.as_ref(), &texts)?);
     for drift in &drifts {
         writeln!(out, "{drift}")?;
     }
