@@ -3,10 +3,10 @@
 use crate::errno::Result;
 use crate::feature::Feature;
 use crate::lockstep::generate::size;
-use crate::raw::{Device, Gadget, Map, RootHub, Vhost, page_size};
+use crate::raw::{Device, Gadget, Map, RootHub, Vhost, page_size, with_console_off};
 use fastrand::Rng;
 use kcov_model::linux::{BUS, GOOD, Kernel, Linux};
-use kcov_model::{Call, Handle, Memory, Remap, Remote, Request, Work};
+use kcov_model::{Call, Handle, Memory, Remap, Remote, Request, WORD, Work};
 use kcov_sys::linux as sys;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use std::path::Path;
@@ -25,7 +25,9 @@ pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String
         bounds_count: features.contains(&Feature::CmpBoundCheck),
         local_and_remote: features.contains(&Feature::LocalAndRemote),
         page: page_size() as u64,
-        ..Kernel::LATEST
+        // The kernel allocates no more than it has.
+        most_words: nix::sys::sysinfo::sysinfo()
+            .map_or(u64::MAX, |machine| machine.ram_total() / WORD),
     }))
 }
 
@@ -77,7 +79,8 @@ const UNKNOWN_REQUEST: u32 = 0x63ff;
 /// The number of a handle in this run. Handles that a run leaves registered do not affect the next.
 fn number(handle: Handle, run: u32) -> u64 {
     match handle {
-        Handle(0) => 0,
+        // None, and the first bus, which does not exist.
+        Handle(0 | sys::KCOV_SUBSYSTEM_USB) => handle.0,
         BUS if RootHub::present() => sys::KCOV_SUBSYSTEM_USB | Gadget::bus(),
         BUS => sys::KCOV_SUBSYSTEM_USB | 1,
         // Far from bus numbers: 20 bits of the run and 10 of the handle.
@@ -88,6 +91,10 @@ fn number(handle: Handle, run: u32) -> u64 {
 /// Issues an ioctl.
 pub(crate) fn ask(device: &Device, request: &Request, run: u32) -> Result<()> {
     match request {
+        // The kernel logs a warning that looks like a fault.
+        Request::Size(words) if *words == sys::kcov_init_trace_max(WORD) => {
+            with_console_off(|| device.init_trace(*words))
+        }
         Request::Size(words) => device.init_trace(*words),
         Request::Enable(mode) => device.enable(*mode),
         Request::Disable(argument) => device.disable_with(*argument),
@@ -150,15 +157,20 @@ pub(crate) const MISUSES: &[Call] =
     &[Call::Read, Call::Write, Call::PositionedRead, Call::PositionedWrite, Call::Seek, Call::Poll];
 /// The remappings to try.
 pub(crate) const REMAPS: &[Remap] = &[Remap::Grow, Remap::LeaveOld];
+/// The weight of changes of protection among the operations.
+pub(crate) const PROTECT_WEIGHT: u32 = 20;
 /// Offsets other than 0.
 pub(crate) const OFFSETS: &[i64] = &[8, 4096, 8192, -4096];
 /// Whether a mapping can be executable depends on the mount options.
 pub(crate) const EXECUTABLE: bool = false;
 
 /// A random ioctl.
-pub(crate) fn request(rng: &mut Rng) -> Request {
+pub(crate) fn request(rng: &mut Rng, driver: &Driver) -> Request {
     match rng.u8(0..100) {
-        0..25 => size(rng, 0x0fff_ffff),
+        0..25 => {
+            let most = sys::kcov_init_trace_max(WORD);
+            size(rng, most, driver.kernel().most_words < most)
+        }
         25..50 => Request::Enable(match rng.u8(0..12) {
             0 => 2,
             1 => 1 << 32,
@@ -189,17 +201,16 @@ pub(crate) fn good(request: &Request) -> Option<Request> {
 }
 
 fn remote(rng: &mut Rng) -> Remote {
-    let good = |rng: &mut Rng, subsystem| {
-        Handle(subsystem | GOOD[usize::from(rng.u16(0..GOOD.len() as u16))])
-    };
+    let usb = |rng: &mut Rng| Handle(sys::KCOV_SUBSYSTEM_USB | rng.u64(0..GOOD));
+    let common = |rng: &mut Rng| Handle(sys::KCOV_SUBSYSTEM_COMMON | rng.u64(1..=GOOD));
     let handle = |rng: &mut Rng| match rng.u8(0..24) {
         0 => Handle(0),
-        1 => good(rng, sys::KCOV_SUBSYSTEM_COMMON),
+        1 => common(rng),
         2 => USB_RESERVED,
         3 => COMMON_RESERVED,
         4 => NO_SUBSYSTEM,
         5..12 => BUS,
-        _ => good(rng, sys::KCOV_SUBSYSTEM_USB),
+        _ => usb(rng),
     };
     let number = if rng.u8(0..3) == 0 { 0 } else { rng.usize(1..4) };
     let mut handles = Vec::new();
@@ -223,9 +234,9 @@ fn remote(rng: &mut Rng) -> Remote {
             0 => USB_RESERVED,
             1 => COMMON_RESERVED,
             2 => NO_SUBSYSTEM,
-            3 => good(rng, sys::KCOV_SUBSYSTEM_USB),
+            3 => usb(rng),
             4..10 => Handle(0),
-            _ => good(rng, sys::KCOV_SUBSYSTEM_COMMON),
+            _ => common(rng),
         },
         handles,
         fill: match rng.u8(0..32) {
@@ -238,5 +249,61 @@ fn remote(rng: &mut Rng) -> Remote {
             1 => Memory::WithoutEnd,
             _ => Memory::Whole,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Linux;
+    use crate::lockstep::generate::Generator;
+    use kcov_model::linux::Kernel;
+    use kcov_model::{Driver as _, Errno, World};
+    use std::collections::BTreeSet;
+
+    /// Conditions that exclude each other.
+    const APART: &[[&str; 2]] = &[
+        ["an unknown mode", "comparison mode, which is not built in"],
+        [
+            "the first bad handle of the array is not a USB handle",
+            "the first bad handle of the array is registered",
+        ],
+        ["the common handle has a subsystem or a reserved bit", "the common handle is registered"],
+    ];
+
+    /// Whatever two errors of a request can apply at once do so, so the driver's order matters.
+    #[test]
+    fn every_two_errors_of_a_request_meet() {
+        let mut wanted = BTreeSet::new();
+        for (_, rules) in Linux::order() {
+            for (index, first) in rules.iter().enumerate() {
+                for second in &rules[index + 1..] {
+                    let (first, second) = (first.reason, second.reason);
+                    if first.errno != second.errno && !APART.contains(&[first.when, second.when]) {
+                        wanted.insert((first, second));
+                    }
+                }
+            }
+        }
+        let errnos: BTreeSet<Errno> = wanted.iter().map(|(_, second)| second.errno).collect();
+        assert!(wanted.len() > 30 && errnos.len() > 5, "{wanted:#?}");
+        let kernel = Kernel { comparisons: false, most_words: 1 << 20, ..Kernel::LATEST };
+        for seed in 0..40 {
+            let mut generator = Generator::new(seed, vec![]);
+            let mut world = World::new(Linux::new(kernel));
+            for _ in 0..5000 {
+                let operation = generator.operation(&world);
+                let held = world.refusals(&operation);
+                for (index, first) in held.iter().enumerate() {
+                    for second in &held[index + 1..] {
+                        wanted.remove(&(**first, **second));
+                    }
+                }
+                world = world.step(&operation).remove(0).1;
+            }
+            if wanted.is_empty() {
+                return;
+            }
+        }
+        panic!("never at once: {wanted:#?}");
     }
 }

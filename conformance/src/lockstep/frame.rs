@@ -233,7 +233,8 @@ impl Frame {
 
     /// A mapping of the thread, and the words that it shows.
     fn shown(&self, world: &World<Driver>, thread: T) -> Option<(M, &Buffer, Range<usize>)> {
-        let all: Vec<_> = world.maps(thread).filter(|(_, m)| !m.geometry.private).collect();
+        let all: Vec<_> =
+            world.maps(thread).filter(|(_, m)| m.readable && !m.geometry.private).collect();
         let (name, mapping) = all.get(self.turn % all.len().max(1))?;
         let buffer = self.buffers.get(&mapping.buffer)?;
         let recorded = world.driver.recording(mapping.buffer).is_some();

@@ -3,8 +3,8 @@
 use super::{Driver, system};
 use fastrand::Rng;
 use kcov_model::{
-    Access, D, Driver as _, Geometry, M, MOST_THREADS, Operation, Outcome, Request, T, WORD, Work,
-    World,
+    Access, D, Driver as _, Geometry, M, MOST_THREADS, Operation, Outcome, Protection, Request, T,
+    WORD, Work, World,
 };
 
 /// The limits of processes, and of descriptors and mappings of each process.
@@ -30,6 +30,7 @@ const KINDS: &[(Kind, u32)] = &[
     (Kind::Map, 90),
     (Kind::Unmap, 30),
     (Kind::Remap, 12),
+    (Kind::Protect, system::PROTECT_WEIGHT),
     (Kind::Trace, 120),
     (Kind::Background, system::WORK_WEIGHT),
     (Kind::Store, 25),
@@ -53,6 +54,7 @@ enum Kind {
     Map,
     Unmap,
     Remap,
+    Protect,
     Trace,
     Background,
     Store,
@@ -117,7 +119,7 @@ impl Generator {
             }
             Kind::Close => Operation::Close { thread, descriptor: self.one(&descriptors)? },
             Kind::Ask => {
-                let request = system::request(&mut self.rng);
+                let request = system::request(&mut self.rng, &world.driver);
                 let descriptor = self.asked(world, thread, &descriptors, &request)?;
                 Operation::Ask { thread, descriptor, request }
             }
@@ -135,6 +137,15 @@ impl Generator {
                 let how = self.one(system::REMAPS)?;
                 let map = self.one(&maps)?;
                 Operation::Remap { thread, map, how }
+            }
+            Kind::Protect => {
+                // Usually of use again.
+                let protection = match self.rng.u8(0..8) {
+                    0 => Protection::None,
+                    1 | 2 => Protection::Read,
+                    _ => Protection::ReadWrite,
+                };
+                Operation::Protect { thread, map: self.one(&maps)?, protection }
             }
             Kind::Trace => {
                 let map = self.one(&maps)?;
@@ -247,21 +258,27 @@ impl Generator {
             0..3 => capacity.saturating_sub(self.rng.u64(1..8)),
             3 => capacity,
             4 => capacity + 1,
-            5 => 1 << 40,
-            6 => u64::MAX,
-            7 => 1 << 62,
+            // Those that are negative, small or too large for another type or after a shift.
+            5..8 => {
+                let far = 1 << [31, 32, 40, 61, 62, 63][self.rng.usize(0..6)];
+                [far, far - 1, far + capacity / 2, u64::MAX - 1, u64::MAX][self.rng.usize(0..5)]
+            }
             _ => 0,
         }
     }
 }
 
 fn is_refused(world: &World<Driver>, operation: &Operation) -> bool {
-    matches!(world.clone().step(operation)[0].0, Outcome::Refused(_))
+    match operation {
+        Operation::Ask { .. } | Operation::Map { .. } => !world.refusals(operation).is_empty(),
+        _ => matches!(world.clone().step(operation)[0].0, Outcome::Refused(_)),
+    }
 }
 
-/// Sizes: valid ones, some in whole pages, and those at the limits.
-pub(crate) fn size(rng: &mut Rng, most: u64) -> Request {
-    Request::Size(match rng.u8(0..20) {
+/// Sizes: valid ones, some in whole pages, and those at the limits. `fails` if no memory suffices for
+/// the greatest.
+pub(crate) fn size(rng: &mut Rng, most: u64, fails: bool) -> Request {
+    Request::Size(match rng.u8(0..21) {
         0 => 0,
         1 => 1,
         2 => most + 1,
@@ -272,6 +289,7 @@ pub(crate) fn size(rng: &mut Rng, most: u64) -> Request {
         7 => 513,
         8 => 4096,
         9..13 => 1024,
+        20 if fails => most,
         _ => 512,
     })
 }

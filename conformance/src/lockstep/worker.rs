@@ -10,7 +10,7 @@ use super::system;
 use crate::errno::{Errno, Result};
 use crate::kernel::this_program;
 use crate::raw::{Device, Map, call};
-use kcov_model::{Access, D, M, Operation, Work};
+use kcov_model::{Access, D, M, Operation, Protection, Work};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::unistd::{ForkResult, Pid, fork};
 use std::collections::BTreeMap;
@@ -160,7 +160,7 @@ impl Process {
 
     fn try_to(&self, operation: &Operation, patience: Patience, slot: usize) -> Result<Report> {
         let devices = lock(&self.devices);
-        let maps = lock(&self.maps);
+        let mut maps = lock(&self.maps);
         match operation {
             Operation::Open { descriptor, access, .. } => {
                 drop(devices);
@@ -201,6 +201,14 @@ impl Process {
                 map.expect("a mapping").unmap()?;
             }
             Operation::Remap { map, how, .. } => system::remap(&maps[map], *how)?,
+            Operation::Protect { map, protection, .. } => {
+                let prot = match protection {
+                    Protection::None => libc::PROT_NONE,
+                    Protection::Read => libc::PROT_READ,
+                    Protection::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+                };
+                maps.get_mut(map).expect("a mapping").protect(prot)?;
+            }
             Operation::Trace { map, count, .. } => {
                 return Ok(trace(&maps[map], *count, patience.tries));
             }

@@ -110,6 +110,8 @@ pub(crate) const MISUSES: &[Call] = &[
 ];
 /// The remappings to try.
 pub(crate) const REMAPS: &[Remap] = &[];
+/// The weight of changes of protection among the operations: a source's limits are not known.
+pub(crate) const PROTECT_WEIGHT: u32 = 0;
 /// Offsets other than 0.
 pub(crate) const OFFSETS: &[i64] = &[4096, 8192, -4096, 2 << 20, (2 << 20) + 4096];
 /// An executable mapping is always refused.
@@ -127,9 +129,9 @@ pub(crate) fn good(request: &Request) -> Option<Request> {
 }
 
 /// A random ioctl.
-pub(crate) fn request(rng: &mut Rng) -> Request {
+pub(crate) fn request(rng: &mut Rng, _: &Driver) -> Request {
     match rng.u8(0..100) {
-        0..30 => size(rng, 256 << 10),
+        0..30 => size(rng, 256 << 10, false),
         30..58 => Request::Enable(match rng.u8(0..12) {
             0 => 3,
             1 => u64::from(u32::MAX),

@@ -96,6 +96,13 @@ impl Map {
         Errno::check(returned).map(drop)
     }
 
+    /// Gives the whole mapping this access.
+    pub fn protect(&mut self, prot: i32) -> Result<()> {
+        self.protect_from(0, prot)?;
+        self.writable = prot & libc::PROT_WRITE != 0;
+        Ok(())
+    }
+
     /// The start of the mapping.
     #[must_use]
     pub fn address(&self) -> *mut c_void {

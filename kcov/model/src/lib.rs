@@ -6,8 +6,8 @@ mod operation;
 mod world;
 
 pub use operation::{
-    Access, Call, D, Errno, Geometry, Handle, Kind, M, Memory, Operation, Outcome, Remap, Remote,
-    Request, T, Work,
+    Access, Call, D, Errno, Geometry, Handle, Kind, M, Memory, Operation, Outcome, Protection,
+    Remap, Remote, Request, T, Work,
 };
 pub use world::{MOST_THREADS, Mapping, Process, Touch, World};
 
@@ -192,6 +192,9 @@ pub trait Driver: Debug {
 
     /// Remaps; this never succeeds.
     fn remap(&self, how: Remap) -> Outcome;
+
+    /// Gives a mapping of a descriptor more access. None if the driver has no say.
+    fn adds_access(&self, access: Access, geometry: &Geometry) -> Option<Errno>;
 
     /// Starts a thread, in the same process or a forked one.
     fn start(&mut self, parent: T, new: T);

@@ -75,6 +75,8 @@ pub struct Linux {
 
 /// The USB handle of the bus whose softirqs are remote sections.
 pub const BUS: Handle = Handle(sys::KCOV_SUBSYSTEM_USB | 0xffff);
+/// The number of valid handles of each kind for tests: USB instances from 0, common ones from 1.
+pub const GOOD: u64 = 4;
 /// The area size of sections in softirqs, in words: `CONFIG_KCOV_IRQ_AREA_SIZE`.
 const SOFT_AREA: u64 = 0x40000;
 /// The first section of any work has at least this many records.
@@ -191,6 +193,12 @@ impl Linux {
     #[must_use]
     pub fn new(kernel: Kernel) -> Linux {
         Linux { kernel, opened: 0, instances: BTreeMap::new(), tasks: BTreeMap::new() }
+    }
+
+    /// The properties of the kernel.
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
     }
 
     fn rules(operation: &Operation) -> &'static [Rule<Linux>] {
@@ -364,6 +372,11 @@ impl Driver for Linux {
         })
     }
 
+    /// `do_mprotect_pkey`: a shared mapping of a file that is only read stays unwritable.
+    fn adds_access(&self, access: Access, geometry: &Geometry) -> Option<Errno> {
+        (!geometry.private && access != Access::ReadWrite).then_some(EACCES)
+    }
+
     /// `kcov_task_init`.
     fn start(&mut self, parent: T, new: T) {
         let handle = self.task(parent).handle;
@@ -472,9 +485,9 @@ impl Driver for Linux {
     /// Registering all free handles at once succeeds, registering a taken one fails.
     fn shown(&self) -> Vec<(Request, Outcome)> {
         let last = sys::KCOV_REMOTE_MAX_HANDLES - 1;
-        let usb = GOOD.map(|n| Handle(sys::KCOV_SUBSYSTEM_USB | n));
-        let usb = usb.into_iter().chain([Remote::filling(0), Remote::filling(last), BUS]);
-        let common = GOOD.map(|n| Handle(sys::KCOV_SUBSYSTEM_COMMON | n));
+        let usb = (0..GOOD).map(|n| Handle(sys::KCOV_SUBSYSTEM_USB | n));
+        let usb = usb.chain([Remote::filling(0), Remote::filling(last), BUS]);
+        let common = (1..=GOOD).map(|n| Handle(sys::KCOV_SUBSYSTEM_COMMON | n));
         let (taken, free): (Vec<_>, Vec<_>) =
             usb.chain(common).partition(|handle| self.is_taken(*handle));
         let enable = |common, handles| Request::RemoteEnable(Remote::new(common, handles));
@@ -492,6 +505,3 @@ impl Driver for Linux {
         all
     }
 }
-
-/// The instances of valid common handles and of valid USB handles that are meant for tests.
-pub const GOOD: [u64; 4] = [1, 2, 3, 4];

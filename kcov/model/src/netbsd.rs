@@ -332,6 +332,10 @@ impl Driver for NetBsd {
         Outcome::Anything
     }
 
+    fn adds_access(&self, _: Access, _: &Geometry) -> Option<Errno> {
+        None
+    }
+
     fn start(&mut self, _: T, _: T) {}
 
     /// `kcov_lwp_free`.

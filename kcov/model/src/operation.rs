@@ -370,6 +370,17 @@ spelled! {
 }
 
 spelled! {
+    /// The access that a mapping allows.
+    #[derive(Copy)]
+    #[expect(missing_docs, reason = "the names say it")]
+    pub enum Protection {
+        None,
+        Read,
+        ReadWrite,
+    }
+}
+
+spelled! {
     /// An operation by `thread`, with its `descriptor` or mapping `map`. `new` names the result.
     #[expect(missing_docs, reason = "the fields of all variants are named alike, and explained above")]
     pub enum Operation {
@@ -391,6 +402,8 @@ spelled! {
         Unmap { thread: T, map: M },
         /// Tries to remap a buffer.
         Remap { thread: T, map: M, how: Remap },
+        /// Changes the access that a mapping allows.
+        Protect { thread: T, map: M, protection: Protection },
         /// Stores a count, makes a system call and reads the count.
         Trace { thread: T, map: M, count: u64 },
         /// Stores a count, lets the kernel work in remote sections and reads the count.

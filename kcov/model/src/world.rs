@@ -2,8 +2,8 @@
 //! mappings.
 
 use crate::{
-    Access, Asked, D, Driver, End, Geometry, Instance, M, Operation, Outcome, Reason, Recording, T,
-    WORD,
+    Access, Asked, D, Driver, End, Geometry, Instance, M, Operation, Outcome, Protection, Reason,
+    Recording, T, WORD,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +20,12 @@ struct File {
 pub struct Mapping {
     /// The owner of the buffer.
     pub buffer: Instance,
-    /// The arguments of mmap.
+    /// The arguments of mmap, with the access that is allowed now.
     pub geometry: Geometry,
+    /// Whether it can be read.
+    pub readable: bool,
+    /// How the descriptor was opened.
+    access: Access,
 }
 
 /// A process.
@@ -154,6 +158,7 @@ impl<R: Driver + Clone> World<R> {
         let harmless = |m: &Mapping, count| {
             let recording = self.driver.recording(m.buffer);
             m.geometry.offset == 0
+                && m.readable
                 && recording.is_none_or(|r| self.driver.counted(r, count).is_some())
         };
         match operation {
@@ -169,8 +174,10 @@ impl<R: Driver + Clone> World<R> {
             Operation::Map { descriptor, map, geometry, .. } => {
                 has(descriptor) && shows(map).is_none() && self.driver.outlives(geometry)
             }
-            Operation::Unmap { map, .. } | Operation::Remap { map, .. } => shows(map).is_some(),
-            Operation::Load { map, .. } => shows(map).is_some(),
+            Operation::Unmap { map, .. }
+            | Operation::Remap { map, .. }
+            | Operation::Protect { map, .. } => shows(map).is_some(),
+            Operation::Load { map, .. } => shows(map).is_some_and(|m| m.readable),
             Operation::Store { map, .. } => shows(map).is_some_and(|m| m.geometry.writable),
             Operation::Background { map, count, .. } => shows(map)
                 .is_some_and(|m| m.geometry.writable && !m.geometry.private && harmless(m, *count)),
@@ -261,7 +268,8 @@ impl<R: Driver + Clone> World<R> {
                 let outcome = self.driver.ask(&asked);
                 if outcome == Outcome::Done {
                     let buffer = self.driver.buffer(asked.instance);
-                    let mapping = Mapping { buffer, geometry: *geometry };
+                    let (geometry, access) = (*geometry, asked.access);
+                    let mapping = Mapping { buffer, geometry, readable: true, access };
                     self.process(*thread).maps.insert(*map, mapping);
                 }
                 return outcome;
@@ -270,6 +278,18 @@ impl<R: Driver + Clone> World<R> {
                 self.process(*thread).maps.remove(map);
             }
             Operation::Remap { how, .. } => return self.driver.remap(*how),
+            Operation::Protect { thread, map, protection } => {
+                let Mapping { geometry, access, .. } = self.process(*thread).maps[map].clone();
+                let writable = *protection == Protection::ReadWrite;
+                if writable && !geometry.writable {
+                    if let Some(errno) = self.driver.adds_access(access, &geometry) {
+                        return Outcome::Refused(errno);
+                    }
+                }
+                let mapping = self.process(*thread).maps.get_mut(map).expect("a mapping");
+                mapping.geometry.writable = writable;
+                mapping.readable = *protection != Protection::None;
+            }
             Operation::Trace { thread, map, count } => return self.trace(*thread, *map, *count),
             Operation::Background { thread, map, work, count } => {
                 let buffer = self.process(*thread).maps[map].buffer;
@@ -281,7 +301,7 @@ impl<R: Driver + Clone> World<R> {
                 };
             }
             Operation::Store { thread, map, word } => {
-                let Mapping { buffer, geometry } = self.process(*thread).maps[map].clone();
+                let Mapping { buffer, geometry, .. } = self.process(*thread).maps[map].clone();
                 // A later record may overwrite it.
                 if !geometry.private && self.driver.recording(buffer).is_none() {
                     self.stored.insert((buffer, self.first_page(&geometry)), *word);
@@ -340,7 +360,7 @@ impl<R: Driver + Clone> World<R> {
     }
 
     fn trace(&mut self, thread: T, map: M, count: u64) -> Outcome {
-        let Mapping { buffer, geometry } = self.process(thread).maps[&map].clone();
+        let Mapping { buffer, geometry, .. } = self.process(thread).maps[&map].clone();
         match self.driver.recording(buffer) {
             Some(recording) if recording.thread == Some(thread) => {
                 if geometry.private || !geometry.writable {
@@ -354,7 +374,7 @@ impl<R: Driver + Clone> World<R> {
     }
 
     fn load(&mut self, thread: T, map: M) -> Outcome {
-        let Mapping { buffer, geometry } = self.process(thread).maps[&map].clone();
+        let Mapping { buffer, geometry, .. } = self.process(thread).maps[&map].clone();
         if geometry.private || self.driver.recording(buffer).is_some() {
             return Outcome::Anything;
         }
