@@ -1,5 +1,25 @@
 //! Lookups with AVX2, eight signals at a time and 128 ahead.
 //!
+//! # How it works
+//!
+//! A chunk has 128 signals, in sixteen groups of eight. [`Limits::make`] subtracts the start of the
+//! largest span from eight signals, shifts the offsets to indices of the map's words, and bounds
+//! them, so that each index is valid; [`Limits::all_within`] then tells once per chunk whether
+//! a signal was outside. [`Lookup`] loads the eight words, shifts each by its signal's offset (or
+//! compares the offsets that a packed word lists), and ANDs the results: one branch per group.
+//! Only a group with a miss is looked at again, signal by signal. [`load`] has all loads of memory
+//! that others may write, in assembly, because Rust has no atomic vector loads. Everything else is
+//! arithmetic on registers, and the only duty of the callers is the index below the word count.
+//!
+//! # Why not plain Rust
+//!
+//! Relaxed loads keep the compiler from vectorising a loop. A generic loop without an early exit
+//! within eight signals, compiled for AVX2, took 1.58 to 1.65 times as long as this on recorded
+//! traces and 1.81 to 1.88 times on a packed map (Intel Xeon, one run of one program). Groups of 16
+//! and 32, and unchecked loads at vectorised indices, took longer.
+//!
+//! # Loads
+//!
 //! The words of a map are loaded one by one. A gather is no atomic load; it costs the same on fast
 //! processors, and several times as much where microcode has slowed it down. Word indices go
 //! through memory, which costs less than moving them from vector to address registers. They are
