@@ -1,10 +1,10 @@
 //! Operations on a descriptor or a mapping that are the same on both systems.
 
-use super::order::{Patience, Report};
+use super::order::Patience;
 use super::system;
 use crate::errno::Result;
 use crate::raw::{Device, LONG, Map, call, page_size, wait_for};
-use kcov_model::{Call, FULL, Geometry, WORD, Work};
+use kcov_model::{Call, FULL, Geometry, Outcome, WORD, Work};
 use nix::unistd::Whence;
 use std::ops::Range;
 use std::os::fd::AsFd as _;
@@ -44,7 +44,7 @@ pub(super) fn misuse(device: &Device, call: Call) -> Result<()> {
 /// Makes calls and reports the counts before and after the last one. Leaves the buffer full.
 ///
 /// Only the call runs between the store and the load of the count.
-pub(super) fn trace(map: &Map, count: u64, tries: u32) -> Report {
+pub(super) fn trace(map: &Map, count: u64, tries: u32) -> Outcome {
     let (mut before, mut after) = (0, 0);
     for turn in 0..tries {
         if turn > 0 {
@@ -64,11 +64,11 @@ pub(super) fn trace(map: &Map, count: u64, tries: u32) -> Report {
     if map.is_writable() {
         map.store(0, FULL);
     }
-    Report::Counted(before, after)
+    Outcome::Counted(before, after)
 }
 
 /// Lets the kernel work, and reports the counts before and after. Leaves the buffer full.
-pub(super) fn background(map: &Map, work: Work, count: u64, patience: Patience) -> Result<Report> {
+pub(super) fn background(map: &Map, work: Work, count: u64, patience: Patience) -> Result<Outcome> {
     let mut after = count;
     for _ in 0..patience.tries {
         map.store(0, count);
@@ -80,7 +80,7 @@ pub(super) fn background(map: &Map, work: Work, count: u64, patience: Patience) 
             break;
         }
     }
-    Ok(Report::Counted(count, after))
+    Ok(Outcome::Counted(count, after))
 }
 
 /// A hash of these words.

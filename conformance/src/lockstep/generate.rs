@@ -19,52 +19,37 @@ pub struct Generator {
     names: u32,
 }
 
-/// The kinds of operations with their weights.
-const KINDS: &[(Kind, u32)] = &[
-    (Kind::Open, 70),
-    (Kind::Duplicate, 20),
-    (Kind::Pass, 25),
-    (Kind::Close, 50),
-    (Kind::Ask, 450),
-    (Kind::Misuse, 8),
-    (Kind::Map, 90),
-    (Kind::Unmap, 30),
-    (Kind::Remap, 12),
-    (Kind::Protect, system::PROTECT_WEIGHT),
-    (Kind::Trace, 120),
-    (Kind::Background, system::WORK_WEIGHT),
-    (Kind::Store, 25),
-    (Kind::Load, 40),
-    (Kind::StartThread, 24),
-    (Kind::EndThread, 16),
-    (Kind::Fork, 6),
-    (Kind::Execute, 2),
-    (Kind::Exit, 2),
-    (Kind::Kill, 3),
-];
+macro_rules! kinds {
+    ($($kind:ident = $weight:expr,)*) => {
+        #[derive(Clone, Copy, Debug)]
+        enum Kind { $($kind,)* }
 
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Open,
-    Duplicate,
-    Pass,
-    Close,
-    Ask,
-    Misuse,
-    Map,
-    Unmap,
-    Remap,
-    Protect,
-    Trace,
-    Background,
-    Store,
-    Load,
-    StartThread,
-    EndThread,
-    Fork,
-    Execute,
-    Exit,
-    Kill,
+        /// The kinds of operations with their weights.
+        const KINDS: &[(Kind, u32)] = &[$((Kind::$kind, $weight),)*];
+    };
+}
+
+kinds! {
+    Open = 70,
+    Duplicate = 20,
+    Pass = 25,
+    Close = 50,
+    Ask = 450,
+    Misuse = 8,
+    Map = 90,
+    Unmap = 30,
+    Remap = 12,
+    Protect = system::PROTECT_WEIGHT,
+    Trace = 120,
+    Background = system::WORK_WEIGHT,
+    Store = 25,
+    Load = 40,
+    StartThread = 24,
+    EndThread = 16,
+    Fork = 6,
+    Execute = 2,
+    Exit = 2,
+    Kill = 3,
 }
 
 impl Generator {

@@ -1,6 +1,8 @@
 //! The messages between the driving process and its threads.
 
 use super::channel::Channels;
+use crate::errno::Errno;
+use kcov_model::Outcome;
 use serde::{Deserialize, Serialize};
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -44,18 +46,16 @@ impl Patience {
     pub const NONE: Patience = Patience { tries: 1, least: 0 };
 }
 
-/// A thread's answer.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Report {
-    Done,
-    Refused(i32),
-    /// The counts before and after.
-    Counted(u64, u64),
-    Word(u64),
-    /// The child's process id.
-    Process(i32),
-    /// The operation could not be tried.
-    Broken(String),
+/// An answer is an outcome in its debug form. What cannot be read is said in words.
+pub(super) fn outcome(answer: String) -> Outcome {
+    answer.parse().unwrap_or(Outcome::Other(answer))
+}
+
+impl From<Errno> for Outcome {
+    fn from(errno: Errno) -> Outcome {
+        let known = errno.name().and_then(|name| name.parse().ok());
+        known.map_or_else(|| Outcome::Other(errno.to_string()), Outcome::Refused)
+    }
 }
 
 /// The state that a new process gets.

@@ -1,7 +1,7 @@
 //! The kernel's side: processes and threads that execute the operations one at a time.
 
 use super::channel::{Channel, Channels};
-use super::order::{Equipment, Order, Patience, Report};
+use super::order::{Equipment, Order, Patience, outcome};
 use super::system::{self, Driver};
 use super::worker;
 use crate::errno::Errno;
@@ -100,19 +100,15 @@ impl Real<'_> {
     }
 
     /// Waits for a thread's answer.
-    fn report(&mut self, slot: usize) -> Result<Report, Outcome> {
-        self.channel(slot).try_receive().map_err(|errno| {
-            // A late answer would be mistaken for the answer to another order.
-            self.lost = true;
-            Outcome::Other(format!("no answer after {PATIENCE} s ({errno})"))
-        })
-    }
-
     fn hear(&mut self, slot: usize) -> Outcome {
-        match self.report(slot) {
-            Ok(report) => outcome(report),
-            Err(outcome) => outcome,
-        }
+        self.channel(slot).try_receive().map_or_else(
+            |errno| {
+                // A late answer would be mistaken for the answer to another order.
+                self.lost = true;
+                Outcome::Other(format!("no answer after {PATIENCE} s ({errno})"))
+            },
+            outcome,
+        )
     }
 
     fn tell(&mut self, thread: T, order: &Order) -> Outcome {
@@ -141,7 +137,7 @@ impl Real<'_> {
         for (request, expected) in requests {
             let seen = match system::ask(&self.stage.spare, &request, self.run) {
                 Ok(()) => Outcome::Done,
-                Err(Errno(number)) => outcome(Report::Refused(number)),
+                Err(errno) => errno.into(),
             };
             if seen != expected {
                 let what = format!("{request:?} of another process is {seen:?}, not {expected:?}");
@@ -222,14 +218,13 @@ impl Real<'_> {
         let slot = self.free_slot();
         let own = self.slots[&thread];
         self.channel(own).send(&Order::Fork { slot });
-        match self.report(own) {
-            Ok(Report::Process(pid)) => {
+        match self.hear(own) {
+            Outcome::Word(pid) => {
                 let parent = self.processes[&process].pid;
-                self.processes.insert(new, Process { pid: Pid::from_raw(pid), parent });
+                self.processes.insert(new, Process { pid: Pid::from_raw(pid as i32), parent });
                 self.begin(Outcome::Done, new, slot)
             }
-            Ok(other) => outcome(other),
-            Err(outcome) => outcome,
+            other => other,
         }
     }
 
@@ -274,19 +269,6 @@ impl Real<'_> {
 
 fn order(operation: &Operation, patience: Patience) -> Order {
     Order::Do { operation: format!("{operation:?}"), patience }
-}
-
-fn outcome(report: Report) -> Outcome {
-    match report {
-        Report::Done | Report::Process(_) => Outcome::Done,
-        Report::Refused(number) => match Errno(number).name().and_then(|name| name.parse().ok()) {
-            Some(errno) => Outcome::Refused(errno),
-            None => Outcome::Other(Errno(number).to_string()),
-        },
-        Report::Counted(before, after) => Outcome::Counted(before, after),
-        Report::Word(word) => Outcome::Word(word),
-        Report::Broken(why) => Outcome::Other(why),
-    }
 }
 
 /// Waits for the exit of a process whose parent is this process or init.

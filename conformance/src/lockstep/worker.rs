@@ -5,12 +5,12 @@
 
 use super::act::{background, digest, last, mapped, misuse, trace};
 use super::channel::Channels;
-use super::order::{Equipment, Order, Patience, Report};
+use super::order::{Equipment, Order, Patience};
 use super::system;
-use crate::errno::{Errno, Result};
+use crate::errno::Result;
 use crate::kernel::this_program;
 use crate::raw::{Device, Map, call};
-use kcov_model::{Access, D, M, Operation, Protection, Work};
+use kcov_model::{Access, D, M, Operation, Outcome, Protection, Work};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::unistd::{ForkResult, Pid, fork};
 use std::collections::BTreeMap;
@@ -61,22 +61,22 @@ impl Process {
     /// Executes orders from the channel until the thread ends.
     fn serve(&'static self, mut slot: usize) {
         let mut channel = self.channels.of_worker(slot);
-        channel.send(&Report::Done);
+        channel.send(&format!("{:?}", Outcome::Done));
         loop {
             let report = match channel.receive() {
                 Order::EndThread => return,
                 Order::Fork { slot: child } => match self.fork() {
-                    Ok(Some(pid)) => Report::Process(pid.as_raw()),
+                    Ok(Some(pid)) => Outcome::Word(pid.as_raw() as u64),
                     Ok(None) => {
                         slot = child;
                         channel = self.channels.of_worker(slot);
-                        Report::Done
+                        Outcome::Done
                     }
-                    Err(errno) => Report::Broken(format!("fork: {errno}")),
+                    Err(errno) => Outcome::Other(format!("fork: {errno}")),
                 },
                 order => self.obey(order, slot),
             };
-            channel.send(&report);
+            channel.send(&format!("{report:?}"));
         }
     }
 
@@ -94,7 +94,7 @@ impl Process {
         }
     }
 
-    fn obey(&'static self, order: Order, slot: usize) -> Report {
+    fn obey(&'static self, order: Order, slot: usize) -> Outcome {
         match order {
             Order::Do { operation, patience } => {
                 let operation = operation.parse().expect("an operation");
@@ -102,7 +102,7 @@ impl Process {
             }
             Order::Receive { new } => {
                 self.keep(D(new), self.channels.take_descriptor());
-                Report::Done
+                Outcome::Done
             }
             Order::StartThread { slot } => {
                 let started = std::thread::Builder::new()
@@ -111,37 +111,37 @@ impl Process {
                 match started {
                     Ok(handle) => {
                         lock(&self.threads).insert(slot, handle);
-                        Report::Done
+                        Outcome::Done
                     }
-                    Err(error) => Report::Broken(format!("a thread: {error}")),
+                    Err(error) => Outcome::Other(format!("a thread: {error}")),
                 }
             }
             Order::Join { slot } => {
                 let handle = lock(&self.threads).remove(&slot);
                 match handle.map(JoinHandle::join) {
-                    Some(Ok(())) => Report::Done,
-                    _ => Report::Broken("the thread is not known, or has panicked".into()),
+                    Some(Ok(())) => Outcome::Done,
+                    _ => Outcome::Other("the thread is not known, or has panicked".into()),
                 }
             }
             Order::Call => {
                 call();
-                Report::Done
+                Outcome::Done
             }
             Order::Work { soft } => match system::work(match soft {
                 true => Work::SoftInterrupt,
                 false => Work::Worker,
             }) {
-                Ok(()) => Report::Done,
-                Err(Errno(number)) => Report::Refused(number),
+                Ok(()) => Outcome::Done,
+                Err(errno) => errno.into(),
             },
-            Order::Look { map: None } => Report::Done,
+            Order::Look { map: None } => Outcome::Done,
             Order::Look { map: Some(map) } => {
                 let map = &lock(&self.maps)[&M(map)];
-                Report::Word(digest(map, 0..map.words()))
+                Outcome::Word(digest(map, 0..map.words()))
             }
             Order::Wait { pid } => match nix::sys::wait::waitpid(Pid::from_raw(pid), None) {
-                Ok(_) => Report::Done,
-                Err(errno) => Report::Broken(format!("waitpid: {errno}")),
+                Ok(_) => Outcome::Done,
+                Err(errno) => Outcome::Other(format!("waitpid: {errno}")),
             },
             Order::EndThread | Order::Fork { .. } => unreachable!("answered before"),
         }
@@ -151,14 +151,14 @@ impl Process {
         lock(&self.devices).insert(name, device);
     }
 
-    fn perform(&self, operation: &Operation, patience: Patience, slot: usize) -> Report {
+    fn perform(&self, operation: &Operation, patience: Patience, slot: usize) -> Outcome {
         match self.try_to(operation, patience, slot) {
             Ok(report) => report,
-            Err(Errno(number)) => Report::Refused(number),
+            Err(errno) => errno.into(),
         }
     }
 
-    fn try_to(&self, operation: &Operation, patience: Patience, slot: usize) -> Result<Report> {
+    fn try_to(&self, operation: &Operation, patience: Patience, slot: usize) -> Result<Outcome> {
         let devices = lock(&self.devices);
         let mut maps = lock(&self.maps);
         match operation {
@@ -216,15 +216,15 @@ impl Process {
                 return background(&maps[map], *work, *count, patience);
             }
             Operation::Store { map, word, .. } => maps[map].store(last(), *word),
-            Operation::Load { map, .. } => return Ok(Report::Word(maps[map].load(last()))),
+            Operation::Load { map, .. } => return Ok(Outcome::Word(maps[map].load(last()))),
             Operation::Execute { keep, .. } => {
-                return Ok(Report::Broken(self.execute(&devices, *keep, slot).to_string()));
+                return Ok(Outcome::Other(self.execute(&devices, *keep, slot).to_string()));
             }
             // SAFETY: ends the process without exit handlers, which belong to the first process.
             Operation::Exit { .. } => unsafe { libc::_exit(0) },
-            other => return Ok(Report::Broken(format!("no order for {other:?}"))),
+            other => return Ok(Outcome::Other(format!("no order for {other:?}"))),
         }
-        Ok(Report::Done)
+        Ok(Outcome::Done)
     }
 
     /// Returns only on failure.

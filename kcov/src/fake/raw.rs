@@ -47,16 +47,43 @@ impl RawDevice {
     fn request(&self, operation: Operation, request: Request<'_>) -> Result<(), Error> {
         self.0.request(request).map_err(self.error(operation))
     }
+}
 
+macro_rules! requests {
+    ($($(#[doc = $doc:literal])+ $name:ident($($argument:ident: $type:ty),*)
+        $operation:ident = $request:expr;)+) => {
+        impl RawDevice {$(
+            $(#[doc = $doc])+
+            ///
+            /// # Errors
+            ///
+            /// Fails if the kernel refuses it.
+            pub fn $name(&self, $($argument: $type),*) -> Result<(), Error> {
+                self.request(Operation::$operation, $request)
+            }
+        )+}
+    };
+}
+
+requests! {
     /// `KCOV_INIT_TRACE`, `KCOV_IOC_SETBUFSIZE`: sets the size in words.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the kernel refuses it.
-    pub fn set_size(&self, words: u64) -> Result<(), Error> {
-        self.request(Operation::SetSize, Request::SetSize(Width::W64, words))
-    }
+    set_size(words: u64) SetSize = Request::SetSize(Width::W64, words);
+    /// `KCOV_ENABLE`, `KCOV_IOC_ENABLE`: enables a mode by its number.
+    enable(mode: u32) Enable = Request::Enable(mode);
+    /// `KCOV_DISABLE`, `KCOV_IOC_DISABLE`.
+    disable() Disable = Request::Disable;
+    /// `KCOV_REMOTE_ENABLE`: enables a mode by its number, with the words per section, the handles,
+    /// and a common handle or 0.
+    enable_remote(mode: u32, area: u32, handles: &[u64], common: u64) EnableRemote =
+        Request::EnableRemote(&argument(mode, area, handles, common));
+    /// `KCOV_IOC_REMOTE_ATTACH`.
+    attach(subsystem: u64, id: u64) Attach =
+        Request::Attach(&kcov_ioc_remote_attach { subsystem, id });
+    /// `KCOV_IOC_REMOTE_DETACH`.
+    detach() DisableRemote = Request::Detach;
+}
 
+impl RawDevice {
     /// mmap(2) of this many bytes from the start, followed by munmap(2).
     ///
     /// # Errors
@@ -65,65 +92,17 @@ impl RawDevice {
     pub fn map(&self, bytes: usize) -> Result<(), Error> {
         self.0.map(bytes).map(drop).map_err(self.error(Operation::Map))
     }
+}
 
-    /// `KCOV_ENABLE`, `KCOV_IOC_ENABLE`: enables a mode by its number.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the kernel refuses it.
-    pub fn enable(&self, mode: u32) -> Result<(), Error> {
-        self.request(Operation::Enable, Request::Enable(mode))
-    }
-
-    /// `KCOV_DISABLE`, `KCOV_IOC_DISABLE`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the kernel refuses it.
-    pub fn disable(&self) -> Result<(), Error> {
-        self.request(Operation::Disable, Request::Disable)
-    }
-
-    /// `KCOV_REMOTE_ENABLE`: enables a mode by its number, with the words per section, the handles,
-    /// and a common handle or 0.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the kernel refuses it.
-    pub fn enable_remote(
-        &self,
-        mode: u32,
-        area: u32,
-        handles: &[u64],
-        common: u64,
-    ) -> Result<(), Error> {
-        let mut argument = Argument {
-            trace_mode: mode,
-            area_size: area,
-            num_handles: u32::try_from(handles.len()).unwrap_or(u32::MAX),
-            _pad: 0,
-            common_handle: common,
-            handles: [0; 256],
-        };
-        argument.handles.iter_mut().zip(handles).for_each(|(place, handle)| *place = *handle);
-        self.request(Operation::EnableRemote, Request::EnableRemote(&argument))
-    }
-
-    /// `KCOV_IOC_REMOTE_ATTACH`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the kernel refuses it.
-    pub fn attach(&self, subsystem: u64, id: u64) -> Result<(), Error> {
-        self.request(Operation::Attach, Request::Attach(&kcov_ioc_remote_attach { subsystem, id }))
-    }
-
-    /// `KCOV_IOC_REMOTE_DETACH`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the kernel refuses it.
-    pub fn detach(&self) -> Result<(), Error> {
-        self.request(Operation::DisableRemote, Request::Detach)
-    }
+fn argument(mode: u32, area: u32, handles: &[u64], common: u64) -> Argument {
+    let mut argument = Argument {
+        trace_mode: mode,
+        area_size: area,
+        num_handles: u32::try_from(handles.len()).unwrap_or(u32::MAX),
+        _pad: 0,
+        common_handle: common,
+        handles: [0; 256],
+    };
+    argument.handles.iter_mut().zip(handles).for_each(|(place, handle)| *place = *handle);
+    argument
 }
