@@ -234,7 +234,8 @@ fn minimization_keeps_the_calls_that_reach_the_new_signals() {
         .call("lock", &[Param::Result(&FILE)], move |a| {
             reached.call(|trace| {
                 runs.set(runs.get() + 1);
-                [if a[0] == 3 { 0x30 } else { 0x20 }, runs.get()].map(|pc| trace.pc(pc));
+                trace.pc(if a[0] == 3 { 0x30 } else { 0x20 });
+                trace.pc(runs.get());
             });
             0
         })
