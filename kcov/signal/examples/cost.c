@@ -1,10 +1,8 @@
 /* One execution with direct ioctls, for comparison by the example `cost`: prints the nanoseconds of a
- * system call alone, and of a reset, the same call and a check for new PCs. With --resets N it only
- * makes resets. */
+ * system call alone, and of a reset, the same call and a check for new PCs. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -75,25 +73,15 @@ static double best(int traced)
 	return best;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	int resets = argc == 3 && !strcmp(argv[1], "--resets");
-	double alone = resets ? 0 : best(0);
+	double alone = best(0);
 	int fd = open("/sys/kernel/debug/kcov", O_RDWR);
 	if (fd < 0 || ioctl(fd, KCOV_INIT_TRACE, WORDS))
 		return 69;
 	cover = mmap(NULL, WORDS * sizeof(*cover), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (cover == MAP_FAILED || ioctl(fd, KCOV_ENABLE, KCOV_TRACE_PC))
 		return 69;
-	if (resets) {
-		for (unsigned long left = strtoul(argv[2], NULL, 10); left; left--) {
-			unsigned long *word = cover;
-			/* Hides the buffer's address from the optimizer. */
-			__asm__ volatile("" : "+m"(word));
-			__atomic_store_n(word, 0, __ATOMIC_RELAXED);
-		}
-		return 0;
-	}
 	/* Twice, so that the second call finds everything warm. */
 	call();
 	cover[0] = 0;

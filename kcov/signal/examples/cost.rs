@@ -8,20 +8,9 @@
 //! cargo vm exec linux-uml --carry $PWD/target/cost-c -- \
 //!     target/x86_64-unknown-linux-gnu/guest/examples/cost $PWD/target/cost-c
 //! ```
-//!
-//! With `--resets N` each program makes only N resets. To count the instructions per reset, take
-//! the difference between two runs. Build with `--release`, and the C program likewise:
-//!
-//! ```sh
-//! cost=$PWD/target/x86_64-unknown-linux-gnu/release/examples/cost
-//! cargo vm exec linux-uml --carry $cost --carry /usr/libexec/valgrind \
-//!     --env VALGRIND_LIB=/usr/libexec/valgrind -- \
-//!     /usr/bin/valgrind.bin --tool=callgrind --callgrind-out-file=/tmp/out $cost --resets 1000
-//! ```
 use kcov::{Device, Pc, mode::TracePc};
 use kcov_signal::{NoveltyMap, Ranges};
 use std::error::Error;
-use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
 
@@ -50,22 +39,8 @@ fn best(mut pass: impl FnMut() -> bool) -> f64 {
     best
 }
 
-fn resets(count: u64) -> Result<(), Box<dyn Error>> {
-    let mut device = Device::open()?;
-    let mut session = device.enable(TracePc)?;
-    for _ in 0..count {
-        black_box(&mut session).reset();
-    }
-    Ok(())
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let c = match args.as_slice() {
-        [c] => c,
-        [option, count] if option == "--resets" => return resets(count.parse()?),
-        _ => return Err("usage: cost PROGRAM-IN-C, or cost --resets N".into()),
-    };
+    let c = std::env::args().nth(1).ok_or("usage: cost PROGRAM-IN-C")?;
     let alone = best(|| {
         call();
         false

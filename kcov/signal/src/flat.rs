@@ -1,7 +1,6 @@
 //! An exact map with one bit per byte of text.
 
 use crate::ranges::CELL;
-use crate::run::Run;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -56,7 +55,7 @@ impl Flat {
     }
 
     #[inline]
-    pub(crate) fn as_run(&self) -> Run<'_> {
-        Run::Plain(&self.words)
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
     }
 }

@@ -1,6 +1,6 @@
 //! Child processes with a time limit.
 
-use crate::sys::{self, Touched};
+use crate::sys;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, setpgid, waitpid,
 };
@@ -33,13 +33,8 @@ pub trait Spawn {
 
 /// Children by fork(2), each the leader of a process group. When the leader has ended, the other
 /// processes of the group are killed.
-///
-/// On recent Linux (6.18 and 7.3, for instance), a child starts with the pages that an earlier child
-/// touched. This is faster than a page fault for each, and leaves fewer page faults in the trace.
-#[derive(Debug)]
-pub struct Fork {
-    touched: Touched,
-}
+#[derive(Clone, Debug)]
+pub struct Fork(());
 
 impl Fork {
     /// How long a child may take to die.
@@ -55,7 +50,7 @@ impl Fork {
     /// a C library that allows allocation there.
     #[must_use]
     pub unsafe fn new() -> Fork {
-        Fork { touched: Touched::default() }
+        Fork(())
     }
 
     /// Starts a child that runs `body` and ends.
@@ -68,24 +63,9 @@ impl Fork {
     }
 }
 
-impl Clone for Fork {
-    /// Knows nothing of the pages that children of the original touched.
-    fn clone(&self) -> Fork {
-        Fork { touched: Touched::default() }
-    }
-}
-
 impl Spawn for Fork {
     fn spawn(&mut self, limit: Duration, child: impl FnOnce()) -> io::Result<Ended> {
-        self.touched.before();
-        let body = || {
-            self.touched.enter();
-            child();
-            self.touched.leave();
-        };
-        let ended = watch(self.process(body)?, limit);
-        self.touched.after();
-        ended
+        watch(self.process(child)?, limit)
     }
 }
 

@@ -8,7 +8,6 @@
 //! | Which inputs are new, exactly? | [`SignalObserver`] and [`NoveltyFeedback`], with [`Signal::Pc`] or [`Signal::Edge`] |
 //! | Which run code more often? | LibAFL's [`HitcountsMapObserver`](libafl::observers::HitcountsMapObserver) and [`MaxMapFeedback`](libafl::feedbacks::MaxMapFeedback) |
 //! | Which values does the kernel expect? | [`ComparisonStage`], and [`FollowStage`] for one after the other |
-//! | What comes and goes? | [`StabilityStage`] |
 //! | How are sequences of calls fuzzed? | [`Calls`], [`Generate`], [`Calls::mutations`], [`MinimizeStage`] |
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
@@ -26,7 +25,6 @@ mod program;
 mod report;
 mod server;
 mod shared;
-mod stability;
 mod sys;
 mod unforked;
 
@@ -42,7 +40,6 @@ pub use observer::{CoverageObserver, Signal, SignalObserver};
 pub use program::{
     Calls, Change, ChangeMutations, Generate, MinimizeStage, Param, Program, Resource,
 };
-pub use stability::StabilityStage;
 
 /// An error as LibAFL's.
 fn failed(error: impl std::fmt::Display) -> libafl::Error {

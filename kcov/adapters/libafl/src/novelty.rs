@@ -13,7 +13,6 @@ use libafl_bolts::Named;
 use libafl_bolts::tuples::{Handle, Handled, MatchName, MatchNameRef};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -22,7 +21,6 @@ use std::marker::PhantomData;
 pub struct NoveltyMetadata {
     #[serde(with = "bytes")]
     map: NoveltyMap,
-    noise: BTreeSet<u64>,
 }
 
 libafl_bolts::impl_serdeany!(NoveltyMetadata);
@@ -30,34 +28,15 @@ libafl_bolts::impl_serdeany!(NoveltyMetadata);
 /// Shows numbers, not the signals: there may be millions.
 impl fmt::Debug for NoveltyMetadata {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NoveltyMetadata")
-            .field("map", &self.map)
-            .field("noise", &self.noise.len())
-            .finish()
+        f.debug_struct("NoveltyMetadata").field("map", &self.map).finish()
     }
 }
 
 impl NoveltyMetadata {
-    /// The signals, with the noise.
+    /// The signals.
     #[must_use]
     pub fn map(&self) -> &NoveltyMap {
         &self.map
-    }
-
-    /// The signals that came and went when an input was repeated.
-    #[must_use]
-    pub fn noise(&self) -> &BTreeSet<u64> {
-        &self.noise
-    }
-
-    /// Leaves signals out of novelty from now on.
-    pub(crate) fn add_noise(&mut self, noise: impl IntoIterator<Item = u64>) {
-        for signal in noise {
-            // Without room, it stays new.
-            if self.map.merge(&[signal]).unrecorded == 0 {
-                self.noise.insert(signal);
-            }
-        }
     }
 }
 
@@ -135,7 +114,6 @@ impl<S: HasNamedMetadata> StateInitializer<S> for NoveltyFeedback {
     fn init_state(&mut self, state: &mut S) -> Result<(), Error> {
         state.named_metadata_or_insert_with(&self.name, || NoveltyMetadata {
             map: NoveltyMap::with_fallback(self.ranges.clone(), self.outside),
-            noise: BTreeSet::new(),
         });
         Ok(())
     }

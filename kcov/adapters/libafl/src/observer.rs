@@ -61,8 +61,7 @@ impl Signal {
     }
 }
 
-/// Keeps the PCs of an execution, for [`NoveltyFeedback`](crate::NoveltyFeedback) and
-/// [`StabilityStage`](crate::StabilityStage).
+/// Keeps the PCs of an execution, for [`NoveltyFeedback`](crate::NoveltyFeedback).
 ///
 /// Copies the trace. Allocates only for a trace that is longer than all before. In a child that is
 /// forked later, the PCs may be 0: fork(2) is faster without them.

@@ -9,9 +9,6 @@ use kcov_libafl::{CompareExecutor, Ended, Fork, Forked, Signal, SignalObserver, 
 use libafl::Error;
 use libafl::executors::ExitKind;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
-use rustix::param::page_size;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -282,62 +279,4 @@ fn processes_that_a_child_leaves_are_killed() {
     let start = Instant::now();
     assert_eq!(io::Read::read(&mut reader, &mut [0]).unwrap(), 0);
     assert!(start.elapsed() < Duration::from_secs(60));
-}
-
-/// The number of pages here that only this process maps; 0 if the system does not say.
-fn pages_of_its_own(memory: &[u8]) -> usize {
-    const EXCLUSIVE: u64 = 1 << 56;
-    let Ok(map) = File::open("/proc/self/pagemap") else {
-        return 0;
-    };
-    let (first, pages) = (memory.as_ptr().addr() / page_size(), memory.len() / page_size());
-    let mut entries = vec![0; pages * 8];
-    map.read_exact_at(&mut entries, first as u64 * 8).unwrap();
-    let entries =
-        entries.chunks_exact(8).map(|entry| u64::from_ne_bytes(entry.try_into().unwrap()));
-    entries.filter(|entry| entry & EXCLUSIVE != 0).count()
-}
-
-/// Whether the kernel can populate pages of the calling process from a list.
-#[cfg(target_os = "linux")]
-fn maps_lists_of_pages() -> bool {
-    const PIDFD_SELF_THREAD: i32 = -10_000;
-    let page = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
-    let (number, call) = (libc::MADV_POPULATE_READ, libc::SYS_process_madvise);
-    // SAFETY: the range is empty.
-    unsafe { libc::syscall(call, PIDFD_SELF_THREAD, &raw const page, 1, number, 0) == 0 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn maps_lists_of_pages() -> bool {
-    false
-}
-
-#[test]
-fn children_start_with_the_pages_that_an_earlier_one_touched() {
-    const PAGES: usize = 64;
-    let page = page_size();
-    let mut memory = vec![1_u8; PAGES * 2 * page];
-    // SAFETY: other threads of this program hold no lock that the child takes, and the C library
-    // allows allocation after fork(2).
-    let mut fork = unsafe { Fork::new() };
-    let mut pages = || {
-        let (mut reader, mut writer) = io::pipe().unwrap();
-        let ended = fork.spawn(Duration::from_secs(60), || {
-            let pages = pages_of_its_own(&memory);
-            // Every second page, so that they are not one range.
-            memory.chunks_mut(2 * page).for_each(|pages| pages[page / 2] = 2);
-            io::Write::write_all(&mut writer, &pages.to_ne_bytes()).unwrap();
-        });
-        assert_eq!(ended.unwrap(), Ended::Exited);
-        let mut pages = [0; size_of::<usize>()];
-        io::Read::read_exact(&mut reader, &mut pages).unwrap();
-        usize::from_ne_bytes(pages)
-    };
-    let all = [pages(), pages(), pages()];
-    let few = 0..4;
-    let later = if maps_lists_of_pages() { PAGES..PAGES + 4 } else { few.clone() };
-    assert!(few.contains(&all[0]) && later.contains(&all[1]) && later.contains(&all[2]), "{all:?}");
-    // The children wrote to copies.
-    assert!(memory.iter().all(|byte| *byte == 1));
 }

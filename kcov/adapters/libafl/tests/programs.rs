@@ -5,7 +5,7 @@ mod support;
 use kcov::fake::Kernel;
 use kcov_libafl::{
     Calls, Generate, InProcess, MinimizeStage, NoveltyFeedback, Param, Program, Resource, Signal,
-    SignalObserver, StabilityStage,
+    SignalObserver,
 };
 use kcov_signal::Ranges;
 use libafl::corpus::{Corpus, CorpusId, InMemoryCorpus};
@@ -18,7 +18,7 @@ use libafl::{HasMetadata, inputs::Input};
 use libafl_bolts::HasLen;
 use libafl_bolts::rands::StdRand;
 use libafl_bolts::tuples::{NamedTuple, tuple_list};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use support::Fuzzer;
 
@@ -227,17 +227,22 @@ fn operands_replace_numbers_and_bytes() {
 fn minimization_keeps_the_calls_that_reach_the_new_signals() {
     let kernel = Kernel::linux();
     let reached = kernel.clone();
-    // `lock` reaches its PC only with a file.
+    // `lock` reaches its PC only with a file, and each run reaches one that no other does.
+    let runs = Cell::new(0x1000);
     let calls = Calls::new()
         .returning(&FILE, "open", &[Param::Number], |_| 3)
         .call("lock", &[Param::Result(&FILE)], move |a| {
-            reached.call(|trace| trace.pc(if a[0] == 3 { 0x30 } else { 0x20 }));
+            reached.call(|trace| {
+                runs.set(runs.get() + 1);
+                trace.pc(if a[0] == 3 { 0x30 } else { 0x20 });
+                trace.pc(runs.get());
+            });
             0
         })
         .call("nothing", &[], |_| 0);
     let observer = SignalObserver::new("pcs", Signal::Pc);
     let feedback = NoveltyFeedback::new(&observer, Ranges::default());
-    let mut stages = tuple_list!(StabilityStage::new(&observer), MinimizeStage::new(&observer));
+    let mut stages = tuple_list!(MinimizeStage::new(&observer));
     let device = kernel.builder().open().unwrap();
     let harness = |program: &Program| {
         calls.run(program);

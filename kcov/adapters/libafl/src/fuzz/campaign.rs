@@ -214,7 +214,7 @@ where
         Ok(summary)
     }
 
-    /// Sends the host everything that was reached, including noise and what discarded inputs reached.
+    /// Sends the host everything that was reached, including what discarded inputs reached.
     fn report_all(&self) -> Result<(), Error> {
         if self.fuzz.signal == Signal::Pc {
             let name = self.fuzz.signal.name();
@@ -233,7 +233,6 @@ where
             inputs: self.state.corpus().count_all(),
             signal,
             signals: reached.map().len(),
-            noise: reached.noise().len(),
             crashes: self.state.solutions().count(),
         })
     }

@@ -7,7 +7,7 @@ mod link;
 mod place;
 
 use crate::program::{Calls, Generate, MinimizeStage, Program};
-use crate::{ComparisonStage, FollowStage, Fork, Signal, SignalObserver, StabilityStage, failed};
+use crate::{ComparisonStage, FollowStage, Fork, Signal, SignalObserver, failed};
 use campaign::Campaign;
 use kcov::mode::TraceCmp;
 use kcov::remote::linux::Remote;
@@ -27,8 +27,8 @@ use std::time::Duration;
 /// How many random programs a fuzzer starts from.
 const PROGRAMS: usize = 64;
 
-/// A fuzzer with a corpus and crashes on disk, exact novelty, noise left out, and comparisons if the
-/// kernel has them. It prints a line each second.
+/// A fuzzer with a corpus and crashes on disk, exact novelty, and comparisons if the kernel has
+/// them. It prints a line each second.
 ///
 /// Inputs run in this process, without a time limit, unless [`forked`](Self::forked) says
 /// otherwise. For anything else, put the parts together yourself: they are all public.
@@ -68,10 +68,8 @@ pub struct Summary {
     pub inputs: usize,
     /// What counts as reached.
     pub signal: Signal,
-    /// The number of signals reached, with the noise.
+    /// The number of signals reached.
     pub signals: usize,
-    /// The number of signals that came and went when an input was repeated.
-    pub noise: usize,
     /// The number of inputs that crashed or hung in a new way.
     pub crashes: usize,
 }
@@ -179,7 +177,6 @@ impl Fuzz {
         let comparisons = tuple_list!(ComparisonStage::new(), operands, FollowStage::new());
         let havoc = HavocScheduledMutator::new(havoc_mutations().merge(tokens_mutations()));
         let stages = tuple_list!(
-            StabilityStage::new(&observer),
             OptionalStage::new(self.has_comparisons()?.then_some(comparisons)),
             StdMutationalStage::new(havoc)
         );
@@ -199,7 +196,6 @@ impl Fuzz {
         let observer = self.observer();
         let comparisons = tuple_list!(ComparisonStage::new(), FollowStage::new());
         let stages = tuple_list!(
-            StabilityStage::new(&observer),
             MinimizeStage::new(&observer),
             OptionalStage::new(self.has_comparisons()?.then_some(comparisons)),
             StdMutationalStage::new(HavocScheduledMutator::new(calls.mutations(most)))
@@ -238,7 +234,7 @@ impl Fuzz {
 impl Summary {
     fn new(signal: Signal) -> Summary {
         let (time, executions) = (Duration::ZERO, 0);
-        Summary { time, executions, inputs: 0, signal, signals: 0, noise: 0, crashes: 0 }
+        Summary { time, executions, inputs: 0, signal, signals: 0, crashes: 0 }
     }
 }
 
@@ -246,9 +242,9 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.time.as_secs_f64();
         let rate = self.executions as f64 / seconds.max(f64::EPSILON);
-        let Summary { executions, inputs, signals, noise, crashes, .. } = self;
+        let Summary { executions, inputs, signals, crashes, .. } = self;
         let signal = self.signal.name();
         write!(f, "{seconds:.0} s: {executions} executions, {rate:.0}/s, {inputs} inputs, ")?;
-        write!(f, "{signals} {signal}, {noise} of them noise, {crashes} crashes")
+        write!(f, "{signals} {signal}, {crashes} crashes")
     }
 }

@@ -16,8 +16,8 @@ use libafl_bolts::tuples::{Handle, Handled, MatchNameRef};
 /// A stage that removes the calls of each new program without which it still reaches the signals
 /// that made it interesting.
 ///
-/// Put it after the [`StabilityStage`](crate::StabilityStage), which removes noise from these
-/// signals.
+/// It first repeats the program, because interrupts, other threads and state that earlier inputs left
+/// change the kernel's path. Signals that come and go do not count.
 #[derive(Debug)]
 pub struct MinimizeStage {
     observer: Handle<SignalObserver>,
@@ -25,26 +25,39 @@ pub struct MinimizeStage {
 }
 
 impl MinimizeStage {
+    /// How often a new program is repeated.
+    const RUNS: usize = 3;
+
     /// A stage for the observer of a [`NoveltyFeedback`](crate::NoveltyFeedback).
     #[must_use]
     pub fn new(observer: &SignalObserver) -> MinimizeStage {
         MinimizeStage { observer: observer.handle(), reached: Repeats::new() }
     }
 
-    /// Whether the last execution reached all of these signals.
-    fn reached<I, S>(
+    /// Runs a program some times, and leaves of these signals those that each run reached.
+    fn stable<E, EM, S, Z>(
         &mut self,
+        runs: usize,
+        program: &Program,
         signals: &[u64],
-        executor: &impl HasObservers<Observers: ObserversTuple<I, S>>,
-    ) -> Result<bool, Error> {
-        let observers = executor.observers();
-        let observer = observers.get(&self.observer).ok_or_else(|| {
-            Error::illegal_argument("the executor lacks the observer of this stage")
-        })?;
+        (fuzzer, executor, state, manager): (&mut Z, &mut E, &mut S, &mut EM),
+    ) -> Result<Vec<u64>, Error>
+    where
+        E: HasObservers<Observers: ObserversTuple<Program, S>>,
+        Z: ExecutesInput<E, EM, Program, S>,
+    {
         self.reached.clear();
-        observer.add_run(&mut self.reached);
+        for _ in 0..runs {
+            fuzzer.execute_input(state, executor, manager, program)?;
+            let observers = executor.observers();
+            let observer = observers.get(&self.observer).ok_or_else(|| {
+                Error::illegal_argument("the executor lacks the observer of this stage")
+            })?;
+            observer.add_run(&mut self.reached);
+        }
         let reached: Vec<_> = self.reached.stable().collect();
-        Ok(signals.iter().all(|signal| reached.binary_search(signal).is_ok()))
+        let is_reached = |signal: &&u64| reached.binary_search(signal).is_ok();
+        Ok(signals.iter().filter(is_reached).copied().collect())
     }
 }
 
@@ -66,18 +79,23 @@ where
         if state.current_testcase()?.scheduled_count() > 0 {
             return Ok(());
         }
-        let signals = match state.current_testcase()?.metadata::<NewSignals>() {
-            Ok(NewSignals(signals)) if !signals.is_empty() => signals.clone(),
-            _ => return Ok(()),
+        let NewSignals(all) = match state.current_testcase()?.metadata::<NewSignals>() {
+            Ok(new) => new.clone(),
+            Err(_) => return Ok(()),
         };
         let mut program = state.current_input_cloned()?;
+        let here = (&mut *fuzzer, &mut *executor, &mut *state, &mut *manager);
+        let signals = self.stable(Self::RUNS, &program, &all, here)?;
+        if signals.is_empty() {
+            return Ok(());
+        }
         let before = program.calls.len();
         // The last first: nothing takes its result.
         for at in (0..before).rev() {
             let mut shorter = program.clone();
             shorter.remove(at);
-            fuzzer.execute_input(state, executor, manager, &shorter)?;
-            if self.reached(&signals, executor)? {
+            let here = (&mut *fuzzer, &mut *executor, &mut *state, &mut *manager);
+            if self.stable(1, &shorter, &signals, here)?.len() == signals.len() {
                 program = shorter;
             }
         }

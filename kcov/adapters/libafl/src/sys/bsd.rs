@@ -33,14 +33,3 @@ pub(crate) fn has_ended(child: Pid, limit: Duration) -> io::Result<bool> {
 ///
 /// None.
 pub(crate) unsafe fn wipe_in_children(_: *mut c_void, _: usize) {}
-
-/// Does nothing: NetBSD has no call that maps a list of pages.
-#[derive(Debug, Default)]
-pub(crate) struct Touched {}
-
-impl Touched {
-    pub(crate) fn before(&mut self) {}
-    pub(crate) fn enter(&self) {}
-    pub(crate) fn leave(&self) {}
-    pub(crate) fn after(&mut self) {}
-}
