@@ -201,6 +201,10 @@ impl Real<'_> {
                     Err(errno) => Outcome::Other(format!("kill: {errno}")),
                 }
             }
+            Operation::Background { .. } => {
+                let order = order(operation, patience);
+                system::quietly(&world.driver, || self.tell(thread, &order))
+            }
             _ => self.tell(thread, &order(operation, patience)),
         }
     }
