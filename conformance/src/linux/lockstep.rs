@@ -152,9 +152,11 @@ pub(crate) fn work(work: Work) -> Result<()> {
     Ok(())
 }
 
-/// Lets the kernel work. If it lacks memory for a section, it logs a warning that looks like a fault.
-pub(crate) fn quietly<T>(driver: &Driver, work: impl FnOnce() -> T) -> T {
-    if driver.is_starved() { with_console_off(work) } else { work() }
+/// Lets the kernel do this work. If it lacks memory for a section, it logs a warning that looks like
+/// a fault.
+pub(crate) fn quietly<T>(driver: &Driver, work: Work, body: impl FnOnce() -> T) -> T {
+    let is_loud = work == Work::Worker && driver.is_starved();
+    if is_loud { with_console_off(body) } else { body() }
 }
 
 /// The other system calls to try.

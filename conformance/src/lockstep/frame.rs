@@ -260,7 +260,7 @@ impl Frame {
             buffer.map.store(0, start(world.driver.recording(*instance)));
         }
         let order = Order::Work { soft: work == Work::SoftInterrupt };
-        system::quietly(&world.driver, || real.asked(thread, &order))?;
+        system::quietly(&world.driver, work, || real.asked(thread, &order))?;
         for (buffer, instance) in open {
             let recording = world.driver.recording(instance);
             let (from, to) = (start(recording), buffer.map.swap(0, FULL));

@@ -201,9 +201,9 @@ impl Real<'_> {
                     Err(errno) => Outcome::Other(format!("kill: {errno}")),
                 }
             }
-            Operation::Background { .. } => {
+            Operation::Background { work, .. } => {
                 let order = order(operation, patience);
-                system::quietly(&world.driver, || self.tell(thread, &order))
+                system::quietly(&world.driver, work, || self.tell(thread, &order))
             }
             _ => self.tell(thread, &order(operation, patience)),
         }

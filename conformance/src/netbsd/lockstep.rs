@@ -96,9 +96,9 @@ pub(crate) fn work(_: Work) -> Result<()> {
     Ok(())
 }
 
-/// Lets the kernel work.
-pub(crate) fn quietly<T>(_: &Driver, work: impl FnOnce() -> T) -> T {
-    work()
+/// Lets the kernel do this work.
+pub(crate) fn quietly<T>(_: &Driver, _: Work, body: impl FnOnce() -> T) -> T {
+    body()
 }
 
 /// The other system calls to try.
