@@ -152,6 +152,13 @@ pub(crate) fn work(work: Work) -> Result<()> {
     Ok(())
 }
 
+/// Lets the kernel do this work. If it lacks memory for a section, it logs a warning that looks like
+/// a fault.
+pub(crate) fn quietly<T>(driver: &Driver, work: Work, body: impl FnOnce() -> T) -> T {
+    let is_loud = work == Work::Worker && driver.is_starved();
+    if is_loud { with_console_off(body) } else { body() }
+}
+
 /// The other system calls to try.
 pub(crate) const MISUSES: &[Call] =
     &[Call::Read, Call::Write, Call::PositionedRead, Call::PositionedWrite, Call::Seek, Call::Poll];
@@ -183,7 +190,7 @@ pub(crate) fn request(rng: &mut Rng, driver: &Driver) -> Request {
             1 => 1 << 32,
             _ => 0,
         }),
-        75..97 => Request::RemoteEnable(remote(rng)),
+        75..97 => Request::RemoteEnable(remote(rng, driver.kernel().most_words < 1 << 28)),
         97 => Request::SizeOfOtherWidth,
         _ => Request::Unknown,
     }
@@ -200,7 +207,8 @@ pub(crate) fn good(request: &Request) -> Option<Request> {
     })
 }
 
-fn remote(rng: &mut Rng) -> Remote {
+/// `fails` if no memory suffices for large areas.
+fn remote(rng: &mut Rng, fails: bool) -> Remote {
     let usb = |rng: &mut Rng| Handle(sys::KCOV_SUBSYSTEM_USB | rng.u64(0..GOOD));
     let common = |rng: &mut Rng| Handle(sys::KCOV_SUBSYSTEM_COMMON | rng.u64(1..=GOOD));
     let handle = |rng: &mut Rng| match rng.u8(0..24) {
@@ -228,6 +236,8 @@ fn remote(rng: &mut Rng) -> Remote {
         area: match rng.u8(0..8) {
             0 | 1 => 3,
             2 => 4,
+            // Bytes that overflow in 32 bits, and no memory for them.
+            3 if fails && rng.u8(0..6) == 0 => [1 << 28, 1 << 29, u32::MAX][rng.usize(0..3)],
             _ => 512,
         },
         common: match rng.u8(0..24) {

@@ -9,7 +9,7 @@ mod buffer;
 use super::act::{digest, mapped};
 use super::order::Order;
 use super::real::Real;
-use super::system::Driver;
+use super::system::{self, Driver};
 use crate::raw::page_size;
 use buffer::{Buffer, Kept, changed, collected, records};
 use kcov_model::{
@@ -259,7 +259,8 @@ impl Frame {
         for (buffer, instance) in &open {
             buffer.map.store(0, start(world.driver.recording(*instance)));
         }
-        real.asked(thread, &Order::Work { soft: work == Work::SoftInterrupt })?;
+        let order = Order::Work { soft: work == Work::SoftInterrupt };
+        system::quietly(&world.driver, work, || real.asked(thread, &order))?;
         for (buffer, instance) in open {
             let recording = world.driver.recording(instance);
             let (from, to) = (start(recording), buffer.map.swap(0, FULL));

@@ -201,6 +201,10 @@ impl Real<'_> {
                     Err(errno) => Outcome::Other(format!("kill: {errno}")),
                 }
             }
+            Operation::Background { work, .. } => {
+                let order = order(operation, patience);
+                system::quietly(&world.driver, work, || self.tell(thread, &order))
+            }
             _ => self.tell(thread, &order(operation, patience)),
         }
     }

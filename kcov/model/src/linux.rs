@@ -90,7 +90,7 @@ const SIZE: &[Rule<Linux>] = &[
         !(sys::KCOV_INIT_TRACE_MIN..=greatest).contains(&asked.number())
     }),
     Rule::new(ENOMEM, "there is no memory for the buffer", |linux, asked| {
-        asked.number() > linux.kernel.most_words
+        !linux.has_memory(asked.number())
     }),
     Rule::new(EBUSY, "the device has a size", |linux, asked| linux.at(asked).words.is_some()),
 ];
@@ -199,6 +199,19 @@ impl Linux {
     #[must_use]
     pub fn kernel(&self) -> Kernel {
         self.kernel
+    }
+
+    fn has_memory(&self, words: u64) -> bool {
+        words <= self.kernel.most_words
+    }
+
+    /// Whether sections of an instance have an area that cannot be allocated, so nothing is collected
+    /// but in softirqs.
+    #[must_use]
+    pub fn is_starved(&self) -> bool {
+        let mut enabled =
+            self.instances.values().filter_map(|kcov| kcov.enabled.as_ref()?.remote.as_ref());
+        enabled.any(|(area, _)| !self.has_memory((*area).into()))
     }
 
     fn rules(operation: &Operation) -> &'static [Rule<Linux>] {
@@ -466,7 +479,10 @@ impl Driver for Linux {
             };
             let section = self.begin(Origin::Handle(handle)).filter(|s| s.buffer == buffer)?;
             let (area, sections) = match work {
-                Work::Worker => (section.area?.0, MOST_SECTIONS),
+                Work::Worker if self.has_memory(section.area?.0) => {
+                    (section.area?.0, MOST_SECTIONS)
+                }
+                Work::Worker => return None,
                 Work::SoftInterrupt => (SOFT_AREA, 1),
             };
             let (capacity, each) =
