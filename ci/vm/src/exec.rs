@@ -6,7 +6,7 @@ use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::{Listener, Stream};
 use crate::layout::Access;
 use crate::output::{self, no_verdict};
-use crate::session::{STDIN, Session, Task};
+use crate::session::{Ready, STDIN, Session, Task};
 use crate::system::System;
 use crate::target::Target;
 use kcov_vm_guest::protocol::Exit;
@@ -172,13 +172,24 @@ fn finish(
     let scratch = scratch.map(Scratch::new).transpose();
     let scratch = scratch.map_err(|why| Error::usage(format!("--scratch {why}")))?;
     let ready = session.prepare(target)?;
+    let mut through = Through { verbose, scratch };
+    let exit = boot(session, &ready, target, task, verbose, &mut through)?;
+    through.scratch.map_or(Ok(()), Scratch::finish).map_err(unkept)?;
+    Ok(exit)
+}
+
+fn boot(
+    session: &Session,
+    ready: &Ready<'_>,
+    target: &Target,
+    task: Task,
+    verbose: bool,
+    listener: &mut dyn Listener,
+) -> Result<Exit> {
     if verbose {
         eprintln!("{}: {}, {}", target.name, ready.kernel, ready.accelerator);
     }
-    let mut through = Through { verbose, scratch };
-    let finished = session.run(&ready, task, &mut through)?;
-    through.scratch.map_or(Ok(()), Scratch::finish).map_err(unkept)?;
-    let exit = finished.ended()?;
+    let exit = session.run(ready, task, listener)?.ended()?;
     // There was no error that the logs could explain.
     let _ = fs::remove_dir_all(&ready.logs);
     Ok(exit)

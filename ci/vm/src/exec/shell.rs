@@ -1,6 +1,6 @@
 //! `shell`: a program on this terminal.
 
-use super::{status, task};
+use super::{boot, status, task};
 use crate::cli::ShellOptions;
 use crate::error::{Error, Result};
 use crate::guest::{Listener, Stream};
@@ -42,13 +42,8 @@ pub fn shell(session: &Session, options: ShellOptions, verbose: bool) -> Result<
         if session.choices.limit.is_none() {
             ready.limit(LIMIT);
         }
-        if verbose {
-            eprintln!("{}: {}, {}", target.name, ready.kernel, ready.accelerator);
-        }
-        let raw = Raw::new();
-        let finished = session.run(&ready, task, &mut Terminal { booted: verbose });
-        drop(raw);
-        finished?.ended()
+        let _raw = Raw::new();
+        boot(session, &ready, target, task, verbose, &mut Terminal { booted: verbose })
     };
     status(target, run())
 }
