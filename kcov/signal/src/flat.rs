@@ -1,6 +1,7 @@
 //! An exact map with one bit per byte of text.
 
 use crate::ranges::CELL;
+use crate::run::Run;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -55,7 +56,7 @@ impl Flat {
     }
 
     #[inline]
-    pub(crate) fn words(&self) -> &[u64] {
-        &self.words
+    pub(crate) fn as_run(&self) -> Run<'_> {
+        Run::Plain(&self.words)
     }
 }

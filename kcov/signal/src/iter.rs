@@ -2,17 +2,25 @@
 
 use crate::flat::{Bits, CELL_WORDS};
 use crate::ranges::{CELL, Index};
+use crate::shared::SharedCells;
 use crate::store::{Store, cells};
 use alloc::vec::Vec;
 use core::fmt;
 use core::iter::FusedIterator;
 use core::iter::Peekable;
 
+/// Source of the cells' bits.
+#[derive(Clone, Copy)]
+pub(crate) enum Cells<'m> {
+    Map(&'m Store),
+    Shared(SharedCells<'m>),
+}
+
 /// Iterator over the signals of a map, in ascending order.
 #[derive(Clone)]
 pub struct MapIter<'m> {
     index: &'m Index,
-    cells: &'m Store,
+    cells: Cells<'m>,
     /// The next cell.
     cell: usize,
     /// Remaining bits of the current cell.
@@ -24,7 +32,7 @@ pub struct MapIter<'m> {
 impl<'m> MapIter<'m> {
     pub(crate) fn new(
         index: &'m Index,
-        cells: &'m Store,
+        cells: Cells<'m>,
         outside: impl Iterator<Item = u64>,
     ) -> MapIter<'m> {
         let mut outside: Vec<u64> = outside.collect();
@@ -51,7 +59,10 @@ impl<'m> MapIter<'m> {
             if self.cell == cells(self.index.bytes()) {
                 return None;
             }
-            self.bits = self.cells.cell(self.cell);
+            self.bits = match self.cells {
+                Cells::Map(store) => store.cell(self.cell),
+                Cells::Shared(shared) => shared.cell(self.cell),
+            };
             self.cell += 1;
         }
     }

@@ -5,6 +5,8 @@ use crate::fallback::Fallback;
 use crate::packed::Packed;
 use crate::ranges::Index;
 use crate::run::Run;
+use crate::shared::Parts;
+use core::sync::atomic::AtomicU64;
 
 /// A map's data for lookups.
 #[derive(Clone, Copy)]
@@ -13,28 +15,35 @@ pub(crate) struct Known<'m> {
     pub(crate) index: &'m Index,
     /// Invariant: has one word per 64 bytes of `index`, or one per cell.
     pub(crate) memory: Memory<'m>,
-    /// Signals seen outside the ranges.
-    pub(crate) outside: &'m Fallback,
+    pub(crate) outside: Outside<'m>,
 }
 
 /// Signals seen within the ranges.
 #[derive(Clone, Copy)]
 pub(crate) enum Memory<'m> {
     /// One bit per byte of text.
-    Bits(&'m [u64]),
+    Bits(Run<'m>),
     Packed(&'m Packed),
+}
+
+/// Signals seen outside the ranges.
+#[derive(Clone, Copy)]
+pub(crate) enum Outside<'m> {
+    Table(&'m Fallback),
+    Shared(Parts<'m, AtomicU64>),
 }
 
 impl Known<'_> {
     /// Whether a signal has been seen.
     #[inline]
     pub(crate) fn contains(self, signal: u64) -> bool {
-        match (self.index.offset(signal), self.memory) {
-            (Some(offset), Memory::Bits(bits)) => {
-                bits[offset as usize / 64] >> (offset % 64) & 1 != 0
+        match (self.index.offset(signal), self.memory, self.outside) {
+            (Some(offset), Memory::Bits(bits), _) => {
+                bits.load(offset as usize / 64) >> (offset % 64) & 1 != 0
             }
-            (Some(offset), Memory::Packed(packed)) => packed.contains(offset),
-            (None, _) => self.outside.contains(signal),
+            (Some(offset), Memory::Packed(packed), _) => packed.contains(offset),
+            (None, _, Outside::Table(table)) => table.contains(signal),
+            (None, _, Outside::Shared(parts)) => parts.contains_outside(signal),
         }
     }
 

@@ -24,7 +24,7 @@
 //!
 //! | Question | |
 //! |---|---|
-//! | Did this execution reach anything new? | [`NoveltyMap`] |
+//! | Did this execution reach anything new? | [`NoveltyMap`], or [`SharedMap`] between processes |
 //! | Which signals did it reach? | [`UniqueSet`] |
 //! | Does it reach the same each time? | [`Repeats`] |
 //! | How often, for AFL, LibAFL or libFuzzer? | [`count_hits`] |
@@ -62,6 +62,7 @@ mod ranges;
 mod repeats;
 mod replacements;
 mod run;
+mod shared;
 mod signals;
 mod store;
 mod unique;
@@ -83,6 +84,7 @@ pub use novelty::{MemoryUse, NoveltyMap};
 pub use ranges::{Ranges, RangesError};
 pub use repeats::Repeats;
 pub use replacements::{Replacement, Token};
+pub use shared::{SharedError, SharedMap};
 pub use signals::Signals;
 pub use unique::UniqueSet;
 

@@ -3,8 +3,8 @@
 use crate::arch::Path;
 use crate::fallback::{Fallback, Inserted};
 use crate::flat::Bits;
-use crate::iter::MapIter;
-use crate::known::Known;
+use crate::iter::{Cells, MapIter};
+use crate::known::{Known, Outside};
 use crate::merge::{self, Merged, Remember};
 use crate::ranges::{Index, Ranges};
 use crate::signals::Signals;
@@ -134,7 +134,7 @@ impl NoveltyMap {
     /// ranges.
     #[must_use]
     pub fn iter(&self) -> MapIter<'_> {
-        MapIter::new(&self.index, &self.store, self.fallback.iter())
+        MapIter::new(&self.index, Cells::Map(&self.store), self.fallback.iter())
     }
 
     /// The signals of this map that another map has not seen, in ascending order. Allocates like
@@ -194,7 +194,7 @@ impl Remember for NoveltyMap {
             path: self.path,
             index: &self.index,
             memory: self.store.memory(),
-            outside: &self.fallback,
+            outside: Outside::Table(&self.fallback),
         }
     }
 

@@ -33,6 +33,19 @@ impl<'w> Run<'w> {
         }
     }
 
+    /// The word at `index`.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is out of bounds.
+    #[inline]
+    pub(crate) fn load(self, index: usize) -> u64 {
+        match self {
+            Run::Shared(words) => words[index].load(Ordering::Relaxed),
+            Run::Plain(words) => words[index],
+        }
+    }
+
     /// Whether a predicate holds for all words. Stops at the first failure.
     #[inline(always)]
     pub(crate) fn all(self, mut holds: impl FnMut(u64) -> bool) -> bool {

@@ -43,7 +43,7 @@ impl Store {
     #[inline]
     pub(crate) fn memory(&self) -> Memory<'_> {
         match self {
-            Store::Flat(flat) => Memory::Bits(flat.words()),
+            Store::Flat(flat) => Memory::Bits(flat.as_run()),
             Store::Packed(packed) => Memory::Packed(packed),
         }
     }

@@ -4,7 +4,7 @@ use kcov::mode::TracePc;
 use kcov::{Comparison, Pc, Trace};
 use kcov_signal::{
     Dictionary, Edges, Merged, NoveltyMap, Operands, PcFilter, Ranges, RangesError, Repeats,
-    UniqueSet, classify, count_hits, edge,
+    SharedMap, UniqueSet, classify, count_hits, edge,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -180,6 +180,9 @@ fn what_may_be_large_is_shown_by_its_size() {
         dictionary.add(Operands::new(record));
     }
     shown(&dictionary);
+    let words = SharedMap::words(&many, 4);
+    let memory: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+    shown(&SharedMap::with_fallback(&memory, &many, 4).unwrap());
 }
 
 #[test]

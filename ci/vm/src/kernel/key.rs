@@ -35,8 +35,13 @@ impl Ingredients {
         let mut lines =
             lines(&source.identity(), &configs, &patches, &compiler.identity(), &arguments);
         lines.extend(target.modules.iter().map(|module| format!("module {module}\n")));
-        let (config, patches) = (configs.join("
-"), target.patches.clone());
+        let (config, patches) = (
+            configs.join(
+                "
+",
+            ),
+            target.patches.clone(),
+        );
         Ok(Self { lines, config, patches, compiler: compiler.clone() })
     }
 

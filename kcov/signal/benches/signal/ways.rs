@@ -3,7 +3,7 @@
 use crate::peers::{ByteMap, FxDedup, FxGlobal, Peer, SortDedup, StdGlobal, Syzkaller, Trinity};
 use kcov::Trace;
 use kcov::mode::TracePc;
-use kcov_signal::{Edges, NoveltyMap, Ranges, UniqueSet, count_hits};
+use kcov_signal::{Edges, NoveltyMap, Ranges, SharedMap, UniqueSet, count_hits};
 use rustc_hash::FxHashSet;
 use std::hint::black_box;
 use std::slice;
@@ -51,6 +51,11 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
     map.merge(&case.known);
     let mut edges = NoveltyMap::new(pages(&case.ranges));
     edges.merge(Edges::new(&case.trace));
+    let memory: Vec<AtomicU64> =
+        (0..SharedMap::words(&case.ranges, 0)).map(|_| AtomicU64::new(0)).collect();
+    let shared =
+        SharedMap::with_fallback(&memory, &case.ranges, 0).expect("fresh memory of its size");
+    shared.merge(&case.known);
     let mut set = UniqueSet::new(case.trace.len());
     let mut bytes = vec![0; 65536];
     let count = AtomicU64::new(case.trace.len() as u64);
@@ -122,6 +127,12 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
             "kcov: new edges? live",
             Work::Ask(Box::new(|_| {
                 black_box(edges.has_new(Edges::new(live())));
+            })),
+        ),
+        (
+            "kcov: anything new? shared map",
+            Work::Ask(Box::new(|_| {
+                black_box(shared.has_new(live()));
             })),
         ),
         (

@@ -5,9 +5,10 @@ use crate::known::{Known, Unsure};
 use crate::merge::Remember;
 use crate::run::Run;
 use crate::signals::BLOCK;
-use crate::{NoveltyMap, Ranges};
+use crate::{NoveltyMap, Ranges, SharedMap};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use core::sync::atomic::AtomicU64;
 use proptest::prelude::*;
 
 const SMALL: u64 = 64 << 10;
@@ -111,15 +112,21 @@ proptest! {
     ) {
         let bytes = if large && !cfg!(miri) { LARGE } else { SMALL };
         let ranges = if empty { Ranges::default() } else { ranges(bytes, first) };
-        let mut map = NoveltyMap::new(ranges);
+        let mut map = NoveltyMap::new(ranges.clone());
+        let memory: Vec<AtomicU64> =
+            (0..SharedMap::words(&ranges, 4096)).map(|_| AtomicU64::new(0)).collect();
+        let shared = SharedMap::with_fallback(&memory, &ranges, 4096).unwrap();
         for block in &known {
             map.merge(block);
+            shared.merge(block);
         }
         let seen: BTreeSet<u64> = known.iter().flatten().copied().collect();
         let expect = |block: &[u64]| {
             let expected: Vec<u64> = block.iter().copied().filter(|s| !seen.contains(s)).collect();
             for path in Path::all() {
-                prop_assert_eq!(&new_by(path, map.known(), block), &expected, "{:?}", path);
+                for map in [map.known(), shared.known()] {
+                    prop_assert_eq!(&new_by(path, map, block), &expected, "{:?}", path);
+                }
             }
             Ok(())
         };

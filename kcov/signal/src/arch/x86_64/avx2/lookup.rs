@@ -21,7 +21,7 @@ impl<'m> Lookup<'m> {
     #[inline]
     pub(super) fn of(memory: Memory<'m>, span: Span) -> Lookup<'m> {
         let (words, bytes, lines) = match memory {
-            Memory::Bits(bits) => (Run::Plain(bits), 64, Run::Plain(&[])),
+            Memory::Bits(bits) => (bits, 64, Run::Plain(&[])),
             Memory::Packed(packed) => (packed.words(), CELL, packed.lines()),
         };
         // Spans begin at word boundaries.
