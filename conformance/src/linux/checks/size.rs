@@ -20,7 +20,7 @@ checks! {
     "size.far-above-greatest-is-refused": far_above_greatest_is_refused,
     "size.large-buffer-is-zeroed": large_buffer_is_zeroed,
     "size.second-time-by-other-thread-is-refused": second_time_by_other_thread_is_refused,
-    "size.two-threads-at-once": two_threads_at_once,
+    "size.two-threads-at-once": two_threads_at_once seconds(120),
     "size.by-a-thread-that-collects": by_a_thread_that_collects,
     "size.holder-of-a-descriptor-needs-no-privilege": holder_of_a_descriptor_needs_no_privilege,
 }
@@ -89,7 +89,7 @@ fn second_time_by_other_thread_is_refused(cx: &Context) {
 fn two_threads_at_once(cx: &Context) {
     // Allocating takes long enough that one processor too switches threads meanwhile.
     let words = (32 << 20) / word_bytes() as u64;
-    for round in 0..40 {
+    for round in 0..20 {
         let device = open(cx);
         let both = Barrier::new(2);
         let size = || {
