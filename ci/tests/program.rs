@@ -1,5 +1,5 @@
-//! What a program finds in a guest: its own path, its libraries, devices, streams and files, as on
-//! the host. Most tests run a program on both and compare.
+//! A program in a guest has the same path, libraries, devices, streams and files as on the host.
+//! Most tests run a program on both and compare.
 //!
 //! Needs the feature `guest-tests`, like tests/guest.rs.
 
@@ -127,7 +127,7 @@ fn a_library_brings_its_libraries() {
     assert_eq!(on_both(place.path(), &["--carry", "plugins"], &words), "inner\n");
 }
 
-/// A crate's test data may be programs of anybody.
+/// A crate's test data may include untrusted programs, so the runner must not start their loader.
 #[test]
 fn what_is_in_a_directory_starts_nothing_on_the_host() {
     let place = Place::new();

@@ -145,9 +145,9 @@ impl Pc {
         CallSite(Address(start))
     }
 
-    /// The address in the kernel's file. It differs from the one in the running kernel by the *KASLR
-    /// offset*, run time minus link time in bytes, which is 0 without KASLR. The crate `kcov-signal`
-    /// reads the offset.
+    /// The address in the kernel's image on disk, for tools that read symbols and debug information.
+    /// The *KASLR offset* is the run-time address minus the link-time address, in bytes; without
+    /// KASLR it is 0. The crate `kcov-signal` finds it.
     ///
     /// # Platforms
     ///
@@ -176,7 +176,7 @@ impl CallSite {
     }
 }
 
-/// An address or another number, shown in hexadecimal.
+/// A number of 64 bits. Its debug form is hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub(crate) struct Address(pub(crate) u64);

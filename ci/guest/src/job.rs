@@ -51,7 +51,7 @@ pub struct Mount {
     pub kind: String,
     /// The mount point. Init makes it if it is missing.
     pub target: String,
-    /// Options of the file system, separated by commas.
+    /// Mount options, separated by commas.
     pub options: String,
     /// Whether the program can run without it.
     pub optional: bool,

@@ -202,8 +202,8 @@ pub trait Driver: Debug {
     /// Ends a thread.
     fn end(&mut self, thread: T, how: End);
 
-    /// Does deferred bookkeeping that an ioctl on this instance may find undone. Returns whether
-    /// there was any.
+    /// Completes cleanup that the driver defers, and that an ioctl on this instance may find done or
+    /// not. Returns whether there was any.
     fn catch_up(&mut self, instance: Instance) -> bool;
 
     /// The owner of the buffer that mappings of this instance show.
@@ -212,7 +212,7 @@ pub trait Driver: Debug {
     /// The size of a buffer in words.
     fn words(&self, buffer: Instance) -> Option<u64>;
 
-    /// Whether the buffer is as old as the kernel, so its initial contents are unknown.
+    /// Whether the kernel allocated the buffer at boot. Its contents are then unknown at first.
     fn outlives_devices(&self, buffer: Instance) -> bool;
 
     /// The buffer into which a thread is traced.
@@ -224,8 +224,8 @@ pub trait Driver: Debug {
     /// The place of a record that finds this count in a buffer of this many words.
     fn place(&self, mode: Mode, words: u64, count: u64) -> Place;
 
-    /// The result of tracing with this count in the buffer, or none if the count must not be
-    /// stored: the driver then writes outside of the buffer.
+    /// The result of tracing with this count in the buffer. `None` if the driver would write outside
+    /// of the buffer, so tests must not store the count.
     fn counted(&self, recording: Recording, count: u64) -> Option<Outcome> {
         let Recording { mode, words, .. } = recording;
         match self.place(mode, words, count) {

@@ -60,7 +60,7 @@ struct Enabled {
 struct Task {
     local: Option<Instance>,
     remote: Option<Instance>,
-    /// The common handle that is passed on to tasks that work for this one.
+    /// The common handle, which tasks that work for this one inherit.
     handle: Option<Handle>,
 }
 

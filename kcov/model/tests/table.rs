@@ -165,7 +165,7 @@ fn sections_go_where_their_handle_is_and_fill_the_room() {
         play(world.clone(), &format!("Background {{ {line} }} -> {outcome:?}"));
     }
 
-    // Records of a section that was in flight when collection ended are lost.
+    // If a section is running when collection ends, the kernel drops its records.
     let section = common.driver.begin(Origin::Handle(Handle(1))).expect("it is collected");
     assert!(common.driver.appends(&section));
     let remote = "Remote { mode: 0, area: 512, common: 0x1, handles: [], fill: 0, memory: Whole }";

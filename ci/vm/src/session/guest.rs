@@ -42,11 +42,11 @@ pub struct Task {
     pub directory: Option<PathBuf>,
     /// Additional files.
     pub files: Vec<GuestFile>,
-    /// The directory that the guest sends back.
+    /// The directory that the guest copies back to the host.
     pub send_back: Option<String>,
-    /// Whether its standard output and standard error are one.
+    /// Whether its standard output and standard error are the same file.
     pub one_output: bool,
-    /// Whether it has a standard input, which is among the files.
+    /// Whether `files` includes its standard input.
     pub has_input: bool,
     /// Whether the program runs on the console, with this process's standard input.
     pub terminal: bool,

@@ -91,12 +91,12 @@ fn remote(thread: T, descriptor: D, number: u64) -> Operation {
     ask(thread, descriptor, Request::RemoteEnable(Remote::new(Handle(0), vec![handle])))
 }
 
-/// Ends the thread and starts a new one under its name, to keep the view.
+/// Ends the thread and starts another with the same number, so that later acts still have it.
 fn ends(thread: T) -> Vec<Operation> {
     vec![Operation::EndThread { thread }, Operation::StartThread { thread: T(0), new: thread }]
 }
 
-/// Adds the close of the device's only descriptor.
+/// Then closes the device's only descriptor.
 fn closed(mut operations: Vec<Operation>) -> Vec<Operation> {
     operations.push(Operation::Close { thread: OWN, descriptor: DEVICE });
     operations
@@ -224,7 +224,7 @@ impl<R: Driver + Clone> Board<R> {
         follow(&World::new(self.driver.clone()), &before).1
     }
 
-    /// The outcome of every act and probe. This defines the state.
+    /// The outcomes of all acts and probes. Two states are the same if these are.
     fn signature(&self, world: &World<R>) -> Vec<Vec<Vec<Outcome>>> {
         let acts = self.acts.iter().map(|(_, act)| act).chain(&self.probes);
         acts.map(|act| follow(world, act).0).collect()
