@@ -11,6 +11,7 @@ pub use programs::{
 pub use test::TestOptions;
 pub use vm::{AccelChoice, BuildOptions, GuestOptions, OwnOptions, VmOptions};
 
+use crate::carry;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -83,16 +84,16 @@ pub enum Command {
     /// Run the test suite, or another KTAP program, on the targets
     Test(Box<TestOptions>),
     /// Run a program in a guest; pass on its output and exit status
-    #[command(after_help = LIMITS)]
+    #[command(after_help = limits())]
     Exec(Box<ExecOptions>),
     /// Run a shell, or another program, in a guest on this terminal
-    #[command(after_help = LIMITS)]
+    #[command(after_help = limits())]
     Shell(Box<ShellOptions>),
     /// Run a fuzzer in guests; keep its corpus and its crashes, each tried again and made smaller
-    #[command(after_help = LIMITS)]
+    #[command(after_help = limits())]
     Fuzz(Box<FuzzOptions>),
     /// Run a program in a guest and report the kernel code that its threads and children execute
-    #[command(after_help = LIMITS)]
+    #[command(after_help = limits())]
     Trace(Box<TraceOptions>),
     /// Print the variables with which cargo builds programs for a target and runs them there
     #[command(after_help = ENV_HELP)]
@@ -106,7 +107,7 @@ pub enum Command {
     },
     /// Like `exec`, for cargo: set it as the `runner` of a target in any crate's cargo
     /// configuration
-    #[command(after_help = format!("{RUNNER_HELP}\n\n{LIMITS}"))]
+    #[command(after_help = format!("{RUNNER_HELP}\n\n{}", limits()))]
     Runner(Box<RunnerOptions>),
 }
 
@@ -131,7 +132,10 @@ directory that it can write to.
     go test -exec 'kcov-vm runner linux-uml --carry .'";
 
 /// The text below the options of the commands that run a user's program.
-const LIMITS: &str = "\
+fn limits() -> String {
+    let (carried, scratch) = (carry::MOST >> 20, carry::SCRATCH_MOST >> 30);
+    format!(
+        "\
 What a guest can run out of, and the cure:
 
     memory (the kernel kills, panics)    --memory MIB
@@ -139,10 +143,12 @@ What a guest can run out of, and the cure:
     processes and threads                --memory MIB; the kernel allows more
     time                                 --time-limit SECONDS
     processors                           --smp N; not linux-uml
-    carried files and input (512 MiB)    --carry less; --no-tree under `runner`
-    files for --scratch (1 GiB)          write less there
+    carried files and input ({carried} MiB)    --carry less; --no-tree under `runner`
+    files for --scratch ({scratch} GiB)          write less there
     open files (1024)                    `ulimit -n`, up to 524288
     other limits of the kernel           ulimit, or a file in /proc/sys: it is root
     output                               no limit; the guest waits for its reader
     a trace's records                    --words N, and --memory for many threads
-    room for guests on this machine      TMPDIR=DIR, where there is more";
+    room for guests on this machine      TMPDIR=DIR, where there is more"
+    )
+}

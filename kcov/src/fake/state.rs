@@ -31,7 +31,6 @@ impl fmt::Debug for Memory {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct State {
     pub(super) driver: Box<dyn Driver + Send>,
     /// The buffers that were needed so far.

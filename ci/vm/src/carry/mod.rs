@@ -4,6 +4,7 @@ mod libraries;
 mod scratch;
 mod tree;
 
+pub(crate) use scratch::MOST as SCRATCH_MOST;
 pub use scratch::Scratch;
 
 use crate::arch::Arch;
