@@ -57,7 +57,8 @@ impl Builder {
     ///
     /// # Safety
     ///
-    /// The caller must ensure that the file is a kcov device with this system's interface. Another
+    /// The caller must ensure that each file that this builder or a clone of it opens is a kcov
+    /// device with this system's interface; a relative path may lead to another file later. Another
     /// driver may treat the integer argument of a request as a pointer.
     pub unsafe fn path_unchecked(mut self, path: impl AsRef<Path>) -> Builder {
         self.source = Source::Path { path: path.as_ref().to_owned(), checked: false };
@@ -92,7 +93,8 @@ impl Builder {
     ///
     /// # Safety
     ///
-    /// In a child, the caller must not make a trace of the device, nor have a session of the feature
+    /// In a child, the caller must not make a trace of the device, use its [remote
+    /// session](crate::remote::RemoteSession) except to drop it, nor have a session of the feature
     /// `proposed`. The addresses of the other pages are free there, or are something else's.
     ///
     /// # Platforms

@@ -16,17 +16,17 @@ use crate::trace::Trace;
 /// ```no_run
 /// use kcov::{Device, mode::TracePc};
 ///
-/// # fn fork() -> i32 { 0 } fn wait() {}
+/// # fn fork() -> i32 { 0 } fn wait() {} fn end_at_once(_: i32) -> ! { loop {} }
 /// let mut buffer = Device::open()?.into_child_buffer(TracePc)?;
 /// for _ in 0..3 {
 ///     buffer.reset();
 ///     if fork() == 0 {
-///         // A child must not return from here, or it continues as its parent.
-///         let traced = buffer.enable();
-///         if traced.is_ok() {
+///         // A child must not return from here, or it continues as its parent. It ends with
+///         // _exit(2): exit(3) would print what its parent has buffered.
+///         let done = buffer.enable().map(|_session| {
 ///             // ... the system calls to trace ...
-///         }
-///         std::process::exit(if traced.is_ok() { 0 } else { 1 });
+///         });
+///         end_at_once(if done.is_ok() { 0 } else { 1 });
 ///     }
 ///     wait();
 ///     println!("{} records", buffer.trace()?.len());
@@ -35,7 +35,8 @@ use crate::trace::Trace;
 /// ```
 ///
 /// A forked child inherits the device and could enable it in another mode; the parent would then
-/// misread the records. Let children enable only through this value. On Linux a child also inherits
+/// misread the records. Let children enable only through this value, and wait for all of them before
+/// you use its device in another mode. On Linux a child also inherits
 /// the common handle of its parent's [remote session](crate::remote::linux), which then collects
 /// from objects that the child sets up.
 #[derive(Debug)]

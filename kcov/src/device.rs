@@ -97,7 +97,7 @@ impl Device {
     /// - [`ModeNotBuiltIn`](crate::ErrorKind::ModeNotBuiltIn): the kernel was built without the
     ///   mode.
     ///
-    /// Success or failure, the count word is 0 afterwards.
+    /// A refused device keeps its records: another thread may be traced into the buffer.
     ///
     /// # Platforms
     ///
@@ -221,20 +221,35 @@ impl Device {
         let kind = mode.kind(SEAL);
         let number = self.system().number(kind, false);
         let number = number.map_err(|kind| Error::new(Operation::Enable, kind))?;
-        self.begin(Operation::Enable, kind.width(self.open.buffer.width()), |file| {
-            file.request(Request::Enable(number))
-        })
+        let width = kind.width(self.open.buffer.width());
+        let count = self.open.buffer.count(width);
+        let is_beyond = self.open.hide_if_beyond(width, count);
+        let enable = |file: &File| file.request(Request::Enable(number));
+        let begun = self.request_begin(Operation::Enable, width, enable);
+        if begun.is_err() && is_beyond {
+            self.open.buffer.set_count(width, count);
+        }
+        begun
     }
 
-    /// Begins a session of any kind.
+    /// Begins a session of another kind. Empties the buffer even if the request is refused.
     pub(crate) fn begin(
         &self,
         operation: Operation,
         width: Width,
         request: impl FnOnce(&File) -> Result<(), i32>,
     ) -> Result<(), Error> {
-        // With a count that somebody else has left, some kernels write in front of the buffer.
+        // A section that appends to a count from before the request would make old records appear.
         self.open.buffer.set_count(Width::W64, 0);
+        self.request_begin(operation, width, request)
+    }
+
+    fn request_begin(
+        &self,
+        operation: Operation,
+        width: Width,
+        request: impl FnOnce(&File) -> Result<(), i32>,
+    ) -> Result<(), Error> {
         request(self.file()).map_err(self.file().error(operation))?;
         self.open.enabled.store(width.bytes(), Ordering::Relaxed);
         // The end of the request is recorded too.
@@ -253,11 +268,8 @@ impl Device {
 
     /// Proves that nothing is traced into the buffer, and empties it.
     pub(crate) fn prove_free<M: Mode>(&self, mode: M) -> Result<(), Error> {
-        if self.open.enabled.load(Ordering::Relaxed) != 0 {
-            // A session was leaked. If it is another thread's, enabling will be refused.
-            self.open.buffer.set_count(Width::W64, 0);
-            let _ = self.request_disable();
-        }
+        // If another thread leaked a session, enabling will be refused.
+        self.open.end_leaked();
         match self.begin_mode(mode) {
             Ok(()) => {
                 self.request_disable()?;
@@ -270,6 +282,7 @@ impl Device {
                     .raw_os_error()
                     .is_some_and(|errno| self.system().thread_is_busy == Some(errno)) =>
             {
+                self.open.buffer.set_count(Width::W64, 0);
                 Ok(())
             }
             Err(error) => Err(error),
@@ -288,11 +301,7 @@ impl Open {
     fn end(&self, width: Width) -> Result<(), Error> {
         // Only the count word: a child may have no other page. See `Builder::not_inherited`.
         let count = self.buffer.count(width);
-        let is_beyond = count > (self.buffer.bytes() / width.bytes()) as u64;
-        if is_beyond {
-            // The start of the request is recorded: see `Device::begin`.
-            self.buffer.set_count(width, 0);
-        }
+        let is_beyond = self.hide_if_beyond(width, count);
         let ended = self.request_disable();
         // On another thread, or in a forked child, the driver refuses the request and changes
         // nothing; the traced thread may be counting. A corrupt trace must not look empty.
@@ -301,17 +310,31 @@ impl Open {
         }
         ended
     }
-}
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        let width = match *self.enabled.get_mut() {
+    /// Stores 0 in place of a count that no driver stores, and returns whether it did. Requests are
+    /// recorded, and with such a count some kernels write in front of the buffer.
+    fn hide_if_beyond(&self, width: Width, count: u64) -> bool {
+        let is_beyond = count > (self.buffer.bytes() / width.bytes()) as u64;
+        if is_beyond {
+            self.buffer.set_count(width, 0);
+        }
+        is_beyond
+    }
+
+    /// Ends a session that was leaked. On another thread than its own, the driver refuses.
+    fn end_leaked(&self) {
+        let width = match self.enabled.load(Ordering::Relaxed) {
             0 => return,
             4 => Width::W32,
             _ => Width::W64,
         };
-        // A session was leaked. A destructor cannot report a failure.
         let _ = self.end(width);
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.end_leaked();
     }
 }
 
@@ -341,7 +364,9 @@ mod descriptor {
         /// The caller must ensure that the descriptor is a kcov device: another driver may treat
         /// the integer argument of a request as a pointer. The caller must also ensure that it was
         /// sized to `words` words: on NetBSD, a smaller `words` would map only part of the buffer, and
-        /// a device that is attached to a source would map the source's.
+        /// a device that is attached to a source would map the source's. As long as the device or a
+        /// value that owns or borrows it lives, nobody may enable it through another descriptor: the
+        /// records would be read in a mode that is not theirs.
         pub unsafe fn adopt(fd: OwnedFd, words: usize) -> Result<Device, Error> {
             let file = File::Kernel(fd, None);
             // Drivers always refuse a size of 0; the errno tells whether they know the request.

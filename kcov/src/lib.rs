@@ -43,12 +43,12 @@
 //!
 //! | | Linux | NetBSD |
 //! |---|---|---|
-//! | [`Device::open`] | open, fstatfs, fstat, `KCOV_INIT_TRACE`, mmap | open, stat, fstat, `KCOV_IOC_SETBUFSIZE`, mmap |
-//! | [`Device::enable`] | store 0 to word 0, `KCOV_ENABLE`, store 0 to word 0 | the same with `KCOV_IOC_ENABLE` |
+//! | [`Device::open`] | open, fstatfs, fstat, `KCOV_INIT_TRACE`, mmap | open, stat, `KCOV_IOC_SETBUFSIZE`, mmap |
+//! | [`Device::enable`] | load word 0, `KCOV_ENABLE`, store 0 to word 0 | the same with `KCOV_IOC_ENABLE` |
 //! | [`Session::reset`] | store 0 to word 0 | store 0 to entry 0 |
 //! | [`Session::trace`] | load word 0 | load entry 0 |
 //! | [`Session::disable`] | load word 0, `KCOV_DISABLE`, store word 0 | the same with `KCOV_IOC_DISABLE` |
-//! | [`Device::enable_remote`] | as `enable`, with `KCOV_REMOTE_ENABLE` | |
+//! | [`Device::enable_remote`] | store 0 to word 0, `KCOV_REMOTE_ENABLE`, store 0 to word 0 | |
 //! | [`Device::attach`] | | `KCOV_IOC_REMOTE_ATTACH`, mmap |
 //!
 //! # What it does

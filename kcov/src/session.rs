@@ -19,6 +19,9 @@ use std::marker::PhantomData;
 /// The disabling system call is recorded too, up to where tracing stops, so the count word is then
 /// restored: the trace ends where `disable` was called, for readers in other processes as well.
 ///
+/// A forked child inherits the session, but is not traced. There, [`trace`](Self::trace) shows the
+/// parent's records, and [`reset`](Self::reset) removes them.
+///
 /// ```no_run
 /// use kcov::{Device, Error, Session, mode::TracePc};
 ///

@@ -35,20 +35,22 @@ pub struct Trace<'b, M: Mode> {
     /// The count word, as read.
     count: u64,
     capacity: usize,
+    /// Whether no driver can have stored the count.
+    is_corrupt: bool,
 }
 
 /// Whether a trace holds every record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Completeness {
-    /// There was room for every record.
+    /// There was room in the buffer for every record.
     Complete,
     /// The buffer is full. The kernels drop further records without counting them, so records may
     /// be missing. To avoid this, use a larger buffer, or reset before each system call.
     Truncated,
-    /// The count word exceeds the capacity. No driver stores such a count, so the target or another
-    /// process wrote to the buffer. The trace has no records, because none can be told from those
-    /// of an earlier session.
+    /// The count word exceeds the capacity, or has fallen below a remote session's mark. No
+    /// driver stores such a count, so the target or another process wrote to the buffer. The trace
+    /// has no records, because none can be told from those of an earlier session.
     #[non_exhaustive]
     Corrupt {
         /// The count word, in records.
@@ -63,9 +65,10 @@ impl<'b, M: Mode> Trace<'b, M> {
         let kind = mode.kind(SEAL);
         let (width, capacity) = (kind.width(buffer.width()), kind.capacity(buffer));
         let count = buffer.count(width);
-        let len = usize::try_from(count).ok().filter(|len| *len <= capacity).unwrap_or(0);
+        let is_corrupt = count > capacity as u64;
+        let len = if is_corrupt { 0 } else { count as usize };
         let words = buffer.words(width).skip(1).first(len * kind.stride());
-        Trace { words, mode, count, capacity }
+        Trace { words, mode, count, capacity, is_corrupt }
     }
 
     /// Reads a buffer that does not belong to a [`Device`](crate::Device) of this process, for
@@ -102,10 +105,12 @@ impl<'b, M: Mode> Trace<'b, M> {
     /// Whether records are missing.
     #[inline]
     pub fn completeness(&self) -> Completeness {
-        match self.count.cmp(&(self.capacity as u64)) {
-            core::cmp::Ordering::Less => Completeness::Complete,
-            core::cmp::Ordering::Equal => Completeness::Truncated,
-            core::cmp::Ordering::Greater => Completeness::Corrupt { count: self.count },
+        if self.is_corrupt {
+            Completeness::Corrupt { count: self.count }
+        } else if self.count == self.capacity as u64 {
+            Completeness::Truncated
+        } else {
+            Completeness::Complete
         }
     }
 
@@ -140,10 +145,11 @@ impl<'b, M: Mode> Trace<'b, M> {
         Iter { words: self.words, mode: self.mode }
     }
 
-    /// The records from `start` on.
+    /// The records from `start` on; corrupt if there never were as many.
     #[cfg(feature = "std")]
     pub(crate) fn since(self, start: usize) -> Trace<'b, M> {
-        Trace { words: self.words.skip(start.saturating_mul(stride(self.mode))), ..self }
+        let words = self.words.skip(start.saturating_mul(stride(self.mode)));
+        Trace { words, is_corrupt: self.is_corrupt || start > self.len(), ..self }
     }
 }
 
@@ -161,7 +167,8 @@ impl<'b> Trace<'b, AnyMode> {
     }
 
     fn with_mode<M: Mode>(&self, mode: M) -> Trace<'b, M> {
-        Trace { words: self.words, mode, count: self.count, capacity: self.capacity }
+        let Trace { words, count, capacity, is_corrupt, .. } = *self;
+        Trace { words, mode, count, capacity, is_corrupt }
     }
 }
 

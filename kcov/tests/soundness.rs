@@ -368,6 +368,83 @@ fn a_refused_end_keeps_a_corrupt_count() {
     }
 }
 
+/// Another thread may be traced into the buffer of a device that refuses to be enabled.
+#[test]
+fn a_refused_enable_keeps_the_records() {
+    for kernel in [Kernel::linux(), Kernel::netbsd()] {
+        let mut buffer = open(&kernel).into_child_buffer(TracePc).expect("it is free");
+        std::thread::scope(|scope| {
+            let (send, receive) = std::sync::mpsc::channel();
+            let (done, end) = std::sync::mpsc::channel::<()>();
+            let kernel = &kernel;
+            scope.spawn(move || {
+                let session = buffer.enable().expect("enabled");
+                kernel.call(|trace| (0..10).for_each(|n| trace.pc(PC + n)));
+                std::mem::forget(session);
+                send.send(buffer).expect("somebody waits");
+                let _ = end.recv();
+            });
+            let mut buffer = receive.recv().expect("the buffer");
+            let refused = buffer.enable().expect_err("it is traced into");
+            assert_eq!(refused.kind(), ErrorKind::AlreadyEnabled);
+            assert_eq!(buffer.trace().expect("readable").len(), 10);
+            // Nor does a corrupt trace become an empty one.
+            kernel.store_counts(1 << 40);
+            assert!(buffer.enable().is_err());
+            let completeness = buffer.trace().expect("readable").completeness();
+            assert!(
+                matches!(completeness, Completeness::Corrupt { count, .. } if count == 1 << 40)
+            );
+            kernel.store_counts(10);
+            let refused = buffer.into_device().into_child_buffer(TraceCmp);
+            assert_eq!(refused.expect_err("still traced").kind(), ErrorKind::AlreadyEnabled);
+            drop(done);
+        });
+    }
+}
+
+/// Records behind a mark are those of this session, whatever count a target stores.
+#[test]
+fn a_count_that_falls_below_a_mark_is_corrupt() {
+    let kernel = Kernel::linux();
+    let session = open(&kernel).into_remote_session(TracePc, &Remote::new().any_common());
+    let session = session.expect("enabled");
+    let handle = session.common_handle().expect("one was found");
+    kernel.section(handle).run(|trace| (0..5).for_each(|n| trace.pc(PC + n)));
+    let is_corrupt = |mark| {
+        let trace = session.since(mark).expect("its own mark");
+        trace.is_empty() && matches!(trace.completeness(), Completeness::Corrupt { .. })
+    };
+    let mark = session.mark();
+    assert!(!is_corrupt(mark));
+    kernel.store_counts(2);
+    assert!(is_corrupt(mark));
+    kernel.store_counts(u64::MAX);
+    let mark = session.mark();
+    kernel.store_counts(5);
+    assert!(is_corrupt(mark));
+}
+
+/// A section of NetBSD records in the mode that the source has, not in that of its start.
+#[test]
+fn a_section_that_outlasts_its_session_records_in_the_next_ones_mode() {
+    let kernel = Kernel::netbsd();
+    let source = Source::vhci(0, 3);
+    let mut attachment = open(&kernel).attach(source).expect("attached");
+    let session = attachment.enable(TracePc).expect("enabled");
+    let mut section = kernel.section(source);
+    section.run(|trace| trace.pc(PC));
+    let recorded = session.disable().expect("disabled");
+    section.run(|trace| trace.pc(PC));
+    assert_eq!(recorded.trace().len(), 1);
+    let session = attachment.enable(TraceCmp).expect("enabled");
+    section.run(|trace| {
+        (0..3).for_each(|n| trace.pc(PC + n));
+        trace.comparison(COMPARISON);
+    });
+    assert_eq!(session.trace().iter().collect::<Vec<_>>(), [COMPARISON]);
+}
+
 /// A failed assertion shows the device, but not its hundred thousands of words.
 #[test]
 fn a_device_of_a_fake_kernel_is_shown_without_its_words() {

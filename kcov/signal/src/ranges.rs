@@ -55,7 +55,8 @@ impl Ranges {
         Ranges::new(core::iter::once(range))
     }
 
-    /// Sorts ranges and joins those that touch. Ends are exclusive. Allocates.
+    /// Sorts ranges and joins those that touch. Ends are exclusive. Leaves out the last 512 bytes of
+    /// the address space, where no kernel has text. Allocates.
     ///
     /// # Errors
     ///
@@ -64,12 +65,13 @@ impl Ranges {
     ///   [`MAX_BYTES`](Self::MAX_BYTES) together.
     pub fn new(ranges: impl IntoIterator<Item = Range<u64>>) -> Result<Ranges, RangesError> {
         let mut given: Vec<Range<u64>> = Vec::new();
-        for range in ranges {
-            if range.end < range.start {
-                return Err(RangesError::Reversed(range));
+        for Range { start, end } in ranges {
+            if end < start {
+                return Err(RangesError::Reversed(start..end));
             }
-            if range.start != range.end {
-                given.push(range);
+            let end = end.min(LAST_CELL);
+            if start < end {
+                given.push(start..end);
             }
         }
         let joined = join(given);
@@ -144,6 +146,9 @@ impl fmt::Debug for Ranges {
 /// Bytes of text per cell. Ranges are widened to whole cells.
 pub(crate) const CELL: u64 = 512;
 
+/// The last cell of the address space. It has no exclusive end, so no range includes it.
+const LAST_CELL: u64 = u64::MAX / CELL * CELL;
+
 /// Maps addresses to offsets in the concatenation of the ranges, widened to whole cells.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Index {
@@ -166,11 +171,7 @@ impl Index {
         let mut spans: Vec<Span> = Vec::new();
         for range in &ranges.0 {
             let start = range.start / CELL * CELL;
-            // The last cell of the address space has no exclusive end, so the map leaves it out.
-            let end = range.end.checked_next_multiple_of(CELL).unwrap_or(u64::MAX / CELL * CELL);
-            if end <= start {
-                continue;
-            }
+            let end = range.end.next_multiple_of(CELL);
             match spans.last_mut() {
                 Some(last) if start <= last.start + last.bytes => {
                     last.bytes = end.max(last.start + last.bytes) - last.start;

@@ -9,7 +9,7 @@ use core::fmt;
 
 /// The distinct signals of one execution, in order of first occurrence.
 ///
-/// [`restart`](Self::restart) takes constant time, however many signals there were. Only
+/// [`clear`](Self::clear) takes constant time, however many signals there were. Only
 /// [`new`](Self::new) allocates.
 ///
 /// ```
@@ -18,7 +18,7 @@ use core::fmt;
 /// set.collect(&[7, 3, 7]);
 /// assert_eq!(set.as_slice(), [7, 3]);
 /// assert_eq!(set.sort(), [3, 7]);
-/// set.restart();
+/// set.clear();
 /// assert!(set.is_empty());
 /// ```
 pub struct UniqueSet {
@@ -57,7 +57,7 @@ impl UniqueSet {
 
     /// Forgets all signals, for the next execution.
     #[inline]
-    pub fn restart(&mut self) {
+    pub fn clear(&mut self) {
         // 64 bits do not overflow.
         self.stamp += 1;
         self.order.clear();

@@ -38,7 +38,7 @@ pub(crate) const ERRORS: &[Row] = &rows![
         "kcov_mmap and mm/mmap.c";
     Map, EEXIST => AddressInUse: "this crate, because a fixed mapping would replace what is there";
     MoveDescriptor, EINVAL => DescriptorOutOfLimits:
-        "choose a smaller number, or raise the limit on open files",
+        "choose a number from 0 to the limit on open files, or raise that",
         "f_dupfd (fs/file.c), beyond RLIMIT_NOFILE";
     MoveDescriptor, EMFILE => DescriptorOutOfLimits: "alloc_fd (fs/file.c)";
     MoveDescriptor, EEXIST => DescriptorInUse: "this crate, because dup2 would close that file";

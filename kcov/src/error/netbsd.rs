@@ -39,7 +39,7 @@ pub(crate) const ERRORS: &[Row] = &rows![
         "kcov_fops_mmap and uvm_mmap";
     Map, EEXIST => AddressInUse: "this crate, because a fixed mapping would replace what is there";
     MoveDescriptor, EINVAL => DescriptorOutOfLimits:
-        "choose a smaller number, or raise the limit on open files",
+        "choose a number from 0 to the limit on open files, or raise that",
         "F_DUPFD_CLOEXEC (sys/kern/sys_descrip.c), beyond RLIMIT_NOFILE";
     MoveDescriptor, EMFILE => DescriptorOutOfLimits: "fd_dup (sys/kern/kern_descrip.c)";
     MoveDescriptor, EEXIST => DescriptorInUse: "this crate, because dup2 would close that file";

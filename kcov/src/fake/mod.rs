@@ -107,8 +107,8 @@ impl Kernel {
     /// thread is traced into, if any.
     pub fn call<R>(&self, body: impl FnOnce(&mut Recorder) -> R) -> R {
         // Not under the lock, so `body` may make other calls.
-        let traced = self.state().traced();
-        body(&mut Recorder::new(self.clone(), traced))
+        let thread = self.state().thread();
+        body(&mut Recorder::of_thread(self.clone(), thread))
     }
 
     /// Starts a section of background work for a handle (Linux) or a source (NetBSD), on no
@@ -125,7 +125,9 @@ impl Kernel {
     /// Whether the calling thread is traced.
     #[must_use]
     pub fn is_traced(&self) -> bool {
-        self.state().traced().is_some()
+        let mut state = self.state();
+        let thread = state.thread();
+        state.traced(thread).is_some()
     }
 
     /// The number of open devices.

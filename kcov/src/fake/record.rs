@@ -5,19 +5,31 @@ use super::state::{Memory, memory};
 use crate::record::Comparison;
 use crate::remote::linux::{CommonHandle, GlobalHandle};
 use crate::remote::netbsd::Source;
-use kcov_model::{self as model, Handle, Mode, Origin, Place};
+use kcov_model::{self as model, Handle, Instance, Mode, Origin, Place, T};
 use std::sync::atomic::Ordering;
 
 /// Records the execution of a system call or a section.
 #[derive(Debug)]
 pub struct Recorder {
     kernel: Kernel,
-    traced: Option<(Memory, Mode)>,
+    target: Target,
+}
+
+/// Where records go.
+#[derive(Debug)]
+enum Target {
+    Nowhere,
+    /// Where the thread is traced, at each record.
+    Thread(T),
+    /// To a source's buffer, in the mode that it has at each record.
+    Source(Instance),
+    /// To a section's own area, in the mode of its start.
+    Area(Memory, Mode),
 }
 
 impl Recorder {
-    pub(super) fn new(kernel: Kernel, traced: Option<(Memory, Mode)>) -> Recorder {
-        Recorder { kernel, traced }
+    pub(super) fn of_thread(kernel: Kernel, thread: T) -> Recorder {
+        Recorder { kernel, target: Target::Thread(thread) }
     }
 
     /// Executes a basic block, which is recorded in PC mode.
@@ -40,9 +52,13 @@ impl Recorder {
     }
 
     fn record(&self, mode: Mode, record: &[u64]) {
-        let Some((memory, _)) = self.traced.as_ref().filter(|traced| traced.1 == mode) else {
-            return;
+        let enabled = match &self.target {
+            Target::Nowhere => None,
+            Target::Thread(thread) => self.kernel.state().traced(*thread),
+            Target::Source(buffer) => self.kernel.state().recording(*buffer),
+            Target::Area(memory, mode) => Some((memory.clone(), *mode)),
         };
+        let Some((memory, _)) = enabled.filter(|enabled| enabled.1 == mode) else { return };
         let found = memory[0].load(Ordering::Relaxed);
         let place = self.kernel.state().driver.place(mode, memory.len() as u64, found);
         match place {
@@ -108,21 +124,18 @@ impl Section {
             Work::Handle(handle) => Origin::Handle(Handle(handle)),
             Work::Source(source) => Origin::Source(source.subsystem, source.id),
         };
-        let mut state = kernel.state();
+        let state = kernel.state();
         let collected = state.driver.begin(origin);
-        let traced = collected.map(|section| {
-            let records = match section.area {
-                // The end of the section drops records beyond the buffer's size anyway.
-                Some((words, _)) => {
-                    let most = state.driver.words(section.buffer).unwrap_or(0);
-                    memory(words.min(most).max(1))
-                }
-                None => state.buffer(section.buffer),
-            };
-            (records, section.mode)
+        let target = collected.map_or(Target::Nowhere, |section| match section.area {
+            // The end of the section drops records beyond the buffer's size anyway.
+            Some((words, _)) => {
+                let most = state.driver.words(section.buffer).unwrap_or(0);
+                Target::Area(memory(words.min(most).max(1)), section.mode)
+            }
+            None => Target::Source(section.buffer),
         });
         drop(state);
-        Section { recorder: Recorder::new(kernel, traced), collected }
+        Section { recorder: Recorder { kernel, target }, collected }
     }
 
     /// Runs the part of the section that `body` records.
@@ -134,7 +147,7 @@ impl Section {
 impl Drop for Section {
     fn drop(&mut self) {
         let Some(section) = self.collected else { return };
-        let Some((area, mode)) = &self.recorder.traced else { return };
+        let Target::Area(area, mode) = &self.recorder.target else { return };
         let mut state = self.recorder.kernel.state();
         if !state.driver.appends(&section) {
             return;

@@ -97,10 +97,13 @@ impl State {
         self.buffers.values()
     }
 
-    /// The buffer and mode into which the calling thread is traced.
-    pub(super) fn traced(&mut self) -> Option<(Memory, Mode)> {
-        let thread = self.thread();
-        let buffer = self.driver.traced(thread)?;
+    /// The buffer and mode into which a thread is traced.
+    pub(super) fn traced(&mut self, thread: T) -> Option<(Memory, Mode)> {
+        self.recording(self.driver.traced(thread)?)
+    }
+
+    /// The buffer and the mode that it is enabled in.
+    pub(super) fn recording(&mut self, buffer: Instance) -> Option<(Memory, Mode)> {
         let mode = self.driver.recording(buffer)?.mode;
         Some((self.buffer(buffer), mode))
     }

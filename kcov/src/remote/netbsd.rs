@@ -119,7 +119,8 @@ impl Attachment {
     ///
     /// # Errors
     ///
-    /// - [`SourceInUse`](ErrorKind::SourceInUse): another device collects from the source.
+    /// - [`SourceInUse`](ErrorKind::SourceInUse): another device collects from the source. That
+    ///   device loses the records that it has so far.
     /// - [`ModeNotBuiltIn`](ErrorKind::ModeNotBuiltIn): the kernel does not know the mode.
     ///
     /// # Platforms

@@ -84,11 +84,14 @@ impl<M: Mode, O: Owner> RemoteSession<M, O> {
     /// Marks the current end of the records.
     #[inline]
     pub fn mark(&self) -> Mark {
-        Mark { records: self.trace().len(), start: self.start }
+        let trace = self.trace();
+        let is_corrupt = matches!(trace.completeness(), Completeness::Corrupt { .. });
+        Mark { records: if is_corrupt { usize::MAX } else { trace.len() }, start: self.start }
     }
 
     /// The records that have come since the mark; more may come. `None` if another session made
-    /// the mark, or this one before it was [restarted](Self::restart).
+    /// the mark, or this one before it was [restarted](Self::restart). The trace is
+    /// [`Corrupt`](Completeness::Corrupt) if the count was so at the mark, or is now less than then.
     #[inline]
     pub fn since(&self, mark: Mark) -> Option<Trace<'_, M>> {
         (mark.start == self.start).then(|| self.trace().since(mark.records))
@@ -110,7 +113,7 @@ impl<M: Mode, O: Owner> RemoteSession<M, O> {
     }
 
     /// Waits until no record has come for `quiet`, or until a deadline. Returns whether it was
-    /// quiet.
+    /// quiet. A buffer that is full or has a corrupt count takes no more records, so it is quiet.
     pub fn settle(&self, quiet: Duration, until: Instant) -> bool {
         settle(|| self.trace().len(), quiet, until)
     }
@@ -155,7 +158,7 @@ impl<M: Mode, O: Owner> RemoteSession<M, O> {
     }
 }
 
-/// A position in the buffer of a remote session: the end of the records when the mark was taken.
+/// A position in the buffer of a remote session: the end of the records when the mark was made.
 /// Only the session that made it takes it, and only until it is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mark {

@@ -73,11 +73,13 @@ pub(crate) fn request(file: &File, request: Request<'_>) -> Result<(), i32> {
         // Linux has no sources.
         Request::Attach(_) | Request::Detach => return Err(EINVAL),
     };
-    // SAFETY: `File::open` checked that the file is kcov, or the caller of `path_unchecked` or
-    // `adopt` ensured it. Its requests take a number, except for `KCOV_REMOTE_ENABLE`, which reads
-    // the argument's head and as many handles as that says; `Remote::argument` keeps them within
-    // the argument. The driver then writes to the mapped buffer, which this crate accesses
-    // atomically, and to no other memory of this process.
+    // SAFETY: the file is kcov, or `File::open` found a regular file of debugfs. A device is sized
+    // before it gets any other request, and drivers of other files there do not know that number.
+    // The callers of `path_unchecked` and `adopt` ensure that theirs are kcov. Its requests take a
+    // number, except for `KCOV_REMOTE_ENABLE`, which reads the argument's head and as many handles
+    // as that says; `Remote::argument` keeps them within the argument. The driver then writes to
+    // the mapped buffer, which this crate accesses atomically, and to no other memory of this
+    // process.
     unsafe { ioctl(file, request, argument.map_err(|_| EINVAL)?) }
 }
 

@@ -193,9 +193,9 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         let (start, bytes) = self.range();
-        // SAFETY: `map` mapped this range in this process, or in a parent from which it inherited it;
-        // nothing else unmaps it, and every view of it borrows the owner of `self`. A
-        // failure is ignored: it leaves the mapping in place, which is harmless.
+        // SAFETY: `map` mapped this range in this process, or in a parent from which it inherited it,
+        // and every view of it borrows the owner of `self`. Whoever unmaps it in another way has to
+        // abandon the device. A failure is ignored: it leaves the mapping, which is harmless.
         let _ = unsafe { munmap(start, bytes) };
     }
 }

@@ -138,7 +138,7 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
         (
             "kcov: unique set",
             Work::Ask(Box::new(|_| {
-                set.restart();
+                set.clear();
                 black_box(set.collect(live()));
             })),
         ),
