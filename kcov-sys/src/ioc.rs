@@ -31,18 +31,7 @@ impl Encoding {
         Encoding { none: 0x2000_0000, read: 0x4000_0000, write: 0x8000_0000, size_bits: 13 };
 
     /// The Linux encoding for the architecture this crate is compiled for.
-    pub const LINUX_NATIVE: Encoding = if cfg!(any(
-        target_arch = "mips",
-        target_arch = "mips32r6",
-        target_arch = "mips64",
-        target_arch = "mips64r6",
-        target_arch = "powerpc",
-        target_arch = "powerpc64",
-    )) {
-        Encoding::LINUX_MIPS_POWERPC
-    } else {
-        Encoding::LINUX_GENERIC
-    };
+    pub const LINUX_NATIVE: Encoding = crate::arch::ENCODING;
 
     /// `_IO(group, number)`: a request without an argument, or with one passed by value.
     #[doc(alias = "_IO")]

@@ -22,6 +22,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod arch;
 pub mod errno;
 pub mod ioc;
 pub mod linux;

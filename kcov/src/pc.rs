@@ -43,15 +43,13 @@ pub struct Pc(Address);
 #[repr(transparent)]
 pub struct CallSite(Address);
 
-/// Defines the architectures: name, compiler targets, and bytes from the start of a call to its
-/// return address.
-macro_rules! architectures {
-    ($($(#[doc = $doc:literal])* $name:ident($($target:literal)*) = $length:literal;)*) => {
+macro_rules! define {
+    ($($(#[$doc:meta])* $name:ident [$($target:literal)*] $call:literal, $encoding:ident, $text:expr;)*) => {
         /// A kernel architecture, which determines the length of call instructions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Arch {
-            $($(#[doc = $doc])* $name,)*
+            $($(#[$doc])* $name,)*
         }
 
         impl Arch {
@@ -90,39 +88,13 @@ macro_rules! architectures {
             /// last byte of the call.
             pub const fn call_length(self) -> u64 {
                 match self {
-                    $(Arch::$name => $length,)*
+                    $(Arch::$name => $call,)*
                 }
             }
         }
     };
 }
-
-architectures! {
-    /// x86, 32 bits, including User-Mode Linux.
-    X86("x86") = 5;
-    /// x86, 64 bits, excluding User-Mode Linux.
-    X86_64("x86_64") = 5;
-    /// Arm, 32 bits, Arm and Thumb code. Thumb return addresses have their lowest bit set;
-    /// [`Pc::call_site`] clears it.
-    Arm("arm") = 4;
-    /// Arm, 64 bits.
-    Aarch64("aarch64") = 4;
-    /// LoongArch.
-    LoongArch("loongarch64") = 4;
-    /// MIPS.
-    Mips("mips" "mips64") = 8;
-    /// PowerPC.
-    PowerPc("powerpc" "powerpc64") = 4;
-    /// RISC-V.
-    RiscV("riscv32" "riscv64") = 4;
-    /// IBM Z.
-    S390x("s390x") = 6;
-    /// Xtensa.
-    Xtensa("xtensa") = 3;
-    /// User-Mode Linux on x86, 64 bits. It uses the large code model, where calls go through a
-    /// register or memory and have 2 or more bytes.
-    Um64() = 1;
-}
+kcov_sys::architectures!(define);
 
 impl Pc {
     /// Wraps a recorded address.

@@ -1,30 +1,30 @@
 //! Finds the calls of given functions in a kernel's ELF file.
 //!
-//! Most kernels call by relative offset. User-Mode Linux uses the large code model: it loads the
-//! function's address into a register, which may hold it across many calls or spill it to the
-//! stack.
+//! [`relocated_calls`] reads relocations. They are exact on every architecture, and need a kernel
+//! that was linked and compiled for it. [`Code`] decodes x86, for kernels from elsewhere and for
+//! User-Mode Linux, whose relocations do not tell where a call is: in the large code model a
+//! function's address is loaded into a register, which may hold it across many calls or spill it to
+//! the stack.
+//!
+//! Debug information (`DW_TAG_call_site`) is no substitute for [`Code`]: Clang does not describe the
+//! calls that its sanitizers add, and GCC describes none with `-fno-var-tracking`, which
+//! `CONFIG_DEBUG_INFO_REDUCED` sets.
 
-mod branch;
 mod flow;
-mod module;
+mod relocation;
 
-pub use module::module_calls;
+pub use relocation::{Relocated, relocated_calls};
 
-use branch::{Branch, To};
 use flow::Reached;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Register};
-use object::{
-    Architecture, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolFlags,
-};
+use object::{Architecture, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The code of a kernel.
+/// The code of an x86 kernel.
 #[derive(Debug)]
 pub struct Code {
-    /// All instructions of x86, sorted by address.
-    x86: Vec<Instruction>,
-    /// Sorted by address.
-    branches: Vec<Branch>,
+    /// All instructions, sorted by address.
+    instructions: Vec<Instruction>,
     /// Names by address.
     symbols: BTreeMap<u64, Vec<String>>,
     /// The addresses that are called directly. Functions may lack a symbol.
@@ -35,38 +35,25 @@ impl Code {
     /// Reads a kernel's ELF file.
     pub fn read(bytes: &[u8]) -> Result<Code, String> {
         let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
-        let architecture = file.architecture();
-        let bits = match architecture {
+        let bits = match file.architecture() {
             Architecture::X86_64 => 64,
             Architecture::I386 => 32,
-            other if branch::knows(other) => 0,
-            other => return Err(format!("is for {other:?}, whose calls this program cannot find")),
+            other => return Err(format!("is for {other:?}; only code for x86 is decoded")),
         };
         let mut symbols: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for symbol in file.symbols().filter(object::ObjectSymbol::is_definition) {
             let name = symbol.name().map_err(|error| error.to_string())?;
-            let address = symbol.address() + local_entry(architecture, symbol.flags());
-            symbols.entry(address).or_default().push(name.to_owned());
+            symbols.entry(symbol.address()).or_default().push(name.to_owned());
         }
-        let (mut x86, mut branches) = (Vec::new(), Vec::new());
+        let mut instructions = Vec::new();
         for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
             let bytes = section.data().map_err(|error| error.to_string())?;
-            if bits == 0 {
-                let address = section.address();
-                branches.extend(branch::decode(architecture, file.endianness(), bytes, address));
-            } else {
-                decode(bits, bytes, section.address(), &symbols, &mut x86);
-            }
+            decode(bits, bytes, section.address(), &symbols, &mut instructions);
         }
-        x86.sort_unstable_by_key(Instruction::ip);
-        branches.extend(x86.iter().filter_map(branch_of_x86));
-        branches.sort_unstable_by_key(|branch| branch.ip);
-        let callee = |branch: &Branch| match branch.to {
-            To::Call(address) => Some(address),
-            _ => None,
-        };
-        let called = branches.iter().filter_map(callee).collect();
-        Ok(Code { x86, branches, symbols, called })
+        instructions.sort_unstable_by_key(Instruction::ip);
+        let calls = instructions.iter().filter(|at| at.flow_control() == FlowControl::Call);
+        let called = calls.map(Instruction::near_branch_target).collect();
+        Ok(Code { instructions, symbols, called })
     }
 
     /// The names that `wanted` accepts, sorted by address.
@@ -98,11 +85,13 @@ impl Code {
     /// jump through a pointer returns from an unknown function, too.
     #[must_use]
     pub fn through_pointers(&self) -> BTreeSet<u64> {
-        let mut found = flow::through_pointers(&self.x86, &self.symbols);
-        let calls = self.branches.iter().filter(|branch| branch.to == To::CallPointer);
-        found.extend(calls.map(|call| call.next));
-        let ends = self.branches.iter().filter(|branch| branch.to == To::JumpPointer);
-        let mut functions: BTreeSet<u64> = ends.flat_map(|end| self.functions(end.ip)).collect();
+        let mut found = flow::through_pointers(&self.instructions, &self.symbols);
+        // A jump table has an index.
+        let is_end = |at: &&Instruction| {
+            at.flow_control() == FlowControl::IndirectBranch && at.memory_index() == Register::None
+        };
+        let ends = self.instructions.iter().filter(is_end);
+        let mut functions: BTreeSet<u64> = ends.flat_map(|end| self.functions(end.ip())).collect();
         // A static call goes through a trampoline until the kernel patches it into a direct call.
         let is_trampoline = |names: &[String]| names.iter().any(|name| name.starts_with("__SCT__"));
         let trampolines = self.symbols.iter().filter(|(_, names)| is_trampoline(names));
@@ -130,14 +119,16 @@ impl Code {
     }
 
     fn reach(&self, targets: &BTreeSet<u64>) -> Reached {
-        let mut reached = flow::reach(&self.x86, &self.symbols, targets);
-        for branch in &self.branches {
-            match branch.to {
-                To::Call(address) if targets.contains(&address) => {
-                    reached.calls.insert(branch.next);
+        let mut reached = flow::reach(&self.instructions, &self.symbols, targets);
+        for at in &self.instructions {
+            match at.flow_control() {
+                FlowControl::Call if targets.contains(&at.near_branch_target()) => {
+                    reached.calls.insert(at.next_ip());
                 }
-                To::Jump(address) if targets.contains(&address) => {
-                    reached.jumps.insert(branch.ip);
+                FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch
+                    if targets.contains(&at.near_branch_target()) =>
+                {
+                    reached.jumps.insert(at.ip());
                 }
                 _ => {}
             }
@@ -155,31 +146,6 @@ impl Code {
         all.push(*self.called.range(*start..=address).next_back().unwrap_or(start));
         all
     }
-}
-
-/// The distance in bytes from a function's symbol to the entry that calls use.
-fn local_entry<S, T>(architecture: Architecture, flags: SymbolFlags<S, T>) -> u64 {
-    match flags {
-        // The field `st_other` of the 64-bit PowerPC ELF ABI, version 2.
-        SymbolFlags::Elf { st_other, .. } if architecture == Architecture::PowerPc64 => {
-            (1_u64 << (st_other >> 5)) & !3
-        }
-        _ => 0,
-    }
-}
-
-/// Calls through pointers are left to [`flow`], which knows some of the pointers.
-fn branch_of_x86(at: &Instruction) -> Option<Branch> {
-    let to = match at.flow_control() {
-        FlowControl::Call => To::Call(at.near_branch_target()),
-        FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
-            To::Jump(at.near_branch_target())
-        }
-        // A jump table has an index.
-        FlowControl::IndirectBranch if at.memory_index() == Register::None => To::JumpPointer,
-        _ => return None,
-    };
-    Some(Branch { ip: at.ip(), next: at.next_ip(), to })
 }
 
 /// Restarts at each symbol, so that data in the code does no harm.

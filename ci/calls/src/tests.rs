@@ -121,10 +121,36 @@ fn a_program_without_the_function_has_no_calls_of_it() {
     assert_eq!(Code::read(&own).expect("code").calls(HOOK), None);
 }
 
+/// The type of a call's relocation, and the distance to the return address.
+const TYPES: &[(u32, u64)] = &[(object::elf::R_X86_64_PLT32, 4)];
+
+fn is_hook(name: &str) -> bool {
+    name == HOOK
+}
+
 #[test]
-fn calls_of_a_module_are_those_of_the_linked_program() {
+fn relocations_tell_what_the_code_does() {
+    let program = compiled(&["-Wl,--emit-relocs"]);
+    let relocated = relocated_calls(&program, TYPES, is_hook).expect("a program");
+    let found: BTreeSet<u64> = relocated.into_values().flatten().collect();
+    assert_eq!(Code::read(&program).expect("code").calls(HOOK), Some(found));
+    let without = relocated_calls(&compiled(&[]), TYPES, is_hook).expect("a program");
+    assert!(without.is_empty(), "{without:?}");
+}
+
+#[test]
+fn a_reference_that_is_no_known_call_is_an_error() {
+    let why = relocated_calls(&compiled(&["-c"]), &[], is_hook).expect_err("no type is known");
+    assert!(why.starts_with(".text: __sanitizer_cov_trace_pc is not called at 0x"), "{why}");
+    // In the large code model the relocation is that of a load.
+    let large = compiled(&["-c", "-mcmodel=large"]);
+    assert!(relocated_calls(&large, TYPES, is_hook).is_err());
+}
+
+#[test]
+fn calls_of_a_module_are_offsets_in_sections() {
     let module = compiled(&["-c"]);
-    let calls = module_calls(&module, |name| name == HOOK).expect("an object");
+    let calls = relocated_calls(&module, TYPES, is_hook).expect("an object");
     let sections: Vec<&str> = calls.keys().map(|(section, _)| section.as_str()).collect();
     assert_eq!(sections, [".text", ".text.startup"]);
     let linked = Code::read(&compiled(&[])).expect("a program").calls(HOOK).expect("the hook");
@@ -134,6 +160,8 @@ fn calls_of_a_module_are_those_of_the_linked_program() {
     let first = text.first().expect("a call");
     let moved = |by: u64| text.iter().all(|address| linked.contains(&(address + by)));
     assert!(linked.iter().filter(|at| *at >= first).any(|at| moved(at - first)), "{text:?}");
-    assert!(module_calls(&module, |name| name == "table_of").expect("an object").is_empty());
-    assert!(module_calls(b"no object", |_| true).is_err());
+    assert!(
+        relocated_calls(&module, TYPES, |name| name == "table_of").is_ok_and(|all| all.is_empty())
+    );
+    assert!(relocated_calls(b"no object", TYPES, |_| true).is_err());
 }

@@ -24,6 +24,9 @@ pub struct Arch {
     /// The ELF files that its kernels run: machine, and whether they have 64 bits and are
     /// big-endian.
     programs: &'static [(u16, bool, bool)],
+    /// The types of calls' relocations, each with the distance in bytes from the relocated field to
+    /// the return address.
+    pub calls: &'static [(u32, u64)],
     /// The emulated machine.
     pub qemu: &'static Qemu,
 }
@@ -149,6 +152,7 @@ static ALL: &[Arch] = &[
         make: "x86_64",
         image: ["bzImage", "arch/x86/boot/bzImage"],
         programs: &[(elf::EM_X86_64, true, false), (elf::EM_386, false, false)],
+        calls: &[(elf::R_X86_64_PLT32, 4)],
         qemu: &PC,
     },
     Arch {
@@ -161,6 +165,7 @@ static ALL: &[Arch] = &[
         make: "i386",
         image: ["bzImage", "arch/x86/boot/bzImage"],
         programs: &[(elf::EM_386, false, false)],
+        calls: &[(elf::R_386_PLT32, 4), (elf::R_386_PC32, 4)],
         qemu: &PC,
     },
     Arch {
@@ -172,6 +177,7 @@ static ALL: &[Arch] = &[
         make: "arm64",
         image: ["Image", "arch/arm64/boot/Image"],
         programs: &[(elf::EM_AARCH64, true, false)],
+        calls: &[(elf::R_AARCH64_CALL26, 4)],
         qemu: &ARM64,
     },
     Arch {
@@ -183,6 +189,8 @@ static ALL: &[Arch] = &[
         make: "arm",
         image: ["zImage", "arch/arm/boot/zImage"],
         programs: &[(elf::EM_ARM, false, false)],
+        // A conditional call has the type of a jump.
+        calls: &[(elf::R_ARM_CALL, 4), (elf::R_ARM_JUMP24, 4)],
         qemu: &ARM,
     },
     Arch {
@@ -194,6 +202,8 @@ static ALL: &[Arch] = &[
         make: "riscv",
         image: ["Image", "arch/riscv/boot/Image"],
         programs: &[(elf::EM_RISCV, true, false)],
+        // The linker shortens calls of two instructions.
+        calls: &[(elf::R_RISCV_CALL_PLT, 8), (elf::R_RISCV_JAL, 4)],
         qemu: &RISCV64,
     },
     Arch {
@@ -205,6 +215,7 @@ static ALL: &[Arch] = &[
         make: "loongarch",
         image: ["vmlinux", "vmlinux"],
         programs: &[(elf::EM_LOONGARCH, true, false)],
+        calls: &[(elf::R_LARCH_B26, 4)],
         qemu: &LOONGARCH64,
     },
     Arch {
@@ -216,6 +227,7 @@ static ALL: &[Arch] = &[
         make: "s390",
         image: ["bzImage", "arch/s390/boot/bzImage"],
         programs: &[(elf::EM_S390, true, true)],
+        calls: &[(elf::R_390_PLT32DBL, 4)],
         qemu: &S390X,
     },
     Arch {
@@ -227,6 +239,7 @@ static ALL: &[Arch] = &[
         make: "powerpc",
         image: ["vmlinux", "vmlinux"],
         programs: &[(elf::EM_PPC64, true, false)],
+        calls: &[(elf::R_PPC64_REL24, 4)],
         qemu: &PSERIES,
     },
     Arch {
@@ -238,6 +251,7 @@ static ALL: &[Arch] = &[
         make: "powerpc",
         image: ["vmlinux", "vmlinux"],
         programs: &[(elf::EM_PPC64, true, true)],
+        calls: &[(elf::R_PPC64_REL24, 4)],
         qemu: &PSERIES,
     },
 ];
@@ -281,6 +295,12 @@ impl Arch {
              host is {}: use a target of kind `qemu`",
             kernel.name, self.name
         ))
+    }
+
+    /// Whether calls in a linked kernel are found by its relocations. Kernels for x86 are decoded:
+    /// User-Mode Linux's relocations do not tell where its calls are, and NetBSD's has none.
+    pub(crate) fn keeps_relocations(&self) -> bool {
+        !self.programs.contains(&(elf::EM_386, false, false))
     }
 
     /// The C compiler.

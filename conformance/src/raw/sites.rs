@@ -47,10 +47,9 @@ impl Sites {
     /// have been called through a pointer.
     #[must_use]
     pub fn blocks(&self) -> HashSet<u64> {
-        self.of(|name| name.starts_with("pc") && !name.contains('@'))
-            .union(&self.0[POINTERS])
-            .copied()
-            .collect()
+        let pointers = self.0.get(POINTERS).into_iter().flatten();
+        let own = self.of(|name| name.starts_with("pc") && !name.contains('@'));
+        own.into_iter().chain(pointers.copied()).collect()
     }
 
     /// Possible sites of comparison records of this size, with or without a constant operand.

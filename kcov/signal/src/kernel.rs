@@ -2,6 +2,7 @@
 
 use crate::{Ranges, RangesError};
 use kcov::Pc;
+use kcov_sys::arch::TEXT;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -79,12 +80,12 @@ impl KernelText {
     }
 
     fn from_symbols(symbols: &str, kcore: Option<u64>) -> Result<KernelText, KernelTextError> {
-        let find = |name| symbols.lines().find_map(|line| address(line, name));
+        let find = |name: &str| symbols.lines().find_map(|line| address(line, name));
         let (start, end) = find("_stext").zip(find("_etext")).ok_or(KernelTextError::NoText)?;
         if start == 0 {
             return Err(KernelTextError::Hidden);
         }
-        let offset = kcore.or_else(|| offset_by_rule(find("_text")?));
+        let offset = kcore.or_else(|| TEXT.offset(false, find));
         let kaslr_offset = offset.ok_or(KernelTextError::NoOffset)?;
         Ok(KernelText { run_time: start..end, kaslr_offset })
     }
@@ -124,27 +125,6 @@ fn address(line: &str, name: &str) -> Option<u64> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok()?;
     (words.nth(1)? == name && words.next().is_none()).then_some(address)
-}
-
-/// The offset of a kernel whose text starts at `text`, if every kernel has the same link address.
-fn offset_by_rule(text: u64) -> Option<u64> {
-    /// `__START_KERNEL` of x86_64, with the usual `CONFIG_PHYSICAL_START`.
-    const X86_64: u64 = 0xffff_ffff_8100_0000;
-    /// `KERNELBASE` of ppc64.
-    const PPC64: u64 = 0xc000_0000_0000_0000;
-    /// `VMLINUX_LOAD_ADDRESS` of loongarch64.
-    const LOONGARCH64: u64 = 0x9000_0000_0020_0000;
-    if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
-        // User-Mode Linux is a program at a fixed address.
-        if text >> 63 == 0 { Some(0) } else { text.checked_sub(X86_64) }
-    } else if cfg!(target_arch = "powerpc64") {
-        text.checked_sub(PPC64)
-    } else if cfg!(target_arch = "loongarch64") {
-        text.checked_sub(LOONGARCH64)
-    } else {
-        // Kernels for 32-bit Arm have no random address.
-        (cfg!(target_arch = "arm") && text >> 32 == 0).then_some(0)
-    }
 }
 
 /// The offset in `vmcoreinfo`, for crash dumps: a line of a note near the start of `/proc/kcore`.

@@ -228,7 +228,7 @@ impl Descriptor {
             }
             Request::Attach(source) => model::Request::Attach(source.subsystem, source.id),
             Request::Detach => model::Request::Detach,
-            #[cfg(feature = "proposed")]
+            #[allow(unreachable_patterns, reason = "the model may have all")]
             _ => model::Request::Unknown,
         };
         self.ask(|thread| model::Operation::Ask { thread, descriptor: D(0), request: asked })?;

@@ -8,6 +8,7 @@ use super::compiler::Compiler;
 use super::key::{self, Ingredients};
 use super::make::Make;
 use super::{PROOF, Place};
+use crate::arch::Arch;
 use crate::cache::{Cache, Lock};
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::host::{self, Need};
@@ -26,6 +27,7 @@ pub struct Bench {
     output: PathBuf,
     log: PathBuf,
     mark: String,
+    arch: &'static Arch,
     /// The kernel image in the output directory.
     image: &'static str,
     arguments: Vec<String>,
@@ -86,6 +88,7 @@ impl Bench {
             log: directory.join("build.log"),
             directory,
             mark: place.mark.clone(),
+            arch: target.arch,
             image: super::build::image(target),
             arguments: key::make_arguments(target),
             modules: target.modules.clone(),
@@ -156,7 +159,8 @@ impl Bench {
     /// The files that belong beside the linked kernel: its symbols and modules.
     pub fn beside(&self) -> Vec<PathBuf> {
         let modules = self.modules.iter().map(String::as_str);
-        ["vmlinux"].into_iter().chain(modules).map(|file| self.output.join(file)).collect()
+        let found = ["vmlinux"].into_iter().chain(modules).map(|file| self.output.join(file));
+        found.chain(super::build::relocated(&self.output, self.arch)).collect()
     }
 
     /// The kernel's configuration.

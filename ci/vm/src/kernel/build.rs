@@ -2,14 +2,15 @@
 
 use super::key::{self, Ingredients};
 use super::make::Make;
-use super::{DIGEST, PROOF, Place, config};
+use super::{DIGEST, PROOF, Place, RELOCATED, config};
+use crate::arch::Arch;
 use crate::cache::Cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::hash;
 use crate::source::{self, Source};
 use crate::target::{Kind, Target};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Builds in a scratch directory and renames the finished part into place, so
 /// an incomplete build never counts. The caller holds the place's lock.
@@ -96,6 +97,9 @@ pub(super) fn collect(
     let (kernel, vmlinux) = (finished.join("kernel"), finished.join("vmlinux"));
     copy("vmlinux", &vmlinux)?;
     copy("System.map", &finished.join("System.map"))?;
+    if relocated(output, target.arch).is_some() {
+        copy(RELOCATED, &finished.join(RELOCATED))?;
+    }
     match image(target) {
         "vmlinux" => fs::hard_link(&vmlinux, &kernel).map_err(io)?,
         image => copy(image, &kernel)?,
@@ -149,4 +153,9 @@ pub(super) fn image(target: &Target) -> &'static str {
         Kind::Qemu => target.arch.image[1],
         Kind::Netbsd => unreachable!("it has no source"),
     }
+}
+
+/// The linked kernel with its relocations, if this version of Linux leaves one.
+pub(super) fn relocated(output: &Path, arch: &Arch) -> Option<PathBuf> {
+    Some(output.join(RELOCATED)).filter(|file| arch.keeps_relocations() && file.is_file())
 }

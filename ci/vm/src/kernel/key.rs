@@ -11,6 +11,10 @@ use std::path::PathBuf;
 /// Raise it whenever this program builds differently from the same ingredients.
 const RECIPE: u32 = 1;
 
+/// Keeps relocations in `vmlinux.unstripped`, and one for each call.
+const RELOCATIONS: [&str; 2] =
+    ["CONFIG_ARCH_VMLINUX_NEEDS_RELOCS=y", "KCFLAGS=-fno-optimize-sibling-calls"];
+
 /// The ingredients of a kernel.
 #[derive(Clone, Debug)]
 pub struct Ingredients {
@@ -70,7 +74,8 @@ pub fn make_arguments(target: &Target) -> Vec<String> {
         Kind::Netbsd => return Vec::new(),
     };
     let own = [Some(format!("ARCH={make}")), sub, cross, Some(image.into())];
-    own.into_iter().flatten().collect()
+    let relocations = arch.keeps_relocations().then_some(RELOCATIONS).into_iter().flatten();
+    own.into_iter().flatten().chain(relocations.map(ToString::to_string)).collect()
 }
 
 /// The arguments of a whole build: these and the modules, if the target has any.

@@ -39,6 +39,9 @@ const PROOF: &str = "key.txt";
 /// The file with the digest of the kernel as it was built.
 const DIGEST: &str = "sha256.txt";
 
+/// The file with the linked kernel and its relocations.
+pub(crate) const RELOCATED: &str = "vmlinux.unstripped";
+
 /// The ingredients of a target's kernel, and their key.
 #[derive(Debug)]
 pub struct Recipe {

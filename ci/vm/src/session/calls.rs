@@ -2,14 +2,16 @@
 //! names, and the target's modules.
 
 use super::{Ready, Session, Task};
+use crate::arch::Arch;
 use crate::cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::Machine;
 use crate::hash;
 use crate::image::GuestFile;
+use crate::kernel::RELOCATED;
 use crate::target::Calls;
-use kcov_vm_calls::Code;
-use std::collections::BTreeSet;
+use kcov_vm_calls::{Code, relocated_calls};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -42,12 +44,15 @@ impl Task {
 }
 
 impl Session {
-    /// Returns the file and the modules, if the target asks for them. A user's kernel may have no
-    /// symbols; then there is nothing.
+    /// Returns the file and the modules, if the target asks for them. For a user's kernel there may
+    /// be nothing: it may have no symbols, and its relocations may not show all calls.
     pub fn calls(&self, ready: &Ready<'_>) -> Result<Vec<GuestFile>> {
         let machine = &ready.machine;
         let Some(Calls { of, .. }) = &machine.target.calls else { return Ok(Vec::new()) };
-        let given = ready.expect.build.is_none();
+        let (given, arch) = (ready.expect.build.is_none(), machine.target.arch);
+        if given && arch.keeps_relocations() {
+            return Ok(Vec::new());
+        }
         let beside = machine.kernel.with_file_name("vmlinux");
         // In the cache, a kernel has a directory of its own.
         let cached = [self.cache.kernels(), self.cache.runs()]
@@ -62,7 +67,7 @@ impl Session {
         };
         let list = match fs::read(&kept).ok().filter(|_| cached) {
             Some(list) => list,
-            None => match text(file, of, &modules) {
+            None => match text(file, arch, of, &modules) {
                 Ok(text) => {
                     if cached {
                         cache::keep(&kept, &text).or_unavailable(Phase::Kernel, kept.display())?;
@@ -94,13 +99,18 @@ fn modules(machine: &Machine<'_>) -> Result<Vec<GuestFile>> {
 
 /// Writes a line for each function of the kernel, and a line `function@module/section` for each
 /// function that a section of a module calls.
-fn text(file: &Path, of: &str, modules: &[GuestFile]) -> std::result::Result<String, String> {
-    let code = Code::read(&fs::read(file).map_err(|error| error.to_string())?)?;
+fn text(
+    file: &Path,
+    arch: &Arch,
+    of: &str,
+    modules: &[GuestFile],
+) -> std::result::Result<String, String> {
+    let read = |file: &Path| fs::read(file).map_err(|error| error.to_string());
     let wanted =
         |name: &str| of.strip_suffix('*').map_or(name == of, |start| name.starts_with(start));
     let mut text = String::new();
     for module in modules {
-        let calls = kcov_vm_calls::module_calls(&module.content, wanted)
+        let calls = relocated_calls(&module.content, arch.calls, wanted)
             .map_err(|why| format!("{}: {why}", module.path))?;
         let name = module.path.trim_start_matches(MODULES).trim_matches('/');
         let name = name.trim_end_matches(".ko");
@@ -108,14 +118,24 @@ fn text(file: &Path, of: &str, modules: &[GuestFile]) -> std::result::Result<Str
             line(&mut text, &format!("{function}@{name}/{section}"), &addresses);
         }
     }
-    for name in code.names(wanted) {
-        line(&mut text, name, &code.return_addresses(name).unwrap_or_default());
+    if arch.keeps_relocations() {
+        let bytes = read(&file.with_file_name(RELOCATED))
+            .map_err(|why| format!("its {RELOCATED}: {why}; leave out the key `calls`"))?;
+        let mut all: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+        for ((_, function), addresses) in relocated_calls(&bytes, arch.calls, wanted)? {
+            all.entry(function).or_default().extend(addresses);
+        }
+        all.iter().for_each(|(function, addresses)| line(&mut text, function, addresses));
+    } else {
+        let code = Code::read(&read(file)?)?;
+        for name in code.names(wanted) {
+            line(&mut text, name, &code.return_addresses(name).unwrap_or_default());
+        }
+        if !text.is_empty() {
+            line(&mut text, POINTERS, &code.through_pointers());
+        }
     }
-    if text.is_empty() {
-        return Err(format!("nothing calls {of}"));
-    }
-    line(&mut text, POINTERS, &code.through_pointers());
-    Ok(text)
+    if text.is_empty() { Err(format!("nothing calls {of}")) } else { Ok(text) }
 }
 
 /// Adds a line: the name, the first address, then each distance to the next.
@@ -147,9 +167,11 @@ mod tests {
     #[test]
     fn a_file_without_such_calls_has_no_text() {
         let own = std::env::current_exe().expect("this program");
-        assert!(
-            text(&own, "no_such_function*", &[]).is_err_and(|why| why.contains("nothing calls"))
-        );
-        assert!(text(Path::new("/dev/null"), "main", &[]).is_err());
+        let text = |file: &Path, arch: &str, of: &str| {
+            text(file, Arch::named(arch).expect("known"), of, &[]).expect_err("no calls")
+        };
+        assert!(text(&own, "x86_64", "no_such_function*").contains("nothing calls"));
+        text(Path::new("/dev/null"), "x86_64", "main");
+        assert!(text(&own, "arm64", "main").starts_with("its vmlinux.unstripped: No such file"));
     }
 }

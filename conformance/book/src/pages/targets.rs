@@ -7,7 +7,7 @@ use kcov_conformance::declare::Declaration;
 use kcov_conformance::feature::Feature;
 use kcov_conformance::kernel::Version;
 use kcov_conformance::plan::reason_to_skip;
-use kcov_sys::ioc::Encoding;
+use kcov_sys::arch::encoding;
 use kcov_sys::linux::Requests;
 use kcov_vm::arch::Arch;
 use kcov_vm::target::{Kind, Target, Targets};
@@ -96,11 +96,7 @@ pub(super) fn architectures() -> Value {
         let features = declaration(&target.declares);
         let word = if features.has(Feature::Words32) { 4 } else { 8 };
         let sizes = [(Feature::Pages16K, 16), (Feature::Pages64K, 64)];
-        let encoding = match target.arch.make {
-            "powerpc" => Encoding::LINUX_MIPS_POWERPC,
-            _ => Encoding::LINUX_GENERIC,
-        };
-        let requests = Requests::new(encoding, word);
+        let requests = Requests::new(encoding(target.arch.triple), word);
         json!({
             "name": target.name,
             "programs": programs(target).machine,
