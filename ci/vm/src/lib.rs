@@ -17,7 +17,6 @@ mod elf;
 pub mod env;
 pub mod error;
 mod exec;
-mod expected;
 mod fuzz;
 pub mod guest;
 pub mod hash;

@@ -238,7 +238,7 @@ impl Target {
 pub struct Targets {
     /// The targets.
     pub all: Vec<Target>,
-    /// The directory of `targets.lock` and `expected-failures/`.
+    /// The directory of `targets.lock`.
     pub base: PathBuf,
     /// The default program of `test`, if there is one: a package with a binary of this name. It must understand
     /// `list --system WORD`, `plan --release R --declare WORDS` and `run --format ktap --declare

@@ -7,7 +7,6 @@ pub use guest::suite_arguments;
 
 use crate::cli::TestOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
-use crate::expected::{self, Failure};
 use crate::ids;
 use crate::kernel::Kernel;
 use crate::output::{complain, print};
@@ -131,7 +130,7 @@ pub fn test(
     let run = Run { reports: reports.into_iter().flatten().collect(), wall: started.elapsed() };
     let whole = || run.render(options.format, verbose);
     if text_now {
-        print(&run.table(verbose));
+        print(&run.summary());
     }
     match &options.report {
         Some(file) => fs::write(file, whole())
@@ -224,7 +223,6 @@ fn on_target(plan: &Plan<'_>, target: &Target) -> TargetReport {
 
 fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<Vec<Check>> {
     let Plan { session, options, .. } = plan;
-    let known = known_failures(plan, target)?;
     let shares = plan.shares(target);
     let ready: Vec<Ready<'_>> =
         shares.iter().map(|_| session.prepare(target)).collect::<Result<_>>()?;
@@ -254,7 +252,7 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     let checks = heard.into_iter().flat_map(|heard| heard.checks).collect();
     let no_verdict = |why| Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into();
     let asked = plan.asked(target);
-    let checks = promise::conclude(checks, &known, promises.as_deref(), asked, options.fail_fast)
+    let checks = promise::conclude(checks, promises.as_deref(), asked, options.fail_fast)
         .map_err(no_verdict)?;
     match none_ran(&checks) {
         None => Ok(checks),
@@ -272,12 +270,4 @@ fn promises(plan: &Plan<'_>, target: &Target, release: &str) -> Result<Option<Ve
     let text = plan.session.programs.plan(&target.declares, release)?;
     let promises = promise::parse(&text).map_err(|why| Error::unavailable(Phase::Verdict, why))?;
     Ok(Some(promises))
-}
-
-/// Only the workspace's suite has known failures.
-fn known_failures(plan: &Plan<'_>, target: &Target) -> Result<Vec<Failure>> {
-    match plan.suite(target) {
-        Some(Suite { ids, .. }) => expected::load(&plan.session.targets.base, &target.name, ids),
-        None => Ok(Vec::new()),
-    }
 }

@@ -41,24 +41,12 @@ pub enum Outcome {
         /// The reason.
         reason: String,
     },
-    /// It failed, as expected.
-    #[serde(rename = "xfail")]
-    ExpectedFailure {
-        /// The reason for the failure.
-        reason: String,
-    },
-    /// It passed, although it is expected to fail.
-    #[serde(rename = "xpass")]
-    UnexpectedPass {
-        /// The reason for the expected failure.
-        reason: String,
-    },
 }
 
 impl Outcome {
     /// Whether it makes the run fail.
     pub fn is_red(&self) -> bool {
-        matches!(self, Self::Fail | Self::UnexpectedPass { .. })
+        *self == Self::Fail
     }
 }
 
@@ -67,10 +55,8 @@ impl Outcome {
 pub struct Counts {
     /// Passed checks.
     pub passed: usize,
-    /// Checks that failed, or passed unexpectedly.
+    /// Failed checks.
     pub failed: usize,
-    /// Checks that failed as expected.
-    pub xfailed: usize,
     /// Checks that did not run.
     pub skipped: usize,
 }
@@ -82,8 +68,7 @@ impl Counts {
         for check in checks {
             match check.outcome {
                 Outcome::Pass => counts.passed += 1,
-                Outcome::Fail | Outcome::UnexpectedPass { .. } => counts.failed += 1,
-                Outcome::ExpectedFailure { .. } => counts.xfailed += 1,
+                Outcome::Fail => counts.failed += 1,
                 Outcome::Skip { .. } => counts.skipped += 1,
             }
         }

@@ -1,6 +1,5 @@
 //! KTAP: one test per target, with the checks as subtests.
 
-use super::text::unexpected;
 use super::{Run, TargetReport, Verdict};
 use crate::error::{STATUS_PASSED, WRITING};
 use crate::verdict::{Check, Outcome};
@@ -43,14 +42,6 @@ fn result(check: &Check, number: usize, text: &mut String) {
         Outcome::Pass => writeln!(text, "    ok {number} {id}"),
         Outcome::Fail => writeln!(text, "    not ok {number} {id}"),
         Outcome::Skip { reason } => writeln!(text, "    ok {number} {id} # SKIP {reason}"),
-        // Test protocols use TODO for an expected failure.
-        Outcome::ExpectedFailure { reason } => {
-            writeln!(text, "    not ok {number} {id} # TODO {reason}")
-        }
-        Outcome::UnexpectedPass { reason } => {
-            let why = unexpected(reason);
-            writeln!(text, "    # {why}\n    not ok {number} {id}")
-        }
     }
     .expect(WRITING);
 }

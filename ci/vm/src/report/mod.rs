@@ -3,7 +3,6 @@
 mod json;
 mod junit;
 mod ktap;
-mod table;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -136,7 +135,7 @@ impl Run {
             Format::Text => {
                 let brief = self.reports.len() > 1 && !verbose;
                 let targets: String = self.reports.iter().map(|r| r.text(verbose, brief)).collect();
-                targets + &self.table(verbose)
+                targets + &self.summary()
             }
             Format::Ktap => ktap::render(self),
             Format::Junit => junit::render(self),
@@ -144,10 +143,15 @@ impl Run {
         }
     }
 
-    /// Formats tables of checks by target and of counts; empty for a single
-    /// target.
-    pub fn table(&self, verbose: bool) -> String {
-        if self.reports.len() < 2 { String::new() } else { table::render(self, verbose) }
+    /// Formats the result of each target again; empty for a single target.
+    pub fn summary(&self) -> String {
+        let mut text = String::new();
+        if self.reports.len() > 1 {
+            text.push('\n');
+            self.reports.iter().for_each(|report| text::verdict(&mut text, report));
+            text += &format!("{:.1} s\n", self.wall.as_secs_f32());
+        }
+        text
     }
 
     /// The worst of the targets' exit statuses. A run of nothing has not
