@@ -1,10 +1,10 @@
 //! Runs the commands.
 
-use crate::cli::{BuildOptions, Command, General, TestOptions};
+use crate::cli::{BuildOptions, Command, General, GuestOptions, TestOptions};
 use crate::context::{Context, refuse_unused};
 use crate::error::{Result, STATUS_PASSED};
 use crate::home::Home;
-use crate::kernel::{Compiler, Kernel};
+use crate::kernel::{Compiler, Place};
 use crate::output::{self, no_verdict, print};
 use crate::session::Session;
 use crate::source;
@@ -29,7 +29,7 @@ pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
             Ok(STATUS_PASSED)
         }
         Command::Build { names, build } => {
-            let session = context.session(&build, None)?;
+            let session = context.session(&build, &GuestOptions::default())?;
             let chosen = session.targets.select(&names)?;
             build_all(&session, &chosen)
         }
@@ -45,12 +45,12 @@ pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
         }
         Command::Clean { dry_run, days } => {
             let age = Duration::from_secs(days.saturating_mul(24 * 60 * 60));
-            print(&clean::run(targets, cache, age, dry_run)?);
+            print(&clean::run(cache, age, dry_run)?);
             Ok(STATUS_PASSED)
         }
         Command::Test(options) => test(context, &options),
         Command::Exec(options) => {
-            let session = context.session_on(&options.place.vm, &options.name)?;
+            let session = context.session_on(&options.run.vm, &options.run.name)?;
             exec::exec(&session, *options, general.verbose)
         }
         Command::Shell(options) => {
@@ -58,30 +58,28 @@ pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
             exec::shell(&session, *options, general.verbose)
         }
         Command::Fuzz(options) => {
-            let session = context.session_on(&options.vm, &options.name)?;
+            let session = context.session_on(&options.run.vm, &options.run.name)?;
             fuzz::fuzz(&session, *options)
         }
         Command::Trace(options) => {
-            let mut session = context.session_on(&options.vm, &options.name)?;
-            session.choices.grace = exec::TRACE_GRACE;
-            exec::trace(&session, *options, general.verbose)
+            let session = context.session_on(&options.run.vm, &options.run.name)?;
+            exec::trace(session, *options, general.verbose)
         }
         Command::Env { name, vm } => {
             let session = context.session_on(&vm, &name)?;
             let target = session.targets.named(&name)?;
             env::run(&session, target)
         }
-        Command::Runner(options) => {
-            let mut session = context.session_on(&options.place.vm, &options.name)?;
-            session.choices.settled = !options.place.vm.build.refresh;
-            exec::runner(&session, *options, general.verbose)
+        Command::Runner { no_tree, exec } => {
+            let session = context.session_on(&exec.run.vm, &exec.run.name)?;
+            exec::runner(session, *exec, !no_tree, general.verbose)
         }
     }
 }
 
 /// Tests targets.
 pub fn test(context: &Context<'_>, options: &TestOptions) -> Result<u8> {
-    let session = context.session(&options.vm.build, Some(&options.vm.guest))?;
+    let session = context.session(&options.vm.build, &options.vm.guest)?;
     let chosen = session.targets.select(&options.names)?;
     let chosen = if options.all { session.targets.all.iter().collect() } else { chosen };
     refuse_unused(&options.vm, &chosen)?;
@@ -89,15 +87,17 @@ pub fn test(context: &Context<'_>, options: &TestOptions) -> Result<u8> {
 }
 
 fn key(context: &Context<'_>, name: &str, build: BuildOptions) -> Result<u8> {
-    let session = context.session(&build, None)?;
+    let session = context.session(&build, &GuestOptions::default())?;
     let target = session.targets.named(name)?;
     let found = || {
         let source = session.source(target)?;
         let compiler = Compiler::of(target, &session.cache, false)?;
-        Kernel::recipe(target, &source, &compiler, &session.cache)
+        Place::of(target, &source, &compiler, &session.cache)
     };
     match found() {
-        Ok(recipe) => print(&format!("{}key {}\n", recipe.text, recipe.key)),
+        Ok(Place { ingredients, .. }) => {
+            print(&format!("{}key {}\n", ingredients.to_text(), ingredients.key()));
+        }
         Err(error) => return no_verdict(target, error),
     }
     Ok(STATUS_PASSED)

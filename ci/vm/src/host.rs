@@ -16,8 +16,6 @@ pub(crate) const MKRESCUE: &str = "grub-mkrescue";
 /// A task that needs programs of the host.
 #[derive(Clone, Copy, Debug)]
 pub enum Need {
-    /// Downloading a tarball.
-    Download,
     /// Building kernels.
     Build(&'static Arch),
     /// Building kernels that describe their types.
@@ -36,7 +34,6 @@ impl Need {
     /// The programs that must be in `PATH`.
     fn programs(self) -> Vec<&'static str> {
         match self {
-            Self::Download => vec!["curl"],
             Self::Build(arch) => {
                 let all = ["make", "gcc", "ld", "flex", "bison", "bc", "tar", "xz", "patch"];
                 let cross = (!arch.is_host()).then(|| arch.compiler());
@@ -68,7 +65,6 @@ impl Need {
             "patch",
         ];
         match self {
-            Self::Download => vec!["curl", "ca-certificates"],
             Self::Build(arch) if arch.is_host() => BUILD.to_vec(),
             Self::Build(arch) => [BUILD, arch.cross_packages].concat(),
             Self::Types => vec!["pahole"],
@@ -81,7 +77,6 @@ impl Need {
 
     fn phase(self) -> Phase {
         match self {
-            Self::Download => Phase::Source,
             Self::Build(_) | Self::Types => Phase::Build,
             Self::Link(_) | Self::Qemu(_) | Self::Netbsd | Self::Grub => Phase::Image,
         }

@@ -208,11 +208,6 @@ fn on_target(plan: &Plan<'_>, target: &Target) -> TargetReport {
     let started = Instant::now();
     let mut report = TargetReport::of(target);
     report.required = is_required(plan.options, target);
-    let TestOptions { checks, program, suite, .. } = plan.options;
-    if checks.is_empty() && program.is_none() && suite.is_empty() {
-        let digest = plan.session.programs.home.suite_digest;
-        report.suite = digest.and_then(|digest| digest(target.kind.system()).ok());
-    }
     report.verdict = match judge(plan, target, &mut report) {
         Ok(checks) => Verdict::Checks(checks),
         Err(error) => without_verdict(error),

@@ -15,11 +15,19 @@ use std::path::{Path, PathBuf};
 pub struct Found {
     /// An ELF program of this host.
     pub program: PathBuf,
-    /// Its first argument: the name by which it was called.
-    pub word: OsString,
+    /// Its first argument, if that is not its path: the name by which it was called.
+    pub word: Option<OsString>,
     pub arguments: Vec<OsString>,
     /// The script that the program is to interpret.
     pub script: Option<PathBuf>,
+}
+
+impl Found {
+    /// A program that is no script, by its path.
+    pub fn plain(mut words: Vec<OsString>) -> Self {
+        let arguments = words.split_off(1);
+        Self { program: words.remove(0).into(), word: None, arguments, script: None }
+    }
 }
 
 /// Finds the program as a shell would, or a script's interpreter as the kernel would.
@@ -29,7 +37,7 @@ pub fn find(mut words: Vec<OsString>, arch: &Arch) -> Result<Found, String> {
     let start = check(&path)?;
     let Some((word, option)) = interpreter(&start)? else {
         fit(&path, arch)?;
-        return Ok(Found { program: path, word: words.remove(0), arguments, script: None });
+        return Ok(Found { program: path, word: Some(words.remove(0)), arguments, script: None });
     };
     let on_host = locate_word(&word).and_then(|program| check(&program).map(|_| program));
     let program =
@@ -37,7 +45,7 @@ pub fn find(mut words: Vec<OsString>, arch: &Arch) -> Result<Found, String> {
     fit(&program, arch)?;
     arguments.insert(0, path.clone().into());
     option.into_iter().for_each(|option| arguments.insert(0, option));
-    Ok(Found { program, word, arguments, script: Some(path) })
+    Ok(Found { program, word: Some(word), arguments, script: Some(path) })
 }
 
 /// Finds a file by a path, or in `PATH`.

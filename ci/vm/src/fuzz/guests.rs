@@ -3,8 +3,7 @@
 use super::memory;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::guest::{Listener, Stream};
-use crate::hash;
-use crate::image::GuestFile;
+use crate::image::{self, GuestFile};
 use crate::session::{Ready, Session, Task};
 use crate::target::Target;
 use kcov_vm_guest::fuzz::slot::Ran;
@@ -65,8 +64,6 @@ pub struct Guests<'a> {
     pub target: &'a Target,
     pub ready: Ready<'a>,
     pub task: Task,
-    /// Whether they run only if no other program wants the processor.
-    pub idle: bool,
     /// Ends them as soon as it is set.
     pub stop: Arc<AtomicBool>,
 }
@@ -82,7 +79,7 @@ impl Guests<'_> {
         let logs = self.ready.logs.join(number.to_string());
         fs::create_dir_all(&logs).or_unavailable(Phase::Image, logs.display())?;
         let mut task = self.task.clone();
-        let mark = random();
+        let mark = image::random();
         let (directories, seed, time, limit) = match work {
             Work::Fuzz { corpus, resting, seed, time } => {
                 (vec![(CORPUS, corpus), (RESTING, resting)], seed, time, time + GRACE)
@@ -103,7 +100,7 @@ impl Guests<'_> {
             });
             task.files.extend(files);
         }
-        let ready = self.ready.beside(logs.clone(), limit, SILENT, self.idle)?;
+        let ready = self.ready.beside(logs.clone(), limit, SILENT)?;
         let log = File::create(logs.join("program.log")).or_unavailable(Phase::Image, "a log")?;
         let mut listen = Listen {
             process: 0,
@@ -150,14 +147,6 @@ fn last_words(errors: &[u8]) -> String {
     let text = String::from_utf8_lossy(errors);
     let says = |line: &&str| !line.trim().is_empty() && !line.starts_with("note: ");
     text.lines().rfind(says).map_or_else(String::new, |line| format!(": {}", line.trim()))
-}
-
-/// A mark that occurs nowhere else.
-fn random() -> [u8; 16] {
-    let digits = hash::bytes(crate::image::nonce().as_bytes());
-    let mut mark = [0; 16];
-    mark.copy_from_slice(&digits.as_bytes()[..16]);
-    mark
 }
 
 /// Collects what a guest says.

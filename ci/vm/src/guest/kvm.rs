@@ -1,7 +1,7 @@
 //! Finds out whether guests boot under KVM.
 
 use super::process::HOST_SAYS;
-use super::{Expect, Limits, Listener, Machine, Stream};
+use super::{Expect, Limits, Machine};
 use crate::carry::Carried;
 use crate::error::{Error, Result, Unavailable};
 use crate::image::{self, Image};
@@ -43,7 +43,7 @@ pub fn probe(
     };
     let limits = Limits { boot: LIMIT, program: LIMIT, ..Limits::default() };
     let image = Image { init, job: &job, files: &[], carried: &Carried::default() };
-    let answer = super::boot(&machine, &image, limits, expect, logs, &mut Deaf);
+    let answer = super::boot(&machine, &image, limits, expect, logs, &mut ());
     let answer = match answer {
         Ok(_) => Ok(()),
         Err(Error::Unavailable(Unavailable { message, detail, phase, .. })) => {
@@ -75,10 +75,4 @@ fn recall(memory: &Path, key: &str) -> Option<std::result::Result<(), String>> {
         "yes" => Ok(()),
         why => Err(why.to_string()),
     })
-}
-
-struct Deaf;
-
-impl Listener for Deaf {
-    fn output(&mut self, _: Stream, _: &[u8]) {}
 }

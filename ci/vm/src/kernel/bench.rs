@@ -3,12 +3,12 @@
 //! The tree and its build output stay in the cache under the kernel's key, so each build compiles
 //! one file and links.
 
-use super::build::{adopt, checked_config};
+use super::build::checked_config;
 use super::compiler::Compiler;
-use super::key::{self, Ingredients};
+use super::key;
 use super::make::Make;
 use super::{PROOF, Place};
-use crate::cache::{Cache, Lock};
+use crate::cache::{self, Cache, Lock};
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::host::{self, Need};
 use crate::run::command;
@@ -21,7 +21,6 @@ use std::time::SystemTime;
 /// A built tree and its altered file.
 #[derive(Debug)]
 pub struct Bench {
-    directory: PathBuf,
     tree: PathBuf,
     output: PathBuf,
     log: PathBuf,
@@ -51,8 +50,8 @@ impl Bench {
     ) -> Result<Self> {
         host::require(Need::Build(target.arch))?;
         let chosen = Compiler::of(target, cache, false)?;
-        let ingredients = Ingredients::of(target, source, &chosen)?;
-        let place = Place::of(target, &ingredients, cache);
+        let place = Place::of(target, source, &chosen, cache)?;
+        let ingredients = &place.ingredients;
         let lock = cache.lock(Phase::Build, &format!("bench-{}", place.name))?;
         let directory = cache.benches().join(&place.name);
         let pristine = source.tree(cache)?;
@@ -84,7 +83,6 @@ impl Bench {
             tree: directory.join("tree"),
             output: directory.join("output"),
             log: directory.join("build.log"),
-            directory,
             mark: place.mark.clone(),
             image: super::build::image(target),
             arguments: key::make_arguments(target),
@@ -98,13 +96,13 @@ impl Bench {
             let arguments = key::build_arguments(target);
             let make = Make { arguments: &arguments, ..bench.make(jobs) };
             make.configure(&ingredients.config)?;
-            checked_config(&bench.output.join(".config"), &ingredients)?;
-            make.build(&target.name, &bench.directory.join("lines"), target)?;
-            adopt(&bench.output, &bench.log, target, &ingredients, &place, cache)?;
+            checked_config(&bench.output.join(".config"), ingredients)?;
+            make.build(&target.name)?;
             fs::write(&proof, ingredients.to_text())
                 .or_unavailable(Phase::Build, proof.display())?;
         }
         bench.restore(&kept, Path::new(""))?;
+        cache::touch(&directory);
         bench.compiler = bench.recorded()?;
         Ok(bench)
     }

@@ -138,6 +138,7 @@ fn unpacked(package: &Package, cache: &Cache) -> Result<PathBuf> {
         fs::rename(&unpacked, &root).or_unavailable(Phase::Build, root.display())?;
         step.done();
     }
+    cache::touch(&root);
     starter(&root, &package.name)
 }
 

@@ -7,9 +7,7 @@ use crate::hash;
 use crate::run::{command, ends_with_us};
 use std::cell::RefCell;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 use std::time::{Duration, SystemTime};
 
 /// The user's tree and command.
@@ -20,11 +18,6 @@ pub struct Recipe {
     /// The shell command, with placeholders.
     pub command: String,
 }
-
-/// Puts the original back when its standard input ends, and thus also after we were killed. The
-/// restored file has to be newer than any object, also of a command that has not ended yet.
-const RESTORE: &str = r#"trap '' HUP INT TERM; cat > /dev/null
-cmp -s "$1" "$2" || { cat "$1" > "$2" && touch -d '+1 minute' "$2"; } && rm "$1""#;
 
 /// The tree and its altered file.
 #[derive(Debug)]
@@ -38,7 +31,8 @@ pub struct Bench {
     first: Vec<u8>,
     /// The code of the last unaltered kernel.
     last: RefCell<Code>,
-    restorer: Child,
+    /// The file that keeps the original.
+    copy: PathBuf,
     _lock: Lock,
 }
 
@@ -62,13 +56,6 @@ impl Bench {
         }
         let original = fs::read_to_string(&path).or_unavailable(Phase::Source, path.display())?;
         fs::write(&copy, &original).or_unavailable(Phase::Build, copy.display())?;
-        let restorer = command("sh")
-            .args(["-c", RESTORE, "sh"])
-            .args([&copy, &path])
-            .stdin(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .or_unavailable(Phase::Build, "sh")?;
         let mut bench = Self {
             recipe: recipe.clone(),
             file: path,
@@ -77,7 +64,7 @@ impl Bench {
             log: directory.join("build.log"),
             first: Vec::new(),
             last: RefCell::default(),
-            restorer,
+            copy,
             _lock: lock,
         };
         bench.first = bench.unaltered()?.bytes;
@@ -167,9 +154,9 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        drop(self.restorer.stdin.take());
-        if !self.restorer.wait().is_ok_and(|status| status.success()) {
-            eprintln!("{}: could not be restored", self.file.display());
+        let restored = self.write(&self.original).and_then(|()| fs::remove_file(&self.copy));
+        if let Err(error) = restored {
+            eprintln!("{}: could not be restored: {error}", self.file.display());
         }
     }
 }

@@ -59,21 +59,11 @@ impl Linker {
     pub fn path(&self) -> String {
         self.path.display().to_string()
     }
-
-    /// The flags for rustc.
-    pub fn flags(&self) -> Vec<String> {
-        let mut flags = vec![format!("-Clinker={}", self.path())];
-        flags.extend(self.other_flags());
-        flags
-    }
-
-    /// The flags for rustc, without the linker's path.
-    pub fn other_flags(&self) -> Vec<String> {
-        ["-Clinker-flavor=ld", "-Crelocation-model=static", "-Ctarget-feature=+crt-static"]
-            .map(String::from)
-            .into()
-    }
 }
+
+/// The flags for rustc, without the linker's path.
+pub const FLAGS: [&str; 3] =
+    ["-Clinker-flavor=ld", "-Crelocation-model=static", "-Ctarget-feature=+crt-static"];
 
 struct File {
     name: String,

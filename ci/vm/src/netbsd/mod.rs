@@ -19,7 +19,7 @@ use crate::error::{Error, Phase, Result, Unavailable};
 use crate::run::{command, read};
 use crate::toolchain::{Recipe, Std, require_std};
 use kernel::Entry;
-use link::Linker;
+use link::{FLAGS, Linker};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,10 +58,9 @@ impl Libraries {
     }
 
     /// Returns the linker for cargo, and the other flags. Cargo needs rustup's standard library.
-    pub fn cargo(&self) -> Result<(String, Vec<String>)> {
+    pub fn cargo(&self) -> Result<(String, String)> {
         require_std(TRIPLE)?;
-        let linker = Linker::new(&self.sysroot, &self.cache)?;
-        Ok((linker.path(), linker.other_flags()))
+        Ok((Linker::new(&self.sysroot, &self.cache)?.path(), FLAGS.join(" ")))
     }
 
     /// Returns how programs are built.
@@ -79,7 +78,9 @@ impl Libraries {
             }
             Err(error) => return Err(error),
         };
-        Ok(Recipe { triple: TRIPLE.into(), flags: linker.flags(), std })
+        let mut flags = vec![format!("-Clinker={}", linker.path())];
+        flags.extend(FLAGS.map(String::from));
+        Ok(Recipe { triple: TRIPLE.into(), flags, std })
     }
 }
 

@@ -39,7 +39,6 @@ fn target(report: &TargetReport) -> Value {
         "kind": report.kind,
         "release": report.release,
         "kernel": report.kernel,
-        "suite": report.suite,
         "accelerator": report.accelerator,
         "verdict": report.word(),
         "counts": counts,

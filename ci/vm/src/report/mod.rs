@@ -1,8 +1,7 @@
-//! The report of a test run, in four formats.
+//! The report of a test run, in three formats.
 
 mod json;
 mod junit;
-mod ktap;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -23,8 +22,6 @@ pub struct TargetReport {
     pub release: Option<String>,
     /// The kernel's origin.
     pub kernel: Option<String>,
-    /// The digest of the suite's sources, if the whole suite ran.
-    pub suite: Option<String>,
     /// The guest's accelerator.
     pub accelerator: Option<String>,
     /// The result.
@@ -65,8 +62,6 @@ pub enum Format {
     /// For people.
     #[default]
     Text,
-    /// One test with subtests per target.
-    Ktap,
     /// One test suite per target, for result collectors.
     Junit,
     /// For programs.
@@ -81,7 +76,6 @@ impl TargetReport {
             kind: target.kind.name(),
             release: None,
             kernel: None,
-            suite: None,
             accelerator: None,
             verdict: Verdict::Checks(Vec::new()),
             required: true,
@@ -137,7 +131,6 @@ impl Run {
                 let targets: String = self.reports.iter().map(|r| r.text(verbose, brief)).collect();
                 targets + &self.summary()
             }
-            Format::Ktap => ktap::render(self),
             Format::Junit => junit::render(self),
             Format::Json => json::render(self),
         }

@@ -87,8 +87,11 @@ pub fn verdict(text: &mut String, report: &TargetReport) {
         Verdict::Checks(checks) => {
             let Counts { passed, failed, skipped } = Counts::of(checks);
             let wall = report.wall.as_secs_f32();
-            write!(text, "{name}: {passed} passed, {failed} failed, {skipped} skipped in {wall:.1} s")
-                .expect(WRITING);
+            write!(
+                text,
+                "{name}: {passed} passed, {failed} failed, {skipped} skipped in {wall:.1} s"
+            )
+            .expect(WRITING);
             if let Some(logs) = &report.logs {
                 write!(text, "; logs: {}", logs.display()).expect(WRITING);
             }

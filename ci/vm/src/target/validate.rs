@@ -1,7 +1,6 @@
 //! Validates targets beyond the types of their keys.
 
-use super::{Kind, NO_TARBALL, Origin, Target, compression, is_word};
-use std::path::Path;
+use super::{Kind, Target, is_word};
 
 impl Target {
     /// Validates the keys.
@@ -43,20 +42,11 @@ impl Target {
                 return Err(format!("key `calls`: `{}` is not declared", calls.word));
             }
         }
-        if let Some(Origin::Download { url, sha256 }) = &self.source {
-            if sha256.len() != 64 || !sha256.bytes().all(|b| b.is_ascii_hexdigit()) {
-                return Err("key `source`: `sha256` must be 64 hexadecimal digits".into());
-            }
-            if compression(Path::new(url)).is_none() {
-                return Err(format!("key `source`: {url} {NO_TARBALL}"));
-            }
-        }
         let numbers = [
             ("memory", u64::from(self.memory)),
             ("smp", u64::from(self.smp)),
             ("boot-limit", self.boot_limit),
             ("program-limit", self.program_limit),
-            ("build-lines", self.build_lines),
         ];
         match numbers.iter().find(|(_, number)| *number == 0) {
             Some((key, _)) => Err(format!("key `{key}`: must not be 0")),
