@@ -94,10 +94,14 @@ impl Cache {
         &self.root
     }
 
+    fn lock_file(&self, name: &str) -> io::Result<File> {
+        let path = self.root.join("locks").join(name);
+        OpenOptions::new().create(true).truncate(false).write(true).open(path)
+    }
+
     /// Takes the lock, unless another process holds it.
     pub(crate) fn try_lock(&self, name: &str) -> Option<Lock> {
-        let path = self.root.join("locks").join(name);
-        let file = File::options().create(true).truncate(false).write(true).open(path).ok()?;
+        let file = self.lock_file(name).ok()?;
         // A child that we start holds our last lock until it calls exec.
         for _ in 0..10 {
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
@@ -110,15 +114,15 @@ impl Cache {
 
     /// Takes the lock, waiting for any other holder.
     pub fn lock(&self, phase: Phase, name: &str) -> Result<Lock> {
-        let path = self.root.join("locks").join(name);
-        let options = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let file = options.or_unavailable(phase, path.display())?;
+        let file = self.lock_file(name).or_unavailable(phase, name)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Lock(file)),
-            Err(Errno::WOULDBLOCK) => eprintln!("waiting for another kcov-vm with {name} ..."),
-            Err(error) => return Err(error).or_unavailable(phase, path.display()),
+            Err(Errno::WOULDBLOCK) => {
+                eprintln!("waiting for another kcov-vm with {name} ...");
+                flock(&file, FlockOperation::LockExclusive)
+            }
+            taken => taken,
         }
-        flock(&file, FlockOperation::LockExclusive).or_unavailable(phase, path.display())?;
+        .or_unavailable(phase, name)?;
         Ok(Lock(file))
     }
 }

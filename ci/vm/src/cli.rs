@@ -33,7 +33,7 @@ pub struct General {
     /// The directory for sources, kernels and logs [default: kcov-vm in the user's cache directory]
     #[arg(long, global = true, value_name = "DIR", env = "KCOV_VM_CACHE", hide_env_values = true)]
     pub cache: Option<PathBuf>,
-    /// Show the kernel log, the time of each step and the targets' declared words
+    /// Show the kernel log and the time of each step
     #[arg(short, long, global = true)]
     pub verbose: bool,
     /// Use another list of targets

@@ -1,6 +1,6 @@
 //! Runs the commands.
 
-use crate::cli::{BuildOptions, Command, General, GuestOptions, TestOptions};
+use crate::cli::{BuildOptions, Command, General, GuestOptions, ProgramOptions, TestOptions};
 use crate::context::{Context, refuse_unused};
 use crate::error::{Result, STATUS_PASSED};
 use crate::home::Home;
@@ -23,9 +23,10 @@ pub fn run(command: Command, general: &General, home: &Home) -> Result<u8> {
 /// Runs a command in this context.
 pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
     let Context { targets, cache, general, .. } = context;
+    let session = |run: &ProgramOptions| context.session_on(&run.vm, &run.name);
     match command {
         Command::List => {
-            print(&list::render(targets, cache, general.verbose));
+            print(&list::render(targets, cache));
             Ok(STATUS_PASSED)
         }
         Command::Build { names, build } => {
@@ -50,29 +51,18 @@ pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
         }
         Command::Test(options) => test(context, &options),
         Command::Exec(options) => {
-            let session = context.session_on(&options.run.vm, &options.run.name)?;
-            exec::exec(&session, *options, general.verbose)
+            exec::exec(session(&options.run)?, *options, None, general.verbose)
         }
-        Command::Shell(options) => {
-            let session = context.session_on(&options.vm, &options.name)?;
-            exec::shell(&session, *options, general.verbose)
-        }
-        Command::Fuzz(options) => {
-            let session = context.session_on(&options.run.vm, &options.run.name)?;
-            fuzz::fuzz(&session, *options)
-        }
-        Command::Trace(options) => {
-            let session = context.session_on(&options.run.vm, &options.run.name)?;
-            exec::trace(session, *options, general.verbose)
-        }
+        Command::Shell(options) => exec::shell(&session(&options)?, *options, general.verbose),
+        Command::Fuzz(options) => fuzz::fuzz(&session(&options.run)?, *options),
+        Command::Trace(options) => exec::trace(session(&options.run)?, *options, general.verbose),
         Command::Env { name, vm } => {
             let session = context.session_on(&vm, &name)?;
             let target = session.targets.named(&name)?;
             env::run(&session, target)
         }
         Command::Runner { no_tree, exec } => {
-            let session = context.session_on(&exec.run.vm, &exec.run.name)?;
-            exec::runner(session, *exec, !no_tree, general.verbose)
+            exec::exec(session(&exec.run)?, *exec, Some(!no_tree), general.verbose)
         }
     }
 }

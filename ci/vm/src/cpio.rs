@@ -1,8 +1,8 @@
 //! Writes initramfs archives in cpio's `newc` format. By hand, because it is a header of thirteen
 //! numbers, and paths may have any bytes.
 
+use crate::carry::{Access, Entry};
 use crate::error::WRITING;
-use crate::layout::{Access, Layout};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -18,25 +18,21 @@ const DIRECTORY: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 
-impl Layout for Archive {
-    fn directory(&mut self, path: &Path, access: Access) {
-        self.entry(path, DIRECTORY, access, (0, 0), &[]);
-    }
-
-    fn file(&mut self, path: &Path, access: Access, content: &[u8]) {
-        self.entry(path, FILE, access, (0, 0), content);
-    }
-
-    fn link(&mut self, path: &Path, to: &Path) {
-        self.entry(path, LINK, Access::root(0o777), (0, 0), to.as_os_str().as_bytes());
-    }
-
-    fn special(&mut self, path: &Path, access: Access, device: (u32, u32)) {
-        self.entry(path, 0, access, device, &[]);
-    }
-}
-
 impl Archive {
+    /// Adds a file. Its directory must be there.
+    pub fn add(&mut self, path: &Path, entry: &Entry) {
+        let none = (0, 0);
+        match entry {
+            Entry::Directory(access) => self.entry(path, DIRECTORY, *access, none, &[]),
+            Entry::File(access, content) => self.entry(path, FILE, *access, none, content),
+            Entry::Link(to) => {
+                self.entry(path, LINK, Access::root(0o777), none, to.as_os_str().as_bytes());
+            }
+            // The mode has the type.
+            Entry::Special(access, device) => self.entry(path, 0, *access, *device, &[]),
+        }
+    }
+
     /// Ends the archive.
     pub fn finish(mut self) -> Vec<u8> {
         self.inode = 0;
@@ -98,12 +94,13 @@ mod tests {
     #[test]
     fn a_reader_finds_what_was_written() {
         let mut archive = Archive::default();
-        archive.directory(Path::new("/dev"), Access { mode: 0o755, user: 7, group: 8 });
-        archive.special(Path::new("/dev/console"), Access::root(0o020_600), (5, 1));
-        archive.link(Path::new("/link"), Path::new("dev/console"));
+        let mut add = |path: &str, entry| archive.add(Path::new(path), &entry);
+        add("/dev", Entry::Directory(Access { mode: 0o755, user: 7, group: 8 }));
+        add("/dev/console", Entry::Special(Access::root(0o020_600), (5, 1)));
+        add("/link", Entry::Link("dev/console".into()));
         for length in 0..5 {
             let path = format!("/{}", "f".repeat(length + 1));
-            archive.file(Path::new(&path), Access::root(0o644), &vec![7; length]);
+            add(&path, Entry::File(Access::root(0o644), vec![7; length].into()));
         }
         let bytes = archive.finish();
         let (mut rest, mut entries) = (&bytes[..], Vec::new());

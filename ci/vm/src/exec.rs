@@ -1,10 +1,9 @@
 //! `exec` and `runner`: pass on a program's output and exit status.
 
-use crate::carry::{self, Entry, Scratch};
+use crate::carry::{self, Access, Entry, Scratch};
 use crate::cli::{ExecOptions, ProgramOptions};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::{Listener, Stream};
-use crate::layout::Access;
 use crate::output::{self, no_verdict};
 use crate::session::{Ready, STDIN, Session, Task};
 use crate::system::System;
@@ -30,26 +29,25 @@ const SCRATCH: &str = "/scratch";
 /// The variable with directories for the loader.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
-/// Runs a program that the user chose.
-pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8> {
+/// Runs a program that the user chose, or for `runner` cargo: then with the crate's workspace, or not.
+pub fn exec(
+    mut session: Session,
+    options: ExecOptions,
+    cargo: Option<bool>,
+    verbose: bool,
+) -> Result<u8> {
     let ExecOptions { scratch, stdin, run } = options;
-    status(session, &run.name, |target| {
-        let task = task(session, target, &run)?;
-        pass_on(session, target, task, stdin, scratch.as_deref(), verbose)
-    })
-}
-
-/// Runs a program that cargo chose. With `tree`, it comes with the crate's workspace.
-pub fn runner(mut session: Session, options: ExecOptions, tree: bool, verbose: bool) -> Result<u8> {
-    let ExecOptions { scratch, stdin, run } = options;
-    session.choices.settled = !run.vm.build.refresh;
-    // Cargo names programs by absolute paths.
-    if run.program[0].as_bytes().starts_with(b"-") {
-        let option = Path::new(&run.program[0]).display();
-        return Err(Error::usage(format!("runner {option}: no such option; see runner --help")));
+    if cargo.is_some() {
+        session.choices.settled = !run.vm.build.refresh;
+        // Cargo names programs by absolute paths.
+        if run.program[0].as_bytes().starts_with(b"-") {
+            let option = Path::new(&run.program[0]).display();
+            let why = format!("runner {option}: no such option; see runner --help");
+            return Err(Error::usage(why));
+        }
     }
     status(&session, &run.name, |target| {
-        let task = equipped(&session, target, &run, Some(tree))?;
+        let task = equipped(&session, target, &run, cargo)?;
         pass_on(&session, target, task, stdin, scratch.as_deref(), verbose)
     })
 }
@@ -92,7 +90,7 @@ fn equipped(
         System::NetBsd => find::Found::plain(words),
     };
     let find::Found { program, word, arguments, script } = found;
-    let mut task = session.task_with(target, &program, arguments, variables).map_err(unfit)?;
+    let mut task = session.task(target, &program, arguments, variables).map_err(unfit)?;
     task.word = word;
     script.map_or(Ok(()), |script| task.carried.add(&script)).map_err(unfit)?;
     if let Some(tree) = cargo {
@@ -113,8 +111,7 @@ fn equipped(
     Ok(task)
 }
 
-/// Parses `--env`: a name with a value, or the name of a variable that is set
-/// here.
+/// Parses `--env`: a name with a value, or the name of a variable that is set here.
 fn variable(word: &OsStr) -> std::result::Result<(OsString, OsString), String> {
     let shown = Path::new(word).display();
     let bytes = word.as_bytes();

@@ -1,10 +1,9 @@
 //! The image that a guest boots: init, the job and its files.
 
-use crate::carry::{Carried, Entry};
+use crate::carry::{Access, Carried, Entry};
 use crate::cpio::Archive;
 use crate::elf::{self, Linked};
 use crate::error::{OrUnavailable as _, Phase, Result};
-use crate::layout::Access;
 use crate::netbsd;
 use crate::system::System;
 use crate::target::{Kind, Target};
@@ -92,11 +91,13 @@ impl Image<'_> {
                 let console = Entry::Special(Access::root(CHARACTER_DEVICE | 0o600), (5, 1));
                 files.put(Path::new("/dev/console"), console);
                 files.file(Path::new("/init"), Access::root(0o755), self.init.into());
-                files.write(&mut archive);
+                files.entries().for_each(|(path, entry)| archive.add(path, entry));
                 fs::write(&path, archive.finish()).or_unavailable(Phase::Image, path.display())
             }
             System::NetBsd => {
-                netbsd::make_root(&path, directory, self.init, |root| files.write(root))
+                let init = Entry::File(Access::root(0o755), self.init.into());
+                files.put(Path::new("/sbin/init"), init);
+                netbsd::make_root(&path, directory, &files)
             }
         }
     }
@@ -216,30 +217,12 @@ pub fn nonce() -> String {
     random().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Makes the log directory of a run and removes those of old runs.
+/// Makes the log directory of a run.
 pub(crate) fn log_directory(root: &Path, target: &str) -> Result<PathBuf> {
-    const KEPT: usize = 20;
-    // A run of this age is over, whatever its time limit.
-    const OLD: u128 = 24 * 60 * 60 * 1000;
     let own = root.join(target);
     fs::create_dir_all(&own).or_unavailable(Phase::Image, own.display())?;
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
-    let mut runs: Vec<(u128, PathBuf)> = fs::read_dir(&own)
-        .or_unavailable(Phase::Image, own.display())?
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let time = entry.file_name().to_str()?.split_once('-')?.0.parse().ok()?;
-            Some((time, entry.path()))
-        })
-        .collect();
-    runs.sort_unstable();
-    for (time, path) in runs.iter().rev().skip(KEPT) {
-        if time + OLD < now {
-            let _ = fs::remove_dir_all(path);
-        }
-    }
+    let mut time = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
     // Two guests of a target may begin in the same millisecond.
-    let mut time = now;
     loop {
         let path = own.join(format!("{time}-{}", std::process::id()));
         match fs::create_dir(&path) {

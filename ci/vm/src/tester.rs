@@ -145,7 +145,7 @@ pub fn test(
 fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Result<()> {
     if let Some(file) = &options.program {
         for target in targets.iter().filter(|target| session.given(target).is_ok()) {
-            session.task(target, file, Vec::new()).map_err(Error::Usage)?;
+            session.task(target, file, Vec::new(), Vec::new()).map_err(Error::Usage)?;
         }
     }
     if let Some(file) = &options.report {
@@ -185,35 +185,34 @@ fn prepare(
         Some(_) => Ok(()),
         None => plan.session.programs.suite_for(target.triple()).map(drop),
     });
-    let mut report = TargetReport::of(target);
-    report.verdict = without_verdict(failure.err()?);
-    report.required = is_required(plan.options, target);
+    let report = TargetReport::of(target);
+    failure.err().map(|error| concluded(plan, target, report, Err(error), started))
+}
+
+/// Completes a report with the result of a target.
+fn concluded(
+    plan: &Plan<'_>,
+    target: &Target,
+    mut report: TargetReport,
+    result: Result<Vec<Check>>,
+    started: Instant,
+) -> TargetReport {
+    report.verdict = match result {
+        Ok(checks) => Verdict::Checks(checks),
+        Err(Error::Unavailable(failure)) => Verdict::None(failure),
+        Err(Error::NotGiven(what)) => Verdict::NotRun(what),
+        Err(Error::Usage(message)) => Verdict::None(Unavailable::new(Phase::Targets, message)),
+    };
+    report.required = !plan.options.all || plan.options.names.contains(&target.name);
     report.wall = started.elapsed();
-    Some(report)
-}
-
-fn is_required(options: &TestOptions, target: &Target) -> bool {
-    !options.all || options.names.contains(&target.name)
-}
-
-fn without_verdict(error: Error) -> Verdict {
-    match error {
-        Error::Unavailable(failure) => Verdict::None(failure),
-        Error::NotGiven(what) => Verdict::NotRun(what),
-        Error::Usage(message) => Verdict::None(Unavailable::new(Phase::Targets, message)),
-    }
+    report
 }
 
 fn on_target(plan: &Plan<'_>, target: &Target) -> TargetReport {
     let started = Instant::now();
     let mut report = TargetReport::of(target);
-    report.required = is_required(plan.options, target);
-    report.verdict = match judge(plan, target, &mut report) {
-        Ok(checks) => Verdict::Checks(checks),
-        Err(error) => without_verdict(error),
-    };
-    report.wall = started.elapsed();
-    report
+    let result = judge(plan, target, &mut report);
+    concluded(plan, target, report, result, started)
 }
 
 fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<Vec<Check>> {
@@ -226,7 +225,7 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     report.logs = Some(ready[0].logs.clone());
     report.times.push(("prepare", ready[0].took));
 
-    let step = Step::begin(format!("run on {}", target.name), None);
+    let step = Step::begin(format!("run on {}", target.name));
     let release = OnceLock::new();
     let hear = |ready, ids| guest::run(plan, target, ready, ids, &step, &release);
     let heard: Vec<Result<Heard>> = thread::scope(|scope| {

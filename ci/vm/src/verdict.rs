@@ -4,6 +4,7 @@
 //! in order, and an exit status that agrees. Anything else is an [`Err`] that says what is wrong,
 //! never a pass.
 
+use crate::lines::Lines;
 use kcov_vm_guest::protocol::Exit;
 use serde::{Serialize, Serializer};
 use std::time::{Duration, Instant};
@@ -79,7 +80,7 @@ impl Counts {
 /// Parses results as they arrive.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
-    partial: Vec<u8>,
+    lines: Lines,
     plan: Option<usize>,
     checks: Vec<Check>,
     diagnostics: Vec<String>,
@@ -91,14 +92,9 @@ pub struct Reader {
 impl Reader {
     /// Takes bytes of the program's standard output.
     pub fn feed(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            if byte == b'\n' {
-                let line = std::mem::take(&mut self.partial);
-                self.line(&String::from_utf8_lossy(&line));
-            } else {
-                self.partial.push(byte);
-            }
-        }
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.feed(bytes, |line| self.line(&String::from_utf8_lossy(line)));
+        self.lines = lines;
     }
 
     /// The results so far, and the planned number.
@@ -181,10 +177,7 @@ impl Reader {
 
     /// Judges the results after the program has ended.
     pub fn finish(mut self, exit: Exit) -> Result<Vec<Check>, String> {
-        if !self.partial.is_empty() {
-            let line = std::mem::take(&mut self.partial);
-            self.line(&String::from_utf8_lossy(&line));
-        }
+        std::mem::take(&mut self.lines).end(|line| self.line(&String::from_utf8_lossy(line)));
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }

@@ -4,8 +4,7 @@ use crate::arch::Arch;
 use crate::elf;
 use crate::run::locate;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -34,15 +33,15 @@ impl Found {
 pub fn find(mut words: Vec<OsString>, arch: &Arch) -> Result<Found, String> {
     let mut arguments = words.split_off(1);
     let path = locate_word(&words[0])?;
-    let start = check(&path)?;
-    let Some((word, option)) = interpreter(&start)? else {
-        fit(&path, arch)?;
+    let bytes = load(&path)?;
+    let Some((word, option)) = interpreter(&bytes)? else {
+        fit(&path, &bytes, arch)?;
         return Ok(Found { program: path, word: Some(words.remove(0)), arguments, script: None });
     };
-    let on_host = locate_word(&word).and_then(|program| check(&program).map(|_| program));
-    let program =
+    let on_host = locate_word(&word).and_then(|program| Ok((load(&program)?, program)));
+    let (bytes, program) =
         on_host.map_err(|why| format!("{}: its interpreter cannot run: {why}", path.display()))?;
-    fit(&program, arch)?;
+    fit(&program, &bytes, arch)?;
     arguments.insert(0, path.clone().into());
     option.into_iter().for_each(|option| arguments.insert(0, option));
     Ok(Found { program, word: Some(word), arguments, script: Some(path) })
@@ -69,23 +68,19 @@ fn locate_word(word: &OsStr) -> Result<PathBuf, String> {
     Ok(found)
 }
 
-/// Refuses a file that is not executable. Returns its first bytes.
-fn check(program: &Path) -> Result<Vec<u8>, String> {
+/// Reads a program. Refuses a file that is not executable.
+fn load(program: &Path) -> Result<Vec<u8>, String> {
     let shown = program.display();
     let error = |error: std::io::Error| format!("{shown}: {error}");
     if fs::metadata(program).map_err(error)?.permissions().mode() & 0o111 == 0 {
         return Err(format!("{shown}: is not executable; run chmod +x"));
     }
-    let mut start = Vec::new();
-    File::open(program).and_then(|file| file.take(256).read_to_end(&mut start)).map_err(error)?;
-    Ok(start)
+    fs::read(program).map_err(error)
 }
 
 /// Refuses a file that is not a program for this architecture.
-fn fit(program: &Path, arch: &Arch) -> Result<(), String> {
-    let shown = program.display();
-    let bytes = fs::read(program).map_err(|error| format!("{shown}: {error}"))?;
-    elf::linked(&bytes, arch).map(drop).map_err(|why| format!("{shown}: {why}"))
+fn fit(program: &Path, bytes: &[u8], arch: &Arch) -> Result<(), String> {
+    elf::linked(bytes, arch).map(drop).map_err(|why| format!("{}: {why}", program.display()))
 }
 
 /// Parses a script's interpreter and its option from the first line. env(1) is left out, because the

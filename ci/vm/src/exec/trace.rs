@@ -39,8 +39,7 @@ pub fn trace(mut session: Session, options: TraceOptions, verbose: bool) -> Resu
         if let Some(words) = options.words {
             arguments.extend(["--words".into(), words.to_string().into()]);
         }
-        // At the limit the tracer saves its data; after the grace period the
-        // runner ends the guest.
+        // At the limit the tracer saves its data; after the grace period the runner ends the guest.
         let limit = session.program_limit(target).as_secs();
         arguments.extend(["--limit".into(), limit.to_string().into()]);
         arguments.push("--".into());

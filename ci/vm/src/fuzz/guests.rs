@@ -4,6 +4,7 @@ use super::memory;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::guest::{Listener, Stream};
 use crate::image::{self, GuestFile};
+use crate::lines::Lines;
 use crate::session::{Ready, Session, Task};
 use crate::target::Target;
 use kcov_vm_guest::fuzz::slot::Ran;
@@ -108,7 +109,7 @@ impl Guests<'_> {
             least: u64::from(self.target.memory) << 19,
             memory: None,
             console: Vec::new(),
-            line: Vec::new(),
+            lines: Lines::default(),
             errors: Vec::new(),
             log,
             stop: &self.stop,
@@ -156,8 +157,8 @@ struct Listen<'a> {
     least: u64,
     memory: Option<File>,
     console: Vec<String>,
-    /// The unfinished line of standard output.
-    line: Vec<u8>,
+    /// Those of standard output.
+    lines: Lines,
     /// The end of standard error.
     errors: Vec<u8>,
     log: File,
@@ -191,17 +192,11 @@ impl Listener for Listen<'_> {
             let _ = self.log.write_all(bytes);
             return;
         }
-        for &byte in bytes {
-            if byte != b'\n' {
-                self.line.push(byte);
-                continue;
-            }
-            let line = std::mem::take(&mut self.line);
-            match std::str::from_utf8(&line).ok().and_then(Line::parse) {
-                Some(line) => (self.on)(line),
-                None => _ = self.log.write_all(&[&line[..], b"\n"].concat()),
-            }
-        }
+        let Self { lines, on, log, .. } = self;
+        lines.feed(bytes, |line| match std::str::from_utf8(line).ok().and_then(Line::parse) {
+            Some(line) => on(line),
+            None => _ = log.write_all(&[line, b"\n"].concat()),
+        });
     }
 }
 

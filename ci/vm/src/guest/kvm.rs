@@ -12,8 +12,7 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Tests whether this kernel boots under KVM here. The inner error says why
-/// not.
+/// Tests whether this kernel boots under KVM here. The inner error says why not.
 ///
 /// The device file proves nothing: nested virtualisation may refuse a register
 /// or never run the guest. So the probe boots a guest, once for each boot of

@@ -268,8 +268,7 @@ impl<'a> Watch<'a> {
             // The runner ended a guest that was well.
             Ending::Unread => true,
         };
-        // The kernel's complaints come first, because they explain everything
-        // else.
+        // The kernel's complaints come first, because they explain everything else.
         let complaints = self.reader.finish(!is_whole);
         self.phases.resize(complaints.len(), self.phase);
         if let (Some((first, more)), Some(phase)) = (complaints.split_first(), self.phases.first())

@@ -29,8 +29,7 @@ pub fn build(
         fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
     }
     let built = build_in(&scratch, &pristine, target, place, cache, jobs);
-    // Remove the large files. After a failure, the log and the configuration
-    // stay.
+    // Remove the large files. After a failure, the log and the configuration stay.
     let _ = fs::remove_dir_all(&output);
     let _ = fs::remove_dir_all(scratch.join("tree"));
     built?;

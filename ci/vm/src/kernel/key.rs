@@ -50,8 +50,7 @@ impl Ingredients {
     }
 }
 
-/// The arguments for `make`, except those that depend on the key or the
-/// machine.
+/// The arguments for `make`, except those that depend on the key or the machine.
 pub fn make_arguments(target: &Target) -> Vec<String> {
     let arch = target.arch;
     let cross = (!arch.is_host()).then(|| format!("CROSS_COMPILE={}", arch.prefix()));

@@ -42,7 +42,7 @@ impl Make<'_> {
 
     /// Builds the kernel.
     pub fn build(&self, name: &str) -> Result<()> {
-        let step = Step::begin(format!("build {name}"), None);
+        let step = Step::begin(format!("build {name}"));
         let mut make = self.make();
         make.arg(format!("-j{}", self.jobs)).args(self.arguments);
         let mut lines = 0_u64;

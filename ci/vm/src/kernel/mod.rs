@@ -8,6 +8,7 @@ mod key;
 mod make;
 
 pub use bench::Bench;
+pub(crate) use bench::complaint;
 
 use crate::cache::{self, Cache};
 use crate::error::{Error, Phase, Result};
@@ -120,12 +121,7 @@ impl Kernel {
         let kept = self.file.with_file_name(DIGEST);
         match fs::read_to_string(&kept) {
             Ok(text) if text.trim() == digest => None,
-            Ok(_) => Some("the kernel is damaged: its digest is not that of its build".into()),
-            // It was built before digests were kept: trust it and keep its digest.
-            Err(_) => {
-                let _ = cache::keep(&kept, &digest);
-                None
-            }
+            _ => Some("the kernel is damaged: its digest is not that of its build".into()),
         }
     }
 }

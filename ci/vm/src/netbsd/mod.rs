@@ -1,5 +1,4 @@
-//! NetBSD guests: uses the user's kernel and libraries, and builds everything
-//! else from them.
+//! NetBSD guests: uses the user's kernel and libraries, and builds everything else from them.
 
 mod bench;
 mod elf;
@@ -36,8 +35,7 @@ pub struct Libraries {
 }
 
 impl Libraries {
-    /// Takes the directory that the user named with the option or variable
-    /// `by`. It must exist.
+    /// Takes the directory that the user named with the option or variable `by`. It must exist.
     pub fn given(path: &Path, by: &str, cache: &Cache) -> Result<Self> {
         let sysroot =
             fs::canonicalize(path).ok().filter(|path| path.is_dir()).ok_or_else(|| {

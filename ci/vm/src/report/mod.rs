@@ -114,16 +114,14 @@ impl TargetReport {
         }
     }
 
-    /// Formats the report for people. `brief` omits passed checks and groups
-    /// skips.
+    /// Formats the report for people. `brief` omits passed checks and groups skips.
     pub fn text(&self, verbose: bool, brief: bool) -> String {
         text::target(self, verbose, brief)
     }
 }
 
 impl Run {
-    /// Formats the report on all targets. `verbose` affects only the text
-    /// format.
+    /// Formats the report on all targets. `verbose` affects only the text format.
     pub fn render(&self, format: Format, verbose: bool) -> String {
         match format {
             Format::Text => {
@@ -147,8 +145,7 @@ impl Run {
         text
     }
 
-    /// The worst of the targets' exit statuses. A run of nothing has not
-    /// passed.
+    /// The worst of the targets' exit statuses. A run of nothing has not passed.
     pub fn status(&self) -> u8 {
         let ran = |report: &TargetReport| !matches!(report.verdict, Verdict::NotRun(_));
         if !self.reports.iter().any(ran) {

@@ -64,16 +64,7 @@ a: 1 passed, 1 failed, 1 skipped in 2.0 s; logs: /l
 a: boot 1.50 s
 ";
     assert_eq!(run().reports[0].text(true, false), expected);
-    let expected = "\
-b: not booted (uml)
-b: no verdict: boot: no
-    more
-";
-    assert_eq!(run().reports[1].text(false, true), expected);
-}
-
-#[test]
-fn a_brief_report_leaves_out_what_passed() {
+    // A brief report leaves out what passed.
     let expected = "\
 a: 7.3.4 (uml)
     FAIL y
@@ -82,6 +73,12 @@ a: 7.3.4 (uml)
 a: 1 passed, 1 failed, 1 skipped in 2.0 s; logs: /l
 ";
     assert_eq!(run().reports[0].text(false, true), expected);
+    let expected = "\
+b: not booted (uml)
+b: no verdict: boot: no
+    more
+";
+    assert_eq!(run().reports[1].text(false, true), expected);
 }
 
 #[test]

@@ -120,8 +120,7 @@ impl<'a> Ready<'a> {
         self.machine.kernel.with_file_name("vmlinux")
     }
 
-    /// Returns a copy with another kernel of the same release, and another log
-    /// directory.
+    /// Returns a copy with another kernel of the same release, and another log directory.
     pub fn with(&self, kernel: PathBuf, logs: PathBuf, limits: Limits) -> Result<Ready<'a>> {
         let mut other = self.clone();
         if other.machine.disc.is_some() {
@@ -275,18 +274,9 @@ impl Session {
         guest::boot(&machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
     }
 
-    /// Makes the task for a host program. The inner error says why it cannot run there.
+    /// Makes the task for a host program, with variables that its loader may use. The inner error
+    /// says why it cannot run there.
     pub fn task(
-        &self,
-        target: &Target,
-        file: &Path,
-        arguments: Vec<OsString>,
-    ) -> std::result::Result<Task, String> {
-        self.task_with(target, file, arguments, Vec::new())
-    }
-
-    /// The same, with variables for the program. Its loader may use them.
-    pub fn task_with(
         &self,
         target: &Target,
         file: &Path,

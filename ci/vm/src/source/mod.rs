@@ -10,7 +10,7 @@ mod unpack;
 pub use package::Package;
 pub use patch::patched;
 pub use raise::raise;
-use unpack::{NO_TARBALL, compression};
+use unpack::{NO_TARBALL, is_tarball};
 
 use crate::cache::{self, Cache};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
@@ -42,7 +42,7 @@ impl Source {
     fn local(path: &Path) -> std::result::Result<Self, String> {
         let path = fs::canonicalize(path).map_err(|error| error.to_string())?;
         if !path.is_dir() {
-            if compression(&path).is_none() {
+            if !is_tarball(&path) {
                 return Err(NO_TARBALL.into());
             }
             let digest = hash::file(&path).map_err(|error| error.to_string())?;

@@ -15,9 +15,8 @@ pub struct Abi {
 }
 
 impl Targets {
-    /// Applies the user's options: selects the ABI of targets that have some,
-    /// and adds words for the user's kernels. A target with ABIs always has a
-    /// user's kernel.
+    /// Applies the user's options: selects the ABI of targets that have some, and adds words for
+    /// the user's kernels. A target with ABIs always has a user's kernel.
     pub fn adjust(&mut self, abi: Option<&str>, declares: &[String], own: bool) -> Result<()> {
         if let Some(word) = declares.iter().find(|word| !is_word(word)) {
             return Err(Error::usage(format!("--declare {word}: not a word")));

@@ -26,17 +26,19 @@ impl Target {
                 return Err(format!("key `{key}`: `{text}` is not a word"));
             }
         }
-        for declares in self.abi.values().map(|abi| &abi.declares).chain([&self.declares]) {
-            for (index, declared) in declares.iter().enumerate() {
-                if !is_word(declared) {
-                    return Err(format!("key `declares`: `{declared}` is not a word"));
-                }
-                if declares[..index].contains(declared) {
-                    return Err(format!("key `declares`: `{declared}` is listed twice"));
-                }
+        let mut declared = self.abi.values().map(|abi| &abi.declares).chain([&self.declares]);
+        for declares in declared.clone() {
+            for (index, word) in declares.iter().enumerate() {
+                let why = if !is_word(word) {
+                    "is not a word"
+                } else if declares[..index].contains(word) {
+                    "is listed twice"
+                } else {
+                    continue;
+                };
+                return Err(format!("key `declares`: `{word}` {why}"));
             }
         }
-        let mut declared = self.abi.values().map(|abi| &abi.declares).chain([&self.declares]);
         if let Some(calls) = &self.calls {
             if !declared.any(|words| words.contains(&calls.word)) {
                 return Err(format!("key `calls`: `{}` is not declared", calls.word));

@@ -1,6 +1,5 @@
-//! The suite's promise on the host: which checks the guest runs. A guest's run
-//! does not count if it omits a check, or skips one that the target's
-//! declaration allows to run.
+//! The suite's promise on the host: which checks the guest runs. A guest's run does not count if it
+//! omits a check, or skips one that the target's declaration allows to run.
 
 use crate::verdict::{Check, Outcome};
 
