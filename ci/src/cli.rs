@@ -62,7 +62,7 @@ file where the command leaves the kernel:
         --build 'cd {tree} && ./build.sh -u ... kernel=KCOV && cp ... {kernel}'
 
 The runner writes the altered sys/kern/subr_kcov.c into the tree, and restores it
-in the end, even if it is killed.
+in the end. If it is killed, the next run names the copy of the original.
 
 Exit status: 1 if a check that an alteration names does not fail.";
 

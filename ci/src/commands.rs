@@ -1,7 +1,7 @@
 //! Runs the commands.
 
 use crate::cli::{Cli, Command, MutantsOptions};
-use crate::suite::{self, workspace};
+use crate::suite::workspace;
 use crate::{book, drift, mutants};
 use kcov_vm::cli::{BuildOptions, General, GuestOptions};
 use kcov_vm::commands;
@@ -18,7 +18,6 @@ pub fn run(cli: Cli) -> Result<u8> {
     let home = Home {
         workspace: Some(workspace().into()),
         targets: Some(workspace().join("ci/data/targets.toml")),
-        suite_digest: Some(suite::digest),
     };
     let status = carry_out(command, &general, &home)?;
     output::lost()?;
@@ -32,7 +31,7 @@ fn carry_out(command: Command, general: &General, home: &Home) -> Result<u8> {
         Command::Pages { directory } => book::run(&["pages".as_ref(), directory.as_ref()]),
         Command::Lockstep(options) => commands::test(&context, &options.into_test()),
         Command::Drift { names, source, manual } => {
-            let session = context.session(&BuildOptions::default(), None)?;
+            let session = context.session(&BuildOptions::default(), &GuestOptions::default())?;
             let named = session.targets.select(&names)?;
             let chosen =
                 if names.is_empty() { session.targets.all.iter().collect() } else { named };
@@ -65,7 +64,7 @@ fn mutants(context: &Context<'_>, options: &MutantsOptions) -> Result<u8> {
     refuse_unneeded(&given, &targets)?;
     let is_netbsd = targets.iter().any(|target| target.kind == Kind::Netbsd);
     let tree = is_netbsd.then(|| build.source.take()).flatten();
-    let session = context.session(&build, Some(&guest))?;
+    let session = context.session(&build, &guest)?;
     let tree = tree.map(|tree| {
         fs::canonicalize(&tree)
             .map_err(|error| Error::usage(format!("--source {}: {error}", tree.display())))

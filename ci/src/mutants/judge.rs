@@ -208,6 +208,6 @@ fn task(session: &Session, target: &Target, file: &Path) -> Result<Task> {
     if target.kind == Kind::Uml {
         arguments.push(format!("--time-limit={}", CHECK.as_secs()).into());
     }
-    let task = session.task(target, file, arguments);
+    let task = session.task(target, file, arguments, Vec::new());
     task.map_err(|why| Error::unavailable(Phase::Image, why))
 }

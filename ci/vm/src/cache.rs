@@ -3,11 +3,12 @@
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// The cache directory.
@@ -93,10 +94,14 @@ impl Cache {
         &self.root
     }
 
+    fn lock_file(&self, name: &str) -> io::Result<File> {
+        let path = self.root.join("locks").join(name);
+        OpenOptions::new().create(true).truncate(false).write(true).open(path)
+    }
+
     /// Takes the lock, unless another process holds it.
     pub(crate) fn try_lock(&self, name: &str) -> Option<Lock> {
-        let path = self.root.join("locks").join(name);
-        let file = File::options().create(true).truncate(false).write(true).open(path).ok()?;
+        let file = self.lock_file(name).ok()?;
         // A child that we start holds our last lock until it calls exec.
         for _ in 0..10 {
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
@@ -109,15 +114,15 @@ impl Cache {
 
     /// Takes the lock, waiting for any other holder.
     pub fn lock(&self, phase: Phase, name: &str) -> Result<Lock> {
-        let path = self.root.join("locks").join(name);
-        let options = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let file = options.or_unavailable(phase, path.display())?;
+        let file = self.lock_file(name).or_unavailable(phase, name)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Lock(file)),
-            Err(Errno::WOULDBLOCK) => eprintln!("waiting for another kcov-vm with {name} ..."),
-            Err(error) => return Err(error).or_unavailable(phase, path.display()),
+            Err(Errno::WOULDBLOCK) => {
+                eprintln!("waiting for another kcov-vm with {name} ...");
+                flock(&file, FlockOperation::LockExclusive)
+            }
+            taken => taken,
         }
-        flock(&file, FlockOperation::LockExclusive).or_unavailable(phase, path.display())?;
+        .or_unavailable(phase, name)?;
         Ok(Lock(file))
     }
 }
@@ -133,11 +138,24 @@ pub fn scratch(parent: &Path, name: &str) -> io::Result<TempDir> {
     tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(parent)
 }
 
-/// Writes the file atomically: another runner may do the same.
-pub fn keep(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
+/// The end of the name of a file that is being written.
+pub const PARTIAL: &str = ".partial";
+
+/// Writes the file atomically: another thread or runner may do the same.
+pub fn keep(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    let place = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new();
+    // The user's mask applies.
+    file.suffix(PARTIAL).permissions(Permissions::from_mode(0o666));
+    let mut file = file.tempfile_in(place)?;
+    file.write_all(content.as_ref())?;
     file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+/// Notes the use of a directory, for `clean`.
+pub fn touch(directory: &Path) {
+    // A failure only makes it look older.
+    let _ = File::open(directory).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
 /// The file that marks a directory of reproducible files, such as cargo's `target`.

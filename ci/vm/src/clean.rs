@@ -1,11 +1,8 @@
-//! `clean`: removes old files from the cache and reports the space that this frees.
+//! `clean`: removes from the cache what was not used for some time, and reports the space that this
+//! frees. A directory's time of modification is that of its last use.
 
 use crate::cache::Cache;
 use crate::error::{OrUnavailable as _, Phase, Result, WRITING};
-use crate::kernel::{Compiler, Kernel};
-use crate::source::Source;
-use crate::target::Targets;
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -15,71 +12,34 @@ use std::time::{Duration, SystemTime};
 /// A younger run may still be active, and runs hold no lock.
 const MAY_RUN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The names of the cache directories that the next build or run of any target needs.
-#[derive(Default)]
-struct Needed {
-    sources: BTreeSet<String>,
-    compilers: BTreeSet<String>,
-    kernels: BTreeSet<String>,
-}
-
-impl Needed {
-    fn of(targets: &Targets, cache: &Cache) -> Result<Self> {
-        let mut needed = Self::default();
-        for target in &targets.all {
-            let known = Source::last_known(target, cache);
-            let Some(source) = known else { continue };
-            needed.sources.extend(source.directory());
-            let Some(compiler) = Compiler::last_known(target, cache)? else { continue };
-            if let Compiler::Package(package) = &compiler {
-                needed.compilers.insert(package.directory());
-            }
-            let recipe = Kernel::recipe(target, &source, &compiler, cache)?;
-            needed.kernels.insert(recipe.name);
-        }
-        Ok(needed)
-    }
-}
-
-/// A directory to remove, and the lock of its users.
-struct Old {
-    path: PathBuf,
-    lock: Option<String>,
-    bytes: u64,
-}
-
 /// Removes directories older than `age`, or only lists them with `dry_run`. Returns the report.
-pub fn run(targets: &Targets, cache: &Cache, age: Duration, dry_run: bool) -> Result<String> {
-    let needed = Needed::of(targets, cache)?;
-    let library = BTreeSet::from(["library".to_string()]);
-    let benches: BTreeSet<_> = needed.kernels.union(&library).cloned().collect();
-    let mut old = Vec::new();
-    for (directory, keep, lock) in [
-        (cache.sources(), &needed.sources, ""),
-        (cache.compilers(), &needed.compilers, ""),
-        (cache.kernels(), &needed.kernels, ""),
-        (cache.benches(), &benches, "bench-"),
+pub fn run(cache: &Cache, age: Duration, dry_run: bool) -> Result<String> {
+    // Directories to remove, and the locks of their users.
+    let mut old: Vec<(PathBuf, Option<String>)> = Vec::new();
+    for (directory, lock) in [
+        (cache.sources(), ""),
+        (cache.compilers(), ""),
+        (cache.kernels(), ""),
+        (cache.benches(), "bench-"),
     ] {
         for (path, name) in older(&directory, age)? {
             // The final directory's lock also covers its temporary directory.
             let half = [".unpack-", ".build-"].iter().find_map(|begin| name.strip_prefix(begin));
-            if half.is_some() || !keep.contains(&name) {
-                let lock = Some(format!("{lock}{}", half.unwrap_or(&name)));
-                old.push(Old { bytes: size(&path), path, lock });
-            }
+            old.push((path, Some(format!("{lock}{}", half.unwrap_or(&name)))));
         }
     }
     for (target, _) in older(&cache.runs(), Duration::ZERO)? {
         let runs = older(&target, age.max(MAY_RUN))?;
-        old.extend(runs.into_iter().map(|(path, _)| Old { bytes: size(&path), path, lock: None }));
+        old.extend(runs.into_iter().map(|(path, _)| (path, None)));
     }
     let (mut text, mut freed) = (String::new(), 0);
-    for Old { path, lock, bytes } in old {
+    for (path, lock) in old {
         let held = lock.map(|name| cache.try_lock(&name));
         // Another process is using it.
         if matches!(held, Some(None)) {
             continue;
         }
+        let bytes = size(&path);
         if !dry_run {
             fs::remove_dir_all(&path).or_unavailable(Phase::Output, path.display())?;
         }
@@ -127,62 +87,42 @@ fn mebibytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The names that are left in a cache directory.
-    fn left(directory: PathBuf) -> Vec<String> {
-        let found = older(&directory, Duration::ZERO).expect("readable");
-        found.into_iter().map(|(_, name)| name).collect()
-    }
+    use crate::cache;
 
     #[test]
-    fn what_targets_need_and_what_is_held_stays() {
-        let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/data"));
-        let text = fs::read_to_string(base.join("targets.toml")).expect("a file");
-        // Without the locked versions.
-        let targets = Targets::parse(&text, base).expect("valid");
+    fn what_was_used_lately_and_what_is_held_stays() {
         let root = tempfile::tempdir().expect("a directory");
         let cache = Cache::open(Some(root.path())).expect("a cache");
-        let uml = targets.named("linux-uml").expect("a target");
-        let package = r#"{"name":"linux-source-7.3","version":"7.3.4-1","suite":"s"}"#;
-        let memory = cache.sources().join(format!("{}@{}.json", uml.package, uml.suite));
-        fs::write(&memory, package).expect("a file");
-        let needed = Needed::of(&targets, &cache).expect("known");
-        let kernel = needed.kernels.iter().find(|name| name.starts_with("uml-")).expect("one");
-        for (directory, name) in [
-            (cache.sources(), "linux-source-7.3-7.3.4-1"),
-            (cache.sources(), "linux-source-7.2-7.2.1-1"),
-            (cache.sources(), ".unpack-linux-source-7.2-7.2.1-1"),
-            (cache.sources(), "held"),
-            (cache.kernels(), kernel),
-            (cache.kernels(), "uml-000000000000"),
-            (cache.kernels(), ".build-uml-000000000000"),
-            (cache.benches(), "library"),
-            (cache.benches(), "uml-000000000000"),
-            (cache.runs(), "linux-uml/1-1"),
-            (cache.runs(), "linux-uml/2-2"),
-        ] {
-            let path = directory.join(name);
-            fs::create_dir_all(&path).expect("directories");
+        let paths = [
+            cache.sources().join("linux-source-7.2-7.2.1-1"),
+            cache.sources().join(".unpack-linux-source-7.2-7.2.1-1"),
+            cache.sources().join("held"),
+            cache.kernels().join("uml-000000000000"),
+            cache.kernels().join("uml-used"),
+            cache.benches().join("uml-000000000000"),
+            cache.runs().join("linux-uml/1-1"),
+        ];
+        for path in &paths {
+            fs::create_dir_all(path).expect("directories");
             fs::write(path.join("file"), [1; 8192]).expect("a file");
+            let directory = fs::File::open(path).expect("a directory");
+            directory.set_modified(SystemTime::now() - 2 * MAY_RUN).expect("its own");
         }
-        let over = fs::File::open(cache.runs().join("linux-uml/1-1")).expect("a directory");
-        over.set_modified(SystemTime::now() - 2 * MAY_RUN).expect("its own");
+        fs::create_dir(cache.runs().join("linux-uml/2-2")).expect("a directory");
+        cache::touch(&cache.kernels().join("uml-used"));
         let _held = cache.lock(Phase::Source, "held").expect("free");
+        let left = || paths.iter().filter(|path| path.exists()).count();
 
-        let text = run(&targets, &cache, 3 * MAY_RUN, false).expect("none is that old");
+        let text = run(&cache, 3 * MAY_RUN, false).expect("none is that old");
         assert_eq!(text, format!("     0.0 MiB  freed in {}\n", cache.root().display()));
-        let would = run(&targets, &cache, Duration::ZERO, true).expect("nothing is removed");
+        let would = run(&cache, MAY_RUN, true).expect("nothing is removed");
         assert!(would.contains("     0.0 MiB  kernels/uml-000000000000\n"), "{would}");
-        assert_eq!(left(cache.sources()).len(), 4);
-        assert_eq!(left(cache.runs().join("linux-uml")).len(), 2);
-
-        let text = run(&targets, &cache, Duration::ZERO, false).expect("removed");
+        assert_eq!(left(), paths.len());
+        let text = run(&cache, MAY_RUN, false).expect("removed");
         assert_eq!(text.replace("freed in", "would be freed in"), would);
-        assert_eq!(left(cache.sources()), ["held", "linux-source-7.3-7.3.4-1"]);
-        assert_eq!(left(cache.kernels()), std::slice::from_ref(kernel));
-        assert_eq!(left(cache.benches()), ["library"]);
-        assert_eq!(left(cache.runs().join("linux-uml")), ["2-2"]);
-        assert!(memory.exists());
+        assert_eq!(left(), 2);
+        assert!(paths[2].exists() && paths[4].exists());
+        assert!(cache.runs().join("linux-uml/2-2").exists());
     }
 
     #[test]

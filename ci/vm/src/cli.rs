@@ -4,10 +4,7 @@ mod programs;
 mod test;
 mod vm;
 
-pub use programs::{
-    CarryOptions, ExecOptions, FuzzOptions, PlaceOptions, RunnerOptions, ShellOptions,
-    StyleOptions, TraceOptions,
-};
+pub use programs::{ExecOptions, FuzzOptions, ProgramOptions, StyleOptions, TraceOptions};
 pub use test::TestOptions;
 pub use vm::{AccelChoice, BuildOptions, GuestOptions, OwnOptions, VmOptions};
 
@@ -36,7 +33,7 @@ pub struct General {
     /// The directory for sources, kernels and logs [default: kcov-vm in the user's cache directory]
     #[arg(long, global = true, value_name = "DIR", env = "KCOV_VM_CACHE", hide_env_values = true)]
     pub cache: Option<PathBuf>,
-    /// Show the kernel log, the time of each step and the targets' declared words
+    /// Show the kernel log and the time of each step
     #[arg(short, long, global = true)]
     pub verbose: bool,
     /// Use another list of targets
@@ -72,12 +69,12 @@ pub enum Command {
     },
     /// Lock the newest package versions in targets.lock and report what changed
     Lock,
-    /// Remove old logs, and old sources, compilers and kernels that no target needs
+    /// Remove old logs, and sources, compilers and kernels that were not used lately
     Clean {
         /// Only list what would be removed
         #[arg(long)]
         dry_run: bool,
-        /// Remove only what was made more than N days ago
+        /// Remove only what was last used more than N days ago
         #[arg(long, value_name = "N", default_value_t = 7)]
         days: u64,
     },
@@ -87,13 +84,16 @@ pub enum Command {
     #[command(after_help = limits())]
     Exec(Box<ExecOptions>),
     /// Run a shell, or another program, in a guest on this terminal
-    #[command(after_help = limits())]
-    Shell(Box<ShellOptions>),
+    #[command(after_help = limits(), mut_arg("program", |program| program.required(false).help(
+        "The program and its arguments [default: sh, with some programs of this machine]")))]
+    Shell(Box<ProgramOptions>),
     /// Run a fuzzer in guests; keep its corpus and its crashes, each tried again and made smaller
     #[command(after_help = limits())]
     Fuzz(Box<FuzzOptions>),
     /// Run a program in a guest and report the kernel code that its threads and children execute
-    #[command(after_help = limits())]
+    #[command(after_help = limits(), mut_arg("name", |name| {
+        name.help("The target; linux-uml-dwarf has source lines")
+    }))]
     Trace(Box<TraceOptions>),
     /// Print the variables with which cargo builds programs for a target and runs them there
     #[command(after_help = ENV_HELP)]
@@ -107,8 +107,17 @@ pub enum Command {
     },
     /// Like `exec`, for cargo: set it as the `runner` of a target in any crate's cargo
     /// configuration
-    #[command(after_help = format!("{RUNNER_HELP}\n\n{}", limits()))]
-    Runner(Box<RunnerOptions>),
+    #[command(after_help = format!("{RUNNER_HELP}\n\n{}", limits()), mut_arg("program", |program| {
+        program.last(false).trailing_var_arg(true).allow_hyphen_values(true)
+    }))]
+    Runner {
+        /// Leave out the crate's workspace
+        #[arg(long)]
+        no_tree: bool,
+        /// The program.
+        #[command(flatten)]
+        exec: Box<ExecOptions>,
+    },
 }
 
 /// The text below the options of `env`.

@@ -1,10 +1,10 @@
 //! Runs the commands.
 
-use crate::cli::{BuildOptions, Command, General, TestOptions};
+use crate::cli::{BuildOptions, Command, General, GuestOptions, ProgramOptions, TestOptions};
 use crate::context::{Context, refuse_unused};
 use crate::error::{Result, STATUS_PASSED};
 use crate::home::Home;
-use crate::kernel::{Compiler, Kernel};
+use crate::kernel::{Compiler, Place};
 use crate::output::{self, no_verdict, print};
 use crate::session::Session;
 use crate::source;
@@ -23,13 +23,14 @@ pub fn run(command: Command, general: &General, home: &Home) -> Result<u8> {
 /// Runs a command in this context.
 pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
     let Context { targets, cache, general, .. } = context;
+    let session = |run: &ProgramOptions| context.session_on(&run.vm, &run.name);
     match command {
         Command::List => {
-            print(&list::render(targets, cache, general.verbose));
+            print(&list::render(targets, cache));
             Ok(STATUS_PASSED)
         }
         Command::Build { names, build } => {
-            let session = context.session(&build, None)?;
+            let session = context.session(&build, &GuestOptions::default())?;
             let chosen = session.targets.select(&names)?;
             build_all(&session, &chosen)
         }
@@ -45,43 +46,30 @@ pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
         }
         Command::Clean { dry_run, days } => {
             let age = Duration::from_secs(days.saturating_mul(24 * 60 * 60));
-            print(&clean::run(targets, cache, age, dry_run)?);
+            print(&clean::run(cache, age, dry_run)?);
             Ok(STATUS_PASSED)
         }
         Command::Test(options) => test(context, &options),
         Command::Exec(options) => {
-            let session = context.session_on(&options.place.vm, &options.name)?;
-            exec::exec(&session, *options, general.verbose)
+            exec::exec(session(&options.run)?, *options, None, general.verbose)
         }
-        Command::Shell(options) => {
-            let session = context.session_on(&options.vm, &options.name)?;
-            exec::shell(&session, *options, general.verbose)
-        }
-        Command::Fuzz(options) => {
-            let session = context.session_on(&options.vm, &options.name)?;
-            fuzz::fuzz(&session, *options)
-        }
-        Command::Trace(options) => {
-            let mut session = context.session_on(&options.vm, &options.name)?;
-            session.choices.grace = exec::TRACE_GRACE;
-            exec::trace(&session, *options, general.verbose)
-        }
+        Command::Shell(options) => exec::shell(&session(&options)?, *options, general.verbose),
+        Command::Fuzz(options) => fuzz::fuzz(&session(&options.run)?, *options),
+        Command::Trace(options) => exec::trace(session(&options.run)?, *options, general.verbose),
         Command::Env { name, vm } => {
             let session = context.session_on(&vm, &name)?;
             let target = session.targets.named(&name)?;
             env::run(&session, target)
         }
-        Command::Runner(options) => {
-            let mut session = context.session_on(&options.place.vm, &options.name)?;
-            session.choices.settled = !options.place.vm.build.refresh;
-            exec::runner(&session, *options, general.verbose)
+        Command::Runner { no_tree, exec } => {
+            exec::exec(session(&exec.run)?, *exec, Some(!no_tree), general.verbose)
         }
     }
 }
 
 /// Tests targets.
 pub fn test(context: &Context<'_>, options: &TestOptions) -> Result<u8> {
-    let session = context.session(&options.vm.build, Some(&options.vm.guest))?;
+    let session = context.session(&options.vm.build, &options.vm.guest)?;
     let chosen = session.targets.select(&options.names)?;
     let chosen = if options.all { session.targets.all.iter().collect() } else { chosen };
     refuse_unused(&options.vm, &chosen)?;
@@ -89,15 +77,17 @@ pub fn test(context: &Context<'_>, options: &TestOptions) -> Result<u8> {
 }
 
 fn key(context: &Context<'_>, name: &str, build: BuildOptions) -> Result<u8> {
-    let session = context.session(&build, None)?;
+    let session = context.session(&build, &GuestOptions::default())?;
     let target = session.targets.named(name)?;
     let found = || {
         let source = session.source(target)?;
         let compiler = Compiler::of(target, &session.cache, false)?;
-        Kernel::recipe(target, &source, &compiler, &session.cache)
+        Place::of(target, &source, &compiler, &session.cache)
     };
     match found() {
-        Ok(recipe) => print(&format!("{}key {}\n", recipe.text, recipe.key)),
+        Ok(Place { ingredients, .. }) => {
+            print(&format!("{}key {}\n", ingredients.to_text(), ingredients.key()));
+        }
         Err(error) => return no_verdict(target, error),
     }
     Ok(STATUS_PASSED)

@@ -40,53 +40,45 @@ impl<'a> Context<'a> {
     }
 
     /// Opens a session with these options.
-    pub fn session(&self, build: &BuildOptions, guest: Option<&GuestOptions>) -> Result<Session> {
+    pub fn session(&self, build: &BuildOptions, guest: &GuestOptions) -> Result<Session> {
+        let own = &guest.own;
+        let (option, variable) = ("--netbsd-kernel", "KCOV_VM_NETBSD_KERNEL");
+        let netbsd_kernel = or_variable(guest.netbsd_kernel.as_deref(), option, variable);
         let choices = Choices {
             source: build.source.as_deref().map(Source::given).transpose()?,
             refresh: build.refresh,
             settled: false,
             kernel: guest
-                .and_then(|g| g.kernel.as_deref())
+                .kernel
+                .as_deref()
                 .map(|file| Kernel::given(file, "--kernel"))
                 .transpose()?,
-            netbsd_kernel: guest
-                .and_then(|g| {
-                    let (option, variable) = ("--netbsd-kernel", "KCOV_VM_NETBSD_KERNEL");
-                    or_variable(g.netbsd_kernel.as_deref(), option, variable)
-                })
-                .map(|(file, by)| Kernel::given(&file, by))
-                .transpose()?,
-            release: guest.and_then(|g| g.own.declare_release.clone()),
+            netbsd_kernel: netbsd_kernel.map(|(file, by)| Kernel::given(&file, by)).transpose()?,
+            release: own.declare_release.clone(),
             jobs: build.jobs.map_or_else(processors, |jobs| jobs as usize),
-            limit: guest.and_then(|g| g.time_limit).map(Duration::from_secs),
+            limit: guest.time_limit.map(Duration::from_secs),
             grace: Duration::ZERO,
-            accel: match guest.map(|g| g.accel) {
-                Some(AccelChoice::Kvm) => Some(Accel::Kvm),
-                Some(AccelChoice::Tcg) => Some(Accel::Tcg),
-                Some(AccelChoice::Auto) | None => None,
+            accel: match guest.accel {
+                AccelChoice::Kvm => Some(Accel::Kvm),
+                AccelChoice::Tcg => Some(Accel::Tcg),
+                AccelChoice::Auto => None,
             },
         };
         let (cache, mut targets) = (self.cache.clone(), self.targets.clone());
         for path in &build.config {
             targets.configure(path).map_err(|why| Error::usage(format!("--config {why}")))?;
         }
-        let mut netbsd = None;
-        if let Some(guest) = guest {
-            let own = &guest.own;
-            targets.adjust(own.abi.as_deref(), &own.declare, is_own_kernel(guest, build))?;
-            targets.resize(guest.memory, guest.smp);
-            let (option, variable) = ("--sysroot", "KCOV_VM_NETBSD_SYSROOT");
-            let sysroot = or_variable(own.sysroot.as_deref(), option, variable);
-            let libraries = sysroot.map(|(given, by)| Libraries::given(&given, by, &cache));
-            netbsd = libraries.transpose()?;
-        }
+        targets.adjust(own.abi.as_deref(), &own.declare, is_own_kernel(guest, build))?;
+        targets.resize(guest.memory, guest.smp);
+        let sysroot = or_variable(own.sysroot.as_deref(), "--sysroot", "KCOV_VM_NETBSD_SYSROOT");
+        let netbsd = sysroot.map(|(given, by)| Libraries::given(&given, by, &cache)).transpose()?;
         let programs = Programs::new(self.home, &targets, &cache, netbsd);
         Ok(Session { cache, targets, choices, programs })
     }
 
     /// Opens a session for a program on one target.
     pub(crate) fn session_on(&self, vm: &VmOptions, name: &str) -> Result<Session> {
-        let session = self.session(&vm.build, Some(&vm.guest))?;
+        let session = self.session(&vm.build, &vm.guest)?;
         refuse_unused(vm, &[session.targets.named(name)?])?;
         Ok(session)
     }

@@ -1,8 +1,8 @@
 //! Writes initramfs archives in cpio's `newc` format. By hand, because it is a header of thirteen
-//! numbers, and the kernel takes nothing else.
+//! numbers, and paths may have any bytes.
 
+use crate::carry::{Access, Entry};
 use crate::error::WRITING;
-use crate::layout::{Access, Layout};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -18,25 +18,21 @@ const DIRECTORY: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 
-impl Layout for Archive {
-    fn directory(&mut self, path: &Path, access: Access) {
-        self.entry(path, DIRECTORY, access, (0, 0), &[]);
-    }
-
-    fn file(&mut self, path: &Path, access: Access, content: &[u8]) {
-        self.entry(path, FILE, access, (0, 0), content);
-    }
-
-    fn link(&mut self, path: &Path, to: &Path) {
-        self.entry(path, LINK, Access::root(0o777), (0, 0), to.as_os_str().as_bytes());
-    }
-
-    fn special(&mut self, path: &Path, access: Access, device: (u32, u32)) {
-        self.entry(path, 0, access, device, &[]);
-    }
-}
-
 impl Archive {
+    /// Adds a file. Its directory must be there.
+    pub fn add(&mut self, path: &Path, entry: &Entry) {
+        let none = (0, 0);
+        match entry {
+            Entry::Directory(access) => self.entry(path, DIRECTORY, *access, none, &[]),
+            Entry::File(access, content) => self.entry(path, FILE, *access, none, content),
+            Entry::Link(to) => {
+                self.entry(path, LINK, Access::root(0o777), none, to.as_os_str().as_bytes());
+            }
+            // The mode has the type.
+            Entry::Special(access, device) => self.entry(path, 0, *access, *device, &[]),
+        }
+    }
+
     /// Ends the archive.
     pub fn finish(mut self) -> Vec<u8> {
         self.inode = 0;
@@ -92,67 +88,41 @@ impl Archive {
 mod tests {
     use super::*;
 
-    #[derive(Debug, Eq, PartialEq)]
-    struct Entry {
-        path: String,
-        mode: u32,
-        owner: (u32, u32),
-        device: (u32, u32),
-        content: Vec<u8>,
-    }
-
-    /// Parses an archive as the kernel's
-    /// `driver-api/early-userspace/buffer-format` describes.
-    fn read(mut bytes: &[u8]) -> Vec<Entry> {
-        let whole = bytes.len();
-        let mut entries = Vec::new();
-        loop {
-            assert_eq!(&bytes[..6], b"070701");
-            let field = |index: usize| {
-                let at = 6 + 8 * index;
-                let text = std::str::from_utf8(&bytes[at..at + 8]).expect("ASCII");
-                u32::from_str_radix(text, 16).expect("hexadecimal")
-            };
-            let (mode, size, name) = (field(1), field(6) as usize, field(11) as usize);
-            let (owner, device) = ((field(2), field(3)), (field(9), field(10)));
-            let path = std::str::from_utf8(&bytes[110..110 + name - 1]).expect("ASCII").to_string();
-            assert_eq!(bytes[110 + name - 1], 0);
-            let start = (110 + name).next_multiple_of(4);
-            let content = bytes[start..start + size].to_vec();
-            bytes = &bytes[(start + size).next_multiple_of(4)..];
-            if path == "TRAILER!!!" {
-                assert!(bytes.is_empty(), "{} of {whole} bytes left", bytes.len());
-                return entries;
-            }
-            entries.push(Entry { path, mode, owner, device, content });
-        }
-    }
+    use ::cpio::newc::Reader;
+    use std::io::Read as _;
 
     #[test]
     fn a_reader_finds_what_was_written() {
         let mut archive = Archive::default();
-        archive.directory(Path::new("/dev"), Access { mode: 0o755, user: 7, group: 8 });
-        archive.special(Path::new("/dev/console"), Access::root(0o020_600), (5, 1));
-        archive.link(Path::new("/link"), Path::new("dev/console"));
+        let mut add = |path: &str, entry| archive.add(Path::new(path), &entry);
+        add("/dev", Entry::Directory(Access { mode: 0o755, user: 7, group: 8 }));
+        add("/dev/console", Entry::Special(Access::root(0o020_600), (5, 1)));
+        add("/link", Entry::Link("dev/console".into()));
         for length in 0..5 {
             let path = format!("/{}", "f".repeat(length + 1));
-            archive.file(Path::new(&path), Access::root(0o644), &vec![7; length]);
+            add(&path, Entry::File(Access::root(0o644), vec![7; length].into()));
         }
-        let entries = read(&archive.finish());
-        assert_eq!(entries.len(), 8);
-        let dir = Entry {
-            path: "dev".into(),
-            mode: 0o040_755,
-            owner: (7, 8),
-            device: (0, 0),
-            content: Vec::new(),
-        };
-        assert_eq!(entries[0], dir);
-        assert_eq!((entries[1].mode, entries[1].device), (0o020_600, (5, 1)));
-        assert_eq!((entries[2].mode, &entries[2].content[..]), (0o120_777, &b"dev/console"[..]));
-        for (length, entry) in entries[3..].iter().enumerate() {
-            assert_eq!(entry.path, "f".repeat(length + 1));
-            assert_eq!((entry.mode, &entry.content), (0o100_644, &vec![7; length]));
+        let bytes = archive.finish();
+        let (mut rest, mut entries) = (&bytes[..], Vec::new());
+        loop {
+            let mut reader = Reader::new(rest).expect("a header");
+            let (entry, mut content) = (reader.entry().clone(), Vec::new());
+            reader.read_to_end(&mut content).expect("content");
+            rest = reader.finish().expect("padding");
+            if entry.is_trailer() {
+                break;
+            }
+            let owner = (entry.uid(), entry.gid(), entry.rdev_major(), entry.rdev_minor());
+            entries.push((entry.name().to_string(), entry.mode(), owner, content));
         }
+        assert!(rest.is_empty(), "{} bytes are left", rest.len());
+        let file =
+            |length: usize| ("f".repeat(length + 1), 0o100_644, (0, 0, 0, 0), vec![7; length]);
+        let expected = [
+            ("dev".into(), 0o040_755, (7, 8, 0, 0), Vec::new()),
+            ("dev/console".into(), 0o020_600, (0, 0, 5, 1), Vec::new()),
+            ("link".into(), 0o120_777, (0, 0, 0, 0), b"dev/console".to_vec()),
+        ];
+        assert_eq!(entries, expected.into_iter().chain((0..5).map(file)).collect::<Vec<_>>());
     }
 }

@@ -58,48 +58,35 @@ mod tests {
 
     const NAME: &[u8] = b"/lib/ld.so\0";
 
-    /// A program with these segments. All of them are the name at its end.
-    fn program(segments: &[u32]) -> Vec<u8> {
-        let mut bytes = vec![0; 64];
-        bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
-        bytes[18] = 62;
-        bytes[32] = 64;
-        bytes[54] = 56;
-        bytes[56] = segments.len() as u8;
-        let end = 64 + 56 * segments.len() as u64;
-        for kind in segments {
-            let mut entry = [0; 56];
-            entry[..4].copy_from_slice(&kind.to_le_bytes());
-            entry[8..16].copy_from_slice(&end.to_le_bytes());
-            entry[32] = NAME.len() as u8;
-            bytes.extend_from_slice(&entry);
-        }
-        [&bytes, NAME].concat()
-    }
-
-    fn program_32(segments: &[u32]) -> Vec<u8> {
-        let mut bytes = vec![0; 52];
+    /// A program of 64 or 32 bits with these segments. All of them are the name at its end.
+    fn program(is_64: bool, segments: &[u32]) -> Vec<u8> {
+        let (head, entry) = if is_64 { (64, 56) } else { (52, 32) };
+        let mut bytes = vec![0; head];
         bytes[..7].copy_from_slice(b"\x7fELF\x01\x01\x01");
-        bytes[18] = 3;
-        bytes[28] = 52;
-        bytes[42] = 32;
-        bytes[44] = segments.len() as u8;
-        let end = 52 + 32 * segments.len() as u32;
+        bytes[4] += u8::from(is_64);
+        bytes[18] = if is_64 { 62 } else { 3 };
+        // The place, the size and the number of entries.
+        let [place, size] = if is_64 { [32, 54] } else { [28, 42] };
+        bytes[place] = head as u8;
+        bytes[size] = entry as u8;
+        bytes[size + 2] = segments.len() as u8;
+        let end = (head + entry * segments.len()) as u8;
         for kind in segments {
-            let mut entry = [0; 32];
-            entry[..4].copy_from_slice(&kind.to_le_bytes());
-            entry[4..8].copy_from_slice(&end.to_le_bytes());
-            entry[16] = NAME.len() as u8;
-            bytes.extend_from_slice(&entry);
+            let start = bytes.len();
+            bytes.resize(start + entry, 0);
+            bytes[start] = *kind as u8;
+            let [place, length] = if is_64 { [8, 32] } else { [4, 16] };
+            bytes[start + place] = end;
+            bytes[start + length] = NAME.len() as u8;
         }
         [&bytes, NAME].concat()
     }
 
     #[test]
     fn dynamic_programs_name_their_loader() {
-        for program in [program, program_32] {
-            assert_eq!(linked(&program(&[1, 1])), Ok(Linked::Static));
-            assert_eq!(linked(&program(&[1, 3])), Ok(Linked::By("/lib/ld.so".into())));
+        for is_64 in [true, false] {
+            assert_eq!(linked(&program(is_64, &[1, 1])), Ok(Linked::Static));
+            assert_eq!(linked(&program(is_64, &[1, 3])), Ok(Linked::By("/lib/ld.so".into())));
         }
     }
 
@@ -107,15 +94,11 @@ mod tests {
     fn anything_else_is_told_apart() {
         assert!(linked(b"#!/bin/sh").is_err_and(|why| why.contains("not an ELF")));
         assert!(linked(b"\x7fELF\x01").is_err_and(|why| why.contains("not an ELF")));
-        assert!(linked(&program(&[1, 1])[..100]).is_err_and(|why| why.contains("damaged")));
-        let whole = program(&[1, 3]);
+        assert!(linked(&program(true, &[1, 1])[..100]).is_err_and(|why| why.contains("damaged")));
+        let mut whole = program(true, &[1, 3]);
         let cut = &whole[..whole.len() - 1];
         assert!(linked(cut).is_err_and(|why| why.contains("damaged")));
-        let other = program(&[1, 3])
-            .iter()
-            .enumerate()
-            .map(|(at, byte)| if at == 18 { 183 } else { *byte })
-            .collect::<Vec<_>>();
-        assert!(linked(&other).is_err_and(|why| why == "is not a program for x86_64"));
+        whole[18] = 183;
+        assert!(linked(&whole).is_err_and(|why| why == "is not a program for x86_64"));
     }
 }

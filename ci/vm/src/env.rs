@@ -35,7 +35,7 @@ pub fn run(session: &Session, target: &Target) -> Result<u8> {
             let (linker, flags) = libraries.cargo()?;
             lines.push((BUILD_TARGET.into(), TRIPLE.into()));
             lines.push((variable(TRIPLE, "LINKER"), linker));
-            lines.push((variable(TRIPLE, "RUSTFLAGS"), flags.join(" ")));
+            lines.push((variable(TRIPLE, "RUSTFLAGS"), flags));
             TRIPLE.to_string()
         }
     };

@@ -70,18 +70,7 @@ pub enum Phase {
 
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Targets => "targets",
-            Self::Source => "source",
-            Self::Build => "build",
-            Self::Kernel => "kernel",
-            Self::Image => "image",
-            Self::Boot => "boot",
-            Self::Program => "program",
-            Self::End => "end",
-            Self::Verdict => "verdict",
-            Self::Output => "output",
-        })
+        f.write_str(&format!("{self:?}").to_lowercase())
     }
 }
 

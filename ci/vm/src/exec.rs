@@ -1,10 +1,9 @@
 //! `exec` and `runner`: pass on a program's output and exit status.
 
-use crate::carry::{self, Entry, Scratch};
-use crate::cli::{CarryOptions, ExecOptions, PlaceOptions, RunnerOptions};
+use crate::carry::{self, Access, Entry, Scratch};
+use crate::cli::{ExecOptions, ProgramOptions};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::{Listener, Stream};
-use crate::layout::Access;
 use crate::output::{self, no_verdict};
 use crate::session::{Ready, STDIN, Session, Task};
 use crate::system::System;
@@ -13,7 +12,7 @@ use kcov_vm_guest::protocol::Exit;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{env, fs};
 
 mod cargo;
@@ -22,7 +21,7 @@ mod shell;
 mod trace;
 
 pub use shell::shell;
-pub use trace::{GRACE as TRACE_GRACE, trace};
+pub use trace::trace;
 
 /// The directory in a guest that a program can write to.
 const SCRATCH: &str = "/scratch";
@@ -30,83 +29,75 @@ const SCRATCH: &str = "/scratch";
 /// The variable with directories for the loader.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
-/// Runs a program that the user chose.
-pub fn exec(session: &Session, options: ExecOptions, verbose: bool) -> Result<u8> {
-    let ExecOptions { name, program, place } = options;
-    let target = session.targets.named(&name)?;
-    let task = || task(session, target, program, &place.carry);
-    status(target, task().and_then(|task| run(session, target, task, place, verbose)))
-}
-
-/// Runs a program that cargo chose, so a problem with it is not a usage error.
-pub fn runner(session: &Session, options: RunnerOptions, verbose: bool) -> Result<u8> {
-    let RunnerOptions { name, program, no_tree, place } = options;
-    let target = session.targets.named(&name)?;
-    // Cargo names programs by absolute paths.
-    if program[0].as_bytes().starts_with(b"-") {
-        let option = Path::new(&program[0]).display();
-        return Err(Error::usage(format!("runner {option}: no such option; see runner --help")));
-    }
-    let file = PathBuf::from(&program[0]);
-    let task = || {
-        session.given(target)?;
-        let mut variables = cargo::variables();
-        variables.push(("KCOV_VM_TARGET".into(), target.name.clone().into()));
-        let unfit = |why| Error::unavailable(Phase::Image, why);
-        let mut task = start(session, target, program, variables, &place.carry)?.map_err(unfit)?;
-        cargo::equip(&mut task, &file, !no_tree).map_err(unfit)?;
-        equip(task, &place.carry).map_err(Error::Usage)
-    };
-    status(target, task().and_then(|task| run(session, target, task, place, verbose)))
-}
-
-/// Makes the task for a program that the user chose, and its arguments.
-pub fn task(
-    session: &Session,
-    target: &Target,
-    program: Vec<OsString>,
-    carry: &CarryOptions,
-) -> Result<Task> {
-    session.given(target)?;
-    let task = start(session, target, program, Vec::new(), carry)?;
-    task.and_then(|task| equip(task, carry)).map_err(Error::Usage)
-}
-
-/// Finds the program and its libraries. The inner error says why no guest can run it.
-fn start(
-    session: &Session,
-    target: &Target,
-    mut program: Vec<OsString>,
-    mut variables: Vec<(OsString, OsString)>,
-    carry: &CarryOptions,
-) -> Result<std::result::Result<Task, String>> {
-    if target.kind.system() == System::Linux {
-        // The guest's loader has to find what this machine's loader finds.
-        variables.extend(env::var_os(LIBRARIES).map(|path| (LIBRARIES.into(), path)));
-    }
-    for word in &carry.env {
-        variables.push(variable(word).map_err(Error::Usage)?);
-    }
-    Ok(match target.kind.system() {
-        System::Linux => find::find(program, target.arch).and_then(|found| {
-            let find::Found { program, word, arguments, script } = found;
-            let mut task = session.task_with(target, &program, arguments, variables)?;
-            task.word = Some(word);
-            script.map_or(Ok(()), |script| task.carried.add(&script))?;
-            Ok(task)
-        }),
-        // The host's `PATH` does not apply to NetBSD.
-        System::NetBsd => {
-            let arguments = program.split_off(1);
-            session.task_with(target, Path::new(&program[0]), arguments, variables)
+/// Runs a program that the user chose, or for `runner` cargo: then with the crate's workspace, or not.
+pub fn exec(
+    mut session: Session,
+    options: ExecOptions,
+    cargo: Option<bool>,
+    verbose: bool,
+) -> Result<u8> {
+    let ExecOptions { scratch, stdin, run } = options;
+    if cargo.is_some() {
+        session.choices.settled = !run.vm.build.refresh;
+        // Cargo names programs by absolute paths.
+        if run.program[0].as_bytes().starts_with(b"-") {
+            let option = Path::new(&run.program[0]).display();
+            let why = format!("runner {option}: no such option; see runner --help");
+            return Err(Error::usage(why));
         }
+    }
+    status(&session, &run.name, |target| {
+        let task = equipped(&session, target, &run, cargo)?;
+        pass_on(&session, target, task, stdin, scratch.as_deref(), verbose)
     })
 }
 
-/// Adds the files that the options name, and those of every user's program.
-fn equip(mut task: Task, options: &CarryOptions) -> std::result::Result<Task, String> {
+/// Makes the task for a program that the user chose.
+pub fn task(session: &Session, target: &Target, options: &ProgramOptions) -> Result<Task> {
+    equipped(session, target, options, None)
+}
+
+/// Makes the task for a program, with its libraries and the files that the options name. A program
+/// that cargo chose has cargo's variables and files, too, and a problem with it is no usage error.
+fn equipped(
+    session: &Session,
+    target: &Target,
+    options: &ProgramOptions,
+    cargo: Option<bool>,
+) -> Result<Task> {
+    session.given(target)?;
+    let unfit = |why| match cargo {
+        Some(_) => Error::unavailable(Phase::Image, why),
+        None => Error::Usage(why),
+    };
+    let mut variables = Vec::new();
+    if cargo.is_some() {
+        variables = cargo::variables();
+        variables.push(("KCOV_VM_TARGET".into(), target.name.clone().into()));
+    }
+    let system = target.kind.system();
+    if system == System::Linux {
+        // The guest's loader has to find what this machine's loader finds.
+        variables.extend(env::var_os(LIBRARIES).map(|path| (LIBRARIES.into(), path)));
+    }
+    for word in &options.env {
+        variables.push(variable(word).map_err(Error::Usage)?);
+    }
+    let words = options.program.clone();
+    let found = match system {
+        System::Linux => find::find(words, target.arch).map_err(unfit)?,
+        // The host's `PATH` does not apply to NetBSD.
+        System::NetBsd => find::Found::plain(words),
+    };
+    let find::Found { program, word, arguments, script } = found;
+    let mut task = session.task(target, &program, arguments, variables).map_err(unfit)?;
+    task.word = word;
+    script.map_or(Ok(()), |script| task.carried.add(&script)).map_err(unfit)?;
+    if let Some(tree) = cargo {
+        cargo::equip(&mut task, Path::new(&options.program[0]), tree).map_err(unfit)?;
+    }
     for path in &options.carry {
-        task.carried.add(path).map_err(|why| format!("--carry {why}"))?;
+        task.carried.add(path).map_err(|why| Error::usage(format!("--carry {why}")))?;
     }
     task.carried.shell();
     // A working directory in one of the guest's own file systems may not exist there.
@@ -120,27 +111,7 @@ fn equip(mut task: Task, options: &CarryOptions) -> std::result::Result<Task, St
     Ok(task)
 }
 
-/// Runs the task as the options say.
-fn run(
-    session: &Session,
-    target: &Target,
-    mut task: Task,
-    place: PlaceOptions,
-    verbose: bool,
-) -> Result<Exit> {
-    if place.stdin {
-        let mut bytes = Vec::new();
-        // One more than fits is enough for an error.
-        let input = io::stdin().take(carry::MOST + 1).read_to_end(&mut bytes);
-        input.or_unavailable(Phase::Image, "standard input")?;
-        task.carried.input(Path::new(STDIN), bytes).map_err(Error::Usage)?;
-        task.has_input = true;
-    }
-    finish(session, target, task, place.scratch.as_deref(), verbose)
-}
-
-/// Parses `--env`: a name with a value, or the name of a variable that is set
-/// here.
+/// Parses `--env`: a name with a value, or the name of a variable that is set here.
 fn variable(word: &OsStr) -> std::result::Result<(OsString, OsString), String> {
     let shown = Path::new(word).display();
     let bytes = word.as_bytes();
@@ -158,36 +129,44 @@ fn variable(word: &OsStr) -> std::result::Result<(OsString, OsString), String> {
     }
 }
 
-/// Boots the guest and passes on the program's output and files.
-fn finish(
+/// Boots the guest and passes on the program's input, output and files.
+fn pass_on(
     session: &Session,
     target: &Target,
     mut task: Task,
+    stdin: bool,
     scratch: Option<&Path>,
     verbose: bool,
 ) -> Result<Exit> {
+    if stdin {
+        let mut bytes = Vec::new();
+        // One more than fits is enough for an error.
+        let input = io::stdin().take(carry::MOST + 1).read_to_end(&mut bytes);
+        input.or_unavailable(Phase::Image, "standard input")?;
+        task.carried.input(Path::new(STDIN), bytes).map_err(Error::Usage)?;
+        task.has_input = true;
+    }
     task.one_output = output::is_one();
     task.send_back = scratch.is_some().then(|| SCRATCH.into());
-    let unkept = |why| Error::unavailable(Phase::End, format!("--scratch {why}"));
     let scratch = scratch.map(Scratch::new).transpose();
     let scratch = scratch.map_err(|why| Error::usage(format!("--scratch {why}")))?;
     let ready = session.prepare(target)?;
     let mut through = Through { verbose, scratch };
-    let exit = boot(session, &ready, target, task, verbose, &mut through)?;
-    through.scratch.map_or(Ok(()), Scratch::finish).map_err(unkept)?;
+    let exit = boot(session, &ready, task, verbose, &mut through)?;
+    let kept = through.scratch.map_or(Ok(()), Scratch::finish);
+    kept.map_err(|why| Error::unavailable(Phase::End, format!("--scratch {why}")))?;
     Ok(exit)
 }
 
 fn boot(
     session: &Session,
     ready: &Ready<'_>,
-    target: &Target,
     task: Task,
     verbose: bool,
     listener: &mut dyn Listener,
 ) -> Result<Exit> {
     if verbose {
-        eprintln!("{}: {}, {}", target.name, ready.kernel, ready.accelerator);
+        eprintln!("{}: {}, {}", ready.target().name, ready.kernel, ready.accelerator);
     }
     let exit = session.run(ready, task, listener)?.ended()?;
     // There was no error that the logs could explain.
@@ -195,8 +174,10 @@ fn boot(
     Ok(exit)
 }
 
-fn status(target: &Target, result: Result<Exit>) -> Result<u8> {
-    match result {
+/// Runs a program on the named target and returns the command's exit status.
+fn status(session: &Session, name: &str, run: impl FnOnce(&Target) -> Result<Exit>) -> Result<u8> {
+    let target = session.targets.named(name)?;
+    match run(target) {
         // A status has eight bits, and a signal's number is below 65.
         Ok(Exit::Status(number)) => Ok(number as u8),
         Ok(Exit::Signal(number)) => Ok(128_u8.wrapping_add(number as u8)),

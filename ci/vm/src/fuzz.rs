@@ -6,6 +6,7 @@ mod minimize;
 mod report;
 mod store;
 
+use crate::cache;
 use crate::cli::FuzzOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
 use crate::exec::task;
@@ -36,7 +37,7 @@ const OWN: &str = "found-by-the-fuzzer";
 
 /// Runs the fuzzer. The exit status is 1 if there was a crash.
 pub fn fuzz(session: &Session, options: FuzzOptions) -> Result<u8> {
-    let target = session.targets.named(&options.name)?;
+    let target = session.targets.named(&options.run.name)?;
     match run(session, target, options) {
         Ok(crashes) => Ok(if crashes > 0 { STATUS_FAILED } else { STATUS_PASSED }),
         Err(error) => no_verdict(target, error),
@@ -44,9 +45,8 @@ pub fn fuzz(session: &Session, options: FuzzOptions) -> Result<u8> {
 }
 
 fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> {
-    session.given(target)?;
-    let FuzzOptions { dir, guests, seconds, sync, deaths, seed, foreground, .. } = options;
-    let task = task(session, target, options.program, &options.carry)?;
+    let FuzzOptions { dir, guests, seconds, sync, deaths, seed, .. } = options;
+    let task = task(session, target, &options.run)?;
     let directory = dir.unwrap_or_else(|| PathBuf::from("fuzz").join(&target.name));
     let unusable = |error| Error::usage(format!("--dir {}: {error}", directory.display()));
     let store = Store::open(&directory).map_err(unusable)?;
@@ -74,7 +74,9 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
         reached,
         next_seed: seed,
         running: vec![Progress::default(); count],
-        ..State::new()
+        start: Some(Instant::now()),
+        news: Some(Instant::now()),
+        ..State::default()
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -84,7 +86,7 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
             .or_unavailable(Phase::Program, "signals")?;
     }
     let fuzzer = Fuzzer {
-        guests: Guests { session, target, ready, task, idle: !foreground, stop },
+        guests: Guests { session, target, ready, task, stop },
         store,
         vmlinux,
         kernel,
@@ -127,6 +129,7 @@ struct Fuzzer<'a> {
 }
 
 /// What the guests did.
+#[derive(Default)]
 struct State {
     corpus: Vec<Vec<u8>>,
     /// How many guests the mutants of an input have killed, by its name.
@@ -134,7 +137,7 @@ struct State {
     /// The program counters reached.
     reached: BTreeSet<u64>,
     next_seed: u64,
-    start: Instant,
+    start: Option<Instant>,
     /// The executions of guests that have ended.
     executions: u64,
     /// The progress of each guest.
@@ -144,29 +147,11 @@ struct State {
     deaths: u64,
     groups: BTreeMap<String, u64>,
     /// When the last new input or group came.
-    news: Instant,
+    news: Option<Instant>,
     failure: Option<Error>,
 }
 
 impl State {
-    fn new() -> State {
-        let now = Instant::now();
-        State {
-            corpus: Vec::new(),
-            deadly: HashMap::new(),
-            reached: BTreeSet::new(),
-            next_seed: 0,
-            start: now,
-            executions: 0,
-            running: Vec::new(),
-            signals: 0,
-            deaths: 0,
-            groups: BTreeMap::new(),
-            news: now,
-            failure: None,
-        }
-    }
-
     /// Takes a line of a guest's fuzzer.
     fn take(&mut self, number: usize, line: Line, store: &Store) {
         match line {
@@ -202,7 +187,7 @@ impl State {
         match store.add(&input) {
             Ok(true) => {
                 self.corpus.push(input);
-                self.news = Instant::now();
+                self.news = Some(Instant::now());
             }
             Ok(false) => {}
             Err(error) => self.fail("an input of the corpus", &error),
@@ -239,7 +224,8 @@ impl std::fmt::Display for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let executions =
             self.executions + self.running.iter().map(|progress| progress.executions).sum::<u64>();
-        let seconds = self.start.elapsed().as_secs().max(1);
+        let since = |time: Option<Instant>| time.map_or(0, |time| time.elapsed().as_secs());
+        let seconds = since(self.start).max(1);
         write!(
             f,
             "{seconds} s: {executions} executions, {}/s, {} inputs, {} signals, deaths {}, groups {}, \
@@ -249,7 +235,7 @@ impl std::fmt::Display for State {
             self.signals,
             self.deaths,
             self.groups.len(),
-            self.news.elapsed().as_secs()
+            since(self.news)
         )
     }
 }
@@ -346,7 +332,7 @@ impl Fuzzer<'_> {
             state.corpus.retain(|saved| Some(&saved[..]) != input);
             *state.groups.entry(report.group.clone()).or_default() += 1;
             if saved.is_new {
-                state.news = Instant::now();
+                state.news = Some(Instant::now());
             }
         }
         let Some(input) = input.filter(|_| saved.is_new) else { return Ok(()) };
@@ -356,7 +342,7 @@ impl Fuzzer<'_> {
             Ok(told) => {
                 let smallest = minimize::minimize(&self.guests, number, told, group, self.end)?;
                 let save = |name: &str, bytes: &[u8]| {
-                    store::write(&saved.directory.join(name), bytes).map_err(unsaved)
+                    cache::keep(&saved.directory.join(name), bytes).map_err(unsaved)
                 };
                 save("input.min", &smallest.bytes)?;
                 if let Some(text) = &smallest.text {
@@ -369,8 +355,7 @@ impl Fuzzer<'_> {
             }
             Err(said) => said,
         };
-        store::write(&saved.directory.join("again"), format!("{said}\n").as_bytes())
-            .map_err(unsaved)?;
+        cache::keep(&saved.directory.join("again"), format!("{said}\n")).map_err(unsaved)?;
         print(&format!("new: {group}: {said}\n"));
         Ok(())
     }
@@ -384,7 +369,7 @@ mod tests {
     fn smaller_inputs_replace_others() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
-        let mut state = State::new();
+        let mut state = State::default();
         for found in [&b"long one"[..], b"other"] {
             state.take(0, Line::Found(found.to_vec()), &store);
         }
@@ -397,7 +382,7 @@ mod tests {
 
     #[test]
     fn inputs_from_which_deaths_come_rest_in_most_guests() {
-        let mut state = State::new();
+        let mut state = State::default();
         state.corpus = [&b"none"[..], b"one", b"many"].map(<[u8]>::to_vec).into();
         state.deadly = [(name(b"one"), 1), (name(b"many"), 9)].into();
         let mut awake = [0; 3];

@@ -3,7 +3,6 @@
 use crate::cache::Cache;
 use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::hash;
-use crate::system::System;
 use include_dir::{Dir, include_dir};
 use std::fs;
 use std::path::PathBuf;
@@ -22,8 +21,6 @@ pub struct Home {
     pub workspace: Option<PathBuf>,
     /// The file with the targets. Without one, the targets are those of this crate.
     pub targets: Option<PathBuf>,
-    /// Returns the digest of the suite's sources for a system, if they are there.
-    pub suite_digest: Option<fn(System) -> Result<String>>,
 }
 
 impl Home {

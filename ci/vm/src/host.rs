@@ -1,5 +1,4 @@
-//! Checks the host for the programs that the runner needs, and installs them as
-//! root.
+//! Checks the host for the programs that the runner needs, and installs them as root.
 
 mod manager;
 
@@ -16,8 +15,6 @@ pub(crate) const MKRESCUE: &str = "grub-mkrescue";
 /// A task that needs programs of the host.
 #[derive(Clone, Copy, Debug)]
 pub enum Need {
-    /// Downloading a tarball.
-    Download,
     /// Building kernels.
     Build(&'static Arch),
     /// Building kernels that describe their types.
@@ -33,55 +30,38 @@ pub enum Need {
 }
 
 impl Need {
-    /// The programs that must be in `PATH`.
-    fn programs(self) -> Vec<&'static str> {
+    /// The programs that must be in `PATH`, and the Debian packages that provide them, and headers,
+    /// which have no program to check.
+    fn means(self) -> (Vec<&'static str>, Vec<&'static str>) {
         match self {
-            Self::Download => vec!["curl"],
             Self::Build(arch) => {
-                let all = ["make", "gcc", "ld", "flex", "bison", "bc", "tar", "xz", "patch"];
-                let cross = (!arch.is_host()).then(|| arch.compiler());
-                all.into_iter().chain(cross).collect()
+                let mut programs: Vec<_> =
+                    "make gcc ld flex bison bc tar xz patch".split(' ').collect();
+                let mut packages: Vec<_> = "make gcc binutils libc6-dev flex bison bc libelf-dev \
+                                            libssl-dev tar xz-utils patch"
+                    .split(' ')
+                    .collect();
+                if !arch.is_host() {
+                    programs.push(arch.compiler());
+                    packages.extend(arch.cross_packages);
+                }
+                (programs, packages)
             }
-            Self::Types => vec!["pahole"],
-            Self::Link(arch) => vec![arch.compiler()],
-            Self::Qemu(qemu) => vec![qemu.program],
-            Self::Netbsd => vec![PC.program, MAKEFS, "ld"],
-            Self::Grub => vec![MKRESCUE, "xorriso", "mformat"],
-        }
-    }
-
-    /// The Debian packages that provide the programs, and headers, which have
-    /// no program to check.
-    fn packages(self) -> Vec<&'static str> {
-        const BUILD: &[&str] = &[
-            "make",
-            "gcc",
-            "binutils",
-            "libc6-dev",
-            "flex",
-            "bison",
-            "bc",
-            "libelf-dev",
-            "libssl-dev",
-            "tar",
-            "xz-utils",
-            "patch",
-        ];
-        match self {
-            Self::Download => vec!["curl", "ca-certificates"],
-            Self::Build(arch) if arch.is_host() => BUILD.to_vec(),
-            Self::Build(arch) => [BUILD, arch.cross_packages].concat(),
-            Self::Types => vec!["pahole"],
-            Self::Link(arch) => arch.cross_packages.to_vec(),
-            Self::Qemu(qemu) => vec![qemu.package],
-            Self::Netbsd => vec![PC.package, "makefs", "binutils"],
-            Self::Grub => vec!["grub-common", "grub-pc-bin", "xorriso", "mtools"],
+            Self::Types => (vec!["pahole"], vec!["pahole"]),
+            Self::Link(arch) => (vec![arch.compiler()], arch.cross_packages.to_vec()),
+            Self::Qemu(qemu) => (vec![qemu.program], vec![qemu.package]),
+            Self::Netbsd => {
+                (vec![PC.program, MAKEFS, "ld"], vec![PC.package, "makefs", "binutils"])
+            }
+            Self::Grub => (
+                vec![MKRESCUE, "xorriso", "mformat"],
+                vec!["grub-common", "grub-pc-bin", "xorriso", "mtools"],
+            ),
         }
     }
 
     fn phase(self) -> Phase {
         match self {
-            Self::Download => Phase::Source,
             Self::Build(_) | Self::Types => Phase::Build,
             Self::Link(_) | Self::Qemu(_) | Self::Netbsd | Self::Grub => Phase::Image,
         }
@@ -91,9 +71,9 @@ impl Need {
 /// Checks that everything needed is installed. As root on Debian the runner
 /// installs missing packages; otherwise it lists them.
 pub fn require(need: Need) -> Result<()> {
-    let mut programs = need.programs();
+    let (mut programs, all) = need.means();
     programs.retain(|program| !in_path(program));
-    let packages = missing_packages(&need.packages());
+    let packages = missing_packages(&all);
     if programs.is_empty() && packages.as_ref().is_none_or(Vec::is_empty) {
         return Ok(());
     }
@@ -106,12 +86,12 @@ pub fn require(need: Need) -> Result<()> {
         // Installing again would change nothing.
         Some(packages) if packages.is_empty() => {
             let what = format!("{} not in PATH:", programs.join(" "));
-            Err(fail(what, &need.packages()))
+            Err(fail(what, &all))
         }
         Some(packages) if rustix::process::geteuid().is_root() => install(&packages)
             .map_err(|why| fail(format!("{why}; {}", packages.join(" ")), &packages)),
         Some(packages) => Err(fail(packages.join(" "), &packages)),
-        None => Err(fail(programs.join(" "), &need.packages())),
+        None => Err(fail(programs.join(" "), &all)),
     }
 }
 
@@ -138,7 +118,7 @@ fn not_installed(listing: &str, packages: &[&'static str]) -> Vec<&'static str> 
 
 fn install(packages: &[&str]) -> std::result::Result<(), String> {
     let list = packages.join(" ");
-    let step = Step::begin(format!("install {list}"), None);
+    let step = Step::begin(format!("install {list}"));
     let apt = |words: &[&str]| {
         let mut apt = command("apt-get");
         apt.env("DEBIAN_FRONTEND", "noninteractive").args(words);

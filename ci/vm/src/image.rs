@@ -1,18 +1,18 @@
 //! The image that a guest boots: init, the job and its files.
 
-use crate::carry::{Carried, Entry};
+use crate::carry::{Access, Carried, Entry};
 use crate::cpio::Archive;
 use crate::elf::{self, Linked};
 use crate::error::{OrUnavailable as _, Phase, Result};
-use crate::layout::Access;
 use crate::netbsd;
 use crate::system::System;
 use crate::target::{Kind, Target};
 use kcov_vm_guest::job::{self, Job, Mount};
 use object::elf::ELFCLASS32;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read as _};
+use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -43,33 +43,19 @@ pub struct Image<'a> {
     pub carried: &'a Carried,
 }
 
-/// The directories that every image has, and their permissions.
-const DIRECTORIES: &[(&str, u32)] = &[
-    ("/bin", 0o755),
-    ("/dev", 0o755),
-    ("/etc", 0o755),
-    ("/home", 0o755),
-    ("/media", 0o755),
-    ("/mnt", 0o755),
-    ("/opt", 0o755),
-    ("/root", 0o700),
-    ("/sbin", 0o755),
-    ("/srv", 0o755),
-    ("/tmp", 0o1777),
-    ("/usr/bin", 0o755),
-    ("/usr/lib", 0o755),
-    ("/usr/local/bin", 0o755),
-    ("/usr/sbin", 0o755),
-    ("/usr/share", 0o755),
-    ("/var/cache", 0o755),
-    ("/var/lib", 0o755),
-    ("/var/log", 0o755),
-    ("/var/spool", 0o755),
-    ("/var/tmp", 0o1777),
+/// The directories that every image has, by their permissions.
+const DIRECTORIES: &[(u32, &str)] = &[
+    (
+        0o755,
+        "/bin /dev /etc /home /media /mnt /opt /sbin /srv /usr/bin /usr/lib /usr/local/bin \
+         /usr/sbin /usr/share /var/cache /var/lib /var/log /var/spool",
+    ),
+    (0o700, "/root"),
+    (0o1777, "/tmp /var/tmp"),
 ];
 
 /// The same for Linux.
-const LINUX: &[(&str, u32)] = &[("/proc", 0o555), ("/run", 0o755), ("/sys", 0o555)];
+const LINUX: &[(u32, &str)] = &[(0o555, "/proc /sys"), (0o755, "/run")];
 
 /// Files that programs expect. Carried files replace them.
 const FILES: &[(&str, &str)] = &[
@@ -97,9 +83,7 @@ impl Image<'_> {
         match system {
             System::Linux => {
                 let mut archive = Archive::default();
-                for (path, mode) in LINUX {
-                    files.put_new(Path::new(path), Entry::Directory(Access::root(*mode)));
-                }
+                put_directories(&mut files, LINUX);
                 for (path, to) in LINKS {
                     files.put_new(Path::new(path), Entry::Link(to.into()));
                 }
@@ -107,11 +91,13 @@ impl Image<'_> {
                 let console = Entry::Special(Access::root(CHARACTER_DEVICE | 0o600), (5, 1));
                 files.put(Path::new("/dev/console"), console);
                 files.file(Path::new("/init"), Access::root(0o755), self.init.into());
-                files.write(&mut archive);
+                files.entries().for_each(|(path, entry)| archive.add(path, entry));
                 fs::write(&path, archive.finish()).or_unavailable(Phase::Image, path.display())
             }
             System::NetBsd => {
-                netbsd::make_root(&path, directory, self.init, |root| files.write(root))
+                let init = Entry::File(Access::root(0o755), self.init.into());
+                files.put(Path::new("/sbin/init"), init);
+                netbsd::make_root(&path, directory, &files)
             }
         }
     }
@@ -119,9 +105,7 @@ impl Image<'_> {
     /// All files but init.
     fn files(&self) -> Carried {
         let mut files = self.carried.clone();
-        for (path, mode) in DIRECTORIES {
-            files.put_new(Path::new(path), Entry::Directory(Access::root(*mode)));
-        }
+        put_directories(&mut files, DIRECTORIES);
         for (path, content) in FILES {
             let entry = Entry::File(Access::root(0o644), content.as_bytes().into());
             files.put_new(Path::new(path), entry);
@@ -132,6 +116,14 @@ impl Image<'_> {
         let job = self.job.encode().into_bytes();
         files.file(Path::new(job::PATH), Access::root(0o600), job.into());
         files
+    }
+}
+
+fn put_directories(files: &mut Carried, all: &[(u32, &str)]) {
+    for (mode, paths) in all {
+        for path in paths.split(' ') {
+            files.put_new(Path::new(path), Entry::Directory(Access::root(*mode)));
+        }
     }
 }
 
@@ -214,42 +206,23 @@ pub fn program(
     Ok(carried)
 }
 
-/// Makes a word that no other boot has.
-pub fn nonce() -> String {
-    let mut bytes = [0; 16];
-    // The fallback is good enough: the nonce only guards against mistakes.
-    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    if read.is_err() {
-        let time = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        bytes = time.as_nanos().to_le_bytes();
-    }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Random bytes. It need not be hard to guess them.
+pub fn random() -> [u8; 16] {
+    let half = || u128::from(RandomState::new().hash_one(SystemTime::now()));
+    (half() << 64 | half()).to_le_bytes()
 }
 
-/// Makes the log directory of a run and removes those of old runs.
+/// Makes a word that no other boot has.
+pub fn nonce() -> String {
+    random().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Makes the log directory of a run.
 pub(crate) fn log_directory(root: &Path, target: &str) -> Result<PathBuf> {
-    const KEPT: usize = 20;
-    // A run of this age is over, whatever its time limit.
-    const OLD: u128 = 24 * 60 * 60 * 1000;
     let own = root.join(target);
     fs::create_dir_all(&own).or_unavailable(Phase::Image, own.display())?;
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
-    let mut runs: Vec<(u128, PathBuf)> = fs::read_dir(&own)
-        .or_unavailable(Phase::Image, own.display())?
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let time = entry.file_name().to_str()?.split_once('-')?.0.parse().ok()?;
-            Some((time, entry.path()))
-        })
-        .collect();
-    runs.sort_unstable();
-    for (time, path) in runs.iter().rev().skip(KEPT) {
-        if time + OLD < now {
-            let _ = fs::remove_dir_all(path);
-        }
-    }
+    let mut time = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
     // Two guests of a target may begin in the same millisecond.
-    let mut time = now;
     loop {
         let path = own.join(format!("{time}-{}", std::process::id()));
         match fs::create_dir(&path) {

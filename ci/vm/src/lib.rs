@@ -1,8 +1,7 @@
 //! Builds kernels, boots them, runs a program in them and reports its results.
 //!
-//! This directory's `README.md` has the two ideas and a diagram. Nothing here
-//! knows the subject of the tests: a target is a kernel, a guest is that kernel
-//! running, and a program speaks KTAP.
+//! This directory's `README.md` has the two ideas and a diagram. Nothing here knows the subject of
+//! the tests: a target is a kernel, a guest is that kernel running, and a program speaks KTAP.
 
 pub mod arch;
 pub mod cache;
@@ -17,7 +16,6 @@ mod elf;
 pub mod env;
 pub mod error;
 mod exec;
-mod expected;
 mod fuzz;
 pub mod guest;
 pub mod hash;
@@ -26,7 +24,7 @@ pub mod host;
 pub mod ids;
 pub mod image;
 pub mod kernel;
-mod layout;
+mod lines;
 mod list;
 pub mod netbsd;
 pub mod output;

@@ -11,6 +11,8 @@ use crate::run::{command, locate, read};
 use crate::system::System;
 use crate::target::{Target, Targets};
 use crate::toolchain::{Program, Recipe, target_directory};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::env::current_exe;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 /// Builds or finds each program at most once, in the thread that asks first.
 #[derive(Debug)]
 pub struct Programs {
-    known: Mutex<Vec<(String, String, PathBuf)>>,
+    known: Mutex<HashMap<(String, String), PathBuf>>,
     /// The user's libraries for NetBSD.
     pub netbsd: Option<Libraries>,
     /// Where programs come from.
@@ -53,11 +55,6 @@ impl Programs {
         self.once(init::NAME, triple, make)
     }
 
-    /// Returns the test suite for this host.
-    pub fn suite(&self) -> Result<PathBuf> {
-        self.suite_for(Arch::host().triple)
-    }
-
     /// Returns the test suite for this triple.
     pub fn suite_for(&self, triple: &str) -> Result<PathBuf> {
         self.once(&self.suite, triple, || self.own(&self.suite, triple))
@@ -76,16 +73,16 @@ impl Programs {
 
     /// Returns the suite's ids for a system.
     pub fn checks(&self, system: System) -> Result<Vec<String>> {
-        let list = read(command(self.suite()?).args(["list", "--system", system.word()]))
+        let suite = self.suite_for(Arch::host().triple)?;
+        let list = read(command(suite).args(["list", "--system", system.word()]))
             .map_err(|why| Error::unavailable(Phase::Image, why))?;
         Ok(list.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_string).collect())
     }
 
-    /// Returns the suite's plan for a kernel with these declared words and this
-    /// release.
+    /// Returns the suite's plan for a kernel with these declared words and this release.
     pub fn plan(&self, declares: &[String], release: &str) -> Result<String> {
         let words = ["plan", "--release", release, "--declare", &declares.join(",")];
-        read(command(self.suite()?).args(words))
+        read(command(self.suite_for(Arch::host().triple)?).args(words))
             .map_err(|why| Error::unavailable(Phase::Verdict, why))
     }
 
@@ -129,13 +126,10 @@ impl Programs {
     ) -> Result<PathBuf> {
         // A thread that panicked while building has left the list unchanged.
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.iter().find(|(other, of, _)| other == name && of == triple);
-        if let Some((_, _, path)) = known {
-            return Ok(path.clone());
-        }
-        let path = make()?;
-        all.push((name.to_string(), triple.to_string(), path.clone()));
-        Ok(path)
+        Ok(match all.entry((name.into(), triple.into())) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => new.insert(make()?).clone(),
+        })
     }
 }
 

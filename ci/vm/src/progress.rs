@@ -22,19 +22,13 @@ pub fn beside_bars<T>(print: impl FnOnce() -> T) -> T {
 }
 
 impl Step {
-    /// Begins a step. `total` is in the unit of [`advance`](Self::advance).
-    /// Without it the bar only spins.
-    pub fn begin(name: impl Into<String>, total: Option<u64>) -> Self {
+    /// Begins a step.
+    pub fn begin(name: impl Into<String>) -> Self {
         let name = name.into();
         let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-            let bar = BARS.add(bar);
-            let template = match total {
-                Some(_) => "{msg} [{bar:30}] {percent:>3}% {elapsed}",
-                None => "{msg} {spinner} {elapsed}",
-            };
-            let style = ProgressStyle::with_template(template).expect("the template is valid");
-            bar.set_style(style.progress_chars("=> "));
+            let bar = BARS.add(ProgressBar::new_spinner());
+            let style = ProgressStyle::with_template("{msg} {spinner} {elapsed}");
+            bar.set_style(style.expect("the template is valid"));
             bar.set_message(name.clone());
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
@@ -45,14 +39,6 @@ impl Step {
         Self { name, started: Instant::now(), bar }
     }
 
-    /// Counts up, but not to the end, because the total may be a guess.
-    pub fn advance(&self, by: u64) {
-        if let Some(bar) = &self.bar {
-            let most = bar.length().unwrap_or(u64::MAX).saturating_sub(1);
-            bar.set_position((bar.position() + by).min(most));
-        }
-    }
-
     /// Shows the step's progress.
     pub fn note(&self, text: &str) {
         if let Some(bar) = &self.bar {
@@ -61,17 +47,14 @@ impl Step {
     }
 
     /// Ends the step.
-    pub fn done(mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+    pub fn done(self) {
         let seconds = self.started.elapsed().as_secs_f32();
         beside_bars(|| eprintln!("{}: {seconds:.1} s", self.name));
     }
 }
 
 impl Drop for Step {
-    /// A failed step leaves no bar behind.
+    /// No step leaves a bar behind.
     fn drop(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

@@ -23,8 +23,7 @@ pub struct Choices {
     pub source: Option<Source>,
     /// Look for newer packages now.
     pub refresh: bool,
-    /// Use the kernel of the known package, if it is built, without a search
-    /// for a newer package.
+    /// Use the kernel of the known package, if it is built, without a search for a newer package.
     pub settled: bool,
     /// A kernel to use instead of building one.
     pub kernel: Option<Kernel>,

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// A system. It determines the format of programs and the meaning of kernel
-/// messages.
+/// A system. It determines the format of programs and the meaning of kernel messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum System {
     /// Linux.

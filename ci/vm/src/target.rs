@@ -3,11 +3,9 @@
 mod abi;
 mod like;
 mod lock;
-mod tarball;
 mod validate;
 
 pub use lock::{FILE as LOCK, Pin, Pins, Wanted};
-pub use tarball::{NO_TARBALL, compression};
 
 use crate::arch::Arch;
 use crate::error::{Error, Phase, Result, one_line};
@@ -35,9 +33,6 @@ pub struct Target {
     /// The suite to search. The machine's own package lists are only a fallback.
     #[serde(default)]
     pub suite: String,
-    /// The source, if it is not a package.
-    #[serde(default)]
-    pub source: Option<Origin>,
     /// Configuration fragments in `configs/`; later ones win.
     #[serde(default)]
     pub config: Vec<PathBuf>,
@@ -94,33 +89,12 @@ pub struct Target {
     /// Whether it is a default target.
     #[serde(default)]
     pub default: bool,
-    /// The approximate number of lines that a build prints, for the first progress bar.
-    #[serde(default = "build_lines")]
-    pub build_lines: u64,
     /// The source package with its locked version.
     #[serde(skip)]
     pub wanted: Wanted,
     /// The compiler's package with its locked version.
     #[serde(skip)]
     pub wanted_compiler: Wanted,
-}
-
-/// A source that is not a package.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, untagged)]
-pub enum Origin {
-    /// A tarball to download, and its digest.
-    Download {
-        /// Its address.
-        url: String,
-        /// Its SHA-256 digest in hexadecimal.
-        sha256: String,
-    },
-    /// A tree or tarball of this machine.
-    Local {
-        /// Its path; in `targets.toml` relative to that file.
-        path: PathBuf,
-    },
 }
 
 /// The functions for the list of calls.
@@ -135,10 +109,6 @@ pub struct Calls {
 
 fn one() -> u32 {
     1
-}
-
-fn build_lines() -> u64 {
-    1500
 }
 
 /// The way to build and boot a kernel.
@@ -200,9 +170,6 @@ impl Target {
                     found.ok_or_else(|| format!("key `{key}`: there is no {}", name.display()))?;
             }
         }
-        if let (Some(Origin::Local { path }), Some(base)) = (&mut self.source, bases.first()) {
-            *path = base.join(&path);
-        }
         Ok(())
     }
 
@@ -238,7 +205,7 @@ impl Target {
 pub struct Targets {
     /// The targets.
     pub all: Vec<Target>,
-    /// The directory of `targets.lock` and `expected-failures/`.
+    /// The directory of `targets.lock`.
     pub base: PathBuf,
     /// The default program of `test`, if there is one: a package with a binary of this name. It must understand
     /// `list --system WORD`, `plan --release R --declare WORDS` and `run --format ktap --declare

@@ -7,7 +7,6 @@ pub use guest::suite_arguments;
 
 use crate::cli::TestOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
-use crate::expected::{self, Failure};
 use crate::ids;
 use crate::kernel::Kernel;
 use crate::output::{complain, print};
@@ -131,7 +130,7 @@ pub fn test(
     let run = Run { reports: reports.into_iter().flatten().collect(), wall: started.elapsed() };
     let whole = || run.render(options.format, verbose);
     if text_now {
-        print(&run.table(verbose));
+        print(&run.summary());
     }
     match &options.report {
         Some(file) => fs::write(file, whole())
@@ -146,7 +145,7 @@ pub fn test(
 fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Result<()> {
     if let Some(file) = &options.program {
         for target in targets.iter().filter(|target| session.given(target).is_ok()) {
-            session.task(target, file, Vec::new()).map_err(Error::Usage)?;
+            session.task(target, file, Vec::new(), Vec::new()).map_err(Error::Usage)?;
         }
     }
     if let Some(file) = &options.report {
@@ -186,45 +185,38 @@ fn prepare(
         Some(_) => Ok(()),
         None => plan.session.programs.suite_for(target.triple()).map(drop),
     });
-    let mut report = TargetReport::of(target);
-    report.verdict = without_verdict(failure.err()?);
-    report.required = is_required(plan.options, target);
+    let report = TargetReport::of(target);
+    failure.err().map(|error| concluded(plan, target, report, Err(error), started))
+}
+
+/// Completes a report with the result of a target.
+fn concluded(
+    plan: &Plan<'_>,
+    target: &Target,
+    mut report: TargetReport,
+    result: Result<Vec<Check>>,
+    started: Instant,
+) -> TargetReport {
+    report.verdict = match result {
+        Ok(checks) => Verdict::Checks(checks),
+        Err(Error::Unavailable(failure)) => Verdict::None(failure),
+        Err(Error::NotGiven(what)) => Verdict::NotRun(what),
+        Err(Error::Usage(message)) => Verdict::None(Unavailable::new(Phase::Targets, message)),
+    };
+    report.required = !plan.options.all || plan.options.names.contains(&target.name);
     report.wall = started.elapsed();
-    Some(report)
-}
-
-fn is_required(options: &TestOptions, target: &Target) -> bool {
-    !options.all || options.names.contains(&target.name)
-}
-
-fn without_verdict(error: Error) -> Verdict {
-    match error {
-        Error::Unavailable(failure) => Verdict::None(failure),
-        Error::NotGiven(what) => Verdict::NotRun(what),
-        Error::Usage(message) => Verdict::None(Unavailable::new(Phase::Targets, message)),
-    }
+    report
 }
 
 fn on_target(plan: &Plan<'_>, target: &Target) -> TargetReport {
     let started = Instant::now();
     let mut report = TargetReport::of(target);
-    report.required = is_required(plan.options, target);
-    let TestOptions { checks, program, suite, .. } = plan.options;
-    if checks.is_empty() && program.is_none() && suite.is_empty() {
-        let digest = plan.session.programs.home.suite_digest;
-        report.suite = digest.and_then(|digest| digest(target.kind.system()).ok());
-    }
-    report.verdict = match judge(plan, target, &mut report) {
-        Ok(checks) => Verdict::Checks(checks),
-        Err(error) => without_verdict(error),
-    };
-    report.wall = started.elapsed();
-    report
+    let result = judge(plan, target, &mut report);
+    concluded(plan, target, report, result, started)
 }
 
 fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<Vec<Check>> {
     let Plan { session, options, .. } = plan;
-    let known = known_failures(plan, target)?;
     let shares = plan.shares(target);
     let ready: Vec<Ready<'_>> =
         shares.iter().map(|_| session.prepare(target)).collect::<Result<_>>()?;
@@ -233,7 +225,7 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     report.logs = Some(ready[0].logs.clone());
     report.times.push(("prepare", ready[0].took));
 
-    let step = Step::begin(format!("run on {}", target.name), None);
+    let step = Step::begin(format!("run on {}", target.name));
     let release = OnceLock::new();
     let hear = |ready, ids| guest::run(plan, target, ready, ids, &step, &release);
     let heard: Vec<Result<Heard>> = thread::scope(|scope| {
@@ -254,7 +246,7 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     let checks = heard.into_iter().flat_map(|heard| heard.checks).collect();
     let no_verdict = |why| Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into();
     let asked = plan.asked(target);
-    let checks = promise::conclude(checks, &known, promises.as_deref(), asked, options.fail_fast)
+    let checks = promise::conclude(checks, promises.as_deref(), asked, options.fail_fast)
         .map_err(no_verdict)?;
     match none_ran(&checks) {
         None => Ok(checks),
@@ -272,12 +264,4 @@ fn promises(plan: &Plan<'_>, target: &Target, release: &str) -> Result<Option<Ve
     let text = plan.session.programs.plan(&target.declares, release)?;
     let promises = promise::parse(&text).map_err(|why| Error::unavailable(Phase::Verdict, why))?;
     Ok(Some(promises))
-}
-
-/// Only the workspace's suite has known failures.
-fn known_failures(plan: &Plan<'_>, target: &Target) -> Result<Vec<Failure>> {
-    match plan.suite(target) {
-        Some(Suite { ids, .. }) => expected::load(&plan.session.targets.base, &target.name, ids),
-        None => Ok(Vec::new()),
-    }
 }

@@ -82,7 +82,7 @@ impl Recipe {
             }
             // If there is nothing to build, cargo is done sooner.
             if step.is_none() && started.elapsed() > Duration::from_secs(1) {
-                step = Some(Step::begin(format!("build {binary} ({triple})"), None));
+                step = Some(Step::begin(format!("build {binary} ({triple})")));
             }
             thread::sleep(Duration::from_millis(5));
         };

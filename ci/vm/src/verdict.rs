@@ -4,6 +4,7 @@
 //! in order, and an exit status that agrees. Anything else is an [`Err`] that says what is wrong,
 //! never a pass.
 
+use crate::lines::Lines;
 use kcov_vm_guest::protocol::Exit;
 use serde::{Serialize, Serializer};
 use std::time::{Duration, Instant};
@@ -41,24 +42,12 @@ pub enum Outcome {
         /// The reason.
         reason: String,
     },
-    /// It failed, as expected.
-    #[serde(rename = "xfail")]
-    ExpectedFailure {
-        /// The reason for the failure.
-        reason: String,
-    },
-    /// It passed, although it is expected to fail.
-    #[serde(rename = "xpass")]
-    UnexpectedPass {
-        /// The reason for the expected failure.
-        reason: String,
-    },
 }
 
 impl Outcome {
     /// Whether it makes the run fail.
     pub fn is_red(&self) -> bool {
-        matches!(self, Self::Fail | Self::UnexpectedPass { .. })
+        *self == Self::Fail
     }
 }
 
@@ -67,10 +56,8 @@ impl Outcome {
 pub struct Counts {
     /// Passed checks.
     pub passed: usize,
-    /// Checks that failed, or passed unexpectedly.
+    /// Failed checks.
     pub failed: usize,
-    /// Checks that failed as expected.
-    pub xfailed: usize,
     /// Checks that did not run.
     pub skipped: usize,
 }
@@ -82,8 +69,7 @@ impl Counts {
         for check in checks {
             match check.outcome {
                 Outcome::Pass => counts.passed += 1,
-                Outcome::Fail | Outcome::UnexpectedPass { .. } => counts.failed += 1,
-                Outcome::ExpectedFailure { .. } => counts.xfailed += 1,
+                Outcome::Fail => counts.failed += 1,
                 Outcome::Skip { .. } => counts.skipped += 1,
             }
         }
@@ -94,7 +80,7 @@ impl Counts {
 /// Parses results as they arrive.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
-    partial: Vec<u8>,
+    lines: Lines,
     plan: Option<usize>,
     checks: Vec<Check>,
     diagnostics: Vec<String>,
@@ -106,14 +92,9 @@ pub struct Reader {
 impl Reader {
     /// Takes bytes of the program's standard output.
     pub fn feed(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            if byte == b'\n' {
-                let line = std::mem::take(&mut self.partial);
-                self.line(&String::from_utf8_lossy(&line));
-            } else {
-                self.partial.push(byte);
-            }
-        }
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.feed(bytes, |line| self.line(&String::from_utf8_lossy(line)));
+        self.lines = lines;
     }
 
     /// The results so far, and the planned number.
@@ -196,10 +177,7 @@ impl Reader {
 
     /// Judges the results after the program has ended.
     pub fn finish(mut self, exit: Exit) -> Result<Vec<Check>, String> {
-        if !self.partial.is_empty() {
-            let line = std::mem::take(&mut self.partial);
-            self.line(&String::from_utf8_lossy(&line));
-        }
+        std::mem::take(&mut self.lines).end(|line| self.line(&String::from_utf8_lossy(line)));
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }

@@ -95,8 +95,7 @@ fn listed(text: &str) -> Vec<PathBuf> {
     text.lines().filter_map(file).collect()
 }
 
-/// Returns the first library that the loader cannot find, as glibc or musl
-/// reports it.
+/// Returns the first library that the loader cannot find, as glibc or musl reports it.
 fn missing<'a>(text: &'a str, errors: &'a str) -> Option<&'a str> {
     let listed = text.lines().find_map(|line| line.trim().strip_suffix(" => not found"));
     let said = |line: &'a str| {

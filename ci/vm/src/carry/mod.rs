@@ -9,7 +9,6 @@ pub use scratch::Scratch;
 
 use crate::arch::Arch;
 use crate::elf::{self, Linked};
-use crate::layout::{Access, Layout};
 use rustix::fs::{listxattr, major, minor};
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
@@ -47,11 +46,27 @@ enum Because {
     Listed,
 }
 
+/// A file's permissions, with its type where that is not said otherwise, and its owner.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Access {
+    pub mode: u32,
+    pub user: u32,
+    pub group: u32,
+}
+
+impl Access {
+    /// A file of root.
+    pub const fn root(mode: u32) -> Self {
+        Self { mode, user: 0, group: 0 }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
     Directory(Access),
     File(Access, Arc<[u8]>),
     Link(PathBuf),
+    /// A pipe, a socket or a device with its numbers.
     Special(Access, (u32, u32)),
 }
 
@@ -273,16 +288,9 @@ impl Carried {
         bytes + bytes / 64
     }
 
-    /// Adds everything to an image that has only the root directory.
-    pub(crate) fn write(&self, image: &mut dyn Layout) {
-        for (path, entry) in &self.entries {
-            match entry {
-                Entry::Directory(access) => image.directory(path, *access),
-                Entry::File(access, content) => image.file(path, *access, content),
-                Entry::Link(to) => image.link(path, to),
-                Entry::Special(access, device) => image.special(path, *access, *device),
-            }
-        }
+    /// All entries. Parents come before their children.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Path, &Entry)> {
+        self.entries.iter().map(|(path, entry)| (path.as_path(), entry))
     }
 }
 

@@ -28,29 +28,27 @@ impl Scratch {
     /// Starts the next file at the path that the guest sent.
     pub fn file(&mut self, path: &OsStr, mode: u32) {
         self.file = None;
-        if self.failed.is_some() {
-            return;
-        }
-        let shown = self.root.join(path);
-        match self.create(Path::new(path), mode) {
-            Ok(file) => self.file = Some(file),
-            Err(error) => self.failed = Some(format!("{}: {error}", shown.display())),
+        if self.failed.is_none() {
+            let made = self.create(Path::new(path), mode);
+            self.file = self.kept(made, &self.root.join(path));
         }
     }
 
     /// Appends bytes to the current file.
     pub fn data(&mut self, bytes: &[u8]) {
-        let Some(file) = &mut self.file else { return };
+        let Some(mut file) = self.file.take() else { return };
         self.bytes += bytes.len() as u64;
         let written = if self.bytes > MOST {
             Err(io::Error::other(format!("the guest sent more than {} MiB", MOST >> 20)))
         } else {
             file.write_all(bytes)
         };
-        if let Err(error) = written {
-            self.file = None;
-            self.failed = Some(format!("{}: {error}", self.root.display()));
-        }
+        self.file = self.kept(written.map(|()| file), &self.root.clone());
+    }
+
+    /// Notes an error.
+    fn kept(&mut self, file: io::Result<File>, path: &Path) -> Option<File> {
+        file.map_err(|error| self.failed = Some(format!("{}: {error}", path.display()))).ok()
     }
 
     /// Reports the first file that could not be written.
@@ -67,8 +65,7 @@ impl Scratch {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        // Replace a file of an earlier run. Writing through it could follow a
-        // link.
+        // Replace a file of an earlier run. Writing through it could follow a link.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -5,68 +5,44 @@ use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Options of `exec`.
+/// A user's program and where it runs.
 #[derive(Args, Debug)]
-pub struct ExecOptions {
+pub struct ProgramOptions {
     /// The target
     #[arg(value_name = "TARGET")]
     pub name: String,
-    /// The program and its arguments
+    /// The program (a path, or a name in PATH) and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
     pub program: Vec<OsString>,
-    /// Where it runs.
+    /// Set an environment variable, or pass on the host's; may be repeated
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub env: Vec<OsString>,
+    /// Copy this file or directory into the guest, to the same path. Programs
+    /// and libraries bring their libraries. May be repeated
+    #[arg(long, value_name = "PATH")]
+    pub carry: Vec<PathBuf>,
+    /// Build and boot options.
     #[command(flatten)]
-    pub place: PlaceOptions,
+    pub vm: VmOptions,
 }
 
-/// Options of `runner`.
+/// Options of `exec` and `runner`.
 #[derive(Args, Debug)]
-pub struct RunnerOptions {
-    /// The target
-    #[arg(value_name = "TARGET")]
-    pub name: String,
-    /// The program and its arguments
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        required = true,
-        value_name = "PROGRAM ARGS"
-    )]
-    pub program: Vec<OsString>,
-    /// Leave out the crate's workspace
-    #[arg(long)]
-    pub no_tree: bool,
-    /// Where it runs.
-    #[command(flatten)]
-    pub place: PlaceOptions,
-}
-
-/// Where and how to run the user's program.
-#[derive(Args, Debug)]
-pub struct PlaceOptions {
+pub struct ExecOptions {
     /// Copy files that the program writes to $KCOV_VM_SCRATCH into DIR
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
     /// Read standard input to its end, and give it to the program
     #[arg(long)]
     pub stdin: bool,
-    /// Files and variables for the program.
+    /// The program.
     #[command(flatten)]
-    pub carry: CarryOptions,
-    /// Build and boot options.
-    #[command(flatten)]
-    pub vm: VmOptions,
+    pub run: ProgramOptions,
 }
 
 /// Options of `fuzz`.
 #[derive(Args, Debug)]
 pub struct FuzzOptions {
-    /// The target
-    #[arg(value_name = "TARGET")]
-    pub name: String,
-    /// The fuzzer and its arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
-    pub program: Vec<OsString>,
     /// The directory for the corpus and the crashes [default: fuzz/TARGET]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
@@ -82,58 +58,17 @@ pub struct FuzzOptions {
     /// End after N guests have died
     #[arg(long, value_name = "N")]
     pub deaths: Option<u64>,
-    /// Run the guests at this command's priority, not only if no other program wants the processor
-    #[arg(long)]
-    pub foreground: bool,
     /// The seed of the first guest
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// Files and variables for the program.
+    /// The fuzzer.
     #[command(flatten)]
-    pub carry: CarryOptions,
-    /// Build and boot options.
-    #[command(flatten)]
-    pub vm: VmOptions,
-}
-
-/// Options of `shell`.
-#[derive(Args, Debug)]
-pub struct ShellOptions {
-    /// The target
-    #[arg(value_name = "TARGET")]
-    pub name: String,
-    /// The program and its arguments [default: sh, with some programs of this machine]
-    #[arg(last = true, value_name = "PROGRAM ARGS")]
-    pub program: Vec<OsString>,
-    /// Files and variables for the program.
-    #[command(flatten)]
-    pub carry: CarryOptions,
-    /// Build and boot options.
-    #[command(flatten)]
-    pub vm: VmOptions,
-}
-
-/// Files and variables of the host for the program.
-#[derive(Args, Debug, Default)]
-pub struct CarryOptions {
-    /// Set an environment variable, or pass on the host's; may be repeated
-    #[arg(long, value_name = "NAME[=VALUE]")]
-    pub env: Vec<OsString>,
-    /// Copy this file or directory into the guest, to the same path. Programs
-    /// and libraries bring their libraries. May be repeated
-    #[arg(long, value_name = "PATH")]
-    pub carry: Vec<PathBuf>,
+    pub run: ProgramOptions,
 }
 
 /// Options of `trace`.
 #[derive(Args, Debug)]
 pub struct TraceOptions {
-    /// The target; linux-uml-dwarf has source lines
-    #[arg(value_name = "TARGET")]
-    pub name: String,
-    /// The program (a path, or a name in PATH) and its arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
-    pub program: Vec<OsString>,
     /// The output.
     #[command(flatten)]
     pub style: StyleOptions,
@@ -149,12 +84,9 @@ pub struct TraceOptions {
     /// The size of each thread's buffer, in words
     #[arg(long, value_name = "N")]
     pub words: Option<u64>,
-    /// Files and variables for the program.
+    /// The program.
     #[command(flatten)]
-    pub carry: CarryOptions,
-    /// Build and boot options.
-    #[command(flatten)]
-    pub vm: VmOptions,
+    pub run: ProgramOptions,
 }
 
 /// The output of a trace. The default is a list of functions.

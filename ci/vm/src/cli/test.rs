@@ -12,7 +12,7 @@ pub struct TestOptions {
     /// The targets [default: the default targets of `list`]
     #[arg(value_name = "TARGET")]
     pub names: Vec<String>,
-    /// Test all targets and print one table at the end. A target that lacks a required option is
+    /// Test all targets and print all results again at the end. A target that lacks a required option is
     /// reported as not run; this fails the run only if you name the target too
     #[arg(long, conflicts_with = "kernel")]
     pub all: bool,

@@ -26,132 +26,71 @@ fn read(console: &str) -> Vec<Complaint> {
     complaints(&lines, System::Linux)
 }
 
-/// The reports of a console: the kind of each, its title, and its group.
-type Reports<'a> = &'a [(TroubleKind, &'a str, &'a str)];
+/// The consoles: each with the kind of its only report, and the report's title and group.
+const CONSOLES: &str = "\
+uml-refcount-add Warning
+    WARNING in lkdtm_REFCOUNT_ADD_OVERFLOW at lib/refcount.c:22
+    WARNING-in-lkdtm_REFCOUNT_ADD_OVERFLOW
+uml-refcount-inc Warning
+    WARNING in lkdtm_REFCOUNT_INC_OVERFLOW at lib/refcount.c:22
+    WARNING-in-lkdtm_REFCOUNT_INC_OVERFLOW
+uml-null Panic
+    NULL pointer dereference in lkdtm_EXCEPTION
+    NULL-pointer-dereference-in-lkdtm_EXCEPTION
+uml-bug Oops
+    kernel BUG in lkdtm_BUG at drivers/misc/lkdtm/bugs.c:132
+    kernel-BUG-in-lkdtm_BUG
+fuzz-order Lockdep
+    possible circular locking dependency detected in probe_second
+    possible-circular-locking-dependency-detected-in-probe_second-probe_first
+fuzz-held Lockdep
+    possible recursive locking detected in planted_write
+    possible-recursive-locking-detected-in-planted_write
+fuzz-one Warning
+    WARNING in probe_check at drivers/misc/kcov-planted.c:207
+    WARNING-in-probe_check-probe_caller_one
+fuzz-uaf Sanitizer
+    KASAN: slab-use-after-free Write in probe_freed
+    KASAN-slab-use-after-free-Write-in-probe_freed-planted_write
+fuzz-compare Panic
+    NULL pointer dereference in strncmp
+    NULL-pointer-dereference-in-strncmp
+uml-panic Panic
+    panic: dumptest
+    panic-dumptest
+";
 
-const CONSOLES: &[(&str, &str, Reports<'_>)] = {
-    use TroubleKind::{Lockdep, Oops, Panic, Sanitizer, Warning};
-    &[
-        (
-            "uml-refcount-add",
-            include_str!("data/uml-refcount-add"),
-            &[(
-                Warning,
-                "WARNING in lkdtm_REFCOUNT_ADD_OVERFLOW at lib/refcount.c:22",
-                "WARNING-in-lkdtm_REFCOUNT_ADD_OVERFLOW",
-            )],
-        ),
-        (
-            "uml-refcount-inc",
-            include_str!("data/uml-refcount-inc"),
-            &[(
-                Warning,
-                "WARNING in lkdtm_REFCOUNT_INC_OVERFLOW at lib/refcount.c:22",
-                "WARNING-in-lkdtm_REFCOUNT_INC_OVERFLOW",
-            )],
-        ),
-        (
-            "uml-null",
-            include_str!("data/uml-null"),
-            &[(
-                Panic,
-                "NULL pointer dereference in lkdtm_EXCEPTION",
-                "NULL-pointer-dereference-in-lkdtm_EXCEPTION",
-            )],
-        ),
-        (
-            "uml-bug",
-            include_str!("data/uml-bug"),
-            &[(
-                Oops,
-                "kernel BUG in lkdtm_BUG at drivers/misc/lkdtm/bugs.c:132",
-                "kernel-BUG-in-lkdtm_BUG",
-            )],
-        ),
-        (
-            "fuzz-order",
-            include_str!("data/fuzz-order"),
-            &[(
-                Lockdep,
-                "possible circular locking dependency detected in probe_second",
-                "possible-circular-locking-dependency-detected-in-probe_second-probe_first",
-            )],
-        ),
-        (
-            "fuzz-held",
-            include_str!("data/fuzz-held"),
-            &[(
-                Lockdep,
-                "possible recursive locking detected in planted_write",
-                "possible-recursive-locking-detected-in-planted_write",
-            )],
-        ),
-        (
-            "fuzz-one",
-            include_str!("data/fuzz-one"),
-            &[(
-                Warning,
-                "WARNING in probe_check at drivers/misc/kcov-planted.c:207",
-                "WARNING-in-probe_check-probe_caller_one",
-            )],
-        ),
-        (
-            "fuzz-uaf",
-            include_str!("data/fuzz-uaf"),
-            &[(
-                Sanitizer,
-                "KASAN: slab-use-after-free Write in probe_freed",
-                "KASAN-slab-use-after-free-Write-in-probe_freed-planted_write",
-            )],
-        ),
-        (
-            "fuzz-compare",
-            include_str!("data/fuzz-compare"),
-            &[(
-                Panic,
-                "NULL pointer dereference in strncmp",
-                "NULL-pointer-dereference-in-strncmp",
-            )],
-        ),
-        (
-            "uml-panic",
-            include_str!("data/uml-panic"),
-            &[(Panic, "panic: dumptest", "panic-dumptest")],
-        ),
-    ]
-};
+/// The name and the text of a console, and the kind, the title and the group of its report.
+fn consoles() -> Vec<(&'static str, String, [&'static str; 3])> {
+    let lines: Vec<_> = CONSOLES.lines().map(str::trim).collect();
+    let row = |row: &[&'static str]| {
+        let (name, kind) = row[0].split_once(' ').expect("two words");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/console/data/").to_owned() + name;
+        (name, std::fs::read_to_string(file).expect(name), [kind, row[1], row[2]])
+    };
+    lines.chunks_exact(3).map(row).collect()
+}
 
 #[test]
 fn real_reports_are_whole_and_have_a_title_and_a_group() {
-    for (name, console, reports) in CONSOLES {
-        let found = read(console);
-        let told: Vec<_> = found.iter().map(|one| (one.kind, one.title(), one.group())).collect();
-        let told: Vec<_> =
-            told.iter().map(|(kind, title, group)| (*kind, &**title, &**group)).collect();
-        assert_eq!(told, *reports, "{name}");
-        let text: Vec<_> =
-            found.iter().flat_map(|one| one.text.iter().map(String::as_str)).collect();
-        assert_eq!(text, console.lines().collect::<Vec<_>>(), "{name}");
-    }
-}
-
-/// Each console, with the prefixes that the kernel may add to its lines.
-#[test]
-fn time_stamps_and_callers_change_nothing() {
-    for (name, console, _) in CONSOLES {
+    for (name, console, report) in consoles() {
+        // As it is, and with the prefixes that the kernel may add to its lines.
         let stamped: String =
             console.lines().map(|line| format!("[    1.203456][   T42] {line}\n")).collect();
-        let told = |found: Vec<Complaint>| found.iter().map(Complaint::group).collect::<Vec<_>>();
-        assert_eq!(told(read(&stamped)), told(read(console)), "{name}");
+        for console in [console, stamped] {
+            let found = read(&console);
+            let [one] = found.as_slice() else { panic!("{name}: {found:?}") };
+            let told = [format!("{:?}", one.kind), one.title(), one.group()];
+            assert_eq!(told, report, "{name}");
+            assert_eq!(one.text, console.lines().map(str::trim_end).collect::<Vec<_>>(), "{name}");
+        }
     }
 }
 
 #[test]
 fn one_first_line_may_have_two_causes() {
-    let [add, inc] = ["data/uml-refcount-add", "data/uml-refcount-inc"].map(|name| {
-        let (_, console, _) = CONSOLES.iter().find(|(other, ..)| name.ends_with(other)).unwrap();
-        read(console).remove(0)
-    });
+    let [(_, add, _), (_, inc, _), ..] = &consoles()[..] else { panic!("too few") };
+    let [add, inc] = [add, inc].map(|console| read(console).remove(0));
     assert_eq!(add.line, inc.line);
     assert_ne!(add.group(), inc.group());
 }
@@ -181,7 +120,7 @@ fn text_is_no_report() {
     }
     assert_eq!(reader.finish(true), []);
     // A report after them is found, without them.
-    let (_, console, _) = CONSOLES[0];
+    let (_, console, _) = consoles().remove(0);
     let found = read(&format!("{}\n{console}", texts.join("\n")));
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].text.len(), console.lines().count());
@@ -261,7 +200,8 @@ fn the_innermost_functions_tell_causes_apart() {
 /// A splat that the kernel survives hides nothing: what it reports next is another complaint.
 #[test]
 fn each_complaint_is_one_of_its_own() {
-    let both = format!("{}text\n{}", CONSOLES[0].1, CONSOLES[2].1);
+    let all = consoles();
+    let both = format!("{}text\n{}", all[0].1, all[2].1);
     let groups: Vec<_> = read(&both).iter().map(Complaint::group).collect();
-    assert_eq!(groups, [CONSOLES[0].2[0].2, CONSOLES[2].2[0].2]);
+    assert_eq!(groups, [all[0].2[2], all[2].2[2]]);
 }

@@ -4,8 +4,7 @@ use crate::arch::Arch;
 use crate::elf;
 use crate::run::locate;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -15,29 +14,37 @@ use std::path::{Path, PathBuf};
 pub struct Found {
     /// An ELF program of this host.
     pub program: PathBuf,
-    /// Its first argument: the name by which it was called.
-    pub word: OsString,
+    /// Its first argument, if that is not its path: the name by which it was called.
+    pub word: Option<OsString>,
     pub arguments: Vec<OsString>,
     /// The script that the program is to interpret.
     pub script: Option<PathBuf>,
+}
+
+impl Found {
+    /// A program that is no script, by its path.
+    pub fn plain(mut words: Vec<OsString>) -> Self {
+        let arguments = words.split_off(1);
+        Self { program: words.remove(0).into(), word: None, arguments, script: None }
+    }
 }
 
 /// Finds the program as a shell would, or a script's interpreter as the kernel would.
 pub fn find(mut words: Vec<OsString>, arch: &Arch) -> Result<Found, String> {
     let mut arguments = words.split_off(1);
     let path = locate_word(&words[0])?;
-    let start = check(&path)?;
-    let Some((word, option)) = interpreter(&start)? else {
-        fit(&path, arch)?;
-        return Ok(Found { program: path, word: words.remove(0), arguments, script: None });
+    let bytes = load(&path)?;
+    let Some((word, option)) = interpreter(&bytes)? else {
+        fit(&path, &bytes, arch)?;
+        return Ok(Found { program: path, word: Some(words.remove(0)), arguments, script: None });
     };
-    let on_host = locate_word(&word).and_then(|program| check(&program).map(|_| program));
-    let program =
+    let on_host = locate_word(&word).and_then(|program| Ok((load(&program)?, program)));
+    let (bytes, program) =
         on_host.map_err(|why| format!("{}: its interpreter cannot run: {why}", path.display()))?;
-    fit(&program, arch)?;
+    fit(&program, &bytes, arch)?;
     arguments.insert(0, path.clone().into());
     option.into_iter().for_each(|option| arguments.insert(0, option));
-    Ok(Found { program, word, arguments, script: Some(path) })
+    Ok(Found { program, word: Some(word), arguments, script: Some(path) })
 }
 
 /// Finds a file by a path, or in `PATH`.
@@ -61,23 +68,19 @@ fn locate_word(word: &OsStr) -> Result<PathBuf, String> {
     Ok(found)
 }
 
-/// Refuses a file that is not executable. Returns its first bytes.
-fn check(program: &Path) -> Result<Vec<u8>, String> {
+/// Reads a program. Refuses a file that is not executable.
+fn load(program: &Path) -> Result<Vec<u8>, String> {
     let shown = program.display();
     let error = |error: std::io::Error| format!("{shown}: {error}");
     if fs::metadata(program).map_err(error)?.permissions().mode() & 0o111 == 0 {
         return Err(format!("{shown}: is not executable; run chmod +x"));
     }
-    let mut start = Vec::new();
-    File::open(program).and_then(|file| file.take(256).read_to_end(&mut start)).map_err(error)?;
-    Ok(start)
+    fs::read(program).map_err(error)
 }
 
 /// Refuses a file that is not a program for this architecture.
-fn fit(program: &Path, arch: &Arch) -> Result<(), String> {
-    let shown = program.display();
-    let bytes = fs::read(program).map_err(|error| format!("{shown}: {error}"))?;
-    elf::linked(&bytes, arch).map(drop).map_err(|why| format!("{shown}: {why}"))
+fn fit(program: &Path, bytes: &[u8], arch: &Arch) -> Result<(), String> {
+    elf::linked(bytes, arch).map(drop).map_err(|why| format!("{}: {why}", program.display()))
 }
 
 /// Parses a script's interpreter and its option from the first line. env(1) is left out, because the

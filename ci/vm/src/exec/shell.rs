@@ -1,7 +1,7 @@
 //! `shell`: a program on this terminal.
 
 use super::{boot, status, task};
-use crate::cli::ShellOptions;
+use crate::cli::ProgramOptions;
 use crate::error::{Error, Result};
 use crate::guest::{Listener, Stream};
 use crate::output;
@@ -23,19 +23,17 @@ const PROGRAMS: &[&str] = &[
 const LIMIT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Boots the guest and connects the program with this terminal.
-pub fn shell(session: &Session, options: ShellOptions, verbose: bool) -> Result<u8> {
-    let ShellOptions { name, mut program, mut carry, .. } = options;
-    let target = session.targets.named(&name)?;
-    if target.kind.system() != System::Linux {
-        let why = format!("{name}: `shell` is for Linux targets; run one program with `exec`");
-        return Err(Error::usage(why));
+pub fn shell(session: &Session, mut options: ProgramOptions, verbose: bool) -> Result<u8> {
+    if options.program.is_empty() {
+        options.program.push("sh".into());
+        options.carry.extend(PROGRAMS.iter().filter_map(|name| locate(name)));
     }
-    if program.is_empty() {
-        program.push("sh".into());
-        carry.carry.extend(PROGRAMS.iter().filter_map(|name| locate(name)));
-    }
-    let run = || {
-        let mut task = task(session, target, program, &carry)?;
+    status(session, &options.name, |target| {
+        if target.kind.system() != System::Linux {
+            let why = "`shell` is for Linux targets; run one program with `exec`";
+            return Err(Error::usage(format!("{}: {why}", target.name)));
+        }
+        let mut task = task(session, target, &options)?;
         task.terminal = true;
         task.environment.push(("TERM".into(), std::env::var_os("TERM").unwrap_or("linux".into())));
         let mut ready = session.prepare(target)?;
@@ -43,9 +41,8 @@ pub fn shell(session: &Session, options: ShellOptions, verbose: bool) -> Result<
             ready.limit(LIMIT);
         }
         let _raw = Raw::new();
-        boot(session, &ready, target, task, verbose, &mut Terminal { booted: verbose })
-    };
-    status(target, run())
+        boot(session, &ready, task, verbose, &mut Terminal { booted: verbose })
+    })
 }
 
 /// The terminal in raw mode, until it is dropped. The guest's terminal does the rest.
@@ -76,8 +73,6 @@ struct Terminal {
 }
 
 impl Listener for Terminal {
-    fn output(&mut self, _: Stream, _: &[u8]) {}
-
     fn booted(&mut self, _: &str) {
         self.booted = true;
     }

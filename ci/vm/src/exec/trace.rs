@@ -1,7 +1,7 @@
 //! `trace`: runs a host program in a guest under the workspace's tracer. The
 //! guest has no room for the kernel image, so the host looks up names and lines.
 
-use super::{SCRATCH, finish, status, task};
+use super::{SCRATCH, pass_on, status, task};
 use crate::cli::TraceOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::session::Session;
@@ -14,23 +14,24 @@ use std::process::Command;
 use std::time::Duration;
 
 /// The tracer's time to write its data after the time limit.
-pub const GRACE: Duration = Duration::from_secs(30);
+const GRACE: Duration = Duration::from_secs(30);
 
 /// The trace file in the guest.
 const RAW: &str = "trace";
 
 /// Runs the program, reports, and returns the program's exit status.
-pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<u8> {
-    let target = session.targets.named(&options.name)?;
-    if target.kind.system() != System::Linux {
-        return Err(Error::usage(format!(
-            "{}: `trace` is for Linux targets, because its tracer needs Linux's ptrace; run a \
-             program that uses the crate kcov with `exec`",
-            target.name
-        )));
-    }
-    let run = || {
-        let mut task = task(session, target, options.program.clone(), &options.carry)?;
+pub fn trace(mut session: Session, options: TraceOptions, verbose: bool) -> Result<u8> {
+    session.choices.grace = GRACE;
+    let session = &session;
+    status(session, &options.run.name, |target| {
+        if target.kind.system() != System::Linux {
+            return Err(Error::usage(format!(
+                "{}: `trace` is for Linux targets, because its tracer needs Linux's ptrace; run a \
+                 program that uses the crate kcov with `exec`",
+                target.name
+            )));
+        }
+        let mut task = task(session, target, &options.run)?;
         let kernel = session.kernel(target)?;
         let tool = session.programs.tracer()?;
         let mut arguments: Vec<OsString> = ["--quiet", "--raw"].map(OsString::from).into();
@@ -38,15 +39,14 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
         if let Some(words) = options.words {
             arguments.extend(["--words".into(), words.to_string().into()]);
         }
-        // At the limit the tracer saves its data; after the grace period the
-        // runner ends the guest.
+        // At the limit the tracer saves its data; after the grace period the runner ends the guest.
         let limit = session.program_limit(target).as_secs();
         arguments.extend(["--limit".into(), limit.to_string().into()]);
         arguments.push("--".into());
         let unfit = |why| Error::unavailable(Phase::Image, why);
         task.run_by(&tool, arguments).map_err(unfit)?;
         let back = tempfile::tempdir().or_unavailable(Phase::Image, "a temporary directory")?;
-        let exit = finish(session, target, task, Some(back.path()), verbose)?;
+        let exit = pass_on(session, target, task, false, Some(back.path()), verbose)?;
         let raw = back.path().join(RAW);
         // The tracer has already said why.
         if !raw.is_file() {
@@ -61,8 +61,7 @@ pub fn trace(session: &Session, options: TraceOptions, verbose: bool) -> Result<
         };
         report(&tool, &raw, &vmlinux, &options)?;
         Ok(exit)
-    };
-    status(target, run())
+    })
 }
 
 /// Makes the tracer print and write the report.

@@ -3,8 +3,8 @@
 use super::memory;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::guest::{Listener, Stream};
-use crate::hash;
-use crate::image::GuestFile;
+use crate::image::{self, GuestFile};
+use crate::lines::Lines;
 use crate::session::{Ready, Session, Task};
 use crate::target::Target;
 use kcov_vm_guest::fuzz::slot::Ran;
@@ -65,8 +65,6 @@ pub struct Guests<'a> {
     pub target: &'a Target,
     pub ready: Ready<'a>,
     pub task: Task,
-    /// Whether they run only if no other program wants the processor.
-    pub idle: bool,
     /// Ends them as soon as it is set.
     pub stop: Arc<AtomicBool>,
 }
@@ -82,7 +80,7 @@ impl Guests<'_> {
         let logs = self.ready.logs.join(number.to_string());
         fs::create_dir_all(&logs).or_unavailable(Phase::Image, logs.display())?;
         let mut task = self.task.clone();
-        let mark = random();
+        let mark = image::random();
         let (directories, seed, time, limit) = match work {
             Work::Fuzz { corpus, resting, seed, time } => {
                 (vec![(CORPUS, corpus), (RESTING, resting)], seed, time, time + GRACE)
@@ -103,7 +101,7 @@ impl Guests<'_> {
             });
             task.files.extend(files);
         }
-        let ready = self.ready.beside(logs.clone(), limit, SILENT, self.idle)?;
+        let ready = self.ready.beside(logs.clone(), limit, SILENT)?;
         let log = File::create(logs.join("program.log")).or_unavailable(Phase::Image, "a log")?;
         let mut listen = Listen {
             process: 0,
@@ -111,7 +109,7 @@ impl Guests<'_> {
             least: u64::from(self.target.memory) << 19,
             memory: None,
             console: Vec::new(),
-            line: Vec::new(),
+            lines: Lines::default(),
             errors: Vec::new(),
             log,
             stop: &self.stop,
@@ -152,14 +150,6 @@ fn last_words(errors: &[u8]) -> String {
     text.lines().rfind(says).map_or_else(String::new, |line| format!(": {}", line.trim()))
 }
 
-/// A mark that occurs nowhere else.
-fn random() -> [u8; 16] {
-    let digits = hash::bytes(crate::image::nonce().as_bytes());
-    let mut mark = [0; 16];
-    mark.copy_from_slice(&digits.as_bytes()[..16]);
-    mark
-}
-
 /// Collects what a guest says.
 struct Listen<'a> {
     process: u32,
@@ -167,8 +157,8 @@ struct Listen<'a> {
     least: u64,
     memory: Option<File>,
     console: Vec<String>,
-    /// The unfinished line of standard output.
-    line: Vec<u8>,
+    /// Those of standard output.
+    lines: Lines,
     /// The end of standard error.
     errors: Vec<u8>,
     log: File,
@@ -202,17 +192,11 @@ impl Listener for Listen<'_> {
             let _ = self.log.write_all(bytes);
             return;
         }
-        for &byte in bytes {
-            if byte != b'\n' {
-                self.line.push(byte);
-                continue;
-            }
-            let line = std::mem::take(&mut self.line);
-            match std::str::from_utf8(&line).ok().and_then(Line::parse) {
-                Some(line) => (self.on)(line),
-                None => _ = self.log.write_all(&[&line[..], b"\n"].concat()),
-            }
-        }
+        let Self { lines, on, log, .. } = self;
+        lines.feed(bytes, |line| match std::str::from_utf8(line).ok().and_then(Line::parse) {
+            Some(line) => on(line),
+            None => _ = log.write_all(&[line, b"\n"].concat()),
+        });
     }
 }
 

@@ -2,13 +2,13 @@
 //! the runner.
 
 use super::report::Report;
+use crate::cache::{PARTIAL, keep};
 use crate::hash;
 use object::Object as _;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 /// The corpus and the crashes.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Store {
         let path = self.corpus().join(&name);
         let is_new = !path.exists() && !self.is_deadly(&name)?;
         if is_new {
-            write(&path, input)?;
+            keep(&path, input)?;
         }
         Ok(is_new)
     }
@@ -77,7 +77,7 @@ impl Store {
         let mut paths = Vec::new();
         for entry in fs::read_dir(self.corpus())? {
             let path = entry?.path();
-            let is_whole = path.extension().is_none_or(|extension| extension != PARTIAL);
+            let is_whole = !path.as_os_str().as_encoded_bytes().ends_with(PARTIAL.as_bytes());
             if is_whole && path.is_file() {
                 paths.push(path);
             }
@@ -99,17 +99,17 @@ impl Store {
         let inputs = directory.join(INPUTS);
         fs::create_dir_all(&inputs)?;
         if let Some(input) = input {
-            write(&inputs.join(name(input)), input)?;
+            keep(&inputs.join(name(input)), input)?;
             self.remove(input)?;
         }
         let first = directory.join("report");
         let is_new = !first.exists();
         if is_new {
-            write(&directory.join("console"), (console.join("\n") + "\n").as_bytes())?;
+            keep(&directory.join("console"), console.join("\n") + "\n")?;
             if let Some(input) = input {
-                write(&directory.join("input"), input)?;
+                keep(&directory.join("input"), input)?;
             }
-            write(&first, format!("{}\n\n{text}", report.title).as_bytes())?;
+            keep(&first, format!("{}\n\n{text}", report.title))?;
         }
         Ok(Saved { directory, is_new })
     }
@@ -117,9 +117,6 @@ impl Store {
 
 /// The directory of a group's inputs.
 const INPUTS: &str = "inputs";
-
-/// The extension of a file that is being written.
-const PARTIAL: &str = "partial";
 
 /// The first line of a file of kcov-trace.
 const HEAD: &str = "kcov-trace 2\n";
@@ -159,18 +156,8 @@ impl Store {
     pub fn save_reached(&self, kernel: &str, pcs: &BTreeSet<u64>) -> io::Result<()> {
         let mut text = format!("{HEAD}{kernel}thread 1 1 {} whole corpus\n", pcs.len());
         pcs.iter().for_each(|pc| text += &format!("{pc:#x} 1\n"));
-        write(&self.coverage(), (text + "end\n").as_bytes())
+        keep(&self.coverage(), text + "end\n")
     }
-}
-
-/// Writes a file as a whole.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Several threads may write the same input.
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!("-{:?}.{PARTIAL}", thread::current().id()));
-    let partial = path.with_file_name(name);
-    fs::write(&partial, bytes)?;
-    fs::rename(&partial, path)
 }
 
 /// The name of an input's file.
@@ -193,11 +180,15 @@ mod tests {
         assert!(store.add(b"one").unwrap() && store.add(b"two").unwrap());
         assert!(!store.add(b"one").unwrap());
         // A file of a runner that was killed.
-        fs::write(store.corpus().join("x-ThreadId(7).partial"), b"half").unwrap();
+        fs::write(store.corpus().join("x.partial"), b"half").unwrap();
         let again = Store::open(directory.path()).unwrap();
         let mut inputs = again.inputs().unwrap();
         inputs.sort();
         assert_eq!(inputs, [b"one", b"two"]);
+        // A deadly input leaves the corpus for ever.
+        store.save(Some(b"one"), &report(), "text", &[]).unwrap();
+        assert!(!store.add(b"one").unwrap());
+        assert_eq!(store.inputs().unwrap(), [b"two"]);
     }
 
     #[test]
@@ -228,17 +219,6 @@ mod tests {
         assert!(compiler.status().unwrap().success());
         assert_eq!(kernel("linux-uml", &file), "kernel linux-uml\nbuild 12ab\n");
         assert_eq!(kernel("linux-uml", &source), "kernel linux-uml\n");
-    }
-
-    #[test]
-    fn a_deadly_input_leaves_the_corpus() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = Store::open(directory.path()).unwrap();
-        assert!(store.add(b"one").unwrap() && store.add(b"two").unwrap());
-        store.save(Some(b"one"), &report(), "text", &[]).unwrap();
-        assert_eq!(store.inputs().unwrap(), [b"two"]);
-        assert!(!store.add(b"one").unwrap());
-        assert_eq!(store.inputs().unwrap(), [b"two"]);
     }
 
     #[test]

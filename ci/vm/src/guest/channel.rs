@@ -1,5 +1,4 @@
-//! The host's end of the protocol: parses bytes into frames and checks their
-//! order.
+//! The host's end of the protocol: parses bytes into frames and checks their order.
 
 use kcov_vm_guest::escape::escape;
 use kcov_vm_guest::protocol::{Frame, LINE_MAX, NotAFrame};

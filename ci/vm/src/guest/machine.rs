@@ -25,8 +25,6 @@ pub struct Machine<'a> {
     pub input: bool,
     /// More words for the kernel's command line.
     pub words: &'static str,
-    /// Whether it runs only if no other program of the host wants the processor.
-    pub idle: bool,
 }
 
 /// After a panic the guest must end. By default it would halt, and the runner

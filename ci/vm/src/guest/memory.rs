@@ -22,23 +22,20 @@ pub struct Place {
 /// 64 MiB.
 pub fn place(mebibytes: u32, last: &Path) -> Result<Place> {
     let named = std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
-    let guests = processors() as u64;
-    let bytes = (u64::from(mebibytes) << 20).saturating_mul(guests);
-    choose(candidates(named.as_deref(), last), bytes, refusal)
-}
-
-fn candidates<'a>(named: Option<&'a OsStr>, last: &'a Path) -> Vec<&'a Path> {
-    named.map(Path::new).into_iter().chain([Path::new(USUAL), Path::new("/tmp"), last]).collect()
+    let bytes = (u64::from(mebibytes) << 20).saturating_mul(processors() as u64);
+    choose(named.as_deref(), last, |directory| refusal(directory, bytes))
 }
 
 fn choose(
-    candidates: Vec<&Path>,
-    bytes: u64,
-    refusal: impl Fn(&Path, u64) -> Option<String>,
+    named: Option<&OsStr>,
+    last: &Path,
+    refusal: impl Fn(&Path) -> Option<String>,
 ) -> Result<Place> {
+    let usual = [Path::new(USUAL), Path::new("/tmp"), last];
+    let candidates = named.map(Path::new).into_iter().chain(usual);
     let mut refused = Vec::new();
     for directory in candidates {
-        match refusal(directory, bytes) {
+        match refusal(directory) {
             None => {
                 let why = (!refused.is_empty()).then(|| refused.join(", "));
                 return Ok(Place { directory: directory.to_path_buf(), why });
@@ -72,8 +69,7 @@ mod tests {
     use super::*;
 
     fn chosen(good: &[&str]) -> Result<Place> {
-        let directories = candidates(Some(OsStr::new("/named")), Path::new("/cache"));
-        choose(directories, 1, |directory, _| {
+        choose(Some(OsStr::new("/named")), Path::new("/cache"), |directory| {
             let good = good.iter().any(|good| directory == Path::new(good));
             (!good).then(|| "is mounted noexec".to_string())
         })

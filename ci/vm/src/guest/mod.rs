@@ -31,16 +31,15 @@ use std::time::{Duration, Instant};
 /// The time limits of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// From the start of the guest to its init's first message, without the time in which the guest
-    /// waits for a processor.
+    /// From the start of the guest to its init's first message. The time in which the guest waits
+    /// for a processor of the host does not count for this limit and the next.
     pub boot: Duration,
     /// From there to the end of the program.
     pub program: Duration,
     /// The processor time that the guest's process may use without output. Like the next limit, it
     /// does not depend on the host's load.
     pub silent: Option<Duration>,
-    /// The time that the guest may be without output and does not wait for a processor. With it, the
-    /// program's limit excludes the time in which the guest waits for a processor, too.
+    /// The time that the guest may be without output and does not wait for a processor.
     pub idle: Option<Duration>,
     /// Whether each complaint of the kernel ends the guest, not only a fatal one.
     pub ends_at_complaint: bool,
@@ -91,7 +90,7 @@ pub enum Stream {
     Err,
 }
 
-/// Receives the events of a running guest.
+/// Receives the events of a running guest. `()` ignores them.
 pub trait Listener {
     /// The guest's process runs.
     fn started(&mut self, _process: u32) {}
@@ -101,7 +100,7 @@ pub trait Listener {
         true
     }
     /// The program wrote output.
-    fn output(&mut self, stream: Stream, bytes: &[u8]);
+    fn output(&mut self, _stream: Stream, _bytes: &[u8]) {}
     /// Whether nobody reads more output. The runner then ends the guest, as SIGPIPE would end the
     /// program.
     fn is_closed(&self) -> bool {
@@ -119,6 +118,8 @@ pub trait Listener {
     /// The kernel logged a line.
     fn console(&mut self, _line: &str) {}
 }
+
+impl Listener for () {}
 
 /// A run that ended properly.
 #[derive(Clone, Debug)]
@@ -167,9 +168,6 @@ pub fn boot(
     let takes_turns = machine.target.kind == Kind::Uml && machine.target.smp == 1;
     let processor = takes_turns.then(Processor::take).flatten();
     processor.iter().for_each(|processor| processor.pin(&mut command));
-    if machine.idle {
-        processor::make_idle(&mut command);
-    }
     let watch = watch::Watch::new(&image.job.nonce, limits, expect, Instant::now());
     let result = process::run(command, line, watch, logs, listener, machine.input);
     // It is large, and each run makes a new one.

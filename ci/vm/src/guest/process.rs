@@ -3,6 +3,7 @@
 use super::watch::{Ending, Watch};
 use super::{Finished, Listener};
 use crate::error::{Phase, Unavailable};
+use crate::lines::Lines;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::param::clock_ticks_per_second;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -13,7 +14,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
@@ -30,8 +31,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// The time for the last bytes to arrive after the end.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// The pipe behind a guest's second serial line. User-Mode Linux cannot poll a
-/// file.
+/// The pipe behind a guest's second serial line. User-Mode Linux cannot poll a file.
 #[derive(Debug)]
 pub struct Line {
     read: OwnedFd,
@@ -117,8 +117,9 @@ pub fn run(
                     continue;
                 }
                 console.feed(&bytes, |line| {
-                    listener.console(line);
-                    watch.console(line, now);
+                    let line = String::from_utf8_lossy(line);
+                    listener.console(line.trim_end());
+                    watch.console(line.trim_end(), now);
                 });
             }
             Event::Channel(bytes) => {
@@ -132,7 +133,7 @@ pub fn run(
     while open == 0 && Instant::now() < watch.deadline() && !guest.has_ended() {
         thread::sleep(TICK);
     }
-    console.end(|line| watch.console(line, Instant::now()));
+    console.end(|line| watch.console(&String::from_utf8_lossy(line), Instant::now()));
     watch.used(guest.processor_time(), || guest.waited(), Instant::now());
     let ending = guest.end();
     watch.finish(ending).map_err(|failure| match failure.phase {
@@ -176,8 +177,7 @@ impl Guest {
         let before_exec = move || {
             // The only file descriptor that the guest inherits.
             fcntl_setfd(&write, FdFlags::empty())?;
-            // Its own group does not receive the terminal's Ctrl-C, so the
-            // guest must die with us.
+            // Its own group does not receive the terminal's Ctrl-C, so the guest must die with us.
             set_parent_process_death_signal(Some(Signal::KILL))?;
             Ok(())
         };
@@ -215,12 +215,9 @@ impl Guest {
 
     /// The processor time of all threads of the process.
     fn processor_time(&self) -> Duration {
-        let stat =
-            fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
-        // The name, in parentheses, may contain anything. The next field is the third one.
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+        let stat = stat(&PathBuf::from(format!("/proc/{}", self.child.id())));
         let ticks: u64 =
-            fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+            stat.iter().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
         Duration::from_millis(ticks * 1000 / clock_ticks_per_second().max(1))
     }
 
@@ -228,12 +225,8 @@ impl Guest {
     fn waited(&self) -> Duration {
         let own = self.child.id().to_string();
         let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-        let is_own = |process: &Path| {
-            let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
-            // The state, the parent and the group follow the name.
-            let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-            fields.split_whitespace().nth(2) == Some(&own)
-        };
+        // The state, the parent and the group.
+        let is_own = |process: &Path| stat(process).get(2) == Some(&own);
         let processes = entries(Path::new("/proc")).map(|entry| entry.path());
         let threads = processes.filter(|path| is_own(path)).flat_map(|p| entries(&p.join("task")));
         let waited = threads.filter_map(|thread| {
@@ -258,10 +251,17 @@ impl Guest {
     }
 }
 
+/// The fields of a process from the third on. The second is the name, in parentheses, which may
+/// contain anything.
+fn stat(process: &Path) -> Vec<String> {
+    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    fields.split_whitespace().map(String::from).collect()
+}
+
 impl Drop for Guest {
     fn drop(&mut self) {
-        // After `end` the child is reaped, and its number may name another
-        // process.
+        // After `end` the child is reaped, and its number may name another process.
         if let Ok(None) = self.child.try_wait() {
             self.kill_group();
             let _ = self.child.wait();
@@ -287,26 +287,4 @@ fn forward(
         }
         let _ = to.send(Event::Closed);
     });
-}
-
-/// Splits bytes into lines of text.
-#[derive(Default)]
-struct Lines(Vec<u8>);
-
-impl Lines {
-    fn feed(&mut self, bytes: &[u8], mut on: impl FnMut(&str)) {
-        for &byte in bytes {
-            if byte == b'\n' {
-                on(String::from_utf8_lossy(&std::mem::take(&mut self.0)).trim_end());
-            } else {
-                self.0.push(byte);
-            }
-        }
-    }
-
-    fn end(&mut self, mut on: impl FnMut(&str)) {
-        if !self.0.is_empty() {
-            on(&String::from_utf8_lossy(&self.0));
-        }
-    }
 }

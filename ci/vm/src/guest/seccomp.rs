@@ -1,11 +1,12 @@
 //! Probes whether the host installs seccomp filters. User-Mode Linux confines its processes with
 //! them.
 
-use rustix::process::{Pid, WaitOptions, waitpid};
-use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::sync::OnceLock;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 /// How long the host may take to install a filter.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -19,36 +20,26 @@ pub fn refusal() -> Option<&'static str> {
     REFUSAL.get_or_init(|| probe(LIMIT, install).err()).as_deref()
 }
 
-/// Runs `install` in a child that ends at once.
+/// Runs `install` in a child that ends at once. However it ends: the kernel's own test says whether
+/// there are filters.
 fn probe(limit: Duration, install: fn()) -> Result<(), String> {
-    // SAFETY: the child makes only system calls, as a child of a process with several threads must.
-    let child = match unsafe { libc::fork() } {
-        0 => {
+    let (sender, ended) = channel();
+    thread::spawn(move || {
+        let mut child = Command::new("true");
+        let before_exec = move || {
             // A child that hangs must not keep a pipe of this process open.
             // SAFETY: nothing in the child uses a descriptor.
             unsafe { libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0) };
             install();
-            // SAFETY: the call has no preconditions.
-            unsafe { libc::_exit(0) }
-        }
-        child => Pid::from_raw(child).filter(|_| child > 0),
-    };
-    let child = child.ok_or_else(|| format!("fork: {}", io::Error::last_os_error()))?;
-    let start = Instant::now();
-    loop {
-        match waitpid(Some(child), WaitOptions::NOHANG) {
-            Ok(None) | Err(rustix::io::Errno::INTR) if start.elapsed() < limit => {
-                sleep(Duration::from_millis(1));
-            }
-            Ok(None) | Err(rustix::io::Errno::INTR) => {
-                return Err(format!(
-                    "this host does not install a seccomp filter within {limit:?}"
-                ));
-            }
-            // However it ended: the kernel's own test says whether there are filters.
-            Ok(Some(_)) | Err(_) => return Ok(()),
-        }
-    }
+            Ok(())
+        };
+        // SAFETY: the closure makes only system calls. It neither allocates nor takes a lock, so it
+        // may run between fork and exec.
+        let status = unsafe { child.pre_exec(before_exec) }.status();
+        sender.send(status.is_ok())
+    });
+    let late = |_| format!("this host does not install a seccomp filter within {limit:?}");
+    ended.recv_timeout(limit).map(drop).map_err(late)
 }
 
 /// Installs a filter that allows everything.

@@ -145,17 +145,15 @@ impl<'a> Watch<'a> {
     /// Extends the time limit by the time that the guest has waited for a processor. Returns whether
     /// there is time left.
     pub fn excuse(&mut self, waited: Duration, now: Instant) -> bool {
-        let (later, may_wait) = match (self.phase, self.booted) {
-            (Phase::Boot, _) => (self.started + self.limits.boot + waited, true),
-            (_, booted) => {
-                let start = booted.unwrap_or(self.started);
-                (start + self.limits.program + waited, self.limits.idle.is_some())
-            }
+        let (start, limit) = match self.booted {
+            None => (self.started, self.limits.boot),
+            Some(booted) => (booted, self.limits.program),
         };
+        let later = start + limit + waited;
         let has_trouble =
             self.complaint.is_some() || !self.phases.is_empty() || self.doubt.is_some();
         let is_over = has_trouble || self.exited.is_some() || self.is_silent || self.is_blocked;
-        let is_excused = may_wait && !is_over && later > now;
+        let is_excused = !is_over && later > now;
         if is_excused {
             self.deadline = later;
         }
@@ -270,8 +268,7 @@ impl<'a> Watch<'a> {
             // The runner ended a guest that was well.
             Ending::Unread => true,
         };
-        // The kernel's complaints come first, because they explain everything
-        // else.
+        // The kernel's complaints come first, because they explain everything else.
         let complaints = self.reader.finish(!is_whole);
         self.phases.resize(complaints.len(), self.phase);
         if let (Some((first, more)), Some(phase)) = (complaints.split_first(), self.phases.first())

@@ -1,85 +1,46 @@
 //! How to install packages, in the words of the host's package manager.
 
-/// A package manager.
-struct Manager {
-    program: &'static str,
-    install: &'static str,
-    /// Debian's names of packages and this manager's.
-    names: &'static [(&'static str, &'static str)],
-}
-
-/// Debian's own manager comes first. The names of cross compilers differ too much to be listed.
-const MANAGERS: &[Manager] = &[
-    Manager { program: "apt-get", install: "apt-get install --no-install-recommends", names: &[] },
-    Manager {
-        program: "dnf",
-        install: "dnf install",
-        names: &[
-            ("libc6-dev", "glibc-devel"),
-            ("libelf-dev", "elfutils-libelf-devel"),
-            ("libssl-dev", "openssl-devel"),
-            ("xz-utils", "xz"),
-            ("qemu-system-x86", "qemu-system-x86-core"),
-            ("qemu-system-arm", "qemu-system-aarch64-core"),
-        ],
-    },
-    Manager {
-        program: "pacman",
-        install: "pacman -S",
-        names: &[
-            ("libc6-dev", "glibc"),
-            ("libelf-dev", "libelf"),
-            ("libssl-dev", "openssl"),
-            ("xz-utils", "xz"),
-            ("qemu-system-x86", "qemu-system-x86"),
-            ("qemu-system-arm", "qemu-system-aarch64"),
-        ],
-    },
-    Manager {
-        program: "apk",
-        install: "apk add",
-        names: &[
-            ("libc6-dev", "musl-dev linux-headers"),
-            ("libelf-dev", "elfutils-dev"),
-            ("libssl-dev", "openssl-dev"),
-            ("xz-utils", "xz"),
-            ("qemu-system-x86", "qemu-system-x86_64"),
-            ("qemu-system-arm", "qemu-system-aarch64"),
-        ],
-    },
-    Manager {
-        program: "nix-shell",
-        install: "nix-shell -p",
-        names: &[
-            ("make", "gnumake"),
-            ("libc6-dev", "stdenv"),
-            ("libelf-dev", "elfutils"),
-            ("libssl-dev", "openssl"),
-            ("tar", "gnutar"),
-            ("xz-utils", "xz"),
-            ("patch", "gnupatch"),
-            ("ca-certificates", "cacert"),
-            ("qemu-system-x86", "qemu"),
-            ("qemu-system-arm", "qemu"),
-        ],
-    },
+/// Package managers and their commands. Debian's own comes first.
+const MANAGERS: [(&str, &str); 5] = [
+    ("apt-get", "apt-get install --no-install-recommends"),
+    ("dnf", "dnf install"),
+    ("pacman", "pacman -S"),
+    ("apk", "apk add"),
+    ("nix-shell", "nix-shell -p"),
 ];
 
-/// Packages with the same name everywhere, unless a manager lists another.
-const COMMON: &[&str] =
-    &["make", "gcc", "binutils", "flex", "bison", "bc", "tar", "patch", "curl", "ca-certificates"];
+/// Debian's names of packages, and those of the other managers. The names of cross compilers differ
+/// too much to be listed.
+const NAMES: &[(&str, [&str; 4])] = &[
+    ("make", ["make", "make", "make", "gnumake"]),
+    ("gcc", ["gcc"; 4]),
+    ("binutils", ["binutils"; 4]),
+    ("flex", ["flex"; 4]),
+    ("bison", ["bison"; 4]),
+    ("bc", ["bc"; 4]),
+    ("libc6-dev", ["glibc-devel", "glibc", "musl-dev linux-headers", "stdenv"]),
+    ("libelf-dev", ["elfutils-libelf-devel", "libelf", "elfutils-dev", "elfutils"]),
+    ("libssl-dev", ["openssl-devel", "openssl", "openssl-dev", "openssl"]),
+    ("tar", ["tar", "tar", "tar", "gnutar"]),
+    ("xz-utils", ["xz"; 4]),
+    ("patch", ["patch", "patch", "patch", "gnupatch"]),
+    ("qemu-system-x86", ["qemu-system-x86-core", "qemu-system-x86", "qemu-system-x86_64", "qemu"]),
+    (
+        "qemu-system-arm",
+        ["qemu-system-aarch64-core", "qemu-system-aarch64", "qemu-system-aarch64", "qemu"],
+    ),
+];
 
 /// Says how to install these packages of Debian with the manager that is `there`.
 pub(super) fn advice(packages: &[&'static str], there: &dyn Fn(&str) -> bool) -> String {
-    let debian = &MANAGERS[0];
-    let manager = MANAGERS.iter().find(|manager| there(manager.program)).unwrap_or(debian);
-    let mut known = vec![manager.install];
-    let mut other = Vec::new();
+    let manager = MANAGERS.iter().position(|(program, _)| there(program)).unwrap_or(0);
+    let (mut known, mut other) = (vec![MANAGERS[manager].1], Vec::new());
     for package in packages {
-        match manager.names.iter().find(|(debian, _)| debian == package) {
-            Some((_, name)) => known.push(name),
-            None if manager.names.is_empty() || COMMON.contains(package) => known.push(package),
-            None => other.push(*package),
+        let names = NAMES.iter().find(|(debian, _)| debian == package);
+        match (manager.checked_sub(1), names) {
+            (None, _) => known.push(package),
+            (Some(manager), Some((_, names))) => known.push(names[manager]),
+            (Some(_), None) => other.push(*package),
         }
     }
     let mut parts = Vec::new();
@@ -98,22 +59,17 @@ mod tests {
 
     #[test]
     fn each_manager_has_its_words() {
-        let packages = ["make", "libelf-dev", "qemu-system-x86"];
-        let advice = |program: &str| advice(&packages, &|name| name == program);
-        let apt = "install with: apt-get install --no-install-recommends \
-                   make libelf-dev qemu-system-x86";
-        assert_eq!(advice("apt-get"), apt);
-        assert_eq!(advice("none"), apt);
-        let dnf = "install with: dnf install make elfutils-libelf-devel qemu-system-x86-core";
-        assert_eq!(advice("dnf"), dnf);
-        assert_eq!(advice("pacman"), "install with: pacman -S make libelf qemu-system-x86");
-        assert_eq!(advice("apk"), "install with: apk add make elfutils-dev qemu-system-x86_64");
-        assert_eq!(advice("nix-shell"), "install with: nix-shell -p gnumake elfutils qemu");
-    }
-
-    #[test]
-    fn unknown_names_are_left_to_the_reader() {
-        let said = advice(&["makefs", "binutils"], &|name| name == "apk");
-        assert_eq!(said, "install with: apk add binutils; install what Debian calls makefs");
+        for (program, said) in [
+            ("apt-get", "apt-get install --no-install-recommends make libelf-dev makefs"),
+            ("none", "apt-get install --no-install-recommends make libelf-dev makefs"),
+            ("dnf", "dnf install make elfutils-libelf-devel; install what Debian calls makefs"),
+            ("pacman", "pacman -S make libelf; install what Debian calls makefs"),
+            ("apk", "apk add make elfutils-dev; install what Debian calls makefs"),
+            ("nix-shell", "nix-shell -p gnumake elfutils; install what Debian calls makefs"),
+        ] {
+            let packages = ["make", "libelf-dev", "makefs"];
+            let found = advice(&packages, &|name| name == program);
+            assert_eq!(found, format!("install with: {said}"));
+        }
     }
 }

@@ -3,13 +3,13 @@
 //! The tree and its build output stay in the cache under the kernel's key, so each build compiles
 //! one file and links.
 
-use super::build::{adopt, checked_config};
+use super::build::checked_config;
 use super::compiler::Compiler;
-use super::key::{self, Ingredients};
+use super::key;
 use super::make::Make;
 use super::{PROOF, Place};
 use crate::arch::Arch;
-use crate::cache::{Cache, Lock};
+use crate::cache::{self, Cache, Lock};
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::host::{self, Need};
 use crate::run::command;
@@ -22,7 +22,6 @@ use std::time::SystemTime;
 /// A built tree and its altered file.
 #[derive(Debug)]
 pub struct Bench {
-    directory: PathBuf,
     tree: PathBuf,
     output: PathBuf,
     log: PathBuf,
@@ -53,8 +52,8 @@ impl Bench {
     ) -> Result<Self> {
         host::require(Need::Build(target.arch))?;
         let chosen = Compiler::of(target, cache, false)?;
-        let ingredients = Ingredients::of(target, source, &chosen)?;
-        let place = Place::of(target, &ingredients, cache);
+        let place = Place::of(target, source, &chosen, cache)?;
+        let ingredients = &place.ingredients;
         let lock = cache.lock(Phase::Build, &format!("bench-{}", place.name))?;
         let directory = cache.benches().join(&place.name);
         let pristine = source.tree(cache)?;
@@ -86,7 +85,6 @@ impl Bench {
             tree: directory.join("tree"),
             output: directory.join("output"),
             log: directory.join("build.log"),
-            directory,
             mark: place.mark.clone(),
             arch: target.arch,
             image: super::build::image(target),
@@ -101,13 +99,13 @@ impl Bench {
             let arguments = key::build_arguments(target);
             let make = Make { arguments: &arguments, ..bench.make(jobs) };
             make.configure(&ingredients.config)?;
-            checked_config(&bench.output.join(".config"), &ingredients)?;
-            make.build(&target.name, &bench.directory.join("lines"), target)?;
-            adopt(&bench.output, &bench.log, target, &ingredients, &place, cache)?;
+            checked_config(&bench.output.join(".config"), ingredients)?;
+            make.build(&target.name)?;
             fs::write(&proof, ingredients.to_text())
                 .or_unavailable(Phase::Build, proof.display())?;
         }
         bench.restore(&kept, Path::new(""))?;
+        cache::touch(&directory);
         bench.compiler = bench.recorded()?;
         Ok(bench)
     }
@@ -182,13 +180,9 @@ impl Bench {
             return fs::read(&object).or_unavailable(Phase::Build, object.display()).map(Ok);
         }
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        // A full disk or a crash of the compiler is not the text's fault.
-        let machinery = ["fatal error:", "internal compiler error:"];
-        let is_of_text = |line: &&str| {
-            line.contains(" error: ") && !machinery.iter().any(|word| line.contains(word))
-        };
-        match said.lines().find(is_of_text).and_then(|line| line.split_once(" error: ")) {
-            Some((_, what)) => Ok(Err(what.to_string())),
+        let name = Path::new(&self.file).file_name().unwrap_or_default().to_string_lossy();
+        match complaint(&said, &name) {
+            Some(what) => Ok(Err(what)),
             None => Err(Error::unavailable(Phase::Build, said.trim().to_string())),
         }
     }
@@ -239,6 +233,53 @@ impl Bench {
             compiler: self.chosen.clone(),
             mark: &self.mark,
             jobs,
+        }
+    }
+}
+
+/// Returns the compiler's error in the altered file, or in a header's macro that the file uses. A full
+/// disk or a crash of the compiler does not count.
+pub fn complaint(said: &str, file: &str) -> Option<String> {
+    let machinery = ["fatal error:", "internal compiler error:"];
+    let lines: Vec<&str> = said.lines().collect();
+    let is_error = |line: &str| line.contains(" error: ");
+    let is_used_in_file = |at: usize| {
+        let mut notes = lines[at + 1..].iter().take_while(|line| !is_error(line));
+        notes.any(|line| line.contains(file) && line.contains("in expansion of macro"))
+    };
+    let is_of_text = |&at: &usize| {
+        let line = lines[at];
+        !machinery.iter().any(|words| line.contains(words))
+            && (is_error(line) && (line.contains(file) || is_used_in_file(at))
+                || line.contains("undefined reference"))
+    };
+    let line = lines[(0..lines.len()).find(is_of_text)?];
+    Some(line.split_once(" error: ").map_or(line, |(_, what)| what).trim().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::complaint;
+
+    #[test]
+    fn only_messages_about_the_file_make_a_mutant_invalid() {
+        let of = |said| complaint(said, "subr_kcov.c");
+        let said = "cc -c x.c\n../subr_kcov.c:3:1: error: 'x' undeclared\nstop\n";
+        assert_eq!(of(said).as_deref(), Some("'x' undeclared"));
+        assert!(of("ld: subr_kcov.o: undefined reference to `f'").is_some());
+        let said =
+            "queue.h:9:1: error: no member\nsubr_kcov.c:3:1: note: in expansion of macro 'M'";
+        assert_eq!(of(said).as_deref(), Some("no member"));
+        let other =
+            "queue.h:9:1: error: x\nother.c:3:1: error: y\nsubr_kcov.c:3:1: note: in expansion";
+        assert_eq!(of(other), None);
+        for said in [
+            "other.c:3:1: error: 'x' undeclared",
+            "subr_kcov.c:3:1: fatal error: no space left on device",
+            "subr_kcov.c: internal compiler error: error: killed",
+            "make: no target",
+        ] {
+            assert_eq!(of(said), None, "{said}");
         }
     }
 }

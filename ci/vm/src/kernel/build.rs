@@ -5,7 +5,7 @@ use super::make::Make;
 use super::{DIGEST, PROOF, Place, RELOCATED, config};
 use crate::arch::Arch;
 use crate::cache::Cache;
-use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
+use crate::error::{OrUnavailable as _, Phase, Result, Unavailable};
 use crate::hash;
 use crate::source::{self, Source};
 use crate::target::{Kind, Target};
@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 pub fn build(
     target: &Target,
     source: &Source,
-    ingredients: &Ingredients,
     place: &Place,
     cache: &Cache,
     jobs: usize,
@@ -30,9 +29,8 @@ pub fn build(
     for directory in [&output, &finished] {
         fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
     }
-    let built = build_in(&scratch, &pristine, target, ingredients, place, cache, jobs);
-    // Remove the large files. After a failure, the log and the configuration
-    // stay.
+    let built = build_in(&scratch, &pristine, target, place, cache, jobs);
+    // Remove the large files. After a failure, the log and the configuration stay.
     let _ = fs::remove_dir_all(&output);
     let _ = fs::remove_dir_all(scratch.join("tree"));
     built?;
@@ -44,16 +42,16 @@ pub fn build(
     Ok(())
 }
 
+/// Builds the kernel, and copies what its directory has to hold, the proof last.
 fn build_in(
     scratch: &Path,
     pristine: &Path,
     target: &Target,
-    ingredients: &Ingredients,
     place: &Place,
     cache: &Cache,
     jobs: usize,
 ) -> Result<()> {
-    let io = |error: std::io::Error| Error::unavailable(Phase::Build, error.to_string());
+    let ingredients = &place.ingredients;
     let (output, finished) = (scratch.join("output"), scratch.join("finished"));
     let patched = scratch.join("tree");
     let tree = if ingredients.patches.is_empty() {
@@ -62,7 +60,6 @@ fn build_in(
         source::patched(pristine, &ingredients.patches, &patched)?;
         &patched
     };
-
     let arguments = key::build_arguments(target);
     let make = Make {
         tree,
@@ -74,65 +71,32 @@ fn build_in(
         jobs,
     };
     make.configure(&ingredients.config)?;
-    let configured = finished.join("config");
-    fs::copy(output.join(".config"), &configured).map_err(io)?;
-    checked_config(&configured, ingredients)?;
-    make.build(&target.name, &cache.kernels().join(format!(".lines-{}", target.name)), target)?;
-
-    collect(&output, &finished, target, ingredients)
-}
-
-/// Copies what a kernel's directory has to hold from the output directory, the proof last.
-pub(super) fn collect(
-    output: &Path,
-    finished: &Path,
-    target: &Target,
-    ingredients: &Ingredients,
-) -> Result<()> {
-    let io = |error: std::io::Error| Error::unavailable(Phase::Build, error.to_string());
-    let copy = |from: &str, to: &Path| {
+    let copy = |from: &str, to: &str| {
         let from = output.join(from);
-        fs::copy(&from, to).or_unavailable(Phase::Build, from.display()).map(drop)
+        fs::copy(&from, finished.join(to)).or_unavailable(Phase::Build, from.display()).map(drop)
     };
-    let (kernel, vmlinux) = (finished.join("kernel"), finished.join("vmlinux"));
-    copy("vmlinux", &vmlinux)?;
-    copy("System.map", &finished.join("System.map"))?;
-    if relocated(output, target.arch).is_some() {
-        copy(RELOCATED, &finished.join(RELOCATED))?;
+    copy(".config", "config")?;
+    checked_config(&finished.join("config"), ingredients)?;
+    make.build(&target.name)?;
+
+    copy("vmlinux", "vmlinux")?;
+    copy("System.map", "System.map")?;
+    if relocated(&output, target.arch).is_some() {
+        copy(RELOCATED, RELOCATED)?;
     }
+    let kernel = finished.join("kernel");
     match image(target) {
-        "vmlinux" => fs::hard_link(&vmlinux, &kernel).map_err(io)?,
-        image => copy(image, &kernel)?,
+        "vmlinux" => fs::hard_link(finished.join("vmlinux"), &kernel)
+            .or_unavailable(Phase::Build, kernel.display())?,
+        image => copy(image, "kernel")?,
     }
     for module in &target.modules {
-        copy(module, &finished.join(Path::new(module).file_name().unwrap_or_default()))?;
+        copy(module, module.rsplit('/').next().unwrap_or(module))?;
     }
-    let digest = hash::file(&kernel).map_err(io)?;
-    fs::write(finished.join(DIGEST), digest).map_err(io)?;
-    fs::write(finished.join(PROOF), ingredients.to_text()).map_err(io)
-}
-
-/// Adds a bench's unaltered kernel to the cache, unless it is there.
-pub(super) fn adopt(
-    output: &Path,
-    log: &Path,
-    target: &Target,
-    ingredients: &Ingredients,
-    place: &Place,
-    cache: &Cache,
-) -> Result<()> {
-    let _lock = cache.lock(Phase::Build, &place.name)?;
-    if place.directory.exists() {
-        return Ok(());
-    }
-    let scratch = cache.kernels().join(format!(".build-{}", place.name));
-    let _ = fs::remove_dir_all(&scratch);
-    let copied = fs::create_dir_all(&scratch)
-        .and_then(|()| fs::copy(output.join(".config"), scratch.join("config")))
-        .and_then(|_| fs::copy(log, scratch.join("build.log")));
-    copied.or_unavailable(Phase::Build, scratch.display())?;
-    collect(output, &scratch, target, ingredients)?;
-    fs::rename(&scratch, &place.directory).or_unavailable(Phase::Build, place.directory.display())
+    hash::file(&kernel)
+        .and_then(|digest| fs::write(finished.join(DIGEST), digest))
+        .and_then(|()| fs::write(finished.join(PROOF), ingredients.to_text()))
+        .or_unavailable(Phase::Build, finished.display())
 }
 
 /// Refuses a configuration that lacks a requested option.

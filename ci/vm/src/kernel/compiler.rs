@@ -111,8 +111,7 @@ fn missing(target: &Target, why: &Error) -> Error {
     Error::unavailable(Phase::Build, message)
 }
 
-/// Returns the package's compiler. Downloads it and everything it needs if it is
-/// not in the cache.
+/// Returns the package's compiler. Downloads it and everything it needs if it is not in the cache.
 fn unpacked(package: &Package, cache: &Cache) -> Result<PathBuf> {
     let name = package.directory();
     let root = cache.compilers().join(&name);
@@ -123,11 +122,10 @@ fn unpacked(package: &Package, cache: &Cache) -> Result<PathBuf> {
         let unpacked = scratch.path().join("root");
         fs::create_dir(&unpacked).or_unavailable(Phase::Build, unpacked.display())?;
         let files = package.download_with_needs(cache, scratch.path())?;
-        let step = Step::begin(format!("unpack {}", package.name), Some(files.len() as u64));
+        let step = Step::begin(format!("unpack {}", package.name));
         for file in files {
             read(command("dpkg-deb").arg("-x").arg(file).arg(&unpacked))
                 .map_err(|why| Error::unavailable(Phase::Build, why))?;
-            step.advance(1);
         }
         let starter = starter(&unpacked, &package.name)?;
         fs::write(&starter, STARTER).or_unavailable(Phase::Build, starter.display())?;
@@ -138,6 +136,7 @@ fn unpacked(package: &Package, cache: &Cache) -> Result<PathBuf> {
         fs::rename(&unpacked, &root).or_unavailable(Phase::Build, root.display())?;
         step.done();
     }
+    cache::touch(&root);
     starter(&root, &package.name)
 }
 
@@ -153,17 +152,15 @@ mod tests {
     use super::*;
     use crate::arch::Arch;
     use crate::error::STATUS_UNAVAILABLE;
-    use crate::target::Targets;
+    use crate::target::{Pins, Targets};
 
     fn target(compiler: &str) -> Target {
-        let text = format!(
-            "[[target]]\nname = 'a'\nkind = 'uml'\npackage = 'p'\nsuite = 's'\n\
-             config = ['common.config']\nrelease = '7.'\nmemory = 1\nboot-limit = 1\n\
-             program-limit = 1\ndefault = true\narch = '{}'\n{compiler}",
-            Arch::host().name
-        );
-        let here = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/data"));
-        Targets::parse(&text, here).expect("valid").all.remove(0)
+        let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/data"));
+        let mut target = Targets::load(&base.join("targets.toml")).expect("valid").all.remove(0);
+        (target.arch, target.compiler) = (Arch::host(), compiler.into());
+        target.compiler_suite = "none".into();
+        target.wanted_compiler = Pins::default().wanted(compiler, "none");
+        target
     }
 
     fn cache(root: &Path) -> Cache {
@@ -176,7 +173,7 @@ mod tests {
         let cache = cache(root.path());
         let usual = Compiler::of(&target(""), &cache, false).expect("gcc");
         assert_eq!(usual.make_argument(&target(""), &cache).expect("ready"), None);
-        let named = target("compiler = 'gcc'\ncompiler-suite = 'none'");
+        let named = target("gcc");
         let same = Compiler::of(&named, &cache, false).expect("gcc");
         assert_eq!(same, usual);
         let argument = same.make_argument(&named, &cache).expect("ready").expect("said");
@@ -186,7 +183,7 @@ mod tests {
     #[test]
     fn a_missing_compiler_is_no_verdict() {
         let root = tempfile::tempdir().expect("a directory");
-        let target = target("compiler = 'gcc-0'\ncompiler-suite = 'none'");
+        let target = target("gcc-0");
         let cache = cache(root.path());
         assert_eq!(Compiler::last_known(&target, &cache).expect("nothing is asked"), None);
         // The remembered package avoids a search; its download fails.

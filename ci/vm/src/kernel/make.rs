@@ -3,7 +3,6 @@
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::progress::Step;
 use crate::run::{command, ends_with_us, not_started};
-use crate::target::Target;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -41,21 +40,17 @@ impl Make<'_> {
         self.run(&mut make, || {})
     }
 
-    /// Builds the kernel. The progress bar's length is the line count of the last build, which
-    /// `memory` stores.
-    pub fn build(&self, name: &str, memory: &Path, target: &Target) -> Result<()> {
-        let known = fs::read_to_string(memory).ok().and_then(|text| text.trim().parse().ok());
-        let step = Step::begin(format!("build {name}"), Some(known.unwrap_or(target.build_lines)));
+    /// Builds the kernel.
+    pub fn build(&self, name: &str) -> Result<()> {
+        let step = Step::begin(format!("build {name}"));
         let mut make = self.make();
         make.arg(format!("-j{}", self.jobs)).args(self.arguments);
         let mut lines = 0_u64;
         self.run(&mut make, || {
             lines += 1;
-            step.advance(1);
+            step.note(&format!("({lines} lines of make)"));
         })?;
         step.done();
-        // Without it the next bar is slightly wrong.
-        let _ = fs::write(memory, lines.to_string());
         Ok(())
     }
 

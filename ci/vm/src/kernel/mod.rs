@@ -8,6 +8,7 @@ mod key;
 mod make;
 
 pub use bench::Bench;
+pub(crate) use bench::complaint;
 
 use crate::cache::{self, Cache};
 use crate::error::{Error, Phase, Result};
@@ -42,17 +43,6 @@ const DIGEST: &str = "sha256.txt";
 /// The file with the linked kernel and its relocations.
 pub(crate) const RELOCATED: &str = "vmlinux.unstripped";
 
-/// The ingredients of a target's kernel, and their key.
-#[derive(Debug)]
-pub struct Recipe {
-    /// The name of the kernel's directory in the cache.
-    pub name: String,
-    /// One line for each ingredient.
-    pub text: String,
-    /// The digest of the text. The name holds its first digits.
-    pub key: String,
-}
-
 impl Kernel {
     /// Takes a kernel that the user built and named with the option or variable `by`.
     pub fn given(path: &Path, by: &str) -> Result<Self> {
@@ -84,8 +74,7 @@ impl Kernel {
         compiler: &Compiler,
         cache: &Cache,
     ) -> Result<Option<Self>> {
-        let ingredients = Ingredients::of(target, source, compiler)?;
-        Ok(Place::of(target, &ingredients, cache).kernel(source, &ingredients))
+        Ok(Place::of(target, source, compiler, cache)?.kernel(source))
     }
 
     /// Returns the target's kernel and builds it if the cache lacks it.
@@ -101,40 +90,29 @@ impl Kernel {
             let compiler = Compiler::of(target, cache, refresh)?;
             if let Some(kernel) = Self::cached(target, source, &compiler, cache)? {
                 match kernel.damage() {
-                    None => return Ok(kernel),
+                    None => {
+                        kernel.file.parent().map(cache::touch);
+                        return Ok(kernel);
+                    }
                     Some(why) => eprintln!("{}: {why}; building it again", kernel.file.display()),
                 }
             }
         }
         host::require(Need::Build(target.arch))?;
         let compiler = Compiler::of(target, cache, false)?;
-        let ingredients = Ingredients::of(target, source, &compiler)?;
-        if ingredients.config.contains("CONFIG_DEBUG_INFO_BTF=y") {
+        let place = Place::of(target, source, &compiler, cache)?;
+        if place.ingredients.config.contains("CONFIG_DEBUG_INFO_BTF=y") {
             host::require(Need::Types)?;
         }
-        let place = Place::of(target, &ingredients, cache);
         let _lock = cache.lock(Phase::Build, &place.name)?;
         // The previous holder of the lock may have built it.
-        let now = place.kernel(source, &ingredients);
-        if let Some(kernel) = now.filter(|kernel| kernel.damage().is_none()) {
+        if let Some(kernel) = place.kernel(source).filter(|kernel| kernel.damage().is_none()) {
             return Ok(kernel);
         }
-        build::build(target, source, &ingredients, &place, cache, jobs)?;
-        place.kernel(source, &ingredients).ok_or_else(|| {
+        build::build(target, source, &place, cache, jobs)?;
+        place.kernel(source).ok_or_else(|| {
             Error::unavailable(Phase::Build, format!("{} vanished", place.directory.display()))
         })
-    }
-
-    /// Returns the ingredients and the key of the target's kernel.
-    pub fn recipe(
-        target: &Target,
-        source: &Source,
-        compiler: &Compiler,
-        cache: &Cache,
-    ) -> Result<Recipe> {
-        let ingredients = Ingredients::of(target, source, compiler)?;
-        let Place { name, .. } = Place::of(target, &ingredients, cache);
-        Ok(Recipe { name, text: ingredients.to_text(), key: ingredients.key() })
     }
 
     /// Returns how a cached kernel differs from its build, if it does.
@@ -146,12 +124,7 @@ impl Kernel {
         let kept = self.file.with_file_name(DIGEST);
         match fs::read_to_string(&kept) {
             Ok(text) if text.trim() == digest => None,
-            Ok(_) => Some("the kernel is damaged: its digest is not that of its build".into()),
-            // It was built before digests were kept: trust it and keep its digest.
-            Err(_) => {
-                let _ = cache::keep(&kept, &digest);
-                None
-            }
+            _ => Some("the kernel is damaged: its digest is not that of its build".into()),
         }
     }
 }
@@ -164,23 +137,34 @@ fn runnable(file: &Path) -> bool {
 
 /// The cache directory of a kernel. It depends only on the ingredients, so targets with the same
 /// ingredients share it.
-struct Place {
-    name: String,
+#[derive(Debug)]
+pub struct Place {
+    /// The kernel's ingredients.
+    pub ingredients: Ingredients,
+    /// The name of the directory, with the first digits of the key.
+    pub name: String,
     mark: String,
     directory: PathBuf,
 }
 
 impl Place {
-    fn of(target: &Target, ingredients: &Ingredients, cache: &Cache) -> Self {
+    /// Returns the place of the target's kernel, which may not be built.
+    pub fn of(
+        target: &Target,
+        source: &Source,
+        compiler: &Compiler,
+        cache: &Cache,
+    ) -> Result<Self> {
+        let ingredients = Ingredients::of(target, source, compiler)?;
         let key = &ingredients.key()[..12];
         let name = format!("{}-{key}", target.kind.name());
-        let directory = cache.kernels().join(&name);
-        Self { name, mark: format!("-kcov-{key}"), directory }
+        let (mark, directory) = (format!("-kcov-{key}"), cache.kernels().join(&name));
+        Ok(Self { ingredients, name, mark, directory })
     }
 
-    fn kernel(&self, source: &Source, ingredients: &Ingredients) -> Option<Kernel> {
+    fn kernel(&self, source: &Source) -> Option<Kernel> {
         let proof = fs::read_to_string(self.directory.join(PROOF)).ok()?;
-        (proof == ingredients.to_text()).then(|| Kernel {
+        (proof == self.ingredients.to_text()).then(|| Kernel {
             file: self.directory.join("kernel"),
             mark: Some(self.mark.clone()),
             origin: source.describe(),

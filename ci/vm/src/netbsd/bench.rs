@@ -4,12 +4,11 @@ use super::elf;
 use crate::cache::{Cache, Lock};
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::hash;
+use crate::kernel::complaint;
 use crate::run::{command, ends_with_us};
 use std::cell::RefCell;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 use std::time::{Duration, SystemTime};
 
 /// The user's tree and command.
@@ -20,11 +19,6 @@ pub struct Recipe {
     /// The shell command, with placeholders.
     pub command: String,
 }
-
-/// Puts the original back when its standard input ends, and thus also after we were killed. The
-/// restored file has to be newer than any object, also of a command that has not ended yet.
-const RESTORE: &str = r#"trap '' HUP INT TERM; cat > /dev/null
-cmp -s "$1" "$2" || { cat "$1" > "$2" && touch -d '+1 minute' "$2"; } && rm "$1""#;
 
 /// The tree and its altered file.
 #[derive(Debug)]
@@ -38,7 +32,8 @@ pub struct Bench {
     first: Vec<u8>,
     /// The code of the last unaltered kernel.
     last: RefCell<Code>,
-    restorer: Child,
+    /// The file that keeps the original.
+    copy: PathBuf,
     _lock: Lock,
 }
 
@@ -62,13 +57,6 @@ impl Bench {
         }
         let original = fs::read_to_string(&path).or_unavailable(Phase::Source, path.display())?;
         fs::write(&copy, &original).or_unavailable(Phase::Build, copy.display())?;
-        let restorer = command("sh")
-            .args(["-c", RESTORE, "sh"])
-            .args([&copy, &path])
-            .stdin(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .or_unavailable(Phase::Build, "sh")?;
         let mut bench = Self {
             recipe: recipe.clone(),
             file: path,
@@ -77,7 +65,7 @@ impl Bench {
             log: directory.join("build.log"),
             first: Vec::new(),
             last: RefCell::default(),
-            restorer,
+            copy,
             _lock: lock,
         };
         bench.first = bench.unaltered()?.bytes;
@@ -167,9 +155,9 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        drop(self.restorer.stdin.take());
-        if !self.restorer.wait().is_ok_and(|status| status.success()) {
-            eprintln!("{}: could not be restored", self.file.display());
+        let restored = self.write(&self.original).and_then(|()| fs::remove_file(&self.copy));
+        if let Err(error) = restored {
+            eprintln!("{}: could not be restored: {error}", self.file.display());
         }
     }
 }
@@ -212,26 +200,6 @@ fn filled(command: &str, tree: &Path, kernel: &Path) -> String {
     command.replace("{tree}", &path(tree)).replace("{kernel}", &path(kernel))
 }
 
-/// Returns the compiler's error in the altered file, or in a header's macro that the file uses. A full
-/// disk or a crash of the compiler does not count.
-fn complaint(said: &str, file: &str) -> Option<String> {
-    let machinery = ["fatal error:", "internal compiler error:"];
-    let lines: Vec<&str> = said.lines().collect();
-    let is_error = |line: &str| line.contains(" error: ");
-    let is_used_in_file = |at: usize| {
-        let mut notes = lines[at + 1..].iter().take_while(|line| !is_error(line));
-        notes.any(|line| line.contains(file) && line.contains("in expansion of macro"))
-    };
-    let is_of_text = |&at: &usize| {
-        let line = lines[at];
-        !machinery.iter().any(|words| line.contains(words))
-            && (is_error(line) && (line.contains(file) || is_used_in_file(at))
-                || line.contains("undefined reference"))
-    };
-    let line = lines[(0..lines.len()).find(is_of_text)?];
-    Some(line.split_once(" error: ").map_or(line, |(_, what)| what).trim().to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::elf::tests::{file, ident};
@@ -261,28 +229,6 @@ mod tests {
         assert_eq!(code(&of("10: Sun", "code")).version, one.version + 2);
         assert!(Code::of(b"text").is_none());
         assert!(Code::of(&file(1 << 63, &ident(), true)).is_some_and(|code| code.bytes.is_empty()));
-    }
-
-    #[test]
-    fn only_messages_about_the_file_make_a_mutant_invalid() {
-        let of = |said| complaint(said, "subr_kcov.c");
-        let said = "cc -c x.c\n../subr_kcov.c:3:1: error: 'x' undeclared\nstop\n";
-        assert_eq!(of(said).as_deref(), Some("'x' undeclared"));
-        assert!(of("ld: subr_kcov.o: undefined reference to `f'").is_some());
-        let said =
-            "queue.h:9:1: error: no member\nsubr_kcov.c:3:1: note: in expansion of macro 'M'";
-        assert_eq!(of(said).as_deref(), Some("no member"));
-        let other =
-            "queue.h:9:1: error: x\nother.c:3:1: error: y\nsubr_kcov.c:3:1: note: in expansion";
-        assert_eq!(of(other), None);
-        for said in [
-            "other.c:3:1: error: 'x' undeclared",
-            "subr_kcov.c:3:1: fatal error: no space left on device",
-            "subr_kcov.c: internal compiler error: error: killed",
-            "make: no target",
-        ] {
-            assert_eq!(of(said), None, "{said}");
-        }
     }
 
     fn tree() -> (tempfile::TempDir, Cache) {

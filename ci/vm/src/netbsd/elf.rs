@@ -2,29 +2,23 @@
 
 use object::LittleEndian;
 use object::elf::{EM_X86_64, FileHeader64, PT_INTERP, PT_LOAD};
-use object::read::elf::{FileHeader as _, NoteIterator, ProgramHeader as _, SectionHeader as _};
+use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
 
 type Header = FileHeader64<LittleEndian>;
 
 const LITTLE: LittleEndian = LittleEndian;
 
-/// Returns the version number of a NetBSD file for x86_64.
+/// Returns the version number of a NetBSD file for x86_64. Older kernels have the note only in a
+/// section.
 pub fn netbsd_version(bytes: &[u8]) -> Option<u32> {
-    const IDENT: u32 = 1;
-    let header = header(bytes)?;
-    // Older kernels have the note only in a section.
-    let content = find(segment_notes(header, bytes), b"NetBSD", IDENT)
-        .or_else(|| find(section_notes(header, bytes), b"NetBSD", IDENT))?;
+    let content = note(bytes, b"NetBSD", 1, true).or_else(|| note(bytes, b"NetBSD", 1, false))?;
     Some(u32::from_le_bytes(content.try_into().ok()?))
 }
 
-/// Whether QEMU can start this kernel directly. QEMU needs a Xen note with a
-/// 32-bit entry point, in a segment.
+/// Whether QEMU can start this kernel directly. QEMU needs a Xen note with a 32-bit entry point, in a
+/// segment.
 pub fn has_pvh_entry(bytes: &[u8]) -> bool {
-    const PHYS32_ENTRY: u32 = 18;
-    header(bytes)
-        .and_then(|header| find(segment_notes(header, bytes), b"Xen", PHYS32_ENTRY))
-        .is_some()
+    note(bytes, b"Xen", 18, true).is_some()
 }
 
 /// Whether it runs in the upper half of the address space, as kernels do.
@@ -51,28 +45,16 @@ fn header(bytes: &[u8]) -> Option<&Header> {
     Header::parse(bytes).ok().filter(|header| header.e_machine(LITTLE) == EM_X86_64)
 }
 
-fn segment_notes<'a>(
-    header: &Header,
-    bytes: &'a [u8],
-) -> impl Iterator<Item = NoteIterator<'a, Header>> {
-    let segments = header.program_headers(LITTLE, bytes).unwrap_or_default();
-    segments.iter().filter_map(move |segment| segment.notes(LITTLE, bytes).ok().flatten())
-}
-
-fn section_notes<'a>(
-    header: &Header,
-    bytes: &'a [u8],
-) -> impl Iterator<Item = NoteIterator<'a, Header>> {
-    let sections = header.section_headers(LITTLE, bytes).unwrap_or_default();
-    sections.iter().filter_map(move |section| section.notes(LITTLE, bytes).ok().flatten())
-}
-
-/// Returns the content of the first note of this owner and kind.
-fn find<'a>(
-    all: impl Iterator<Item = NoteIterator<'a, Header>>,
-    owner: &[u8],
-    kind: u32,
-) -> Option<&'a [u8]> {
+/// Returns the content of the first note of this owner and kind, in the segments or the sections.
+fn note<'a>(bytes: &'a [u8], owner: &[u8], kind: u32, segments: bool) -> Option<&'a [u8]> {
+    let header = header(bytes)?;
+    let all: Vec<_> = if segments {
+        let segments = header.program_headers(LITTLE, bytes).ok()?.iter();
+        segments.filter_map(|one| one.notes(LITTLE, bytes).ok().flatten()).collect()
+    } else {
+        let sections = header.section_headers(LITTLE, bytes).ok()?.iter();
+        sections.filter_map(|one| one.notes(LITTLE, bytes).ok().flatten()).collect()
+    };
     for mut notes in all {
         while let Ok(Some(note)) = notes.next() {
             if note.name() == owner && note.n_type(LITTLE) == kind {

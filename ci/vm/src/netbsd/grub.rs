@@ -31,7 +31,7 @@ pub fn disc(kernel: &Path, cache: &Cache) -> Result<PathBuf> {
         return Ok(disc);
     }
     require(Need::Grub)?;
-    let step = Step::begin("make a disc that boots the kernel", None);
+    let step = Step::begin("make a disc that boots the kernel");
     let scratch = cache::scratch(&cache.netbsd(), &name)
         .or_unavailable(Phase::Image, cache.netbsd().display())?;
     let half = make(kernel, scratch.path())?;

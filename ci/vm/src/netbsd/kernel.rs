@@ -14,8 +14,7 @@ pub enum Entry {
     Grub,
 }
 
-/// Refuses files that cannot be a kernel of this release, before anything is
-/// built for it.
+/// Refuses files that cannot be a kernel of this release, before anything is built for it.
 pub fn entry(file: &Path, release: &str) -> Result<Entry> {
     let bytes = fs::read(file).or_unavailable(Phase::Kernel, file.display())?;
     examine(&bytes, release).map_err(|why| {
@@ -42,8 +41,7 @@ fn examine(bytes: &[u8], release: &str) -> std::result::Result<Entry, String> {
     Ok(if elf::has_pvh_entry(bytes) { Entry::Pvh } else { Entry::Grub })
 }
 
-/// Formats the version number `MMmmrrpp00`. Only development versions use the
-/// patch level.
+/// Formats the version number `MMmmrrpp00`. Only development versions use the patch level.
 fn words(version: u32) -> String {
     let (major, minor, patch) = (version / 100_000_000, version / 1_000_000 % 100, version / 100);
     match patch % 10_000 {

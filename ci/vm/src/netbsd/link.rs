@@ -8,6 +8,7 @@ use super::sysroot::{self, UNWINDER};
 use crate::cache::Cache;
 use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::hash;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -33,21 +34,18 @@ pub struct Linker {
 }
 
 impl Linker {
-    /// Returns the linker for the given sysroot. Makes it in the cache if
-    /// necessary.
+    /// Returns the linker for the given sysroot. Makes it in the cache if necessary.
     pub fn new(given: &Path, cache: &Cache) -> Result<Self> {
         let sysroot = sysroot::find(given, cache)?;
         let files = files(&sysroot).or_unavailable(Phase::Image, sysroot.display())?;
         let script = script(&files);
-        let manifest: String = files.iter().map(|file| format!("{}\n", file.identity)).collect();
-        let text = format!("{}\n{script}{manifest}", sysroot.display());
+        let text = format!("{}\n{script}{files:?}", sysroot.display());
         let name = format!("link-{}", &hash::bytes(text.as_bytes())[..12]);
         let directory = cache.netbsd().join(&name);
         let path = directory.join(LINKER);
         let _lock = cache.lock(Phase::Image, &format!("netbsd-{name}"))?;
         if !path.is_file() {
-            // The script is written last, so its presence proves that nothing
-            // is missing.
+            // The script is written last, so its presence proves that nothing is missing.
             let _ = fs::remove_dir_all(&directory);
             make(&directory, &sysroot, &files, &script)
                 .or_unavailable(Phase::Image, directory.display())?;
@@ -59,49 +57,32 @@ impl Linker {
     pub fn path(&self) -> String {
         self.path.display().to_string()
     }
-
-    /// The flags for rustc.
-    pub fn flags(&self) -> Vec<String> {
-        let mut flags = vec![format!("-Clinker={}", self.path())];
-        flags.extend(self.other_flags());
-        flags
-    }
-
-    /// The flags for rustc, without the linker's path.
-    pub fn other_flags(&self) -> Vec<String> {
-        ["-Clinker-flavor=ld", "-Crelocation-model=static", "-Ctarget-feature=+crt-static"]
-            .map(String::from)
-            .into()
-    }
 }
 
-struct File {
-    name: String,
-    /// Changes with an edit, so that programs are linked again.
-    identity: String,
-}
+/// The flags for rustc, without the linker's path.
+pub const FLAGS: [&str; 3] =
+    ["-Clinker-flavor=ld", "-Crelocation-model=static", "-Ctarget-feature=+crt-static"];
 
-fn files(sysroot: &Path) -> io::Result<Vec<File>> {
-    let mut files = Vec::new();
+/// The archives and objects, each with an identity that changes with an edit, so that programs are
+/// linked again.
+fn files(sysroot: &Path) -> io::Result<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
     for entry in fs::read_dir(sysroot)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.ends_with(".a") && !name.ends_with(".o") {
-            continue;
+        if name.ends_with(".a") || name.ends_with(".o") {
+            let metadata = fs::metadata(entry.path())?;
+            let time = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            files.insert(name, format!("{} {time:?}", metadata.len()));
         }
-        let metadata = fs::metadata(entry.path())?;
-        let time = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        files.push(File { identity: format!("{name} {} {time:?}", metadata.len()), name });
     }
-    files.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(files)
 }
 
-/// Surrounds rustc's arguments with the start files, in the order of NetBSD's
-/// own compiler. All of libpthread comes before the C library, which has stubs
-/// of the same names.
-fn script(files: &[File]) -> String {
-    let has = |name: &str| files.iter().any(|file| file.name == name);
+/// Surrounds rustc's arguments with the start files, in the order of NetBSD's own compiler. All of
+/// libpthread comes before the C library, which has stubs of the same names.
+fn script(files: &BTreeMap<String, String>) -> String {
+    let has = |name: &str| files.contains_key(name);
     let mut text = String::from(
         "#!/bin/sh\n# Links a static program for NetBSD/amd64. Written by kcov-vm.\n\
          lib=${0%/*}\nexec ld -nostdlib -static --build-id=none \"-L$lib\"",
@@ -122,10 +103,15 @@ fn script(files: &[File]) -> String {
     text
 }
 
-fn make(directory: &Path, sysroot: &Path, files: &[File], script: &str) -> io::Result<()> {
+fn make(
+    directory: &Path,
+    sysroot: &Path,
+    files: &BTreeMap<String, String>,
+    script: &str,
+) -> io::Result<()> {
     fs::create_dir(directory)?;
-    let has = |name: &str| files.iter().any(|file| file.name == name);
-    for File { name, .. } in files {
+    let has = |name: &str| files.contains_key(name);
+    for name in files.keys() {
         symlink(sysroot.join(name), directory.join(name))?;
     }
     for name in OPTIONAL.iter().filter(|name| !has(name)) {
@@ -145,8 +131,8 @@ fn make(directory: &Path, sysroot: &Path, files: &[File], script: &str) -> io::R
 mod tests {
     use super::*;
 
-    fn of(names: &[&str]) -> Vec<File> {
-        names.iter().map(|name| File { name: (*name).into(), identity: String::new() }).collect()
+    fn of(names: &[&str]) -> BTreeMap<String, String> {
+        names.iter().map(|name| ((*name).into(), String::new())).collect()
     }
 
     #[test]

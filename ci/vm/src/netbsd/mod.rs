@@ -1,5 +1,4 @@
-//! NetBSD guests: uses the user's kernel and libraries, and builds everything
-//! else from them.
+//! NetBSD guests: uses the user's kernel and libraries, and builds everything else from them.
 
 mod bench;
 mod elf;
@@ -19,7 +18,7 @@ use crate::error::{Error, Phase, Result, Unavailable};
 use crate::run::{command, read};
 use crate::toolchain::{Recipe, Std, require_std};
 use kernel::Entry;
-use link::Linker;
+use link::{FLAGS, Linker};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,8 +35,7 @@ pub struct Libraries {
 }
 
 impl Libraries {
-    /// Takes the directory that the user named with the option or variable
-    /// `by`. It must exist.
+    /// Takes the directory that the user named with the option or variable `by`. It must exist.
     pub fn given(path: &Path, by: &str, cache: &Cache) -> Result<Self> {
         let sysroot =
             fs::canonicalize(path).ok().filter(|path| path.is_dir()).ok_or_else(|| {
@@ -58,10 +56,9 @@ impl Libraries {
     }
 
     /// Returns the linker for cargo, and the other flags. Cargo needs rustup's standard library.
-    pub fn cargo(&self) -> Result<(String, Vec<String>)> {
+    pub fn cargo(&self) -> Result<(String, String)> {
         require_std(TRIPLE)?;
-        let linker = Linker::new(&self.sysroot, &self.cache)?;
-        Ok((linker.path(), linker.other_flags()))
+        Ok((Linker::new(&self.sysroot, &self.cache)?.path(), FLAGS.join(" ")))
     }
 
     /// Returns how programs are built.
@@ -79,7 +76,9 @@ impl Libraries {
             }
             Err(error) => return Err(error),
         };
-        Ok(Recipe { triple: TRIPLE.into(), flags: linker.flags(), std })
+        let mut flags = vec![format!("-Clinker={}", linker.path())];
+        flags.extend(FLAGS.map(String::from));
+        Ok(Recipe { triple: TRIPLE.into(), flags, std })
     }
 }
 

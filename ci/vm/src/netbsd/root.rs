@@ -1,8 +1,8 @@
 //! Makes the guest's root file system, without root privileges.
 
+use crate::carry::{Access, Carried, Entry};
 use crate::error::{Error, OrUnavailable as _, Phase, Result, WRITING};
 use crate::host::MAKEFS;
-use crate::layout::{Access, Layout};
 use crate::run::{command, locate, read};
 use std::fmt::Write as _;
 use std::fs;
@@ -32,19 +32,12 @@ const DEVICES: &[(&str, u32, u32, u32)] = &[
     ("vhci", 0o666, 355, 0),
 ];
 
-/// Makes the file system in `path`, with init and what `fill` adds. `scratch` holds the temporary
-/// files.
-pub fn make(
-    path: &Path,
-    scratch: &Path,
-    init: &[u8],
-    fill: impl FnOnce(&mut dyn Layout),
-) -> Result<()> {
+/// Makes the file system in `path` with these files. `scratch` holds the temporary files.
+pub fn make(path: &Path, scratch: &Path, files: &Carried) -> Result<()> {
     let staging = tempfile::tempdir_in(scratch).or_unavailable(Phase::Image, scratch.display())?;
     let (tree, spec) = (staging.path().join("tree"), staging.path().join("spec"));
     let mut stage = Stage::new(&tree);
-    fill(&mut stage);
-    stage.file(Path::new("/sbin/init"), Access::root(0o755), init);
+    files.entries().for_each(|(path, entry)| stage.add(path, entry));
     stage.devices();
     let Stage { text, result, .. } = stage;
     result
@@ -80,6 +73,23 @@ impl Stage {
         }
     }
 
+    fn add(&mut self, path: &Path, entry: &Entry) {
+        match entry {
+            Entry::Directory(access) => {
+                self.put(path, &rest("dir", *access), |at| fs::create_dir(at));
+            }
+            Entry::File(access, content) => {
+                self.put(path, &rest("file", *access), |at| fs::write(at, content));
+            }
+            Entry::Link(to) => self.put(path, "type=link mode=0777", |at| symlink(to, at)),
+            Entry::Special(..) => {
+                let why = format!("{}: NetBSD guests have no such special files", path.display());
+                let before = std::mem::replace(&mut self.result, Ok(()));
+                self.result = before.and(Err(io::Error::other(why)));
+            }
+        }
+    }
+
     /// Devices need no file on the host.
     fn devices(&mut self) {
         let mut device = |name: &str, mode: u32, major: u32, minor: u32| {
@@ -95,31 +105,11 @@ impl Stage {
     }
 }
 
-impl Layout for Stage {
-    fn directory(&mut self, path: &Path, access: Access) {
-        self.put(path, &rest("dir", access), |at| fs::create_dir(at));
-    }
-
-    fn file(&mut self, path: &Path, access: Access, content: &[u8]) {
-        self.put(path, &rest("file", access), |at| fs::write(at, content));
-    }
-
-    fn link(&mut self, path: &Path, to: &Path) {
-        self.put(path, "type=link mode=0777", |at| symlink(to, at));
-    }
-
-    fn special(&mut self, path: &Path, _: Access, _: (u32, u32)) {
-        let why = format!("{}: NetBSD guests have no such special files", path.display());
-        self.result = std::mem::replace(&mut self.result, Ok(())).and(Err(io::Error::other(why)));
-    }
-}
-
 fn rest(kind: &str, Access { mode, user, group }: Access) -> String {
     format!("type={kind} mode={mode:04o} uid={user} gid={group}")
 }
 
-/// Encodes a path as vis(3) does: characters with a meaning for mtree become
-/// octal.
+/// Encodes a path as vis(3) does: characters with a meaning for mtree become octal.
 fn encode(path: &Path) -> String {
     let mut text = String::new();
     for &byte in path.as_os_str().as_bytes() {
@@ -141,10 +131,12 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a directory");
         let tree = scratch.path().join("tree");
         let mut stage = Stage::new(&tree);
-        stage.directory(Path::new("/dev"), Access::root(0o755));
-        stage.directory(Path::new("/bin"), Access { mode: 0o755, user: 7, group: 8 });
-        stage.file(Path::new("/bin/a b#c"), Access::root(0o755), b"x");
-        stage.link(Path::new("/bin/l"), Path::new("a b#c"));
+        let root = Access::root(0o755);
+        let mut add = |path: &str, entry| stage.add(Path::new(path), &entry);
+        add("/dev", Entry::Directory(root));
+        add("/bin", Entry::Directory(Access { mode: 0o755, user: 7, group: 8 }));
+        add("/bin/a b#c", Entry::File(root, b"x"[..].into()));
+        add("/bin/l", Entry::Link("a b#c".into()));
         stage.devices();
         let Stage { text, result, .. } = stage;
         result.expect("made");
@@ -167,8 +159,9 @@ mod tests {
     fn the_first_error_is_kept() {
         let scratch = tempfile::tempdir().expect("a directory");
         let mut stage = Stage::new(&scratch.path().join("tree"));
-        stage.file(Path::new("/missing/file"), Access::root(0o644), b"");
-        stage.directory(Path::new("/dev"), Access::root(0o755));
+        let access = Access::root(0o644);
+        stage.add(Path::new("/missing/file"), &Entry::File(access, b""[..].into()));
+        stage.add(Path::new("/dev"), &Entry::Directory(access));
         assert_eq!(stage.result.expect_err("no parent").kind(), io::ErrorKind::NotFound);
     }
 }

@@ -71,7 +71,7 @@ fn unpack(set: &Path, filter: &str, cache: &Cache) -> Result<PathBuf> {
     if libraries.is_dir() {
         return Ok(libraries);
     }
-    let step = Step::begin(format!("unpack {name}"), None);
+    let step = Step::begin(format!("unpack {name}"));
     let scratch = cache::scratch(&cache.netbsd(), &format!("comp-{}", &digest[..12]))
         .or_unavailable(Phase::Image, cache.netbsd().display())?;
     let mut tar = command("tar");

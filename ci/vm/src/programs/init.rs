@@ -1,6 +1,6 @@
 //! Builds the guests' init and caches it by its sources.
 
-use crate::cache::Cache;
+use crate::cache::{self, Cache};
 use crate::error::{OrUnavailable as _, Phase, Result};
 use crate::hash;
 use crate::toolchain::{Program, Recipe};
@@ -34,10 +34,8 @@ pub fn kept(recipe: &Recipe, workspace: Option<&Path>, cache: &Cache) -> Result<
     }
     let target = cache.programs().join("target");
     let built = recipe.build(workspace.unwrap_or(&alone), INIT, &target)?;
-    // A copy that is killed halfway leaves no valid file.
-    let half = kept.with_extension("new");
-    fs::copy(&built, &half)
-        .and_then(|_| fs::rename(&half, &kept))
+    fs::read(&built)
+        .and_then(|content| cache::keep(&kept, content))
         .or_unavailable(Phase::Image, kept.display())?;
     Ok(kept)
 }

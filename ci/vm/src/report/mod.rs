@@ -1,9 +1,7 @@
-//! The report of a test run, in four formats.
+//! The report of a test run, in three formats.
 
 mod json;
 mod junit;
-mod ktap;
-mod table;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -24,8 +22,6 @@ pub struct TargetReport {
     pub release: Option<String>,
     /// The kernel's origin.
     pub kernel: Option<String>,
-    /// The digest of the suite's sources, if the whole suite ran.
-    pub suite: Option<String>,
     /// The guest's accelerator.
     pub accelerator: Option<String>,
     /// The result.
@@ -66,8 +62,6 @@ pub enum Format {
     /// For people.
     #[default]
     Text,
-    /// One test with subtests per target.
-    Ktap,
     /// One test suite per target, for result collectors.
     Junit,
     /// For programs.
@@ -82,7 +76,6 @@ impl TargetReport {
             kind: target.kind.name(),
             release: None,
             kernel: None,
-            suite: None,
             accelerator: None,
             verdict: Verdict::Checks(Vec::new()),
             required: true,
@@ -121,37 +114,38 @@ impl TargetReport {
         }
     }
 
-    /// Formats the report for people. `brief` omits passed checks and groups
-    /// skips.
+    /// Formats the report for people. `brief` omits passed checks and groups skips.
     pub fn text(&self, verbose: bool, brief: bool) -> String {
         text::target(self, verbose, brief)
     }
 }
 
 impl Run {
-    /// Formats the report on all targets. `verbose` affects only the text
-    /// format.
+    /// Formats the report on all targets. `verbose` affects only the text format.
     pub fn render(&self, format: Format, verbose: bool) -> String {
         match format {
             Format::Text => {
                 let brief = self.reports.len() > 1 && !verbose;
                 let targets: String = self.reports.iter().map(|r| r.text(verbose, brief)).collect();
-                targets + &self.table(verbose)
+                targets + &self.summary()
             }
-            Format::Ktap => ktap::render(self),
             Format::Junit => junit::render(self),
             Format::Json => json::render(self),
         }
     }
 
-    /// Formats tables of checks by target and of counts; empty for a single
-    /// target.
-    pub fn table(&self, verbose: bool) -> String {
-        if self.reports.len() < 2 { String::new() } else { table::render(self, verbose) }
+    /// Formats the result of each target again; empty for a single target.
+    pub fn summary(&self) -> String {
+        let mut text = String::new();
+        if self.reports.len() > 1 {
+            text.push('\n');
+            self.reports.iter().for_each(|report| text::verdict(&mut text, report));
+            text += &format!("{:.1} s\n", self.wall.as_secs_f32());
+        }
+        text
     }
 
-    /// The worst of the targets' exit statuses. A run of nothing has not
-    /// passed.
+    /// The worst of the targets' exit statuses. A run of nothing has not passed.
     pub fn status(&self) -> u8 {
         let ran = |report: &TargetReport| !matches!(report.verdict, Verdict::NotRun(_));
         if !self.reports.iter().any(ran) {

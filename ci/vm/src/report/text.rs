@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 pub fn target(report: &TargetReport, verbose: bool, brief: bool) -> String {
     let mut text = headline(report);
     for check in report.checks() {
-        if !brief || check.outcome.is_red() || is_expected(check) {
+        if !brief || check.outcome.is_red() {
             result(&mut text, check);
         }
     }
@@ -42,35 +42,19 @@ fn headline(report: &TargetReport) -> String {
     text
 }
 
-fn is_expected(check: &Check) -> bool {
-    matches!(check.outcome, Outcome::ExpectedFailure { .. })
-}
-
-/// A word of at most five letters for an outcome.
-pub fn word(outcome: &Outcome) -> &'static str {
+/// A word of four letters for an outcome.
+fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "ok",
-        Outcome::Fail | Outcome::UnexpectedPass { .. } => "FAIL",
+        Outcome::Fail => "FAIL",
         Outcome::Skip { .. } => "skip",
-        Outcome::ExpectedFailure { .. } => "xfail",
     }
-}
-
-/// Says why a check with an expected failure is red.
-pub fn unexpected(reason: &str) -> String {
-    format!("it passed, and is expected to fail: {reason}")
 }
 
 fn result(text: &mut String, check: &Check) {
     write!(text, "    {:<4} {}", word(&check.outcome), check.id).expect(WRITING);
-    match &check.outcome {
-        Outcome::Pass | Outcome::Fail => {}
-        Outcome::Skip { reason } | Outcome::ExpectedFailure { reason } => {
-            write!(text, ": {reason}").expect(WRITING);
-        }
-        Outcome::UnexpectedPass { reason } => {
-            write!(text, ": {}", unexpected(reason)).expect(WRITING);
-        }
+    if let Outcome::Skip { reason } = &check.outcome {
+        write!(text, ": {reason}").expect(WRITING);
     }
     text.push('\n');
     if check.outcome == Outcome::Fail {
@@ -96,17 +80,18 @@ fn skips(text: &mut String, checks: &[Check]) {
     }
 }
 
-fn verdict(text: &mut String, report: &TargetReport) {
+/// Writes the line with the result.
+pub fn verdict(text: &mut String, report: &TargetReport) {
     let name = &report.target;
     match &report.verdict {
         Verdict::Checks(checks) => {
-            let Counts { passed, failed, xfailed, skipped } = Counts::of(checks);
-            write!(text, "{name}: {passed} passed, {failed} failed, ").expect(WRITING);
-            if xfailed > 0 {
-                write!(text, "{xfailed} failed as expected, ").expect(WRITING);
-            }
+            let Counts { passed, failed, skipped } = Counts::of(checks);
             let wall = report.wall.as_secs_f32();
-            write!(text, "{skipped} skipped in {wall:.1} s").expect(WRITING);
+            write!(
+                text,
+                "{name}: {passed} passed, {failed} failed, {skipped} skipped in {wall:.1} s"
+            )
+            .expect(WRITING);
             if let Some(logs) = &report.logs {
                 write!(text, "; logs: {}", logs.display()).expect(WRITING);
             }

@@ -26,7 +26,7 @@ const FUZZED: &str = "panic_on_taint=0x42a0 sysctl.kernel.hung_task_timeout_secs
                       sysctl.kernel.hung_task_check_interval_secs=5";
 
 /// A program to run in a guest.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Task {
     /// The program's path, in the guest as on the host.
     pub program: PathBuf,
@@ -90,23 +90,21 @@ pub struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
+    /// The target.
+    pub fn target(&self) -> &'a Target {
+        self.machine.target
+    }
+
     /// Replaces the program's time limit.
     pub fn limit(&mut self, program: Duration) {
         self.limits.program = program;
     }
 
     /// Returns a copy for a fuzzer: it ends at the first complaint of the kernel, or if it is silent
-    /// for this time. It has another log directory, and the guest's memory is a file. An idle guest
-    /// leaves the processor to other programs.
-    pub fn beside(
-        &self,
-        logs: PathBuf,
-        program: Duration,
-        silent: Duration,
-        idle: bool,
-    ) -> Result<Ready<'a>> {
+    /// for this time. It has another log directory, and the guest's memory is a file.
+    pub fn beside(&self, logs: PathBuf, program: Duration, silent: Duration) -> Result<Ready<'a>> {
         let mut other = self.clone();
-        (other.machine.idle, other.machine.words) = (idle, FUZZED);
+        other.machine.words = FUZZED;
         let (boot, silent) = (self.limits.boot, Some(silent));
         other.limits = Limits { boot, program, silent, idle: silent, ends_at_complaint: true };
         if other.machine.memory.is_none() {
@@ -122,8 +120,7 @@ impl<'a> Ready<'a> {
         self.machine.kernel.with_file_name("vmlinux")
     }
 
-    /// Returns a copy with another kernel of the same release, and another log
-    /// directory.
+    /// Returns a copy with another kernel of the same release, and another log directory.
     pub fn with(&self, kernel: PathBuf, logs: PathBuf, limits: Limits) -> Result<Ready<'a>> {
         let mut other = self.clone();
         if other.machine.disc.is_some() {
@@ -194,7 +191,6 @@ impl Session {
             more_memory: 0,
             input: false,
             words: "",
-            idle: false,
         };
         let mut accelerator = machine.accelerator().to_string();
         if let (Some(directory), Some(why)) = (&machine.memory, elsewhere) {
@@ -278,18 +274,9 @@ impl Session {
         guest::boot(&machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
     }
 
-    /// Makes the task for a host program. The inner error says why it cannot run there.
+    /// Makes the task for a host program, with variables that its loader may use. The inner error
+    /// says why it cannot run there.
     pub fn task(
-        &self,
-        target: &Target,
-        file: &Path,
-        arguments: Vec<OsString>,
-    ) -> std::result::Result<Task, String> {
-        self.task_with(target, file, arguments, Vec::new())
-    }
-
-    /// The same, with variables for the program. Its loader may use them.
-    pub fn task_with(
         &self,
         target: &Target,
         file: &Path,
@@ -304,19 +291,7 @@ impl Session {
             }
         })?;
         let program = std::path::absolute(file).map_err(|why| why.to_string())?;
-        Ok(Task {
-            program,
-            word: None,
-            arguments,
-            carried,
-            environment,
-            directory: None,
-            files: Vec::new(),
-            send_back: None,
-            one_output: false,
-            has_input: false,
-            terminal: false,
-        })
+        Ok(Task { program, arguments, carried, environment, ..Task::default() })
     }
 
     /// The program's time limit.

@@ -4,6 +4,7 @@
 //! nothing in `/etc`. The machine's own lists may be old, so they are only a fallback. Mirrors come
 //! from the machine's configuration, and apt checks signatures as usual.
 
+use super::Package;
 use crate::cache::Cache;
 use crate::progress::Step;
 use crate::run::{command, read};
@@ -14,24 +15,13 @@ use std::process::Command;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// A package that a search found.
-#[derive(Debug)]
-pub(super) struct Found {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// The locked version, if the archive no longer has it.
-    pub instead_of: Option<String>,
-}
-
 /// Searches the machine's own lists.
-pub(super) fn own(wanted: &Wanted) -> std::result::Result<Option<Found>, String> {
-    chosen(&|| shared_command("apt-cache"), wanted)
+pub(super) fn own(wanted: &Wanted) -> std::result::Result<Option<Package>, String> {
+    chosen(&|| shared_command("apt-cache"), wanted, None)
 }
 
 /// Searches a private directory that lists one suite.
-pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Found, String> {
+pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Package, String> {
     let Wanted { pattern, suite, .. } = wanted;
     let directory = cache.apt(suite);
     let prepare = || {
@@ -59,7 +49,7 @@ pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Fou
         let list = format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n");
         let file = directory.join("sources.list");
         fs::write(&file, list).map_err(|error| format!("{}: {error}", file.display()))?;
-        let step = Step::begin(format!("look for {pattern} in {suite}"), None);
+        let step = Step::begin(format!("look for {pattern} in {suite}"));
         let mut update = private_command("apt-get", &directory);
         // By default apt reports success even if it fetched nothing.
         match read(update.args(["-o", "APT::Update::Error-Mode=any", "update"])) {
@@ -73,7 +63,7 @@ pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Fou
             }
         }
         let apt = || private_command("apt-cache", &directory);
-        match chosen(&apt, wanted)? {
+        match chosen(&apt, wanted, Some(suite))? {
             Some(package) => return Ok(package),
             None => why = format!("{suite} has no package {pattern}"),
         }
@@ -134,12 +124,12 @@ fn mirrors(targets: &str, suite: &str) -> Vec<String> {
     }
 }
 
-/// Returns the locked version if it is available, else the newest package that matches the
-/// pattern.
+/// Returns the locked version if it is available, else the newest package that matches the pattern.
 fn chosen(
     apt: &dyn Fn() -> Command,
     wanted: &Wanted,
-) -> std::result::Result<Option<Found>, String> {
+    suite: Option<&String>,
+) -> std::result::Result<Option<Package>, String> {
     let expression = format!("^{}(\\.[0-9]+)*$", wanted.pattern.replace('.', "\\."));
     let names = read(apt().args(["search", "--names-only", &expression]))?;
     let names: Vec<_> = names.lines().filter_map(|line| line.split(' ').next()).collect();
@@ -150,7 +140,7 @@ fn chosen(
     let known = policies(&policy);
     let found = |name: &str, version: &str, instead_of| {
         let (name, version) = (name.to_string(), version.to_string());
-        Found { name, version, instead_of }
+        Package { name, version, suite: suite.cloned(), instead_of }
     };
     let pin = wanted.pin.as_ref();
     let has = |pin: &&Pin| {
@@ -160,7 +150,7 @@ fn chosen(
     if let Some(pin) = pin.filter(has) {
         return Ok(Some(found(&pin.name, &pin.version, None)));
     }
-    let mut newest: Option<Found> = None;
+    let mut newest: Option<Package> = None;
     for Policy { name, candidate, .. } in &known {
         let Some(version) = candidate else { continue };
         let newer = match &newest {

@@ -10,14 +10,12 @@ mod unpack;
 pub use package::Package;
 pub use patch::patched;
 pub use raise::raise;
+use unpack::{NO_TARBALL, is_tarball};
 
 use crate::cache::{self, Cache};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::hash;
-use crate::host::{self, Need};
-use crate::progress::Step;
-use crate::run::{command, read};
-use crate::target::{NO_TARBALL, Origin, Target, compression};
+use crate::target::Target;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,8 +28,6 @@ pub enum Source {
     Package(Package),
     /// A user's tarball and its digest.
     Tarball(PathBuf, String),
-    /// The address of a tarball and its digest.
-    Download(String, String),
     /// A user's tree and its manifest's digest.
     Tree(PathBuf, String),
 }
@@ -42,11 +38,11 @@ impl Source {
         Self::local(path).map_err(|why| Error::usage(format!("--source {}: {why}", path.display())))
     }
 
-    /// Returns a tree or a tarball of this machine, or the reason why it is unusable.
+    /// Returns a tree or a tarball, or the reason why it is unusable.
     fn local(path: &Path) -> std::result::Result<Self, String> {
         let path = fs::canonicalize(path).map_err(|error| error.to_string())?;
         if !path.is_dir() {
-            if compression(&path).is_none() {
+            if !is_tarball(&path) {
                 return Err(NO_TARBALL.into());
             }
             let digest = hash::file(&path).map_err(|error| error.to_string())?;
@@ -65,35 +61,16 @@ impl Source {
     /// Returns the target's own source. `refresh` searches for its package even if today's search
     /// is done.
     pub fn of(target: &Target, cache: &Cache, refresh: bool) -> Result<Self> {
-        match &target.source {
-            Some(origin) => Self::from(origin).map_err(|why| {
-                Error::unavailable(Phase::Source, format!("{}: {why}", target.name))
-            }),
-            None if target.package.is_empty() => {
-                let why = "a netbsd target has no source: its kernel is the user's own".into();
-                Err(Error::NotGiven(why))
-            }
-            None => Package::find(&target.wanted, cache, refresh).map(Self::Package),
+        if target.package.is_empty() {
+            let why = "a netbsd target has no source: its kernel is the user's own".into();
+            return Err(Error::NotGiven(why));
         }
+        Package::find(&target.wanted, cache, refresh).map(Self::Package)
     }
 
     /// Returns the target's own source as far as it is known without a search.
     pub(crate) fn last_known(target: &Target, cache: &Cache) -> Option<Self> {
-        match &target.source {
-            Some(origin) => Self::from(origin).ok(),
-            None => Package::last_known(&target.wanted, cache).map(Self::Package),
-        }
-    }
-
-    fn from(origin: &Origin) -> std::result::Result<Self, String> {
-        match origin {
-            Origin::Download { url, sha256 } => {
-                Ok(Self::Download(url.clone(), sha256.to_ascii_lowercase()))
-            }
-            Origin::Local { path } => {
-                Self::local(path).map_err(|why| format!("{}: {why}", path.display()))
-            }
-        }
+        Package::last_known(&target.wanted, cache).map(Self::Package)
     }
 
     /// Its name, for people.
@@ -101,7 +78,6 @@ impl Source {
         match self {
             Self::Package(package) => package.to_string(),
             Self::Tarball(path, _) | Self::Tree(path, _) => path.display().to_string(),
-            Self::Download(url, _) => url.clone(),
         }
     }
 
@@ -109,7 +85,7 @@ impl Source {
     pub(crate) fn identity(&self) -> String {
         match self {
             Self::Package(package) => package.identity(),
-            Self::Tarball(_, digest) | Self::Download(_, digest) => format!("tarball {digest}"),
+            Self::Tarball(_, digest) => format!("tarball {digest}"),
             Self::Tree(_, digest) => format!("tree {digest}"),
         }
     }
@@ -118,9 +94,7 @@ impl Source {
     pub fn directory(&self) -> Option<String> {
         match self {
             Self::Tree(..) => None,
-            Self::Tarball(_, digest) | Self::Download(_, digest) => {
-                Some(format!("tarball-{}", &digest[..12]))
-            }
+            Self::Tarball(_, digest) => Some(format!("tarball-{}", &digest[..12])),
             Self::Package(package) => Some(package.directory()),
         }
     }
@@ -134,6 +108,7 @@ impl Source {
         let tree = cache.sources().join(&name);
         let _lock = cache.lock(Phase::Source, &name)?;
         if tree.is_dir() {
+            cache::touch(&tree);
             return Ok(tree);
         }
         let scratch = cache::scratch(&cache.sources(), &name)
@@ -143,32 +118,11 @@ impl Source {
                 let deb = package.download(cache, scratch.path())?;
                 unpack::package(package, &deb, scratch.path())?
             }
-            Self::Download(url, digest) => {
-                unpack::tarball(&download(url, digest, scratch.path())?, scratch.path())?
-            }
             Self::Tarball(path, _) | Self::Tree(path, _) => unpack::tarball(path, scratch.path())?,
         };
         fs::rename(&unpacked, &tree).or_unavailable(Phase::Source, tree.display())?;
         Ok(tree)
     }
-}
-
-/// Downloads a tarball into a directory and compares its digest.
-fn download(url: &str, digest: &str, directory: &Path) -> Result<PathBuf> {
-    host::require(Need::Download)?;
-    let name = Path::new(url).file_name().unwrap_or_default();
-    let file = directory.join(name);
-    let step = Step::begin(format!("download {url}"), None);
-    let mut curl = command("curl");
-    curl.args(["--fail", "--silent", "--show-error", "--location", "--output"]).arg(&file).arg(url);
-    read(&mut curl).map_err(|why| Error::unavailable(Phase::Source, why))?;
-    step.done();
-    let found = hash::file(&file).or_unavailable(Phase::Source, file.display())?;
-    if found == digest {
-        return Ok(file);
-    }
-    let why = format!("{url} has the digest {found}, but targets.toml has {digest}");
-    Err(Error::unavailable(Phase::Source, why))
 }
 
 /// Lists path, size and time of each file. This notices an edit, a hundred
@@ -198,26 +152,6 @@ fn manifest(root: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_download_has_the_expected_digest() {
-        let place = tempfile::tempdir().expect("a directory");
-        let tarball = place.path().join("linux.tar");
-        let tree = place.path().join("linux");
-        fs::create_dir(&tree).expect("a directory");
-        fs::write(tree.join("Kbuild"), "# no kernel\n").expect("a file");
-        let mut tar = command("tar");
-        tar.arg("-C").arg(place.path()).arg("-cf").arg(&tarball).arg("linux");
-        read(&mut tar).expect("a tarball");
-        let cache = Cache::open(Some(&place.path().join("cache"))).expect("a cache");
-        let url = format!("file://{}", tarball.display());
-        let digest = hash::file(&tarball).expect("a digest");
-        let wrong = Source::Download(url.clone(), "0".repeat(64));
-        let why = wrong.tree(&cache).expect_err("another digest").to_string();
-        assert!(why.contains(&digest), "{why}");
-        let unpacked = Source::Download(url, digest).tree(&cache).expect("a tree");
-        assert!(unpacked.join("Kbuild").is_file());
-    }
 
     #[test]
     fn a_manifest_notices_edits_only() {

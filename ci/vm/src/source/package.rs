@@ -1,6 +1,6 @@
 //! Finds and downloads packages.
 
-use super::apt::{Found, own, private, private_command, shared_command};
+use super::apt::{own, private, private_command, shared_command};
 use crate::cache::Cache;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::progress::Step;
@@ -21,10 +21,10 @@ pub struct Package {
     /// Its version.
     pub version: String,
     /// The suite, if the package comes from a private directory.
-    suite: Option<String>,
+    pub(super) suite: Option<String>,
     /// The locked version, if the archive no longer has it.
     #[serde(default)]
-    instead_of: Option<String>,
+    pub(super) instead_of: Option<String>,
 }
 
 /// The time until the next search for the newest version.
@@ -63,20 +63,13 @@ impl Package {
         cache: &Cache,
     ) -> Result<std::result::Result<Self, String>> {
         let _lock = cache.lock(Phase::Source, &format!("apt-{}", wanted.suite))?;
-        let from =
-            |Found { name, version, instead_of }, suite| Self { name, version, suite, instead_of };
-        let found = match private(wanted, cache) {
-            Ok(found) => Ok(from(found, Some(wanted.suite.clone()))),
-            Err(why) => match own(wanted) {
-                Ok(Some(found)) => {
-                    let package = from(found, None);
-                    eprintln!("using {package} from this machine's own package lists: {why}");
-                    Ok(package)
-                }
-                _ => Err(format!("{why}; --source takes a tree or a tarball instead")),
-            },
-        };
-        Ok(found)
+        Ok(private(wanted, cache).or_else(|why| match own(wanted) {
+            Ok(Some(package)) => {
+                eprintln!("using {package} from this machine's own package lists: {why}");
+                Ok(package)
+            }
+            _ => Err(format!("{why}; --source takes a tree or a tarball instead")),
+        }))
     }
 
     /// Whether a remembered package is the right one.
@@ -153,7 +146,7 @@ impl Package {
 
     /// Downloads the last-named package with an apt command.
     fn fetch(&self, apt: &mut Command) -> Result<()> {
-        let step = Step::begin(format!("download {self}"), None);
+        let step = Step::begin(format!("download {self}"));
         read(apt.arg(format!("{}={}", self.name, self.version)))
             .map_err(|why| Error::unavailable(Phase::Source, why))?;
         step.done();
@@ -186,10 +179,7 @@ fn packages_in(directory: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::{LOCK, Pins};
-
-    const TEXT: &str = "[[package]]\npattern = 'linux-source-7'\nsuite = 'sid'\n\
-        name = 'linux-source-7.3'\nversion = '7.3.4-1'\n";
+    use crate::target::Pins;
 
     fn package(version: &str, instead_of: Option<&str>) -> Package {
         let instead_of = instead_of.map(str::to_string);
@@ -203,9 +193,9 @@ mod tests {
 
     #[test]
     fn a_locked_version_is_the_only_right_one() {
-        let base = tempfile::tempdir().expect("a directory");
-        fs::write(base.path().join(LOCK), TEXT).expect("a file");
-        let pins = Pins::load(base.path()).expect("valid");
+        let [pattern, suite, name, version] =
+            ["linux-source-7", "sid", "linux-source-7.3", "7.3.4-1"].map(String::from);
+        let pins = Pins { package: vec![Pin { pattern, suite, name, version }] };
         let wanted = pins.wanted("linux-source-7", "sid");
         assert!(package("7.3.4-1", None).is(&wanted));
         assert!(!package("7.3.5-1", None).is(&wanted));

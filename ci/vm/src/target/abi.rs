@@ -15,9 +15,8 @@ pub struct Abi {
 }
 
 impl Targets {
-    /// Applies the user's options: selects the ABI of targets that have some,
-    /// and adds words for the user's kernels. A target with ABIs always has a
-    /// user's kernel.
+    /// Applies the user's options: selects the ABI of targets that have some, and adds words for
+    /// the user's kernels. A target with ABIs always has a user's kernel.
     pub fn adjust(&mut self, abi: Option<&str>, declares: &[String], own: bool) -> Result<()> {
         if let Some(word) = declares.iter().find(|word| !is_word(word)) {
             return Err(Error::usage(format!("--declare {word}: not a word")));
@@ -59,12 +58,8 @@ impl Target {
         let package = [("package", self.package.is_empty()), ("suite", self.suite.is_empty())];
         let built = [("config", self.config.is_empty()), ("release", self.release.is_empty())];
         if self.kind != Kind::Netbsd {
-            let needed = package.iter().filter(|_| self.source.is_none()).chain(&built);
-            return match needed.into_iter().find(|(_, empty)| *empty) {
+            return match package.iter().chain(&built).find(|(_, empty)| *empty) {
                 Some((key, _)) => Err(format!("key `{key}`: is missing or empty")),
-                None if self.source.is_some() && package.iter().any(|(_, empty)| !empty) => {
-                    Err("key `source`: set either it, or `package` and `suite`".into())
-                }
                 None if !self.abi.is_empty() => {
                     Err("key `abi`: works only for netbsd targets".into())
                 }
@@ -75,7 +70,6 @@ impl Target {
             ("patches", self.patches.is_empty()),
             ("declares", self.declares.is_empty()),
             ("cmdline", self.cmdline.is_empty()),
-            ("source", self.source.is_none()),
         ];
         match package.iter().chain(&built).chain(&more).find(|(_, empty)| !empty) {
             Some((key, _)) => {

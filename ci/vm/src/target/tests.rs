@@ -36,25 +36,6 @@ fn our_own_file_is_valid() {
 }
 
 #[test]
-fn a_source_takes_the_place_of_a_package() {
-    let package = "package = \"linux-source-7\"\n        suite = \"s\"";
-    let with = |source: &str| GOOD.replace(package, &format!("source = {{ {source} }}"));
-    let digest = "0".repeat(64);
-    let download = format!("url = 'https://kernel.example/linux-6.18.tar.xz', sha256 = '{digest}'");
-    for good in ["path = '../linux'", &download] {
-        assert!(Targets::parse(&with(good), here()).is_ok(), "{good}");
-    }
-    for bad in [
-        "url = 'https://kernel.example/linux.tar.xz'",
-        &download.replace('0', "x"),
-        "git = 'x'",
-        &download.replace(".tar.xz", ".zip"),
-    ] {
-        assert!(error(&with(bad)).contains("`a`"), "{bad}");
-    }
-}
-
-#[test]
 fn errors_name_the_target_and_the_key() {
     assert!(Targets::parse(GOOD, here()).is_ok());
     for (from, to, key) in [
@@ -72,8 +53,6 @@ fn errors_name_the_target_and_the_key() {
         ("[\"common.config\"]", "[]", "config"),
         ("release = \"7.\"", "release = \"\"", "release"),
         ("suite = \"s\"", "", "suite"),
-        ("suite = \"s\"", "suite = \"s\"\nsource = { path = \"t\" }", "source"),
-        ("package = \"linux-source-7\"", "source = { path = \"t\" }", "source"),
         ("memory = 256", "memory = 256\npatches = [\"x\"]", "patches"),
         ("memory = 256", "memory = 256\ncompiler = \"clang\"", "compiler-suite"),
         ("memory = 256", "memory = 256\ncompiler-suite = \"sid\"", "compiler"),

@@ -1,7 +1,6 @@
 //! Validates targets beyond the types of their keys.
 
-use super::{Kind, NO_TARBALL, Origin, Target, compression, is_word};
-use std::path::Path;
+use super::{Kind, Target, is_word};
 
 impl Target {
     /// Validates the keys.
@@ -27,28 +26,22 @@ impl Target {
                 return Err(format!("key `{key}`: `{text}` is not a word"));
             }
         }
-        for declares in self.abi.values().map(|abi| &abi.declares).chain([&self.declares]) {
-            for (index, declared) in declares.iter().enumerate() {
-                if !is_word(declared) {
-                    return Err(format!("key `declares`: `{declared}` is not a word"));
-                }
-                if declares[..index].contains(declared) {
-                    return Err(format!("key `declares`: `{declared}` is listed twice"));
-                }
+        let mut declared = self.abi.values().map(|abi| &abi.declares).chain([&self.declares]);
+        for declares in declared.clone() {
+            for (index, word) in declares.iter().enumerate() {
+                let why = if !is_word(word) {
+                    "is not a word"
+                } else if declares[..index].contains(word) {
+                    "is listed twice"
+                } else {
+                    continue;
+                };
+                return Err(format!("key `declares`: `{word}` {why}"));
             }
         }
-        let mut declared = self.abi.values().map(|abi| &abi.declares).chain([&self.declares]);
         if let Some(calls) = &self.calls {
             if !declared.any(|words| words.contains(&calls.word)) {
                 return Err(format!("key `calls`: `{}` is not declared", calls.word));
-            }
-        }
-        if let Some(Origin::Download { url, sha256 }) = &self.source {
-            if sha256.len() != 64 || !sha256.bytes().all(|b| b.is_ascii_hexdigit()) {
-                return Err("key `source`: `sha256` must be 64 hexadecimal digits".into());
-            }
-            if compression(Path::new(url)).is_none() {
-                return Err(format!("key `source`: {url} {NO_TARBALL}"));
             }
         }
         let numbers = [
@@ -56,7 +49,6 @@ impl Target {
             ("smp", u64::from(self.smp)),
             ("boot-limit", self.boot_limit),
             ("program-limit", self.program_limit),
-            ("build-lines", self.build_lines),
         ];
         match numbers.iter().find(|(_, number)| *number == 0) {
             Some((key, _)) => Err(format!("key `{key}`: must not be 0")),

@@ -31,7 +31,7 @@ pub fn run(
     let Plan { session, options, .. } = plan;
     let calls = session.calls(ready)?;
     let task = match &options.program {
-        Some(file) => session.task(target, file, options.arguments.clone()),
+        Some(file) => session.task(target, file, options.arguments.clone(), Vec::new()),
         None => {
             let suite = session.programs.suite_for(target.triple())?;
             let mut arguments = suite_arguments(target, &options.suite, !calls.is_empty());
@@ -39,7 +39,7 @@ pub fn run(
                 arguments.push("--fail-fast".into());
             }
             arguments.extend(ids.iter().map(OsString::from));
-            session.task(target, &suite, arguments)
+            session.task(target, &suite, arguments, Vec::new())
         }
     };
     let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?.knowing(calls);

@@ -1,8 +1,6 @@
-//! The suite's promise on the host: which checks the guest runs. A guest's run
-//! does not count if it omits a check, or skips one that the target's
-//! declaration allows to run.
+//! The suite's promise on the host: which checks the guest runs. A guest's run does not count if it
+//! omits a check, or skips one that the target's declaration allows to run.
 
-use crate::expected::{self, Failure};
 use crate::verdict::{Check, Outcome};
 
 /// The expected fate of one check.
@@ -29,17 +27,14 @@ fn one(line: &str) -> Option<Promise> {
     Some(Promise { id: id.to_string(), skipped })
 }
 
-/// Combines the results and judges them by the known failures. If the suite
-/// ran, it also judges them by the suite's promises for these checks, or for
-/// all. An error means that results are missing or superfluous.
+/// Judges the suite's results by its promises for these checks, or for all. Other programs promise
+/// nothing. An error means that results are missing or superfluous.
 pub fn conclude(
     mut checks: Vec<Check>,
-    failures: &[Failure],
     promises: Option<&[Promise]>,
     asked: &[String],
     fail_fast: bool,
 ) -> Result<Vec<Check>, String> {
-    expected::apply(&mut checks, failures);
     let Some(promises) = promises else { return Ok(checks) };
     let mut due: Vec<&Promise> =
         promises.iter().filter(|it| asked.is_empty() || asked.contains(&it.id)).collect();
@@ -84,7 +79,6 @@ impl Promise {
 #[cfg(test)]
 mod tests {
     use super::{conclude, parse};
-    use crate::expected::Failure;
     use crate::verdict::{Check, Outcome};
     use std::time::Duration;
 
@@ -94,17 +88,17 @@ mod tests {
         Check { id: id.into(), outcome, diagnostics: Vec::new(), time: Duration::ZERO }
     }
 
-    fn skipped(id: &str, reason: &str) -> Check {
-        ran(id, Outcome::Skip { reason: reason.into() })
+    fn skip(reason: &str) -> Outcome {
+        Outcome::Skip { reason: reason.into() }
     }
 
     fn good() -> Vec<Check> {
-        let pass = |id| ran(id, Outcome::Pass);
-        vec![pass("d"), pass("a"), skipped("b", "no net"), skipped("c", "no disk")]
+        let (net, disk) = (ran("b", skip("no net")), ran("c", skip("no disk")));
+        vec![ran("d", Outcome::Pass), ran("a", Outcome::Pass), net, disk]
     }
 
     fn judge(checks: Vec<Check>) -> Result<Vec<Check>, String> {
-        conclude(checks, &[], Some(&parse(PLAN).expect("a plan")), &[], false)
+        conclude(checks, Some(&parse(PLAN).expect("a plan")), &[], false)
     }
 
     /// The ids of red checks, with their diagnostics.
@@ -118,53 +112,34 @@ mod tests {
         let checks = judge(good()).expect("all results");
         assert_eq!(checks.iter().map(|check| check.id.as_str()).collect::<String>(), "abcd");
         assert_eq!(red(&checks), [""; 0]);
+        // Other programs promise nothing.
+        let checks = vec![ran("z", skip("why"))];
+        assert_eq!(conclude(checks.clone(), None, &[], false), Ok(checks));
     }
 
     #[test]
-    fn a_check_that_was_left_out_is_no_verdict() {
-        let mut checks = good();
-        checks.remove(0);
-        assert_eq!(judge(checks.clone()).expect_err("one less"), "d has no result");
-        checks.remove(0);
-        let why = judge(checks).expect_err("two less");
-        assert_eq!(why, "a and 1 others have no result");
+    fn a_check_that_was_left_out_or_added_is_no_verdict() {
+        let why = |checks: Vec<Check>| judge(checks).expect_err("no verdict");
+        assert_eq!(why(good()[1..].to_vec()), "d has no result");
+        assert_eq!(why(good()[2..].to_vec()), "a and 1 others have no result");
         assert!(judge(Vec::new()).is_err());
-        let mut checks = good();
-        checks.push(ran("e", Outcome::Pass));
-        let why = judge(checks).expect_err("one more");
-        assert_eq!(why, "e has a result but was not requested");
+        let more = [good(), vec![ran("e", Outcome::Pass)]].concat();
+        assert_eq!(why(more), "e has a result but was not requested");
     }
 
     #[test]
-    fn a_skip_that_was_not_promised_is_red() {
-        for (index, reason, said) in [
-            (1, "no net", "a: skipped, although the target declares every requirement: no net"),
-            (2, "no disk", "b: skipped, although the target declares every requirement: no disk"),
-            (3, "tired", "c: skipped, although the target declares every requirement: tired"),
+    fn a_broken_promise_is_red() {
+        const SKIPPED: &str = "skipped, although the target declares every requirement";
+        for (index, outcome, said) in [
+            (1, skip("no net"), format!("a: {SKIPPED}: no net")),
+            (2, skip("no disk"), format!("b: {SKIPPED}: no disk")),
+            (3, skip("tired"), format!("c: {SKIPPED}: tired")),
+            (2, Outcome::Pass, "b: it ran, but should be skipped: no net".into()),
         ] {
             let mut checks = good();
-            checks[index].outcome = Outcome::Skip { reason: reason.into() };
+            checks[index].outcome = outcome;
             assert_eq!(red(&judge(checks).expect("all results")), [said]);
         }
-    }
-
-    #[test]
-    fn what_was_to_be_skipped_may_not_run() {
-        let mut checks = good();
-        checks[2].outcome = Outcome::Pass;
-        let checks = judge(checks).expect("all results");
-        assert_eq!(red(&checks), ["b: it ran, but should be skipped: no net"]);
-    }
-
-    /// A known failure may not hide behind a skip.
-    #[test]
-    fn a_known_failure_has_to_run() {
-        let known = Failure { id: "a".into(), reason: "r".into(), link: "l".into() };
-        let mut checks = good();
-        checks[1] = skipped("a", "no net");
-        let plan = parse(PLAN).expect("a plan");
-        let checks = conclude(checks, &[known], Some(&plan), &[], false).expect("all results");
-        assert_eq!(red(&checks).len(), 1);
     }
 
     #[test]
@@ -172,7 +147,7 @@ mod tests {
         let plan = parse(PLAN).expect("a plan");
         let ask = |checks, ids: &[&str]| {
             let ids: Vec<_> = ids.iter().map(ToString::to_string).collect();
-            conclude(checks, &[], Some(&plan), &ids, false)
+            conclude(checks, Some(&plan), &ids, false)
         };
         let one = || vec![ran("a", Outcome::Pass)];
         assert!(ask(one(), &["a"]).is_ok());
@@ -182,23 +157,14 @@ mod tests {
 
     #[test]
     fn what_follows_a_failure_may_be_skipped_if_that_was_asked_for() {
-        let checks = vec![
-            ran("a", Outcome::Fail),
-            skipped("b", "no net"),
-            skipped("c", "no disk"),
-            skipped("d", "it ends with the first failure"),
-        ];
+        let mut checks = good();
+        checks[0].outcome = skip("it ends with the first failure");
+        checks[1].outcome = Outcome::Fail;
         let plan = parse(PLAN).expect("a plan");
         let judge = |fail_fast| {
-            red(&conclude(checks.clone(), &[], Some(&plan), &[], fail_fast).expect("all")).len()
+            red(&conclude(checks.clone(), Some(&plan), &[], fail_fast).expect("all")).len()
         };
         assert_eq!((judge(true), judge(false)), (1, 2));
-    }
-
-    #[test]
-    fn other_programs_promise_nothing() {
-        let checks = vec![skipped("z", "why")];
-        assert_eq!(conclude(checks.clone(), &[], None, &[], false), Ok(checks));
     }
 
     #[test]
