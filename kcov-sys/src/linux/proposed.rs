@@ -98,4 +98,7 @@ const _: () = {
     let powerpc64 = Requests::new(Encoding::LINUX_MIPS_POWERPC, 8);
     assert!(powerpc64.unique_enable == 0x8008_6367);
     assert!(powerpc64.reset_trace == 0x2000_6368);
+    // The proposal of memory accesses has a request 103 without an argument: another number.
+    assert!(generic64.unique_enable != Encoding::LINUX_GENERIC.io(b'c', 103));
+    assert!(powerpc64.unique_enable != Encoding::LINUX_MIPS_POWERPC.io(b'c', 103));
 };

@@ -89,3 +89,21 @@ fn extended_records(device: &Device) -> Result<Presence, Error> {
     let kinds = [RecordKind::Entry, RecordKind::Exit, RecordKind::Normal];
     Ok(if kinds.into_iter().all(has) { Presence::Present } else { Presence::Absent })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Kernel;
+
+    /// A kernel with memory accesses does not know the request either: its request 103 has no
+    /// argument, and so another number.
+    #[test]
+    fn an_unknown_request_is_no_bitmap() {
+        let kernel = Kernel::linux();
+        let mut device = kernel.builder().open().unwrap();
+        assert_eq!(unique_enable(&mut device).unwrap(), Presence::Absent);
+        assert_eq!(probe(device).unwrap(), Proposals::default());
+        let mut device = kernel.builder().open().unwrap();
+        assert!(device.enable(TracePc).is_ok(), "the probe leaves nothing enabled");
+    }
+}

@@ -288,8 +288,8 @@ mod tests {
         assert!(of("remote-enable.md", "remote.beside-local").contains(" · since 7.2"));
         let differs = of("pc.md", "pc.place.interrupts-add-nothing");
         assert!(differs.contains("The kernel differs"), "{differs}");
-        let zero = of("remote-sections.md", "remote.section.zero-area");
-        assert!(zero.contains(" · untestable"), "{zero}");
+        let small = of("remote-sections.md", "remote.section.area-below-three-words");
+        assert!(small.contains(" · untestable"), "{small}");
         let linux = &files["differences-linux.md"];
         assert!(line(linux, "#remote.busy-if-thread-traced-locally").contains("| before 7.2 |"));
         assert!(!linux.contains("#disable.not-enabled-is-refused)"));

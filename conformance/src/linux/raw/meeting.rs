@@ -1,4 +1,4 @@
-//! Two processes that do things at the same time, each on its own processor.
+//! Two processes that do things at the same time, each on its own processor if there are two.
 //!
 //! Threads would not do: User-Mode Linux never runs two threads of one process in user space at
 //! once, so one of them would always come first.
@@ -25,15 +25,19 @@ pub fn race(left: impl FnOnce(&Side), right: impl FnOnce(&Side)) {
     other.end();
 }
 
-/// Pins this thread, and whatever it starts, to one processor.
+/// Pins this thread, and whatever it starts, to one processor, if the machine has it.
 ///
 /// # Panics
 ///
-/// If there is no such processor.
+/// If the thread cannot be moved.
 pub fn pin(processor: usize) {
     let mut set = CpuSet::new();
     set.set(processor).expect("a number of a processor");
-    sched_setaffinity(Pid::from_raw(0), &set).expect("the thread is moved");
+    match sched_setaffinity(Pid::from_raw(0), &set) {
+        // No such processor.
+        Ok(()) | Err(nix::errno::Errno::EINVAL) => {}
+        Err(errno) => panic!("the thread is not moved: {errno}"),
+    }
 }
 
 /// Spins for a pseudo-random time that both numbers determine, usually a short one.

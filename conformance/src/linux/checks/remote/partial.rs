@@ -5,7 +5,7 @@ use crate::check::{Context, checks};
 use crate::checks::shared::{SENTINEL, index, is_sentinel, mark};
 use crate::raw::{
     KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, page_size, page_words, settled,
-    thread, wait_for, word_bytes,
+    thread, wait_for, with_console_off, word_bytes,
 };
 use crate::system::checks::mapped;
 use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
@@ -24,6 +24,7 @@ checks! {
     "remote.partial.full-buffer-gets-no-comparison": full_buffer_gets_no_comparison,
     "remote.partial.area-of-records-is-filled": area_of_records_is_filled,
     "remote.partial.area-of-comparisons-is-filled": area_of_comparisons_is_filled,
+    "remote.section.zero-area": zero_area,
 }
 
 /// A buffer into which a kernel thread's sections are collected in one mode.
@@ -214,4 +215,19 @@ fn area_of_records_is_filled(cx: &Context) {
 
 fn area_of_comparisons_is_filled(cx: &Context) {
     area_is_filled(cx, KCOV_TRACE_CMP);
+}
+
+fn zero_area(cx: &Context) {
+    // With another area, the same work is collected.
+    for area in [512, 0] {
+        let count = thread(|| {
+            let remote = Remote { area, ..Remote::common(common()) };
+            let collects = Collects::with(cx, remote, copying);
+            // The kernel's warning looks like a fault.
+            with_console_off(collects.work);
+            let is_collected = area > 0 && wait_for(LONG, || collects.map.count() > 0);
+            if is_collected { collects.map.count() } else { settled(&collects.map) }
+        });
+        assert_eq!(count > 0, area > 0, "{count} records with an area of {area} words");
+    }
 }
