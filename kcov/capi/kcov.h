@@ -640,12 +640,16 @@ struct kcov_comparison {
 	uint64_t type, arg1, arg2, pc;
 };
 
-/* Reads the count of any buffer of at least 8 bytes, aligned to 8. */
+/* Reads the count of any buffer, aligned to 8 bytes. One of less than 8 bytes, or NULL, is empty. */
 static inline struct kcov_trace kcov_trace_of(const volatile void *buffer, size_t bytes,
 					      unsigned width, unsigned mode)
 {
 	struct kcov_trace t;
 
+	if (!buffer || bytes < 8) {
+		memset(&t, 0, sizeof(t));
+		return t;
+	}
 	t.width = mode == KCOV_CMP ? 8 : width;
 	t.words = (const volatile char *)buffer + t.width;
 	t.count = kcov_word(buffer, t.width, 0);
@@ -675,10 +679,11 @@ static inline uint64_t kcov_pc(const struct kcov_trace *t, size_t index)
 /* The comparison at index, or zeros beyond the length. For traces of mode KCOV_CMP. */
 static inline struct kcov_comparison kcov_cmp(const struct kcov_trace *t, size_t index)
 {
-	const volatile uint64_t *words = (const volatile uint64_t *)t->words + index * KCOV_CMP_WORDS;
+	const volatile uint64_t *words = (const volatile uint64_t *)t->words;
 	struct kcov_comparison c = {0, 0, 0, 0};
 
 	if (index < t->length) {
+		words += index * KCOV_CMP_WORDS;
 		c.type = kcov_load64(words);
 		c.arg1 = kcov_load64(words + 1);
 		c.arg2 = kcov_load64(words + 2);
