@@ -19,6 +19,7 @@ mod shrink;
 mod source;
 mod worker;
 
+pub use generate::Generator;
 pub use real::{Real, Stage};
 
 use crate::declare::probe_all;
@@ -26,7 +27,6 @@ use crate::feature::Feature;
 use crate::raw::word_bytes;
 pub(crate) use crate::system::lockstep as system;
 use frame::Frame;
-use generate::Generator;
 use kcov_model::{Operation, Outcome, WORD, Work, World};
 use order::Patience;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

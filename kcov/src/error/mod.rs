@@ -39,7 +39,9 @@ macro_rules! texts {
                 ($enum::$name, concat!($($doc),*).trim_ascii_start()),
             )*];
 
-            fn text(self) -> &'static str {
+            /// The text in messages, for the project's C header.
+            #[doc(hidden)]
+            pub fn text(self) -> &'static str {
                 match self {$(
                     $(#[cfg($cfg)])?
                     $enum::$name => $text,
@@ -47,8 +49,8 @@ macro_rules! texts {
             }
 
             /// What to do about it, unless that depends on the errno.
-            #[allow(dead_code, reason = "operations have none")]
-            fn help(self) -> Option<&'static str> {
+            #[doc(hidden)]
+            pub fn help(self) -> Option<&'static str> {
                 match self {$(
                     $(#[cfg($cfg)])?
                     $enum::$name => None $(.or(Some($help)))?,

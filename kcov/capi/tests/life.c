@@ -1,0 +1,323 @@
+/* The life of a device, with each error that a test can cause. Runs in a guest, as root. */
+#include "../kcov.h"
+#include "ktap.h"
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+/* A system call that the kernel refuses, recorded in each mode. */
+static void call(void)
+{
+	char byte;
+
+	if (read(-1, &byte, 1) >= 0)
+		abort();
+}
+
+/* Whether this was the last failure, and the message says so. */
+static int failed(const struct kcov *k, enum kcov_kind kind, int error, const char *said)
+{
+	char text[KCOV_MESSAGE_MAX];
+
+	kcov_message(k, text, sizeof(text));
+	if (k->kind == kind && k->error == error && strstr(text, said))
+		return 1;
+	printf("# kind %d, errno %d: %s\n", (int)k->kind, k->error, text);
+	return 0;
+}
+
+static struct kcov opened(size_t words)
+{
+	struct kcov k;
+	char text[KCOV_MESSAGE_MAX];
+
+	if (kcov_open(&k, NULL, words)) {
+		printf("Bail out! %s\n", kcov_message(&k, text, sizeof(text)));
+		exit(1);
+	}
+	return k;
+}
+
+static int open_says_why_not(void)
+{
+	struct kcov k;
+	struct rlimit old, none = {0, 0};
+	int ok, status;
+	pid_t child;
+
+	ok = kcov_open(&k, "/dev/null", 0) == KCOV_NOT_KCOV && k.fd < 0 &&
+	     failed(&k, KCOV_NOT_KCOV, 0, "cannot open the kcov device: not a kcov device; check");
+#if defined(__linux__)
+	ok &= kcov_open(&k, "/none/kcov", 0) == KCOV_DEBUGFS_NOT_MOUNTED;
+	ok &= failed(&k, KCOV_DEBUGFS_NOT_MOUNTED, ENOENT, "mount -t debugfs");
+	ok &= kcov_open(&k, "kcov.none", 0) == KCOV_DEBUGFS_NOT_MOUNTED;
+	ok &= kcov_open(&k, "/sys/kernel/debug/none", 0) == KCOV_NOT_BUILT_IN;
+	ok &= failed(&k, KCOV_NOT_BUILT_IN, ENOENT, "CONFIG_KCOV=y");
+	ok &= kcov_open(&k, "/sys/kernel/debug", 0) != KCOV_OK;
+#endif
+	none.rlim_max = getrlimit(RLIMIT_NOFILE, &old) ? 0 : old.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &none);
+	ok &= kcov_open(&k, NULL, 0) == KCOV_DESCRIPTOR_OUT_OF_LIMITS;
+	setrlimit(RLIMIT_NOFILE, &old);
+	child = fork();
+	if (!child) {
+		if (setuid(65534) || kcov_open(&k, NULL, 0) != KCOV_PERMISSION_DENIED)
+			_exit(1);
+		_exit(!failed(&k, KCOV_PERMISSION_DENIED, EACCES, "run as root"));
+	}
+	kcov_close(&k); /* of a device that is not open */
+	return waitpid(child, &status, 0) == child && !status && ok;
+}
+
+static int sizes(void)
+{
+	struct kcov k;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int ok;
+
+	ok = kcov_open(&k, NULL, (size_t)-1) == KCOV_SIZE_OUT_OF_LIMITS && k.fd < 0;
+	ok &= failed(&k, KCOV_SIZE_OUT_OF_LIMITS, 0, "the size is out of limits");
+	kcov_open_file(&k, NULL);
+	if (kcov_set_size(&k, 1) == KCOV_NOT_KCOV) {
+		k.width = 4; /* this kernel's words are narrower */
+		kcov_set_size(&k, 1);
+	}
+	ok &= failed(&k, KCOV_SIZE_OUT_OF_LIMITS, EINVAL, "kcov_max_words()");
+	ok &= kcov_map(&k) != KCOV_OK && !k.buffer && !kcov_read(&k).length;
+	ok &= !kcov_set_size(&k, kcov_max_words(8) > 512 ? page / k.width : 0);
+	ok &= kcov_set_size(&k, page / k.width) == KCOV_OTHER; /* it has a size */
+	ok &= !kcov_map(&k) && k.words == page / k.width;
+	kcov_close(&k);
+	k = opened(1);
+	ok &= k.words * k.width == page;
+	kcov_close(&k);
+	k = opened(0);
+	ok &= k.words == KCOV_DEFAULT_WORDS;
+	kcov_close(&k);
+	return ok;
+}
+
+static int a_call_is_traced(void)
+{
+	struct kcov k = opened(0);
+	struct kcov_trace t;
+	size_t i, length;
+	int ok = !kcov_enable(&k, KCOV_PC);
+
+	t = kcov_read(&k);
+	ok &= t.state == KCOV_COMPLETE && t.capacity == k.words - 1;
+	kcov_reset(&k);
+	call();
+	t = kcov_read(&k);
+	length = t.length;
+	ok &= length > 0 && length < 10000 && t.state == KCOV_COMPLETE;
+	for (i = 0; i < length; i++)
+		ok &= kcov_pc(&t, i) > 0xffff;
+	kcov_reset(&k);
+	ok &= !kcov_read(&k).length;
+	call();
+	length = kcov_read(&k).length;
+	ok &= length > 0 && !kcov_disable(&k);
+	length = kcov_read(&k).length;
+	call();
+	ok &= kcov_read(&k).length == length;
+	kcov_close(&k);
+	return ok;
+}
+
+static int disabling_keeps_the_count(void)
+{
+	struct kcov k = opened(0);
+	struct kcov_trace before;
+	int ok = !kcov_enable(&k, KCOV_PC);
+
+	call();
+	kcov_store_count(&k, k.width, 5);
+	/* The records of the system call that disables do not count. */
+	ok &= !kcov_disable(&k);
+	before = kcov_read(&k);
+	ok &= before.count == 5 && before.length == 5;
+	kcov_close(&k);
+	return ok;
+}
+
+static int enabling_twice(void)
+{
+	struct kcov k = opened(0), other = opened(0), none;
+	int ok;
+
+	ok = !kcov_open_file(&none, NULL) && kcov_enable(&none, KCOV_PC) != KCOV_OK;
+	ok &= kcov_disable(&k) == KCOV_NOT_ENABLED;
+	ok &= !kcov_enable(&k, KCOV_PC) && kcov_enable(&k, KCOV_PC) == KCOV_ALREADY_ENABLED;
+	ok &= kcov_enable(&other, KCOV_PC) == KCOV_ALREADY_ENABLED;
+	ok &= failed(&other, KCOV_ALREADY_ENABLED, EBUSY, "traced through another descriptor");
+	ok &= kcov_disable(&other) == KCOV_NOT_ENABLED && other.operation == KCOV_OP_DISABLE;
+	/* Closing disables, so this thread can be traced again. */
+	kcov_close(&k);
+	ok &= !kcov_enable(&other, KCOV_PC) && !kcov_disable(&other);
+	ok &= kcov_disable(&other) == KCOV_NOT_ENABLED;
+	ok &= kcov_enable(&other, 77) != KCOV_OK;
+	kcov_close(&other);
+	kcov_close(&none);
+	return ok;
+}
+
+static int children(void)
+{
+	struct kcov k = opened(0);
+	int status, ok = 1, turn;
+	pid_t child;
+
+	/* A child that does not disable: the kernel does. */
+	for (turn = 0; turn < 3; turn++) {
+		kcov_reset(&k);
+		child = fork();
+		if (!child) {
+			if (kcov_enable(&k, KCOV_PC))
+				_exit(1);
+			call();
+			_exit(0);
+		}
+		ok &= waitpid(child, &status, 0) == child && !status && kcov_read(&k).length > 10;
+	}
+	/* A child does not end its parent's tracing. */
+	ok &= !kcov_enable(&k, KCOV_PC);
+	child = fork();
+	if (!child) {
+		status = kcov_disable(&k) != KCOV_NOT_ENABLED;
+		kcov_close(&k);
+		_exit(status);
+	}
+	ok &= waitpid(child, &status, 0) == child && !status;
+	kcov_reset(&k);
+	call();
+	ok &= kcov_read(&k).length > 0 && !kcov_disable(&k);
+	kcov_close(&k);
+	return ok;
+}
+
+/* On a kernel without comparisons, enabling says so. */
+static int comparisons(void)
+{
+	struct kcov k = opened(0);
+	struct kcov_trace t;
+	struct kcov_comparison c;
+	size_t i;
+	int ok = 1;
+
+	if (kcov_enable(&k, KCOV_CMP)) {
+		printf("# without comparisons\n");
+		ok = failed(&k, KCOV_MODE_NOT_BUILT_IN, 524, "CONFIG_KCOV_ENABLE_COMPARISONS=y");
+		kcov_close(&k);
+		return ok;
+	}
+	call();
+	t = kcov_read(&k);
+	ok &= t.length > 0 && t.capacity == (k.words * k.width / 8 - 1) / 4 && !kcov_disable(&k);
+	for (i = 0; i < t.length; i++) {
+		c = kcov_cmp(&t, i);
+		ok &= c.type < 8 && c.pc > 0xffff;
+		if (kcov_cmp_bytes(c) < 8)
+			ok &= c.arg1 >> 8 * kcov_cmp_bytes(c) == 0 && c.arg2 >> 8 * kcov_cmp_bytes(c) == 0;
+	}
+	ok &= !kcov_enable(&k, KCOV_PC);
+	call();
+	t = kcov_read(&k);
+	ok &= t.length > 0 && kcov_pc(&t, 0) > 0xffff && !kcov_disable(&k);
+	kcov_close(&k);
+	return ok;
+}
+
+static int full_and_corrupt(void)
+{
+	struct kcov k = opened(1);
+	struct kcov_trace t;
+	int i, ok = !kcov_enable(&k, KCOV_PC);
+
+	for (i = 0; i < 2000; i++)
+		call();
+	t = kcov_read(&k);
+	ok &= t.state == KCOV_TRUNCATED && t.length == k.words - 1 && kcov_pc(&t, t.length - 1);
+	kcov_store_count(&k, k.width, k.words);
+	t = kcov_read(&k);
+	ok &= t.state == KCOV_CORRUPT && !t.length && !kcov_pc(&t, 0);
+	/* A corrupt trace does not look empty after disabling, nor does it hinder enabling. */
+	kcov_store_count(&k, k.width, ~(uint64_t)0);
+	ok &= !kcov_disable(&k);
+	t = kcov_read(&k);
+	ok &= t.state == KCOV_CORRUPT && t.count == (k.width == 8 ? ~(uint64_t)0 : 0xffffffff);
+	ok &= !kcov_enable(&k, KCOV_PC);
+	kcov_reset(&k);
+	call();
+	t = kcov_read(&k);
+	ok &= t.length > 0 && t.state == KCOV_COMPLETE;
+	kcov_close(&k);
+	return ok;
+}
+
+#if defined(__linux__)
+static int remote(void)
+{
+	struct kcov k = opened(0), other = opened(0);
+	struct kcov_remote r;
+	int status, ok;
+	pid_t child;
+
+	memset(&r, 0, sizeof(r));
+	r.area = 2;
+	ok = kcov_remote_enable(&k, &r) == KCOV_SIZE_OUT_OF_LIMITS && k.error == 0;
+	r.area = 64;
+	r.count = KCOV_LINUX_MAX_HANDLES + 1;
+	ok &= kcov_remote_enable(&k, &r) == KCOV_TOO_MANY_HANDLES;
+	r.count = 1;
+	r.handles[0] = (uint64_t)7 << 56 | 1;
+	ok &= kcov_remote_enable(&k, &r) == KCOV_UNKNOWN_SUBSYSTEM;
+	ok &= failed(&k, KCOV_UNKNOWN_SUBSYSTEM, EINVAL, "such as USB");
+	r.handles[0] = kcov_usb_handle(77);
+	r.common = 4711;
+	r.mode = KCOV_PC;
+	ok &= !kcov_remote_enable(&k, &r) && kcov_remote_enable(&k, &r) == KCOV_ALREADY_ENABLED;
+	ok &= kcov_remote_enable(&other, &r) == KCOV_ALREADY_ENABLED && other.error == EBUSY;
+	/* Another thread may collect, but not from the same handle. */
+	child = fork();
+	if (!child) {
+		if (kcov_remote_enable(&other, &r) != KCOV_HANDLE_IN_USE)
+			_exit(1);
+		r.common = 4712;
+		r.handles[0]++;
+		_exit(kcov_remote_enable(&other, &r) || kcov_disable(&other));
+	}
+	ok &= waitpid(child, &status, 0) == child && !status;
+	ok &= !kcov_read(&k).length && !kcov_disable(&k);
+	kcov_close(&k);
+	kcov_close(&other);
+	return ok;
+}
+#else
+static int remote(void)
+{
+	struct kcov k;
+	int ok = !kcov_open_file(&k, NULL);
+
+	/* A port that no kernel has, or a release without remote coverage. */
+	ok &= kcov_attach(&k, KCOV_NETBSD_VHCI, kcov_vhci_id(9, 99)) != KCOV_OK;
+	ok &= k.kind == KCOV_NO_SUCH_SOURCE || k.kind == KCOV_UNSUPPORTED;
+	kcov_close(&k);
+	return ok;
+}
+#endif
+
+int main(void)
+{
+	ktap_begin(9);
+	ktap(open_says_why_not(), "open-says-why-not");
+	ktap(sizes(), "sizes");
+	ktap(a_call_is_traced(), "a-call-is-traced");
+	ktap(disabling_keeps_the_count(), "disabling-keeps-the-count");
+	ktap(enabling_twice(), "enabling-twice");
+	ktap(children(), "children");
+	ktap(comparisons(), "comparisons");
+	ktap(full_and_corrupt(), "full-and-corrupt");
+	ktap(remote(), "remote");
+	return ktap_failed != 0;
+}
