@@ -63,7 +63,7 @@ const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 /// Compiles a C program that includes the header.
 fn compiled(program: &Path, libraries: &[&str]) {
     let mut compiler = Command::new("cc");
-    compiler.arg("-std=c99").args(WARNINGS).arg("-I").arg(here("")).arg("-o").arg(program);
+    compiler.arg("-std=c99").args(WARNINGS).arg("-o").arg(program);
     said(compiler.arg(here("tests/use.c")).args(libraries));
 }
 

@@ -1,6 +1,6 @@
 /* Uses each function of libkcov, with good and with bad arguments. */
 #define _POSIX_C_SOURCE 200809L /* fileno */
-#include "libkcov.h"
+#include "../libkcov.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
