@@ -10,10 +10,11 @@
  * kcov_last_message() a sentence, for the calling thread.
  *
  * Arguments. Arrays are a pointer and a number of elements; NULL is allowed where the number is 0.
- * libkcov refuses arrays that are NULL, misaligned or longer than memory. The caller must pass arrays
- * of at least the given length, strings that end with a zero byte, handles that libkcov returned, and
- * no handle after it was freed. Functions with `out` return how many results there are, which may be
- * more than fit.
+ * libkcov refuses arrays that are NULL, misaligned or longer than memory. Signals and words must be
+ * aligned to 8 bytes, also where the compiler asks for less. The caller must pass arrays of at least
+ * the given length, strings that end with a zero byte, handles that libkcov returned, and no handle
+ * after it was freed. Functions with `out` return how many results there are, which may be more than
+ * fit.
  *
  * Threads. Any thread may use a handle, but only one at a time: a second one gets
  * KCOV_FAILURE_BUSY. A session that is enabled belongs to its thread: others get

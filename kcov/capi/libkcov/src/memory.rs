@@ -9,12 +9,12 @@ use std::sync::atomic::AtomicU64;
 
 /// Checks that an array can exist.
 fn check<T>(start: *const T, len: usize, name: &str) -> Result<(), Failure> {
-    let refuse = |what| Err(Failure::argument(format!("`{name}` {what}")));
+    let refuse = |what: &str| Err(Failure::argument(format!("`{name}` {what}")));
     if start.is_null() {
         return refuse("is NULL; pass an array, or a length of 0");
     }
     if !start.is_aligned() {
-        return refuse("is not aligned; pass an array of the type that the header declares");
+        return refuse(&format!("is not aligned; align it to {} bytes", align_of::<T>()));
     }
     let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes <= isize::MAX as usize);
     if bytes.is_none_or(|bytes| start.addr().checked_add(bytes).is_none()) {

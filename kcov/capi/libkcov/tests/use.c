@@ -35,7 +35,7 @@ static void maps(const char *path) {
     CHECK(kcov_novelty_has_new(map, NULL, 1) == -1);
     FAILED(KCOV_FAILURE_INVALID_ARGUMENT, "kcov_novelty_has_new: `signals` is NULL");
     CHECK(kcov_novelty_has_new(map, (uint64_t *)((char *)signals + 1), 1) == -1);
-    FAILED(KCOV_FAILURE_INVALID_ARGUMENT, "not aligned");
+    FAILED(KCOV_FAILURE_INVALID_ARGUMENT, "align it to 8 bytes");
     CHECK(kcov_novelty_has_new(map, signals, SIZE_MAX / 8) == -1);
     FAILED(KCOV_FAILURE_INVALID_ARGUMENT, "after the end of memory");
     CHECK(kcov_novelty_has_new(map, signals, SIZE_MAX / 8 + 2) == -1);
