@@ -198,9 +198,10 @@ struct kcov_novelty *kcov_novelty_new(const struct kcov_range *ranges,
                                       size_t count,
                                       size_t fallback);
 
-// Opens the map in a file that processes share, such as a memfd. The file becomes long enough; while
-// it is mapped, nobody may shorten it. All must pass the same ranges and fallback. The descriptor
-// stays the caller's, and may be closed. NULL on failure.
+// Opens the map in a file that processes share, such as a memfd. The file becomes long enough. While
+// it is mapped, nobody may shorten it, and its file system must have room for it: otherwise the
+// process gets SIGBUS. All must pass the same ranges and fallback. The descriptor stays the caller's,
+// and may be closed. NULL on failure.
 struct kcov_novelty *kcov_novelty_share(int fd,
                                         const struct kcov_range *ranges,
                                         size_t count,

@@ -91,8 +91,8 @@ fn share(file: BorrowedFd<'_>, ranges: &Ranges, fallback: usize) -> Result<Map, 
     let start = unsafe { mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0) };
     let start = NonNull::new(start.map_err(refuse)?).ok_or_else(|| Failure::file("mapped at 0"))?;
     let memory = Memory { start, bytes };
-    // SAFETY: a mapping is aligned, zeroed where the file had no data, and lives until `Shared` has
-    // dropped the map. Processes that share it access it atomically. The header forbids truncation.
+    // SAFETY: a mapping is aligned, 0 where the file had no data, and lives until `Shared` has dropped
+    // the map. Processes that share it access it atomically. The header forbids truncation.
     let words = unsafe {
         slice::from_raw_parts(start.as_ptr().cast::<AtomicU64>(), bytes / size_of::<AtomicU64>())
     };
@@ -115,9 +115,10 @@ pub unsafe extern "C" fn kcov_novelty_new(
     })
 }
 
-/// Opens the map in a file that processes share, such as a memfd. The file becomes long enough; while
-/// it is mapped, nobody may shorten it. All must pass the same ranges and fallback. The descriptor
-/// stays the caller's, and may be closed. NULL on failure.
+/// Opens the map in a file that processes share, such as a memfd. The file becomes long enough. While
+/// it is mapped, nobody may shorten it, and its file system must have room for it: otherwise the
+/// process gets SIGBUS. All must pass the same ranges and fallback. The descriptor stays the caller's,
+/// and may be closed. NULL on failure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_novelty_share(
     fd: c_int,
