@@ -1,0 +1,255 @@
+//! Novelty maps, private and shared.
+
+use crate::failure::{Failure, enter, free, guard, handle};
+use crate::memory::{Output, array, given, path, words};
+use kcov_signal::{NoveltyMap, Ranges, SharedMap};
+use rustix::fs::{fstat, ftruncate};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::BorrowedFd;
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+
+/// The usual number of signals outside the ranges that a map has room for.
+pub const KCOV_NOVELTY_FALLBACK: usize = 4096;
+const _: () = assert!(KCOV_NOVELTY_FALLBACK == NoveltyMap::FALLBACK);
+
+/// Addresses from `start` to before `end`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct kcov_range {
+    pub start: u64,
+    pub end: u64,
+}
+
+/// Remembers which signals have been seen: exactly, in one bit per byte of kernel text or less.
+pub struct kcov_novelty(Mutex<Map>);
+handle!(kcov_novelty: Map);
+
+pub(crate) enum Map {
+    Private(NoveltyMap),
+    Shared(Shared),
+}
+
+/// A map in memory that is shared with other processes. Fields are dropped in this order.
+pub(crate) struct Shared {
+    map: SharedMap<'static>,
+    _memory: Memory,
+}
+
+/// Mapped memory.
+struct Memory {
+    start: NonNull<c_void>,
+    bytes: usize,
+}
+
+// SAFETY: memory belongs to the process, not to a thread.
+unsafe impl Send for Memory {}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: this value made the mapping, and the map that used it is gone.
+        let _ = unsafe { munmap(self.start.as_ptr(), self.bytes) };
+    }
+}
+
+fn new_map(map: Map) -> Option<Box<kcov_novelty>> {
+    Some(Box::new(kcov_novelty(Mutex::new(map))))
+}
+
+#[cfg(test)]
+impl kcov_novelty {
+    /// Locks the map, as a call in another thread does.
+    pub(crate) fn lock(&self) -> impl Sized {
+        self.0.lock().expect("no panic")
+    }
+}
+
+/// # Safety
+///
+/// As for [`array`].
+unsafe fn ranges(start: *const kcov_range, count: usize) -> Result<Ranges, Failure> {
+    // SAFETY: the caller promises it.
+    let ranges = unsafe { array(start, count, "ranges") }?;
+    Ranges::new(ranges.iter().map(|range| range.start..range.end)).map_err(Failure::argument)
+}
+
+/// Opens the map in a file, and makes the file long enough.
+fn share(file: BorrowedFd<'_>, ranges: &Ranges, fallback: usize) -> Result<Map, Failure> {
+    let fallback = fallback.min(NoveltyMap::MAX_FALLBACK);
+    let refuse = |errno| Failure::file(format!("cannot share a map through the file: {errno}"));
+    let bytes = SharedMap::words(ranges, fallback) * size_of::<AtomicU64>();
+    let length = fstat(file).map_err(refuse)?.st_size;
+    if u64::try_from(length).unwrap_or(0) < bytes as u64 {
+        // Another process may do the same at once. The length never shrinks.
+        ftruncate(file, bytes as u64).map_err(refuse)?;
+    }
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping, wherever there is room.
+    let start = unsafe { mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0) };
+    let start = NonNull::new(start.map_err(refuse)?).ok_or_else(|| Failure::file("mapped at 0"))?;
+    let memory = Memory { start, bytes };
+    // SAFETY: a mapping is aligned, 0 where the file had no data, and lives until `Shared` has dropped
+    // the map. Processes that share it access it atomically. The header forbids truncation.
+    let words = unsafe {
+        slice::from_raw_parts(start.as_ptr().cast::<AtomicU64>(), bytes / size_of::<AtomicU64>())
+    };
+    let map = SharedMap::with_fallback(words, ranges, fallback).map_err(Failure::argument)?;
+    Ok(Map::Shared(Shared { map, _memory: memory }))
+}
+
+/// Makes an empty map. In the ranges, such as the kernel's text, there is always room; outside them
+/// there is room for `fallback` signals, at most 2^24. NULL on failure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kcov_novelty_new(
+    ranges: *const kcov_range,
+    count: usize,
+    fallback: usize,
+) -> Option<Box<kcov_novelty>> {
+    guard("kcov_novelty_new", None, || {
+        // SAFETY: as the header demands.
+        let ranges = unsafe { self::ranges(ranges, count) }?;
+        Ok(new_map(Map::Private(NoveltyMap::with_fallback(ranges, fallback))))
+    })
+}
+
+/// Opens the map in a file that processes share, such as a memfd. The file becomes long enough. While
+/// it is mapped, nobody may shorten it, and its file system must have room for it: otherwise the
+/// process gets SIGBUS. All must pass the same ranges and fallback. The descriptor stays the caller's,
+/// and may be closed. NULL on failure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kcov_novelty_share(
+    fd: c_int,
+    ranges: *const kcov_range,
+    count: usize,
+    fallback: usize,
+) -> Option<Box<kcov_novelty>> {
+    guard("kcov_novelty_share", None, || {
+        if fd < 0 {
+            return Err(Failure::argument("`fd` is negative; pass an open descriptor"));
+        }
+        // SAFETY: not negative, and as the header demands, open.
+        let file = unsafe { BorrowedFd::borrow_raw(fd) };
+        // SAFETY: as the header demands.
+        let ranges = unsafe { self::ranges(ranges, count) }?;
+        Ok(new_map(share(file, &ranges, fallback)?))
+    })
+}
+
+/// Loads a private map that kcov_novelty_save saved. NULL on failure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kcov_novelty_load(path: *const c_char) -> Option<Box<kcov_novelty>> {
+    guard("kcov_novelty_load", None, || {
+        // SAFETY: as the header demands.
+        let path = given(unsafe { self::path(path) }, "path")?;
+        Ok(new_map(Map::Private(NoveltyMap::load(path).map_err(Failure::file)?)))
+    })
+}
+
+/// Saves the map, also a shared one. Replaces the file at once, or leaves it. 0 or -1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kcov_novelty_save(map: *mut kcov_novelty, path: *const c_char) -> c_int {
+    guard("kcov_novelty_save", -1, || {
+        // SAFETY: as the header demands.
+        let path = given(unsafe { self::path(path) }, "path")?;
+        // SAFETY: as the header demands.
+        let saved = match &*unsafe { enter(map) }? {
+            Map::Private(map) => map.save(path),
+            Map::Shared(Shared { map, .. }) => {
+                let fallback = map.fallback_capacity();
+                let mut copy = NoveltyMap::with_fallback(map.ranges().clone(), fallback);
+                copy.merge(&map.iter().collect::<Vec<_>>());
+                copy.save(path)
+            }
+        };
+        saved.map(|()| 0).map_err(Failure::file)
+    })
+}
+
+/// Whether any signal is new: 1 or 0; -1 on failure. Stops soon after the first new one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kcov_novelty_has_new(
+    map: *mut kcov_novelty,
+    signals: *const u64,
+    count: usize,
+) -> c_int {
+    guard("kcov_novelty_has_new", -1, || {
+        // SAFETY: as the header demands.
+        let signals = unsafe { words(signals, count, "signals") }?;
+        // SAFETY: as the header demands.
+        Ok(match &*unsafe { enter(map) }? {
+            Map::Private(map) => map.has_new(signals),
+            Map::Shared(shared) => shared.map.has_new(signals),
+        }
+        .into())
+    })
+}
+
+/// Adds signals. Returns the number of new ones, or -1, and stores the first `capacity` of them to
+/// `out`, in order. `unrecorded`, unless it is NULL, gets the number of occurrences for which there was
+/// no room. Of processes that share the map, one sees each signal as new.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kcov_novelty_merge(
+    map: *mut kcov_novelty,
+    signals: *const u64,
+    count: usize,
+    out: *mut u64,
+    capacity: usize,
+    unrecorded: Option<&mut u64>,
+) -> i64 {
+    guard("kcov_novelty_merge", -1, || {
+        // SAFETY: as the header demands.
+        let signals = unsafe { words(signals, count, "signals") }?;
+        // SAFETY: as the header demands.
+        let mut out = unsafe { Output::new(out, capacity) }?;
+        // SAFETY: as the header demands.
+        let counts = match &mut *unsafe { enter(map) }? {
+            Map::Private(map) => map.merge_with(signals, |signal| out.push(signal)),
+            Map::Shared(shared) => shared.map.merge_with(signals, |signal| out.push(signal)),
+        };
+        if let Some(unrecorded) = unrecorded {
+            *unrecorded = counts.unrecorded as u64;
+        }
+        Ok(counts.new as i64)
+    })
+}
+
+/// The number of signals in the map, or -1. Stores the first `capacity` of them to `out`, in
+/// ascending order.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kcov_novelty_signals(
+    map: *mut kcov_novelty,
+    out: *mut u64,
+    capacity: usize,
+) -> i64 {
+    guard("kcov_novelty_signals", -1, || {
+        // SAFETY: as the header demands.
+        let out = unsafe { Output::new(out, capacity) }?;
+        // SAFETY: as the header demands.
+        Ok(match &*unsafe { enter(map) }? {
+            Map::Private(map) => out.fill(map.iter()),
+            Map::Shared(shared) => out.fill(shared.map.iter()),
+        })
+    })
+}
+
+/// Forgets all signals; of a shared map, those of all processes. 0 or -1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kcov_novelty_clear(map: *mut kcov_novelty) -> c_int {
+    guard("kcov_novelty_clear", -1, || {
+        // SAFETY: as the header demands.
+        match &mut *unsafe { enter(map) }? {
+            Map::Private(map) => map.clear(),
+            Map::Shared(shared) => shared.map.clear(),
+        }
+        Ok(0)
+    })
+}
+
+/// Frees the map. Shared memory stays. NULL does nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn kcov_novelty_free(map: Option<Box<kcov_novelty>>) {
+    free(map);
+}
