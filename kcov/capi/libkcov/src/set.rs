@@ -66,7 +66,7 @@ pub unsafe extern "C" fn kcov_set_signals(
 pub unsafe extern "C" fn kcov_set_restart(set: *mut kcov_set) -> c_int {
     guard("kcov_set_restart", -1, || {
         // SAFETY: as the header demands.
-        unsafe { enter(set) }?.restart();
+        unsafe { enter(set) }?.clear();
         Ok(0)
     })
 }
