@@ -283,7 +283,7 @@ int64_t kcov_set_signals(struct kcov_set *set,
                          size_t capacity);
 
 // Forgets all signals, in constant time, for the next execution. 0 or -1.
-int kcov_set_restart(struct kcov_set *set);
+int kcov_set_clear(struct kcov_set *set);
 
 // Frees the set. NULL does nothing.
 void kcov_set_free(struct kcov_set *set);

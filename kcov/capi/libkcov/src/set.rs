@@ -63,8 +63,8 @@ pub unsafe extern "C" fn kcov_set_signals(
 
 /// Forgets all signals, in constant time, for the next execution. 0 or -1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn kcov_set_restart(set: *mut kcov_set) -> c_int {
-    guard("kcov_set_restart", -1, || {
+pub unsafe extern "C" fn kcov_set_clear(set: *mut kcov_set) -> c_int {
+    guard("kcov_set_clear", -1, || {
         // SAFETY: as the header demands.
         unsafe { enter(set) }?.clear();
         Ok(0)

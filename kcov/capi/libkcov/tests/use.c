@@ -82,7 +82,7 @@ static void sets(void) {
     struct kcov_set *set = kcov_set_new(1);
     CHECK(set && kcov_set_add(set, signals, 3, &unrecorded) == 1 && unrecorded == 1);
     CHECK(kcov_set_signals(set, out, 2) == 1 && out[0] == 7);
-    CHECK(kcov_set_restart(set) == 0 && kcov_set_signals(set, NULL, 0) == 0);
+    CHECK(kcov_set_clear(set) == 0 && kcov_set_signals(set, NULL, 0) == 0);
     kcov_set_free(set);
     CHECK(!kcov_set_new(SIZE_MAX));
     FAILED(KCOV_FAILURE_INVALID_ARGUMENT, "pass at most");
