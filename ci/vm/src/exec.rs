@@ -47,19 +47,14 @@ pub fn exec(
         }
     }
     status(&session, &run.name, |target| {
-        let task = equipped(&session, target, &run, cargo)?;
+        let task = task(&session, target, &run, cargo)?;
         pass_on(&session, target, task, stdin, scratch.as_deref(), verbose)
     })
 }
 
-/// Makes the task for a program that the user chose.
-pub fn task(session: &Session, target: &Target, options: &ProgramOptions) -> Result<Task> {
-    equipped(session, target, options, None)
-}
-
 /// Makes the task for a program, with its libraries and the files that the options name. A program
 /// that cargo chose has cargo's variables and files, too, and a problem with it is no usage error.
-fn equipped(
+pub fn task(
     session: &Session,
     target: &Target,
     options: &ProgramOptions,

@@ -46,7 +46,7 @@ pub fn fuzz(session: &Session, options: FuzzOptions) -> Result<u8> {
 
 fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> {
     let FuzzOptions { dir, guests, seconds, sync, deaths, seed, .. } = options;
-    let task = task(session, target, &options.run)?;
+    let task = task(session, target, &options.run, None)?;
     let directory = dir.unwrap_or_else(|| PathBuf::from("fuzz").join(&target.name));
     let unusable = |error| Error::usage(format!("--dir {}: {error}", directory.display()));
     let store = Store::open(&directory).map_err(unusable)?;
