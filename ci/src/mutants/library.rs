@@ -2,7 +2,7 @@
 
 use super::alteration::Alteration;
 use crate::suite::{files, workspace};
-use kcov_vm::cache::{Cache, Lock};
+use kcov_vm::cache::{self, Cache, Lock};
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result};
 use kcov_vm::programs::Programs;
 use std::fs;
@@ -21,6 +21,7 @@ impl<'a> Library<'a> {
     pub fn open(cache: &Cache, programs: &'a Programs) -> Result<Self> {
         let lock = cache.lock(Phase::Build, "bench-library")?;
         let library = Self { directory: cache.benches().join("library"), programs, _lock: lock };
+        cache::touch(&library.directory);
         for path in files(workspace())? {
             let content = fs::read(&path).or_unavailable(Phase::Image, path.display())?;
             library.put(path.strip_prefix(workspace()).unwrap_or(&path), &content)?;

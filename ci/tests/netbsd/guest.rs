@@ -84,7 +84,6 @@ fn boot_code(code: &[u8], limit: Duration) -> (Result<Finished, Unavailable>, St
         more_memory: 0,
         input: false,
         words: "",
-        idle: false,
     };
     let job = Job { nonce: "n".into(), ..Job::default() };
     let limits = Limits { boot: limit, program: limit, ..Limits::default() };

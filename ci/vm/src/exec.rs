@@ -29,7 +29,7 @@ const SCRATCH: &str = "/scratch";
 /// The variable with directories for the loader.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
-/// Runs a program that the user chose, or for `runner` cargo: then with the crate's workspace, or not.
+/// Runs a program. If cargo chose it, `cargo` says whether the crate's workspace comes along.
 pub fn exec(
     mut session: Session,
     options: ExecOptions,
@@ -47,19 +47,14 @@ pub fn exec(
         }
     }
     status(&session, &run.name, |target| {
-        let task = equipped(&session, target, &run, cargo)?;
+        let task = task(&session, target, &run, cargo)?;
         pass_on(&session, target, task, stdin, scratch.as_deref(), verbose)
     })
 }
 
-/// Makes the task for a program that the user chose.
-pub fn task(session: &Session, target: &Target, options: &ProgramOptions) -> Result<Task> {
-    equipped(session, target, options, None)
-}
-
-/// Makes the task for a program, with its libraries and the files that the options name. A program
-/// that cargo chose has cargo's variables and files, too, and a problem with it is no usage error.
-fn equipped(
+/// Makes the task for a program. If cargo chose it, the guest also gets cargo's variables and files,
+/// with the crate's workspace if `cargo` is true, and a problem with it is no usage error.
+pub fn task(
     session: &Session,
     target: &Target,
     options: &ProgramOptions,

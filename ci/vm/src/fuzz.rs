@@ -46,7 +46,7 @@ pub fn fuzz(session: &Session, options: FuzzOptions) -> Result<u8> {
 
 fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> {
     let FuzzOptions { dir, guests, seconds, sync, deaths, seed, .. } = options;
-    let task = task(session, target, &options.run)?;
+    let task = task(session, target, &options.run, None)?;
     let directory = dir.unwrap_or_else(|| PathBuf::from("fuzz").join(&target.name));
     let unusable = |error| Error::usage(format!("--dir {}: {error}", directory.display()));
     let store = Store::open(&directory).map_err(unusable)?;
@@ -382,9 +382,11 @@ mod tests {
 
     #[test]
     fn inputs_from_which_deaths_come_rest_in_most_guests() {
-        let mut state = State::default();
-        state.corpus = [&b"none"[..], b"one", b"many"].map(<[u8]>::to_vec).into();
-        state.deadly = [(name(b"one"), 1), (name(b"many"), 9)].into();
+        let state = State {
+            corpus: [&b"none"[..], b"one", b"many"].map(<[u8]>::to_vec).into(),
+            deadly: [(name(b"one"), 1), (name(b"many"), 9)].into(),
+            ..State::default()
+        };
         let mut awake = [0; 3];
         for seed in 0..6400 {
             let (active, resting) = state.share(seed);

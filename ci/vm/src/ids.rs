@@ -48,15 +48,8 @@ fn unknown_check(word: &str, known: &[String], suite: &str, system: System) -> S
         .collect();
     near.sort_unstable();
     let near: Vec<_> = near.into_iter().take(3).map(|(_, id)| id).collect();
-    match near.as_slice() {
-        [] => format!("--check {word}: no such check or topic on {system}; {}", all()),
-        near => {
-            format!(
-                "--check {word}: no such check or topic on {system}; similar: {}",
-                near.join(", ")
-            )
-        }
-    }
+    let hint = if near.is_empty() { all() } else { format!("similar: {}", near.join(", ")) };
+    format!("--check {word}: no such check or topic on {system}; {hint}")
 }
 
 #[cfg(test)]

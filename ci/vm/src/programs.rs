@@ -1,19 +1,21 @@
 //! The programs that run in guests.
 
-mod init;
-
 use crate::arch::Arch;
-use crate::cache::Cache;
-use crate::error::{Error, Phase, Result};
+use crate::cache::{self, Cache};
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::hash;
 use crate::home::Home;
 use crate::netbsd::{self, Libraries};
 use crate::run::{command, locate, read};
 use crate::system::System;
 use crate::target::{Target, Targets};
 use crate::toolchain::{Program, Recipe, target_directory};
+use kcov_vm_guest::sources::{MANIFEST, SOURCES};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::env::current_exe;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -50,9 +52,8 @@ impl Programs {
             System::Linux => target.arch.triple,
             System::NetBsd => netbsd::TRIPLE,
         };
-        let make =
-            || init::kept(&self.recipe(triple)?, self.home.workspace.as_deref(), &self.cache);
-        self.once(init::NAME, triple, make)
+        let make = || init(&self.recipe(triple)?, self.home.workspace.as_deref(), &self.cache);
+        self.once(INIT, triple, make)
     }
 
     /// Returns the test suite for this triple.
@@ -143,4 +144,44 @@ fn installed(name: &str) -> Result<PathBuf> {
         );
         Error::unavailable(Phase::Image, message)
     })
+}
+
+/// The name of the guests' init.
+const INIT: &str = "kcov-vm-init";
+
+/// Returns init from the cache. Builds it there if these sources or the recipe are new: in the
+/// workspace, for its versions of other crates, or else alone.
+fn init(recipe: &Recipe, workspace: Option<&Path>, cache: &Cache) -> Result<PathBuf> {
+    let mut text = format!("{recipe:?}\n{MANIFEST}");
+    SOURCES.iter().for_each(|(path, content)| text += &format!("{path}\n{content}"));
+    let name = format!("{INIT}-{}", &hash::bytes(text.as_bytes())[..12]);
+    let kept = cache.programs().join(&name);
+    if kept.is_file() {
+        return Ok(kept);
+    }
+    let _lock = cache.lock(Phase::Image, &name)?;
+    if kept.is_file() {
+        return Ok(kept);
+    }
+    let alone = cache.programs().join("init");
+    if workspace.is_none() {
+        unpack(&alone).or_unavailable(Phase::Image, alone.display())?;
+    }
+    let target = cache.programs().join("target");
+    let program = Program { package: "kcov-vm-guest", binary: INIT };
+    let built = recipe.build(workspace.unwrap_or(&alone), program, &target)?;
+    fs::read(&built)
+        .and_then(|content| cache::keep(&kept, content))
+        .or_unavailable(Phase::Image, kept.display())?;
+    Ok(kept)
+}
+
+/// Writes the sources as a workspace of their own.
+fn unpack(directory: &Path) -> io::Result<()> {
+    for (path, content) in SOURCES.iter().chain(&[("Cargo.toml", MANIFEST)]) {
+        let path = directory.join(path);
+        fs::create_dir_all(path.parent().unwrap_or(directory))?;
+        fs::write(path, content)?;
+    }
+    Ok(())
 }

@@ -2,12 +2,12 @@
 
 mod libraries;
 mod scratch;
-mod tree;
 
 pub(crate) use scratch::MOST as SCRATCH_MOST;
 pub use scratch::Scratch;
 
 use crate::arch::Arch;
+use crate::cache::MARK;
 use crate::elf::{self, Linked};
 use rustix::fs::{listxattr, major, minor};
 use rustix::io::Errno;
@@ -31,6 +31,9 @@ const PER_FILE: u64 = 8 << 10;
 /// init keeps.
 const TAKEN: &[&str] = &["/dev", "/proc", "/sys"];
 const KEPT: &str = "/dev/shm";
+
+/// Directories of version control systems.
+const HISTORIES: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 
 /// The kernel's limit for links in a path.
 const LINKS: usize = 40;
@@ -154,6 +157,32 @@ impl Carried {
             self.libraries_of(&at, &content, why)?;
         }
         self.entries.insert(at, Entry::File(access(metadata), content.into()));
+        Ok(())
+    }
+
+    /// Adds what is in a directory. A link brings the file that it leads to.
+    fn tree(&mut self, directory: &Path) -> Result<(), String> {
+        let fail = |error: io::Error| format!("{}: {error}", directory.display());
+        self.way(directory)?;
+        for entry in fs::read_dir(directory).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let (metadata, path) = (entry.metadata().map_err(fail)?, entry.path());
+            let left_out = metadata.is_dir()
+                && (HISTORIES.iter().any(|name| entry.file_name() == *name)
+                    || path.join(MARK).exists());
+            if left_out {
+                continue;
+            }
+            if !metadata.is_symlink() {
+                self.take(path, &metadata, Because::Found)?;
+            } else if let (true, Ok(at)) = (path.is_file(), self.way(&path)) {
+                let metadata = fs::metadata(&at).map_err(fail)?;
+                self.take(at, &metadata, Because::Found)?;
+            } else {
+                let to = fs::read_link(&path).map_err(fail)?;
+                self.entries.insert(path, Entry::Link(to));
+            }
+        }
         Ok(())
     }
 

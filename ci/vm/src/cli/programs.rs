@@ -9,10 +9,10 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 pub struct ProgramOptions {
     /// The target
-    #[arg(value_name = "TARGET")]
+    #[arg(index = 1, value_name = "TARGET")]
     pub name: String,
     /// The program (a path, or a name in PATH) and its arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
+    #[arg(index = 2, last = true, required = true, value_name = "PROGRAM ARGS")]
     pub program: Vec<OsString>,
     /// Set an environment variable, or pass on the host's; may be repeated
     #[arg(long, value_name = "NAME[=VALUE]")]

@@ -33,7 +33,7 @@ pub fn shell(session: &Session, mut options: ProgramOptions, verbose: bool) -> R
             let why = "`shell` is for Linux targets; run one program with `exec`";
             return Err(Error::usage(format!("{}: {why}", target.name)));
         }
-        let mut task = task(session, target, &options)?;
+        let mut task = task(session, target, &options, None)?;
         task.terminal = true;
         task.environment.push(("TERM".into(), std::env::var_os("TERM").unwrap_or("linux".into())));
         let mut ready = session.prepare(target)?;

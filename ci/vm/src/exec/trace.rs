@@ -31,7 +31,7 @@ pub fn trace(mut session: Session, options: TraceOptions, verbose: bool) -> Resu
                 target.name
             )));
         }
-        let mut task = task(session, target, &options.run)?;
+        let mut task = task(session, target, &options.run, None)?;
         let kernel = session.kernel(target)?;
         let tool = session.programs.tracer()?;
         let mut arguments: Vec<OsString> = ["--quiet", "--raw"].map(OsString::from).into();

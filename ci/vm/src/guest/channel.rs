@@ -147,10 +147,7 @@ mod tests {
         }
         let twice: String = [&frames[0], &frames[0]].map(|frame| frame.encode("n")).concat();
         assert!(feed(&twice).1.is_err());
-    }
-
-    #[test]
-    fn init_may_fail_at_any_time() {
+        // Init may fail at any time.
         let text = Frame::Fail("no".into()).encode("n") + &Frame::End.encode("n");
         assert_eq!(feed(&text), (vec![Frame::Fail("no".into()), Frame::End], Ok(())));
     }

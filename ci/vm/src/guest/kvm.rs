@@ -69,9 +69,6 @@ fn probe_key(kernel: &Path) -> Option<String> {
 
 fn recall(memory: &Path, key: &str) -> Option<std::result::Result<(), String>> {
     let text = fs::read_to_string(memory).ok()?;
-    let (known, answer) = text.trim_end().split_once('\n')?;
-    (known == key).then(|| match answer {
-        "yes" => Ok(()),
-        why => Err(why.to_string()),
-    })
+    let answer = text.strip_prefix(key)?.strip_prefix('\n')?.trim_end();
+    Some(if answer == "yes" { Ok(()) } else { Err(answer.into()) })
 }

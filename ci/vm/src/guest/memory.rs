@@ -9,18 +9,10 @@ use std::path::{Path, PathBuf};
 /// The kernel's own default.
 const USUAL: &str = "/dev/shm";
 
-/// A directory that can hold the guests' memory.
-#[derive(Clone, Debug)]
-pub struct Place {
-    pub directory: PathBuf,
-    /// Why it is not the default.
-    pub why: Option<String>,
-}
-
 /// Finds a directory for guests of `mebibytes` each: TMPDIR if it is set, then /dev/shm, /tmp and
 /// `last`, a directory on a disk. In many containers the default forbids programs or has only
-/// 64 MiB.
-pub fn place(mebibytes: u32, last: &Path) -> Result<Place> {
+/// 64 MiB. Also returns why it is not the first one.
+pub fn place(mebibytes: u32, last: &Path) -> Result<(PathBuf, Option<String>)> {
     let named = std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
     let bytes = (u64::from(mebibytes) << 20).saturating_mul(processors() as u64);
     choose(named.as_deref(), last, |directory| refusal(directory, bytes))
@@ -30,7 +22,7 @@ fn choose(
     named: Option<&OsStr>,
     last: &Path,
     refusal: impl Fn(&Path) -> Option<String>,
-) -> Result<Place> {
+) -> Result<(PathBuf, Option<String>)> {
     let usual = [Path::new(USUAL), Path::new("/tmp"), last];
     let candidates = named.map(Path::new).into_iter().chain(usual);
     let mut refused = Vec::new();
@@ -38,7 +30,7 @@ fn choose(
         match refusal(directory) {
             None => {
                 let why = (!refused.is_empty()).then(|| refused.join(", "));
-                return Ok(Place { directory: directory.to_path_buf(), why });
+                return Ok((directory.to_path_buf(), why));
             }
             Some(why) => refused.push(format!("{} {why}", directory.display())),
         }
@@ -68,7 +60,7 @@ fn refusal(directory: &Path, bytes: u64) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn chosen(good: &[&str]) -> Result<Place> {
+    fn chosen(good: &[&str]) -> Result<(PathBuf, Option<String>)> {
         choose(Some(OsStr::new("/named")), Path::new("/cache"), |directory| {
             let good = good.iter().any(|good| directory == Path::new(good));
             (!good).then(|| "is mounted noexec".to_string())
@@ -77,12 +69,10 @@ mod tests {
 
     #[test]
     fn the_first_that_can_hold_it_is_taken() {
-        let place = chosen(&["/named", "/dev/shm"]).unwrap();
-        assert_eq!((place.directory.to_str(), place.why), (Some("/named"), None));
-        let place = chosen(&["/cache"]).unwrap();
-        assert_eq!(place.directory, Path::new("/cache"));
+        assert_eq!(chosen(&["/named", "/dev/shm"]).unwrap(), ("/named".into(), None));
+        let (directory, found) = chosen(&["/cache"]).unwrap();
         let why = "/named is mounted noexec, /dev/shm is mounted noexec, /tmp is mounted noexec";
-        assert_eq!(place.why.as_deref(), Some(why));
+        assert_eq!((directory, found.as_deref()), ("/cache".into(), Some(why)));
     }
 
     #[test]

@@ -4,7 +4,6 @@ mod channel;
 mod kvm;
 mod machine;
 mod memory;
-mod netbsd;
 mod process;
 mod processor;
 mod qemu;
@@ -161,7 +160,7 @@ pub fn boot(
     let mut command = match machine.target.kind {
         Kind::Uml => uml::command(machine, IMAGE, channel),
         Kind::Qemu => qemu::command(machine, IMAGE, channel),
-        Kind::Netbsd => netbsd::command(machine, IMAGE, channel),
+        Kind::Netbsd => qemu::netbsd(machine, IMAGE, channel),
     };
     command.current_dir(logs);
     // The UML kernel and its processes alternate, which is several times as fast on one processor.

@@ -1,7 +1,7 @@
 //! QEMU: a machine with a console, a line for frames and nothing else.
 
 use super::machine::{CMDLINE, Machine};
-use crate::arch::Qemu;
+use crate::arch::{PC, Qemu};
 use crate::target::Accel;
 use std::ffi::OsString;
 use std::process::Command;
@@ -18,8 +18,27 @@ pub fn command(machine: &Machine<'_>, initramfs: &str, channel: i32) -> Command 
     command
 }
 
+/// The command that boots the same PC for NetBSD, with its root on a virtio disk.
+pub fn netbsd(machine: &Machine<'_>, image: &str, channel: i32) -> Command {
+    let mut command = bare(machine, &PC, "qemu64", channel);
+    command.args(["-drive", &format!("file={image},if=none,id=root,format=raw")]);
+    match &machine.disc {
+        None => {
+            command.args(["-device", "virtio-blk-pci,drive=root"]);
+            command.arg("-kernel").arg(&machine.kernel);
+            command.args(["-append", "console=com root=ld0a"]);
+        }
+        // Kernels of that age know only legacy virtio.
+        Some(disc) => {
+            command.args(["-device", "virtio-blk-pci,drive=root,disable-modern=on"]);
+            command.arg("-cdrom").arg(disc).args(["-boot", "d"]);
+        }
+    }
+    command
+}
+
 /// The machine without a kernel. `cpu` is the processor model without KVM.
-pub fn bare(machine: &Machine<'_>, qemu: &Qemu, cpu: &str, channel: i32) -> Command {
+fn bare(machine: &Machine<'_>, qemu: &Qemu, cpu: &str, channel: i32) -> Command {
     let memory = machine.mebibytes().next_multiple_of(qemu.memory_unit);
     let smp = machine.target.smp;
     let (accel, cpu) = match machine.accel {

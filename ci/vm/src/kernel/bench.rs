@@ -66,19 +66,14 @@ impl Bench {
         }
         // Keep the patched file as the original: so far only the patches have altered it.
         let kept = directory.join("original");
-        let original = match fs::read_to_string(kept.join(file)) {
-            Ok(text) => text,
-            Err(_) => {
-                let path = directory.join("tree").join(file);
-                let text =
-                    fs::read_to_string(&path).or_unavailable(Phase::Build, path.display())?;
-                let copy = kept.join(file);
-                fs::create_dir_all(copy.parent().unwrap_or(&kept))
-                    .and_then(|()| fs::write(&copy, &text))
-                    .or_unavailable(Phase::Build, copy.display())?;
-                text
-            }
-        };
+        let copy = kept.join(file.replace('/', "%"));
+        if !copy.is_file() {
+            let path = directory.join("tree").join(file);
+            fs::create_dir_all(&kept)
+                .and_then(|()| fs::copy(&path, &copy))
+                .or_unavailable(Phase::Build, path.display())?;
+        }
+        let original = fs::read_to_string(&copy).or_unavailable(Phase::Build, copy.display())?;
         let mut bench = Self {
             chosen: chosen.make_argument(target, cache)?,
             compiler: String::new(),
@@ -104,25 +99,20 @@ impl Bench {
             fs::write(&proof, ingredients.to_text())
                 .or_unavailable(Phase::Build, proof.display())?;
         }
-        bench.restore(&kept, Path::new(""))?;
+        bench.restore(&kept)?;
         cache::touch(&directory);
         bench.compiler = bench.recorded()?;
         Ok(bench)
     }
 
-    /// Compiles all files below `kept` as they were, because an interrupted campaign may have left
+    /// Compiles all files in `kept` as they were, because an interrupted campaign may have left
     /// another file altered.
-    fn restore(&mut self, kept: &Path, below: &Path) -> Result<()> {
-        let directory = kept.join(below);
-        for entry in fs::read_dir(&directory).or_unavailable(Phase::Build, directory.display())? {
-            let entry = entry.or_unavailable(Phase::Build, directory.display())?;
-            let (path, file) = (entry.path(), below.join(entry.file_name()));
-            if path.is_dir() {
-                self.restore(kept, &file)?;
-                continue;
-            }
+    fn restore(&mut self, kept: &Path) -> Result<()> {
+        for entry in fs::read_dir(kept).or_unavailable(Phase::Build, kept.display())? {
+            let path = entry.or_unavailable(Phase::Build, kept.display())?.path();
             let text = fs::read_to_string(&path).or_unavailable(Phase::Build, path.display())?;
-            let asked = std::mem::replace(&mut self.file, file.display().to_string());
+            let file = path.file_name().unwrap_or_default().to_string_lossy().replace('%', "/");
+            let asked = std::mem::replace(&mut self.file, file);
             self.compiler = self.recorded()?;
             let compiled = self.compile(&text)?;
             self.file = asked;

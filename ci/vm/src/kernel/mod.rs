@@ -90,10 +90,7 @@ impl Kernel {
             let compiler = Compiler::of(target, cache, refresh)?;
             if let Some(kernel) = Self::cached(target, source, &compiler, cache)? {
                 match kernel.damage() {
-                    None => {
-                        kernel.file.parent().map(cache::touch);
-                        return Ok(kernel);
-                    }
+                    None => return Ok(kernel),
                     Some(why) => eprintln!("{}: {why}; building it again", kernel.file.display()),
                 }
             }
@@ -115,7 +112,7 @@ impl Kernel {
         })
     }
 
-    /// Returns how a cached kernel differs from its build, if it does.
+    /// Returns how a cached kernel differs from its build, if it does. Otherwise notes its use.
     pub(crate) fn damage(&self) -> Option<String> {
         let digest = match hash::file(&self.file) {
             Ok(digest) => digest,
@@ -123,7 +120,10 @@ impl Kernel {
         };
         let kept = self.file.with_file_name(DIGEST);
         match fs::read_to_string(&kept) {
-            Ok(text) if text.trim() == digest => None,
+            Ok(text) if text.trim() == digest => {
+                self.file.parent().map(cache::touch);
+                None
+            }
             _ => Some("the kernel is damaged: its digest is not that of its build".into()),
         }
     }

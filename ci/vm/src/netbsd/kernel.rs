@@ -76,14 +76,6 @@ mod tests {
         refused(b"\x1f\x8b\x08", "10.", "gunzip");
         refused(b"", "10.", "is not a NetBSD/amd64 kernel");
         refused(&file(HIGH, &ident(), true), "9.", "is NetBSD 10.99.12, which");
-    }
-
-    #[test]
-    fn versions_are_written_as_the_kernel_does() {
-        for (word, expected) in
-            [(1_099_001_200, "10.99.12"), (999_000_200, "9.99.2"), (1_001_000_000, "10.1")]
-        {
-            assert_eq!(words(word), expected);
-        }
+        assert_eq!([999_000_200, 1_001_000_000].map(words), ["9.99.2", "10.1"]);
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 /// The target triple of the programs.
@@ -27,36 +27,23 @@ const OPTIONAL: &[&str] = &["libelf.a", "libexecinfo.a", "libgcc.a", "librt.a", 
 /// An empty archive.
 const EMPTY: &[u8] = b"!<arch>\n";
 
-/// Links programs against one sysroot.
-#[derive(Clone, Debug)]
-pub struct Linker {
-    path: PathBuf,
-}
-
-impl Linker {
-    /// Returns the linker for the given sysroot. Makes it in the cache if necessary.
-    pub fn new(given: &Path, cache: &Cache) -> Result<Self> {
-        let sysroot = sysroot::find(given, cache)?;
-        let files = files(&sysroot).or_unavailable(Phase::Image, sysroot.display())?;
-        let script = script(&files);
-        let text = format!("{}\n{script}{files:?}", sysroot.display());
-        let name = format!("link-{}", &hash::bytes(text.as_bytes())[..12]);
-        let directory = cache.netbsd().join(&name);
-        let path = directory.join(LINKER);
-        let _lock = cache.lock(Phase::Image, &format!("netbsd-{name}"))?;
-        if !path.is_file() {
-            // The script is written last, so its presence proves that nothing is missing.
-            let _ = fs::remove_dir_all(&directory);
-            make(&directory, &sysroot, &files, &script)
-                .or_unavailable(Phase::Image, directory.display())?;
-        }
-        Ok(Self { path })
+/// Returns the linker for the given sysroot. Makes it in the cache if necessary.
+pub fn linker(given: &Path, cache: &Cache) -> Result<String> {
+    let sysroot = sysroot::find(given, cache)?;
+    let files = files(&sysroot).or_unavailable(Phase::Image, sysroot.display())?;
+    let script = script(&files);
+    let text = format!("{}\n{script}{files:?}", sysroot.display());
+    let name = format!("link-{}", &hash::bytes(text.as_bytes())[..12]);
+    let directory = cache.netbsd().join(&name);
+    let path = directory.join(LINKER);
+    let _lock = cache.lock(Phase::Image, &format!("netbsd-{name}"))?;
+    if !path.is_file() {
+        // The script is written last, so its presence proves that nothing is missing.
+        let _ = fs::remove_dir_all(&directory);
+        make(&directory, &sysroot, &files, &script)
+            .or_unavailable(Phase::Image, directory.display())?;
     }
-
-    /// The linker's path.
-    pub fn path(&self) -> String {
-        self.path.display().to_string()
-    }
+    Ok(path.display().to_string())
 }
 
 /// The flags for rustc, without the linker's path.

@@ -18,7 +18,7 @@ use crate::error::{Error, Phase, Result, Unavailable};
 use crate::run::{command, read};
 use crate::toolchain::{Recipe, Std, require_std};
 use kernel::Entry;
-use link::{FLAGS, Linker};
+use link::{FLAGS, linker};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ impl Libraries {
 
     /// Refuses libraries that no program can be linked against.
     pub fn check(&self) -> Result<()> {
-        Linker::new(&self.sysroot, &self.cache).map(drop)
+        linker(&self.sysroot, &self.cache).map(drop)
     }
 
     /// Tells the user how to build a program.
@@ -58,12 +58,12 @@ impl Libraries {
     /// Returns the linker for cargo, and the other flags. Cargo needs rustup's standard library.
     pub fn cargo(&self) -> Result<(String, String)> {
         require_std(TRIPLE)?;
-        Ok((Linker::new(&self.sysroot, &self.cache)?.path(), FLAGS.join(" ")))
+        Ok((linker(&self.sysroot, &self.cache)?, FLAGS.join(" ")))
     }
 
     /// Returns how programs are built.
     pub fn recipe(&self) -> Result<Recipe> {
-        let linker = Linker::new(&self.sysroot, &self.cache)?;
+        let linker = linker(&self.sysroot, &self.cache)?;
         let std = match require_std(TRIPLE) {
             Ok(()) => Std::Installed,
             Err(_) if has_std_sources() => Std::Compiled,
@@ -76,7 +76,7 @@ impl Libraries {
             }
             Err(error) => return Err(error),
         };
-        let mut flags = vec![format!("-Clinker={}", linker.path())];
+        let mut flags = vec![format!("-Clinker={linker}")];
         flags.extend(FLAGS.map(String::from));
         Ok(Recipe { triple: TRIPLE.into(), flags, std })
     }

@@ -2,7 +2,8 @@
 
 use super::{Run, TargetReport, Verdict};
 use crate::verdict::Counts;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Raise it when a key is renamed, removed or changes its meaning, but not for a new key.
 /// docs/src/reports.md documents the keys.
@@ -12,11 +13,7 @@ const VERSION: u32 = 2;
 pub fn render(run: &Run) -> String {
     let targets: Vec<_> = run.reports.iter().map(target).collect();
     let seconds = run.wall.as_secs_f64();
-    let document = json!({
-        "version": VERSION,
-        "targets": targets,
-        "seconds": seconds,
-    });
+    let document = json!({ "version": VERSION, "targets": targets, "seconds": seconds });
     format!("{document:#}\n")
 }
 
@@ -29,11 +26,7 @@ fn target(report: &TargetReport) -> Value {
         }
         Verdict::NotRun(what) => (Value::Null, Value::Null, json!({ "message": what })),
     };
-    let times: Map<_, _> = report
-        .times
-        .iter()
-        .map(|(step, time)| ((*step).to_string(), json!(time.as_secs_f64())))
-        .collect();
+    let times = report.times.iter().map(|(step, time)| (*step, time.as_secs_f64()));
     json!({
         "target": report.target,
         "kind": report.kind,
@@ -45,7 +38,7 @@ fn target(report: &TargetReport) -> Value {
         "checks": checks,
         "failure": failure,
         "seconds": report.wall.as_secs_f64(),
-        "steps": times,
+        "steps": times.collect::<BTreeMap<_, _>>(),
         "logs": report.logs,
     })
 }

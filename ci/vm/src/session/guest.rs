@@ -108,8 +108,8 @@ impl<'a> Ready<'a> {
         let (boot, silent) = (self.limits.boot, Some(silent));
         other.limits = Limits { boot, program, silent, idle: silent, ends_at_complaint: true };
         if other.machine.memory.is_none() {
-            let place = guest::memory_place(other.machine.target.memory, &logs)?;
-            other.machine.memory = Some(place.directory);
+            let (place, _) = guest::memory_place(other.machine.target.memory, &logs)?;
+            other.machine.memory = Some(place);
         }
         other.logs = logs;
         Ok(other)
@@ -174,8 +174,7 @@ impl Session {
         let place = (target.kind == Kind::Uml)
             .then(|| guest::memory_place(target.memory, &logs))
             .transpose()?;
-        let (memory, elsewhere) =
-            place.map_or((None, None), |place| (Some(place.directory), place.why));
+        let (memory, elsewhere) = place.map_or((None, None), |(place, why)| (Some(place), why));
         let no_filters = (target.kind == Kind::Uml).then(guest::seccomp_refusal).flatten();
         if let (Some(why), true) = (no_filters, target.smp > 1) {
             let message = format!("{why}, and User-Mode Linux needs one for several processors");
@@ -268,7 +267,7 @@ impl Session {
         let mut machine = Machine { more_memory, input: task.terminal, ..ready.machine.clone() };
         if let (Some(memory), true) = (&mut machine.memory, more_memory > 0) {
             let mebibytes = target.memory.saturating_add(more_memory);
-            *memory = guest::memory_place(mebibytes, &ready.logs)?.directory;
+            (*memory, _) = guest::memory_place(mebibytes, &ready.logs)?;
         }
         let image = Image { init: &init, job: &job, files: &task.files, carried: &task.carried };
         guest::boot(&machine, &image, ready.limits, &ready.expect, &ready.logs, listener)

@@ -4,12 +4,10 @@
 mod apt;
 mod package;
 mod patch;
-mod raise;
 mod unpack;
 
-pub use package::Package;
+pub use package::{Package, raise};
 pub use patch::patched;
-pub use raise::raise;
 use unpack::{NO_TARBALL, is_tarball};
 
 use crate::cache::{self, Cache};

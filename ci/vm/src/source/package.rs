@@ -2,12 +2,12 @@
 
 use super::apt::{own, private, private_command, shared_command};
 use crate::cache::Cache;
-use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::error::{Error, OrUnavailable as _, Phase, Result, WRITING};
 use crate::progress::Step;
 use crate::run::read;
-use crate::target::{Pin, Wanted};
+use crate::target::{Pin, Pins, Wanted};
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,10 +58,7 @@ impl Package {
 
     /// Searches the archive, and then the machine's own package lists. The inner error is the reason
     /// why it is in neither.
-    pub(super) fn searched(
-        wanted: &Wanted,
-        cache: &Cache,
-    ) -> Result<std::result::Result<Self, String>> {
+    fn searched(wanted: &Wanted, cache: &Cache) -> Result<std::result::Result<Self, String>> {
         let _lock = cache.lock(Phase::Source, &format!("apt-{}", wanted.suite))?;
         Ok(private(wanted, cache).or_else(|why| match own(wanted) {
             Ok(Some(package)) => {
@@ -154,6 +151,24 @@ impl Package {
     }
 }
 
+/// Locks the newest version of each package. Returns the changes, one per line.
+pub fn raise(base: &Path, wanted: &[Wanted], cache: &Cache) -> Result<String> {
+    let (mut pins, mut changes) = (Pins::default(), String::new());
+    for Wanted { pattern, suite, pin: before } in wanted {
+        let newest = Wanted { pattern: pattern.clone(), suite: suite.clone(), pin: None };
+        let Package { name, version, .. } = Package::searched(&newest, cache)?
+            .map_err(|why| Error::unavailable(Phase::Source, why))?;
+        let pin = Pin { pattern: pattern.clone(), suite: suite.clone(), name, version };
+        if before.as_ref() != Some(&pin) {
+            let before = before.as_ref().map_or("not locked".into(), Pin::text);
+            writeln!(changes, "{pattern} ({suite}): {before} -> {}", pin.text()).expect(WRITING);
+        }
+        pins.package.push(pin);
+    }
+    pins.store(base)?;
+    Ok(changes)
+}
+
 impl fmt::Display for Package {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.short())?;
@@ -179,8 +194,6 @@ fn packages_in(directory: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Pins;
-
     fn package(version: &str, instead_of: Option<&str>) -> Package {
         let instead_of = instead_of.map(str::to_string);
         Package {

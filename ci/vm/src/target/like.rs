@@ -117,12 +117,7 @@ mod tests {
             let error = resolved(second).expect_err("refused");
             assert!(error.contains(why), "{error}");
         }
-    }
-
-    #[test]
-    fn only_an_earlier_target_can_be_meant() {
-        let mut targets: Vec<Value> =
-            vec![Value::Table("name = 'a'\nlike = 'b'".parse().expect("TOML"))];
+        let mut targets = vec![Value::Table("name = 'a'\nlike = 'b'".parse().expect("TOML"))];
         let why = resolve(&mut targets).expect_err("refused");
         assert_eq!(why, "target `a`: key `like`: no earlier target is \"b\"");
     }

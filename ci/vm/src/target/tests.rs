@@ -33,6 +33,11 @@ fn our_own_file_is_valid() {
     }
     let only = Targets::parse(GOOD, here()).expect("valid");
     assert_eq!(only.defaults(Arch::named("arm64").expect("known"))[0].name, "a");
+    let message = only.select(&["b".into()]).expect_err("unknown").to_string();
+    assert_eq!(message, "no target `b`; there are: a");
+    let qemu = GOOD.replace("kind = \"uml\"", "kind = \"qemu\"\naccel = \"tcg\"");
+    let targets = Targets::parse(&qemu, here()).expect("valid");
+    assert_eq!(targets.all[0].accel, Some(Accel::Tcg));
 }
 
 #[test]
@@ -105,24 +110,10 @@ fn a_list_extends_another() {
 }
 
 #[test]
-fn a_machine_may_say_what_executes_it() {
-    let qemu = GOOD.replace("kind = \"uml\"", "kind = \"qemu\"\naccel = \"tcg\"");
-    let targets = Targets::parse(&qemu, here()).expect("valid");
-    assert_eq!(targets.all[0].accel, Some(Accel::Tcg));
-}
-
-#[test]
 fn the_file_as_a_whole_is_checked() {
     assert!(error("").contains("no [[target]]"));
     assert!(error(&format!("x = 1\n{GOOD}")).contains("`x`"));
     assert!(error(&format!("{GOOD}{GOOD}")).contains("another target has it"));
     assert!(error(&GOOD.replace("default = true", "")).contains("`default`"));
     assert!(error(&GOOD.replace("name = \"a\"", "")).contains("target number 1"));
-}
-
-#[test]
-fn unknown_targets_are_answered_with_the_known_ones() {
-    let targets = Targets::parse(GOOD, here()).expect("valid");
-    let message = targets.select(&["b".into()]).expect_err("unknown").to_string();
-    assert_eq!(message, "no target `b`; there are: a");
 }
