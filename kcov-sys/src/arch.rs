@@ -1,4 +1,4 @@
-//! The architectures whose kernels have kcov: one row each, in [`architectures!`](crate::architectures).
+//! The architectures whose kernels have kcov: one row each, in the macro `architectures`.
 
 use crate::ioc::Encoding;
 

@@ -29,7 +29,7 @@ pub(crate) struct Reached {
 /// Registers that a call may overwrite: rax, rcx, rdx, rsi, rdi, r8 to r11.
 const LOST: u16 = 0b1111_1100_0111;
 
-/// Finds calls and jumps through a register or the stack.
+/// Finds calls and jumps: direct ones, and those through a register or the stack.
 pub(crate) fn reach(
     code: &[Instruction],
     symbols: &BTreeMap<u64, Vec<String>>,
@@ -37,17 +37,18 @@ pub(crate) fn reach(
 ) -> Reached {
     let mut reached = Reached::default();
     // Kernels with the usual code model never load addresses, so they can skip this.
-    if !code.iter().any(|instruction| loads(instruction, targets)) {
-        return reached;
-    }
-    let held = Flow::new(code, targets).run(symbols);
-    for (at, held) in code.iter().zip(&held) {
-        if !held.is_some_and(|held| held.has(at, 0)) {
-            continue;
-        }
+    let large = code.iter().any(|instruction| loads(instruction, targets));
+    let held = if large { Flow::new(code, targets).run(symbols) } else { Vec::new() };
+    for (index, at) in code.iter().enumerate() {
+        let near = || targets.contains(&at.near_branch_target());
+        let far = || held.get(index).copied().flatten().is_some_and(|held| held.has(at, 0));
         match at.flow_control() {
-            FlowControl::IndirectCall => reached.calls.insert(at.next_ip()),
-            FlowControl::IndirectBranch => reached.jumps.insert(at.ip()),
+            FlowControl::Call if near() => reached.calls.insert(at.next_ip()),
+            FlowControl::IndirectCall if far() => reached.calls.insert(at.next_ip()),
+            FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch if near() => {
+                reached.jumps.insert(at.ip())
+            }
+            FlowControl::IndirectBranch if far() => reached.jumps.insert(at.ip()),
             _ => false,
         };
     }

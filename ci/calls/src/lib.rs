@@ -67,7 +67,7 @@ impl Code {
     #[must_use]
     pub fn calls(&self, name: &str) -> Option<BTreeSet<u64>> {
         let address = self.addresses(name).next()?;
-        Some(self.reach(&BTreeSet::from([address])).calls)
+        Some(flow::reach(&self.instructions, &self.symbols, &BTreeSet::from([address])).calls)
     }
 
     /// Returns the possible return addresses of a function, or [`None`] if there is no such
@@ -105,7 +105,7 @@ impl Code {
         let mut found = BTreeSet::new();
         let mut new = targets.clone();
         while !new.is_empty() {
-            let Reached { calls, jumps } = self.reach(&new);
+            let Reached { calls, jumps } = flow::reach(&self.instructions, &self.symbols, &new);
             found.extend(calls);
             let ending = jumps.iter().flat_map(|jump| self.functions(*jump));
             new = ending.filter(|function| targets.insert(*function)).collect();
@@ -116,24 +116,6 @@ impl Code {
     fn addresses(&self, name: &str) -> impl Iterator<Item = u64> {
         let named = move |names: &Vec<String>| names.iter().any(|other| other == name);
         self.symbols.iter().filter(move |(_, names)| named(names)).map(|(address, _)| *address)
-    }
-
-    fn reach(&self, targets: &BTreeSet<u64>) -> Reached {
-        let mut reached = flow::reach(&self.instructions, &self.symbols, targets);
-        for at in &self.instructions {
-            match at.flow_control() {
-                FlowControl::Call if targets.contains(&at.near_branch_target()) => {
-                    reached.calls.insert(at.next_ip());
-                }
-                FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch
-                    if targets.contains(&at.near_branch_target()) =>
-                {
-                    reached.jumps.insert(at.ip());
-                }
-                _ => {}
-            }
-        }
-        reached
     }
 
     /// Returns the functions that may contain this address. Several functions may share a name.
