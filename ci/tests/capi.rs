@@ -231,6 +231,20 @@ fn kcovtrace_prints_program_counters() {
     assert_eq!((missing.status, missing.stderr.contains("/none: ")), (Some(125), true));
 }
 
+/// The program of the book's page.
+#[test]
+fn the_page_has_a_program() {
+    let page = include_str!("../../docs/src/from-c.md");
+    let text = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next());
+    let (source, file) = (program("page.c"), program("page"));
+    std::fs::write(&source, text.expect("a program")).expect("a file");
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kcov/capi");
+    let command = &mut Command::new("gcc");
+    succeeds(command.args(WARNINGS).arg("-I").arg(include).arg(source).arg("-o").arg(&file));
+    let said = succeeds(&mut vm(&["exec", "linux-uml", "--", file.to_str().expect("UTF-8")]));
+    assert!(said.lines().count() > 2 && said.lines().all(|line| line.starts_with("0x")), "{said}");
+}
+
 /// The records and the new program counters of a line, and the rest.
 fn answer(line: &str) -> (u64, u64, &str) {
     let (records, rest) = line.split_once(" records, ").expect("records");

@@ -1,5 +1,5 @@
 //! Counts the instructions for reading a trace with callgrind, compared with the same loop in C at
-//! -O2, on a synthetic buffer of 65535 PCs.
+//! -O2 and with the C header, on a synthetic buffer of 65535 PCs.
 //!
 //! `cargo bench -p kcov --bench instructions`; needs valgrind and a C compiler.
 
@@ -19,6 +19,8 @@ const STEP: u64 = 80;
 
 const ROWS: &[Row] = &[
     Row { name: "C loop, per PC", in_c: true, what: "walk", units: WORDS - 1 },
+    Row { name: "C loop, atomic loads, per PC", in_c: true, what: "walk-atomic", units: WORDS - 1 },
+    Row { name: "kcov.h, per PC", in_c: true, what: "walk-header", units: WORDS - 1 },
     Row { name: "Trace of TracePc, per PC", in_c: false, what: "walk", units: WORDS - 1 },
     Row { name: "Trace of AnyMode, per PC", in_c: false, what: "walk-any", units: WORDS - 1 },
     Row {
