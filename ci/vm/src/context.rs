@@ -63,6 +63,7 @@ impl<'a> Context<'a> {
             accel: match guest.map(|g| g.accel) {
                 Some(AccelChoice::Kvm) => Some(Accel::Kvm),
                 Some(AccelChoice::Tcg) => Some(Accel::Tcg),
+                Some(AccelChoice::Icount) => Some(Accel::Icount),
                 Some(AccelChoice::Auto) | None => None,
             },
         };
