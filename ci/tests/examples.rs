@@ -8,9 +8,8 @@ mod common {
     pub mod outcome;
 }
 
-use common::example::{assert_addresses, built, example};
+use common::example::{assert_addresses, example};
 use common::outcome::Outcome;
-use std::path::Path;
 use std::process::Command;
 
 /// Returns the output of a successful example.
@@ -168,30 +167,21 @@ fn record() {
 
 #[test]
 fn cost() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kcov/signal/examples/cost.c");
-    let in_c = built().join("cost-c");
-    let compiled =
-        Command::new("cc").args(["-O2", "-static", "-o"]).args([&in_c, &source]).status();
-    assert!(compiled.expect("cc starts").success());
-    let in_c = in_c.to_str().expect("UTF-8");
-    let words = ["linux-uml", "--carry", in_c];
-    let Outcome { status, stdout, stderr } = example(&words, "cost", &[in_c]);
+    // A program is traced, too.
+    let program = ["2", "/bin/sh", "-c", "read -r line < /proc/version"];
+    let Outcome { status, stdout, stderr } = example(&["linux-uml"], "cost", &program);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
-    let lines: Vec<&str> = stdout.lines().collect();
-    let (pcs, pcs_in_c) = numbers_of_pcs(lines[0]);
-    assert!(pcs > 100 && pcs == pcs_in_c, "{stdout}");
-    // The best of many rounds. Without a round in which everything was known there would be no
-    // number.
-    let ratios = lines.iter().find_map(|line| line.strip_prefix("ratio")).expect("ratios");
-    let ratios: Vec<f64> = ratios.split_whitespace().map(|n| n.parse().unwrap()).collect();
-    assert!(ratios.len() == 2 && ratios.iter().all(|ratio| ratio.is_finite()), "{stdout}");
-}
-
-/// Returns the call's number of PCs, and the C program's count.
-fn numbers_of_pcs(line: &str) -> (u64, u64) {
-    let (_, numbers) = line.split_once(": ").expect("numbers");
-    let (ours, in_c) = numbers.split_once(" PCs, ").expect("two numbers");
-    (ours.parse().expect("a number"), in_c.trim_end_matches(" in C").parse().expect("a number"))
+    let rows: Vec<Vec<&str>> = stdout.lines().map(|line| line.split(" | ").collect()).collect();
+    let row = |name: &str| rows.iter().find(|row| row[0].trim_start_matches("| ") == name);
+    let call = row("statx, procfs").unwrap_or_else(|| panic!("{stdout}"));
+    let records: Vec<u64> = call[2..4].iter().map(|n| n.parse().expect("a number")).collect();
+    assert!(records.iter().all(|records| *records > 100), "{stdout}");
+    for mode in ["PC mode", "comparison mode"] {
+        let of_program = row(mode).unwrap_or_else(|| panic!("{stdout}"));
+        assert!(of_program[2].parse::<u64>().expect("records") > 1000, "{stdout}");
+    }
+    let alone = example(&["linux-uml"], "cost", &["alone", "2"]);
+    assert_eq!(alone.stdout.lines().count(), 14, "{}{}", alone.stdout, alone.stderr);
 }
 
 #[test]

@@ -104,7 +104,9 @@ pub fn run() -> Result<u8, Error> {
         Styles { quiet: true, .. } => Style::Quiet,
         Styles { .. } => Style::Functions,
     };
-    report::print(&report::text::render(&coverage, &symbols, style))?;
+    let mut output = report::Output::new();
+    report::text::write(&coverage, &symbols, style, &mut output);
+    output.end()?;
     match ended {
         Ended::ByItself(status) => Ok(status),
         Ended::AtLimit(seconds) => Err(Error::from(format!(

@@ -4,10 +4,14 @@ use crate::error::Error;
 use addr2line::Loader;
 use object::elf::{self, FileHeader64, SHF_ALLOC, SHF_EXECINSTR};
 use object::read::elf::NoteIterator;
-use object::{NativeEndian, Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _};
+use object::{
+    NativeEndian, Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _, ReadCache,
+};
 use std::fmt::Display;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::ops::Range;
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 /// Identifies a build of a kernel.
@@ -70,14 +74,12 @@ fn hexadecimal(bytes: &[u8]) -> String {
 pub struct Image {
     /// Its path.
     pub file: PathBuf,
-    /// Its content.
-    pub bytes: Vec<u8>,
-    /// Finds functions and lines.
-    pub loader: Loader,
+    /// The file, open: a build may replace it while a command runs.
+    open: File,
     /// The kernel in it.
     pub kernel: Kernel,
     /// The addresses of its code.
-    code: Vec<Range<u64>>,
+    pub code: Vec<Range<u64>>,
 }
 
 impl Image {
@@ -90,11 +92,16 @@ impl Image {
                        content into a file first";
             return Err(fail(&why));
         }
-        let bytes = fs::read(file).map_err(Error::of(file.display()))?;
-        if !bytes.starts_with(&elf::ELFMAG) {
-            return Err(fail(&not_elf(&bytes)));
+        let mut start = Vec::new();
+        let open = File::open(file).map_err(Error::of(file.display()))?;
+        let read = (&open).take(1024).read_to_end(&mut start);
+        read.map_err(Error::of(file.display()))?;
+        if !start.starts_with(&elf::ELFMAG) {
+            return Err(fail(&not_elf(&start)));
         }
-        let parsed = object::File::parse(&*bytes).map_err(|error| fail(&error))?;
+        // The file may have hundreds of megabytes. This reads only what it needs.
+        let cache = ReadCache::new(&open);
+        let parsed = object::File::parse(&cache).map_err(|error| fail(&error))?;
         if parsed.symbols().next().is_none() {
             return Err(fail(&"has no symbols: name the image from before it was stripped"));
         }
@@ -117,14 +124,19 @@ impl Image {
             _ => None,
         });
         let code = code.collect();
-        let loader = Loader::new(file).map_err(|error| fail(&error))?;
         let kernel = Kernel::of(build, banner);
-        Ok(Image { file: file.to_owned(), loader, kernel, code, bytes })
+        let image = Image { file: file.to_owned(), kernel, code, open };
+        image.try_load().map_err(|error| fail(&error))?;
+        Ok(image)
     }
 
-    /// Whether an address is in its code.
-    pub fn has(&self, address: u64) -> bool {
-        self.code.iter().any(|range| range.contains(&address))
+    fn try_load(&self) -> Result<Loader, Box<dyn std::error::Error>> {
+        Loader::new(format!("/proc/self/fd/{}", self.open.as_raw_fd()))
+    }
+
+    /// What finds functions and lines. It keeps the debug information that it has read.
+    pub fn loader(&self) -> Loader {
+        self.try_load().expect("the file was loaded before")
     }
 }
 

@@ -3,11 +3,16 @@
 use crate::coverage::Coverage;
 use crate::error::Error;
 use crate::kernel::{Image, Kernel};
-use kcov::Arch;
-use kcov::Pc;
+use crate::modules::Module;
+use addr2line::Loader;
+use kcov::{Arch, Pc};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
 
 /// The architecture of a record. User-Mode Linux is a program and runs in the lower half.
 pub fn arch(pc: Pc) -> Arch {
@@ -26,7 +31,7 @@ pub enum Symbols {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The function in the symbol table, or the module.
-    pub symbol: String,
+    pub symbol: Arc<str>,
     /// The offset from its beginning, in bytes.
     pub offset: u64,
     /// The functions inlined there, innermost first. The last one is the function itself. Empty
@@ -38,9 +43,9 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The function.
-    pub function: String,
+    pub function: Arc<str>,
     /// The file and the line.
-    pub line: Option<(PathBuf, u32)>,
+    pub line: Option<(Arc<Path>, u32)>,
 }
 
 impl Symbols {
@@ -77,47 +82,125 @@ impl Symbols {
         Ok(Symbols::Listed(all))
     }
 
-    /// Finds the place of a record.
-    pub fn look_up(&self, pc: Pc, coverage: &Coverage) -> Place {
-        // Modules are identified by their addresses in the running kernel.
-        let slide = coverage.slide.unwrap_or(0);
-        let arch = arch(pc);
-        let running = pc.run_time(slide).call_site(arch).address();
-        let module = coverage.modules.find(running);
-        match self {
-            Symbols::Image(image) if module.is_none() => {
-                in_image(image, pc.link_time(slide).call_site(arch).address())
+    /// Finds the places of records. For many, which should be sorted, two threads work, and forget
+    /// debug information that they have passed.
+    pub fn look_up(&self, pcs: &[Pc], coverage: &Coverage) -> Vec<Place> {
+        const MANY: usize = 10_000;
+        const PART: usize = 400_000;
+        let image = match self {
+            Symbols::Image(image) => image,
+            Symbols::Listed(all) => {
+                return pcs.iter().map(|pc| in_list(all, *pc, coverage)).collect();
             }
-            // The list includes modules' symbols.
-            Symbols::Listed(all) if coverage.slide.is_some() => {
-                listed(all, running, module.map(|(module, _)| module.name.as_str()))
+        };
+        let find = |pcs: &[Pc]| -> Vec<Place> {
+            let (mut names, mut places) = (Names::default(), Vec::with_capacity(pcs.len()));
+            for part in pcs.chunks(PART) {
+                let loader = image.loader();
+                let place = |pc: &Pc| in_image(&loader, &image.code, *pc, coverage, &mut names);
+                places.extend(part.iter().map(place));
             }
-            _ => module.map_or_else(Place::default, |(module, offset)| Place {
-                symbol: format!("[{}]", module.name),
-                offset,
-                frames: Vec::new(),
-            }),
+            places
+        };
+        if pcs.len() < MANY {
+            return find(pcs);
         }
+        let (first, second) = pcs.split_at(pcs.len() / 2);
+        thread::scope(|scope| {
+            let second = scope.spawn(|| find(second));
+            let mut places = find(first);
+            places.extend(second.join().expect("no panic"));
+            places
+        })
     }
 }
 
-fn in_image(image: &Image, site: u64) -> Place {
-    let mut frames = Vec::new();
-    if !image.has(site) {
+/// Modules are identified by their addresses in the running kernel.
+fn in_module(pc: Pc, coverage: &Coverage) -> Option<(&Module, u64)> {
+    coverage.modules.find(running(pc, coverage))
+}
+
+/// The address of the call in the running kernel.
+fn running(pc: Pc, coverage: &Coverage) -> u64 {
+    pc.run_time(coverage.slide.unwrap_or(0)).call_site(arch(pc)).address()
+}
+
+fn module_alone(found: Option<(&Module, u64)>) -> Place {
+    found.map_or_else(Place::default, |(module, offset)| Place {
+        symbol: format!("[{}]", module.name).into(),
+        offset,
+        frames: Vec::new(),
+    })
+}
+
+fn in_image(
+    loader: &Loader,
+    code: &[Range<u64>],
+    pc: Pc,
+    coverage: &Coverage,
+    names: &mut Names,
+) -> Place {
+    let module = in_module(pc, coverage);
+    if module.is_some() {
+        return module_alone(module);
+    }
+    let site = pc.link_time(coverage.slide.unwrap_or(0)).call_site(arch(pc)).address();
+    if !code.iter().any(|range| range.contains(&site)) {
         return Place::default();
     }
-    if let Ok(mut found) = image.loader.find_frames(site) {
+    let mut frames = Vec::new();
+    if let Ok(mut found) = loader.find_frames(site) {
         while let Ok(Some(frame)) = found.next() {
             let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
-            let line = frame.location.and_then(|at| Some((plain(at.file?), at.line?)));
-            let function = function.map_or_else(|| "??".into(), String::from);
+            let function = names.name(function.as_deref().unwrap_or("??"));
+            let line = frame.location.and_then(|at| Some((names.file(at.file?), at.line?)));
             frames.push(Frame { function, line });
         }
+        frames.shrink_to_fit();
     }
-    let symbol = image.loader.find_symbol_info(site);
-    let (symbol, offset) =
-        symbol.map_or((String::new(), 0), |found| (found.name().into(), site - found.address()));
+    let symbol = loader.find_symbol_info(site);
+    let (symbol, offset) = symbol
+        .map_or((names.name(""), 0), |found| (names.name(found.name()), site - found.address()));
     Place { symbol, offset, frames }
+}
+
+/// Each name and each path once, because millions of places share them.
+#[derive(Default)]
+struct Names {
+    names: HashSet<Arc<str>>,
+    files: HashMap<Box<str>, Arc<Path>>,
+}
+
+impl Names {
+    fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return known.clone();
+        }
+        let new: Arc<str> = name.into();
+        self.names.insert(new.clone());
+        new
+    }
+
+    fn file(&mut self, path: &str) -> Arc<Path> {
+        if let Some(known) = self.files.get(path) {
+            return known.clone();
+        }
+        let new: Arc<Path> = plain(path).into();
+        self.files.insert(path.into(), new.clone());
+        new
+    }
+}
+
+/// The list includes modules' symbols.
+fn in_list(all: &[(u64, String)], pc: Pc, coverage: &Coverage) -> Place {
+    let module = in_module(pc, coverage);
+    match coverage.slide {
+        Some(_) => {
+            let name = module.map(|(module, _)| module.name.as_str());
+            listed(all, running(pc, coverage), name)
+        }
+        None => module_alone(module),
+    }
 }
 
 /// Finds the symbol before an address. Nothing bounds the last symbol of the list, of the kernel's
@@ -132,7 +215,7 @@ fn listed(all: &[(u64, String)], site: u64, module: Option<&str>) -> Place {
     if of != module || (of.is_none() && next == all.len()) || ENDS.contains(&symbol.as_str()) {
         return Place::default();
     }
-    Place { symbol: symbol.clone(), offset: site - address, frames: Vec::new() }
+    Place { symbol: symbol.as_str().into(), offset: site - address, frames: Vec::new() }
 }
 
 /// Simplifies a path's `..` parts, because kernels are often built beside their source.
@@ -162,7 +245,7 @@ fn code(line: &str) -> Option<(u64, String)> {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.symbol.as_str() {
+        match &*self.symbol {
             "" => f.write_str("??"),
             symbol => write!(f, "{symbol}+{:#x}", self.offset),
         }

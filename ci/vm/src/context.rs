@@ -62,6 +62,7 @@ impl<'a> Context<'a> {
                 AccelChoice::Kvm => Some(Accel::Kvm),
                 AccelChoice::Tcg => Some(Accel::Tcg),
                 AccelChoice::Auto => None,
+                AccelChoice::Icount => Some(Accel::Icount),
             },
         };
         let (cache, mut targets) = (self.cache.clone(), self.targets.clone());

@@ -131,6 +131,8 @@ pub enum Accel {
     Kvm,
     /// QEMU's emulation.
     Tcg,
+    /// QEMU's emulation, where one instruction takes one nanosecond of the guest's time.
+    Icount,
 }
 
 impl Kind {

@@ -3,7 +3,7 @@
 //! kcov records no calls, so a stack is the place of a program counter in the kernel's sources: the
 //! directories, the file, the function and the functions inlined into it.
 
-use super::text::root;
+use super::text::{find, root};
 use crate::coverage::Coverage;
 use crate::symbols::{Place, Symbols};
 use std::collections::BTreeMap;
@@ -15,9 +15,8 @@ use std::path::Path;
 pub fn render(coverage: &Coverage, symbols: &Symbols) -> String {
     let [own, background] =
         [false, true].map(|is| coverage.sum(|thread| (thread.process == 0) == is));
-    let (count, all) = (own.len(), own.into_iter().chain(background));
-    let found: Vec<_> =
-        all.map(|(pc, records)| (pc, records, symbols.look_up(pc, coverage))).collect();
+    let count = own.len();
+    let found = find(own.into_iter().chain(background).collect(), symbols, coverage);
     let root = root(&found);
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     for (index, (_, records, place)) in found.iter().enumerate() {
@@ -29,7 +28,7 @@ pub fn render(coverage: &Coverage, symbols: &Symbols) -> String {
 
 fn stack(place: &Place, root: &Path) -> String {
     let Some(outermost) = place.frames.last() else {
-        return if place.symbol.is_empty() { "??".into() } else { place.symbol.clone() };
+        return if place.symbol.is_empty() { "??".into() } else { place.symbol.to_string() };
     };
     let mut stack = String::new();
     if let Some((file, _)) = &outermost.line {
@@ -37,7 +36,7 @@ fn stack(place: &Place, root: &Path) -> String {
             write!(stack, "{};", part.to_string_lossy()).expect("writing to a string cannot fail");
         }
     }
-    let functions = place.frames.iter().rev().map(|frame| frame.function.as_str());
+    let functions = place.frames.iter().rev().map(|frame| &*frame.function);
     stack + &functions.collect::<Vec<_>>().join(";")
 }
 

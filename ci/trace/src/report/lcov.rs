@@ -10,7 +10,9 @@ use kcov::Pc;
 use kcov_vm_calls::Code;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 
 /// The function that the compiler calls at the beginning of every block.
 const HOOK: &str = "__sanitizer_cov_trace_pc";
@@ -20,7 +22,7 @@ const HOOK: &str = "__sanitizer_cov_trace_pc";
 struct Lines {
     lines: BTreeMap<u32, u64>,
     /// By name: the first known line and the count.
-    functions: BTreeMap<String, (u32, u64)>,
+    functions: BTreeMap<Arc<str>, (u32, u64)>,
 }
 
 /// Renders the tracefile, which needs the kernel's image.
@@ -30,17 +32,19 @@ pub fn render(coverage: &Coverage, symbols: &Symbols) -> Result<String, Error> {
     };
     let fail = |why: &str| Error::about(image.file.display(), why);
     let counts: HashMap<Pc, u64> = coverage.total().into_iter().collect();
-    let calls = Code::read(&image.bytes).map_err(|why| fail(&why))?.calls(HOOK);
+    let bytes = fs::read(&image.file).map_err(Error::of(image.file.display()))?;
+    let calls = Code::read(&bytes).map_err(|why| fail(&why))?.calls(HOOK);
     let calls =
         calls.ok_or_else(|| fail("has no coverage hook: the kernel was built without kcov"))?;
     let mut all: BTreeSet<Pc> = calls.into_iter().map(Pc::new).collect();
     // Add the records themselves: the compiler may turn a function's final call into a jump, and
     // its record then belongs to the function's caller.
     all.extend(counts.keys());
-    let mut files: BTreeMap<PathBuf, Lines> = BTreeMap::new();
-    for pc in all {
-        let count = counts.get(&pc).copied().unwrap_or(0);
-        for frame in symbols.look_up(pc, coverage).frames {
+    let all: Vec<Pc> = all.into_iter().collect();
+    let mut files: BTreeMap<Arc<Path>, Lines> = BTreeMap::new();
+    for (pc, place) in all.iter().zip(symbols.look_up(&all, coverage)) {
+        let count = counts.get(pc).copied().unwrap_or(0);
+        for frame in place.frames {
             let Some((file, line)) = frame.line.filter(|(_, line)| *line > 0) else { continue };
             let file = files.entry(file).or_default();
             // Several blocks of a line do not multiply its count.

@@ -5,7 +5,7 @@ use crate::coverage::{Coverage, Thread};
 use crate::symbols::{Frame, Place, Symbols};
 use kcov::Pc;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fmt::Write as _;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// A program counter, its count and its place.
@@ -29,54 +29,58 @@ struct Function {
     place: Place,
 }
 
-/// Renders the coverage as text.
-pub fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
-    let mut text = String::new();
+/// Writes the coverage as text.
+pub fn write(coverage: &Coverage, symbols: &Symbols, style: Style, text: &mut dyn Write) {
     if style == Style::Quiet {
-        return text;
+        return;
     }
     let threads = &coverage.threads;
     for thread in threads {
-        line(&mut text, format_args!("{}", summary(thread)));
+        line(text, format_args!("{}", summary(thread)));
     }
     if threads.iter().any(|thread| thread.truncated) {
         let advice = "a truncated thread's buffer was full: enlarge it with --words N";
-        line(&mut text, format_args!("{advice}"));
+        line(text, format_args!("{advice}"));
     }
     for why in coverage.missing.iter().map(String::as_str).chain([NEVER]) {
-        line(&mut text, format_args!("not traced: {why}"));
+        line(text, format_args!("not traced: {why}"));
     }
     if style == Style::Pcs {
         for (pc, _) in coverage.total() {
-            line(&mut text, format_args!("{pc}"));
+            line(text, format_args!("{pc}"));
         }
-        return text;
+        return;
     }
-    let find = |(pc, records)| (pc, records, symbols.look_up(pc, coverage));
-    let found: Vec<Found> = coverage.total().into_iter().map(find).collect();
+    let found = find(coverage.total(), symbols, coverage);
     if found.iter().any(|(_, _, place)| place.symbol.ends_with("sys_ptrace")) {
-        line(&mut text, format_args!("{PTRACE}"));
+        line(text, format_args!("{PTRACE}"));
     }
     let root = root(&found);
     let kernel = &coverage.kernel.release;
     let threads = threads.iter().filter(|thread| thread.process != 0);
     let own: HashSet<Pc> = threads.flat_map(|thread| &thread.counts).map(|(pc, _)| *pc).collect();
     if style == Style::Functions {
-        functions(&found, &own, kernel, &root, &mut text);
+        functions(&found, &own, kernel, &root, text);
     } else {
-        line(&mut text, format_args!("{} program counters of Linux {kernel}", found.len()));
-        below(&root, &mut text);
+        line(text, format_args!("{} program counters of Linux {kernel}", found.len()));
+        below(&root, text);
         for (pc, records, place) in &found {
             let mark = mark(!own.contains(pc));
-            line(&mut text, format_args!("{pc} {records:>8} {place}{mark}"));
+            line(text, format_args!("{pc} {records:>8} {place}{mark}"));
             for (depth, frame) in place.frames.iter().enumerate() {
                 let inlined = if depth == 0 { "" } else { "into " };
                 let at = at(frame, &root);
-                line(&mut text, format_args!("    {inlined}{}{at}", frame.function));
+                line(text, format_args!("    {inlined}{}{at}", frame.function));
             }
         }
     }
-    text
+}
+
+/// Finds the places of program counters.
+pub(super) fn find(all: Vec<(Pc, u64)>, symbols: &Symbols, coverage: &Coverage) -> Vec<Found> {
+    let pcs: Vec<Pc> = all.iter().map(|(pc, _)| *pc).collect();
+    let places = symbols.look_up(&pcs, coverage);
+    all.into_iter().zip(places).map(|((pc, records), place)| (pc, records, place)).collect()
 }
 
 /// Marks what only the kernel's workers executed.
@@ -94,7 +98,7 @@ pub(super) fn root(found: &[Found]) -> PathBuf {
     root.to_owned()
 }
 
-fn below(root: &Path, text: &mut String) {
+fn below(root: &Path, text: &mut dyn Write) {
     if root.file_name().is_some() {
         line(text, format_args!("files are below {}", root.display()));
     }
@@ -106,8 +110,8 @@ fn at(frame: &Frame, root: &Path) -> String {
     format!(" {}:{at}", file.strip_prefix(root).unwrap_or(file).display())
 }
 
-fn line(text: &mut String, what: std::fmt::Arguments<'_>) {
-    writeln!(text, "{what}").expect("writing to a string cannot fail");
+fn line(text: &mut dyn Write, what: std::fmt::Arguments<'_>) {
+    writeln!(text, "{what}").expect("a string or the output, which keeps its error");
 }
 
 fn summary(thread: &Thread) -> String {
@@ -121,10 +125,10 @@ fn summary(thread: &Thread) -> String {
     format!("{who}: {records} records, {pcs} program counters{truncated}")
 }
 
-fn functions(found: &[Found], own: &HashSet<Pc>, kernel: &str, root: &Path, text: &mut String) {
+fn functions(found: &[Found], own: &HashSet<Pc>, kernel: &str, root: &Path, text: &mut dyn Write) {
     let mut all: HashMap<String, Function> = HashMap::new();
     for (pc, records, place) in found {
-        let name = match place.symbol.as_str() {
+        let name = match &*place.symbol {
             "" => "??".to_owned(),
             symbol => symbol.to_owned(),
         };
@@ -156,13 +160,19 @@ fn functions(found: &[Found], own: &HashSet<Pc>, kernel: &str, root: &Path, text
 }
 
 fn file(frame: &Frame) -> Option<&Path> {
-    Some(frame.line.as_ref()?.0.as_path())
+    Some(&frame.line.as_ref()?.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
+
+    fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
+        let mut text = String::new();
+        write(coverage, symbols, style, &mut text);
+        text
+    }
 
     fn coverage() -> Coverage {
         let mut thread = Thread { process: 1, number: 2, name: "ls".into(), ..Thread::default() };
@@ -228,7 +238,8 @@ not traced: interrupts, softirqs and work queues: the kernel does not record for
 
     #[test]
     fn paths_begin_where_they_differ() {
-        let frame = |path: &str| Frame { function: "f".into(), line: Some((path.into(), 7)) };
+        let frame =
+            |path: &str| Frame { function: "f".into(), line: Some((Path::new(path).into(), 7)) };
         let found = |frames: &[Frame]| {
             let place = Place { frames: frames.to_vec(), ..Place::default() };
             (Pc::new(1), 1, place)

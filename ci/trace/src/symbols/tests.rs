@@ -13,20 +13,24 @@ fn coverage(slide: Option<u64>) -> Coverage {
     Coverage { slide, modules: [module].into_iter().collect(), ..Coverage::default() }
 }
 
+fn one(symbols: &Symbols, pc: u64, coverage: &Coverage) -> Place {
+    symbols.look_up(&[Pc::new(pc)], coverage).remove(0)
+}
+
 #[test]
 fn names_come_from_the_running_kernels_addresses() {
     let text = "0000000000001000 T read\n0000000000001100 d data\n0000000000009000 t open\t[nfs]\n";
     let all = Symbols::Listed(text.lines().filter_map(code).collect());
     let moved = coverage(Some(0x800));
     // The call is before this address, in its own function.
-    let shown = |pc| all.look_up(Pc::new(pc), &moved).to_string();
+    let shown = |pc| one(&all, pc, &moved).to_string();
     assert_eq!(shown(0x802), "read+0x1");
     assert_eq!(shown(0x800), "??");
     assert_eq!(shown(0x8815), "open [nfs]+0x14");
     // Data before the module, and the module's end.
     assert_eq!(shown(0x88ff), "open [nfs]+0xfe");
     assert_eq!(shown(0x8901), "??");
-    assert_eq!(all.look_up(Pc::new(0x1005), &coverage(None)).to_string(), "??");
+    assert_eq!(one(&all, 0x1005, &coverage(None)).to_string(), "??");
 }
 
 #[test]
@@ -36,7 +40,7 @@ fn calls_of_a_machines_kernel_have_one_length() {
         (0xffff_ffff_8200_0000, "_etext".into()),
         (0xffff_ffff_8300_0000, "init".into()),
     ]);
-    let shown = |pc| all.look_up(Pc::new(pc), &coverage(Some(0))).to_string();
+    let shown = |pc| one(&all, pc, &coverage(Some(0))).to_string();
     assert_eq!(shown(0xffff_ffff_8100_0005), "read+0x0");
     assert_eq!(shown(0xffff_ffff_8100_0004), "??");
     // Between the kernel's code and that of its start, and after the last symbol.
@@ -90,13 +94,13 @@ fn a_file_gives_lines_and_what_was_inlined() {
     let symbols = Symbols::of_image(&file, &kernel).expect("symbols");
     let coverage = Coverage { kernel, ..coverage(None) };
     let all: Vec<Place> =
-        (start + 5..end).map(|pc| symbols.look_up(Pc::new(pc), &coverage)).collect();
-    assert!(all.iter().all(|place| place.symbol == "outer"), "{all:?}");
+        symbols.look_up(&(start + 5..end).map(Pc::new).collect::<Vec<_>>(), &coverage);
+    assert!(all.iter().all(|place| &*place.symbol == "outer"), "{all:?}");
     let inlined = all.iter().find(|place| place.frames.len() == 2).expect("inlined code");
-    assert_eq!(inlined.frames[0].function, "inner");
-    assert_eq!(inlined.frames[1].function, "outer");
+    assert_eq!(&*inlined.frames[0].function, "inner");
+    assert_eq!(&*inlined.frames[1].function, "outer");
     let (path, line) = inlined.frames[1].line.clone().expect("a line");
-    assert_eq!((path, line), (directory.path().join("kernel.c"), 10));
+    assert_eq!((&*path, line), (&*directory.path().join("kernel.c"), 10));
 
     // A run executed only `outer`; `never` could have been.
     let run = |start, end| {
@@ -137,9 +141,10 @@ fn addresses_outside_of_the_image_have_no_name() {
         Coverage { kernel: image.kernel.clone(), threads: vec![thread], ..coverage(None) };
     let symbols = Symbols::of_image(&file, &coverage.kernel).expect("symbols");
     for pc in outside {
-        assert_eq!(symbols.look_up(Pc::new(pc), &coverage), Place::default(), "{pc:#x}");
+        assert_eq!(one(&symbols, pc, &coverage), Place::default(), "{pc:#x}");
     }
-    let text = text::render(&coverage, &symbols, Style::Functions);
+    let mut text = String::new();
+    text::write(&coverage, &symbols, Style::Functions, &mut text);
     assert!(text.ends_with("         4      4  ??\n"), "{text}");
 }
 

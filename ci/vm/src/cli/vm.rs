@@ -75,6 +75,8 @@ pub enum AccelChoice {
     Kvm,
     /// QEMU's emulation.
     Tcg,
+    /// QEMU's emulation, where one instruction takes one nanosecond of the guest's time.
+    Icount,
 }
 
 /// Build and boot options.

@@ -72,6 +72,7 @@ impl Machine<'_> {
             (Kind::Uml, _) => "host process",
             (_, Accel::Kvm) => "KVM",
             (_, Accel::Tcg) => "TCG",
+            (_, Accel::Icount) => "TCG, counting instructions",
         }
     }
 }

@@ -43,11 +43,15 @@ fn bare(machine: &Machine<'_>, qemu: &Qemu, cpu: &str, channel: i32) -> Command 
     let smp = machine.target.smp;
     let (accel, cpu) = match machine.accel {
         Accel::Kvm => ("kvm", "host"),
-        Accel::Tcg => ("tcg", cpu),
+        Accel::Tcg | Accel::Icount => ("tcg", cpu),
     };
     let mut command = Command::new(qemu.program);
     command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
     command.args(["-machine", qemu.machine, "-accel", accel, "-cpu", cpu]);
+    if machine.accel == Accel::Icount {
+        // An idle guest does not wait for the host's time to pass.
+        command.args(["-icount", "shift=0,sleep=off"]);
+    }
     command.args(["-m", &format!("{memory}M")]);
     if let Some(directory) = &machine.memory {
         let file = format!("memory-backend-file,id=ram,size={memory}M,share=on,mem-path=");
