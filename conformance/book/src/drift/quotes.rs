@@ -8,8 +8,8 @@ use std::{fs, io};
 /// One word more than a locator may have.
 const WORDS: usize = 9;
 
-/// Finds the runs of nine words that a file of the `repository` shares with a source, one per run. The
-/// sources are paths and texts.
+/// Finds the runs of nine words that a file of the `repository` shares with a source, one per run.
+/// The sources are paths and texts.
 pub fn compare(repository: &Path, sources: &[(&str, String)]) -> io::Result<Vec<String>> {
     let mut known: HashMap<Vec<&str>, &str> = HashMap::new();
     for (source, text) in sources {
