@@ -10,20 +10,29 @@ use std::time::Duration;
 /// stays far below it.
 pub const USUAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// One check. Only `checks!` declares one.
+/// One check.
 #[derive(Debug)]
 pub struct Check {
     /// The id of the check and of its claim, which has the check's needs.
     pub id: &'static str,
-    pub(crate) seconds: &'static [u64],
-    pub(crate) body: fn(&Context),
+    seconds: u64,
+    body: fn(&Context),
+}
+
+/// Declares a check of the claim with this id.
+pub(crate) const fn check(id: &'static str, body: fn(&Context)) -> Check {
+    Check { id, seconds: 0, body }
+}
+
+/// Declares a check whose time limit is at least so many seconds.
+pub(crate) const fn slow(id: &'static str, seconds: u64, body: fn(&Context)) -> Check {
+    Check { id, seconds, body }
 }
 
 impl Check {
     /// The time limit of this check: `usual`, unless it needs more.
-    #[must_use]
     pub fn time_limit(&self, usual: Duration) -> Duration {
-        self.seconds.iter().fold(usual, |limit, &seconds| limit.max(Duration::from_secs(seconds)))
+        usual.max(Duration::from_secs(self.seconds))
     }
 
     /// Runs the check in this process. Returns if the kernel keeps the claim, and panics if not.
@@ -32,27 +41,6 @@ impl Check {
         (self.body)(&Context { claim, device: device.to_owned(), limit });
     }
 }
-
-/// Declares the checks of a module: ids and functions, with the mode that a function takes, and the
-/// time limits of slow ones.
-///
-/// ```text
-/// checks! {
-///     "enable.second-time-on-one-thread": second_time_on_one_thread,
-///     "pc.kept.by-mapping": by_mapping(KCOV_TRACE_PC),
-///     "close.buffer-is-freed": buffer_is_freed seconds(30),
-/// }
-/// ```
-macro_rules! checks {
-    ($($id:literal: $name:ident $(($mode:ident))? $(seconds($seconds:literal))?),* $(,)?) => {
-        pub(crate) const CHECKS: &[$crate::check::Check] = &[$($crate::check::Check {
-            id: $id,
-            seconds: &[$($seconds)?],
-            body: |cx| $name(cx $(, $mode)?),
-        }),*];
-    };
-}
-pub(crate) use checks;
 
 /// The context of a check: its claim and the path of the device.
 #[derive(Debug)]
@@ -65,23 +53,16 @@ pub struct Context {
 impl Context {
     /// The number of rounds of a repeating check: `usual` at the usual time limit, and
     /// proportionally more with a longer one. The time that they take does not affect the verdict.
-    #[must_use]
     pub fn rounds(&self, usual: u64) -> u64 {
         usual * (self.limit.as_secs() / USUAL_LIMIT.as_secs()).max(1)
     }
 
     /// The path of the device.
-    #[must_use]
     pub fn device(&self) -> &Path {
         &self.device
     }
 
     /// The errno in the claim.
-    ///
-    /// # Panics
-    ///
-    /// If the claim has none.
-    #[must_use]
     pub fn errno(&self) -> Errno {
         let number = self.claim.errno.and_then(Errno::by_name);
         number.expect("the claim of this check names an errno")

@@ -4,7 +4,7 @@ use crate::check::Check;
 use crate::errno::Name;
 use crate::feature::Feature;
 use crate::kernel::Version;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 /// The kind of source of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -75,19 +75,24 @@ pub struct Claim {
     /// The kind of source, the same for all claims of a file.
     #[serde(skip_deserializing)]
     pub authority: Authority,
-    /// The file in the system's source tree, or the subject of a message. Most claims of a file
-    /// have the same one.
-    #[serde(default)]
+    /// The place in the source: section and locator, after the source if it is not the file's.
+    #[serde(skip_serializing)]
+    at: Vec<String>,
+    /// The file in the system's source tree, or the subject of a message.
+    #[serde(skip_deserializing)]
     pub source: String,
     /// The heading in the document, or the function of the driver.
+    #[serde(skip_deserializing)]
     pub section: String,
     /// A short quote from that file that finds the place again.
+    #[serde(skip_deserializing)]
     pub locator: String,
     /// The quotes in other releases.
     #[serde(default)]
     pub formerly: Vec<String>,
-    /// The name of the errno of the refusal. Its number depends on the system.
-    #[serde(default, deserialize_with = "name_of_errno")]
+    /// The name of the errno of the refusal, which is the first that the text names. Its number
+    /// depends on the system.
+    #[serde(skip_deserializing)]
     pub errno: Option<Name>,
     /// Features that the check needs, in addition to those that nearly all checks need.
     #[serde(default)]
@@ -153,13 +158,11 @@ impl Claim {
     }
 }
 
-fn name_of_errno<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Name>, D::Error> {
-    let name = String::deserialize(from)?;
+/// The first errno that a text names.
+fn errno_in(text: &str) -> Option<Name> {
     let all = [kcov_sys::errno::linux::ALL, kcov_sys::errno::netbsd::ALL];
-    match all.into_iter().flatten().find(|entry| entry.0 == name) {
-        Some(entry) => Ok(Some(entry.0)),
-        None => Err(serde::de::Error::custom(format!("no errno is named {name:?}"))),
-    }
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.find_map(|word| all.into_iter().flatten().map(|entry| entry.0).find(|name| *name == word))
 }
 
 /// The registries of all systems, by file name. The name of a file about one system contains its
@@ -254,9 +257,15 @@ pub fn parse(file: &str, text: &str) -> Vec<Claim> {
         toml::from_str(text).unwrap_or_else(|error| panic!("{file}: {error}"));
     for claim in &mut claim {
         claim.authority = authority;
-        if claim.source.is_empty() {
-            claim.source.clone_from(&source);
-        }
+        claim.errno = errno_in(&claim.text);
+        let at = std::mem::take(&mut claim.at);
+        let [of, section, locator] = match at.as_slice() {
+            [section, locator] => [&source, section, locator],
+            [of, section, locator] => [of, section, locator],
+            _ => panic!("{file}: {}: `at` has a section and a locator", claim.id),
+        };
+        (claim.source, claim.section, claim.locator) =
+            (of.clone(), section.clone(), locator.clone());
     }
     claim
 }

@@ -1,9 +1,7 @@
 //! The command line.
 
 mod lockstep;
-mod request;
 mod run;
-mod select;
 
 use crate::claims::{Claims, Status};
 use crate::declare::{Declaration, SYSTEMS};
@@ -29,7 +27,7 @@ Usage: kcov-conformance <command>
       --declare WORDS    the features of the target's kernel, comma-separated
       --unproved         trusts --declare: for kernels that were altered
       --device PATH      the device
-      --format WORD      ktap (default) or json
+      --format ktap      the format of the report, which has no other
       --time-limit S     the time limit of a check in seconds, 60 by default
       --fail-fast        skips the other checks after the first failure
   lockstep           compares the kernel with the model on random operations
@@ -85,7 +83,7 @@ fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
         Some(other) => return Err(other.unexpected().into()),
     };
     match word.as_str() {
-        "run" => Ok(run::run(&request::request(parser)?)?),
+        "run" => Ok(run::run(&run::request(parser)?)?),
         "lockstep" => Ok(lockstep::run(&lockstep::request(parser)?)?),
         "list" => {
             let system = system(parser)?;

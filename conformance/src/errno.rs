@@ -18,13 +18,11 @@ pub type Result<T> = std::result::Result<T, Errno>;
 
 impl Errno {
     /// The errno of the calling thread's last failed call.
-    #[must_use]
     pub fn last() -> Errno {
         Errno(nix::errno::Errno::last_raw())
     }
 
     /// The number of the errno with this name.
-    #[must_use]
     pub fn by_name(name: &str) -> Option<Errno> {
         crate::system::checks::ERRNOS
             .iter()
@@ -33,7 +31,6 @@ impl Errno {
     }
 
     /// The name in claims.
-    #[must_use]
     pub fn name(self) -> Option<Name> {
         crate::system::checks::ERRNOS.iter().find(|entry| entry.1 == self.0).map(|entry| entry.0)
     }
@@ -47,6 +44,12 @@ impl Errno {
 impl From<nix::errno::Errno> for Errno {
     fn from(errno: nix::errno::Errno) -> Errno {
         Errno(errno as i32)
+    }
+}
+
+impl From<std::io::Error> for Errno {
+    fn from(error: std::io::Error) -> Errno {
+        Errno(error.raw_os_error().unwrap_or(libc::EIO))
     }
 }
 

@@ -5,20 +5,20 @@
 //! `checks/`. Checks reach the kernel only through `raw`, which uses `kcov-sys` and not the safe
 //! crate, so the library cannot confirm its own errors. See the package's README.
 
-pub mod check;
+mod check;
 pub mod checks;
 pub mod claims;
 pub mod cli;
 pub mod declare;
-pub mod errno;
+mod errno;
 pub mod feature;
-pub mod helper;
+mod helper;
 pub mod kernel;
 pub mod lockstep;
 pub mod plan;
-pub mod raw;
-pub mod report;
-pub mod runner;
+mod raw;
+mod report;
+mod runner;
 
 // The only switch between systems.
 cfg_if::cfg_if! {

@@ -103,8 +103,8 @@ mod tests {
         use Feature::{Instrumented, Kcov, Remote};
         let needed = |fields: &str| {
             let text = format!(
-                "authority = 'driver'\nsource = 's'\n[[claim]]\nid = 'a.b'\ntext = 'c.'\n\
-                 section = 's'\nlocator = 'l'\n{fields}"
+                "authority = 'driver'\nsource = 's'\n\
+                 claim = [{{ id = 'a.b', at = ['s', 'l'], text = 'c.', {fields} }}]"
             );
             let claims = crate::claims::parse("test", &text);
             claims[0].needed().collect::<Vec<_>>()

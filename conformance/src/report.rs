@@ -1,21 +1,10 @@
-//! Verdicts as KTAP while the run goes on, or as one JSON document at the end.
+//! Verdicts as KTAP while the run goes on.
 
 use crate::claims::Claim;
-use serde::Serialize;
 use std::io::{self, Write};
 
-/// The output format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// The kernel's test protocol.
-    Ktap,
-    /// One JSON document.
-    Json,
-}
-
 /// The verdict of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The kernel keeps the claim.
     Pass,
@@ -25,71 +14,39 @@ pub enum Verdict {
     Skip,
 }
 
-/// The result of one check.
-#[derive(Debug, Serialize)]
-pub struct Entry<'a> {
-    id: &'a str,
-    claim: &'a str,
-    source: String,
-    /// The verdict.
-    pub verdict: Verdict,
-    message: &'a str,
-    milliseconds: u128,
-}
-
-impl<'a> Entry<'a> {
-    /// Creates the result of a claim's check.
-    #[must_use]
-    pub fn new(claim: &'a Claim, verdict: Verdict, message: &'a str, took: u128) -> Entry<'a> {
-        let source = claim.place();
-        Entry { id: &claim.id, claim: &claim.text, source, verdict, message, milliseconds: took }
-    }
-}
-
 /// Writes a report. Every line is flushed at once, because the reader may be at the end of a
 /// console and the next check may crash the kernel.
-#[derive(Debug)]
 pub struct Report<W> {
     out: W,
-    format: Format,
-    notes: Vec<String>,
-    entries: Vec<serde_json::Value>,
+    number: usize,
 }
 
 impl<W: Write> Report<W> {
     /// Starts a report of this many checks.
-    pub fn begin(mut out: W, format: Format, planned: usize) -> io::Result<Report<W>> {
-        if format == Format::Ktap {
-            writeln!(out, "KTAP version 1\n1..{planned}")?;
-            out.flush()?;
-        }
-        Ok(Report { out, format, notes: Vec::new(), entries: Vec::new() })
+    pub fn begin(mut out: W, planned: usize) -> io::Result<Report<W>> {
+        writeln!(out, "KTAP version 1\n1..{planned}")?;
+        out.flush()?;
+        Ok(Report { out, number: 0 })
     }
 
-    /// Writes a note about the whole run.
+    /// Writes notes about the whole run, or about the next result.
     pub fn note(&mut self, text: &str) -> io::Result<()> {
-        self.notes.push(text.to_owned());
-        self.diagnostics(text)
+        text.lines().try_for_each(|line| writeln!(self.out, "# {}", printable(line)))
     }
 
-    /// Writes the result of a check.
-    pub fn entry(&mut self, entry: &Entry<'_>) -> io::Result<()> {
-        let number = self.entries.len() + 1;
-        self.entries.push(serde_json::to_value(entry)?);
-        if self.format == Format::Json {
-            return Ok(());
-        }
-        let Entry { id, message, .. } = entry;
-        match entry.verdict {
+    /// Writes the result of a claim's check.
+    pub fn entry(&mut self, claim: &Claim, verdict: Verdict, message: &str) -> io::Result<()> {
+        self.number += 1;
+        let (number, id) = (self.number, &claim.id);
+        match verdict {
             Verdict::Skip => writeln!(self.out, "ok {number} {id} # SKIP {message}")?,
             Verdict::Pass => {
-                self.diagnostics(message)?;
+                self.note(message)?;
                 writeln!(self.out, "ok {number} {id}")?;
             }
             Verdict::Fail => {
-                self.diagnostics(&format!("claim: {}", entry.claim))?;
-                self.diagnostics(&format!("source: {}", entry.source))?;
-                self.diagnostics(message)?;
+                self.note(&format!("claim: {}\nsource: {}", claim.text, claim.place()))?;
+                self.note(message)?;
                 writeln!(self.out, "not ok {number} {id}")?;
             }
         }
@@ -98,38 +55,8 @@ impl<W: Write> Report<W> {
 
     /// Ends the report early, because there can be no more verdicts.
     pub fn bail_out(mut self, why: &str) -> io::Result<()> {
-        match self.format {
-            Format::Ktap => writeln!(self.out, "Bail out! {}", printable(why))?,
-            Format::Json => self.document(Some(why))?,
-        }
+        writeln!(self.out, "Bail out! {}", printable(why))?;
         self.out.flush()
-    }
-
-    /// Ends the report after the last check.
-    pub fn end(mut self) -> io::Result<()> {
-        if self.format == Format::Json {
-            self.document(None)?;
-        }
-        self.out.flush()
-    }
-
-    fn document(&mut self, bail_out: Option<&str>) -> io::Result<()> {
-        let document = serde_json::json!({
-            "notes": self.notes,
-            "checks": self.entries,
-            "bail-out": bail_out,
-        });
-        serde_json::to_writer_pretty(&mut self.out, &document)?;
-        writeln!(self.out)
-    }
-
-    fn diagnostics(&mut self, text: &str) -> io::Result<()> {
-        if self.format == Format::Ktap {
-            for line in text.lines() {
-                writeln!(self.out, "# {}", printable(line))?;
-            }
-        }
-        Ok(())
     }
 }
 
@@ -144,59 +71,43 @@ fn printable(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Format, Report, Verdict};
+    use super::{Report, Verdict};
 
-    fn report(format: Format, entries: &[(Verdict, &str)]) -> String {
+    fn report(entries: &[(Verdict, &str)]) -> String {
         let mut out = Vec::new();
-        let mut report = Report::begin(&mut out, format, entries.len()).unwrap();
+        let mut report = Report::begin(&mut out, entries.len()).unwrap();
         report.note("kernel: a kernel").unwrap();
-        for (index, (verdict, message)) in entries.iter().enumerate() {
-            let id = format!("topic.check-{index}");
-            let entry = Entry {
-                id: &id,
-                claim: "It works.",
-                source: "file (section)".to_owned(),
-                verdict: *verdict,
-                message,
-                milliseconds: 1,
-            };
-            report.entry(&entry).unwrap();
+        let claim = "authority = 'driver'\nsource = 'file'\n\
+            claim = [{ id = 'topic.check', at = ['section', 'l'], text = 'It works.' }]";
+        let claim = crate::claims::parse("test", claim).remove(0);
+        for (verdict, message) in entries {
+            report.entry(&claim, *verdict, message).unwrap();
         }
-        report.end().unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn ktap_has_plan_diagnostics_and_results() {
         let entries = [(Verdict::Pass, ""), (Verdict::Fail, "why"), (Verdict::Skip, "no such")];
-        insta::assert_snapshot!(report(Format::Ktap, &entries), @r"
+        insta::assert_snapshot!(report(&entries), @r"
         KTAP version 1
         1..3
         # kernel: a kernel
-        ok 1 topic.check-0
+        ok 1 topic.check
         # claim: It works.
         # source: file (section)
         # why
-        not ok 2 topic.check-1
-        ok 3 topic.check-2 # SKIP no such
+        not ok 2 topic.check
+        ok 3 topic.check # SKIP no such
         ");
     }
 
     #[test]
     fn a_check_cannot_forge_a_result() {
-        let forged = "ok 1 topic.check-0\r\nok 2 topic.check-1\n\rok 3 x\nBail out!";
-        let text = report(Format::Ktap, &[(Verdict::Pass, forged)]);
+        let forged = "ok 1 topic.check\r\nok 2 topic.check\n\rok 3 x\nBail out!";
+        let text = report(&[(Verdict::Pass, forged)]);
         let results: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
-        assert_eq!(results, ["KTAP version 1", "1..1", "ok 1 topic.check-0"]);
+        assert_eq!(results, ["KTAP version 1", "1..1", "ok 1 topic.check"]);
         assert!(!text.contains('\r'));
-    }
-
-    #[test]
-    fn json_is_one_document() {
-        let text = report(Format::Json, &[(Verdict::Pass, ""), (Verdict::Fail, "why")]);
-        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(document["checks"][1]["verdict"], "fail");
-        assert_eq!(document["checks"][1]["id"], "topic.check-1");
-        assert_eq!(document["bail-out"], serde_json::Value::Null);
     }
 }

@@ -21,8 +21,6 @@ pub struct Outcome {
     pub status: Option<i32>,
     /// The check's output, and the reason if it failed.
     pub message: String,
-    /// The time it took.
-    pub elapsed: Duration,
 }
 
 /// Output beyond this many bytes is dropped, because a console is slow.
@@ -75,7 +73,6 @@ pub fn supervise(limit: Duration, body: impl FnOnce() -> i32) -> io::Result<Outc
     let ended = ended?;
     // The pipe may still contain output of dead processes.
     while said.read_now()? {}
-    let elapsed = start.elapsed();
 
     let (status, verdict) = match ended {
         Some(WaitStatus::Exited(_, 0)) => (Some(0), None),
@@ -94,12 +91,11 @@ pub fn supervise(limit: Duration, body: impl FnOnce() -> i32) -> io::Result<Outc
     if let Some(verdict) = verdict {
         message.push_str(&verdict);
     }
-    Ok(Outcome { status, message: message.trim_end().to_owned(), elapsed })
+    Ok(Outcome { status, message: message.trim_end().to_owned() })
 }
 
 impl Outcome {
     /// Whether the check passed.
-    #[must_use]
     pub fn passed(&self) -> bool {
         self.status == Some(0)
     }
@@ -231,5 +227,62 @@ impl Said {
     }
 }
 
+/// Tests the exits of check processes, with a shell in place of a check.
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::{MOST_OUTPUT, Outcome, supervise};
+    use nix::unistd::execv;
+    use std::ffi::CString;
+    use std::time::{Duration, Instant};
+
+    fn shell(script: &str, limit: Duration) -> Outcome {
+        let words = ["/bin/sh", "-c", script].map(|word| CString::new(word).expect("no zero"));
+        // Nothing here allocates between fork and exec: other tests run in other threads.
+        supervise(limit, || execv(&words[0], &words).map_or(127, |never| match never {}))
+            .expect("a shell")
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn the_exit_status_is_the_verdict_and_output_is_none() {
+        let outcome = shell("echo 'not ok 1 forged'; exit 0", LONG);
+        assert!(outcome.passed());
+        assert_eq!(outcome.message, "not ok 1 forged");
+        let outcome = shell("echo 'ok 1 forged'; exit 101", LONG);
+        assert!(!outcome.passed());
+        assert_eq!(outcome.message, "ok 1 forged");
+    }
+
+    #[test]
+    fn a_signal_is_a_failure_and_named() {
+        let outcome = shell("kill -SEGV $$", LONG);
+        assert!(!outcome.passed());
+        assert_eq!(outcome.message, "the check was ended by SIGSEGV (11)");
+    }
+
+    #[test]
+    fn at_the_limit_the_whole_group_is_killed() {
+        let start = Instant::now();
+        let outcome = shell("echo begun; sleep 60 & sleep 60", Duration::from_millis(300));
+        assert!(!outcome.passed());
+        assert!(outcome.message.starts_with("begun\nkilled after 0.3 s"), "{}", outcome.message);
+        assert!(start.elapsed() < LONG);
+    }
+
+    #[test]
+    fn what_a_check_leaves_behind_delays_nothing() {
+        let start = Instant::now();
+        let outcome = shell("sleep 60 & exit 0", LONG);
+        assert!(outcome.passed());
+        assert!(start.elapsed() < LONG);
+    }
+
+    #[test]
+    fn a_flood_is_cut() {
+        let outcome = shell("head -c 200000 /dev/zero | tr '\\0' x", LONG);
+        assert!(outcome.passed());
+        assert!(outcome.message.len() < MOST_OUTPUT + 100);
+        assert!(outcome.message.ends_with("more bytes of output)"));
+    }
+}

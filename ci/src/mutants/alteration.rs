@@ -58,6 +58,12 @@ pub struct Edit {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    group: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
     /// The target of all alterations.
     #[serde(default = "usual")]
     on: String,
@@ -97,25 +103,28 @@ impl Alteration {
     /// Reads one file.
     pub fn read(text: &str) -> std::result::Result<Vec<Self>, String> {
         let error = |error: toml::de::Error| one_line(&error.to_string());
-        let File { on, file, mut alteration } = toml::from_str(text).map_err(error)?;
-        for one in &mut alteration {
-            one.on.clone_from(&on);
-            if one.file.is_empty() {
-                one.file.clone_from(&file);
-            }
-            let only = std::mem::take(&mut one.only);
-            if one.edits.is_empty() || !only.is_empty() {
-                let edit: Edit = only.try_into().map_err(error)?;
-                one.edits.push(edit);
-            }
-            for edit in one.edits.iter_mut().filter(|edit| edit.function.is_none()) {
-                edit.function.clone_from(&one.function);
-            }
-            if let Some(why) = one.edits.iter().find_map(Edit::problem) {
-                return Err(format!("`{}`: {why}", one.name));
+        let File { group } = toml::from_str(text).map_err(error)?;
+        let mut all = Vec::new();
+        for Group { on, file, alteration } in group {
+            for mut one in alteration {
+                one.on.clone_from(&on);
+                if one.file.is_empty() {
+                    one.file.clone_from(&file);
+                }
+                let only = std::mem::take(&mut one.only);
+                if one.edits.is_empty() || !only.is_empty() {
+                    one.edits.push(only.try_into().map_err(error)?);
+                }
+                for edit in one.edits.iter_mut().filter(|edit| edit.function.is_none()) {
+                    edit.function.clone_from(&one.function);
+                }
+                if let Some(why) = one.edits.iter().find_map(Edit::problem) {
+                    return Err(format!("`{}`: {why}", one.name));
+                }
+                all.push(one);
             }
         }
-        Ok(alteration)
+        Ok(all)
     }
 
     /// Whether it alters the suite's library and not a kernel.

@@ -31,7 +31,7 @@ static int f(struct s *s, int a)
 
 /// Alters the text with this one edit.
 fn altered(edit: &str) -> Result<String, String> {
-    let file = format!("file = \"f.c\"\n[[alteration]]\nname = \"x\"\n{edit}\nred = [\"open\"]\n");
+    let file = format!("[[group]]\nfile = 'f.c'\n[[group.alteration]]\nname = 'x'\n{edit}\n");
     let all = Alteration::read(&file)?;
     all[0].apply(TEXT)
 }
@@ -93,7 +93,7 @@ fn functions_of_rust_end_at_their_own_brace() {
     let text =
         "impl A {\n    fn f(&self) {\n        a();\n    }\n    fn g() {\n        a();\n    }\n}\n";
     let edit =
-        "file = 'a'\n[[alteration]]\nname = 'x'\nfunction = 'f'\ndelete = 'a();'\nred = ['a']";
+        "[[group]]\nfile = 'a'\nalteration = [{ name = 'x', function = 'f', delete = 'a();' }]";
     let all = Alteration::read(edit).expect("an alteration");
     assert_eq!(all[0].apply(text), Ok(text.replacen("a();", "", 1)));
 }
@@ -149,9 +149,9 @@ fn selected(words: &[&str]) -> kcov_vm::error::Result<Vec<String>> {
     let options: &MutantsOptions = &options;
     let file = |on: &str| {
         format!(
-            "on = '{on}'\nfile = 'f.c'\n[[alteration]]\nname = 'a count on {on}'\ndelete = 'a'\n\
-             red = ['pc.a', 'open.b']\n[[alteration]]\nname = 'a size'\ndelete = 'a'\n\
-             ends = ['race.c']"
+            "[[group]]\non = '{on}'\nfile = 'f.c'\nalteration = [\n\
+             {{ name = 'a count on {on}', delete = 'a', red = ['pc.a', 'open.b'] }},\n\
+             {{ name = 'a size', delete = 'a', ends = ['race.c'] }}]"
         )
     };
     let all =

@@ -7,6 +7,18 @@ pub(crate) mod shared;
 
 use crate::check::Check;
 
+/// The vocabulary of checks.
+pub(crate) mod prelude {
+    pub(crate) use super::shared::{
+        COVER_SIZE, SENTINEL, beside_other, collecting, enabled, fits, index, is_sentinel,
+        is_traced, mapped, mapped_of, mapped_page, mark, modes, open, other_stays_traced, sized,
+        while_other_is_enabled,
+    };
+    pub(crate) use crate::check::{Check, Context, check, slow};
+    pub(crate) use crate::raw::*;
+    pub(crate) use crate::system::checks::{EXEC_WORDS, enable_freed, max_words};
+}
+
 /// All checks, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Check> {
     let api = api::CHECKS.iter().chain(crate::system::checks::api::CHECKS);

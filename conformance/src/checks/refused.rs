@@ -1,9 +1,8 @@
 //! Refused calls, and everything that they must leave unchanged.
 
 use super::shared::{COVER_SIZE, SENTINEL, is_sentinel, mark};
-use crate::check::Context;
+use crate::checks::prelude::*;
 use crate::errno::Result;
-use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_words};
 use std::fmt::Debug;
 
 impl Context {

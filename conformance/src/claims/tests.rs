@@ -41,6 +41,14 @@ fn every_field_says_something() {
             assert_eq!(field.trim(), field, "{id} has blanks around a field");
         }
         assert!(claim.text.ends_with('.'), "{id}: the claim is not a sentence");
+        // A word that looks like an errno is one.
+        let words = claim.text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let shaped = |word: &&str| {
+            word.len() > 3 && word.starts_with('E') && !word.contains(char::is_lowercase)
+        };
+        for word in words.filter(shaped) {
+            assert_eq!(super::errno_in(word), Some(word), "{id}: {word} is no errno");
+        }
         for locator in claim.locators() {
             let words = locator.split_whitespace().count();
             assert!((1..=8).contains(&words), "{id}: a locator of {words} words");
@@ -71,12 +79,12 @@ fn what_a_check_proves_is_not_called_untestable() {
 fn a_claim_that_is_proved_elsewhere_is_found() {
     let claim = |id: &str, locator: &str, errno: &str, rest: &str| {
         let text = format!(
-            "authority = 'driver'\nsource = 's'\n[[claim]]\nid = 'a.{id}'\ntext = 'c.'\n\
-             section = 'open'\nlocator = '{locator}'\nerrno = '{errno}'\n{rest}"
+            "authority = 'driver'\nsource = 's'\nclaim = [{{ id = 'a.{id}', at = ['open', '{locator}'],\n\
+             text = 'It returns {errno}.'{rest} }}]"
         );
         parse("test", &text).remove(0)
     };
-    let (checked, not) = ("", "missing = 'state'\nreason = 'r'");
+    let (checked, not) = ("", ", missing = 'state', reason = 'r'");
     let of = |other: &Claim| {
         proved_elsewhere(&[claim("proof", "if (!area) return", "ENOMEM", checked), other.clone()])
     };
@@ -151,8 +159,8 @@ fn each_file_is_of_one_kind_of_authority() {
 fn versions_bound_a_claim() {
     let claim = |bounds: &str| {
         let text = format!(
-            "authority = 'driver'\nsource = 's'\n[[claim]]\nid = 'a.b'\ntext = 'c.'\n\
-             section = 's'\nlocator = 'l'\n{bounds}"
+            "authority = 'driver'\nsource = 's'\n\
+             claim = [{{ id = 'a.b', at = ['s', 'l'], text = 'c.', {bounds} }}]"
         );
         parse("test", &text).remove(0)
     };

@@ -1,52 +1,38 @@
 //! `lockstep`: one KTAP result for each seed.
 
-use super::{EXIT_UNAVAILABLE, default_device, run};
-use crate::declare::Declaration;
+use super::{EXIT_UNAVAILABLE, run};
 use crate::lockstep::{Lockstep, Verdict};
 use lexopt::{Arg, Parser, ValueExt as _};
 use std::io::{self, Write as _};
 use std::num::NonZeroU64;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The default number of operations.
 const MANY: NonZeroU64 = NonZeroU64::new(10_000).expect("not 0");
 
 /// The options of `lockstep`.
-#[derive(Debug)]
 pub(super) struct Request {
     operations: NonZeroU64,
     seeds: Vec<u64>,
-    /// Whether to trust the declaration without probes.
-    unproved: bool,
-    declared: Option<Declaration>,
-    device: PathBuf,
+    kernel: run::Options,
 }
 
 pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
-    let mut request = Request {
-        operations: MANY,
-        seeds: Vec::new(),
-        unproved: false,
-        declared: None,
-        device: default_device(),
-    };
+    let (mut operations, mut seeds, mut kernel) = (MANY, Vec::new(), run::Options::new());
     while let Some(arg) = parser.next()? {
-        match arg {
-            Arg::Long("operations") => request.operations = parser.value()?.parse()?,
-            Arg::Long("seed") => request.seeds.push(parser.value()?.parse()?),
-            Arg::Long("unproved") => request.unproved = true,
-            Arg::Long("declare") => {
-                request.declared = Some(Declaration::parse(&parser.value()?.string()?)?);
-            }
-            Arg::Long("device") => request.device = parser.value()?.into(),
-            other => return Err(other.unexpected()),
+        let Arg::Long(name) = arg else { return Err(arg.unexpected()) };
+        let name = name.to_owned();
+        match name.as_str() {
+            "operations" => operations = parser.value()?.parse()?,
+            "seed" => seeds.push(parser.value()?.parse()?),
+            name if kernel.take(name, parser)? => {}
+            name => return Err(lexopt::Error::UnexpectedOption(format!("--{name}"))),
         }
     }
-    if request.seeds.is_empty() {
-        request.seeds.push(1);
+    if seeds.is_empty() {
+        seeds.push(1);
     }
-    Ok(request)
+    Ok(Request { operations, seeds, kernel })
 }
 
 pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
@@ -56,14 +42,13 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
         writeln!(io::stdout(), "Bail out! {why}")?;
         Ok(ExitCode::from(EXIT_UNAVAILABLE))
     };
-    let (kernel, target) =
-        match run::prepare(&request.device, request.declared.as_ref(), request.unproved) {
-            Ok(prepared) => prepared,
-            Err(why) => return bail_out(&why),
-        };
+    let (kernel, target) = match run::prepare(&request.kernel) {
+        Ok(prepared) => prepared,
+        Err(why) => return bail_out(&why),
+    };
     writeln!(out, "# kernel: {}", kernel.name)?;
     writeln!(out, "# features: {}", run::words(&target.features))?;
-    let mut lockstep = match Lockstep::new(&request.device, &target.features) {
+    let mut lockstep = match Lockstep::new(&request.kernel.device, &target.features) {
         Ok(lockstep) => lockstep,
         Err(why) => return bail_out(&why),
     };

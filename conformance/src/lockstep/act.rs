@@ -1,6 +1,6 @@
 //! Operations on a descriptor or a mapping that are the same on both systems.
 
-use super::order::Patience;
+use super::channel::Patience;
 use super::system;
 use crate::errno::Result;
 use crate::raw::{Device, LONG, Map, call, page_size, wait_for};

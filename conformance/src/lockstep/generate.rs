@@ -54,7 +54,6 @@ kinds! {
 
 impl Generator {
     /// The same seed gives the same operations, as long as the kernel gives the same answers.
-    #[must_use]
     pub fn new(seed: u64, works: Vec<Work>) -> Generator {
         Generator { rng: Rng::with_seed(seed), works, names: 1 }
     }

@@ -13,10 +13,8 @@ mod act;
 mod channel;
 mod frame;
 pub(crate) mod generate;
-mod order;
 mod real;
 mod shrink;
-mod source;
 mod worker;
 
 pub use generate::Generator;
@@ -26,9 +24,9 @@ use crate::declare::probe_all;
 use crate::feature::Feature;
 use crate::raw::word_bytes;
 pub(crate) use crate::system::lockstep as system;
+use channel::Patience;
 use frame::Frame;
 use kcov_model::{Operation, Outcome, WORD, Work, World};
-use order::Patience;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::Path;
@@ -115,7 +113,7 @@ impl Lockstep {
                 let length = divergence.operations.len();
                 let shortest = shrink::shrink(self, divergence);
                 note(&format!("shortened from {length} to {}:", shortest.operations.len()))?;
-                note(&source::check(&shortest))?;
+                note(&shrink::check(&shortest))?;
                 return Ok(Verdict::Parted);
             }
             if before != done / NOW_AND_THEN {
@@ -217,10 +215,6 @@ fn patience(noisy: bool, operation: &Operation, expected: &Outcome) -> Patience 
 }
 
 /// Executes the operations on a new tree of processes. Checks that come from lockstep use it.
-///
-/// # Panics
-///
-/// If an outcome differs from the expected one.
 #[track_caller]
 pub fn replay(device: &Path, script: &str) {
     let features = probe_all(device).expect("the kernel is probed");
@@ -228,7 +222,7 @@ pub fn replay(device: &Path, script: &str) {
     let mut stage = Stage::new(device).expect("processes can be driven");
     let mut real = stage.start().expect("a process");
     let mut frame = Frame::new(framed(&system::works(&features)), true);
-    for (operation, expected) in &source::read(script) {
+    for (operation, expected) in &shrink::read(script) {
         let step = world.clone().step(operation).into_iter().find(|(said, _)| said == expected);
         let after = step.expect("what the model allows").1;
         frame.before(&after);

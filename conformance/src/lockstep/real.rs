@@ -1,7 +1,7 @@
 //! The kernel's side: processes and threads that execute the operations one at a time.
 
 use super::channel::{Channel, Channels};
-use super::order::{Equipment, Order, Patience, outcome};
+use super::channel::{Equipment, Order, Patience, outcome};
 use super::system::{self, Driver};
 use super::worker;
 use crate::errno::Errno;

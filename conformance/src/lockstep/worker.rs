@@ -5,7 +5,7 @@
 
 use super::act::{background, digest, last, mapped, misuse, trace};
 use super::channel::Channels;
-use super::order::{Equipment, Order, Patience};
+use super::channel::{Equipment, Order, Patience};
 use super::system;
 use crate::errno::Result;
 use crate::kernel::this_program;

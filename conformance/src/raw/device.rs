@@ -81,7 +81,6 @@ impl Device {
     }
 
     /// Receives the file descriptor that [`send`](Self::send) sent.
-    #[must_use]
     pub fn receive(socket: RawFd) -> Device {
         let mut byte = [0];
         let mut received = [IoSliceMut::new(&mut byte)];
@@ -98,7 +97,6 @@ impl Device {
 }
 
 /// Sends a device through a socket and returns the one received.
-#[must_use]
 pub fn pass_descriptor(device: &Device) -> Device {
     let (left, right) =
         socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::empty()).expect("a pair");
@@ -107,14 +105,12 @@ pub fn pass_descriptor(device: &Device) -> Device {
 }
 
 /// The page size in bytes.
-#[must_use]
 pub fn page_size() -> usize {
     let size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
     usize::try_from(size.expect("sysconf").expect("a page size")).expect("it fits")
 }
 
 /// The page size in words.
-#[must_use]
 pub fn page_words() -> u64 {
     (page_size() / word_bytes()) as u64
 }

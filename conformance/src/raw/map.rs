@@ -24,7 +24,6 @@ pub struct Width(Arc<AtomicUsize>);
 
 impl Width {
     /// Starts with this number of bytes, 4 or 8.
-    #[must_use]
     pub fn new(bytes: usize) -> Width {
         Width(Arc::new(AtomicUsize::new(bytes)))
     }
@@ -59,15 +58,19 @@ impl Map {
         Ok(Map { base, bytes, writable: prot & libc::PROT_WRITE != 0, width })
     }
 
+    /// Maps this many zeroed bytes of private memory, readable and writable.
+    pub fn anonymous(bytes: usize) -> Result<Map> {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        Map::new(&-1, bytes, 0, prot, libc::MAP_PRIVATE | libc::MAP_ANON)
+    }
+
     /// Takes the width of this device's words.
-    #[must_use]
     pub fn with_width(self, width: &Width) -> Map {
         let map = std::mem::ManuallyDrop::new(self);
         Map { width: width.clone(), base: map.base, bytes: map.bytes, writable: map.writable }
     }
 
     /// Extends the mapping to the end of its last page, which the kernel maps too.
-    #[must_use]
     pub fn with_whole_pages(mut self) -> Map {
         self.bytes = self.bytes.next_multiple_of(crate::raw::page_size());
         self
@@ -80,7 +83,6 @@ impl Map {
     }
 
     /// Whether the mapping is writable.
-    #[must_use]
     pub fn is_writable(&self) -> bool {
         self.writable
     }
@@ -104,19 +106,16 @@ impl Map {
     }
 
     /// The start of the mapping.
-    #[must_use]
     pub fn address(&self) -> *mut c_void {
         self.base.as_ptr()
     }
 
     /// The size of the mapping in bytes.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The size of the mapping in words.
-    #[must_use]
     pub fn words(&self) -> usize {
         self.bytes / self.width.get()
     }
@@ -133,7 +132,6 @@ impl Map {
     }
 
     /// Loads a word.
-    #[must_use]
     pub fn load(&self, index: usize) -> u64 {
         match self.word(index) {
             Word::Four(word) => word.load(Ordering::Acquire).into(),
@@ -151,7 +149,6 @@ impl Map {
     }
 
     /// Stores a word and returns the one before.
-    #[must_use]
     pub fn swap(&self, index: usize, value: u64) -> u64 {
         match self.word(index) {
             Word::Four(word) => word.swap(value as u32, Ordering::Relaxed).into(),
@@ -159,7 +156,7 @@ impl Map {
         }
     }
 
-    fn half(&self, byte: usize) -> &AtomicU32 {
+    pub(crate) fn half(&self, byte: usize) -> &AtomicU32 {
         assert!(byte % 4 == 0 && byte + 4 <= self.bytes, "byte {byte} is not mapped");
         // SAFETY: the assertion keeps the offset inside the mapping, which is page-aligned.
         let half = unsafe { self.base.cast::<u32>().byte_add(byte) };
@@ -168,18 +165,11 @@ impl Map {
     }
 
     /// Loads the 32 bits at an offset in bytes, for mappings of other files.
-    #[must_use]
     pub fn load32(&self, byte: usize) -> u32 {
         self.half(byte).load(Ordering::Acquire)
     }
 
-    /// Stores 32 bits at an offset in bytes.
-    pub fn store32(&self, byte: usize, value: u32) {
-        self.half(byte).store(value, Ordering::Release);
-    }
-
     /// Loads the count word.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.load(0)
     }
@@ -197,7 +187,6 @@ impl Map {
     }
 
     /// Copies this many words from `first` on.
-    #[must_use]
     pub fn copy(&self, first: usize, words: usize) -> Vec<u64> {
         (first..first + words).map(|index| self.load(index)).collect()
     }
@@ -229,11 +218,6 @@ impl Drop for Map {
 
 /// The four bytes at this address, if they are readable. This asks the kernel, as
 /// [`accessible`] does.
-///
-/// # Panics
-///
-/// If no pipe can be created.
-#[must_use]
 pub fn peek(address: usize) -> Option<[u8; 4]> {
     let (out, into) = nix::unistd::pipe().expect("a pipe");
     let mut bytes = [0; 4];
@@ -247,11 +231,6 @@ pub fn peek(address: usize) -> Option<[u8; 4]> {
 
 /// Whether the byte at this address is readable, and whether it is writable. This asks the kernel,
 /// which returns an error instead of sending a signal.
-///
-/// # Panics
-///
-/// If no pipe can be created.
-#[must_use]
 pub fn accessible(address: usize) -> (bool, bool) {
     let (out, into) = nix::unistd::pipe().expect("a pipe");
     // SAFETY: the kernel reads one byte at the address, or returns an error.

@@ -4,7 +4,7 @@
 
 mod device;
 mod map;
-mod sites;
+pub(crate) mod sites;
 mod task;
 
 pub use crate::system::raw::*;
@@ -24,7 +24,6 @@ pub fn call() {
 
 /// Whether `seen` holds at least once in many tries. An interrupt may add records to some calls,
 /// and on a busy host to many of them.
-#[must_use]
 pub fn at_times(seen: impl FnMut() -> bool) -> bool {
     std::iter::repeat_with(seen).take(1000).any(|seen| seen)
 }
@@ -32,13 +31,11 @@ pub fn at_times(seen: impl FnMut() -> bool) -> bool {
 /// Waits until nothing has been recorded for a while, and returns the count.
 ///
 /// For buffers of threads that are about to block.
-#[must_use]
 pub fn settled(map: &Map) -> u64 {
     all_settled(&[map])[0]
 }
 
 /// The same for several buffers at once.
-#[must_use]
 pub fn all_settled(maps: &[&Map]) -> Vec<u64> {
     // With one processor, the other threads run as soon as this one sleeps. Others may be slow.
     let step = Duration::from_millis(if has_one_processor() { 1 } else { 5 });
@@ -64,7 +61,6 @@ fn has_one_processor() -> bool {
 pub const LONG: Duration = Duration::from_secs(40);
 
 /// Waits for `done` for at most `limit`. Returns whether it became true.
-#[must_use]
 pub fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let end = std::time::Instant::now() + limit;
     // A long wait must not look like a guest that hangs at work.

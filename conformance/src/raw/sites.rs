@@ -7,32 +7,22 @@ use std::io::ErrorKind;
 const VARIABLE: &str = "KCOV_VM_CALLS";
 
 /// The prefix of the compiler's hooks.
-const HOOK: &str = "__sanitizer_cov_trace_";
+pub(crate) const HOOK: &str = "__sanitizer_cov_trace_";
 
 /// The entry for calls through a pointer, with an unknown callee.
 const POINTERS: &str = "*";
 
 /// Maps each called function to the return addresses of its calls, as the kernel was linked.
 #[derive(Debug)]
-pub struct Sites(HashMap<String, HashSet<u64>>);
+pub struct Sites(pub(crate) HashMap<String, HashSet<u64>>);
 
 /// Returns the list, for checks that need it.
-///
-/// # Panics
-///
-/// If no list was given.
-#[must_use]
 pub fn sites() -> Sites {
     Sites::given().expect("a list of calls")
 }
 
 impl Sites {
     /// Returns the list if one was given and it names a hook.
-    ///
-    /// # Panics
-    ///
-    /// If the list cannot be read.
-    #[must_use]
     pub fn given() -> Option<Sites> {
         let file = std::env::var_os(VARIABLE)?;
         let text = match std::fs::read_to_string(&file) {
@@ -45,7 +35,6 @@ impl Sites {
 
     /// Possible values of program counter records. A function that ends with a jump to the hook may
     /// have been called through a pointer.
-    #[must_use]
     pub fn blocks(&self) -> HashSet<u64> {
         let pointers = self.0.get(POINTERS).into_iter().flatten();
         let own = self.of(|name| name.starts_with("pc") && !name.contains('@'));
@@ -53,16 +42,9 @@ impl Sites {
     }
 
     /// Possible sites of comparison records of this size, with or without a constant operand.
-    #[must_use]
     pub fn comparisons(&self, bytes: u64, constant: bool) -> HashSet<u64> {
         let cmp = format!("{}cmp{bytes}", if constant { "const_" } else { "" });
         self.of(|name| name == cmp || (constant && name == "switch"))
-    }
-
-    /// Possible values of program counter records in a module's section, as offsets.
-    #[must_use]
-    pub fn blocks_of_module(&self, module: &str, section: &str) -> HashSet<u64> {
-        self.0.get(&format!("{HOOK}pc@{module}/{section}")).cloned().unwrap_or_default()
     }
 
     fn of(&self, wanted: impl Fn(&str) -> bool) -> HashSet<u64> {
@@ -100,14 +82,12 @@ mod tests {
 
     #[test]
     fn each_comparison_has_its_hooks() {
-        let lines =
-            ["const_cmp4 10", "cmp4 20", "switch 30", "pc 40", "pc_guard 50", "pc@m/.text 70"];
+        let lines = ["const_cmp4 10", "cmp4 20", "switch 30", "pc 40", "pc_guard 50"];
         let lines = lines.map(|hook| format!("__sanitizer_cov_trace_{hook}"));
         let sites = Sites(lines.iter().map(|text| line(text)).chain([line("* 60")]).collect());
         assert_eq!(sites.comparisons(4, true), [0x10, 0x30].into());
         assert_eq!(sites.comparisons(4, false), [0x20].into());
         assert_eq!(sites.comparisons(8, false), [].into());
         assert_eq!(sites.blocks(), [0x40, 0x50, 0x60].into());
-        assert_eq!(sites.blocks_of_module("m", ".text"), [0x70].into());
     }
 }

@@ -10,6 +10,7 @@ use std::io::{Read as _, Write as _};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
 /// Runs `body` in a new thread and returns when the thread has ended in the kernel too.
 pub fn thread<T: Send>(body: impl FnOnce() -> T + Send) -> T {
@@ -59,21 +60,23 @@ impl<T: Serialize + DeserializeOwned> Child<T> {
         }
     }
 
+    /// Starts a child that runs `body` and then sleeps until it is killed.
+    pub fn endless(body: impl FnOnce()) -> Child<T> {
+        Child::start(|| {
+            body();
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        })
+    }
+
     /// Waits for the child to end and returns its result.
-    ///
-    /// # Panics
-    ///
-    /// If the child panicked or was killed.
     #[track_caller]
     pub fn end(self) -> T {
         self.outcome().expect("the child ends well")
     }
 
     /// Waits for the child to end. Returns its result, or the signal that killed it.
-    ///
-    /// # Panics
-    ///
-    /// If the child panicked.
     #[track_caller]
     pub fn outcome(mut self) -> Result<T, Signal> {
         let mut text = Vec::new();
@@ -110,7 +113,6 @@ impl Gate {
     }
 
     /// Returns a guard that opens the gate when dropped.
-    #[must_use]
     pub fn open_at_end(&self) -> impl Drop {
         struct AtEnd<'a>(&'a Gate);
         impl Drop for AtEnd<'_> {

@@ -2,20 +2,20 @@
 //!
 //! For each tree: does every place that a claim names still exist, and does a claim cover every
 //! statement of the document? Each sentence and each part of an example program must contain a
-//! locator. For Linux also: does every place that starts a remote section have a claim? And the reverse:
-//! does a file of this repository quote more of the sources than a locator?
+//! locator. For Linux also: does every place that starts a remote section have a claim? And the
+//! reverse: does a file of this repository quote more of the sources than a locator?
 
 mod document;
 mod locate;
 mod manual;
 mod quotes;
-pub mod sites;
+mod sites;
 
-pub use document::{Piece, collapse};
-pub use locate::{Document, Drift, compare};
+pub use document::collapse;
 
 use kcov_conformance::claims::{Authority, Claim, Claims};
 use kcov_conformance::kernel::Version;
+use locate::{Document, compare};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
@@ -114,7 +114,7 @@ fn conclude(
     claims: &[&Claim],
     tree: Option<&Path>,
     document: Option<Document<'_>>,
-    sections: Vec<Drift>,
+    sections: Vec<String>,
     out: &mut impl Write,
 ) -> io::Result<bool> {
     let read = |file: &str| match tree {
@@ -145,6 +145,21 @@ fn conclude(
 fn read(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
+/// All files below a directory, except what is not `wanted`. Follows no links.
+fn files(directory: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        match wanted(&path) {
+            true if kind.is_dir() => found.extend(files(&path, wanted)?),
+            true if kind.is_file() => found.push(path),
+            _ => {}
+        }
+    }
+    Ok(found)
 }
 
 /// The version at the top of a kernel's Makefile.

@@ -1,7 +1,6 @@
 //! Finds text of a kernel in this repository. A locator has at most eight words; more of a kernel's
 //! source may stand in patches only, which have its licence.
 
-use super::locate::Drift;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -9,9 +8,9 @@ use std::{fs, io};
 /// One word more than a locator may have.
 const WORDS: usize = 9;
 
-/// Finds the runs of nine words that a file of the `repository` shares with a `source`, one per run.
+/// Finds the runs of nine words that a file of the `repository` shares with a source, one per run.
 /// The sources are paths and texts.
-pub fn compare(repository: &Path, sources: &[(&str, String)]) -> io::Result<Vec<Drift>> {
+pub fn compare(repository: &Path, sources: &[(&str, String)]) -> io::Result<Vec<String>> {
     let mut known: HashMap<Vec<&str>, &str> = HashMap::new();
     for (source, text) in sources {
         known.extend(words(text).windows(WORDS).map(|run| (text_of(run), *source)));
@@ -24,14 +23,9 @@ pub fn compare(repository: &Path, sources: &[(&str, String)]) -> io::Result<Vec<
         for run in words.windows(WORDS) {
             let source = known.get(&text_of(run));
             if let (false, Some(source)) = (before, source) {
-                let file = path.strip_prefix(repository).unwrap_or(&path).display().to_string();
-                let words = text_of(run).join(" ");
-                quotes.push(Drift::Quoted {
-                    file,
-                    line: run[0].0,
-                    words,
-                    source: (*source).into(),
-                });
+                let file = path.strip_prefix(repository).unwrap_or(&path).display();
+                let (line, words) = (run[0].0, text_of(run).join(" "));
+                quotes.push(format!("quoted: {file}:{line}: {words:?} is from {source}"));
             }
             before = source.is_some();
         }
@@ -53,19 +47,11 @@ fn text_of<'a>(run: &[(usize, &'a str)]) -> Vec<&'a str> {
 }
 
 /// All files but patches, licences, hidden ones and what cargo built.
-fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
+fn files(repository: &Path) -> io::Result<Vec<PathBuf>> {
+    super::files(repository, &|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if path.is_dir() {
-            let built = name == "target" && path.join("CACHEDIR.TAG").exists();
-            if !built && (!name.starts_with('.') || name == ".github") {
-                found.extend(files(&path)?);
-            }
-        } else if !name.ends_with(".patch") && !name.starts_with("LICENSE") {
-            found.push(path);
-        }
-    }
-    Ok(found)
+        let is_built = name == "target" && path.join("CACHEDIR.TAG").exists();
+        let is_hidden = name.starts_with('.') && name != ".github";
+        !(is_built || is_hidden || name.ends_with(".patch") || name.starts_with("LICENSE"))
+    })
 }

@@ -1,6 +1,5 @@
 //! Finds the places in a Linux tree that start remote sections, and compares them with the claims.
 
-use super::Drift;
 use kcov_conformance::claims::Claims;
 use kcov_conformance::kernel::Version;
 use serde::Deserialize;
@@ -18,29 +17,20 @@ const DRIVER: &str = "kernel/kcov.c";
 /// Directories without kernel code.
 const OTHERS: &[&str] = &["Documentation", "samples", "scripts", "tools"];
 
-/// A place in the registry.
-#[derive(Debug, Deserialize)]
+/// A place in the registry: the calling function, the releases with the call, and the claim about its
+/// coverage.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Site {
-    /// The file in the source tree.
-    pub file: String,
-    /// The calling function.
-    pub function: String,
-    /// The first kernel with it.
-    pub since: Option<Version>,
-    /// The first kernel without it.
-    pub until: Option<Version>,
-    /// The claim about its coverage.
-    pub claim: String,
+struct Site {
+    file: String,
+    function: String,
+    since: Option<Version>,
+    until: Option<Version>,
+    claim: String,
 }
 
 /// All places in the registry.
-///
-/// # Panics
-///
-/// If the file is malformed or names an unknown claim, which the unit tests exclude.
-#[must_use]
-pub fn sites() -> Vec<Site> {
+fn sites() -> Vec<Site> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Registry {
@@ -55,11 +45,10 @@ pub fn sites() -> Vec<Site> {
 }
 
 /// The number of calls in each function of each file.
-pub type Calls = BTreeMap<(String, String), usize>;
+type Calls = BTreeMap<(String, String), usize>;
 
 /// The differences between the registry and a kernel source.
-#[must_use]
-pub fn compare(version: Version, found: &Calls) -> Vec<Drift> {
+pub(super) fn compare(version: Version, found: &Calls) -> Vec<String> {
     let mut known = Calls::new();
     for Site { file, function, since, until, .. } in sites() {
         let begun = since.is_none_or(|since| version >= since);
@@ -73,41 +62,32 @@ pub fn compare(version: Version, found: &Calls) -> Vec<Drift> {
     let drift = |place: &(String, String)| {
         let [claimed, there] =
             [&known, found].map(|calls| calls.get(place).copied().unwrap_or_default());
-        let (file, function) = place.clone();
-        (claimed != there).then_some(Drift::Sections { file, function, claimed, there })
+        let (file, function) = place;
+        (claimed != there)
+            .then(|| format!("sections: {file}: {function}: {there} begin, {claimed} claimed"))
     };
     places.into_iter().filter_map(drift).collect()
 }
 
 /// Searches a whole tree.
-pub fn calls(tree: &Path) -> io::Result<Calls> {
+pub(super) fn calls(tree: &Path) -> io::Result<Calls> {
     let mut calls = Calls::new();
-    for entry in fs::read_dir(tree)? {
-        let entry = entry?;
-        if !OTHERS.iter().any(|other| entry.file_name() == *other) {
-            look(tree, &entry, &mut calls)?;
-        }
-    }
-    Ok(calls)
-}
-
-fn look(tree: &Path, entry: &fs::DirEntry, calls: &mut Calls) -> io::Result<()> {
-    let path = entry.path();
-    // The targets of links are searched anyway.
-    if entry.file_type()?.is_dir() {
-        for entry in fs::read_dir(path)? {
-            look(tree, &entry?, calls)?;
-        }
-    } else if entry.file_type()?.is_file() && path.extension().is_some_and(|end| end == "c") {
+    let is_code = |path: &Path| {
+        path.parent() != Some(tree) || !OTHERS.iter().any(|other| path.ends_with(other))
+    };
+    for path in super::files(tree, &is_code)? {
         let place = path.strip_prefix(tree).map_err(io::Error::other)?.display().to_string();
+        if place == DRIVER || path.extension().is_none_or(|end| end != "c") {
+            continue;
+        }
         let bytes = fs::read(&path)?;
-        if place != DRIVER && memchr::memmem::find(&bytes, CALL.as_bytes()).is_some() {
+        if memchr::memmem::find(&bytes, CALL.as_bytes()).is_some() {
             for function in callers(&String::from_utf8_lossy(&bytes)) {
                 *calls.entry((place.clone(), function)).or_default() += 1;
             }
         }
     }
-    Ok(())
+    Ok(calls)
 }
 
 /// The calling functions, one entry per call.
@@ -152,7 +132,7 @@ mod tests {
     }
 
     fn said(calls: &Calls) -> Vec<String> {
-        compare(NEWEST, calls).iter().map(ToString::to_string).collect()
+        compare(NEWEST, calls)
     }
 
     #[test]

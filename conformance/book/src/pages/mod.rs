@@ -1,7 +1,7 @@
 //! The generated parts of the reference, as Markdown and pictures: the templates in `templates/`,
 //! filled with the registries, the numbers of `kcov-sys` and the error tables of the safe crate.
 //!
-//! `cargo vm pages DIR` writes them. A test fails if those in `docs` are stale.
+//! `cargo vm pages DIR` writes them.
 
 mod errors;
 mod outcomes;
@@ -76,8 +76,9 @@ pub fn files() -> Vec<(String, String)> {
     files
 }
 
-/// Writes all generated files into a directory.
+/// Writes all generated files into a directory, which it creates.
 pub fn write(directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
     for (name, content) in files() {
         let file = directory.join(name);
         fs::write(&file, content).map_err(|error| {

@@ -1,9 +1,8 @@
 //! Failures around a session: killed children, signals, too few file descriptors, forgotten guards
 //! and panics.
 
-use super::{enable, is_free, left, lend, open};
-use crate::check::{Context, checks};
-use crate::raw::{LONG, call, child, thread, wait_for};
+use super::{enable, is_free, left, lend, of_a_call, open};
+use crate::checks::prelude::*;
 use kcov::mode::TracePc;
 use kcov::{Device, ErrorKind, Operation};
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
@@ -12,15 +11,6 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, getpid};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-checks! {
-    "api.faults.killed-children": killed_children,
-    "api.faults.signal-storm": signal_storm,
-    "api.faults.no-descriptor-left": no_descriptor_left,
-    "api.faults.forgotten-guards": forgotten_guards,
-    "api.faults.panic-in-a-forked-child": panic_in_a_forked_child,
-    "api.faults.dropped-while-unwinding": dropped_while_unwinding,
-}
 
 /// A generator of reproducible pseudo-random numbers.
 struct Noise(u64);
@@ -68,165 +58,158 @@ fn end(pid: Pid) {
     assert_eq!(status, killed, "it was killed and had nothing to complain about");
 }
 
-fn killed_children(cx: &Context) {
-    let mut device = open(cx, 4096);
-    let mut buffer = lend(&mut device);
-    let mut noise = Noise(1);
-    let before = descriptors();
-    for round in 1..=cx.rounds(60) {
-        buffer.reset();
-        let pid = endless(|| {
-            let session = buffer.enable().expect("enabled, after all that was killed before");
-            call();
-            assert!(!session.trace().is_empty());
-            drop(session);
-        });
-        // The kill comes anywhere between the fork and the middle of some session. In every second
-        // round it waits for the first session.
-        let begun = || !left(&buffer).is_empty();
-        assert!(round % 2 == 0 || wait_for(LONG, begun), "the child is traced");
-        // On a single processor, yielding gives the child its time slice.
-        (0..noise.below(3)).for_each(|_| std::thread::yield_now());
-        for step in 0..noise.below(1 << 16) {
-            std::hint::black_box(step);
-        }
-        end(pid);
-        let trace = left(&buffer);
-        assert_eq!(trace.iter().count(), trace.len());
-        if round % 20 == 0 {
-            let seen: Vec<u64> = child(|| {
-                let session = buffer.enable().expect("enabled in the next child");
-                call();
-                session.disable().expect("disabled").trace().iter().map(kcov::Pc::address).collect()
-            });
-            assert!(!seen.is_empty());
-            assert_eq!(left(&buffer).iter().map(kcov::Pc::address).collect::<Vec<_>>(), seen);
-        }
-    }
-    assert_eq!(descriptors(), before, "no descriptor was lost");
-    drop(device);
-    assert!(is_free(cx));
-}
-
 static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn count_signal(_: i32) {
     SIGNALS.fetch_add(1, Ordering::Relaxed);
 }
 
-fn signal_storm(cx: &Context) {
-    let action =
-        SigAction::new(SigHandler::Handler(count_signal), SaFlags::empty(), SigSet::empty());
-    // SAFETY: the handler only adds to an atomic, which is async-signal-safe.
-    unsafe { sigaction(Signal::SIGUSR1, &action) }.expect("a handler");
-    let parent = getpid();
-    let storm = endless(|| kill(parent, Signal::SIGUSR1).expect("a signal"));
-    let mut device = open(cx, 1 << 16);
-    // A single processor delivers signals only when it switches back from the sender.
-    let (wanted, mut sessions) = (cx.rounds(20), 0);
-    while sessions < wanted || SIGNALS.load(Ordering::Relaxed) < wanted {
-        let mut session = device.enable(TracePc).expect("a signal does not keep from enabling");
-        session.reset();
-        call();
-        let trace = session.trace();
-        let first: Vec<_> = trace.iter().collect();
-        assert!(!first.is_empty());
-        // Existing records stay, whatever the handler adds.
-        assert_eq!(trace.iter().collect::<Vec<_>>(), first);
-        let recorded = session.disable().expect("a signal does not keep from disabling");
-        let all = recorded.trace();
-        assert!(all.len() >= first.len());
-        sessions += 1;
-    }
-    end(storm);
-    println!("{sessions} sessions under {} signals", SIGNALS.load(Ordering::Relaxed));
-    assert!(is_free(cx));
-}
-
-fn no_descriptor_left(cx: &Context) {
-    let mut device = open(cx, 1);
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the limit");
-    // The lowest free number becomes the first one that the limit forbids.
-    let lowest = std::fs::File::open("/dev/null").expect("a file");
-    let lowest = rlim_t::try_from(std::os::fd::AsRawFd::as_raw_fd(&lowest)).expect("a number");
-    setrlimit(Resource::RLIMIT_NOFILE, lowest, hard).expect("a lower limit");
-    let refused = Device::builder().path(cx.device()).open();
-    let used: Vec<_> = {
-        let session = enable(&mut device);
-        call();
-        session.disable().expect("disabled").trace().iter().collect()
-    };
-    setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("the old limit");
-    let error = refused.expect_err("no descriptor is left");
-    let expected = (Operation::Open, ErrorKind::DescriptorOutOfLimits);
-    assert_eq!((error.operation(), error.kind()), expected, "{error}");
-    assert!(error.to_string().contains(&format!("errno {}", libc::EMFILE)), "{error}");
-    assert!(!used.is_empty(), "an open device needs no further descriptor");
-    drop(enable(&mut open(cx, 1)));
-}
-
-fn forgotten_guards(cx: &Context) {
-    // The thread leaks everything. Its end frees its tracing, but the device stays open.
-    thread(|| {
-        let mut device = open(cx, 1);
-        std::mem::forget(enable(&mut device));
-        std::mem::forget(device);
-    });
-    thread(|| {
-        let mut device = open(cx, 1);
-        let session = enable(&mut device);
-        call();
-        assert!(!session.disable().expect("disabled").trace().is_empty());
-        std::mem::forget(device);
-    });
-    assert!(is_free(cx));
-    // A child leaks everything at once when it ends.
-    let mut device = open(cx, 4096);
-    let mut buffer = lend(&mut device);
-    for _ in 0..3 {
-        child(|| {
-            std::mem::forget(buffer.enable().expect("enabled in the child"));
-            call();
-        });
-        assert!(!left(&buffer).is_empty());
-    }
-    drop(enable(&mut device));
-}
-
-fn panic_in_a_forked_child(cx: &Context) {
-    let mut device = open(cx, 4096);
-    let mut buffer = lend(&mut device);
-    for _ in 0..3 {
-        let (length, again) = child(|| {
-            let panicked = catch_unwind(AssertUnwindSafe(|| {
-                let _session = buffer.enable().expect("enabled in the child");
+pub(crate) const CHECKS: &[Check] = &[
+    check("api.faults.killed-children", |cx| {
+        let mut device = open(cx, 4096);
+        let mut buffer = lend(&mut device);
+        let mut noise = Noise(1);
+        let before = descriptors();
+        for round in 1..=cx.rounds(60) {
+            buffer.reset();
+            let pid = endless(|| {
+                let session = buffer.enable().expect("enabled, after all that was killed before");
                 call();
-                resume_unwind(Box::new("in a traced section"));
-            }));
-            assert!(panicked.is_err());
-            let length = left(&buffer).len();
-            drop(buffer.enable().expect("unwinding has disabled"));
-            (length, is_free(cx))
+                assert!(!session.trace().is_empty());
+                drop(session);
+            });
+            // The kill comes anywhere between the fork and the middle of some
+            // session. In every second round it waits for the first session.
+            let begun = || !left(&buffer).is_empty();
+            assert!(round % 2 == 0 || wait_for(LONG, begun), "the child is traced");
+            // On a single processor, yielding gives the child its time slice.
+            (0..noise.below(3)).for_each(|_| std::thread::yield_now());
+            for step in 0..noise.below(1 << 16) {
+                std::hint::black_box(step);
+            }
+            end(pid);
+            let trace = left(&buffer);
+            assert_eq!(trace.iter().count(), trace.len());
+            if round % 20 == 0 {
+                let seen: Vec<u64> = child(|| {
+                    of_a_call(buffer.enable().expect("enabled in the next child"))
+                        .trace()
+                        .iter()
+                        .map(kcov::Pc::address)
+                        .collect()
+                });
+                assert!(!seen.is_empty());
+                assert_eq!(left(&buffer).iter().map(kcov::Pc::address).collect::<Vec<_>>(), seen);
+            }
+        }
+        assert_eq!(descriptors(), before, "no descriptor was lost");
+        drop(device);
+        assert!(is_free(cx));
+    }),
+    check("api.faults.signal-storm", |cx| {
+        let action =
+            SigAction::new(SigHandler::Handler(count_signal), SaFlags::empty(), SigSet::empty());
+        // SAFETY: the handler only adds to an atomic, which is async-signal-safe.
+        unsafe { sigaction(Signal::SIGUSR1, &action) }.expect("a handler");
+        let parent = getpid();
+        let storm = endless(|| kill(parent, Signal::SIGUSR1).expect("a signal"));
+        let mut device = open(cx, 1 << 16);
+        // A single processor delivers signals only when it switches back from the sender.
+        let (wanted, mut sessions) = (cx.rounds(20), 0);
+        while sessions < wanted || SIGNALS.load(Ordering::Relaxed) < wanted {
+            let mut session = device.enable(TracePc).expect("a signal does not keep from enabling");
+            session.reset();
+            call();
+            let trace = session.trace();
+            let first: Vec<_> = trace.iter().collect();
+            assert!(!first.is_empty());
+            // Existing records stay, whatever the handler adds.
+            assert_eq!(trace.iter().collect::<Vec<_>>(), first);
+            let recorded = session.disable().expect("a signal does not keep from disabling");
+            let all = recorded.trace();
+            assert!(all.len() >= first.len());
+            sessions += 1;
+        }
+        end(storm);
+        println!("{sessions} sessions under {} signals", SIGNALS.load(Ordering::Relaxed));
+        assert!(is_free(cx));
+    }),
+    check("api.faults.no-descriptor-left", |cx| {
+        let mut device = open(cx, 1);
+        let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the limit");
+        // The lowest free number becomes the first one that the limit forbids.
+        let lowest = std::fs::File::open("/dev/null").expect("a file");
+        let lowest = rlim_t::try_from(std::os::fd::AsRawFd::as_raw_fd(&lowest)).expect("a number");
+        setrlimit(Resource::RLIMIT_NOFILE, lowest, hard).expect("a lower limit");
+        let refused = Device::builder().path(cx.device()).open();
+        let used: Vec<_> = { of_a_call(enable(&mut device)).trace().iter().collect() };
+        setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("the old limit");
+        let error = refused.expect_err("no descriptor is left");
+        let expected = (Operation::Open, ErrorKind::DescriptorOutOfLimits);
+        assert_eq!((error.operation(), error.kind()), expected, "{error}");
+        assert!(error.to_string().contains(&format!("errno {}", libc::EMFILE)), "{error}");
+        assert!(!used.is_empty(), "an open device needs no further descriptor");
+        drop(enable(&mut open(cx, 1)));
+    }),
+    check("api.faults.forgotten-guards", |cx| {
+        // The thread leaks everything. Its end frees its tracing, but the device stays open.
+        thread(|| {
+            let mut device = open(cx, 1);
+            std::mem::forget(enable(&mut device));
+            std::mem::forget(device);
         });
-        assert!(length > 0 && again);
-    }
-}
-
-fn dropped_while_unwinding(cx: &Context) {
-    // The device is dropped after the session.
-    let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let mut device = open(cx, 1);
-        let _session = enable(&mut device);
-        resume_unwind(Box::new("in a traced section"));
-    }));
-    assert!(panicked.is_err());
-    assert!(is_free(cx));
-    // The device ends a leaked session.
-    let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let mut device = open(cx, 1);
-        std::mem::forget(enable(&mut device));
-        resume_unwind(Box::new("with a leaked session"));
-    }));
-    assert!(panicked.is_err());
-    assert!(is_free(cx));
-}
+        thread(|| {
+            let mut device = open(cx, 1);
+            assert!(!of_a_call(enable(&mut device)).trace().is_empty());
+            std::mem::forget(device);
+        });
+        assert!(is_free(cx));
+        // A child leaks everything at once when it ends.
+        let mut device = open(cx, 4096);
+        let mut buffer = lend(&mut device);
+        for _ in 0..3 {
+            child(|| {
+                std::mem::forget(buffer.enable().expect("enabled in the child"));
+                call();
+            });
+            assert!(!left(&buffer).is_empty());
+        }
+        drop(enable(&mut device));
+    }),
+    check("api.faults.panic-in-a-forked-child", |cx| {
+        let mut device = open(cx, 4096);
+        let mut buffer = lend(&mut device);
+        for _ in 0..3 {
+            let (length, again) = child(|| {
+                let panicked = catch_unwind(AssertUnwindSafe(|| {
+                    let _session = buffer.enable().expect("enabled in the child");
+                    call();
+                    resume_unwind(Box::new("in a traced section"));
+                }));
+                assert!(panicked.is_err());
+                let length = left(&buffer).len();
+                drop(buffer.enable().expect("unwinding has disabled"));
+                (length, is_free(cx))
+            });
+            assert!(length > 0 && again);
+        }
+    }),
+    check("api.faults.dropped-while-unwinding", |cx| {
+        // The device is dropped after the session.
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let mut device = open(cx, 1);
+            let _session = enable(&mut device);
+            resume_unwind(Box::new("in a traced section"));
+        }));
+        assert!(panicked.is_err());
+        assert!(is_free(cx));
+        // The device ends a leaked session.
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let mut device = open(cx, 1);
+            std::mem::forget(enable(&mut device));
+            resume_unwind(Box::new("with a leaked session"));
+        }));
+        assert!(panicked.is_err());
+        assert!(is_free(cx));
+    }),
+];

@@ -2,23 +2,9 @@
 //! with such a count some kernels write in front of the buffer.
 
 use super::{enable, intruder, left, lend, open};
-use crate::check::{Context, checks};
-use crate::checks::shared::{SENTINEL, fits, is_sentinel};
-use crate::raw::{Map, at_times, call, child};
+use crate::checks::prelude::*;
 use kcov::mode::{Mode, TraceCmp, TracePc};
 use kcov::{Completeness, Device};
-
-checks! {
-    "api.hostile.count-beyond-the-buffer-is-corrupt": count_beyond_the_buffer_is_corrupt,
-    "api.hostile.count-of-comparisons-beyond-the-buffer-is-corrupt":
-        count_of_comparisons_beyond_the_buffer_is_corrupt,
-    "api.hostile.full-is-not-corrupt": full_is_not_corrupt,
-    "api.hostile.request-that-enables": request_that_enables,
-    "api.hostile.request-that-enables-comparisons": request_that_enables_comparisons,
-    "api.hostile.request-that-disables": request_that_disables,
-    "api.hostile.request-that-disables-comparisons": request_that_disables_comparisons,
-    "api.hostile.buffer-for-children": buffer_for_children,
-}
 
 /// Counts that make some kernel write in front of the buffer, inside it, or far behind it.
 const COUNTS: [u64; 4] = [u64::MAX, 1 << 62, (1 << 62) - 1, 1 << 32];
@@ -51,61 +37,6 @@ fn corrupt(completeness: Completeness) -> Option<u64> {
     }
 }
 
-fn count_beyond_the_buffer_is_corrupt(cx: &Context) {
-    let mut device = open(cx, 1);
-    let map = intruder(&device);
-    warm_up(&mut device, &map, TracePc);
-    // Records of an earlier session, which must not appear.
-    map.fill(1, 7);
-    let counts = [device.words() as u64, 1 << 31, 1 << 32, 1 << 63, u64::MAX - 1];
-    for count in counts.into_iter().filter(|count| fits(*count)) {
-        let session = enable(&mut device);
-        map.store(0, count);
-        let trace = session.trace();
-        assert_eq!(corrupt(trace.completeness()), Some(count));
-        assert!(trace.is_empty() && !trace.is_truncated());
-        assert_eq!((trace.iter().count(), trace.get(0), trace.words().len()), (0, None, 0));
-        let recorded = session.disable().expect("disabled");
-        let trace = recorded.trace();
-        assert_eq!((trace.len(), corrupt(trace.completeness())), (0, Some(count)));
-        let is_empty = || {
-            map.store(0, count);
-            let recorded = enable(&mut device).disable().expect("disabled");
-            let trace = recorded.trace();
-            assert_eq!(trace.completeness(), Completeness::Complete);
-            trace.is_empty()
-        };
-        // On NetBSD, a preemption during the session adds records of the context switch.
-        assert!(at_times(is_empty), "{count:#x} does not reach the next session");
-    }
-}
-
-fn count_of_comparisons_beyond_the_buffer_is_corrupt(cx: &Context) {
-    // The count is stored after the session, since some kernels trust it in comparison mode.
-    let mut device = open(cx, 1);
-    let map = intruder(&device);
-    let buffer = device.child_buffer(TraceCmp).expect("it is free");
-    map.holds_comparisons();
-    let most = (map.words() as u64 - 1) / 4;
-    for count in [most + 1, 1 << 59, (1 << 62) - 1, u64::MAX] {
-        map.store(0, count);
-        let trace = left(&buffer);
-        assert_eq!(corrupt(trace.completeness()), Some(count));
-        assert_eq!((trace.iter().count(), trace.is_truncated()), (0, false));
-    }
-}
-
-fn full_is_not_corrupt(cx: &Context) {
-    let mut device = open(cx, 1);
-    let (map, most) = (intruder(&device), device.capacity(TracePc));
-    let buffer = lend(&mut device);
-    map.store(0, most as u64);
-    let trace = left(&buffer);
-    assert_eq!((trace.len(), trace.completeness()), (most, Completeness::Truncated));
-    map.store(0, most as u64 - 1);
-    assert_eq!(left(&buffer).completeness(), Completeness::Complete);
-}
-
 /// Relies on the end of the request being recorded, which shows the count it was made with.
 fn enables_with_0<M: Mode>(cx: &Context, mode: M) {
     let mut device = open(cx, 1 << 16);
@@ -131,14 +62,6 @@ fn enables_with_0<M: Mode>(cx: &Context, mode: M) {
         assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
         device = session.disable().expect("disabled").into_owner();
     }
-}
-
-fn request_that_enables(cx: &Context) {
-    enables_with_0(cx, TracePc);
-}
-
-fn request_that_enables_comparisons(cx: &Context) {
-    enables_with_0(cx, TraceCmp);
 }
 
 /// Relies on the start of the disable request being recorded in the same way.
@@ -190,34 +113,84 @@ fn disables_with_0<M: Mode>(cx: &Context, mode: M) {
     }
 }
 
-fn request_that_disables(cx: &Context) {
-    disables_with_0(cx, TracePc);
-}
-
-fn request_that_disables_comparisons(cx: &Context) {
-    disables_with_0(cx, TraceCmp);
-}
-
-fn buffer_for_children(cx: &Context) {
-    let mut device = open(cx, 1 << 16);
-    let map = intruder(&device);
-    warm_up(&mut device, &map, TraceCmp);
-    for count in COUNTS {
-        // A hostile count before the buffer is lent, and another before a child enables.
-        map.fill(1, SENTINEL);
-        map.store(0, count);
-        let mut buffer = device.child_buffer(TraceCmp).expect("it is free");
-        assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
-        assert_eq!(map.count(), 0);
-        let seen = child(|| {
+pub(crate) const CHECKS: &[Check] = &[
+    check("api.hostile.count-beyond-the-buffer-is-corrupt", |cx| {
+        let mut device = open(cx, 1);
+        let map = intruder(&device);
+        warm_up(&mut device, &map, TracePc);
+        // Records of an earlier session, which must not appear.
+        map.fill(1, 7);
+        let counts = [device.words() as u64, 1 << 31, 1 << 32, 1 << 63, u64::MAX - 1];
+        for count in counts.into_iter().filter(|count| fits(*count)) {
+            let session = enable(&mut device);
+            map.store(0, count);
+            let trace = session.trace();
+            assert_eq!(corrupt(trace.completeness()), Some(count));
+            assert!(trace.is_empty() && !trace.is_truncated());
+            assert_eq!((trace.iter().count(), trace.get(0), trace.words().len()), (0, None, 0));
+            let recorded = session.disable().expect("disabled");
+            let trace = recorded.trace();
+            assert_eq!((trace.len(), corrupt(trace.completeness())), (0, Some(count)));
+            let is_empty = || {
+                map.store(0, count);
+                let recorded = enable(&mut device).disable().expect("disabled");
+                let trace = recorded.trace();
+                assert_eq!(trace.completeness(), Completeness::Complete);
+                trace.is_empty()
+            };
+            // On NetBSD, a preemption during the session adds records of the context switch.
+            assert!(at_times(is_empty), "{count:#x} does not reach the next session");
+        }
+    }),
+    check("api.hostile.count-of-comparisons-beyond-the-buffer-is-corrupt", |cx| {
+        // The count is stored after the session, since some kernels trust it in comparison mode.
+        let mut device = open(cx, 1);
+        let map = intruder(&device);
+        let buffer = device.child_buffer(TraceCmp).expect("it is free");
+        map.holds_comparisons();
+        let most = (map.words() as u64 - 1) / 4;
+        for count in [most + 1, 1 << 59, (1 << 62) - 1, u64::MAX] {
+            map.store(0, count);
+            let trace = left(&buffer);
+            assert_eq!(corrupt(trace.completeness()), Some(count));
+            assert_eq!((trace.iter().count(), trace.is_truncated()), (0, false));
+        }
+    }),
+    check("api.hostile.full-is-not-corrupt", |cx| {
+        let mut device = open(cx, 1);
+        let (map, most) = (intruder(&device), device.capacity(TracePc));
+        let buffer = lend(&mut device);
+        map.store(0, most as u64);
+        let trace = left(&buffer);
+        assert_eq!((trace.len(), trace.completeness()), (most, Completeness::Truncated));
+        map.store(0, most as u64 - 1);
+        assert_eq!(left(&buffer).completeness(), Completeness::Complete);
+    }),
+    check("api.hostile.request-that-enables", |cx| enables_with_0(cx, TracePc)),
+    check("api.hostile.request-that-enables-comparisons", |cx| enables_with_0(cx, TraceCmp)),
+    check("api.hostile.request-that-disables", |cx| disables_with_0(cx, TracePc)),
+    check("api.hostile.request-that-disables-comparisons", |cx| disables_with_0(cx, TraceCmp)),
+    check("api.hostile.buffer-for-children", |cx| {
+        let mut device = open(cx, 1 << 16);
+        let map = intruder(&device);
+        warm_up(&mut device, &map, TraceCmp);
+        for count in COUNTS {
+            // A hostile count before the buffer is lent, and another before a child enables.
             map.fill(1, SENTINEL);
             map.store(0, count);
-            let session = buffer.enable().expect("enabled in the child");
+            let mut buffer = device.child_buffer(TraceCmp).expect("it is free");
             assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
-            call();
-            session.disable().expect("disabled").trace().len()
-        });
-        assert!(seen > 0);
-        assert_eq!(left(&buffer).len(), seen);
-    }
-}
+            assert_eq!(map.count(), 0);
+            let seen = child(|| {
+                map.fill(1, SENTINEL);
+                map.store(0, count);
+                let session = buffer.enable().expect("enabled in the child");
+                assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
+                call();
+                session.disable().expect("disabled").trace().len()
+            });
+            assert!(seen > 0);
+            assert_eq!(left(&buffer).len(), seen);
+        }
+    }),
+];

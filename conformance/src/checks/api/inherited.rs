@@ -1,21 +1,11 @@
 //! Devices of whose buffer children inherit only the first page.
 
 use super::{Others, builder, descriptor, enable, free_addresses, is_free, records};
-use crate::check::{Context, checks};
 use crate::checks::api::faults::descriptors;
-use crate::raw::{accessible, call, child, page_size, thread, word_bytes};
+use crate::checks::prelude::*;
 use kcov::Device;
 use kcov::mode::TracePc;
 use std::ops::Range;
-
-checks! {
-    "api.inherited.children-have-the-first-page": children_have_the_first_page,
-    "api.inherited.device-dropped-in-a-child": device_dropped_in_a_child,
-    "api.inherited.child-buffer-dropped-in-a-child": child_buffer_dropped_in_a_child,
-    "api.inherited.session-dropped-in-a-child": session_dropped_in_a_child,
-    "api.inherited.leaked-session-in-a-child": leaked_session_in_a_child,
-    "api.inherited.threads-have-the-pages": threads_have_the_pages,
-}
 
 /// Opens a device with guard pages of whose buffer children inherit only the first page. Returns its
 /// addresses too, with the guard pages.
@@ -61,71 +51,68 @@ pub(crate) fn leaves_others_alone<T>(value: T, place: &Range<usize>) {
     assert_eq!(ends(place).map(accessible)[0], (false, false), "the first page is gone");
 }
 
-fn children_have_the_first_page(cx: &Context) {
-    let (device, place) = private(cx);
-    let inside = [(true, true), (true, true), (false, false), (false, false)];
-    assert_eq!(ends(&place).map(accessible), inside);
-    let first = [(true, true), (false, false), (false, false), (false, false)];
-    let (in_child, in_grandchild): ([_; 4], [_; 4]) = child(|| {
-        let in_grandchild = child(|| ends(&place).map(accessible));
-        (ends(&place).map(accessible), in_grandchild)
-    });
-    assert_eq!((in_child, in_grandchild), (first, first));
-    assert_eq!(ends(&place).map(accessible), inside, "the parent's stay");
-    works_and_ends(cx, device, &place);
-}
-
-fn device_dropped_in_a_child(cx: &Context) {
-    let (device, place) = private(cx);
-    let mut device = Some(device);
-    for _ in 0..2 {
+pub(crate) const CHECKS: &[Check] = &[
+    check("api.inherited.children-have-the-first-page", |cx| {
+        let (device, place) = private(cx);
+        let inside = [(true, true), (true, true), (false, false), (false, false)];
+        assert_eq!(ends(&place).map(accessible), inside);
+        let first = [(true, true), (false, false), (false, false), (false, false)];
+        let (in_child, in_grandchild): ([_; 4], [_; 4]) = child(|| {
+            let in_grandchild = child(|| ends(&place).map(accessible));
+            (ends(&place).map(accessible), in_grandchild)
+        });
+        assert_eq!((in_child, in_grandchild), (first, first));
+        assert_eq!(ends(&place).map(accessible), inside, "the parent's stay");
+        works_and_ends(cx, device, &place);
+    }),
+    check("api.inherited.device-dropped-in-a-child", |cx| {
+        let (device, place) = private(cx);
+        let mut device = Some(device);
+        for _ in 0..2 {
+            child(|| leaves_others_alone(device.take(), &place));
+            // The child's child has another copy.
+            child(|| child(|| leaves_others_alone(device.take(), &place)));
+            // Nothing is mapped there.
+            child(|| drop(device.take()));
+            records(device.as_mut().expect("the parent's"));
+        }
+        works_and_ends(cx, device.expect("the parent's"), &place);
+    }),
+    check("api.inherited.child-buffer-dropped-in-a-child", |cx| {
+        let (device, place) = private(cx);
+        let mut buffer = Some(device.into_child_buffer(TracePc).expect("it is free"));
+        child(|| leaves_others_alone(buffer.take(), &place));
+        works_and_ends(cx, buffer.expect("the parent's").into_device(), &place);
+    }),
+    check("api.inherited.session-dropped-in-a-child", |cx| {
+        let (device, place) = private(cx);
+        let mut session = Some(device.into_session(TracePc).expect("enabled"));
+        call();
+        child(|| leaves_others_alone(session.take(), &place));
+        let mut session = session.expect("the parent's");
+        // The forks may have filled the buffer.
+        session.reset();
+        call();
+        let recorded = session.disable().expect("the parent was traced all the time");
+        assert!(!recorded.trace().is_empty());
+        works_and_ends(cx, recorded.into_owner(), &place);
+    }),
+    check("api.inherited.leaked-session-in-a-child", |cx| {
+        let (mut device, place) = private(cx);
+        std::mem::forget(enable(&mut device));
+        let number = descriptor(&device);
+        let mut device = Some(device);
         child(|| leaves_others_alone(device.take(), &place));
-        // The child's child has another copy.
-        child(|| child(|| leaves_others_alone(device.take(), &place)));
-        // Nothing is mapped there.
-        child(|| drop(device.take()));
-        records(device.as_mut().expect("the parent's"));
-    }
-    works_and_ends(cx, device.expect("the parent's"), &place);
-}
-
-fn child_buffer_dropped_in_a_child(cx: &Context) {
-    let (device, place) = private(cx);
-    let mut buffer = Some(device.into_child_buffer(TracePc).expect("it is free"));
-    child(|| leaves_others_alone(buffer.take(), &place));
-    works_and_ends(cx, buffer.expect("the parent's").into_device(), &place);
-}
-
-fn session_dropped_in_a_child(cx: &Context) {
-    let (device, place) = private(cx);
-    let mut session = Some(device.into_session(TracePc).expect("enabled"));
-    call();
-    child(|| leaves_others_alone(session.take(), &place));
-    let mut session = session.expect("the parent's");
-    // The forks may have filled the buffer.
-    session.reset();
-    call();
-    let recorded = session.disable().expect("the parent was traced all the time");
-    assert!(!recorded.trace().is_empty());
-    works_and_ends(cx, recorded.into_owner(), &place);
-}
-
-fn leaked_session_in_a_child(cx: &Context) {
-    let (mut device, place) = private(cx);
-    std::mem::forget(enable(&mut device));
-    let number = descriptor(&device);
-    let mut device = Some(device);
-    child(|| leaves_others_alone(device.take(), &place));
-    assert!(!is_free(cx), "the parent is traced still");
-    let device = device.expect("the parent's");
-    assert_eq!(descriptor(&device), number);
-    drop(device);
-    assert_eq!(ends(&place).map(accessible), [(false, false); 4]);
-    assert!(is_free(cx));
-}
-
-fn threads_have_the_pages(cx: &Context) {
-    let (mut device, place) = private(cx);
-    thread(|| records(&mut device));
-    thread(|| works_and_ends(cx, device, &place));
-}
+        assert!(!is_free(cx), "the parent is traced still");
+        let device = device.expect("the parent's");
+        assert_eq!(descriptor(&device), number);
+        drop(device);
+        assert_eq!(ends(&place).map(accessible), [(false, false); 4]);
+        assert!(is_free(cx));
+    }),
+    check("api.inherited.threads-have-the-pages", |cx| {
+        let (mut device, place) = private(cx);
+        thread(|| records(&mut device));
+        thread(|| works_and_ends(cx, device, &place));
+    }),
+];

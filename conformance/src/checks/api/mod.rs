@@ -8,16 +8,16 @@ mod faults;
 mod hostile;
 pub(crate) mod inherited;
 pub(crate) mod lost;
-mod modes;
 mod owned;
 mod protection;
 mod session;
 mod trace;
 
-use crate::check::{Check, Context};
-use crate::raw::{Gate, LONG, Map, Width, accessible, at_times, call, word_bytes};
+use crate::checks::prelude::*;
 use kcov::mode::{Mode, TracePc};
-use kcov::{BufferSize, Builder, ChildBuffer, Completeness, Device, Error, Owner, Session, Trace};
+use kcov::{
+    BufferSize, Builder, ChildBuffer, Completeness, Device, Error, Owner, Recorded, Session, Trace,
+};
 use std::ffi::c_void;
 use std::ops::Range;
 use std::os::fd::{AsFd as _, AsRawFd, RawFd};
@@ -38,7 +38,6 @@ pub const CHECKS: &[&[Check]] = &[
     lost::CHECKS,
     inherited::CHECKS,
     faults::CHECKS,
-    modes::CHECKS,
 ];
 
 /// Opens the device with a buffer of at least this many words.
@@ -62,6 +61,12 @@ pub(crate) fn enable(device: &mut Device) -> Session<TracePc, &mut Device> {
 
 pub(crate) fn lend(device: &mut Device) -> ChildBuffer<TracePc, &mut Device> {
     device.child_buffer(TracePc).expect("nothing is traced into it")
+}
+
+/// Makes a call, and disables the session.
+pub(crate) fn of_a_call<M: Mode, D: Owner>(session: Session<M, D>) -> Recorded<M, D> {
+    call();
+    session.disable().expect("disabled")
 }
 
 /// Maps the buffer a second time, to access it as another process could.
@@ -118,8 +123,8 @@ impl Others {
         // SAFETY: callers have given up what is there, or make sure that it is not used again.
         let mapped = unsafe { libc::mmap(start, place.len(), prot, flags, -1, 0) };
         assert_eq!(mapped, start);
-        // SAFETY: the range was just mapped, nothing unmaps it unless a check fails, and all accesses
-        // are atomic.
+        // SAFETY: the range was just mapped, nothing unmaps it unless a check fails, and all
+        // accesses are atomic.
         let words = unsafe { std::slice::from_raw_parts(mapped.cast(), place.len() / 8) };
         let others = Others(words);
         words.iter().zip(1..).for_each(|(word, number)| word.store(number, Ordering::Relaxed));

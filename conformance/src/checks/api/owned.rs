@@ -2,152 +2,145 @@
 
 use super::faults::descriptors;
 use super::{descriptor, intruder, is_free, open, open_at};
-use crate::check::{Context, checks};
-use crate::raw::{accessible, call, child, thread};
+use crate::checks::prelude::*;
 use kcov::mode::{AnyMode, TraceCmp, TracePc};
 use kcov::{AnyRecord, ErrorKind, Operation, Session};
 use nix::unistd::dup2_raw;
 use std::os::fd::{AsFd as _, IntoRawFd as _};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-checks! {
-    "api.owned.thousands-of-cases": thousands_of_cases,
-    "api.owned.device-comes-back": device_comes_back,
-    "api.owned.mode-is-switched": mode_is_switched,
-    "api.owned.dropped-in-every-order": dropped_in_every_order,
-    "api.owned.refused-device-is-dropped": refused_device_is_dropped,
-    "api.owned.forked-child-drops-its-device": forked_child_drops_its_device,
-}
-
 fn owned(cx: &Context) -> Session<TracePc> {
     open(cx, 1 << 16).into_session(TracePc).expect("enabled")
 }
 
-fn thousands_of_cases(cx: &Context) {
-    let mut session = owned(cx);
-    // While another file has this number, no request can reach the device.
-    let number = descriptor(session.device());
-    let kept = session.device().as_fd().try_clone_to_owned().expect("a second descriptor");
-    let other = std::fs::File::open("/dev/null").expect("a file");
-    // SAFETY: the number is the session's, which makes no request until it has its file back.
-    let taken = unsafe { dup2_raw(&other, number) }.expect("the number is taken").into_raw_fd();
-    let (mut first, mut same) = (Vec::new(), 0);
-    for case in 0..5000 {
-        session.reset();
-        call();
-        let trace = session.trace();
-        assert!(!trace.is_empty() && !trace.is_truncated(), "case {case}");
-        let records: Vec<_> = trace.iter().collect();
-        // The first cases fault in pages, and an interrupt may add records to some.
-        same += usize::from(records == first);
-        first = records;
-    }
-    // SAFETY: as above; this restores the session's file.
-    let back = unsafe { dup2_raw(&kept, number) }.expect("it is given back").into_raw_fd();
-    assert_eq!((taken, back), (number, number));
-    assert!(same > 1000, "{same} cases were like the one before");
-    drop(session.disable().expect("it was enabled all the time"));
-    assert!(is_free(cx));
-}
-
-fn device_comes_back(cx: &Context) {
-    let (mut device, place) = open_at(cx, 1 << 16);
-    let (number, map) = (descriptor(&device), intruder(&device));
-    for _ in 0..3 {
-        let session = device.into_session(TracePc).expect("enabled");
-        call();
-        let seen = session.trace().len();
-        assert!(seen > 0);
-        device = session.disable().expect("disabled").into_owner();
-        assert!(map.count() >= seen as u64, "the records are there for others");
-        assert!(is_free(cx));
-    }
-    assert_eq!(descriptor(&device), number);
-    assert_eq!((accessible(place.start), accessible(place.end - 1)), ((true, true), (true, true)));
-}
-
-fn mode_is_switched(cx: &Context) {
-    let mut device = open(cx, 1 << 16);
-    for round in 0..20 {
-        let mode = if round % 2 == 0 { AnyMode::TracePc } else { AnyMode::TraceCmp };
-        let session = device.into_session(mode).expect("enabled");
-        call();
-        let trace = session.trace();
-        assert!(!trace.is_empty());
-        let is_pc = |record| matches!(record, AnyRecord::Pc(_));
-        assert!(trace.iter().all(|record| is_pc(record) == (mode == AnyMode::TracePc)));
-        device = session.disable().expect("disabled").into_owner();
-    }
-    let session = device.into_session(TraceCmp).expect("enabled");
-    call();
-    // Only type bits are set, unlike in a program counter.
-    assert!(session.trace().iter().all(|comparison| comparison.raw_type() & !7 == 0));
-}
-
-fn dropped_in_every_order(cx: &Context) {
-    let before = descriptors();
-    for other_first in [true, false] {
-        let (session, mut other) = (owned(cx), Some(open(cx, 1)));
-        if other_first {
-            drop(other.take());
+pub(crate) const CHECKS: &[Check] = &[
+    check("api.owned.thousands-of-cases", |cx| {
+        let mut session = owned(cx);
+        // While another file has this number, no request can reach the device.
+        let number = descriptor(session.device());
+        let kept = session.device().as_fd().try_clone_to_owned().expect("a second descriptor");
+        let other = std::fs::File::open("/dev/null").expect("a file");
+        // SAFETY: the number is the session's, which makes no request until it has its file back.
+        let taken = unsafe { dup2_raw(&other, number) }.expect("the number is taken").into_raw_fd();
+        let (mut first, mut same) = (Vec::new(), 0);
+        for case in 0..5000 {
+            session.reset();
             call();
-            assert!(!session.trace().is_empty(), "another device is another device");
+            let trace = session.trace();
+            assert!(!trace.is_empty() && !trace.is_truncated(), "case {case}");
+            let records: Vec<_> = trace.iter().collect();
+            // The first cases fault in pages, and an interrupt may add records to some.
+            same += usize::from(records == first);
+            first = records;
         }
+        // SAFETY: as above; this restores the session's file.
+        let back = unsafe { dup2_raw(&kept, number) }.expect("it is given back").into_raw_fd();
+        assert_eq!((taken, back), (number, number));
+        assert!(same > 1000, "{same} cases were like the one before");
+        drop(session.disable().expect("it was enabled all the time"));
+        assert!(is_free(cx));
+    }),
+    check("api.owned.device-comes-back", |cx| {
+        let (mut device, place) = open_at(cx, 1 << 16);
+        let (number, map) = (descriptor(&device), intruder(&device));
+        for _ in 0..3 {
+            let session = device.into_session(TracePc).expect("enabled");
+            call();
+            let seen = session.trace().len();
+            assert!(seen > 0);
+            device = session.disable().expect("disabled").into_owner();
+            assert!(map.count() >= seen as u64, "the records are there for others");
+            assert!(is_free(cx));
+        }
+        assert_eq!(descriptor(&device), number);
+        assert_eq!(
+            (accessible(place.start), accessible(place.end - 1)),
+            ((true, true), (true, true))
+        );
+    }),
+    check("api.owned.mode-is-switched", |cx| {
+        let mut device = open(cx, 1 << 16);
+        for round in 0..20 {
+            let mode = if round % 2 == 0 { AnyMode::TracePc } else { AnyMode::TraceCmp };
+            let session = device.into_session(mode).expect("enabled");
+            call();
+            let trace = session.trace();
+            assert!(!trace.is_empty());
+            let is_pc = |record| matches!(record, AnyRecord::Pc(_));
+            assert!(trace.iter().all(|record| is_pc(record) == (mode == AnyMode::TracePc)));
+            device = session.disable().expect("disabled").into_owner();
+        }
+        let session = device.into_session(TraceCmp).expect("enabled");
+        call();
+        // Only type bits are set, unlike in a program counter.
+        assert!(session.trace().iter().all(|comparison| comparison.raw_type() & !7 == 0));
+    }),
+    check("api.owned.dropped-in-every-order", |cx| {
+        let before = descriptors();
+        for other_first in [true, false] {
+            let (session, mut other) = (owned(cx), Some(open(cx, 1)));
+            if other_first {
+                drop(other.take());
+                call();
+                assert!(!session.trace().is_empty(), "another device is another device");
+            }
+            drop(session);
+            assert!(is_free(cx));
+            drop(other);
+        }
+        drop(owned(cx).disable().expect("disabled"));
+        assert!(is_free(cx));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _session = owned(cx);
+            resume_unwind(Box::new("in a traced section"));
+        }));
+        assert!(panicked.is_err() && is_free(cx));
+        assert_eq!(descriptors(), before);
+        // The end of the thread ends a leaked session.
+        thread(|| std::mem::forget(owned(cx)));
+        assert!(is_free(cx));
+        // `enable` borrows the device, `into_session` consumes it.
+        let mut device = open(cx, 1);
+        drop(device.enable(TracePc).expect("enabled"));
+        drop(device.into_session(TracePc).expect("enabled"));
+        assert!(is_free(cx));
+    }),
+    check("api.owned.refused-device-is-dropped", |cx| {
+        let session = owned(cx);
+        let before = descriptors();
+        let (device, place) = open_at(cx, 4096);
+        let error = device.into_session(TracePc).expect_err("this thread is traced");
+        assert_eq!(
+            (error.operation(), error.kind()),
+            (Operation::Enable, ErrorKind::AlreadyEnabled)
+        );
+        assert_eq!((descriptors(), accessible(place.start)), (before, (false, false)));
+        call();
+        assert!(!session.trace().is_empty());
         drop(session);
         assert!(is_free(cx));
-        drop(other);
-    }
-    drop(owned(cx).disable().expect("disabled"));
-    assert!(is_free(cx));
-    let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let _session = owned(cx);
-        resume_unwind(Box::new("in a traced section"));
-    }));
-    assert!(panicked.is_err() && is_free(cx));
-    assert_eq!(descriptors(), before);
-    // The end of the thread ends a leaked session.
-    thread(|| std::mem::forget(owned(cx)));
-    assert!(is_free(cx));
-    // `enable` borrows the device, `into_session` consumes it.
-    let mut device = open(cx, 1);
-    drop(device.enable(TracePc).expect("enabled"));
-    drop(device.into_session(TracePc).expect("enabled"));
-    assert!(is_free(cx));
-}
-
-fn refused_device_is_dropped(cx: &Context) {
-    let session = owned(cx);
-    let before = descriptors();
-    let (device, place) = open_at(cx, 4096);
-    let error = device.into_session(TracePc).expect_err("this thread is traced");
-    assert_eq!((error.operation(), error.kind()), (Operation::Enable, ErrorKind::AlreadyEnabled));
-    assert_eq!((descriptors(), accessible(place.start)), (before, (false, false)));
-    call();
-    assert!(!session.trace().is_empty());
-    drop(session);
-    assert!(is_free(cx));
-}
-
-fn forked_child_drops_its_device(cx: &Context) {
-    let (device, place) = open_at(cx, 1 << 16);
-    let session = device.into_session(TracePc).expect("enabled");
-    call();
-    let first: Vec<_> = session.trace().iter().take(3).collect();
-    let mut session = Some(session);
-    let refused = child(|| {
-        let before = descriptors();
-        let error = session.take().expect("the child's copy").disable();
-        let error = error.expect_err("the child is not traced");
-        assert_eq!((before - descriptors(), accessible(place.start)), (1, (false, false)));
-        format!("{:?} {:?}", error.operation(), error.kind())
-    });
-    assert_eq!(refused, "Disable NotEnabled");
-    let mut session = session.expect("the parent's");
-    // Dropping the child's copy has not emptied the buffer either.
-    assert_eq!(session.trace().iter().take(3).collect::<Vec<_>>(), first);
-    // The fork may have filled it.
-    session.reset();
-    call();
-    assert!(!session.trace().is_empty());
-    drop(session.disable().expect("the parent is traced still"));
-}
+    }),
+    check("api.owned.forked-child-drops-its-device", |cx| {
+        let (device, place) = open_at(cx, 1 << 16);
+        let session = device.into_session(TracePc).expect("enabled");
+        call();
+        let first: Vec<_> = session.trace().iter().take(3).collect();
+        let mut session = Some(session);
+        let refused = child(|| {
+            let before = descriptors();
+            let error = session.take().expect("the child's copy").disable();
+            let error = error.expect_err("the child is not traced");
+            assert_eq!((before - descriptors(), accessible(place.start)), (1, (false, false)));
+            format!("{:?} {:?}", error.operation(), error.kind())
+        });
+        assert_eq!(refused, "Disable NotEnabled");
+        let mut session = session.expect("the parent's");
+        // Dropping the child's copy has not emptied the buffer either.
+        assert_eq!(session.trace().iter().take(3).collect::<Vec<_>>(), first);
+        // The fork may have filled it.
+        session.reset();
+        call();
+        assert!(!session.trace().is_empty());
+        drop(session.disable().expect("the parent is traced still"));
+    }),
+];

@@ -1,77 +1,10 @@
 //! Enabling, and every way for a session to end.
 
-use super::{enable, intruder, is_free, kind, open};
-use crate::check::{Context, checks};
-use crate::raw::{at_times, call, child};
+use super::{enable, intruder, is_free, kind, of_a_call, open};
+use crate::checks::prelude::*;
 use kcov::mode::{AnyMode, TraceCmp, TracePc};
 use kcov::{AnyRecord, Device, ErrorKind, Operation};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-checks! {
-    "api.session.pcs-of-one-call": pcs_of_one_call,
-    "api.session.comparisons-of-one-call": comparisons_of_one_call,
-    "api.session.mode-chosen-at-run-time": mode_chosen_at_run_time,
-    "api.session.starts-empty": starts_empty,
-    "api.session.reset-starts-over": reset_starts_over,
-    "api.session.ends-where-disable-is-called": ends_where_disable_is_called,
-    "api.session.disabled-on-drop": disabled_on_drop,
-    "api.session.disabled-on-early-return": disabled_on_early_return,
-    "api.session.disabled-on-panic": disabled_on_panic,
-    "api.session.leaked-and-device-dropped": leaked_and_device_dropped,
-    "api.session.leaked-and-device-kept": leaked_and_device_kept,
-    "api.session.second-device-on-one-thread": second_device_on_one_thread,
-    "api.session.device-of-another-thread": device_of_another_thread,
-    "api.session.forked-child-is-not-the-owner": forked_child_is_not_the_owner,
-    "api.session.modes-follow-each-other": modes_follow_each_other,
-}
-
-fn pcs_of_one_call(cx: &Context) {
-    // Leaves room for the page faults of the first run.
-    let mut device = open(cx, 1 << 16);
-    let session = enable(&mut device);
-    call();
-    let recorded = session.disable().expect("disabled");
-    let trace = recorded.trace();
-    assert!(!trace.is_empty() && !trace.is_truncated());
-    for pc in trace.iter() {
-        // Kernel text is in the upper half, except for User-Mode Linux, which is a program.
-        assert!(pc.address() > 0x10000, "{pc}");
-    }
-    let twice: Vec<_> = trace.iter().collect();
-    assert_eq!(twice, trace.iter().collect::<Vec<_>>());
-}
-
-fn comparisons_of_one_call(cx: &Context) {
-    let mut device = open(cx, 1 << 16);
-    let session = device.enable(TraceCmp).expect("enabled");
-    call();
-    let recorded = session.disable().expect("disabled");
-    let trace = recorded.trace();
-    assert!(!trace.is_empty());
-    for comparison in trace.iter() {
-        assert_eq!(comparison.raw_type() & !7, 0, "{comparison:?}");
-        let (first, second) = comparison.operands();
-        let bits = 8 * comparison.operand_size() as u32;
-        let fits = |operand: u64| operand.checked_shr(bits).unwrap_or(0) == 0;
-        // The compiler stores a negative case of a switch sign-extended.
-        let case = comparison.is_const() && first >= u64::MAX << (bits - 1);
-        assert!((fits(first) || case) && fits(second), "{comparison:?}");
-    }
-}
-
-fn mode_chosen_at_run_time(cx: &Context) {
-    let mut device = open(cx, 1 << 16);
-    for mode in [AnyMode::TracePc, AnyMode::TraceCmp] {
-        let session = device.enable(mode).expect("enabled");
-        call();
-        let recorded = session.disable().expect("disabled");
-        let trace = recorded.trace();
-        assert!(!trace.is_empty());
-        for record in trace.iter() {
-            assert_eq!(matches!(record, AnyRecord::Pc(_)), mode == AnyMode::TracePc);
-        }
-    }
-}
 
 /// Runs through a whole session once, because the page faults of code that runs for the first time
 /// are recorded like system calls.
@@ -83,140 +16,164 @@ fn warm_up(device: &mut Device) {
     session.disable().expect("disabled");
 }
 
-fn starts_empty(cx: &Context) {
-    let mut device = open(cx, 4096);
-    warm_up(&mut device);
-    let starts_empty = at_times(|| {
-        let session = enable(&mut device);
-        let is_empty = session.trace().is_empty();
-        call();
-        assert!(!session.trace().is_empty());
-        is_empty
-    });
-    assert!(starts_empty);
-}
-
-fn reset_starts_over(cx: &Context) {
-    let mut device = open(cx, 4096);
-    warm_up(&mut device);
-    let mut session = enable(&mut device);
-    let starts_over = at_times(|| {
-        session.reset();
-        call();
-        let first = session.trace().get(0);
-        session.reset();
-        let is_empty = session.trace().is_empty();
-        call();
-        is_empty && first.is_some() && session.trace().get(0) == first
-    });
-    assert!(starts_over);
-}
-
-fn ends_where_disable_is_called(cx: &Context) {
-    let mut device = open(cx, 4096);
-    warm_up(&mut device);
-    let mut lengths = (0, 0, 0);
-    let ends = at_times(|| {
-        let session = enable(&mut device);
-        call();
-        let before = session.trace().len();
-        let after = session.disable().expect("disabled").trace().len();
-        lengths = (before, after, intruder(&device).count() as usize);
-        lengths.0 == lengths.1 && lengths.1 == lengths.2
-    });
-    assert!(
-        ends,
-        "before and after the request that disables, and what the count word says: {lengths:?}"
-    );
-}
-
-fn disabled_on_drop(cx: &Context) {
-    let mut device = open(cx, 1);
-    drop(enable(&mut device));
-    assert!(is_free(cx));
-}
-
-fn disabled_on_early_return(cx: &Context) {
-    fn fails(device: &mut Device) -> Result<(), kcov::Error> {
-        let _session = device.enable(TracePc)?;
-        Device::builder().path("/nowhere/kcov").open()?;
-        Ok(())
-    }
-    let mut device = open(cx, 1);
-    assert_eq!(fails(&mut device).expect_err("it fails").operation(), Operation::Open);
-    assert!(is_free(cx));
-    drop(device);
-}
-
-fn disabled_on_panic(cx: &Context) {
-    let mut device = open(cx, 1);
-    let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let _session = enable(&mut device);
-        std::panic::resume_unwind(Box::new("in a traced section"));
-    }));
-    assert!(panicked.is_err());
-    assert!(is_free(cx));
-    drop(enable(&mut device));
-}
-
-fn leaked_and_device_dropped(cx: &Context) {
-    let mut device = open(cx, 1);
-    std::mem::forget(enable(&mut device));
-    assert!(!is_free(cx), "leaked, so still traced");
-    drop(device);
-    assert!(is_free(cx), "the device disables as its last act");
-}
-
-fn leaked_and_device_kept(cx: &Context) {
-    let mut device = open(cx, 1);
-    std::mem::forget(enable(&mut device));
-    assert_eq!(kind(device.enable(TracePc)), ErrorKind::AlreadyEnabled);
-    call();
-    assert!(intruder(&device).count() > 0, "the buffer is still there");
-}
-
-fn second_device_on_one_thread(cx: &Context) {
-    let (mut first, mut second) = (open(cx, 1), open(cx, 1));
-    let session = enable(&mut first);
-    let error = second.enable(TracePc).map(drop).expect_err("refused");
-    assert_eq!((error.kind(), error.path()), (ErrorKind::AlreadyEnabled, Some(cx.device())));
-    drop(session);
-    drop(enable(&mut second));
-}
-
-fn device_of_another_thread(cx: &Context) {
-    let mut device = open(cx, 1);
-    crate::raw::thread(|| {
-        std::mem::forget(enable(&mut device));
-        let refused = std::thread::scope(|scope| {
-            scope.spawn(|| kind(device.enable(TracePc))).join().expect("the other thread")
+pub(crate) const CHECKS: &[Check] = &[
+    check("api.session.pcs-of-one-call", |cx| {
+        // Leaves room for the page faults of the first run.
+        let mut device = open(cx, 1 << 16);
+        let recorded = of_a_call(enable(&mut device));
+        let trace = recorded.trace();
+        assert!(!trace.is_empty() && !trace.is_truncated());
+        for pc in trace.iter() {
+            // Kernel text is in the upper half, except for User-Mode Linux, which is a program.
+            assert!(pc.address() > 0x10000, "{pc}");
+        }
+        let twice: Vec<_> = trace.iter().collect();
+        assert_eq!(twice, trace.iter().collect::<Vec<_>>());
+    }),
+    check("api.session.comparisons-of-one-call", |cx| {
+        let mut device = open(cx, 1 << 16);
+        let recorded = of_a_call(device.enable(TraceCmp).expect("enabled"));
+        let trace = recorded.trace();
+        assert!(!trace.is_empty());
+        for comparison in trace.iter() {
+            assert_eq!(comparison.raw_type() & !7, 0, "{comparison:?}");
+            let (first, second) = comparison.operands();
+            let bits = 8 * comparison.operand_size() as u32;
+            let fits = |operand: u64| operand.checked_shr(bits).unwrap_or(0) == 0;
+            // The compiler stores a negative case of a switch sign-extended.
+            let case = comparison.is_const() && first >= u64::MAX << (bits - 1);
+            assert!((fits(first) || case) && fits(second), "{comparison:?}");
+        }
+    }),
+    check("api.session.mode-chosen-at-run-time", |cx| {
+        let mut device = open(cx, 1 << 16);
+        for mode in [AnyMode::TracePc, AnyMode::TraceCmp] {
+            let recorded = of_a_call(device.enable(mode).expect("enabled"));
+            let trace = recorded.trace();
+            assert!(!trace.is_empty());
+            for record in trace.iter() {
+                assert_eq!(matches!(record, AnyRecord::Pc(_)), mode == AnyMode::TracePc);
+            }
+        }
+    }),
+    check("api.session.starts-empty", |cx| {
+        let mut device = open(cx, 4096);
+        warm_up(&mut device);
+        let starts_empty = at_times(|| {
+            let session = enable(&mut device);
+            let is_empty = session.trace().is_empty();
+            call();
+            assert!(!session.trace().is_empty());
+            is_empty
         });
-        assert_eq!(refused, ErrorKind::AlreadyEnabled);
-    });
-}
-
-fn forked_child_is_not_the_owner(cx: &Context) {
-    let mut device = open(cx, 4096);
-    let session = enable(&mut device);
-    let mut session = Some(session);
-    let refused = child(|| {
-        let session = session.take().expect("the child's copy");
-        session.disable().expect_err("the child is not traced").to_string()
-    });
-    assert!(refused.contains("not enabled by this thread"), "{refused}");
-    let session = session.expect("the parent's");
-    call();
-    assert!(!session.disable().expect("still enabled in the parent").trace().is_empty());
-}
-
-fn modes_follow_each_other(cx: &Context) {
-    let mut device = open(cx, 4096);
-    for _ in 0..3 {
+        assert!(starts_empty);
+    }),
+    check("api.session.reset-starts-over", |cx| {
+        let mut device = open(cx, 4096);
+        warm_up(&mut device);
+        let mut session = enable(&mut device);
+        let starts_over = at_times(|| {
+            session.reset();
+            call();
+            let first = session.trace().get(0);
+            session.reset();
+            let is_empty = session.trace().is_empty();
+            call();
+            is_empty && first.is_some() && session.trace().get(0) == first
+        });
+        assert!(starts_over);
+    }),
+    check("api.session.ends-where-disable-is-called", |cx| {
+        let mut device = open(cx, 4096);
+        warm_up(&mut device);
+        let mut lengths = (0, 0, 0);
+        let ends = at_times(|| {
+            let session = enable(&mut device);
+            call();
+            let before = session.trace().len();
+            let after = session.disable().expect("disabled").trace().len();
+            lengths = (before, after, intruder(&device).count() as usize);
+            lengths.0 == lengths.1 && lengths.1 == lengths.2
+        });
+        assert!(
+            ends,
+            "before and after the request that disables, and what the count word says: {lengths:?}"
+        );
+    }),
+    check("api.session.disabled-on-drop", |cx| {
+        let mut device = open(cx, 1);
+        drop(enable(&mut device));
+        assert!(is_free(cx));
+    }),
+    check("api.session.disabled-on-early-return", |cx| {
+        fn fails(device: &mut Device) -> Result<(), kcov::Error> {
+            let _session = device.enable(TracePc)?;
+            Device::builder().path("/nowhere/kcov").open()?;
+            Ok(())
+        }
+        let mut device = open(cx, 1);
+        assert_eq!(fails(&mut device).expect_err("it fails").operation(), Operation::Open);
+        assert!(is_free(cx));
+        drop(device);
+    }),
+    check("api.session.disabled-on-panic", |cx| {
+        let mut device = open(cx, 1);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _session = enable(&mut device);
+            std::panic::resume_unwind(Box::new("in a traced section"));
+        }));
+        assert!(panicked.is_err());
+        assert!(is_free(cx));
+        drop(enable(&mut device));
+    }),
+    check("api.session.leaked-and-device-dropped", |cx| {
+        let mut device = open(cx, 1);
+        std::mem::forget(enable(&mut device));
+        assert!(!is_free(cx), "leaked, so still traced");
+        drop(device);
+        assert!(is_free(cx), "the device disables as its last act");
+    }),
+    check("api.session.leaked-and-device-kept", |cx| {
+        let mut device = open(cx, 1);
+        std::mem::forget(enable(&mut device));
+        assert_eq!(kind(device.enable(TracePc)), ErrorKind::AlreadyEnabled);
+        call();
+        assert!(intruder(&device).count() > 0, "the buffer is still there");
+    }),
+    check("api.session.second-device-on-one-thread", |cx| {
+        let (mut first, mut second) = (open(cx, 1), open(cx, 1));
+        let session = enable(&mut first);
+        let error = second.enable(TracePc).map(drop).expect_err("refused");
+        assert_eq!((error.kind(), error.path()), (ErrorKind::AlreadyEnabled, Some(cx.device())));
+        drop(session);
+        drop(enable(&mut second));
+    }),
+    check("api.session.device-of-another-thread", |cx| {
+        let mut device = open(cx, 1);
+        crate::raw::thread(|| {
+            std::mem::forget(enable(&mut device));
+            let refused = std::thread::scope(|scope| {
+                scope.spawn(|| kind(device.enable(TracePc))).join().expect("the other thread")
+            });
+            assert_eq!(refused, ErrorKind::AlreadyEnabled);
+        });
+    }),
+    check("api.session.forked-child-is-not-the-owner", |cx| {
+        let mut device = open(cx, 4096);
         let session = enable(&mut device);
-        call();
-        assert!(!session.disable().expect("disabled").trace().is_empty());
-        let session = device.enable(TraceCmp).expect("enabled");
-        call();
-        assert!(!session.disable().expect("disabled").trace().is_empty());
-    }
-}
+        let mut session = Some(session);
+        let refused = child(|| {
+            let session = session.take().expect("the child's copy");
+            session.disable().expect_err("the child is not traced").to_string()
+        });
+        assert!(refused.contains("not enabled by this thread"), "{refused}");
+        assert!(!of_a_call(session.expect("the parent's")).trace().is_empty());
+    }),
+    check("api.session.modes-follow-each-other", |cx| {
+        let mut device = open(cx, 4096);
+        for _ in 0..3 {
+            assert!(!of_a_call(enable(&mut device)).trace().is_empty());
+            assert!(!of_a_call(device.enable(TraceCmp).expect("enabled")).trace().is_empty());
+        }
+    }),
+];

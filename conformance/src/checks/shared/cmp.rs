@@ -4,26 +4,12 @@ pub(crate) mod life;
 pub(crate) mod operands;
 
 use super::workload::WORKLOAD;
-use super::{mapped, mark};
-use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_CMP, Map, call, sites};
+use crate::checks::prelude::*;
 use crate::system::checks::calls::{
     CASES, MAGIC, NEGATIVE, compare_argument, switch_over_argument,
 };
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK, KCOV_WORDS_PER_CMP, kcov_cmp_size};
 use std::collections::{BTreeMap, BTreeSet};
-
-checks! {
-    "cmp.operands-are-collected": operands_are_collected,
-    "cmp.count-is-of-comparisons": count_is_of_comparisons,
-    "cmp.four-words-per-comparison": four_words_per_comparison,
-    "cmp.type-has-three-bits": type_has_three_bits,
-    "cmp.operands-are-zero-extended": operands_are_zero_extended,
-    "cmp.address-is-the-caller": address_is_the_caller,
-    "cmp.constant-comes-first": constant_comes_first,
-    "cmp.switch-gives-one-record-per-case": switch_gives_one_record_per_case,
-    "cmp.same-call-same-number": same_call_same_number,
-}
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comparison {
@@ -60,8 +46,7 @@ fn comparisons(map: &Map, traced: impl Fn()) -> Vec<Comparison> {
 
 /// The buffer after one call. All other words are still all ones, which is no valid type.
 fn marked(cx: &Context) -> Map {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_CMP).expect("enabled");
+    let (device, map) = collecting(cx, KCOV_TRACE_CMP);
     mark(&map, u64::MAX);
     map.reset();
     call();
@@ -70,122 +55,115 @@ fn marked(cx: &Context) -> Map {
 }
 
 pub(crate) fn collect(cx: &Context, traced: impl Fn()) -> Vec<Comparison> {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_CMP).expect("enabled");
+    let (device, map) = collecting(cx, KCOV_TRACE_CMP);
     let found = comparisons(&map, traced);
     device.disable().expect("disabled");
     found
 }
 
-fn operands_are_collected(cx: &Context) {
-    let found = collect(cx, || compare_argument(MAGIC));
-    let magic = |c: &&Comparison| [c.first, c.second].contains(&u64::from(MAGIC));
-    assert!(found.iter().any(|c| magic(&c)), "{MAGIC:#x} is not in {found:#x?}");
-    let found = collect(cx, call);
-    assert!(!found.iter().any(|c| magic(&c)), "{MAGIC:#x} was not passed, yet in {found:#x?}");
-}
-
-fn count_is_of_comparisons(cx: &Context) {
-    let map = marked(cx);
-    let count = super::index(map.count());
-    let starts = (1..map.words()).step_by(KCOV_WORDS_PER_CMP);
-    assert_eq!(starts.take_while(|&word| map.load(word) != u64::MAX).count(), count);
-    assert!(count > 0);
-}
-
-fn four_words_per_comparison(cx: &Context) {
-    let map = marked(cx);
-    let count = super::index(map.count());
-    assert!(count > 0);
-    let records = map.copy(1, count * 4);
-    for record in records.chunks_exact(4) {
-        assert!(record[0] < 8 && record[3] >= 4096 && record[3] != u64::MAX, "{record:#x?}");
-    }
-    let behind = map.copy(1 + count * 4, map.words() - 1 - count * 4);
-    assert!(behind.iter().all(|&word| word == u64::MAX), "nothing stands behind the last");
-}
-
-fn type_has_three_bits(cx: &Context) {
-    let mut found = collect(cx, switch_over_argument);
-    found.extend(collect(cx, call));
-    for comparison in &found {
-        assert_eq!(comparison.kind & !(KCOV_CMP_CONST | KCOV_CMP_MASK), 0, "{comparison:#x?}");
-    }
-    let kinds: BTreeSet<_> = found.iter().map(|comparison| comparison.kind).collect();
-    assert!(kinds.len() > 1, "one kind only, {kinds:?}, shows nothing");
-}
-
-fn operands_are_zero_extended(cx: &Context) {
-    let mut found = collect(cx, switch_over_argument);
-    found.extend(collect(cx, call));
-    found.extend(NEGATIVE.iter().flat_map(|&traced| collect(cx, traced)));
-    let mut narrow = 0;
-    for comparison in found {
-        let bits = 8 << (comparison.size_bits() >> 1);
-        let fits = |operand: u64| bits == 64 || operand >> bits == 0;
-        // The compiler stores a negative case of a switch sign-extended.
-        let case = comparison.is_const() && bits < 64 && comparison.first >= u64::MAX << (bits - 1);
-        assert!(fits(comparison.second), "{comparison:#x?}");
-        assert!(fits(comparison.first) || case, "{comparison:#x?}");
-        narrow += usize::from(bits < 64);
-    }
-    assert!(narrow > 0, "comparisons narrower than a word");
-}
-
-fn address_is_the_caller(cx: &Context) {
-    let mut seen: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
-    for traced in [&[switch_over_argument as fn()], WORKLOAD].concat() {
-        for comparison in collect(cx, traced) {
-            seen.entry(comparison.kind).or_default().insert(comparison.address);
+pub(crate) const CHECKS: &[Check] = &[
+    check("cmp.operands-are-collected", |cx| {
+        let found = collect(cx, || compare_argument(MAGIC));
+        let magic = |c: &&Comparison| [c.first, c.second].contains(&u64::from(MAGIC));
+        assert!(found.iter().any(|c| magic(&c)), "{MAGIC:#x} is not in {found:#x?}");
+        let found = collect(cx, call);
+        assert!(!found.iter().any(|c| magic(&c)), "{MAGIC:#x} was not passed, yet in {found:#x?}");
+    }),
+    check("cmp.count-is-of-comparisons", |cx| {
+        let map = marked(cx);
+        let count = super::index(map.count());
+        let starts = (1..map.words()).step_by(KCOV_WORDS_PER_CMP);
+        assert_eq!(starts.take_while(|&word| map.load(word) != u64::MAX).count(), count);
+        assert!(count > 0);
+    }),
+    check("cmp.four-words-per-comparison", |cx| {
+        let map = marked(cx);
+        let count = super::index(map.count());
+        assert!(count > 0);
+        let records = map.copy(1, count * 4);
+        for record in records.chunks_exact(4) {
+            assert!(record[0] < 8 && record[3] >= 4096 && record[3] != u64::MAX, "{record:#x?}");
         }
-    }
-    let sites = sites();
-    let mut places = 0;
-    for (kind, seen) in seen {
-        let bytes = 1 << ((kind & KCOV_CMP_MASK) >> 1);
-        let callers = sites.comparisons(bytes, kind & KCOV_CMP_CONST != 0);
-        let others: Vec<_> = seen.iter().filter(|place| !callers.contains(place)).collect();
-        assert!(others.is_empty(), "behind no call of the hook of type {kind}: {others:#x?}");
-        places += seen.len();
-    }
-    assert!(places > 100, "only {places} places show little");
-}
-
-fn constant_comes_first(cx: &Context) {
-    let found = collect(cx, || compare_argument(MAGIC));
-    let magic: Vec<_> = found
-        .iter()
-        .filter(|c| c.is_const() && [c.first, c.second].contains(&u64::from(MAGIC)))
-        .collect();
-    assert!(!magic.is_empty(), "{MAGIC:#x} was compared with no constant: {found:#x?}");
-    for comparison in magic {
-        assert_eq!(comparison.second, u64::from(MAGIC), "{comparison:#x?}");
-    }
-}
-
-fn switch_gives_one_record_per_case(cx: &Context) {
-    let found = collect(cx, switch_over_argument);
-    let cases: Vec<_> = found
-        .iter()
-        .filter(|c| c.second == u64::from(MAGIC) && c.size_bits() == kcov_cmp_size(2))
-        .collect();
-    assert!(cases.iter().all(|c| c.is_const()), "{cases:#x?}");
-    // The switch is the site with the most records.
-    let at = |address: u64| cases.iter().filter(|c| c.address == address).collect::<Vec<_>>();
-    let switch = cases.iter().map(|c| at(c.address)).max_by_key(Vec::len).expect("a record");
-    let values: BTreeSet<_> = switch.iter().map(|c| c.first).collect();
-    assert_eq!(values.len(), switch.len(), "each case once");
-    for case in CASES {
-        assert!(values.contains(case), "case {case} is not in {values:?}");
-    }
-}
-
-fn same_call_same_number(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_CMP).expect("enabled");
-    let mut counts: Vec<_> = (0..64).map(|_| comparisons(&map, call).len()).collect();
-    counts.sort_unstable();
-    let usual = counts[counts.len() / 2];
-    let same = counts.iter().filter(|&&count| count == usual).count();
-    assert!(usual > 0 && same >= counts.len() / 2, "{counts:?}");
-}
+        let behind = map.copy(1 + count * 4, map.words() - 1 - count * 4);
+        assert!(behind.iter().all(|&word| word == u64::MAX), "nothing stands behind the last");
+    }),
+    check("cmp.type-has-three-bits", |cx| {
+        let mut found = collect(cx, switch_over_argument);
+        found.extend(collect(cx, call));
+        for comparison in &found {
+            assert_eq!(comparison.kind & !(KCOV_CMP_CONST | KCOV_CMP_MASK), 0, "{comparison:#x?}");
+        }
+        let kinds: BTreeSet<_> = found.iter().map(|comparison| comparison.kind).collect();
+        assert!(kinds.len() > 1, "one kind only, {kinds:?}, shows nothing");
+    }),
+    check("cmp.operands-are-zero-extended", |cx| {
+        let mut found = collect(cx, switch_over_argument);
+        found.extend(collect(cx, call));
+        found.extend(NEGATIVE.iter().flat_map(|&traced| collect(cx, traced)));
+        let mut narrow = 0;
+        for comparison in found {
+            let bits = 8 << (comparison.size_bits() >> 1);
+            let fits = |operand: u64| bits == 64 || operand >> bits == 0;
+            // The compiler stores a negative case of a switch sign-extended.
+            let case =
+                comparison.is_const() && bits < 64 && comparison.first >= u64::MAX << (bits - 1);
+            assert!(fits(comparison.second), "{comparison:#x?}");
+            assert!(fits(comparison.first) || case, "{comparison:#x?}");
+            narrow += usize::from(bits < 64);
+        }
+        assert!(narrow > 0, "comparisons narrower than a word");
+    }),
+    check("cmp.address-is-the-caller", |cx| {
+        let mut seen: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        for traced in [&[switch_over_argument as fn()], WORKLOAD].concat() {
+            for comparison in collect(cx, traced) {
+                seen.entry(comparison.kind).or_default().insert(comparison.address);
+            }
+        }
+        let sites = sites();
+        let mut places = 0;
+        for (kind, seen) in seen {
+            let bytes = 1 << ((kind & KCOV_CMP_MASK) >> 1);
+            let callers = sites.comparisons(bytes, kind & KCOV_CMP_CONST != 0);
+            let others: Vec<_> = seen.iter().filter(|place| !callers.contains(place)).collect();
+            assert!(others.is_empty(), "behind no call of the hook of type {kind}: {others:#x?}");
+            places += seen.len();
+        }
+        assert!(places > 100, "only {places} places show little");
+    }),
+    check("cmp.constant-comes-first", |cx| {
+        let found = collect(cx, || compare_argument(MAGIC));
+        let magic: Vec<_> = found
+            .iter()
+            .filter(|c| c.is_const() && [c.first, c.second].contains(&u64::from(MAGIC)))
+            .collect();
+        assert!(!magic.is_empty(), "{MAGIC:#x} was compared with no constant: {found:#x?}");
+        for comparison in magic {
+            assert_eq!(comparison.second, u64::from(MAGIC), "{comparison:#x?}");
+        }
+    }),
+    check("cmp.switch-gives-one-record-per-case", |cx| {
+        let found = collect(cx, switch_over_argument);
+        let cases: Vec<_> = found
+            .iter()
+            .filter(|c| c.second == u64::from(MAGIC) && c.size_bits() == kcov_cmp_size(2))
+            .collect();
+        assert!(cases.iter().all(|c| c.is_const()), "{cases:#x?}");
+        // The switch is the site with the most records.
+        let at = |address: u64| cases.iter().filter(|c| c.address == address).collect::<Vec<_>>();
+        let switch = cases.iter().map(|c| at(c.address)).max_by_key(Vec::len).expect("a record");
+        let values: BTreeSet<_> = switch.iter().map(|c| c.first).collect();
+        assert_eq!(values.len(), switch.len(), "each case once");
+        for case in CASES {
+            assert!(values.contains(case), "case {case} is not in {values:?}");
+        }
+    }),
+    check("cmp.same-call-same-number", |cx| {
+        let (_device, map) = collecting(cx, KCOV_TRACE_CMP);
+        let mut counts: Vec<_> = (0..64).map(|_| comparisons(&map, call).len()).collect();
+        counts.sort_unstable();
+        let usual = counts[counts.len() / 2];
+        let same = counts.iter().filter(|&&count| count == usual).count();
+        assert!(usual > 0 && same >= counts.len() / 2, "{counts:?}");
+    }),
+];

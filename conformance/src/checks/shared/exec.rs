@@ -1,20 +1,10 @@
 //! Executing another program. That program is this one; see [`crate::helper`].
 
-use super::{index, mapped_of};
-use crate::check::{Context, checks};
+use crate::checks::prelude::*;
 use crate::kernel::this_program;
-use crate::raw::{Device, KCOV_TRACE_PC, call, settled};
-use crate::system::checks::EXEC_WORDS;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
-
-checks! {
-    "exec.tracing-goes-on": tracing_goes_on,
-    "exec.other-process-sees-the-records": other_process_sees_the_records,
-    "exec.end-of-the-program-disables": end_of_the_program_disables,
-    "exec.enabled-by-new-program-is-refused": enabled_by_new_program_is_refused,
-}
 
 /// Returns the helper as a command whose child enables the device before it executes. Neither the
 /// child's file descriptor nor any mapping survives the exec.
@@ -46,10 +36,6 @@ fn go_on(mut child: Child) {
     assert!(child.wait().expect("its end").success());
 }
 
-fn tracing_goes_on(cx: &Context) {
-    goes_on_in_a_new_program(cx, KCOV_TRACE_PC);
-}
-
 /// Checks that tracing continues in a new program, whether or not its start filled the buffer.
 pub(crate) fn goes_on_in_a_new_program(cx: &Context, mode: u32) {
     let (device, map) = mapped_of(cx, EXEC_WORDS);
@@ -60,34 +46,33 @@ pub(crate) fn goes_on_in_a_new_program(cx: &Context, mode: u32) {
     assert!(map.count() > 0, "the new program adds nothing");
 }
 
-fn other_process_sees_the_records(cx: &Context) {
-    let (device, map) = mapped_of(cx, EXEC_WORDS);
-    let child = traced_program(&device, KCOV_TRACE_PC);
-    // The program is blocked and has no mapping of its own, but the words are still there.
-    let before = settled(&map);
-    assert!(before > 0);
-    let records = map.copy(1, index(before));
-    assert!(records.iter().all(|&word| word != 0), "all of its records are here");
-    map.reset();
-    go_on(child);
-    assert!(map.count() > 0, "the new program records from word 1 again");
-}
-
-fn end_of_the_program_disables(cx: &Context) {
-    let (device, map) = mapped_of(cx, EXEC_WORDS);
-    let child = traced_program(&device, KCOV_TRACE_PC);
-    assert!(device.enable(KCOV_TRACE_PC).is_err(), "the program has it enabled");
-    go_on(child);
-    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
-    map.reset();
-    call();
-    assert!(map.count() > 0);
-}
-
-fn enabled_by_new_program_is_refused(cx: &Context) {
-    let (device, map) = mapped_of(cx, EXEC_WORDS);
-    let child = traced_program(&device, KCOV_TRACE_PC);
-    assert!(settled(&map) > 0, "the program is traced");
-    cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
-    go_on(child);
-}
+pub(crate) const CHECKS: &[Check] = &[
+    check("exec.tracing-goes-on", |cx| goes_on_in_a_new_program(cx, KCOV_TRACE_PC)),
+    check("exec.other-process-sees-the-records", |cx| {
+        let (device, map) = mapped_of(cx, EXEC_WORDS);
+        let child = traced_program(&device, KCOV_TRACE_PC);
+        // The program is blocked and has no mapping of its own, but the words are still there.
+        let before = settled(&map);
+        assert!(before > 0);
+        let records = map.copy(1, index(before));
+        assert!(records.iter().all(|&word| word != 0), "all of its records are here");
+        map.reset();
+        go_on(child);
+        assert!(map.count() > 0, "the new program records from word 1 again");
+    }),
+    check("exec.end-of-the-program-disables", |cx| {
+        let (device, map) = mapped_of(cx, EXEC_WORDS);
+        let child = traced_program(&device, KCOV_TRACE_PC);
+        assert!(device.enable(KCOV_TRACE_PC).is_err(), "the program has it enabled");
+        go_on(child);
+        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+        assert!(is_traced(&map));
+    }),
+    check("exec.enabled-by-new-program-is-refused", |cx| {
+        let (device, map) = mapped_of(cx, EXEC_WORDS);
+        let child = traced_program(&device, KCOV_TRACE_PC);
+        assert!(settled(&map) > 0, "the program is traced");
+        cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
+        go_on(child);
+    }),
+];

@@ -1,23 +1,6 @@
 //! The end of the buffer, and counts stored by user space.
 
-use super::{SENTINEL, fits, index, is_sentinel, mapped_of, mapped_page, mark};
-use crate::check::{Context, checks};
-use crate::raw::{
-    Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, at_times, call, page_words, word_bytes,
-};
-
-checks! {
-    "pc.full.capacity-is-size-less-one": capacity_is_size_less_one,
-    "pc.full.full-buffer-keeps-its-records": full_buffer_keeps_its_records(KCOV_TRACE_PC),
-    "pc.full.full-buffer-collects-again-after-reset": full_buffer_collects_again_after_reset,
-    "pc.full.stored-count-places-the-next-record": pc_count_places_the_next_record,
-    "pc.full.stored-count-of-capacity": pc_count_of_capacity,
-    "pc.full.stored-count-beyond-capacity": stored_count_beyond_capacity,
-    "cmp.full.capacity-is-whole-records": capacity_is_whole_records,
-    "cmp.full.full-buffer-keeps-its-records": full_buffer_keeps_its_records(KCOV_TRACE_CMP),
-    "cmp.full.stored-count-places-the-next-record": cmp_count_places_the_next_record,
-    "cmp.full.stored-count-of-capacity": cmp_count_of_capacity,
-}
+use crate::checks::prelude::*;
 
 /// Returns a device with a mapped one-page buffer, enabled in this mode.
 pub(crate) fn enabled_page(cx: &Context, mode: u32) -> (Device, Map) {
@@ -51,9 +34,7 @@ fn full_buffer_keeps_its_records(cx: &Context, mode: u32) {
     let (_device, map) = enabled_page(cx, mode);
     fill_up(&map);
     let full = map.copy(0, map.words());
-    for _ in 0..100 {
-        call();
-    }
+    (0..100).for_each(|_| call());
     assert_eq!(map.copy(0, map.words()), full);
 }
 
@@ -79,79 +60,80 @@ pub(crate) fn nothing_is_written(map: &Map, count: u64) {
     assert!(map.copy(1, map.words() - 1).iter().all(is_sentinel), "{count:#x}");
 }
 
-fn full_buffer_collects_again_after_reset(cx: &Context) {
-    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
-    let has_room = || {
-        fill_up(&map);
-        map.reset();
-        call();
-        assert!(map.count() > 0, "a full buffer collects again");
-        map.count() < page_words() - 1
-    };
-    // A preempted call can fill the page.
-    assert!(at_times(has_room));
-}
-
-fn pc_count_places_the_next_record(cx: &Context) {
-    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
-    next_follows_stored_count(&map, 100, 1);
-}
-
-fn pc_count_of_capacity(cx: &Context) {
-    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
-    nothing_is_written(&map, page_words() - 1);
-    nothing_is_written(&map, page_words());
-}
-
-fn capacity_is_size_less_one(cx: &Context) {
-    for pages in 1..4 {
-        let words = pages * page_words();
-        let (device, map) = mapped_of(cx, words);
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        map.reset();
-        fill_up(&map);
-        assert_eq!(map.count(), words - 1);
-        assert_ne!(map.load(index(words) - 1), 0, "the last word holds a record");
-        device.disable().expect("disabled");
-    }
-}
-
-fn stored_count_beyond_capacity(cx: &Context) {
-    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
-    let counts = [page_words() + 1, 1 << 31, 1 << 32, 1 << 61, 1 << 63, u64::MAX - 1];
-    for count in counts.into_iter().filter(|count| fits(*count)) {
-        nothing_is_written(&map, count);
-    }
-}
-
 fn capacity(words: u64) -> u64 {
     (words * word_bytes() as u64 / 8 - 1) / 4
 }
 
-fn cmp_count_places_the_next_record(cx: &Context) {
-    let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
-    next_follows_stored_count(&map, 20, 4);
-}
-
-fn cmp_count_of_capacity(cx: &Context) {
-    let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
-    nothing_is_written(&map, capacity(page_words()));
-    nothing_is_written(&map, capacity(page_words()) + 1);
-}
-
-fn capacity_is_whole_records(cx: &Context) {
-    for pages in 1..4 {
-        let words = pages * page_words();
-        let (device, map) = mapped_of(cx, words);
-        device.enable(KCOV_TRACE_CMP).expect("enabled");
-        mark(&map, SENTINEL);
-        map.reset();
-        fill_up(&map);
-        assert_eq!(map.count(), capacity(words));
-        let used = 1 + index(capacity(words)) * 4;
-        assert!(!map.copy(1, used - 1).iter().any(is_sentinel), "all records are there");
-        let rest = map.copy(used, map.words() - used);
-        assert!(!rest.is_empty() && rest.iter().all(is_sentinel), "and no more");
-        device.disable().expect("disabled");
-    }
-}
+pub(crate) const CHECKS: &[Check] = &[
+    check("pc.full.capacity-is-size-less-one", |cx| {
+        for pages in 1..4 {
+            let words = pages * page_words();
+            let (device, map) = mapped_of(cx, words);
+            device.enable(KCOV_TRACE_PC).expect("enabled");
+            map.reset();
+            fill_up(&map);
+            assert_eq!(map.count(), words - 1);
+            assert_ne!(map.load(index(words) - 1), 0, "the last word holds a record");
+            device.disable().expect("disabled");
+        }
+    }),
+    check("pc.full.full-buffer-keeps-its-records", |cx| {
+        full_buffer_keeps_its_records(cx, KCOV_TRACE_PC);
+    }),
+    check("pc.full.full-buffer-collects-again-after-reset", |cx| {
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+        let has_room = || {
+            fill_up(&map);
+            map.reset();
+            call();
+            assert!(map.count() > 0, "a full buffer collects again");
+            map.count() < page_words() - 1
+        };
+        // A preempted call can fill the page.
+        assert!(at_times(has_room));
+    }),
+    check("pc.full.stored-count-places-the-next-record", |cx| {
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+        next_follows_stored_count(&map, 100, 1);
+    }),
+    check("pc.full.stored-count-of-capacity", |cx| {
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+        nothing_is_written(&map, page_words() - 1);
+        nothing_is_written(&map, page_words());
+    }),
+    check("pc.full.stored-count-beyond-capacity", |cx| {
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+        let counts = [page_words() + 1, 1 << 31, 1 << 32, 1 << 61, 1 << 63, u64::MAX - 1];
+        for count in counts.into_iter().filter(|count| fits(*count)) {
+            nothing_is_written(&map, count);
+        }
+    }),
+    check("cmp.full.capacity-is-whole-records", |cx| {
+        for pages in 1..4 {
+            let words = pages * page_words();
+            let (device, map) = mapped_of(cx, words);
+            device.enable(KCOV_TRACE_CMP).expect("enabled");
+            mark(&map, SENTINEL);
+            map.reset();
+            fill_up(&map);
+            assert_eq!(map.count(), capacity(words));
+            let used = 1 + index(capacity(words)) * 4;
+            assert!(!map.copy(1, used - 1).iter().any(is_sentinel), "all records are there");
+            let rest = map.copy(used, map.words() - used);
+            assert!(!rest.is_empty() && rest.iter().all(is_sentinel), "and no more");
+            device.disable().expect("disabled");
+        }
+    }),
+    check("cmp.full.full-buffer-keeps-its-records", |cx| {
+        full_buffer_keeps_its_records(cx, KCOV_TRACE_CMP);
+    }),
+    check("cmp.full.stored-count-places-the-next-record", |cx| {
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+        next_follows_stored_count(&map, 20, 4);
+    }),
+    check("cmp.full.stored-count-of-capacity", |cx| {
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+        nothing_is_written(&map, capacity(page_words()));
+        nothing_is_written(&map, capacity(page_words()) + 1);
+    }),
+];

@@ -1,24 +1,6 @@
 //! Operations that change no word of a buffer, including the count. The same for both modes.
 
-use super::{COVER_SIZE, SENTINEL, beside_other, mapped, mapped_page, mark, modes, sized};
-use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, call, page_words, settled, thread};
-use crate::system::checks::enable_freed;
-
-checks! {
-    "pc.kept.by-mapping": by_mapping(KCOV_TRACE_PC),
-    "pc.kept.by-unmapping": by_unmapping(KCOV_TRACE_PC),
-    "pc.kept.by-closing-a-duplicate": by_closing_a_duplicate(KCOV_TRACE_PC),
-    "pc.kept.by-other-devices": by_other_devices(KCOV_TRACE_PC),
-    "pc.kept.by-enabling-and-disabling": by_enabling_and_disabling(KCOV_TRACE_PC),
-    "pc.kept.by-the-end-of-the-thread": by_the_end_of_the_thread(KCOV_TRACE_PC),
-    "cmp.kept.by-mapping": by_mapping(KCOV_TRACE_CMP),
-    "cmp.kept.by-unmapping": by_unmapping(KCOV_TRACE_CMP),
-    "cmp.kept.by-closing-a-duplicate": by_closing_a_duplicate(KCOV_TRACE_CMP),
-    "cmp.kept.by-other-devices": by_other_devices(KCOV_TRACE_CMP),
-    "cmp.kept.by-enabling-and-disabling": by_enabling_and_disabling(KCOV_TRACE_CMP),
-    "cmp.kept.by-the-end-of-the-thread": by_the_end_of_the_thread(KCOV_TRACE_CMP),
-}
+use crate::checks::prelude::*;
 
 /// Panics if the operation changes a word of the buffer, whether it succeeds or fails.
 #[track_caller]
@@ -64,9 +46,7 @@ fn changes_nothing<T>(cx: &Context, mode: u32, operation: impl Fn(&Device) -> T)
     // The count that `mark` stores leaves no room, so the operation itself is not recorded.
     mark(&map, SENTINEL);
     unchanged(&map, || operation(&device));
-    map.reset();
-    call();
-    assert!(map.count() > 0, "this thread is still traced");
+    assert!(is_traced(&map), "this thread is still traced");
     assert_eq!(map.load(1) < 8, mode == KCOV_TRACE_CMP, "{:#x} in mode {mode}", map.load(1));
     device.disable().expect("disabled");
 
@@ -129,3 +109,18 @@ fn by_the_end_of_the_thread(cx: &Context, mode: u32) {
         device.disable().expect("disabled");
     });
 }
+
+pub(crate) const CHECKS: &[Check] = &[
+    check("pc.kept.by-mapping", |cx| by_mapping(cx, KCOV_TRACE_PC)),
+    check("pc.kept.by-unmapping", |cx| by_unmapping(cx, KCOV_TRACE_PC)),
+    check("pc.kept.by-closing-a-duplicate", |cx| by_closing_a_duplicate(cx, KCOV_TRACE_PC)),
+    check("pc.kept.by-other-devices", |cx| by_other_devices(cx, KCOV_TRACE_PC)),
+    check("pc.kept.by-enabling-and-disabling", |cx| by_enabling_and_disabling(cx, KCOV_TRACE_PC)),
+    check("pc.kept.by-the-end-of-the-thread", |cx| by_the_end_of_the_thread(cx, KCOV_TRACE_PC)),
+    check("cmp.kept.by-mapping", |cx| by_mapping(cx, KCOV_TRACE_CMP)),
+    check("cmp.kept.by-unmapping", |cx| by_unmapping(cx, KCOV_TRACE_CMP)),
+    check("cmp.kept.by-closing-a-duplicate", |cx| by_closing_a_duplicate(cx, KCOV_TRACE_CMP)),
+    check("cmp.kept.by-other-devices", |cx| by_other_devices(cx, KCOV_TRACE_CMP)),
+    check("cmp.kept.by-enabling-and-disabling", |cx| by_enabling_and_disabling(cx, KCOV_TRACE_CMP)),
+    check("cmp.kept.by-the-end-of-the-thread", |cx| by_the_end_of_the_thread(cx, KCOV_TRACE_CMP)),
+];

@@ -3,7 +3,6 @@
 
 pub(crate) mod close;
 pub(crate) mod cmp;
-mod disable;
 mod enable;
 pub(crate) mod exec;
 mod fork;
@@ -12,8 +11,6 @@ pub(crate) mod kept;
 mod map;
 mod open;
 pub(crate) mod pc;
-mod request;
-mod size;
 pub(crate) mod thread;
 mod turns;
 mod workload;
@@ -26,11 +23,8 @@ use crate::system::checks as system;
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,
-    size::CHECKS,
     map::CHECKS,
-    request::CHECKS,
     enable::CHECKS,
-    disable::CHECKS,
     pc::CHECKS,
     cmp::CHECKS,
     full::CHECKS,
@@ -87,6 +81,27 @@ pub(crate) fn mapped_of(cx: &Context, words: u64) -> (Device, Map) {
     let device = sized(cx, words);
     let map = device.map(words).expect("the buffer is mapped");
     (device, map)
+}
+
+/// Sets the documented buffer size, and enables the device in this mode.
+pub(crate) fn enabled(cx: &Context, mode: u32) -> Device {
+    let device = sized(cx, COVER_SIZE);
+    device.enable(mode).expect("enabled");
+    device
+}
+
+/// Maps a buffer of the documented size, and enables the device in this mode.
+pub(crate) fn collecting(cx: &Context, mode: u32) -> (Device, Map) {
+    let (device, map) = mapped(cx);
+    device.enable(mode).expect("enabled");
+    (device, map)
+}
+
+/// Whether the calling thread is traced into `map`.
+pub(crate) fn is_traced(map: &Map) -> bool {
+    map.reset();
+    call();
+    map.count() > 0
 }
 
 /// The modes that the kernel was built with.

@@ -2,20 +2,11 @@
 //! recorded again.
 
 use super::cmp::{Comparison, collect};
-use super::mapped;
 use super::pc::records;
-use crate::check::{Context, checks};
-use crate::raw::{KCOV_TRACE_PC, Map};
+use crate::checks::prelude::*;
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use std::collections::HashMap;
 use std::ffi::CString;
-
-checks! {
-    "pc.turns.block-that-follows-itself": block_that_follows_itself,
-    "pc.turns.blocks-that-take-turns": blocks_that_take_turns,
-    "pc.turns.each-turn-is-recorded-alike": each_turn_is_recorded_alike,
-    "cmp.turns.each-turn-is-recorded": each_comparison_is_recorded,
-}
 
 /// How often the loops run. The compiler may have peeled off the first or last turn, so checks
 /// compare two lengths. Linux polls more than about 30 descriptors in several parts.
@@ -77,26 +68,6 @@ fn longest(records: &[u64], period: usize, block: Option<u64>) -> (usize, u64) {
     longest
 }
 
-fn block_that_follows_itself(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    let in_a_row = longest_of(&map, 1, skip_slashes);
-    let more = in_a_row.map(|records| records.wrapping_sub(in_a_row[0]));
-    assert_eq!(more, TURNS.map(|turns| turns - TURNS[0]), "records in a row: {in_a_row:?}");
-}
-
-fn blocks_that_take_turns(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    // The compiler decides how many blocks a turn has.
-    let by_blocks = [2, 3, 4].map(|blocks| (blocks, longest_of(&map, blocks, poll_nothing)));
-    let found = by_blocks.iter().any(|(blocks, in_turns)| {
-        let more = in_turns.map(|records| records.wrapping_sub(in_turns[0]));
-        more == TURNS.map(|turns| blocks * (turns - TURNS[0]))
-    });
-    assert!(found, "blocks of a turn, and records in turns: {by_blocks:?}");
-}
-
 /// How often each address is recorded at least, if at all, and in how many rounds.
 fn times(map: &Map, traced: impl Fn()) -> HashMap<u64, Times> {
     let mut all: HashMap<u64, Times> = HashMap::new();
@@ -137,25 +108,6 @@ fn grow_linearly(all: &[HashMap<u64, Times>; 3], steps: usize) -> Result<(), Str
     if turns == 0 { Err("more turns leave no more records".into()) } else { Ok(()) }
 }
 
-fn each_turn_is_recorded_alike(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    // The compiler may have unrolled the loops eight times, and the kernel may copy a path in words
-    // of eight bytes. It handles long paths, and many descriptors, in another way.
-    for (call, step, most) in [(skip_slashes as fn(usize), 8, 8), (poll_nothing, 8, 2)] {
-        let try_once = || {
-            let lengths = [0, 1, most].map(|steps| 8 + steps * step);
-            grow_linearly(&lengths.map(|turns| times(&map, || call(turns))), most)
-        };
-        // Other code of the call, such as the allocator's, may change its path at any time.
-        let mut results = Vec::new();
-        while results.len() < TRIES && !results.contains(&Ok(())) {
-            results.push(try_once());
-        }
-        assert!(results.contains(&Ok(())), "{results:?}");
-    }
-}
-
 const SLASH: u64 = b'/' as u64;
 
 /// The maximum number of comparisons of this kind and these operands at one address.
@@ -174,17 +126,56 @@ fn is_built_by_clang() -> bool {
     std::fs::read_to_string("/proc/version").is_ok_and(|text| text.contains("clang version"))
 }
 
-fn each_comparison_is_recorded(cx: &Context) {
-    // No interrupt compares these values.
-    let times = TURNS.map(|turns| {
-        if is_built_by_clang() {
-            let kind = kcov_cmp_size(2) | KCOV_CMP_CONST;
-            most_comparisons(&collect(cx, || poll_nothing(turns)), kind, 0, u32::MAX.into())
-        } else {
-            let kind = kcov_cmp_size(0) | KCOV_CMP_CONST;
-            most_comparisons(&collect(cx, || skip_slashes(turns)), kind, SLASH, SLASH)
+pub(crate) const CHECKS: &[Check] = &[
+    check("pc.turns.block-that-follows-itself", |cx| {
+        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+        let in_a_row = longest_of(&map, 1, skip_slashes);
+        let more = in_a_row.map(|records| records.wrapping_sub(in_a_row[0]));
+        assert_eq!(more, TURNS.map(|turns| turns - TURNS[0]), "records in a row: {in_a_row:?}");
+    }),
+    check("pc.turns.blocks-that-take-turns", |cx| {
+        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+        // The compiler decides how many blocks a turn has.
+        let by_blocks = [2, 3, 4].map(|blocks| (blocks, longest_of(&map, blocks, poll_nothing)));
+        let found = by_blocks.iter().any(|(blocks, in_turns)| {
+            let more = in_turns.map(|records| records.wrapping_sub(in_turns[0]));
+            more == TURNS.map(|turns| blocks * (turns - TURNS[0]))
+        });
+        assert!(found, "blocks of a turn, and records in turns: {by_blocks:?}");
+    }),
+    check("pc.turns.each-turn-is-recorded-alike", |cx| {
+        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+        // The compiler may have unrolled the loops eight times, and the kernel may copy a path in
+        // words of eight bytes. It handles long paths, and many descriptors, in another way.
+        for (call, step, most) in [(skip_slashes as fn(usize), 8, 8), (poll_nothing, 8, 2)] {
+            let try_once = || {
+                let lengths = [0, 1, most].map(|steps| 8 + steps * step);
+                grow_linearly(&lengths.map(|turns| times(&map, || call(turns))), most)
+            };
+            // Other code of the call, such as the allocator's, may change its path at any time.
+            let mut results = Vec::new();
+            while results.len() < TRIES && !results.contains(&Ok(())) {
+                results.push(try_once());
+            }
+            assert!(results.contains(&Ok(())), "{results:?}");
         }
-    });
-    let more = times.map(|count| count.wrapping_sub(times[0]));
-    assert_eq!(more, TURNS.map(|turns| turns - TURNS[0]), "comparisons in each call: {times:?}");
-}
+    }),
+    check("cmp.turns.each-turn-is-recorded", |cx| {
+        // No interrupt compares these values.
+        let times = TURNS.map(|turns| {
+            if is_built_by_clang() {
+                let kind = kcov_cmp_size(2) | KCOV_CMP_CONST;
+                most_comparisons(&collect(cx, || poll_nothing(turns)), kind, 0, u32::MAX.into())
+            } else {
+                let kind = kcov_cmp_size(0) | KCOV_CMP_CONST;
+                most_comparisons(&collect(cx, || skip_slashes(turns)), kind, SLASH, SLASH)
+            }
+        });
+        let more = times.map(|count| count.wrapping_sub(times[0]));
+        assert_eq!(
+            more,
+            TURNS.map(|turns| turns - TURNS[0]),
+            "comparisons in each call: {times:?}"
+        );
+    }),
+];

@@ -1,6 +1,6 @@
 //! Calls that go through many parts of the kernel.
 
-use crate::raw::{Map, call, page_size};
+use crate::checks::prelude::*;
 use nix::unistd::{getcwd, pipe, read, write};
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -36,8 +36,7 @@ fn sockets() {
 }
 
 fn memory() {
-    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
-    let fresh = Map::new(&-1, 4 * page_size(), 0, prot, flags).expect("memory");
+    let fresh = Map::anonymous(4 * page_size()).expect("memory");
     fresh.fill(0, 1);
     fresh.unmap().expect("unmapped");
 }

@@ -5,31 +5,14 @@ pub(super) mod operands;
 
 use super::calls::{self, WIDE};
 use super::pc::DELIVERY;
-use super::pc::place::{in_no_tick, in_none_of, spin};
-use super::{index, sized};
-use crate::check::{Context, checks};
-use crate::checks::shared::cmp::life::{collects, enabled};
+use super::pc::{in_no_tick, in_none_of, spin};
+use crate::checks::prelude::*;
+use crate::checks::shared::cmp::life::collects;
 use crate::checks::shared::cmp::{Comparison, collect};
 use crate::checks::shared::exec::goes_on_in_a_new_program;
 use crate::checks::shared::full::{enabled_page, fill_up, nothing_is_written};
 use crate::checks::shared::thread::added_records;
-use crate::raw::{
-    KCOV_TRACE_CMP, Loopback, Map, call, child, page_words, settled, symbols, thread,
-};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
-
-checks! {
-    "cmp.type-is-that-of-the-operands": type_is_that_of_the_operands,
-    "cmp.type-of-64-bit-operands": type_of_64_bit_operands,
-    "cmp.full.last-record-is-whole": last_record_is_whole,
-    "cmp.full.buffer-without-room-is-accepted": buffer_without_room_is_accepted,
-    "cmp.full.stored-count-beyond-capacity": stored_count_beyond_capacity,
-    "cmp.life.new-thread-is-not-traced": new_thread_is_not_traced,
-    "cmp.life.forked-child-is-not-traced": forked_child_is_not_traced,
-    "cmp.life.tracing-goes-on-in-a-new-program": tracing_goes_on_in_a_new_program,
-    "cmp.soft.ticks-add-nothing": ticks_add_nothing,
-    "cmp.soft.interrupts-add-nothing": interrupts_add_nothing,
-}
 
 /// Asserts that the call compares `operand` as this type. Returns the other operands.
 #[track_caller]
@@ -47,54 +30,6 @@ fn compared(cx: &Context, traced: fn(), kind: u64, operand: u64) -> Vec<u64> {
     others
 }
 
-fn type_is_that_of_the_operands(cx: &Context) {
-    let constant = |size| kcov_cmp_size(size) | KCOV_CMP_CONST;
-    // Their highest bits are set, so sign extension would show.
-    let [byte, half, word] = [0xff, 0xffff, 0xffff_ffff].map(|mask| WIDE & mask);
-    compared(cx, calls::compare_byte, constant(0), byte);
-    let locks = compared(cx, calls::compare_bytes, kcov_cmp_size(0), libc::F_WRLCK as u64);
-    assert!(locks.contains(&(libc::F_RDLCK as u64)), "{locks:x?}");
-    let families = compared(cx, calls::compare_half, constant(1), half);
-    assert!(families.contains(&(libc::AF_UNIX as u64)), "{families:x?}");
-    compared(cx, calls::compare_word, constant(2), word);
-    let descriptors = compared(cx, calls::compare_words, kcov_cmp_size(2), word);
-    assert!(descriptors.contains(&(word - 1)), "{descriptors:x?}");
-}
-
-fn type_of_64_bit_operands(cx: &Context) {
-    let constants = compared(cx, calls::compare_long, kcov_cmp_size(3) | KCOV_CMP_CONST, WIDE);
-    assert!(constants.iter().all(|&constant| constant <= 1_000_000_000), "{constants:x?}");
-    let limits = compared(cx, calls::compare_longs, kcov_cmp_size(3), WIDE);
-    assert!(limits.contains(&(WIDE - 1)), "{limits:x?}");
-    let cases = compared(cx, calls::switch_over_long, kcov_cmp_size(3) | KCOV_CMP_CONST, WIDE);
-    assert!(cases.contains(&0) && cases.contains(&1), "{cases:x?}");
-}
-
-fn last_record_is_whole(cx: &Context) {
-    let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
-    fill_up(&map);
-    let last = map.copy(1 + (index(map.count()) - 1) * 4, 4);
-    // As in every record, the first word is a type and the last one an address.
-    assert!(last[0] < 8 && last[3] >= 4096, "{last:#x?}");
-}
-
-fn stored_count_beyond_capacity(cx: &Context) {
-    let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
-    // After each of the last three counts, the next record's end wraps to a small offset.
-    for count in [page_words(), 1 << 32, 1 << 62, (1 << 59) - 1, u64::MAX] {
-        nothing_is_written(&map, count);
-    }
-}
-
-fn buffer_without_room_is_accepted(cx: &Context) {
-    for words in 2..5 {
-        let device = sized(cx, words);
-        assert_eq!(device.enable(KCOV_TRACE_CMP), Ok(()), "{words} words");
-        call();
-        assert_eq!(device.disable(), Ok(()), "{words} words");
-    }
-}
-
 /// Counts the records that calls of the current thread add. Resets the count first, since creating
 /// the thread or child may have filled the buffer.
 fn added_after_reset(map: &Map) -> u64 {
@@ -103,36 +38,75 @@ fn added_after_reset(map: &Map) -> u64 {
     added_records(map, 4)
 }
 
-fn new_thread_is_not_traced(cx: &Context) {
-    let (_device, map) = enabled(cx);
-    // The enabled thread blocks in the join.
-    assert_eq!(thread(|| added_after_reset(&map)), 0);
-    collects(&map);
-}
-
-fn forked_child_is_not_traced(cx: &Context) {
-    let (_device, map) = enabled(cx);
-    // The parent blocks until the child sends its result.
-    assert_eq!(child(|| added_after_reset(&map)), 0);
-    collects(&map);
-}
-
-fn tracing_goes_on_in_a_new_program(cx: &Context) {
-    goes_on_in_a_new_program(cx, KCOV_TRACE_CMP);
-}
-
 fn addresses(comparisons: &[Comparison]) -> Vec<u64> {
     comparisons.iter().map(|comparison| comparison.address).collect()
 }
 
-fn ticks_add_nothing(cx: &Context) {
-    in_no_tick(|| addresses(&collect(cx, spin)));
-}
-
-fn interrupts_add_nothing(cx: &Context) {
-    let loopback = Loopback::up();
-    let found = collect(cx, || (0..20).for_each(|_| loopback.turn()));
-    let addresses = addresses(&found);
-    assert!(symbols().any_in("udp_sendmsg", &addresses), "what sends is the thread's own");
-    in_none_of(DELIVERY, &addresses);
-}
+pub(crate) const CHECKS: &[Check] = &[
+    check("cmp.type-is-that-of-the-operands", |cx| {
+        let constant = |size| kcov_cmp_size(size) | KCOV_CMP_CONST;
+        // Their highest bits are set, so sign extension would show.
+        let [byte, half, word] = [0xff, 0xffff, 0xffff_ffff].map(|mask| WIDE & mask);
+        compared(cx, calls::compare_byte, constant(0), byte);
+        let locks = compared(cx, calls::compare_bytes, kcov_cmp_size(0), libc::F_WRLCK as u64);
+        assert!(locks.contains(&(libc::F_RDLCK as u64)), "{locks:x?}");
+        let families = compared(cx, calls::compare_half, constant(1), half);
+        assert!(families.contains(&(libc::AF_UNIX as u64)), "{families:x?}");
+        compared(cx, calls::compare_word, constant(2), word);
+        let descriptors = compared(cx, calls::compare_words, kcov_cmp_size(2), word);
+        assert!(descriptors.contains(&(word - 1)), "{descriptors:x?}");
+    }),
+    check("cmp.type-of-64-bit-operands", |cx| {
+        let constants = compared(cx, calls::compare_long, kcov_cmp_size(3) | KCOV_CMP_CONST, WIDE);
+        assert!(constants.iter().all(|&constant| constant <= 1_000_000_000), "{constants:x?}");
+        let limits = compared(cx, calls::compare_longs, kcov_cmp_size(3), WIDE);
+        assert!(limits.contains(&(WIDE - 1)), "{limits:x?}");
+        let cases = compared(cx, calls::switch_over_long, kcov_cmp_size(3) | KCOV_CMP_CONST, WIDE);
+        assert!(cases.contains(&0) && cases.contains(&1), "{cases:x?}");
+    }),
+    check("cmp.full.last-record-is-whole", |cx| {
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+        fill_up(&map);
+        let last = map.copy(1 + (index(map.count()) - 1) * 4, 4);
+        // As in every record, the first word is a type and the last one an address.
+        assert!(last[0] < 8 && last[3] >= 4096, "{last:#x?}");
+    }),
+    check("cmp.full.buffer-without-room-is-accepted", |cx| {
+        for words in 2..5 {
+            let device = sized(cx, words);
+            assert_eq!(device.enable(KCOV_TRACE_CMP), Ok(()), "{words} words");
+            call();
+            assert_eq!(device.disable(), Ok(()), "{words} words");
+        }
+    }),
+    check("cmp.full.stored-count-beyond-capacity", |cx| {
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+        // After each of the last three counts, the next record's end wraps to a small offset.
+        for count in [page_words(), 1 << 32, 1 << 62, (1 << 59) - 1, u64::MAX] {
+            nothing_is_written(&map, count);
+        }
+    }),
+    check("cmp.life.new-thread-is-not-traced", |cx| {
+        let (_device, map) = collecting(cx, KCOV_TRACE_CMP);
+        // The enabled thread blocks in the join.
+        assert_eq!(thread(|| added_after_reset(&map)), 0);
+        collects(&map);
+    }),
+    check("cmp.life.forked-child-is-not-traced", |cx| {
+        let (_device, map) = collecting(cx, KCOV_TRACE_CMP);
+        // The parent blocks until the child sends its result.
+        assert_eq!(child(|| added_after_reset(&map)), 0);
+        collects(&map);
+    }),
+    check("cmp.life.tracing-goes-on-in-a-new-program", |cx| {
+        goes_on_in_a_new_program(cx, KCOV_TRACE_CMP);
+    }),
+    check("cmp.soft.ticks-add-nothing", |cx| in_no_tick(|| addresses(&collect(cx, spin)))),
+    check("cmp.soft.interrupts-add-nothing", |cx| {
+        let loopback = Loopback::up();
+        let found = collect(cx, || (0..20).for_each(|_| loopback.turn()));
+        let addresses = addresses(&found);
+        assert!(symbols().any_in("udp_sendmsg", &addresses), "what sends is the thread's own");
+        in_none_of(DELIVERY, &addresses);
+    }),
+];

@@ -1,19 +1,8 @@
 //! Requests without memory: each allocation of each request fails once.
 
-use super::{index, mapped_page, open, sized};
-use crate::check::{Context, checks};
+use crate::checks::prelude::*;
 use crate::errno::{Errno, Result};
-use crate::raw::{Device, Faults, KCOV_TRACE_PC, Map, Remote, call, page_words};
 use std::time::Duration;
-
-checks! {
-    "faults.open-without-memory": open_without_memory,
-    "faults.init-trace-without-memory": init_trace_without_memory,
-    "faults.map-without-memory": map_without_memory,
-    "faults.remote-enable-without-memory": remote_enable_without_memory,
-    "faults.enable-allocates-nothing": enable_allocates_nothing,
-    "faults.nothing-is-lost": nothing_is_lost seconds(60),
-}
 
 /// More allocations than any request makes.
 const MOST: u32 = 500;
@@ -57,107 +46,105 @@ fn still_records(device: &Device, map: &Map) {
     assert!(map.count() > 0, "it still records");
 }
 
-fn open_without_memory(cx: &Context) {
-    let mut refused = 0;
-    let failed = each_allocation(|nth, faults| {
-        let (device, hit) = faults.at(nth, || Device::open(cx.device()));
-        refused += u32::from(hit && without_memory(cx, &device));
-        assert!(hit || device.is_ok(), "nothing failed, and it was refused");
-        works(&open(cx));
-        hit
-    });
-    assert!(refused > 0, "{failed} allocations failed and nobody minded");
-}
-
-fn init_trace_without_memory(cx: &Context) {
-    let mut refused = 0;
-    let failed = each_allocation(|nth, faults| {
-        let device = open(cx);
-        let (sized, hit) = faults.at(nth, || device.init_trace(4 * page_words()));
-        if without_memory(cx, &sized) {
-            refused += 1;
-            works(&device);
-        }
-        hit
-    });
-    assert!(refused > 0, "{failed} allocations failed and nobody minded");
-}
-
-fn map_without_memory(cx: &Context) {
-    // So large that with pages of 4 KiB the mapping needs page tables of its own.
-    let words = 1 << 21;
-    let pages = index(words / page_words());
-    let mut refused = 0;
-    let failed = each_allocation(|nth, faults| {
-        let device = sized(cx, words);
-        let (map, hit) = faults.at(nth, || device.map(words));
-        if let Ok(map) = &map {
-            // If a page were missing, this would end the check.
-            (0..pages).for_each(|page| assert_eq!(map.load(page * index(page_words())), 0));
-        }
-        if without_memory(cx, &map) {
-            refused += 1;
-            still_records(&device, &device.map(words).expect("it can still be mapped"));
-        }
-        hit
-    });
-    assert!(refused > 0, "{failed} allocations failed and nobody minded");
-}
-
-fn remote_enable_without_memory(cx: &Context) {
-    let (device, map) = mapped_page(cx);
-    let handles = (1..9).map(super::remote::usb).collect();
-    let remote = Remote { common: super::remote::common(), handles, ..Remote::default() };
-    let count = || {
+pub(crate) const CHECKS: &[Check] = &[
+    check("faults.open-without-memory", |cx| {
         let mut refused = 0;
-        let failed = sweep(|nth, faults| {
-            let (enabled, hit) = faults.at(nth, || device.remote_enable(&remote));
-            refused += u32::from(without_memory(cx, &enabled));
-            match enabled {
-                // The handles registered before the failure are free again, and so is the thread.
-                Err(_) => assert_eq!(device.disable().err(), Some(Errno(libc::EINVAL))),
-                Ok(()) => device.disable().expect("disabled"),
+        let failed = each_allocation(|nth, faults| {
+            let (device, hit) = faults.at(nth, || Device::open(cx.device()));
+            refused += u32::from(hit && without_memory(cx, &device));
+            assert!(hit || device.is_ok(), "nothing failed, and it was refused");
+            works(&open(cx));
+            hit
+        });
+        assert!(refused > 0, "{failed} allocations failed and nobody minded");
+    }),
+    check("faults.init-trace-without-memory", |cx| {
+        let mut refused = 0;
+        let failed = each_allocation(|nth, faults| {
+            let device = open(cx);
+            let (sized, hit) = faults.at(nth, || device.init_trace(4 * page_words()));
+            if without_memory(cx, &sized) {
+                refused += 1;
+                works(&device);
             }
             hit
         });
-        (refused, failed)
-    };
-    // The structure and each handle need memory. Half of the sweeps see fewer refusals.
-    let sweeps: Vec<_> = (0..SWEEPS).map(|_| count()).collect();
-    let whole = sweeps.iter().any(|(refused, _)| *refused >= 10);
-    assert!(whole, "refusals, of so many failures: {sweeps:?}");
-    device.remote_enable(&remote).expect("it can still be enabled");
-    device.disable().expect("disabled");
-    still_records(&device, &map);
-}
-
-fn enable_allocates_nothing(cx: &Context) {
-    let (device, map) = mapped_page(cx);
-    let mut faults = Faults::ready();
-    let (enabled, hit) = faults.at(1, || device.enable(KCOV_TRACE_PC));
-    assert!(enabled.is_ok() && !hit, "{enabled:?}");
-    let (disabled, hit) = faults.at(1, || device.disable());
-    assert!(disabled.is_ok() && !hit, "{disabled:?}");
-    still_records(&device, &map);
-}
-
-fn nothing_is_lost(cx: &Context) {
-    Faults::forget_lost();
-    each_allocation(|nth, faults| {
-        let (made, first) = faults.at(nth, || {
-            let device = Device::open(cx.device())?;
-            device.init_trace(4 * page_words())?;
-            let map = device.map(4 * page_words())?;
-            let remote = Remote::of(super::remote::usb(1));
-            device.remote_enable(&remote)?;
-            device.disable()?;
-            drop(map);
-            Ok(())
+        assert!(refused > 0, "{failed} allocations failed and nobody minded");
+    }),
+    check("faults.map-without-memory", |cx| {
+        // So large that with pages of 4 KiB the mapping needs page tables of its own.
+        let words = 1 << 21;
+        let pages = index(words / page_words());
+        let mut refused = 0;
+        let failed = each_allocation(|nth, faults| {
+            let device = sized(cx, words);
+            let (map, hit) = faults.at(nth, || device.map(words));
+            if let Ok(map) = &map {
+                // If a page were missing, this would end the check.
+                (0..pages).for_each(|page| assert_eq!(map.load(page * index(page_words())), 0));
+            }
+            if without_memory(cx, &map) {
+                refused += 1;
+                still_records(&device, &device.map(words).expect("it can still be mapped"));
+            }
+            hit
         });
-        let _: Result<()> = made;
-        first
-    });
-    std::thread::sleep(Duration::from_secs(6));
-    let lost = Faults::lost();
-    assert!(!lost.contains("kcov"), "{lost}");
-}
+        assert!(refused > 0, "{failed} allocations failed and nobody minded");
+    }),
+    check("faults.remote-enable-without-memory", |cx| {
+        let (device, map) = mapped_page(cx);
+        let handles = (1..9).map(super::remote::usb).collect();
+        let remote = Remote { common: super::remote::common(), handles, ..Remote::default() };
+        let count = || {
+            let mut refused = 0;
+            let failed = sweep(|nth, faults| {
+                let (enabled, hit) = faults.at(nth, || device.remote_enable(&remote));
+                refused += u32::from(without_memory(cx, &enabled));
+                match enabled {
+                    // The handles registered before the failure are free
+                    // again, and so is the thread.
+                    Err(_) => assert_eq!(device.disable().err(), Some(Errno(libc::EINVAL))),
+                    Ok(()) => device.disable().expect("disabled"),
+                }
+                hit
+            });
+            (refused, failed)
+        };
+        // The structure and each handle need memory. Half of the sweeps see fewer refusals.
+        let sweeps: Vec<_> = (0..SWEEPS).map(|_| count()).collect();
+        let whole = sweeps.iter().any(|(refused, _)| *refused >= 10);
+        assert!(whole, "refusals, of so many failures: {sweeps:?}");
+        device.remote_enable(&remote).expect("it can still be enabled");
+        device.disable().expect("disabled");
+        still_records(&device, &map);
+    }),
+    check("faults.enable-allocates-nothing", |cx| {
+        let (device, map) = mapped_page(cx);
+        let mut faults = Faults::ready();
+        let (enabled, hit) = faults.at(1, || device.enable(KCOV_TRACE_PC));
+        assert!(enabled.is_ok() && !hit, "{enabled:?}");
+        let (disabled, hit) = faults.at(1, || device.disable());
+        assert!(disabled.is_ok() && !hit, "{disabled:?}");
+        still_records(&device, &map);
+    }),
+    slow("faults.nothing-is-lost", 60, |cx| {
+        Faults::forget_lost();
+        each_allocation(|nth, faults| {
+            let (made, first) = faults.at(nth, || {
+                let device = Device::open(cx.device())?;
+                device.init_trace(4 * page_words())?;
+                let map = device.map(4 * page_words())?;
+                let remote = Remote::of(super::remote::usb(1));
+                device.remote_enable(&remote)?;
+                device.disable()?;
+                drop(map);
+                Ok(())
+            });
+            let _: Result<()> = made;
+            first
+        });
+        std::thread::sleep(Duration::from_secs(6));
+        let lost = Faults::lost();
+        assert!(!lost.contains("kcov"), "{lost}");
+    }),
+];

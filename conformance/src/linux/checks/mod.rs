@@ -4,7 +4,6 @@ pub(crate) mod api;
 pub(crate) mod calls;
 mod close;
 mod cmp;
-mod disable;
 mod enable;
 mod faults;
 mod map;
@@ -15,13 +14,12 @@ mod race;
 mod remote;
 pub(crate) mod request;
 mod size;
-mod thread;
 mod truncate;
 
 use crate::check::Check;
-use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
+use crate::checks::shared::{index, mapped_of};
 use crate::errno::Result;
-use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, call};
+use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC};
 
 pub(crate) use size::max_words;
 
@@ -37,12 +35,9 @@ pub const CHECKS: &[&[Check]] = &[
     map::CHECKS,
     request::CHECKS,
     enable::CHECKS,
-    disable::CHECKS,
     pc::CHECKS,
-    pc::place::CHECKS,
     cmp::CHECKS,
     cmp::operands::CHECKS,
-    thread::CHECKS,
     close::CHECKS,
     truncate::CHECKS,
     faults::CHECKS,
@@ -50,12 +45,10 @@ pub const CHECKS: &[&[Check]] = &[
     remote::handle::CHECKS,
     remote::late::CHECKS,
     remote::half_way::CHECKS,
-    remote::kept::CHECKS,
     remote::release::CHECKS,
     remote::section::CHECKS,
     remote::partial::CHECKS,
     remote::child::CHECKS,
-    remote::nested::CHECKS,
     remote::site::CHECKS,
     remote::soft::CHECKS,
     race::CHECKS,
@@ -80,13 +73,6 @@ const LARGE: u64 = 1 << 20;
 /// Enables a device whose enabling thread has ended. The kernel has freed the device at once.
 pub(crate) fn enable_freed(device: &Device, mode: u32) -> Result<()> {
     device.enable(mode)
-}
-
-/// Whether the calling thread is traced into `map`.
-pub(crate) fn records(map: &Map) -> bool {
-    map.reset();
-    call();
-    map.count() > 0
 }
 
 /// Runs `held` in another thread, where it blocks on something that `meanwhile` provides.

@@ -8,32 +8,13 @@ pub(super) mod remote;
 pub(super) mod section;
 pub(super) mod short;
 
-use super::{mapped_of, mapped_page, open, records, sized};
-use crate::check::{Context, checks};
+use crate::checks::prelude::*;
 use crate::errno::{Errno, Result};
 use crate::kernel::this_program;
-use crate::raw::{
-    Child, Device, KCOV_TRACE_PC, LONG, Remote, Side, areas_of_size, call, delay, page_size,
-    page_words, pin, race, wait_for,
-};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::{Barrier, Mutex};
 use std::time::Instant;
-
-checks! {
-    "race.two-sizes": two_sizes,
-    "race.map-while-sized": map_while_sized,
-    "race.two-enable-one-device": two_enable_one_device,
-    "race.local-and-remote-enable-one-device": local_and_remote_enable_one_device,
-    "race.handed-over": handed_over,
-    "race.two-disable-one-device": two_disable_one_device,
-    "race.thread-ends-while-closed": thread_ends_while_closed,
-    "race.process-is-killed-while-enabling": process_is_killed_while_enabling,
-    "race.taken-over-from-an-ending-process": taken_over_from_an_ending_process,
-    "race.taken-over-from-an-executed-program": taken_over_from_an_executed_program,
-    "race.unmapped-while-enabled": unmapped_while_enabled,
-}
 
 /// A size in words that takes the kernel long to enable, because it touches each page.
 const MANY: u64 = 2 << 20;
@@ -45,65 +26,12 @@ fn is_untraced(spare: &Device) -> bool {
     spare.enable(KCOV_TRACE_PC).is_ok() && spare.disable().is_ok()
 }
 
-fn two_sizes(cx: &Context) {
-    // A process cannot have very many devices at once. Both sizes take about equally long to set.
-    const FEW: u64 = 500;
-    let sizes = [2 * page_words(), page_words()];
-    for first in (0..cx.rounds(2000)).step_by(500) {
-        let devices: Vec<_> = (first..first + FEW).map(|number| (number, open(cx))).collect();
-        let body = |side: &Side| {
-            let (own, others) = (sizes[side.number], sizes[1 - side.number]);
-            for (number, device) in &devices {
-                let sized = side.at_once(*number, || device.init_trace(own));
-                one_only(cx, number, sized, side.exchange(sized));
-                if sized.is_ok() {
-                    assert!(device.map(own).is_ok() && device.map(others).is_err());
-                }
-            }
-        };
-        race(body, body);
-    }
-}
-
 /// Panics unless one of two results is Ok and the other is the claim's error.
 #[track_caller]
 fn one_only(cx: &Context, number: &u64, own: Result<()>, other: Result<()>) {
     let refused = own.err().or(other.err());
     assert!(own.is_ok() != other.is_ok(), "repetition {number}: {own:?}, {other:?}");
     assert_eq!(refused, Some(cx.errno()), "repetition {number}");
-}
-
-fn map_while_sized(cx: &Context) {
-    const FEW: u64 = 50;
-    let words = 16 * page_words();
-    for first in (0..cx.rounds(50)).step_by(50) {
-        let devices: Vec<_> = (first..first + FEW).map(|number| (number, open(cx))).collect();
-        let sizes = |side: &Side| {
-            for (number, device) in &devices {
-                side.at_once(*number, || device.init_trace(words)).expect("sized");
-                side.meet();
-            }
-        };
-        let maps = |side: &Side| {
-            for (number, device) in &devices {
-                let map = side.at_once(*number, || {
-                    loop {
-                        match device.map(words) {
-                            Ok(map) => return map,
-                            refused => cx.refused(refused),
-                        }
-                    }
-                });
-                // Each page is present and belongs to the device.
-                assert!((0..map.words()).step_by(512).all(|word| map.load(word) == 0));
-                side.meet();
-                device.enable(KCOV_TRACE_PC).expect("enabled");
-                assert!(records(&map), "repetition {number}");
-                device.disable().expect("disabled");
-            }
-        };
-        race(sizes, maps);
-    }
 }
 
 /// Races two processes' requests for one device. Exactly one must succeed.
@@ -129,125 +57,11 @@ fn one_enables(cx: &Context, enable: [Request<'_>; 2]) {
     };
     race(body, body);
     device.enable(KCOV_TRACE_PC).expect("the device is free");
-    assert!(records(&map));
+    assert!(is_traced(&map));
 }
 
 fn local(device: &Device) -> Result<()> {
     device.enable(KCOV_TRACE_PC)
-}
-
-fn two_enable_one_device(cx: &Context) {
-    one_enables(cx, [&local, &local]);
-}
-
-fn local_and_remote_enable_one_device(cx: &Context) {
-    let remote = Remote { handles: vec![super::remote::usb(1)], ..Remote::default() };
-    one_enables(cx, [&local, &|device| device.remote_enable(&remote)]);
-}
-
-fn handed_over(cx: &Context) {
-    let (device, map) = mapped_of(cx, 64 * page_words());
-    let body = |side: &Side| {
-        let spare = sized(cx, page_words());
-        for number in 0..cx.rounds(50) {
-            // The two sides take turns in owning the device.
-            let mine = side.number as u64 == number % 2;
-            if mine && number == 0 {
-                device.enable(KCOV_TRACE_PC).expect("enabled");
-            }
-            let done = side.at_once(number, || {
-                if mine {
-                    return device.disable();
-                }
-                loop {
-                    match device.enable(KCOV_TRACE_PC) {
-                        Err(errno) if errno == cx.errno() => {}
-                        done => return done,
-                    }
-                }
-            });
-            done.expect("the device is disabled here, and then enabled there");
-            side.meet();
-            if mine {
-                assert!(is_untraced(&spare), "repetition {number}");
-            } else {
-                assert!(records(&map), "repetition {number}");
-            }
-            side.meet();
-        }
-    };
-    race(body, body);
-}
-
-fn two_disable_one_device(cx: &Context) {
-    let (device, map) = mapped_of(cx, 64 * page_words());
-    let body = |side: &Side| {
-        for number in 0..cx.rounds(50) {
-            let mine = side.number as u64 == number % 2;
-            if mine {
-                device.enable(KCOV_TRACE_PC).expect("the device is free");
-                assert!(records(&map), "repetition {number}");
-            }
-            let own = side.at_once(number, || device.disable());
-            let other = side.exchange(own);
-            one_only(cx, &number, own, other);
-            assert_eq!(own.is_ok(), mine, "repetition {number}");
-        }
-    };
-    race(body, body);
-}
-
-fn thread_ends_while_closed(cx: &Context) {
-    // No other check uses this size.
-    const PAGES: u64 = 79;
-    let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
-    assert_eq!(buffers(), 0);
-    for number in 0..cx.rounds(50) {
-        let device = Mutex::new(Some(sized(cx, PAGES * page_words())));
-        let both = Barrier::new(2);
-        let open = || device.lock().expect("the device");
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let enabled = open().as_ref().expect("a device").enable(KCOV_TRACE_PC);
-                both.wait();
-                enabled.expect("enabled");
-                delay(number, 0);
-            });
-            both.wait();
-            delay(number, 1);
-            drop(open().take());
-        });
-        assert!(wait_for(LONG, || buffers() == 0), "repetition {number}: the buffer is kept");
-    }
-}
-
-fn process_is_killed_while_enabling(cx: &Context) {
-    let (device, map) = mapped_of(cx, 64 * page_words());
-    let last = map.words() - 1;
-    for number in 0..cx.rounds(50) {
-        map.store(last, 0);
-        let child: Child<()> = Child::start(|| {
-            map.store(last, 1);
-            loop {
-                // This does not reach the last word, which the parent reads.
-                map.reset();
-                device.enable(KCOV_TRACE_PC).expect("enabled");
-                call();
-                device.disable().expect("disabled");
-            }
-        });
-        assert!(wait_for(LONG, || map.load(last) == 1), "the child is at it");
-        delay(number, 0);
-        child.kill();
-        let enabled = device.enable(KCOV_TRACE_PC);
-        assert_eq!(enabled, Ok::<(), Errno>(()), "repetition {number}: the device is free");
-        assert!(records(&map), "repetition {number}");
-        device.disable().expect("disabled");
-    }
-}
-
-fn taken_over_from_an_ending_process(cx: &Context) {
-    taken_over(cx, &local, || ());
 }
 
 /// Enables a device as soon as the previous owner's process has ended, which ran `then` last.
@@ -275,43 +89,199 @@ fn taken_over(cx: &Context, enable: Request<'_>, then: impl Fn()) {
         }
         assert_eq!(device.disable(), Ok(()), "repetition {number}");
         device.enable(KCOV_TRACE_PC).expect("enabled");
-        assert!(records(&map), "repetition {number}");
+        assert!(is_traced(&map), "repetition {number}");
         assert_eq!(device.disable(), Ok(()), "repetition {number}");
         // The child ends by itself, but an executed program returns no result.
         child.kill();
     }
 }
 
-fn taken_over_from_an_executed_program(cx: &Context) {
-    let program = this_program().expect("this program");
-    let execute = || {
-        // The program reads one byte and ends.
-        let (input, writer) = nix::unistd::pipe().expect("a pipe");
-        nix::unistd::write(&writer, b"!").expect("room in the pipe");
-        let mut command = Command::new(&program);
-        command.arg("helper").stdin(input).stdout(Stdio::null());
-        panic!("{}", command.exec());
-    };
-    taken_over(cx, &local, execute);
-}
-
-fn unmapped_while_enabled(cx: &Context) {
-    let words = 64 * page_words();
-    let (device, map) = mapped_of(cx, words);
-    let enables = |side: &Side| {
+pub(crate) const CHECKS: &[Check] = &[
+    check("race.two-sizes", |cx| {
+        // A process cannot have very many devices at once. Both sizes take about equally
+        // long to set.
+        const FEW: u64 = 500;
+        let sizes = [2 * page_words(), page_words()];
+        for first in (0..cx.rounds(2000)).step_by(500) {
+            let devices: Vec<_> = (first..first + FEW).map(|number| (number, open(cx))).collect();
+            let body = |side: &Side| {
+                let (own, others) = (sizes[side.number], sizes[1 - side.number]);
+                for (number, device) in &devices {
+                    let sized = side.at_once(*number, || device.init_trace(own));
+                    one_only(cx, number, sized, side.exchange(sized));
+                    if sized.is_ok() {
+                        assert!(device.map(own).is_ok() && device.map(others).is_err());
+                    }
+                }
+            };
+            race(body, body);
+        }
+    }),
+    check("race.map-while-sized", |cx| {
+        const FEW: u64 = 50;
+        let words = 16 * page_words();
+        for first in (0..cx.rounds(50)).step_by(50) {
+            let devices: Vec<_> = (first..first + FEW).map(|number| (number, open(cx))).collect();
+            let sizes = |side: &Side| {
+                for (number, device) in &devices {
+                    side.at_once(*number, || device.init_trace(words)).expect("sized");
+                    side.meet();
+                }
+            };
+            let maps = |side: &Side| {
+                for (number, device) in &devices {
+                    let map = side.at_once(*number, || {
+                        loop {
+                            match device.map(words) {
+                                Ok(map) => return map,
+                                refused => cx.refused(refused),
+                            }
+                        }
+                    });
+                    // Each page is present and belongs to the device.
+                    assert!((0..map.words()).step_by(512).all(|word| map.load(word) == 0));
+                    side.meet();
+                    device.enable(KCOV_TRACE_PC).expect("enabled");
+                    assert!(is_traced(&map), "repetition {number}");
+                    device.disable().expect("disabled");
+                }
+            };
+            race(sizes, maps);
+        }
+    }),
+    check("race.two-enable-one-device", |cx| one_enables(cx, [&local, &local])),
+    check("race.local-and-remote-enable-one-device", |cx| {
+        let remote = Remote { handles: vec![super::remote::usb(1)], ..Remote::default() };
+        one_enables(cx, [&local, &|device| device.remote_enable(&remote)]);
+    }),
+    check("race.handed-over", |cx| {
+        let (device, map) = mapped_of(cx, 64 * page_words());
+        let body = |side: &Side| {
+            let spare = sized(cx, page_words());
+            for number in 0..cx.rounds(50) {
+                // The two sides take turns in owning the device.
+                let mine = side.number as u64 == number % 2;
+                if mine && number == 0 {
+                    device.enable(KCOV_TRACE_PC).expect("enabled");
+                }
+                let done = side.at_once(number, || {
+                    if mine {
+                        return device.disable();
+                    }
+                    loop {
+                        match device.enable(KCOV_TRACE_PC) {
+                            Err(errno) if errno == cx.errno() => {}
+                            done => return done,
+                        }
+                    }
+                });
+                done.expect("the device is disabled here, and then enabled there");
+                side.meet();
+                if mine {
+                    assert!(is_untraced(&spare), "repetition {number}");
+                } else {
+                    assert!(is_traced(&map), "repetition {number}");
+                }
+                side.meet();
+            }
+        };
+        race(body, body);
+    }),
+    check("race.two-disable-one-device", |cx| {
+        let (device, map) = mapped_of(cx, 64 * page_words());
+        let body = |side: &Side| {
+            for number in 0..cx.rounds(50) {
+                let mine = side.number as u64 == number % 2;
+                if mine {
+                    device.enable(KCOV_TRACE_PC).expect("the device is free");
+                    assert!(is_traced(&map), "repetition {number}");
+                }
+                let own = side.at_once(number, || device.disable());
+                let other = side.exchange(own);
+                one_only(cx, &number, own, other);
+                assert_eq!(own.is_ok(), mine, "repetition {number}");
+            }
+        };
+        race(body, body);
+    }),
+    check("race.thread-ends-while-closed", |cx| {
+        // No other check uses this size.
+        const PAGES: u64 = 79;
+        let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
+        assert_eq!(buffers(), 0);
         for number in 0..cx.rounds(50) {
-            side.at_once(number, || {
-                device.enable(KCOV_TRACE_PC).expect("enabled");
-                assert!(records(&map), "repetition {number}");
-                device.disable().expect("disabled");
+            let device = Mutex::new(Some(sized(cx, PAGES * page_words())));
+            let both = Barrier::new(2);
+            let open = || device.lock().expect("the device");
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let enabled = open().as_ref().expect("a device").enable(KCOV_TRACE_PC);
+                    both.wait();
+                    enabled.expect("enabled");
+                    delay(number, 0);
+                });
+                both.wait();
+                delay(number, 1);
+                drop(open().take());
             });
+            assert!(wait_for(LONG, || buffers() == 0), "repetition {number}: the buffer is kept");
         }
-    };
-    let maps = |side: &Side| {
+    }),
+    check("race.process-is-killed-while-enabling", |cx| {
+        let (device, map) = mapped_of(cx, 64 * page_words());
+        let last = map.words() - 1;
         for number in 0..cx.rounds(50) {
-            let other = device.map(words).expect("mapped");
-            side.at_once(number, || assert_eq!(other.unmap(), Ok(()), "repetition {number}"));
+            map.store(last, 0);
+            let child: Child<()> = Child::start(|| {
+                map.store(last, 1);
+                loop {
+                    // This does not reach the last word, which the parent reads.
+                    map.reset();
+                    device.enable(KCOV_TRACE_PC).expect("enabled");
+                    call();
+                    device.disable().expect("disabled");
+                }
+            });
+            assert!(wait_for(LONG, || map.load(last) == 1), "the child is at it");
+            delay(number, 0);
+            child.kill();
+            let enabled = device.enable(KCOV_TRACE_PC);
+            assert_eq!(enabled, Ok::<(), Errno>(()), "repetition {number}: the device is free");
+            assert!(is_traced(&map), "repetition {number}");
+            device.disable().expect("disabled");
         }
-    };
-    race(enables, maps);
-}
+    }),
+    check("race.taken-over-from-an-ending-process", |cx| taken_over(cx, &local, || ())),
+    check("race.taken-over-from-an-executed-program", |cx| {
+        let program = this_program().expect("this program");
+        let execute = || {
+            // The program reads one byte and ends.
+            let (input, writer) = nix::unistd::pipe().expect("a pipe");
+            nix::unistd::write(&writer, b"!").expect("room in the pipe");
+            let mut command = Command::new(&program);
+            command.arg("helper").stdin(input).stdout(Stdio::null());
+            panic!("{}", command.exec());
+        };
+        taken_over(cx, &local, execute);
+    }),
+    check("race.unmapped-while-enabled", |cx| {
+        let words = 64 * page_words();
+        let (device, map) = mapped_of(cx, words);
+        let enables = |side: &Side| {
+            for number in 0..cx.rounds(50) {
+                side.at_once(number, || {
+                    device.enable(KCOV_TRACE_PC).expect("enabled");
+                    assert!(is_traced(&map), "repetition {number}");
+                    device.disable().expect("disabled");
+                });
+            }
+        };
+        let maps = |side: &Side| {
+            for number in 0..cx.rounds(50) {
+                let other = device.map(words).expect("mapped");
+                side.at_once(number, || assert_eq!(other.unmap(), Ok(()), "repetition {number}"));
+            }
+        };
+        race(enables, maps);
+    }),
+];

@@ -3,57 +3,18 @@
 pub(super) mod child;
 pub(super) mod half_way;
 pub(super) mod handle;
-pub(super) mod kept;
 pub(super) mod late;
-pub(super) mod nested;
 pub(super) mod partial;
 pub(super) mod release;
 pub(super) mod section;
 pub(super) mod site;
 pub(super) mod soft;
 
-use super::{COVER_SIZE, mapped, open, records, sized, while_held};
-use crate::check::{Context, checks};
-use crate::raw::{
-    Absent, Device, Gate, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Remote, call, page_size, thread,
-    word_bytes,
-};
+use super::while_held;
+use crate::checks::prelude::*;
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
-use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
+use libc::PROT_READ;
 use nix::fcntl::OFlag;
-
-checks! {
-    "remote.documented-call": documented_call,
-    "remote.argument-layout": argument_layout,
-    "remote.argument-need-not-be-aligned": argument_need_not_be_aligned,
-    "remote.argument-may-be-read-only": argument_may_be_read_only,
-    "remote.access-mode-is-ignored": access_mode_is_ignored,
-    "remote.own-thread-is-not-traced": own_thread_is_not_traced,
-    "remote.without-handles": without_handles,
-    "remote.most-handles": most_handles,
-    "remote.beside-local": beside_local,
-    "remote.beside-local-comparisons": beside_local_comparisons,
-    "remote.comparison-mode": comparison_mode,
-    "remote.disable-with-argument-is-refused": disable_with_argument_is_refused,
-    "remote.unreadable-argument-is-refused": unreadable_argument_is_refused,
-    "remote.unreadable-handles-is-refused": unreadable_handles_is_refused,
-    "remote.too-many-handles-is-refused": too_many_handles_is_refused,
-    "remote.argument-is-read-before-state": argument_is_read_before_state,
-    "remote.number-of-handles-comes-before-state": number_of_handles_comes_before_state,
-    "remote.handles-changed-meanwhile-is-refused": handles_changed_meanwhile_is_refused,
-    "remote.before-sizing-is-refused": before_sizing_is_refused,
-    "remote.enabled-locally-is-refused": enabled_locally_is_refused,
-    "remote.enabled-remotely-is-refused": enabled_remotely_is_refused,
-    "remote.busy-if-thread-collects-remotely": busy_if_thread_collects_remotely,
-    "remote.busy-if-thread-traced-locally": busy_if_thread_traced_locally,
-    "remote.device-state-comes-before-thread": device_state_comes_before_thread,
-    "remote.thread-comes-before-mode": thread_comes_before_mode,
-    "remote.unknown-mode-is-refused": unknown_mode_is_refused,
-    "remote.areas-of-any-size-are-accepted": areas_of_any_size_are_accepted,
-    "remote.area-size-overflow-is-refused": area_size_overflow_is_refused,
-    "remote.comparisons-not-built-is-refused": comparisons_not_built_is_refused,
-    "remote.mode-comes-before-handles": mode_comes_before_handles,
-}
 
 /// A USB handle that no bus of a guest uses.
 pub(super) fn usb(instance: u64) -> u64 {
@@ -84,18 +45,6 @@ fn while_owned(device: &Device, remote: &Remote, body: impl FnOnce()) {
     });
 }
 
-fn documented_call(cx: &Context) {
-    let (device, _map) = mapped(cx);
-    let remote = Remote {
-        mode: KCOV_TRACE_PC,
-        area: u32::try_from(COVER_SIZE).expect("a size"),
-        common: 0x42,
-        handles: vec![kcov_remote_handle(KCOV_SUBSYSTEM_USB, 1)],
-    };
-    assert_eq!(device.remote_enable(&remote), Ok(()));
-    assert_eq!(device.disable(), Ok(()));
-}
-
 /// The argument with a common handle and two handles. Built byte by byte, independently of any
 /// definition of the structure.
 fn argument() -> Vec<u8> {
@@ -110,304 +59,292 @@ fn argument() -> Vec<u8> {
     bytes
 }
 
-fn argument_layout(cx: &Context) {
-    let bytes = argument();
-    let device = sized(cx, COVER_SIZE);
-    let address = bytes.as_ptr().expose_provenance();
-    assert_eq!(device.remote_enable_at(address), Ok(()));
-    // The kernel has read each handle, since no one else can get it now.
-    let taken = |remote: Remote| thread(|| sized(cx, COVER_SIZE).remote_enable(&remote)).is_err();
-    assert!(taken(Remote::common(common())) && taken(Remote::of(usb(1))));
-    assert!(taken(Remote::of(usb(2))) && !taken(Remote::of(usb(3))));
-}
-
-fn argument_need_not_be_aligned(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    for offset in 0..8 {
-        let bytes = [vec![0; offset], argument()].concat();
-        let address = bytes.as_ptr().expose_provenance() + offset;
-        assert_eq!(device.remote_enable_at(address), Ok(()), "at {address:#x}");
-        device.disable().expect("disabled");
-    }
-}
-
-fn argument_may_be_read_only(cx: &Context) {
-    let flags = MAP_PRIVATE | MAP_ANONYMOUS;
-    let page = Map::new(&-1, page_size(), 0, PROT_READ | PROT_WRITE, flags).expect("a page");
-    for (index, word) in argument().chunks_exact(8).enumerate() {
-        page.store(index, u64::from_ne_bytes(word.try_into().expect("eight bytes")));
-    }
-    page.protect_from(0, PROT_READ).expect("read-only");
-    let device = sized(cx, COVER_SIZE);
-    let address = page.address().expose_provenance();
-    assert_eq!(device.remote_enable_at(address), Ok(()));
-}
-
-fn disable_with_argument_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.remote_enable(&Remote::of(usb(1))).expect("enabled");
-    for argument in [1, 4096, u64::from(u32::MAX)] {
-        cx.refused_by(&device, |device| device.disable_with(argument));
-    }
-    device.disable().expect("with 0 it is disabled");
-}
-
-fn access_mode_is_ignored(cx: &Context) {
-    for mode in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
-        let device = Device::open_with(cx.device(), mode).expect("the device opens");
-        device.init_trace(COVER_SIZE).expect("sized");
-        assert_eq!(device.remote_enable(&Remote::default()), Ok(()), "{mode:?}");
-        assert_eq!(device.disable(), Ok(()), "{mode:?}");
-    }
-}
-
-fn own_thread_is_not_traced(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.remote_enable(&Remote::of(usb(1))).expect("enabled");
-    for _ in 0..100 {
-        call();
-    }
-    assert_eq!(map.count(), 0);
-}
-
-fn without_handles(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    assert_eq!(device.remote_enable(&Remote::default()), Ok(()));
-    assert_eq!(device.disable(), Ok(()));
-}
-
-fn most_handles(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES)).map(usb).collect();
-    // The common handle does not count.
-    let all = Remote { handles: handles.clone(), ..Remote::common(common()) };
-    assert_eq!(device.remote_enable(&all), Ok(()));
-    let other = sized(cx, COVER_SIZE);
-    thread(|| {
-        for handle in handles {
-            assert!(other.remote_enable(&Remote::of(handle)).is_err(), "{handle:#x} is registered");
-        }
-        let next = usb(KCOV_REMOTE_MAX_HANDLES.into());
-        assert_eq!(other.remote_enable(&Remote::of(next)), Ok(()), "another one is free");
-    });
-}
-
-fn beside_local(cx: &Context) {
-    let (local, map) = mapped(cx);
-    let remote = sized(cx, COVER_SIZE);
-    for _ in 0..2 {
-        local.enable(KCOV_TRACE_PC).expect("local first");
-        assert_eq!(remote.remote_enable(&Remote::default()), Ok(()));
-        remote.disable().expect("disabled");
-        assert!(records(&map), "local collection works");
-        local.disable().expect("disabled");
-
-        remote.remote_enable(&Remote::default()).expect("remote first");
-        assert_eq!(local.enable(KCOV_TRACE_PC), Ok(()));
-        assert!(records(&map), "local collection works");
-        local.disable().expect("disabled");
-        remote.disable().expect("disabled");
-    }
-}
-
-fn beside_local_comparisons(cx: &Context) {
-    let (local, map) = mapped(cx);
-    let remote = sized(cx, COVER_SIZE);
-    for mode in [KCOV_TRACE_PC, KCOV_TRACE_CMP] {
-        let other = Remote { mode, ..Remote::default() };
-        for remote_first in [true, false] {
-            let enable_remote = || assert_eq!(remote.remote_enable(&other), Ok(()), "mode {mode}");
-            if remote_first {
-                enable_remote();
-            }
-            assert_eq!(local.enable(KCOV_TRACE_CMP), Ok(()), "beside mode {mode}");
-            if !remote_first {
-                enable_remote();
-            }
-            assert!(records(&map), "local collection works");
-            assert!(map.load(1) < 8, "the type of a comparison");
-            local.disable().expect("disabled");
-            remote.disable().expect("disabled");
-        }
-    }
-}
-
-fn comparison_mode(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::default() };
-    assert_eq!(device.remote_enable(&remote), Ok(()));
-}
-
-fn unreadable_argument_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    cx.refused_by(&device, |device| device.remote_enable_at(0));
-    let (page, hole) = Map::page_before_hole().expect("two pages");
-    cx.refused_by(&device, |device| device.remote_enable_at(hole));
-    // The number of handles is readable there, but the rest of the structure is not.
-    cx.refused_by(&device, |device| device.remote_enable_at(hole - 16));
-    drop(page);
-}
-
 /// Two fields of four bytes as the word of the structure that they share.
 pub(super) fn pair(first: u32, second: u32) -> u64 {
     let ([a, b, c, d], [e, f, g, h]) = (first.to_ne_bytes(), second.to_ne_bytes());
     u64::from_ne_bytes([a, b, c, d, e, f, g, h])
 }
 
-fn unreadable_handles_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    let (page, hole) = Map::page_before_hole().expect("two pages");
-    let start = page.words() / 2 - 3;
-    page.store(start, pair(KCOV_TRACE_PC, 4096));
-    page.store(start + 1, pair(0, 0));
-    assert_eq!(device.remote_enable_at(hole - 24), Ok(()), "without handles it is whole");
-    device.disable().expect("disabled");
-    page.store(start + 1, pair(1, 0));
-    cx.refused_by(&device, |device| device.remote_enable_at(hole - 24));
-}
-
-fn too_many_handles_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    for number in [u64::from(KCOV_REMOTE_MAX_HANDLES) + 1, 4096] {
-        let handles: Vec<_> = (0..number).map(usb).collect();
-        cx.refused_by(&device, |device| {
-            device.remote_enable(&Remote { handles, ..Remote::default() })
-        });
-    }
-}
-
-fn argument_is_read_before_state(cx: &Context) {
-    cx.refused_by(&open(cx), |device| device.remote_enable_at(0));
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused_by(&device, |device| device.remote_enable_at(0));
-}
-
-fn number_of_handles_comes_before_state(cx: &Context) {
-    // The thread is busy, which by itself would give another error.
-    let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-    first.remote_enable(&Remote::default()).expect("enabled");
-    let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES) + 1).map(usb).collect();
-    cx.refused_by(&second, |second| second.remote_enable(&Remote { handles, ..Remote::default() }));
-}
-
-fn handles_changed_meanwhile_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    let structure = Absent::pages(2).expect("two pages");
-    // The structure starts in the last word of the first page, which is absent. The kernel has read
-    // the number of handles on the second page when it blocks on the first to read all.
-    let second = page_size() / size_of::<u64>();
-    let mut first = vec![0; second];
-    first[second - 1] = pair(KCOV_TRACE_PC, 4096);
-    let address = structure.address(1) - 8;
-    for (number, later) in [(1, 0), (2, 1), (0, 1)] {
-        structure.take_away();
-        structure.provide(1, &[pair(number, 0), 0, usb(1), usb(2)]);
-        cx.refused(while_held(
-            || device.remote_enable_at(address),
-            || {
-                structure.wait();
-                structure.map.store(second, pair(later, 0));
-                structure.provide(0, &first);
-            },
-        ));
-    }
-    assert_eq!(device.remote_enable(&Remote::of(usb(1))), Ok(()), "nothing is left behind");
-}
-
-fn before_sizing_is_refused(cx: &Context) {
-    cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
-}
-
-fn enabled_locally_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
-    cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
-}
-
-fn enabled_remotely_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.remote_enable(&Remote::default()).expect("enabled");
-    cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
-    cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
-}
-
-fn busy_if_thread_collects_remotely(cx: &Context) {
-    let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-    first.remote_enable(&Remote::default()).expect("the first is enabled");
-    cx.refused_by(&second, |second| second.remote_enable(&Remote::default()));
-    thread(|| second.remote_enable(&Remote::default())).expect("another thread is not busy");
-}
-
-fn busy_if_thread_traced_locally(cx: &Context) {
-    let (local, remote) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-    local.enable(KCOV_TRACE_PC).expect("the first is enabled");
-    cx.refused_by(&remote, |remote| remote.remote_enable(&Remote::default()));
-    local.disable().expect("disabled");
-    remote.remote_enable(&Remote::default()).expect("the second is enabled now");
-}
-
-fn device_state_comes_before_thread(cx: &Context) {
-    let first = sized(cx, COVER_SIZE);
-    first.remote_enable(&Remote::default()).expect("enabled");
-    cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
-}
-
-fn thread_comes_before_mode(cx: &Context) {
-    let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-    first.remote_enable(&Remote::default()).expect("enabled");
-    cx.refused_by(&second, |second| {
-        second.remote_enable(&Remote { mode: u32::MAX, ..Remote::default() })
-    });
-}
-
-fn unknown_mode_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    for mode in [3, 16, 255, 1 << 30, u32::MAX] {
-        cx.refused_by(&device, |device| {
-            device.remote_enable(&Remote { mode, ..Remote::default() })
-        });
-    }
-    device.enable(KCOV_TRACE_PC).expect("the device is as it was");
-}
-
 /// `LONG_MAX / sizeof(unsigned long)` of a 32-bit kernel, in words.
 const MOST_OF_32_BITS: u32 = i32::MAX as u32 / 4;
 
-fn areas_of_any_size_are_accepted(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    // The kernel allocates areas when sections begin, and none begins here.
-    let most = if word_bytes() == 8 { u32::MAX } else { MOST_OF_32_BITS };
-    for area in [0, 1, 4096, 1 << 27, 1 << 28, 1 << 30, u32::MAX].into_iter().filter(|a| *a <= most)
-    {
-        let remote = Remote { area, ..Remote::of(usb(1)) };
-        assert_eq!(device.remote_enable(&remote), Ok(()), "{area} words");
-        device.disable().expect("disabled");
-    }
-}
-
-fn area_size_overflow_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    for area in [MOST_OF_32_BITS + 1, 1 << 30, u32::MAX] {
-        cx.refused_by(&device, |device| {
-            device.remote_enable(&Remote { area, ..Remote::default() })
+pub(crate) const CHECKS: &[Check] = &[
+    check("remote.documented-call", |cx| {
+        let (device, _map) = mapped(cx);
+        let remote = Remote {
+            mode: KCOV_TRACE_PC,
+            area: u32::try_from(COVER_SIZE).expect("a size"),
+            common: 0x42,
+            handles: vec![kcov_remote_handle(KCOV_SUBSYSTEM_USB, 1)],
+        };
+        assert_eq!(device.remote_enable(&remote), Ok(()));
+        assert_eq!(device.disable(), Ok(()));
+    }),
+    check("remote.argument-layout", |cx| {
+        let bytes = argument();
+        let device = sized(cx, COVER_SIZE);
+        let address = bytes.as_ptr().expose_provenance();
+        assert_eq!(device.remote_enable_at(address), Ok(()));
+        // The kernel has read each handle, since no one else can get it now.
+        let taken =
+            |remote: Remote| thread(|| sized(cx, COVER_SIZE).remote_enable(&remote)).is_err();
+        assert!(taken(Remote::common(common())) && taken(Remote::of(usb(1))));
+        assert!(taken(Remote::of(usb(2))) && !taken(Remote::of(usb(3))));
+    }),
+    check("remote.argument-need-not-be-aligned", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        for offset in 0..8 {
+            let bytes = [vec![0; offset], argument()].concat();
+            let address = bytes.as_ptr().expose_provenance() + offset;
+            assert_eq!(device.remote_enable_at(address), Ok(()), "at {address:#x}");
+            device.disable().expect("disabled");
+        }
+    }),
+    check("remote.argument-may-be-read-only", |cx| {
+        let page = Map::anonymous(page_size()).expect("a page");
+        for (index, word) in argument().chunks_exact(8).enumerate() {
+            page.store(index, u64::from_ne_bytes(word.try_into().expect("eight bytes")));
+        }
+        page.protect_from(0, PROT_READ).expect("read-only");
+        let device = sized(cx, COVER_SIZE);
+        let address = page.address().expose_provenance();
+        assert_eq!(device.remote_enable_at(address), Ok(()));
+    }),
+    check("remote.access-mode-is-ignored", |cx| {
+        for mode in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
+            let device = Device::open_with(cx.device(), mode).expect("the device opens");
+            device.init_trace(COVER_SIZE).expect("sized");
+            assert_eq!(device.remote_enable(&Remote::default()), Ok(()), "{mode:?}");
+            assert_eq!(device.disable(), Ok(()), "{mode:?}");
+        }
+    }),
+    check("remote.own-thread-is-not-traced", |cx| {
+        let (device, map) = mapped(cx);
+        device.remote_enable(&Remote::of(usb(1))).expect("enabled");
+        (0..100).for_each(|_| call());
+        assert_eq!(map.count(), 0);
+    }),
+    check("remote.without-handles", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        assert_eq!(device.remote_enable(&Remote::default()), Ok(()));
+        assert_eq!(device.disable(), Ok(()));
+    }),
+    check("remote.most-handles", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES)).map(usb).collect();
+        // The common handle does not count.
+        let all = Remote { handles: handles.clone(), ..Remote::common(common()) };
+        assert_eq!(device.remote_enable(&all), Ok(()));
+        let other = sized(cx, COVER_SIZE);
+        thread(|| {
+            for handle in handles {
+                assert!(
+                    other.remote_enable(&Remote::of(handle)).is_err(),
+                    "{handle:#x} is registered"
+                );
+            }
+            let next = usb(KCOV_REMOTE_MAX_HANDLES.into());
+            assert_eq!(other.remote_enable(&Remote::of(next)), Ok(()), "another one is free");
         });
-    }
-    let area = MOST_OF_32_BITS;
-    device.remote_enable(&Remote { area, ..Remote::default() }).expect("the largest area");
-}
+    }),
+    check("remote.beside-local", |cx| {
+        let (local, map) = mapped(cx);
+        let remote = sized(cx, COVER_SIZE);
+        for _ in 0..2 {
+            local.enable(KCOV_TRACE_PC).expect("local first");
+            assert_eq!(remote.remote_enable(&Remote::default()), Ok(()));
+            remote.disable().expect("disabled");
+            assert!(is_traced(&map), "local collection works");
+            local.disable().expect("disabled");
 
-fn comparisons_not_built_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::default() };
-    cx.refused_by(&device, |device| device.remote_enable(&remote));
-    device.remote_enable(&Remote::default()).expect("the other mode works");
-}
-
-fn mode_comes_before_handles(cx: &Context) {
-    let (holder, device) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-    holder.remote_enable(&Remote::of(usb(1))).expect("the handle is taken");
-    let remote = Remote { mode: u32::MAX, ..Remote::of(usb(1)) };
-    cx.refused_by(&device, |device| thread(|| device.remote_enable(&remote)));
-}
+            remote.remote_enable(&Remote::default()).expect("remote first");
+            assert_eq!(local.enable(KCOV_TRACE_PC), Ok(()));
+            assert!(is_traced(&map), "local collection works");
+            local.disable().expect("disabled");
+            remote.disable().expect("disabled");
+        }
+    }),
+    check("remote.beside-local-comparisons", |cx| {
+        let (local, map) = mapped(cx);
+        let remote = sized(cx, COVER_SIZE);
+        for mode in [KCOV_TRACE_PC, KCOV_TRACE_CMP] {
+            let other = Remote { mode, ..Remote::default() };
+            for remote_first in [true, false] {
+                let enable_remote =
+                    || assert_eq!(remote.remote_enable(&other), Ok(()), "mode {mode}");
+                if remote_first {
+                    enable_remote();
+                }
+                assert_eq!(local.enable(KCOV_TRACE_CMP), Ok(()), "beside mode {mode}");
+                if !remote_first {
+                    enable_remote();
+                }
+                assert!(is_traced(&map), "local collection works");
+                assert!(map.load(1) < 8, "the type of a comparison");
+                local.disable().expect("disabled");
+                remote.disable().expect("disabled");
+            }
+        }
+    }),
+    check("remote.comparison-mode", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::default() };
+        assert_eq!(device.remote_enable(&remote), Ok(()));
+    }),
+    check("remote.disable-with-argument-is-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        device.remote_enable(&Remote::of(usb(1))).expect("enabled");
+        for argument in [1, 4096, u64::from(u32::MAX)] {
+            cx.refused_by(&device, |device| device.disable_with(argument));
+        }
+        device.disable().expect("with 0 it is disabled");
+    }),
+    check("remote.unreadable-argument-is-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        cx.refused_by(&device, |device| device.remote_enable_at(0));
+        let (page, hole) = Map::page_before_hole().expect("two pages");
+        cx.refused_by(&device, |device| device.remote_enable_at(hole));
+        // The number of handles is readable there, but the rest of the structure is not.
+        cx.refused_by(&device, |device| device.remote_enable_at(hole - 16));
+        drop(page);
+    }),
+    check("remote.unreadable-handles-is-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        let (page, hole) = Map::page_before_hole().expect("two pages");
+        let start = page.words() / 2 - 3;
+        page.store(start, pair(KCOV_TRACE_PC, 4096));
+        page.store(start + 1, pair(0, 0));
+        assert_eq!(device.remote_enable_at(hole - 24), Ok(()), "without handles it is whole");
+        device.disable().expect("disabled");
+        page.store(start + 1, pair(1, 0));
+        cx.refused_by(&device, |device| device.remote_enable_at(hole - 24));
+    }),
+    check("remote.too-many-handles-is-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        for number in [u64::from(KCOV_REMOTE_MAX_HANDLES) + 1, 4096] {
+            let handles: Vec<_> = (0..number).map(usb).collect();
+            cx.refused_by(&device, |device| {
+                device.remote_enable(&Remote { handles, ..Remote::default() })
+            });
+        }
+    }),
+    check("remote.argument-is-read-before-state", |cx| {
+        cx.refused_by(&open(cx), |device| device.remote_enable_at(0));
+        let device = enabled(cx, KCOV_TRACE_PC);
+        cx.refused_by(&device, |device| device.remote_enable_at(0));
+    }),
+    check("remote.number-of-handles-comes-before-state", |cx| {
+        // The thread is busy, which by itself would give another error.
+        let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+        first.remote_enable(&Remote::default()).expect("enabled");
+        let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES) + 1).map(usb).collect();
+        cx.refused_by(&second, |second| {
+            second.remote_enable(&Remote { handles, ..Remote::default() })
+        });
+    }),
+    check("remote.handles-changed-meanwhile-is-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        let structure = Absent::pages(2).expect("two pages");
+        // The structure starts in the last word of the first page, which is absent. The kernel has
+        // read the number of handles on the second page when it blocks on the first to read all.
+        let second = page_size() / size_of::<u64>();
+        let mut first = vec![0; second];
+        first[second - 1] = pair(KCOV_TRACE_PC, 4096);
+        let address = structure.address(1) - 8;
+        for (number, later) in [(1, 0), (2, 1), (0, 1)] {
+            structure.take_away();
+            structure.provide(1, &[pair(number, 0), 0, usb(1), usb(2)]);
+            cx.refused(while_held(
+                || device.remote_enable_at(address),
+                || {
+                    structure.wait();
+                    structure.map.store(second, pair(later, 0));
+                    structure.provide(0, &first);
+                },
+            ));
+        }
+        assert_eq!(device.remote_enable(&Remote::of(usb(1))), Ok(()), "nothing is left behind");
+    }),
+    check("remote.before-sizing-is-refused", |cx| {
+        cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
+    }),
+    check("remote.enabled-locally-is-refused", |cx| {
+        let device = enabled(cx, KCOV_TRACE_PC);
+        cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
+        cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
+    }),
+    check("remote.enabled-remotely-is-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        device.remote_enable(&Remote::default()).expect("enabled");
+        cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
+        cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
+    }),
+    check("remote.busy-if-thread-collects-remotely", |cx| {
+        let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+        first.remote_enable(&Remote::default()).expect("the first is enabled");
+        cx.refused_by(&second, |second| second.remote_enable(&Remote::default()));
+        thread(|| second.remote_enable(&Remote::default())).expect("another thread is not busy");
+    }),
+    check("remote.busy-if-thread-traced-locally", |cx| {
+        let (local, remote) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+        local.enable(KCOV_TRACE_PC).expect("the first is enabled");
+        cx.refused_by(&remote, |remote| remote.remote_enable(&Remote::default()));
+        local.disable().expect("disabled");
+        remote.remote_enable(&Remote::default()).expect("the second is enabled now");
+    }),
+    check("remote.device-state-comes-before-thread", |cx| {
+        let first = sized(cx, COVER_SIZE);
+        first.remote_enable(&Remote::default()).expect("enabled");
+        cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
+    }),
+    check("remote.thread-comes-before-mode", |cx| {
+        let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+        first.remote_enable(&Remote::default()).expect("enabled");
+        cx.refused_by(&second, |second| {
+            second.remote_enable(&Remote { mode: u32::MAX, ..Remote::default() })
+        });
+    }),
+    check("remote.unknown-mode-is-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        for mode in [3, 16, 255, 1 << 30, u32::MAX] {
+            cx.refused_by(&device, |device| {
+                device.remote_enable(&Remote { mode, ..Remote::default() })
+            });
+        }
+        device.enable(KCOV_TRACE_PC).expect("the device is as it was");
+    }),
+    check("remote.areas-of-any-size-are-accepted", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        // The kernel allocates areas when sections begin, and none begins here.
+        let most = if word_bytes() == 8 { u32::MAX } else { MOST_OF_32_BITS };
+        for area in
+            [0, 1, 4096, 1 << 27, 1 << 28, 1 << 30, u32::MAX].into_iter().filter(|a| *a <= most)
+        {
+            let remote = Remote { area, ..Remote::of(usb(1)) };
+            assert_eq!(device.remote_enable(&remote), Ok(()), "{area} words");
+            device.disable().expect("disabled");
+        }
+    }),
+    check("remote.area-size-overflow-is-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        for area in [MOST_OF_32_BITS + 1, 1 << 30, u32::MAX] {
+            cx.refused_by(&device, |device| {
+                device.remote_enable(&Remote { area, ..Remote::default() })
+            });
+        }
+        let area = MOST_OF_32_BITS;
+        device.remote_enable(&Remote { area, ..Remote::default() }).expect("the largest area");
+    }),
+    check("remote.comparisons-not-built-is-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::default() };
+        cx.refused_by(&device, |device| device.remote_enable(&remote));
+        device.remote_enable(&Remote::default()).expect("the other mode works");
+    }),
+    check("remote.mode-comes-before-handles", |cx| {
+        let (holder, device) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+        holder.remote_enable(&Remote::of(usb(1))).expect("the handle is taken");
+        let remote = Remote { mode: u32::MAX, ..Remote::of(usb(1)) };
+        cx.refused_by(&device, |device| thread(|| device.remote_enable(&remote)));
+    }),
+];

@@ -1,17 +1,10 @@
 //! Requests that the driver does not know, and those of programs with another word width.
 
-use super::{mapped, open, records};
-use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, init_trace_request, word_bytes};
+use crate::checks::prelude::*;
 use kcov_sys::ioc::Encoding;
 use kcov_sys::linux::{
     KCOV_DISABLE, KCOV_ENABLE, KCOV_INIT_TRACE32, KCOV_INIT_TRACE64, KCOV_REMOTE_ENABLE,
 };
-
-checks! {
-    "request.every-other-number-is-refused": every_other_number_is_refused,
-    "request.size-for-other-word-width-is-refused": size_for_other_word_width_is_refused,
-}
 
 const ENCODING: Encoding = Encoding::LINUX_NATIVE;
 
@@ -59,28 +52,28 @@ pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     });
 }
 
-fn every_other_number_is_refused(cx: &Context) {
-    let known = known();
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    for number in 0..=255 {
-        let requests = [
-            ENCODING.io(b'c', number),
-            ENCODING.iow(b'c', number, 8),
-            ENCODING.ior(b'c', number, 8),
-        ];
-        for request in requests.into_iter().filter(|request| !known.contains(request)) {
-            map.store(0, 1000);
-            cx.refused(device.request(request, 0));
-            assert!(map.count() >= 1000, "request {request:#x} has emptied the trace");
+pub(crate) const CHECKS: &[Check] = &[
+    check("request.every-other-number-is-refused", |cx| {
+        let known = known();
+        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+        for number in 0..=255 {
+            let requests = [
+                ENCODING.io(b'c', number),
+                ENCODING.iow(b'c', number, 8),
+                ENCODING.ior(b'c', number, 8),
+            ];
+            for request in requests.into_iter().filter(|request| !known.contains(request)) {
+                map.store(0, 1000);
+                cx.refused(device.request(request, 0));
+                assert!(map.count() >= 1000, "request {request:#x} has emptied the trace");
+            }
         }
-    }
-    assert!(records(&map), "it is still enabled");
-}
-
-fn size_for_other_word_width_is_refused(cx: &Context) {
-    let other = if word_bytes() == 8 { KCOV_INIT_TRACE32 } else { KCOV_INIT_TRACE64 };
-    let device = open(cx);
-    cx.refused_by(&device, |device| device.request(other, 512));
-    device.init_trace(512).expect("it is still unsized");
-}
+        assert!(is_traced(&map), "it is still enabled");
+    }),
+    check("request.size-for-other-word-width-is-refused", |cx| {
+        let other = if word_bytes() == 8 { KCOV_INIT_TRACE32 } else { KCOV_INIT_TRACE64 };
+        let device = open(cx);
+        cx.refused_by(&device, |device| device.request(other, 512));
+        device.init_trace(512).expect("it is still unsized");
+    }),
+];

@@ -2,13 +2,8 @@
 //! machine. Nothing that reads a buffer may run at the same time as these checks.
 
 use super::remote::common;
-use super::{index, mapped, mapped_of, open};
-use crate::check::{Context, checks};
+use crate::checks::prelude::*;
 use crate::errno::Errno;
-use crate::raw::{
-    Child, Device, KCOV_TRACE_PC, Map, Remote, Vhost, call, child, page_size, page_words,
-    word_bytes,
-};
 use libc::{MAP_PRIVATE, PROT_READ, PROT_WRITE};
 use nix::fcntl::{FallocateFlags, OFlag, fallocate};
 use nix::sys::signal::Signal;
@@ -17,26 +12,6 @@ use nix::unistd::{Uid, pipe, read, setuid, truncate, write};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd as _;
-
-checks! {
-    "truncate.takes-the-pages-away": takes_the_pages_away,
-    "truncate.system-calls-are-refused": system_calls_are_refused,
-    "truncate.reaches-other-instances": reaches_other_instances,
-    "truncate.reaches-other-processes": reaches_other_processes,
-    "truncate.by-path": by_path,
-    "truncate.by-opening": by_opening,
-    "truncate.holder-of-a-descriptor-needs-no-privilege": holder_of_a_descriptor_needs_no_privilege,
-    "truncate.read-only-descriptor-is-refused": read_only_descriptor_is_refused,
-    "truncate.allocation-is-refused": allocation_is_refused,
-    "truncate.smaller-keeps-what-is-before-its-end": smaller_keeps_what_is_before_its_end,
-    "truncate.larger-takes-nothing": larger_takes_nothing,
-    "truncate.size-says-nothing-of-the-buffer": size_says_nothing_of_the_buffer,
-    "truncate.before-mapping-takes-nothing": before_mapping_takes_nothing,
-    "truncate.private-copies-are-lost": private_copies_are_lost,
-    "truncate.mapping-anew-shows-the-records": mapping_anew_shows_the_records,
-    "truncate.recording-goes-on": recording_goes_on,
-    "truncate.remote-sections-go-on": remote_sections_go_on,
-}
 
 /// Pages of a buffer in these checks.
 const PAGES: usize = 4;
@@ -82,75 +57,13 @@ fn is_whole(device: &Device) {
 #[track_caller]
 fn collects(device: &Device, map: &Map) {
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
-    map.reset();
-    call();
-    assert!(map.count() > 0, "a call is recorded");
+    assert!(is_traced(map), "a call is recorded");
     assert_eq!(device.disable(), Ok(()));
 }
 
 /// The size of the file.
 fn size(device: &Device) -> usize {
     usize::try_from(fstat(device).expect("fstat").st_size).expect("a size")
-}
-
-fn takes_the_pages_away(cx: &Context) {
-    let accesses: [fn(&Map); 2] = [|map| _ = map.load(last(0)), |map| map.store(last(0), 1)];
-    for access in accesses {
-        let (device, map) = numbered(cx);
-        // The same process truncates and accesses.
-        let ends = |truncates: bool| {
-            let process = Child::start(|| {
-                access(&map);
-                let done = if truncates { device.truncate(0) } else { Ok(()) };
-                assert_eq!(done, Ok(()));
-                access(&map);
-            });
-            process.outcome()
-        };
-        assert_eq!(ends(false), Ok(()));
-        assert_eq!(ends(true), Err(Signal::SIGBUS));
-        assert_eq!(faults(&map), GONE);
-        is_whole(&device);
-    }
-}
-
-fn system_calls_are_refused(cx: &Context) {
-    let (device, map) = numbered(cx);
-    let (from, to) = pipe().expect("a pipe");
-    let (word, whole) = (word_bytes(), word_bytes() as _);
-    // SAFETY: the kernel reads one word of the mapping, or returns an error.
-    let reads = || Errno::check(unsafe { libc::write(to.as_raw_fd(), map.address(), word) });
-    // SAFETY: the kernel writes one word of the mapping, or returns an error. Nothing else accesses
-    // the word meanwhile.
-    let writes = || Errno::check(unsafe { libc::read(from.as_raw_fd(), map.address(), word) });
-    assert_eq!((reads(), writes()), (Ok(whole), Ok(whole)));
-    device.truncate(0).expect("truncated");
-    cx.refused(reads());
-    assert_eq!(write(&to, &[0; 8]), Ok(8));
-    cx.refused(writes());
-    is_whole(&device);
-}
-
-fn reaches_other_instances(cx: &Context) {
-    let ((device, map), (other, others)) = (numbered(cx), numbered(cx));
-    assert_eq!((faults(&map), faults(&others)), (WHOLE, WHOLE));
-    device.truncate(0).expect("truncated");
-    assert_eq!((faults(&map), faults(&others)), (GONE, GONE));
-    is_whole(&device);
-    is_whole(&other);
-}
-
-fn reaches_other_processes(cx: &Context) {
-    let (device, map) = numbered(cx);
-    let truncate = || device.truncate(0).expect("truncated");
-    let own = || numbered(cx).1;
-    assert_eq!(loads_around(own, || ()), Ok(()));
-    assert_eq!(loads_around(own, truncate), Err(Signal::SIGBUS), "with an instance of its own");
-    let inherited = device.map(PAGES as u64 * page_words()).expect("a new mapping");
-    assert_eq!(loads_around(|| &inherited, || ()), Ok(()));
-    assert_eq!(loads_around(|| &inherited, truncate), Err(Signal::SIGBUS), "with the parent's");
-    assert_eq!(fault(&map, 0), Some(Signal::SIGBUS), "forked afterwards");
-    is_whole(&device);
 }
 
 /// Starts a child that loads a word of its mapping before and after `meanwhile`, which runs here.
@@ -176,197 +89,243 @@ fn loads_around<M: Borrow<Map>>(
     loads.outcome()
 }
 
-fn by_path(cx: &Context) {
-    let (device, map) = numbered(cx);
-    assert_eq!(faults(&map), WHOLE);
-    assert_eq!(truncate(cx.device(), 0), Ok(()));
-    assert_eq!(faults(&map), GONE);
-    is_whole(&device);
-}
-
-fn by_opening(cx: &Context) {
-    let opened = |flags| Device::open_with(cx.device(), flags).map(drop);
-    for access in [OFlag::O_RDWR, OFlag::O_RDONLY, OFlag::O_WRONLY | OFlag::O_CREAT] {
-        for other_process in [false, true] {
-            let by = |flags| if other_process { child(|| opened(flags)) } else { opened(flags) };
+pub(crate) const CHECKS: &[Check] = &[
+    check("truncate.takes-the-pages-away", |cx| {
+        let accesses: [fn(&Map); 2] = [|map| _ = map.load(last(0)), |map| map.store(last(0), 1)];
+        for access in accesses {
             let (device, map) = numbered(cx);
-            assert_eq!(by(access), Ok(()));
-            assert_eq!(faults(&map), WHOLE, "{access:?}");
-            assert_eq!(by(access | OFlag::O_TRUNC), Ok(()));
-            assert_eq!(faults(&map), GONE, "{access:?}");
+            // The same process truncates and accesses.
+            let ends = |truncates: bool| {
+                let process = Child::start(|| {
+                    access(&map);
+                    let done = if truncates { device.truncate(0) } else { Ok(()) };
+                    assert_eq!(done, Ok(()));
+                    access(&map);
+                });
+                process.outcome()
+            };
+            assert_eq!(ends(false), Ok(()));
+            assert_eq!(ends(true), Err(Signal::SIGBUS));
+            assert_eq!(faults(&map), GONE);
             is_whole(&device);
         }
-    }
-}
-
-fn holder_of_a_descriptor_needs_no_privilege(cx: &Context) {
-    let (device, map) = numbered(cx);
-    assert_eq!(faults(&map), WHOLE);
-    let (opened, truncated) = child(|| {
-        setuid(Uid::from_raw(65534)).expect("setuid");
-        (Device::open(cx.device()).map(drop), device.truncate(0))
-    });
-    assert_eq!(opened, Err(Errno(libc::EACCES)), "it has no privilege");
-    assert_eq!(truncated, Ok(()));
-    assert_eq!(faults(&map), GONE);
-    is_whole(&device);
-}
-
-fn read_only_descriptor_is_refused(cx: &Context) {
-    let (device, map) = numbered(cx);
-    let with = |access| Device::open_with(cx.device(), access).expect("the device opens");
-    cx.refused(with(OFlag::O_RDONLY).truncate(0));
-    cx.refused(with(OFlag::O_RDONLY).truncate(page_size()));
-    assert_eq!((faults(&map), size(&device)), (WHOLE, 0));
-    assert_eq!(with(OFlag::O_WRONLY).truncate(0), Ok(()));
-    assert_eq!(faults(&map), GONE);
-    is_whole(&device);
-}
-
-fn allocation_is_refused(cx: &Context) {
-    let (device, map) = numbered(cx);
-    let keep = FallocateFlags::FALLOC_FL_KEEP_SIZE;
-    for mode in [
-        FallocateFlags::empty(),
-        keep,
-        keep | FallocateFlags::FALLOC_FL_PUNCH_HOLE,
-        FallocateFlags::FALLOC_FL_ZERO_RANGE,
-        FallocateFlags::FALLOC_FL_COLLAPSE_RANGE,
-        FallocateFlags::FALLOC_FL_INSERT_RANGE,
-    ] {
-        let length = libc::off_t::try_from(page_size()).expect("a length");
-        cx.refused(fallocate(&device, mode, 0, length).map_err(Errno::from));
-    }
-    assert_eq!((faults(&map), size(&device)), (WHOLE, 0));
-    is_whole(&device);
-}
-
-fn smaller_keeps_what_is_before_its_end(cx: &Context) {
-    let page = page_size();
-    for (bytes, kept) in [(1, 1), (page, 1), (page + 1, 2), (3 * page, 3), (3 * page + 1, 4)] {
+    }),
+    check("truncate.system-calls-are-refused", |cx| {
         let (device, map) = numbered(cx);
-        assert_eq!(device.truncate(bytes), Ok(()));
-        let mut expected = GONE;
-        expected[..kept].fill(None);
-        assert_eq!(faults(&map), expected, "{bytes} bytes");
-        is_whole(&device);
+        let (from, to) = pipe().expect("a pipe");
+        let (word, whole) = (word_bytes(), word_bytes() as _);
+        // SAFETY: the kernel reads one word of the mapping, or returns an error.
+        let reads = || Errno::check(unsafe { libc::write(to.as_raw_fd(), map.address(), word) });
+        // SAFETY: the kernel writes one word of the mapping, or returns an error.
+        // Nothing else accesses the word meanwhile.
+        let writes = || Errno::check(unsafe { libc::read(from.as_raw_fd(), map.address(), word) });
+        assert_eq!((reads(), writes()), (Ok(whole), Ok(whole)));
         device.truncate(0).expect("truncated");
-    }
-}
-
-fn larger_takes_nothing(cx: &Context) {
-    let (device, map) = numbered(cx);
-    for bytes in [map.bytes(), map.bytes() + 1, 1 << 30] {
-        assert_eq!(device.truncate(bytes), Ok(()));
-        assert_eq!(faults(&map), WHOLE, "{bytes} bytes");
-    }
-    device.truncate(0).expect("truncated");
-    assert_eq!(faults(&map), GONE);
-    is_whole(&device);
-}
-
-fn size_says_nothing_of_the_buffer(cx: &Context) {
-    let (device, map) = numbered(cx);
-    let other = open(cx);
-    assert_eq!(size(&device), 0, "although it has a buffer");
-    for bytes in [page_size(), map.bytes()] {
-        assert_eq!(device.truncate(bytes), Ok(()));
-        assert_eq!((size(&device), size(&other)), (bytes, bytes), "there is one size");
-        let whole = device.map(PAGES as u64 * page_words()).expect("a mapping beyond that size");
-        assert_eq!(faults(&whole), WHOLE);
-        assert_eq!(faults(&map)[1..], GONE[1..], "no page comes back");
-    }
-    is_whole(&device);
-    assert_eq!(device.truncate(0), Ok(()));
-    assert_eq!(size(&other), 0);
-}
-
-fn before_mapping_takes_nothing(cx: &Context) {
-    let (_mapped, gone) = numbered(cx);
-    let device = open(cx);
-    assert_eq!(device.truncate(0), Ok(()));
-    assert_eq!(faults(&gone), GONE);
-    device.init_trace(PAGES as u64 * page_words()).expect("sized");
-    assert_eq!(device.truncate(0), Ok(()));
-    let map = device.map(PAGES as u64 * page_words()).expect("mapped");
-    assert_eq!(faults(&map), WHOLE);
-    collects(&device, &map);
-}
-
-fn private_copies_are_lost(cx: &Context) {
-    let (device, map) = numbered(cx);
-    let private = || {
-        let prot = PROT_READ | PROT_WRITE;
-        device.map_with(map.bytes(), 0, prot, MAP_PRIVATE).expect("a private mapping")
-    };
-    let copies = private();
-    copies.store(last(1), 7);
-    assert_eq!((faults(&copies), copies.load(last(1))), (WHOLE, 7));
-    device.truncate(0).expect("truncated");
-    assert_eq!(faults(&copies), GONE);
-    assert_eq!(private().load(last(1)), 2);
-    is_whole(&device);
-}
-
-fn mapping_anew_shows_the_records(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    map.reset();
-    call();
-    device.disable().expect("disabled");
-    let records = map.copy(0, 1 + index(map.count()));
-    assert!(records.len() > 1);
-    device.truncate(0).expect("truncated");
-    assert_eq!(fault(&map, 0), Some(Signal::SIGBUS));
-    let again = device.map(map.words() as u64).expect("a new mapping");
-    assert_eq!(again.copy(0, records.len()), records);
-    collects(&device, &again);
-}
-
-fn recording_goes_on(cx: &Context) {
-    const CALLS: usize = 50;
-    /// How often each record occurs.
-    fn records(map: &Map) -> BTreeMap<u64, usize> {
-        let mut often = BTreeMap::new();
-        for record in map.copy(1, index(map.count())) {
-            *often.entry(record).or_default() += 1;
+        cx.refused(reads());
+        assert_eq!(write(&to, &[0; 8]), Ok(8));
+        cx.refused(writes());
+        is_whole(&device);
+    }),
+    check("truncate.reaches-other-instances", |cx| {
+        let ((device, map), (other, others)) = (numbered(cx), numbered(cx));
+        assert_eq!((faults(&map), faults(&others)), (WHOLE, WHOLE));
+        device.truncate(0).expect("truncated");
+        assert_eq!((faults(&map), faults(&others)), (GONE, GONE));
+        is_whole(&device);
+        is_whole(&other);
+    }),
+    check("truncate.reaches-other-processes", |cx| {
+        let (device, map) = numbered(cx);
+        let truncate = || device.truncate(0).expect("truncated");
+        let own = || numbered(cx).1;
+        assert_eq!(loads_around(own, || ()), Ok(()));
+        assert_eq!(loads_around(own, truncate), Err(Signal::SIGBUS), "with an instance of its own");
+        let inherited = device.map(PAGES as u64 * page_words()).expect("a new mapping");
+        assert_eq!(loads_around(|| &inherited, || ()), Ok(()));
+        assert_eq!(loads_around(|| &inherited, truncate), Err(Signal::SIGBUS), "with the parent's");
+        assert_eq!(fault(&map, 0), Some(Signal::SIGBUS), "forked afterwards");
+        is_whole(&device);
+    }),
+    check("truncate.by-path", |cx| {
+        let (device, map) = numbered(cx);
+        assert_eq!(faults(&map), WHOLE);
+        assert_eq!(truncate(cx.device(), 0), Ok(()));
+        assert_eq!(faults(&map), GONE);
+        is_whole(&device);
+    }),
+    check("truncate.by-opening", |cx| {
+        let opened = |flags| Device::open_with(cx.device(), flags).map(drop);
+        for access in [OFlag::O_RDWR, OFlag::O_RDONLY, OFlag::O_WRONLY | OFlag::O_CREAT] {
+            for other_process in [false, true] {
+                let by =
+                    |flags| if other_process { child(|| opened(flags)) } else { opened(flags) };
+                let (device, map) = numbered(cx);
+                assert_eq!(by(access), Ok(()));
+                assert_eq!(faults(&map), WHOLE, "{access:?}");
+                assert_eq!(by(access | OFlag::O_TRUNC), Ok(()));
+                assert_eq!(faults(&map), GONE, "{access:?}");
+                is_whole(&device);
+            }
         }
-        often
-    }
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    map.reset();
-    (0..CALLS).for_each(|_| call());
-    let mut each_time = records(&map);
-    each_time.retain(|_, &mut often| often >= CALLS);
-    assert!(!each_time.is_empty());
-    device.truncate(0).expect("truncated");
-    (0..CALLS).for_each(|_| call());
-    assert_eq!(fault(&map, 0), Some(Signal::SIGBUS));
-    assert_eq!(device.disable(), Ok(()), "it is enabled");
-    let again = device.map(map.words() as u64).expect("a new mapping");
-    // Truncating is recorded too, but only the records of the calls count.
-    let all = records(&again);
-    for (record, often) in each_time {
-        let now = all.get(&record).copied().unwrap_or_default();
-        assert!(now >= often + CALLS, "{record:#x}: {often} times before, {now} now");
-    }
-    collects(&device, &again);
-}
-
-fn remote_sections_go_on(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.remote_enable(&Remote::common(common())).expect("enabled");
-    let vhost = Vhost::new().expect("a device that this process owns");
-    vhost.work();
-    let early = map.copy(1, index(map.count()));
-    assert!(!early.is_empty());
-    device.truncate(0).expect("truncated");
-    assert_eq!(fault(&map, 0), Some(Signal::SIGBUS));
-    vhost.work();
-    let again = device.map(map.words() as u64).expect("a new mapping");
-    assert!(again.count() > early.len() as u64, "a section adds to it");
-    assert_eq!(again.copy(1, early.len()), early, "behind the earlier ones");
-    assert_eq!(device.disable(), Ok(()));
-    collects(&device, &again);
-}
+    }),
+    check("truncate.holder-of-a-descriptor-needs-no-privilege", |cx| {
+        let (device, map) = numbered(cx);
+        assert_eq!(faults(&map), WHOLE);
+        let (opened, truncated) = child(|| {
+            setuid(Uid::from_raw(65534)).expect("setuid");
+            (Device::open(cx.device()).map(drop), device.truncate(0))
+        });
+        assert_eq!(opened, Err(Errno(libc::EACCES)), "it has no privilege");
+        assert_eq!(truncated, Ok(()));
+        assert_eq!(faults(&map), GONE);
+        is_whole(&device);
+    }),
+    check("truncate.read-only-descriptor-is-refused", |cx| {
+        let (device, map) = numbered(cx);
+        let with = |access| Device::open_with(cx.device(), access).expect("the device opens");
+        cx.refused(with(OFlag::O_RDONLY).truncate(0));
+        cx.refused(with(OFlag::O_RDONLY).truncate(page_size()));
+        assert_eq!((faults(&map), size(&device)), (WHOLE, 0));
+        assert_eq!(with(OFlag::O_WRONLY).truncate(0), Ok(()));
+        assert_eq!(faults(&map), GONE);
+        is_whole(&device);
+    }),
+    check("truncate.allocation-is-refused", |cx| {
+        let (device, map) = numbered(cx);
+        let keep = FallocateFlags::FALLOC_FL_KEEP_SIZE;
+        for mode in [
+            FallocateFlags::empty(),
+            keep,
+            keep | FallocateFlags::FALLOC_FL_PUNCH_HOLE,
+            FallocateFlags::FALLOC_FL_ZERO_RANGE,
+            FallocateFlags::FALLOC_FL_COLLAPSE_RANGE,
+            FallocateFlags::FALLOC_FL_INSERT_RANGE,
+        ] {
+            let length = libc::off_t::try_from(page_size()).expect("a length");
+            cx.refused(fallocate(&device, mode, 0, length).map_err(Errno::from));
+        }
+        assert_eq!((faults(&map), size(&device)), (WHOLE, 0));
+        is_whole(&device);
+    }),
+    check("truncate.smaller-keeps-what-is-before-its-end", |cx| {
+        let page = page_size();
+        for (bytes, kept) in [(1, 1), (page, 1), (page + 1, 2), (3 * page, 3), (3 * page + 1, 4)] {
+            let (device, map) = numbered(cx);
+            assert_eq!(device.truncate(bytes), Ok(()));
+            let mut expected = GONE;
+            expected[..kept].fill(None);
+            assert_eq!(faults(&map), expected, "{bytes} bytes");
+            is_whole(&device);
+            device.truncate(0).expect("truncated");
+        }
+    }),
+    check("truncate.larger-takes-nothing", |cx| {
+        let (device, map) = numbered(cx);
+        for bytes in [map.bytes(), map.bytes() + 1, 1 << 30] {
+            assert_eq!(device.truncate(bytes), Ok(()));
+            assert_eq!(faults(&map), WHOLE, "{bytes} bytes");
+        }
+        device.truncate(0).expect("truncated");
+        assert_eq!(faults(&map), GONE);
+        is_whole(&device);
+    }),
+    check("truncate.size-says-nothing-of-the-buffer", |cx| {
+        let (device, map) = numbered(cx);
+        let other = open(cx);
+        assert_eq!(size(&device), 0, "although it has a buffer");
+        for bytes in [page_size(), map.bytes()] {
+            assert_eq!(device.truncate(bytes), Ok(()));
+            assert_eq!((size(&device), size(&other)), (bytes, bytes), "there is one size");
+            let whole =
+                device.map(PAGES as u64 * page_words()).expect("a mapping beyond that size");
+            assert_eq!(faults(&whole), WHOLE);
+            assert_eq!(faults(&map)[1..], GONE[1..], "no page comes back");
+        }
+        is_whole(&device);
+        assert_eq!(device.truncate(0), Ok(()));
+        assert_eq!(size(&other), 0);
+    }),
+    check("truncate.before-mapping-takes-nothing", |cx| {
+        let (_mapped, gone) = numbered(cx);
+        let device = open(cx);
+        assert_eq!(device.truncate(0), Ok(()));
+        assert_eq!(faults(&gone), GONE);
+        device.init_trace(PAGES as u64 * page_words()).expect("sized");
+        assert_eq!(device.truncate(0), Ok(()));
+        let map = device.map(PAGES as u64 * page_words()).expect("mapped");
+        assert_eq!(faults(&map), WHOLE);
+        collects(&device, &map);
+    }),
+    check("truncate.private-copies-are-lost", |cx| {
+        let (device, map) = numbered(cx);
+        let private = || {
+            let prot = PROT_READ | PROT_WRITE;
+            device.map_with(map.bytes(), 0, prot, MAP_PRIVATE).expect("a private mapping")
+        };
+        let copies = private();
+        copies.store(last(1), 7);
+        assert_eq!((faults(&copies), copies.load(last(1))), (WHOLE, 7));
+        device.truncate(0).expect("truncated");
+        assert_eq!(faults(&copies), GONE);
+        assert_eq!(private().load(last(1)), 2);
+        is_whole(&device);
+    }),
+    check("truncate.mapping-anew-shows-the-records", |cx| {
+        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+        map.reset();
+        call();
+        device.disable().expect("disabled");
+        let records = map.copy(0, 1 + index(map.count()));
+        assert!(records.len() > 1);
+        device.truncate(0).expect("truncated");
+        assert_eq!(fault(&map, 0), Some(Signal::SIGBUS));
+        let again = device.map(map.words() as u64).expect("a new mapping");
+        assert_eq!(again.copy(0, records.len()), records);
+        collects(&device, &again);
+    }),
+    check("truncate.recording-goes-on", |cx| {
+        const CALLS: usize = 50;
+        /// How often each record occurs.
+        fn records(map: &Map) -> BTreeMap<u64, usize> {
+            let mut often = BTreeMap::new();
+            for record in map.copy(1, index(map.count())) {
+                *often.entry(record).or_default() += 1;
+            }
+            often
+        }
+        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+        map.reset();
+        (0..CALLS).for_each(|_| call());
+        let mut each_time = records(&map);
+        each_time.retain(|_, &mut often| often >= CALLS);
+        assert!(!each_time.is_empty());
+        device.truncate(0).expect("truncated");
+        (0..CALLS).for_each(|_| call());
+        assert_eq!(fault(&map, 0), Some(Signal::SIGBUS));
+        assert_eq!(device.disable(), Ok(()), "it is enabled");
+        let again = device.map(map.words() as u64).expect("a new mapping");
+        // Truncating is recorded too, but only the records of the calls count.
+        let all = records(&again);
+        for (record, often) in each_time {
+            let now = all.get(&record).copied().unwrap_or_default();
+            assert!(now >= often + CALLS, "{record:#x}: {often} times before, {now} now");
+        }
+        collects(&device, &again);
+    }),
+    check("truncate.remote-sections-go-on", |cx| {
+        let (device, map) = mapped(cx);
+        device.remote_enable(&Remote::common(common())).expect("enabled");
+        let vhost = Vhost::new().expect("a device that this process owns");
+        vhost.work();
+        let early = map.copy(1, index(map.count()));
+        assert!(!early.is_empty());
+        device.truncate(0).expect("truncated");
+        assert_eq!(fault(&map, 0), Some(Signal::SIGBUS));
+        vhost.work();
+        let again = device.map(map.words() as u64).expect("a new mapping");
+        assert!(again.count() > early.len() as u64, "a section adds to it");
+        assert_eq!(again.copy(1, early.len()), early, "behind the earlier ones");
+        assert_eq!(device.disable(), Ok(()));
+        collects(&device, &again);
+    }),
+];

@@ -3,7 +3,7 @@
 //! The kernel starts the controller with commands. It processes each answer in a remote section
 //! with the handle of the thread that wrote the answer.
 
-use crate::errno::{Errno, Result};
+use crate::errno::Result;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 
@@ -20,23 +20,17 @@ pub struct Bluetooth(File);
 impl Bluetooth {
     /// Opens the interface without creating a controller.
     pub fn open() -> Result<File> {
-        let opened = File::options().read(true).write(true).open("/dev/vhci");
-        opened.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))
+        Ok(File::options().read(true).write(true).open("/dev/vhci")?)
     }
 
     /// Creates a controller.
     pub fn new() -> Result<Bluetooth> {
         let mut file = Bluetooth::open()?;
-        let written = file.write(&[VENDOR, 0]);
-        written.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
+        file.write_all(&[VENDOR, 0])?;
         Ok(Bluetooth(file))
     }
 
     /// Waits for the next command and completes it.
-    ///
-    /// # Panics
-    ///
-    /// If the kernel rejects the answer.
     pub fn answer(&mut self) {
         let mut packet = [0; 512];
         loop {

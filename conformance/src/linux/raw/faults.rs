@@ -16,18 +16,12 @@ pub struct Faults {
 
 impl Faults {
     /// Whether the kernel has all the files that this needs.
-    #[must_use]
     pub fn present() -> bool {
         let nth = "/proc/thread-self/fail-nth";
         [nth, SLAB, PAGES, LOST].iter().all(|file| Path::new(file).exists())
     }
 
     /// Configures fault injection: allocations that may sleep fail too, and nothing is logged.
-    ///
-    /// # Panics
-    ///
-    /// If the kernel lacks one of the settings.
-    #[must_use]
     pub fn ready() -> Faults {
         for directory in [SLAB, PAGES] {
             for (setting, value) in [("ignore-gfp-wait", "N"), ("verbose", "0")] {
@@ -43,10 +37,6 @@ impl Faults {
 
     /// Calls `body` with its allocation number `nth`, counted from 1, failing. Returns the result
     /// of `body` and whether it reached that allocation.
-    ///
-    /// # Panics
-    ///
-    /// If the kernel rejects the number.
     pub fn at<T>(&mut self, nth: u32, body: impl FnOnce() -> T) -> (T, bool) {
         self.set(nth);
         let result = body();
@@ -62,11 +52,6 @@ impl Faults {
 
     /// Returns kmemleak's report of leaks since [`forget_lost`](Self::forget_lost). kmemleak only
     /// reports allocations that are at least five seconds old.
-    ///
-    /// # Panics
-    ///
-    /// If kmemleak cannot be used.
-    #[must_use]
     pub fn lost() -> String {
         for _ in 0..2 {
             fs::write(LOST, "scan").expect("a scan");
@@ -75,10 +60,6 @@ impl Faults {
     }
 
     /// Clears the leaks found so far.
-    ///
-    /// # Panics
-    ///
-    /// If kmemleak rejects the command.
     pub fn forget_lost() {
         let _ = Faults::lost();
         fs::write(LOST, "clear").expect("forgotten");

@@ -72,11 +72,6 @@ impl Gadget {
     }
 
     /// Returns the number of the bus.
-    ///
-    /// # Panics
-    ///
-    /// If there is no bus.
-    #[must_use]
     pub fn bus() -> u64 {
         let hub = root_hub();
         let name = hub.file_name().expect("a name").to_string_lossy();
@@ -84,10 +79,6 @@ impl Gadget {
     }
 
     /// Waits until the hub driver has finished its work.
-    ///
-    /// # Panics
-    ///
-    /// If there is no bus.
     pub fn finished() {
         // The driver locks the hub, and so does reading this attribute.
         let locked = std::fs::read_to_string(root_hub().join("bConfigurationValue"));
@@ -95,10 +86,6 @@ impl Gadget {
     }
 
     /// Connects the device once the hub driver has finished with the previous one.
-    ///
-    /// # Panics
-    ///
-    /// If there is no bus.
     pub fn connect() -> Result<Gadget> {
         Gadget::finished();
         std::fs::write(TIMEOUT, "600000").expect("the host waits longer");
@@ -117,10 +104,6 @@ impl Gadget {
     }
 
     /// Waits until the host requests the device descriptor, and returns the length it allows.
-    ///
-    /// # Panics
-    ///
-    /// If the host requests something else.
     pub fn asked(&self) -> u16 {
         let (descriptor, length) = self.control();
         assert_eq!(descriptor, USB_DT_DEVICE, "get the device descriptor");
@@ -133,10 +116,6 @@ impl Gadget {
     }
 
     /// Answers until the host has set the device up, which ends the hub driver's section.
-    ///
-    /// # Panics
-    ///
-    /// If the host requests something else than a descriptor.
     pub fn set_up(&self) {
         // The first answer ends with the configuration's length. So every kernel asks twice.
         for part in [&CONFIGURATION[..4], &CONFIGURATION] {

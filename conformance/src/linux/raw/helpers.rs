@@ -2,6 +2,8 @@
 
 use crate::errno::{Errno, Result};
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_TRACE_PC, kcov_remote_arg};
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 /// The argument of `KCOV_REMOTE_ENABLE`, built up field by field.
@@ -27,13 +29,11 @@ impl Default for Remote {
 
 impl Remote {
     /// One handle in the array.
-    #[must_use]
     pub fn of(handle: u64) -> Remote {
         Remote { handles: vec![handle], ..Remote::default() }
     }
 
     /// A common handle.
-    #[must_use]
     pub fn common(handle: u64) -> Remote {
         Remote { common: handle, ..Remote::default() }
     }
@@ -74,7 +74,6 @@ pub fn with_console_off<T>(body: impl FnOnce() -> T) -> T {
 }
 
 /// Whether this process has a sleeping thread with this name prefix.
-#[must_use]
 pub fn sleeping_thread(name: &str) -> bool {
     let threads = std::fs::read_dir("/proc/self/task").expect("the threads");
     threads.flatten().any(|thread| {
@@ -86,7 +85,6 @@ pub fn sleeping_thread(name: &str) -> bool {
 }
 
 /// Bytes that the kernel has allocated with vmalloc, as it allocates the buffers.
-#[must_use]
 pub fn vmalloc_used() -> u64 {
     memory("VmallocUsed") * 1024
 }
@@ -103,7 +101,6 @@ pub fn kernel_log() -> Result<String> {
 }
 
 /// Free memory in bytes.
-#[must_use]
 pub fn free_memory() -> u64 {
     memory("MemFree") * 1024
 }
@@ -144,18 +141,53 @@ pub fn kernel_memory_lost(times: usize, few: u64, body: impl Fn()) -> u64 {
 }
 
 /// How many vmalloc areas that this kernel function allocated still exist.
-#[must_use]
 pub fn areas_of(function: &str) -> usize {
     let all = std::fs::read_to_string("/proc/vmallocinfo").expect("the kernel's areas");
     all.lines().filter(|line| line.contains(function)).count()
 }
 
 /// How many of these areas have this many bytes.
-#[must_use]
 pub fn areas_of_size(function: &str, bytes: u64) -> usize {
     let all = std::fs::read_to_string("/proc/vmallocinfo").expect("the kernel's areas");
     // The listed size includes a guard page.
     let size = (bytes + crate::raw::page_size() as u64).to_string();
     let of_size = |line: &&str| line.split_whitespace().nth(1) == Some(&size);
     all.lines().filter(of_size).filter(|line| line.contains(function)).count()
+}
+
+/// A socket connected to itself.
+#[derive(Debug)]
+pub struct Loopback(UdpSocket);
+
+impl Loopback {
+    /// Creates the socket and brings the interface up. The interface stays up.
+    pub fn up() -> Loopback {
+        set_interface("lo", true).expect("the interface is set up");
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.connect(socket.local_addr().expect("its address")).expect("connected to itself");
+        Loopback(socket)
+    }
+
+    /// Sends a datagram and waits for it to come back.
+    pub fn turn(&self) {
+        assert_eq!(self.0.send(b"there").expect("sent"), 5);
+        let mut back = [0; 8];
+        assert_eq!(self.0.recv(&mut back).expect("received"), 5);
+        assert_eq!(&back[..5], b"there");
+    }
+}
+
+/// Brings a network interface up or down.
+pub(super) fn set_interface(name: &str, up: bool) -> Result<()> {
+    let any = UdpSocket::bind("0.0.0.0:0")?;
+    // SAFETY: all-zero bytes are a valid `ifreq`: an empty name and no flags.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, letter) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = letter as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = if up { libc::IFF_UP as libc::c_short } else { 0 };
+    // SAFETY: the kernel only reads the structure, which has the expected size.
+    let returned =
+        unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
+    Errno::check(returned).map(drop)
 }

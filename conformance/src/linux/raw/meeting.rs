@@ -13,10 +13,6 @@ use std::hint::black_box;
 use std::time::Instant;
 
 /// Runs `left` in this process and `right` in a child.
-///
-/// # Panics
-///
-/// If one of them panics.
 pub fn race(left: impl FnOnce(&Side), right: impl FnOnce(&Side)) {
     let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
     let map = Map::new(&-1, page_size(), 0, prot, flags).expect("a page for both");
@@ -26,10 +22,6 @@ pub fn race(left: impl FnOnce(&Side), right: impl FnOnce(&Side)) {
 }
 
 /// Pins this thread, and whatever it starts, to one processor, if the machine has it.
-///
-/// # Panics
-///
-/// If the thread cannot be moved.
 pub fn pin(processor: usize) {
     let mut set = CpuSet::new();
     set.set(processor).expect("a number of a processor");
@@ -65,10 +57,6 @@ impl Side<'_> {
     }
 
     /// Waits until the other side has come to as many meetings.
-    ///
-    /// # Panics
-    ///
-    /// If the other side takes very long.
     pub fn meet(&self) {
         self.met.set(self.met.get() + 1);
         self.map.store(self.number, self.met.get());

@@ -6,13 +6,11 @@ mod bluetooth;
 mod faults;
 mod gadget;
 mod helpers;
-mod loopback;
 mod meeting;
 mod module;
 mod netlink;
 mod nfc;
 mod probe;
-mod proposed;
 mod radio;
 mod root_hub;
 mod symbols;
@@ -26,10 +24,9 @@ pub use bluetooth::Bluetooth;
 pub use faults::Faults;
 pub use gadget::Gadget;
 pub use helpers::{
-    Remote, areas_of, areas_of_size, free_memory, kernel_log, kernel_memory_lost, sleeping_thread,
-    vmalloc_used, with_console_off,
+    Loopback, Remote, areas_of, areas_of_size, free_memory, kernel_log, kernel_memory_lost,
+    sleeping_thread, vmalloc_used, with_console_off,
 };
-pub use loopback::Loopback;
 pub use meeting::{Side, delay, pin, race};
 pub use module::Module;
 pub use netlink::Netlink;
@@ -47,13 +44,13 @@ pub use vring::{Chain, Vring};
 use crate::errno::{Errno, Result};
 use crate::raw::{Device, Map, page_size};
 use kcov_sys::linux as sys;
-use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
 use std::ffi::c_ulong;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::os::fd::AsRawFd as _;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
 pub use sys::{KCOV_TRACE_CMP, KCOV_TRACE_PC};
 
@@ -61,7 +58,6 @@ pub use sys::{KCOV_TRACE_CMP, KCOV_TRACE_PC};
 pub const DEVICE: &str = sys::KCOV_PATH;
 
 /// The bytes of a word of the kernel, its `long`. It prints addresses with two digits for each.
-#[must_use]
 pub fn word_bytes() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
     *BYTES.get_or_init(|| {
@@ -88,10 +84,6 @@ pub(crate) fn refused_read() -> Result<()> {
 
 impl Device {
     /// Issues any request.
-    ///
-    /// # Panics
-    ///
-    /// If the request succeeds with a value other than 0.
     pub fn request(&self, number: u32, argument: c_ulong) -> Result<()> {
         let fd = self.as_raw_fd();
         // SAFETY: the driver never writes through the argument. At most it reads a structure, and
@@ -167,6 +159,10 @@ impl Device {
 }
 
 impl Map {
+    /// Stores 32 bits at an offset in bytes.
+    pub fn store32(&self, byte: usize, value: u32) {
+        self.half(byte).store(value, Ordering::Release);
+    }
     /// Calls `mremap` with exactly these arguments.
     pub fn remap(&self, bytes: usize, flags: i32) -> Result<()> {
         // SAFETY: only `self` uses the mapping. If the kernel moved or shrank it, which no kernel
@@ -208,8 +204,7 @@ impl Map {
     ///
     /// It was never accessible: User-Mode Linux could still read its old contents.
     pub fn page_before_hole() -> Result<(Map, usize)> {
-        let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-        let pages = Map::new(&-1, 2 * page_size(), 0, prot, flags)?;
+        let pages = Map::anonymous(2 * page_size())?;
         pages.protect_from(page_size(), libc::PROT_NONE)?;
         let hole = pages.address().expose_provenance() + page_size();
         Ok((pages, hole))

@@ -2,7 +2,9 @@
 
 use super::symbols;
 use crate::errno::{Errno, Result};
+use crate::raw::sites::{HOOK, sites};
 use nix::kmod::{ModuleInitFlags, finit_module};
+use std::collections::HashSet;
 use std::fs::{File, read_to_string};
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
@@ -24,16 +26,17 @@ impl Module {
 
     /// Loads the module unless it is already loaded, and opens its device.
     pub fn load() -> Result<Module> {
-        let open =
-            |path| File::open(path).map_err(|error| Errno(error.raw_os_error().unwrap_or(0)));
-        match finit_module(open(FILE)?, c"", ModuleInitFlags::empty()) {
-            Ok(()) | Err(nix::errno::Errno::EEXIST) => open("/dev/autofs").map(Module),
+        match finit_module(File::open(FILE)?, c"", ModuleInitFlags::empty()) {
+            Ok(()) | Err(nix::errno::Errno::EEXIST) => Ok(Module(File::open("/dev/autofs")?)),
             Err(errno) => Err(errno.into()),
         }
     }
 
-    /// The module's name in the list of calls.
-    pub const NAME: &str = "autofs4";
+    /// The returns from the module's calls of the hook for program counters, as offsets.
+    pub fn blocks() -> HashSet<u64> {
+        let calls = format!("{HOOK}pc@autofs4/.text");
+        sites().0.get(&calls).cloned().unwrap_or_default()
+    }
 
     /// The start of the module's code, adjusted like a record for where the kernel was loaded.
     pub fn text(&self) -> u64 {

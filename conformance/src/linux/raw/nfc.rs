@@ -45,8 +45,7 @@ pub struct Nfc {
 impl Nfc {
     /// Creates a controller, which is off.
     pub fn new() -> Result<Nfc> {
-        let opened = File::options().read(true).write(true).open("/dev/virtual_nci");
-        let file = opened.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
+        let file = File::options().read(true).write(true).open("/dev/virtual_nci")?;
         Ok(Nfc { file, family: Netlink::open("nfc")? })
     }
 
@@ -60,10 +59,6 @@ impl Nfc {
     }
 
     /// Answers the next packet that the kernel sends.
-    ///
-    /// # Panics
-    ///
-    /// If the packet is too short, or the kernel rejects the answer.
     pub fn answer(&self) {
         let mut packet = [0; 512];
         let length = (&self.file).read(&mut packet).expect("a packet");
@@ -98,10 +93,6 @@ impl Nfc {
     }
 
     /// Reports a card.
-    ///
-    /// # Panics
-    ///
-    /// If the kernel rejects the report.
     pub fn find(&self) {
         (&self.file).write_all(FOUND).expect("the card is taken");
     }
@@ -144,19 +135,11 @@ pub struct Card(OwnedFd);
 
 impl Card {
     /// Sends data to the card.
-    ///
-    /// # Panics
-    ///
-    /// If the kernel rejects the data.
     pub fn send(&self) {
         send(self.0.as_raw_fd(), b"kcov", MsgFlags::empty()).expect("sent");
     }
 
     /// Waits for the answer.
-    ///
-    /// # Panics
-    ///
-    /// If there is no answer.
     pub fn receive(&self) {
         let received = nix::sys::socket::recv(self.0.as_raw_fd(), &mut [0; 64], MsgFlags::empty());
         assert!(received.expect("an answer") > 0);

@@ -4,6 +4,7 @@
 //! sections with the handle of the sending thread.
 
 use super::Netlink;
+use super::helpers::set_interface;
 use crate::errno::{Errno, Result};
 use nix::net::if_::if_nametoindex;
 use std::fs;
@@ -33,7 +34,6 @@ pub struct Radio {
 
 impl Radio {
     /// Whether there are two radios.
-    #[must_use]
     pub fn present() -> bool {
         let there = |name| fs::exists(format!("/sys/class/net/{name}/phy80211"));
         [RECEIVER, SENDER].into_iter().all(|name| there(name).is_ok_and(|there| there))
@@ -46,12 +46,12 @@ impl Radio {
         for (name, kind) in [(RECEIVER, NL80211_IFTYPE_ADHOC), (SENDER, NL80211_IFTYPE_MONITOR)] {
             let index = if_nametoindex(name)?.to_ne_bytes();
             // Another check may have left the interface up.
-            set(name, false)?;
+            set_interface(name, false)?;
             let kind = kind.to_ne_bytes();
             let attributes: [(u16, &[u8]); 2] =
                 [(NL80211_ATTR_IFINDEX, &index), (NL80211_ATTR_IFTYPE, &kind)];
             family.request(NL80211_CMD_SET_INTERFACE, &attributes)?;
-            set(name, true)?;
+            set_interface(name, true)?;
             let (command, rest): (u8, &[(u16, &[u8])]) = if name == SENDER {
                 (NL80211_CMD_SET_WIPHY, &[])
             } else {
@@ -71,10 +71,6 @@ impl Radio {
     }
 
     /// Sends a frame that asks the other radio to authenticate a station.
-    ///
-    /// # Panics
-    ///
-    /// If the frame cannot be sent.
     pub fn send(&self) {
         // An empty radiotap header: default transmission.
         let mut frame = vec![0, 0, 8, 0, 0, 0, 0, 0];
@@ -88,22 +84,6 @@ impl Radio {
         let sent = nix::unistd::write(&self.socket, &frame);
         assert_eq!(sent, Ok(frame.len()), "the frame is sent");
     }
-}
-
-/// Brings an interface up or down.
-fn set(name: &str, up: bool) -> Result<()> {
-    // SAFETY: all-zero bytes are a valid `ifreq`.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *place = byte as libc::c_char;
-    }
-    request.ifr_ifru.ifru_flags =
-        if up { libc::c_short::try_from(libc::IFF_UP).expect("a flag") } else { 0 };
-    let any = std::net::UdpSocket::bind("0.0.0.0:0").expect("a socket");
-    // SAFETY: the request only reads the structure.
-    let returned =
-        unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
-    Errno::check(returned).map(drop)
 }
 
 /// Returns a socket for raw frames of this interface.

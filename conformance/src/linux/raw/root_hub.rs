@@ -44,16 +44,11 @@ pub struct RootHub {
 
 impl RootHub {
     /// Whether there is one.
-    #[must_use]
     pub fn present() -> bool {
         fs::exists("/sys/devices/platform/dummy_hcd.0").is_ok_and(|there| there)
     }
 
     /// Opens the hub, and waits until its driver is done with it.
-    ///
-    /// # Panics
-    ///
-    /// If there is none.
     pub fn open() -> Result<RootHub> {
         let path = format!("/dev/bus/usb/{:03}/001", Gadget::bus());
         let fd = nix::fcntl::open(path.as_str(), OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty())?;
@@ -88,10 +83,6 @@ impl RootHub {
 
     /// Keeps the kernel's thread for softirqs from running before this thread sleeps. So all work of
     /// the hub completes in this thread.
-    ///
-    /// # Panics
-    ///
-    /// If the kernel refuses that.
     pub fn complete_here() {
         let priority: i32 = 1;
         let number = libc::SYS_sched_setscheduler;

@@ -1,6 +1,6 @@
 //! The kernel's symbols.
 
-use crate::errno::{Errno, Result};
+use crate::errno::Result;
 use kcov_sys::arch::TEXT;
 use std::ops::Range;
 
@@ -9,11 +9,6 @@ use std::ops::Range;
 pub struct Symbols(Vec<(u64, String)>, u64);
 
 /// Returns the kernel's symbols.
-///
-/// # Panics
-///
-/// If the kernel does not show them.
-#[must_use]
 pub fn symbols() -> Symbols {
     Symbols::read().expect("/proc/kallsyms").expect("the kernel shows where it was linked")
 }
@@ -25,7 +20,7 @@ impl Symbols {
         let text = match std::fs::read_to_string("/proc/kallsyms") {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Errno(error.raw_os_error().unwrap_or(libc::EIO))),
+            Err(error) => return Err(error.into()),
         };
         let mut symbols: Vec<_> = text.lines().filter_map(code_symbol).collect();
         let loaded =
@@ -51,29 +46,21 @@ fn code_symbol(line: &str) -> Option<(u64, String)> {
 
 impl Symbols {
     /// The address range of the kernel's code.
-    #[must_use]
     pub fn text(&self) -> Range<u64> {
         self.address("_stext")..self.address("_etext")
     }
 
     /// The distance in bytes from the link address to the load address.
-    #[must_use]
     pub fn moved(&self) -> u64 {
         self.1
     }
 
     /// Whether a symbol with this name exists.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|symbol| symbol.1 == name)
     }
 
     /// Whether one of the records is in the function with this name.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such symbol.
-    #[must_use]
     pub fn any_in(&self, name: &str, records: &[u64]) -> bool {
         assert!(self.has(name), "no symbol {name}");
         records.iter().any(|&record| self.names(record).contains(&name))
@@ -81,7 +68,6 @@ impl Symbols {
 
     /// The names of the function that a return address belongs to: those of the last symbol at or
     /// below the call.
-    #[must_use]
     pub fn names(&self, address: u64) -> Vec<&str> {
         let end = self.0.partition_point(|symbol| symbol.0 < address);
         let Some(start) = end.checked_sub(1).map(|last| self.0[last].0) else {

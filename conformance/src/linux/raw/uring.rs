@@ -117,10 +117,6 @@ impl Ring {
     }
 
     /// Submits a no-op to the thread and waits until it is done.
-    ///
-    /// # Panics
-    ///
-    /// If that takes very long.
     pub fn work(&self) {
         self.submit(0, IORING_ENTER_SQ_WAKEUP);
         self.complete();
@@ -204,10 +200,6 @@ impl Ring {
     }
 
     /// Waits until the submitted operation is done.
-    ///
-    /// # Panics
-    ///
-    /// If that takes very long.
     pub fn complete(&self) {
         assert!(wait_for(LONG, || self.done()), "the ring's work is not done");
         self.map.store32(self.cq_head, self.map.load32(self.cq_tail));

@@ -29,16 +29,11 @@ pub struct Usbip {
 
 impl Usbip {
     /// Whether there is a host controller.
-    #[must_use]
     pub fn present() -> bool {
         fs::exists(CONTROLLER).is_ok_and(|there| there)
     }
 
     /// Attaches a device to this port of the controller.
-    ///
-    /// # Panics
-    ///
-    /// If the controller rejects the device.
     pub fn attach(port: u32) -> Usbip {
         let (ours, theirs) = UnixStream::pair().expect("two sockets");
         let what = format!("{port} {} 1 {USB_SPEED_HIGH}", theirs.as_raw_fd());
@@ -69,8 +64,8 @@ impl Usbip {
 
 impl Drop for Usbip {
     fn drop(&mut self) {
-        // If a device is detached while the host waits for an answer, the hub may wait for ever, and
-        // see no other device. So the device rejects all requests until the host gives up.
+        // If a device is detached while the host waits for an answer, the hub may wait for ever,
+        // and see no other device. So the device rejects all requests until the host gives up.
         while self.is_asked() && self.refuse().is_ok() {}
         // The controller may already have given up on the device.
         let _ = fs::write(format!("{CONTROLLER}/detach"), self.port.to_string());

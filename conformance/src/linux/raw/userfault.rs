@@ -2,7 +2,6 @@
 
 use crate::errno::{Errno, Result};
 use crate::raw::{Map, page_size};
-use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::File;
 use std::io::Read as _;
@@ -43,8 +42,7 @@ impl Absent {
         let fd = i32::try_from(Errno::check(fd)?).expect("a descriptor");
         // SAFETY: the kernel has just installed this file descriptor, so nothing else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-        let absent = Absent { fd, map: Map::new(&-1, number * page_size(), 0, prot, flags)? };
+        let absent = Absent { fd, map: Map::anonymous(number * page_size())? };
         absent.request(UFFDIO_API, &mut [UFFD_API, 0, 0])?;
         let (start, bytes) = (absent.address(0) as u64, absent.map.bytes() as u64);
         let mut register = [start, bytes, UFFDIO_REGISTER_MODE_MISSING, 0];
@@ -53,10 +51,6 @@ impl Absent {
     }
 
     /// Waits until someone blocks on a page.
-    ///
-    /// # Panics
-    ///
-    /// If nobody does for a very long time.
     pub fn wait(&self) {
         let mut polled = [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
         let ready = poll(&mut polled, PollTimeout::from(LONG)).expect("poll");
@@ -68,10 +62,6 @@ impl Absent {
     }
 
     /// Provides a page that starts with these words, followed by zeroes. Releases its waiters.
-    ///
-    /// # Panics
-    ///
-    /// If the page is already present.
     pub fn provide(&self, page: usize, start: &[u64]) {
         let mut words = vec![0_u64; page_size() / size_of::<u64>()];
         words[..start.len()].copy_from_slice(start);
@@ -81,19 +71,11 @@ impl Absent {
     }
 
     /// Makes all pages absent again.
-    ///
-    /// # Panics
-    ///
-    /// If the kernel refuses.
     pub fn take_away(&self) {
         self.take_away_from(0);
     }
 
     /// Makes this page and all later ones absent again.
-    ///
-    /// # Panics
-    ///
-    /// If the kernel refuses.
     pub fn take_away_from(&self, page: usize) {
         let bytes = self.map.bytes() - page * page_size();
         let start = std::ptr::with_exposed_provenance_mut(self.address(page));
@@ -103,7 +85,6 @@ impl Absent {
     }
 
     /// The address of a page.
-    #[must_use]
     pub fn address(&self, page: usize) -> usize {
         self.map.address().expose_provenance() + page * page_size()
     }

@@ -85,20 +85,12 @@ impl Vhost {
     }
 
     /// Kicks the queue.
-    ///
-    /// # Panics
-    ///
-    /// If that fails.
     pub fn kick(&self) {
         self.kick.write(1).expect("the queue is kicked");
     }
 
     /// Waits until the sections of all queued work have ended. The flush is a section of its own,
     /// which on several processors may end a little later.
-    ///
-    /// # Panics
-    ///
-    /// If that fails.
     pub fn flush(&self) {
         // Every request about the whole device waits for the worker to finish the queued work.
         let none: RawFd = -1;

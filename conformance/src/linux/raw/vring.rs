@@ -4,7 +4,6 @@ use super::vhost::{TRANSMIT, VringFile};
 use super::{Absent, Vhost};
 use crate::errno::{Errno, Result};
 use crate::raw::{Map, page_size};
-use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -94,7 +93,7 @@ impl Vring {
     pub fn new() -> Result<Vring> {
         // The descriptor points to itself, so the worker follows it as many times as the queue has
         // descriptors.
-        let descriptors = memory(NUMBER as usize * DESCRIPTOR)?;
+        let descriptors = Map::anonymous(NUMBER as usize * DESCRIPTOR)?;
         descriptors.store(1, NEXT);
         let vring = Vring::with(descriptors.address().expose_provenance(), NUMBER)?;
         Ok(Vring { _descriptors: Some(descriptors), ..vring })
@@ -110,10 +109,10 @@ impl Vring {
 
     fn with(descriptors: usize, number: u32) -> Result<Vring> {
         let tap = tap()?;
-        // Opened before the page: the kernel releases a killed process's files in reverse order. The
-        // release of the device waits for the worker, and the worker may wait for the page.
+        // Opened before the page: the kernel releases a killed process's files in reverse order.
+        // The release of the device waits for the worker, and the worker may wait for the page.
         let vhost = Vhost::new()?;
-        let (used, available) = (memory(page_size())?, Absent::pages(1)?);
+        let (used, available) = (Map::anonymous(page_size())?, Absent::pages(1)?);
         available.provide(0, &[NOTHING]);
         let (no_regions, number) = ([0_u32; 2], [TRANSMIT, number]);
         vhost.request(VHOST_SET_MEM_TABLE, &raw const no_regions)?;
@@ -175,10 +174,6 @@ impl Vring {
     pub fn flush(&self) {
         self.vhost.flush();
     }
-}
-
-fn memory(bytes: usize) -> Result<Map> {
-    Map::new(&-1, bytes, 0, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS)
 }
 
 /// Creates a network device that belongs to the returned file descriptor.

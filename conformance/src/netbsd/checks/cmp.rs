@@ -6,32 +6,15 @@
 pub(super) mod operands;
 
 use super::calls::{MAGIC, switch_over_argument};
+use super::mapped_pages_of;
 use super::pc::ticks_add_nothing;
-use super::{mapped, mapped_pages_of};
-use crate::check::{Context, checks};
+use crate::checks::prelude::*;
 use crate::checks::shared::full::{enabled_page, nothing_is_written};
-use crate::checks::shared::{SENTINEL, index, mark};
-use crate::raw::{KCOV_TRACE_CMP, call, page_words};
 use kcov_sys::netbsd::{KCOV_CMP_CONST, kcov_cmp_size};
-
-checks! {
-    "cmp.interrupts-add-nothing": interrupts_add_nothing,
-    "cmp.switch-is-constant": switch_is_constant,
-    "cmp.switch-case-comes-first": switch_case_comes_first,
-    "cmp.full.capacity-of-any-number-of-entries": capacity_of_any_number_of_entries,
-    "cmp.full.small-buffers-hold-none": small_buffers_hold_none,
-    "cmp.full.stored-count-beyond-capacity": stored_count_beyond_capacity,
-    "cmp.full.stored-count-wraps-to-the-start": stored_count_wraps_to_the_start,
-}
-
-fn interrupts_add_nothing(cx: &Context) {
-    ticks_add_nothing(cx, KCOV_TRACE_CMP);
-}
 
 /// The type and both operands of each comparison with the number. A switch makes several.
 fn cases(cx: &Context) -> Vec<(u64, u64, u64)> {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_CMP).expect("enabled");
+    let (device, map) = collecting(cx, KCOV_TRACE_CMP);
     map.reset();
     switch_over_argument();
     let words = map.copy(1, 4 * super::index(map.count()));
@@ -40,31 +23,12 @@ fn cases(cx: &Context) -> Vec<(u64, u64, u64)> {
     records.filter(|&(_, first, second)| [first, second].contains(&u64::from(MAGIC))).collect()
 }
 
-fn switch_is_constant(cx: &Context) {
-    let cases = cases(cx);
-    assert!(cases.len() > 1, "a switch: {cases:x?}");
-    for (kind, _, _) in cases {
-        assert_eq!(kind, KCOV_CMP_CONST | kcov_cmp_size(2));
-    }
-}
-
-fn switch_case_comes_first(cx: &Context) {
-    let cases = cases(cx);
-    assert!(cases.len() > 1, "a switch: {cases:x?}");
-    for (_, first, second) in cases {
-        assert_ne!(first, u64::from(MAGIC));
-        assert_eq!(second, u64::from(MAGIC));
-    }
-}
-
 fn capacity_is(cx: &Context, entries: u64, capacity: u64) {
     let (device, map) = mapped_pages_of(cx, entries);
     mark(&map, SENTINEL);
     device.enable(KCOV_TRACE_CMP).expect("enabled");
     map.reset();
-    for _ in 0..entries {
-        call();
-    }
+    (0..entries).for_each(|_| call());
     device.disable().expect("disabled");
     assert_eq!(map.count(), capacity, "{entries} entries");
     let used = 1 + 4 * index(capacity);
@@ -72,38 +36,52 @@ fn capacity_is(cx: &Context, entries: u64, capacity: u64) {
     assert!(behind.iter().all(|&word| word == SENTINEL), "{entries} entries");
 }
 
-fn capacity_of_any_number_of_entries(cx: &Context) {
-    for entries in [5, 8, 9, 16, page_words() - 1, page_words(), page_words() + 1] {
-        capacity_is(cx, entries, (entries - 1) / 4);
-    }
-}
-
-fn small_buffers_hold_none(cx: &Context) {
-    for entries in [2, 3, 4] {
-        capacity_is(cx, entries, 0);
-    }
-}
-
-fn stored_count_beyond_capacity(cx: &Context) {
-    let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
-    // None of them wraps to a small number, though the last two nearly do.
-    for count in [page_words(), 1 << 32, 1 << 61, (1 << 62) - 2, u64::MAX - 1] {
-        nothing_is_written(&map, count);
-    }
-}
-
-fn stored_count_wraps_to_the_start(cx: &Context) {
-    const WRAPS: u64 = 1 << 62;
-    // On a busy host, the call may make more comparisons than a page holds.
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_CMP).expect("enabled");
-    mark(&map, SENTINEL);
-    map.store(0, WRAPS);
-    call();
-    let count = map.count();
-    device.disable().expect("disabled");
-    let records = index(count - WRAPS);
-    assert!(records > 0 && records < map.words() / 4 - 1, "{count:#x}");
-    let used = map.copy(1, 4 * records);
-    assert!(!used.contains(&SENTINEL), "the records begin at word 1");
-}
+pub(crate) const CHECKS: &[Check] = &[
+    check("cmp.interrupts-add-nothing", |cx| ticks_add_nothing(cx, KCOV_TRACE_CMP)),
+    check("cmp.switch-is-constant", |cx| {
+        let cases = cases(cx);
+        assert!(cases.len() > 1, "a switch: {cases:x?}");
+        for (kind, _, _) in cases {
+            assert_eq!(kind, KCOV_CMP_CONST | kcov_cmp_size(2));
+        }
+    }),
+    check("cmp.switch-case-comes-first", |cx| {
+        let cases = cases(cx);
+        assert!(cases.len() > 1, "a switch: {cases:x?}");
+        for (_, first, second) in cases {
+            assert_ne!(first, u64::from(MAGIC));
+            assert_eq!(second, u64::from(MAGIC));
+        }
+    }),
+    check("cmp.full.capacity-of-any-number-of-entries", |cx| {
+        for entries in [5, 8, 9, 16, page_words() - 1, page_words(), page_words() + 1] {
+            capacity_is(cx, entries, (entries - 1) / 4);
+        }
+    }),
+    check("cmp.full.small-buffers-hold-none", |cx| {
+        for entries in [2, 3, 4] {
+            capacity_is(cx, entries, 0);
+        }
+    }),
+    check("cmp.full.stored-count-beyond-capacity", |cx| {
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+        // None of them wraps to a small number, though the last two nearly do.
+        for count in [page_words(), 1 << 32, 1 << 61, (1 << 62) - 2, u64::MAX - 1] {
+            nothing_is_written(&map, count);
+        }
+    }),
+    check("cmp.full.stored-count-wraps-to-the-start", |cx| {
+        const WRAPS: u64 = 1 << 62;
+        // On a busy host, the call may make more comparisons than a page holds.
+        let (device, map) = collecting(cx, KCOV_TRACE_CMP);
+        mark(&map, SENTINEL);
+        map.store(0, WRAPS);
+        call();
+        let count = map.count();
+        device.disable().expect("disabled");
+        let records = index(count - WRAPS);
+        assert!(records > 0 && records < map.words() / 4 - 1, "{count:#x}");
+        let used = map.copy(1, 4 * records);
+        assert!(!used.contains(&SENTINEL), "the records begin at word 1");
+    }),
+];

@@ -1,32 +1,10 @@
 //! `mmap`: what only NetBSD allows or refuses.
 
-use super::{index, mapped_of, mapped_page, sized};
-use crate::check::{Context, checks};
+use crate::checks::prelude::*;
 use crate::errno::Result;
-use crate::raw::{Device, KCOV_TRACE_PC, Map, call, page_size, page_words};
 use libc::{MAP_PRIVATE, MAP_SHARED, PROT_EXEC, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 use nix::sys::resource::{UsageWho, getrusage};
-
-checks! {
-    "map.shorter-is-accepted": shorter_is_accepted,
-    "map.offset-shows-the-rest": offset_shows_the_rest,
-    "map.offset-beyond-is-refused": offset_beyond_is_refused,
-    "map.each-page-faults": each_page_faults,
-    "map.unaligned-offset-is-accepted": unaligned_offset_is_accepted,
-    "map.part-of-a-page-is-whole-pages": part_of_a_page_is_whole_pages,
-    "map.executable-is-refused": executable_is_refused,
-    "map.access-cannot-be-added": access_cannot_be_added,
-    "map.negative-offset-is-refused": negative_offset_is_refused,
-    "map.above-greatest-length-is-refused": above_greatest_length_is_refused,
-    "map.above-greatest-offset-is-refused": above_greatest_offset_is_refused,
-    "map.greatest-offset-is-refused": greatest_offset_is_refused,
-    "map.zero-length-is-refused": zero_length_is_refused,
-    "map.zero-length-is-accepted": zero_length_is_accepted,
-    "map.open-mode-is-ignored": open_mode_is_ignored,
-    "map.without-flags-is-accepted": without_flags_is_accepted,
-    "map.private-stops-at-the-first-store": private_stops_at_the_first_store,
-}
 
 const READ_WRITE: i32 = PROT_READ | PROT_WRITE;
 
@@ -34,131 +12,9 @@ fn offset(bytes: usize) -> i64 {
     i64::try_from(bytes).expect("an offset")
 }
 
-fn shorter_is_accepted(cx: &Context) {
-    let (device, whole) = mapped_of(cx, 4 * page_words());
-    let part = device.map(page_words()).expect("a part");
-    whole.store(5, 1);
-    assert_eq!(part.load(5), 1);
-    let few = device.map_with(100, 0, READ_WRITE, MAP_SHARED).expect("less than a page");
-    assert_eq!(few.load(5), 1);
-}
-
-fn offset_shows_the_rest(cx: &Context) {
-    let (device, whole) = mapped_of(cx, 4 * page_words());
-    for page in 1..4 {
-        let start = page * page_size();
-        let rest = device
-            .map_with(whole.bytes() - start, offset(start), READ_WRITE, MAP_SHARED)
-            .expect("the rest");
-        whole.store(start / 8 + 3, page as u64);
-        assert_eq!(rest.load(3), page as u64);
-    }
-}
-
-fn each_page_faults(cx: &Context) {
-    const PAGES: u16 = 64;
-    let faults = || getrusage(UsageWho::RUSAGE_SELF).expect("the usage").minor_page_faults();
-    let device = sized(cx, u64::from(PAGES) * page_words());
-    let map = device.map(u64::from(PAGES) * page_words()).expect("the buffer is mapped");
-    let before = faults();
-    for page in 0..usize::from(PAGES) {
-        assert_eq!(map.load(page * index(page_words())), 0);
-    }
-    let faults = faults() - before;
-    assert!(faults >= PAGES.into(), "{faults} faults for {PAGES} pages");
-}
-
-fn offset_beyond_is_refused(cx: &Context) {
-    let device = sized(cx, 2 * page_words());
-    let page = page_size();
-    for (pages, start) in [(2, 1), (1, 2), (1, 3)] {
-        let start = offset(start * page);
-        cx.refused_by(&device, |device| {
-            device.map_with(pages * page, start, READ_WRITE, MAP_SHARED)
-        });
-    }
-}
-
-fn unaligned_offset_is_accepted(cx: &Context) {
-    let (device, whole) = mapped_page(cx);
-    let part = device.map_with(64, 64, READ_WRITE, MAP_SHARED).expect("from word 8 on");
-    whole.store(8, 7);
-    assert_eq!(part.load(0), 7);
-}
-
-fn part_of_a_page_is_whole_pages(cx: &Context) {
-    for (entries, pages) in [(2, 1), (page_words(), 1), (page_words() + 1, 2)] {
-        let device = sized(cx, entries);
-        let bytes = pages * page_size();
-        let map = device.map_with(bytes, 0, READ_WRITE, MAP_SHARED);
-        map.expect("whole pages").store(pages * index(page_words()) - 1, 1);
-        let more = device.map_with(bytes + 1, 0, READ_WRITE, MAP_SHARED);
-        assert!(more.is_err(), "{entries} entries");
-    }
-}
-
-fn executable_is_refused(cx: &Context) {
-    let device = sized(cx, page_words());
-    for prot in [PROT_EXEC, PROT_READ | PROT_EXEC] {
-        cx.refused_by(&device, |device| device.map_with(page_size(), 0, prot, MAP_SHARED));
-    }
-}
-
-fn access_cannot_be_added(cx: &Context) {
-    let device = sized(cx, page_words());
-    for prot in [PROT_READ, PROT_WRITE, READ_WRITE] {
-        let map = device.map_with(page_size(), 0, prot, MAP_SHARED).expect("mapped");
-        for more in [READ_WRITE, PROT_READ | PROT_EXEC, PROT_WRITE | PROT_EXEC, PROT_EXEC] {
-            if prot & more != more {
-                cx.refused(map.protect_from(0, more));
-            }
-        }
-        assert_eq!(map.protect_from(0, libc::PROT_NONE), Ok(()), "it can be taken away");
-        assert_eq!(map.protect_from(0, prot), Ok(()), "and given back");
-    }
-}
-
-fn negative_offset_is_refused(cx: &Context) {
-    let device = sized(cx, page_words());
-    cx.refused_by(&device, |device| {
-        device.map_with(page_size(), -offset(page_size()), READ_WRITE, MAP_SHARED)
-    });
-}
-
 /// The maximum buffer size in bytes.
 fn greatest() -> usize {
     index(super::GREATEST) * 8
-}
-
-fn above_greatest_length_is_refused(cx: &Context) {
-    let device = sized(cx, super::GREATEST);
-    cx.refused_by(&device, |device| device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED));
-    // The length is checked before the size of the buffer.
-    let unsized_device = super::open(cx);
-    cx.refused_by(&unsized_device, |unsized_device| {
-        unsized_device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED)
-    });
-}
-
-fn above_greatest_offset_is_refused(cx: &Context) {
-    let device = sized(cx, super::GREATEST);
-    let beyond = offset(greatest() + page_size());
-    cx.refused_by(&device, |device| device.map_with(page_size(), beyond, READ_WRITE, MAP_SHARED));
-}
-
-fn greatest_offset_is_refused(cx: &Context) {
-    let device = sized(cx, super::GREATEST);
-    cx.refused_by(&device, |device| {
-        device.map_with(page_size(), offset(greatest()), READ_WRITE, MAP_SHARED)
-    });
-}
-
-fn zero_length_is_refused(cx: &Context) {
-    cx.refused(nothing(&sized(cx, page_words())));
-}
-
-fn zero_length_is_accepted(cx: &Context) {
-    assert_eq!(nothing(&sized(cx, page_words())), Ok(()));
 }
 
 fn nothing(device: &Device) -> Result<()> {
@@ -166,30 +22,138 @@ fn nothing(device: &Device) -> Result<()> {
     device.map_with(0, 0, READ_WRITE, MAP_SHARED).map(std::mem::forget)
 }
 
-fn open_mode_is_ignored(cx: &Context) {
-    for access in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
-        let device = Device::open_with(cx.device(), access).expect("the device opens");
-        device.init_trace(page_words()).expect("sized");
-        let map = device.map(page_words()).expect("readable and writable");
-        map.store(3, 9);
-        assert_eq!(map.load(3), 9);
-    }
-}
-
-fn without_flags_is_accepted(cx: &Context) {
-    let device = sized(cx, page_words());
-    let map = device.map_with(page_size(), 0, READ_WRITE, 0);
-    assert_eq!(map.map(drop), Ok(()));
-}
-
-fn private_stops_at_the_first_store(cx: &Context) {
-    let (device, _shared) = mapped_page(cx);
-    let private: Map =
-        device.map_with(page_size(), 0, READ_WRITE, MAP_PRIVATE).expect("a private mapping");
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    call();
-    assert!(private.count() > 0, "until the first store it shows what the kernel writes");
-    private.store(0, 0);
-    call();
-    assert_eq!(private.count(), 0, "after it nothing changes");
-}
+pub(crate) const CHECKS: &[Check] = &[
+    check("map.shorter-is-accepted", |cx| {
+        let (device, whole) = mapped_of(cx, 4 * page_words());
+        let part = device.map(page_words()).expect("a part");
+        whole.store(5, 1);
+        assert_eq!(part.load(5), 1);
+        let few = device.map_with(100, 0, READ_WRITE, MAP_SHARED).expect("less than a page");
+        assert_eq!(few.load(5), 1);
+    }),
+    check("map.offset-shows-the-rest", |cx| {
+        let (device, whole) = mapped_of(cx, 4 * page_words());
+        for page in 1..4 {
+            let start = page * page_size();
+            let rest = device
+                .map_with(whole.bytes() - start, offset(start), READ_WRITE, MAP_SHARED)
+                .expect("the rest");
+            whole.store(start / 8 + 3, page as u64);
+            assert_eq!(rest.load(3), page as u64);
+        }
+    }),
+    check("map.offset-beyond-is-refused", |cx| {
+        let device = sized(cx, 2 * page_words());
+        let page = page_size();
+        for (pages, start) in [(2, 1), (1, 2), (1, 3)] {
+            let start = offset(start * page);
+            cx.refused_by(&device, |device| {
+                device.map_with(pages * page, start, READ_WRITE, MAP_SHARED)
+            });
+        }
+    }),
+    check("map.each-page-faults", |cx| {
+        const PAGES: u16 = 64;
+        let faults = || getrusage(UsageWho::RUSAGE_SELF).expect("the usage").minor_page_faults();
+        let device = sized(cx, u64::from(PAGES) * page_words());
+        let map = device.map(u64::from(PAGES) * page_words()).expect("the buffer is mapped");
+        let before = faults();
+        for page in 0..usize::from(PAGES) {
+            assert_eq!(map.load(page * index(page_words())), 0);
+        }
+        let faults = faults() - before;
+        assert!(faults >= PAGES.into(), "{faults} faults for {PAGES} pages");
+    }),
+    check("map.unaligned-offset-is-accepted", |cx| {
+        let (device, whole) = mapped_page(cx);
+        let part = device.map_with(64, 64, READ_WRITE, MAP_SHARED).expect("from word 8 on");
+        whole.store(8, 7);
+        assert_eq!(part.load(0), 7);
+    }),
+    check("map.part-of-a-page-is-whole-pages", |cx| {
+        for (entries, pages) in [(2, 1), (page_words(), 1), (page_words() + 1, 2)] {
+            let device = sized(cx, entries);
+            let bytes = pages * page_size();
+            let map = device.map_with(bytes, 0, READ_WRITE, MAP_SHARED);
+            map.expect("whole pages").store(pages * index(page_words()) - 1, 1);
+            let more = device.map_with(bytes + 1, 0, READ_WRITE, MAP_SHARED);
+            assert!(more.is_err(), "{entries} entries");
+        }
+    }),
+    check("map.executable-is-refused", |cx| {
+        let device = sized(cx, page_words());
+        for prot in [PROT_EXEC, PROT_READ | PROT_EXEC] {
+            cx.refused_by(&device, |device| device.map_with(page_size(), 0, prot, MAP_SHARED));
+        }
+    }),
+    check("map.access-cannot-be-added", |cx| {
+        let device = sized(cx, page_words());
+        for prot in [PROT_READ, PROT_WRITE, READ_WRITE] {
+            let map = device.map_with(page_size(), 0, prot, MAP_SHARED).expect("mapped");
+            for more in [READ_WRITE, PROT_READ | PROT_EXEC, PROT_WRITE | PROT_EXEC, PROT_EXEC] {
+                if prot & more != more {
+                    cx.refused(map.protect_from(0, more));
+                }
+            }
+            assert_eq!(map.protect_from(0, libc::PROT_NONE), Ok(()), "it can be taken away");
+            assert_eq!(map.protect_from(0, prot), Ok(()), "and given back");
+        }
+    }),
+    check("map.negative-offset-is-refused", |cx| {
+        let device = sized(cx, page_words());
+        cx.refused_by(&device, |device| {
+            device.map_with(page_size(), -offset(page_size()), READ_WRITE, MAP_SHARED)
+        });
+    }),
+    check("map.above-greatest-length-is-refused", |cx| {
+        let device = sized(cx, super::GREATEST);
+        cx.refused_by(&device, |device| device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED));
+        // The length is checked before the size of the buffer.
+        let unsized_device = super::open(cx);
+        cx.refused_by(&unsized_device, |unsized_device| {
+            unsized_device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED)
+        });
+    }),
+    check("map.above-greatest-offset-is-refused", |cx| {
+        let device = sized(cx, super::GREATEST);
+        let beyond = offset(greatest() + page_size());
+        cx.refused_by(&device, |device| {
+            device.map_with(page_size(), beyond, READ_WRITE, MAP_SHARED)
+        });
+    }),
+    check("map.greatest-offset-is-refused", |cx| {
+        let device = sized(cx, super::GREATEST);
+        cx.refused_by(&device, |device| {
+            device.map_with(page_size(), offset(greatest()), READ_WRITE, MAP_SHARED)
+        });
+    }),
+    check("map.zero-length-is-refused", |cx| cx.refused(nothing(&sized(cx, page_words())))),
+    check("map.zero-length-is-accepted", |cx| {
+        assert_eq!(nothing(&sized(cx, page_words())), Ok(()));
+    }),
+    check("map.open-mode-is-ignored", |cx| {
+        for access in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
+            let device = Device::open_with(cx.device(), access).expect("the device opens");
+            device.init_trace(page_words()).expect("sized");
+            let map = device.map(page_words()).expect("readable and writable");
+            map.store(3, 9);
+            assert_eq!(map.load(3), 9);
+        }
+    }),
+    check("map.without-flags-is-accepted", |cx| {
+        let device = sized(cx, page_words());
+        let map = device.map_with(page_size(), 0, READ_WRITE, 0);
+        assert_eq!(map.map(drop), Ok(()));
+    }),
+    check("map.private-stops-at-the-first-store", |cx| {
+        let (device, _shared) = mapped_page(cx);
+        let private: Map =
+            device.map_with(page_size(), 0, READ_WRITE, MAP_PRIVATE).expect("a private mapping");
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        call();
+        assert!(private.count() > 0, "until the first store it shows what the kernel writes");
+        private.store(0, 0);
+        call();
+        assert_eq!(private.count(), 0, "after it nothing changes");
+    }),
+];

@@ -4,19 +4,15 @@ pub(crate) mod api;
 pub(crate) mod calls;
 mod close;
 mod cmp;
-mod disable;
 mod enable;
-mod exec;
 mod map;
 mod open;
 mod pc;
 mod remote;
 pub(crate) mod request;
-mod size;
-mod thread;
 
 use crate::check::{Check, Context};
-use crate::checks::shared::{COVER_SIZE, index, mapped, mapped_of, mapped_page, open, sized};
+use crate::checks::shared::{index, open, sized};
 use crate::errno::Result;
 use crate::raw::{
     Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, page_words, thread, wait_for,
@@ -30,17 +26,13 @@ pub(crate) use kcov_sys::errno::netbsd::ALL as ERRNOS;
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,
-    size::CHECKS,
     map::CHECKS,
     request::CHECKS,
     enable::CHECKS,
-    disable::CHECKS,
     pc::CHECKS,
     cmp::CHECKS,
     cmp::operands::CHECKS,
-    thread::CHECKS,
     close::CHECKS,
-    exec::CHECKS,
     remote::CHECKS,
     remote::attach::CHECKS,
     remote::kept::CHECKS,

@@ -1,33 +1,10 @@
 //! Program counters: behavior and promises that only NetBSD has.
 
-use super::{mapped, mapped_pages_of};
-use crate::check::{Context, checks};
+use super::mapped_pages_of;
+use crate::checks::prelude::*;
 use crate::checks::shared::full::{enabled_page, nothing_is_written};
 use crate::checks::shared::pc::records;
-use crate::checks::shared::{SENTINEL, index, mark};
-use crate::raw::{KCOV_TRACE_PC, Map, call, first_in_first_out, page_size, page_words, ticks};
 use nix::sys::stat::Mode;
-
-checks! {
-    "pc.page-faults-are-recorded": page_faults_are_recorded,
-    "pc.interrupts-add-nothing": interrupts_add_nothing,
-    "pc.count-is-read-before-disabling": count_is_read_before_disabling,
-    "pc.documented-program": documented_program,
-    "pc.full.capacity-is-entries-less-one": capacity_is_entries_less_one,
-    "pc.full.stored-count-of-all-ones": stored_count_of_all_ones,
-}
-
-fn page_faults_are_recorded(cx: &Context) {
-    let (device, map) = mapped(cx);
-    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
-    let fresh = Map::new(&-1, page_size(), 0, prot, flags).expect("memory");
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    assert!(!records(&map, || fresh.store(0, 1)).is_empty());
-}
-
-fn interrupts_add_nothing(cx: &Context) {
-    ticks_add_nothing(cx, KCOV_TRACE_PC);
-}
 
 /// Panics unless several ticks of the clock in a row leave no record.
 #[track_caller]
@@ -55,53 +32,56 @@ pub(super) fn ticks_add_nothing(cx: &Context, mode: u32) {
     assert!(counts.any(|count| count == 0), "ticks always leave records");
 }
 
-fn count_is_read_before_disabling(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    map.reset();
-    call();
-    let count = map.count();
-    device.disable().expect("disabled");
-    assert!(map.count() > count, "the loop of the document's program goes beyond {count}");
-}
-
-/// The documented program, except for its private mapping.
-fn documented_program(cx: &Context) {
-    const SIZE: u64 = 1024 * 100;
-    let device = super::open(cx);
-    assert_eq!(device.init_trace(SIZE), Ok(()));
-    let map = device.map(SIZE).expect("the buffer is mapped");
-    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
-    map.reset();
-    call();
-    let count = map.count();
-    assert_eq!(device.disable(), Ok(()));
-    let words = map.copy(1, super::index(count));
-    assert!(!words.is_empty() && words.iter().all(|&word| word != 0));
-    assert_eq!(map.unmap(), Ok(()));
-    assert_eq!(device.close(), Ok(()));
-    let again = nix::fcntl::open(cx.device(), nix::fcntl::OFlag::O_RDWR, Mode::empty());
-    assert!(again.is_ok(), "and can be run again");
-}
-
-fn capacity_is_entries_less_one(cx: &Context) {
-    for entries in [2, 3, page_words() - 1, page_words(), page_words() + 1] {
-        let (device, map) = mapped_pages_of(cx, entries);
-        mark(&map, SENTINEL);
+pub(crate) const CHECKS: &[Check] = &[
+    check("pc.page-faults-are-recorded", |cx| {
+        let (device, map) = mapped(cx);
+        let fresh = Map::anonymous(page_size()).expect("memory");
         device.enable(KCOV_TRACE_PC).expect("enabled");
+        assert!(!records(&map, || fresh.store(0, 1)).is_empty());
+    }),
+    check("pc.interrupts-add-nothing", |cx| ticks_add_nothing(cx, KCOV_TRACE_PC)),
+    check("pc.count-is-read-before-disabling", |cx| {
+        let (device, map) = collecting(cx, KCOV_TRACE_PC);
         map.reset();
-        for _ in 0..entries {
-            call();
-        }
-        assert_eq!(map.count(), entries - 1, "{entries} entries");
-        assert_ne!(map.load(index(entries) - 1), SENTINEL, "the last entry is used");
-        let behind = map.copy(index(entries), map.words() - index(entries));
-        assert!(behind.iter().all(|&word| word == SENTINEL), "and no word behind it");
+        call();
+        let count = map.count();
         device.disable().expect("disabled");
-    }
-}
-
-fn stored_count_of_all_ones(cx: &Context) {
-    let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
-    nothing_is_written(&map, u64::MAX);
-}
+        assert!(map.count() > count, "the loop of the document's program goes beyond {count}");
+    }),
+    // The documented program, except for its private mapping.
+    check("pc.documented-program", |cx| {
+        const SIZE: u64 = 1024 * 100;
+        let device = super::open(cx);
+        assert_eq!(device.init_trace(SIZE), Ok(()));
+        let map = device.map(SIZE).expect("the buffer is mapped");
+        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+        map.reset();
+        call();
+        let count = map.count();
+        assert_eq!(device.disable(), Ok(()));
+        let words = map.copy(1, super::index(count));
+        assert!(!words.is_empty() && words.iter().all(|&word| word != 0));
+        assert_eq!(map.unmap(), Ok(()));
+        assert_eq!(device.close(), Ok(()));
+        let again = nix::fcntl::open(cx.device(), nix::fcntl::OFlag::O_RDWR, Mode::empty());
+        assert!(again.is_ok(), "and can be run again");
+    }),
+    check("pc.full.capacity-is-entries-less-one", |cx| {
+        for entries in [2, 3, page_words() - 1, page_words(), page_words() + 1] {
+            let (device, map) = mapped_pages_of(cx, entries);
+            mark(&map, SENTINEL);
+            device.enable(KCOV_TRACE_PC).expect("enabled");
+            map.reset();
+            (0..entries).for_each(|_| call());
+            assert_eq!(map.count(), entries - 1, "{entries} entries");
+            assert_ne!(map.load(index(entries) - 1), SENTINEL, "the last entry is used");
+            let behind = map.copy(index(entries), map.words() - index(entries));
+            assert!(behind.iter().all(|&word| word == SENTINEL), "and no word behind it");
+            device.disable().expect("disabled");
+        }
+    }),
+    check("pc.full.stored-count-of-all-ones", |cx| {
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+        nothing_is_written(&map, u64::MAX);
+    }),
+];

@@ -5,22 +5,8 @@ pub(super) mod kept;
 pub(super) mod release;
 pub(super) mod section;
 
-use super::{COVER_SIZE, GREATEST, mapped, open, sized};
-use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Source, call, child};
-
-checks! {
-    "remote.needs-no-size": needs_no_size,
-    "remote.each-mode-in-turn": each_mode_in_turn,
-    "remote.unknown-mode-is-refused": unknown_mode_is_refused,
-    "remote.enabled-remotely-is-refused": enabled_remotely_is_refused,
-    "remote.enabled-by-other-process-is-refused": enabled_by_other_process_is_refused,
-    "remote.not-enabled-disable-is-refused": not_enabled_disable_is_refused,
-    "remote.own-thread-is-not-traced": own_thread_is_not_traced,
-    "remote.beside-local": beside_local,
-    "remote.buffer-is-the-greatest": buffer_is_the_greatest,
-    "remote.buffer-is-of-the-source": buffer_is_of_the_source,
-}
+use super::GREATEST;
+use crate::checks::prelude::*;
 
 /// A port that the first controller has.
 const PORT: Source = Source { subsystem: 0, id: 1 };
@@ -45,95 +31,82 @@ fn source_map(device: &Device) -> Map {
     device.map(GREATEST).expect("the buffer of the source")
 }
 
-fn needs_no_size(cx: &Context) {
-    let device = attached(cx);
-    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
-    assert_eq!(device.disable(), Ok(()));
-}
-
-fn each_mode_in_turn(cx: &Context) {
-    let device = attached(cx);
-    for mode in [KCOV_MODE_NONE, KCOV_TRACE_PC, KCOV_TRACE_CMP] {
-        assert_eq!(device.enable(mode), Ok(()), "mode {mode}");
-        assert_eq!(device.disable(), Ok(()), "mode {mode}");
-    }
-}
-
-fn unknown_mode_is_refused(cx: &Context) {
-    let device = attached(cx);
-    cx.refused_by(&device, |device| device.enable(3));
-    cx.refused_by(&device, |device| device.enable(u32::MAX));
-    device.enable(KCOV_TRACE_PC).expect("it is as it was");
-}
-
-fn enabled_remotely_is_refused(cx: &Context) {
-    let (device, other) = (attached(cx), attached(cx));
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
-    cx.refused_by(&other, |other| other.enable(KCOV_TRACE_PC));
-    cx.refused_by(&other, |other| other.enable(KCOV_MODE_NONE));
-}
-
-fn enabled_by_other_process_is_refused(cx: &Context) {
-    let device = attached(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(child(|| attached(cx).enable(KCOV_TRACE_PC)));
-}
-
-fn not_enabled_disable_is_refused(cx: &Context) {
-    let device = attached(cx);
-    cx.refused_by(&device, Device::disable);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    device.disable().expect("disabled");
-    cx.refused_by(&device, Device::disable);
-}
-
-fn own_thread_is_not_traced(cx: &Context) {
-    let device = attached(cx);
-    let map = source_map(&device);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    map.reset();
-    for _ in 0..1000 {
-        call();
-    }
-    assert_eq!(map.count(), 0);
-}
-
-fn beside_local(cx: &Context) {
-    let remote = attached(cx);
-    let (local, map) = mapped(cx);
-    remote.enable(KCOV_TRACE_PC).expect("remotely");
-    assert_eq!(local.enable(KCOV_TRACE_PC), Ok(()), "the thread is not bound");
-    map.reset();
-    call();
-    assert!(map.count() > 0);
-    assert_eq!(local.disable(), Ok(()));
-    assert_eq!(remote.disable(), Ok(()));
-    local.enable(KCOV_TRACE_PC).expect("locally first");
-    assert_eq!(remote.enable(KCOV_TRACE_PC), Ok(()));
-    assert_eq!(remote.disable(), Ok(()));
-    assert_eq!(remote.detach(), Ok(()));
-    map.reset();
-    call();
-    assert!(map.count() > 0, "the thread is still traced");
-}
-
-fn buffer_is_the_greatest(cx: &Context) {
-    let device = attached(cx);
-    let map = source_map(&device);
-    let last = map.words() - 1;
-    map.store(last, 3);
-    assert_eq!(source_map(&device).load(last), 3);
-    map.store(last, 0);
-    assert!(device.map(GREATEST + 1).is_err());
-}
-
-fn buffer_is_of_the_source(cx: &Context) {
-    let (device, other) = (attached(cx), attached(cx));
-    let (map, others) = (source_map(&device), source_map(&other));
-    map.store(9, 4);
-    assert_eq!(others.load(9), 4);
-    let own = sized(cx, COVER_SIZE).map(COVER_SIZE).expect("a device that is not attached");
-    assert_eq!(own.load(9), 0);
-    map.store(9, 0);
-}
+pub(crate) const CHECKS: &[Check] = &[
+    check("remote.needs-no-size", |cx| {
+        let device = attached(cx);
+        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+        assert_eq!(device.disable(), Ok(()));
+    }),
+    check("remote.each-mode-in-turn", |cx| {
+        let device = attached(cx);
+        for mode in [KCOV_MODE_NONE, KCOV_TRACE_PC, KCOV_TRACE_CMP] {
+            assert_eq!(device.enable(mode), Ok(()), "mode {mode}");
+            assert_eq!(device.disable(), Ok(()), "mode {mode}");
+        }
+    }),
+    check("remote.unknown-mode-is-refused", |cx| {
+        let device = attached(cx);
+        cx.refused_by(&device, |device| device.enable(3));
+        cx.refused_by(&device, |device| device.enable(u32::MAX));
+        device.enable(KCOV_TRACE_PC).expect("it is as it was");
+    }),
+    check("remote.enabled-remotely-is-refused", |cx| {
+        let (device, other) = (attached(cx), attached(cx));
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
+        cx.refused_by(&other, |other| other.enable(KCOV_TRACE_PC));
+        cx.refused_by(&other, |other| other.enable(KCOV_MODE_NONE));
+    }),
+    check("remote.enabled-by-other-process-is-refused", |cx| {
+        let device = attached(cx);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        cx.refused(child(|| attached(cx).enable(KCOV_TRACE_PC)));
+    }),
+    check("remote.not-enabled-disable-is-refused", |cx| {
+        let device = attached(cx);
+        cx.refused_by(&device, Device::disable);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        device.disable().expect("disabled");
+        cx.refused_by(&device, Device::disable);
+    }),
+    check("remote.own-thread-is-not-traced", |cx| {
+        let device = attached(cx);
+        let map = source_map(&device);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        map.reset();
+        (0..1000).for_each(|_| call());
+        assert_eq!(map.count(), 0);
+    }),
+    check("remote.beside-local", |cx| {
+        let remote = attached(cx);
+        let (local, map) = mapped(cx);
+        remote.enable(KCOV_TRACE_PC).expect("remotely");
+        assert_eq!(local.enable(KCOV_TRACE_PC), Ok(()), "the thread is not bound");
+        assert!(is_traced(&map));
+        assert_eq!(local.disable(), Ok(()));
+        assert_eq!(remote.disable(), Ok(()));
+        local.enable(KCOV_TRACE_PC).expect("locally first");
+        assert_eq!(remote.enable(KCOV_TRACE_PC), Ok(()));
+        assert_eq!(remote.disable(), Ok(()));
+        assert_eq!(remote.detach(), Ok(()));
+        assert!(is_traced(&map), "the thread is still traced");
+    }),
+    check("remote.buffer-is-the-greatest", |cx| {
+        let device = attached(cx);
+        let map = source_map(&device);
+        let last = map.words() - 1;
+        map.store(last, 3);
+        assert_eq!(source_map(&device).load(last), 3);
+        map.store(last, 0);
+        assert!(device.map(GREATEST + 1).is_err());
+    }),
+    check("remote.buffer-is-of-the-source", |cx| {
+        let (device, other) = (attached(cx), attached(cx));
+        let (map, others) = (source_map(&device), source_map(&other));
+        map.store(9, 4);
+        assert_eq!(others.load(9), 4);
+        let own = sized(cx, COVER_SIZE).map(COVER_SIZE).expect("a device that is not attached");
+        assert_eq!(own.load(9), 0);
+        map.store(9, 0);
+    }),
+];

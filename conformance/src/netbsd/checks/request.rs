@@ -1,18 +1,12 @@
 //! Requests that the driver does not know, and requests that older drivers do not know.
 
-use super::open;
-use crate::check::{Context, checks};
-use crate::raw::Device;
+use crate::checks::prelude::*;
 use kcov_sys::ioc::Encoding;
 use kcov_sys::netbsd::{
     KCOV_IOC_DISABLE, KCOV_IOC_ENABLE, KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH,
     KCOV_IOC_SETBUFSIZE,
 };
 use std::ptr::from_ref;
-
-checks! {
-    "request.remote-is-refused-as-unknown": remote_is_refused_as_unknown,
-}
 
 const NETBSD: Encoding = Encoding::NETBSD;
 
@@ -65,11 +59,11 @@ pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     });
 }
 
-fn remote_is_refused_as_unknown(cx: &Context) {
+pub(crate) const CHECKS: &[Check] = &[check("request.remote-is-refused-as-unknown", |cx| {
     let words = [0_u64; 2];
     for number in [KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH] {
         cx.refused_by(&open(cx), |device| {
             device.request(number, from_ref(&words).expose_provenance())
         });
     }
-}
+})];

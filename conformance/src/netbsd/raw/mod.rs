@@ -23,7 +23,6 @@ pub const KCOV_TRACE_PC: u32 = sys::KCOV_MODE_TRACE_PC as u32;
 pub const KCOV_TRACE_CMP: u32 = sys::KCOV_MODE_TRACE_CMP as u32;
 
 /// The bytes of a word of the buffer, `kcov_int_t`.
-#[must_use]
 pub fn word_bytes() -> usize {
     size_of::<sys::kcov_int_t>()
 }
@@ -63,7 +62,6 @@ pub struct Source {
 
 impl Source {
     /// A port of a virtual USB host controller.
-    #[must_use]
     pub fn vhci(bus: u64, port: u64) -> Source {
         Source { subsystem: sys::KCOV_REMOTE_VHCI, id: sys::kcov_remote_vhci_id(bus, port) }
     }
@@ -71,10 +69,6 @@ impl Source {
 
 impl Device {
     /// Issues any request. `address` is the address of its argument.
-    ///
-    /// # Panics
-    ///
-    /// If the request succeeds with a value other than 0.
     pub fn request(&self, number: u32, address: usize) -> Result<()> {
         let fd = self.as_raw_fd();
         // SAFETY: no request of the driver writes through its argument, and the kernel returns
@@ -119,10 +113,6 @@ impl Device {
 }
 
 /// Sets the scheduling policy `SCHED_FIFO`: the clock does not preempt this thread.
-///
-/// # Panics
-///
-/// Without the privilege.
 pub fn first_in_first_out() {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: the call has no preconditions.

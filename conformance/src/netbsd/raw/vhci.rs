@@ -97,10 +97,6 @@ fn node(bus: u64) -> Result<PathBuf> {
 
 /// Makes a device appear at the port and runs `meanwhile` while the kernel explores it, in the
 /// middle of the port's remote section. Returns after the end of the section.
-///
-/// # Panics
-///
-/// If the kernel does not explore the port.
 pub fn explored<T>(bus: u64, port: u64, meanwhile: impl FnOnce() -> T) -> T {
     let controller = Controller::open(bus, port).expect("the controller opens");
     controller.plug_in().expect("a device appears");

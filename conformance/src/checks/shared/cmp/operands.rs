@@ -2,18 +2,12 @@
 //! up to the kernel, but has long been stable. The compiler determines the order of two variables.
 
 use super::{Comparison, collect};
-use crate::check::{Context, checks};
-use crate::raw::word_bytes;
+use crate::checks::prelude::*;
 use crate::system::checks::calls::{CONSTANT, compare_argument};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use nix::sys::resource::{Resource, rlim_t, setrlimit};
 use std::collections::BTreeSet;
 use std::ptr::null_mut;
-
-checks! {
-    "cmp.operands.longs": longs,
-    "cmp.operands.constant-int": constant_int,
-}
 
 /// Asserts that the call makes each of these comparisons, as this type.
 #[track_caller]
@@ -49,45 +43,10 @@ pub(crate) fn shows_switch(cx: &Context, kind: u64, cases: &[u64], value: u64, t
     assert!(recorded.iter().eq(cases), "of the cases {cases:#x?}: {found:#x?}");
 }
 
-fn longs(cx: &Context) {
-    // The kernel compares a limit with its maximum.
-    const LIMIT: u64 = 0x1122_3344_5566_7788;
-    const MAXIMUM: u64 = 0x1122_3344_5566_7780;
-    let (size, mask) = if word_bytes() == 8 { (3, u64::MAX) } else { (2, u32::MAX.into()) };
-    let (limit, maximum) = (LIMIT & mask, MAXIMUM & mask);
-    shows_only(cx, kcov_cmp_size(size), (limit, maximum), || {
-        let set = setrlimit(Resource::RLIMIT_NOFILE, limit as rlim_t, maximum as rlim_t);
-        assert!(set.is_err(), "the limit is above its maximum");
-    });
-    // Zero is no constant here, and neither are two equal values.
-    for (limit, maximum) in [(limit, 0), (limit, limit), (mask, maximum)] {
-        shows(cx, kcov_cmp_size(size), &[(limit, maximum)], || {
-            let _ = setrlimit(Resource::RLIMIT_CORE, limit as rlim_t, maximum as rlim_t);
-        });
-    }
-}
-
-fn constant_int(cx: &Context) {
-    // The call compares its argument with nothing else. The highest bit is set, so sign extension
-    // would show.
-    const ARGUMENT: u32 = 0x9234_5678;
-    let found = collect(cx, || compare_argument(ARGUMENT));
-    let argument = u64::from(ARGUMENT);
-    let all = found.iter().filter(|c| [c.first, c.second].contains(&argument)).collect::<Vec<_>>();
-    let kind = kcov_cmp_size(2) | KCOV_CMP_CONST;
-    assert!(all.iter().all(|c| c.kind == kind && c.second == argument), "{all:#x?}");
-    let constant = all.iter().map(|c| c.first).find(|first| CONSTANT.contains(first));
-    let constant = constant.unwrap_or_else(|| panic!("{all:#x?}"));
-    // Arguments that are not greater than the constant, and the greatest.
-    for argument in [0, 3, constant, u32::MAX.into()] {
-        shows(cx, kind, &[(constant, argument)], || compare_argument(argument as u32));
-    }
-}
-
 /// The check of programs whose `long` has 64 bits.
 pub(crate) fn constant_long(cx: &Context) {
-    // The kernel compares nanoseconds with those of a second, or with one less. A call with 999999999
-    // sleeps for as long.
+    // The kernel compares nanoseconds with those of a second, or with one less. A call with
+    // 999999999 sleeps for as long.
     const WHOLE: [u64; 2] = [999_999_999, 1_000_000_000];
     let bound = |nanoseconds: u64| {
         let time = [0, nanoseconds];
@@ -108,3 +67,40 @@ pub(crate) fn constant_long(cx: &Context) {
         assert_eq!(bound(nanoseconds), constant);
     }
 }
+
+pub(crate) const CHECKS: &[Check] = &[
+    check("cmp.operands.longs", |cx| {
+        // The kernel compares a limit with its maximum.
+        const LIMIT: u64 = 0x1122_3344_5566_7788;
+        const MAXIMUM: u64 = 0x1122_3344_5566_7780;
+        let (size, mask) = if word_bytes() == 8 { (3, u64::MAX) } else { (2, u32::MAX.into()) };
+        let (limit, maximum) = (LIMIT & mask, MAXIMUM & mask);
+        shows_only(cx, kcov_cmp_size(size), (limit, maximum), || {
+            let set = setrlimit(Resource::RLIMIT_NOFILE, limit as rlim_t, maximum as rlim_t);
+            assert!(set.is_err(), "the limit is above its maximum");
+        });
+        // Zero is no constant here, and neither are two equal values.
+        for (limit, maximum) in [(limit, 0), (limit, limit), (mask, maximum)] {
+            shows(cx, kcov_cmp_size(size), &[(limit, maximum)], || {
+                let _ = setrlimit(Resource::RLIMIT_CORE, limit as rlim_t, maximum as rlim_t);
+            });
+        }
+    }),
+    check("cmp.operands.constant-int", |cx| {
+        // The call compares its argument with nothing else. The highest bit is set, so
+        // sign extension would show.
+        const ARGUMENT: u32 = 0x9234_5678;
+        let found = collect(cx, || compare_argument(ARGUMENT));
+        let argument = u64::from(ARGUMENT);
+        let all =
+            found.iter().filter(|c| [c.first, c.second].contains(&argument)).collect::<Vec<_>>();
+        let kind = kcov_cmp_size(2) | KCOV_CMP_CONST;
+        assert!(all.iter().all(|c| c.kind == kind && c.second == argument), "{all:#x?}");
+        let constant = all.iter().map(|c| c.first).find(|first| CONSTANT.contains(first));
+        let constant = constant.unwrap_or_else(|| panic!("{all:#x?}"));
+        // Arguments that are not greater than the constant, and the greatest.
+        for argument in [0, 3, constant, u32::MAX.into()] {
+            shows(cx, kind, &[(constant, argument)], || compare_argument(argument as u32));
+        }
+    }),
+];

@@ -1,25 +1,11 @@
 //! Extended records: "KCOV function entry/exit records".
 
-use super::{COVER_SIZE, Seen, in_mode, mapped, mapped_of, plain, sized};
-use crate::check::{Context, checks};
-use crate::checks::shared::{SENTINEL, is_sentinel, mark};
-use crate::raw::{KCOV_TRACE_PC, Remote, call, page_words, symbols};
+use super::{Seen, in_mode, plain};
+use crate::checks::prelude::*;
 use kcov_sys::linux::proposed::{
     KCOV_RECORD_IP_MASK, KCOV_RECORDFLAG_TYPE_ENTRY, KCOV_RECORDFLAG_TYPE_EXIT,
     KCOV_RECORDFLAG_TYPE_NORMAL, KCOV_RECORDFLAG_TYPEMASK, KCOV_TRACE_PC_EXT,
 };
-
-checks! {
-    "proposed.ext.records-have-types": records_have_types,
-    "proposed.ext.plain-mode-has-the-same-blocks": plain_mode_has_the_same_blocks,
-    "proposed.ext.plain-mode-has-no-types": plain_mode_has_no_types,
-    "proposed.ext.entries-and-exits-balance": entries_and_exits_balance,
-    "proposed.ext.exit-is-of-the-function-entered": exit_is_of_the_function_entered,
-    "proposed.ext.one-word-per-record": one_word_per_record,
-    "proposed.ext.remote-takes-the-mode": remote_takes_the_mode,
-    "proposed.ext.other-modes-are-refused": other_modes_are_refused,
-    "proposed.ext.not-built-is-refused": not_built_is_refused,
-}
 
 /// The records of the calls in extended mode.
 fn extended(cx: &Context) -> Vec<u64> {
@@ -34,36 +20,6 @@ fn kind(record: u64) -> u64 {
 fn address(record: u64) -> u64 {
     let address = record & KCOV_RECORD_IP_MASK;
     if address >> 55 == 0 { address } else { address | !KCOV_RECORD_IP_MASK }
-}
-
-fn records_have_types(cx: &Context) {
-    let records = extended(cx);
-    let types =
-        [KCOV_RECORDFLAG_TYPE_NORMAL, KCOV_RECORDFLAG_TYPE_ENTRY, KCOV_RECORDFLAG_TYPE_EXIT];
-    for wanted in types {
-        assert!(records.iter().any(|&record| kind(record) == wanted), "no record {wanted:#x}");
-    }
-    for record in records {
-        assert!(types.contains(&kind(record)), "{record:#x}");
-    }
-}
-
-fn plain_mode_has_the_same_blocks(cx: &Context) {
-    let blocks = |records: Vec<u64>| -> Vec<u64> {
-        let exit = |record: &&u64| kind(**record) != KCOV_RECORDFLAG_TYPE_EXIT;
-        records.iter().filter(exit).map(|&record| address(record)).collect()
-    };
-    Seen::in_runs(|| plain(cx)).assert_same(&Seen::in_runs(|| blocks(extended(cx))));
-}
-
-fn plain_mode_has_no_types(cx: &Context) {
-    let text = symbols().text();
-    for record in plain(cx) {
-        assert!(text.contains(&record), "{record:#x} is not in {text:#x?}");
-    }
-    for record in extended(cx) {
-        assert!(text.contains(&address(record)), "{record:#x} is not in {text:#x?}");
-    }
 }
 
 /// Requires that at least half of the traces pass, since an interrupt may add records to some.
@@ -89,65 +45,90 @@ fn walk(records: &[u64], mut matched: impl FnMut(u64, u64)) -> Result<(), String
     if open.is_empty() { Ok(()) } else { Err(format!("entered and not left: {open:x?}")) }
 }
 
-fn entries_and_exits_balance(cx: &Context) {
-    usually(cx, |records| {
-        let mut calls = 0;
-        walk(records, |_, _| calls += 1)?;
-        if calls < 2 { Err(format!("{calls} calls are too few to tell")) } else { Ok(()) }
-    });
-}
-
-fn exit_is_of_the_function_entered(cx: &Context) {
-    let symbols = symbols();
-    usually(cx, |records| {
-        let mut wrong = Vec::new();
-        let mut calls = 0;
-        walk(records, |entry, exit| {
-            calls += 1;
-            if symbols.names(entry) != symbols.names(exit) {
-                wrong.push((symbols.names(entry), symbols.names(exit)));
-            }
-        })?;
-        if wrong.is_empty() && calls > 1 { Ok(()) } else { Err(format!("{calls}, {wrong:?}")) }
-    });
-}
-
-fn one_word_per_record(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC_EXT).expect("enabled");
-    mark(&map, SENTINEL);
-    map.reset();
-    call();
-    device.disable().expect("disabled");
-    let count = crate::checks::shared::index(map.count());
-    assert!(count > 0);
-    assert_eq!((1..map.words()).take_while(|&word| !is_sentinel(&map.load(word))).count(), count);
-
-    let (device, map) = mapped_of(cx, page_words());
-    device.enable(KCOV_TRACE_PC_EXT).expect("enabled");
-    for _ in 0..1000 {
+pub(crate) const CHECKS: &[Check] = &[
+    check("proposed.ext.records-have-types", |cx| {
+        let records = extended(cx);
+        let types =
+            [KCOV_RECORDFLAG_TYPE_NORMAL, KCOV_RECORDFLAG_TYPE_ENTRY, KCOV_RECORDFLAG_TYPE_EXIT];
+        for wanted in types {
+            assert!(records.iter().any(|&record| kind(record) == wanted), "no record {wanted:#x}");
+        }
+        for record in records {
+            assert!(types.contains(&kind(record)), "{record:#x}");
+        }
+    }),
+    check("proposed.ext.plain-mode-has-the-same-blocks", |cx| {
+        let blocks = |records: Vec<u64>| -> Vec<u64> {
+            let exit = |record: &&u64| kind(**record) != KCOV_RECORDFLAG_TYPE_EXIT;
+            records.iter().filter(exit).map(|&record| address(record)).collect()
+        };
+        Seen::in_runs(|| plain(cx)).assert_same(&Seen::in_runs(|| blocks(extended(cx))));
+    }),
+    check("proposed.ext.plain-mode-has-no-types", |cx| {
+        let text = symbols().text();
+        for record in plain(cx) {
+            assert!(text.contains(&record), "{record:#x} is not in {text:#x?}");
+        }
+        for record in extended(cx) {
+            assert!(text.contains(&address(record)), "{record:#x} is not in {text:#x?}");
+        }
+    }),
+    check("proposed.ext.entries-and-exits-balance", |cx| {
+        usually(cx, |records| {
+            let mut calls = 0;
+            walk(records, |_, _| calls += 1)?;
+            if calls < 2 { Err(format!("{calls} calls are too few to tell")) } else { Ok(()) }
+        });
+    }),
+    check("proposed.ext.exit-is-of-the-function-entered", |cx| {
+        let symbols = symbols();
+        usually(cx, |records| {
+            let mut wrong = Vec::new();
+            let mut calls = 0;
+            walk(records, |entry, exit| {
+                calls += 1;
+                if symbols.names(entry) != symbols.names(exit) {
+                    wrong.push((symbols.names(entry), symbols.names(exit)));
+                }
+            })?;
+            if wrong.is_empty() && calls > 1 { Ok(()) } else { Err(format!("{calls}, {wrong:?}")) }
+        });
+    }),
+    check("proposed.ext.one-word-per-record", |cx| {
+        let (device, map) = collecting(cx, KCOV_TRACE_PC_EXT);
+        mark(&map, SENTINEL);
+        map.reset();
         call();
-    }
-    assert_eq!(map.count(), page_words() - 1, "a full buffer stays full");
-}
+        device.disable().expect("disabled");
+        let count = crate::checks::shared::index(map.count());
+        assert!(count > 0);
+        assert_eq!(
+            (1..map.words()).take_while(|&word| !is_sentinel(&map.load(word))).count(),
+            count
+        );
 
-fn remote_takes_the_mode(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    let remote = Remote { mode: KCOV_TRACE_PC_EXT, ..Remote::common(std::process::id().into()) };
-    assert_eq!(device.remote_enable(&remote), Ok(()));
-    assert_eq!(device.disable(), Ok(()));
-}
-
-fn other_modes_are_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    for mode in [3, 4, 6, 8, 1 << 29, u32::MAX] {
-        cx.refused(device.enable(mode));
-    }
-    cx.refused(device.enable(1_u64 << 32 | u64::from(KCOV_TRACE_PC_EXT)));
-}
-
-fn not_built_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    cx.refused(device.enable(KCOV_TRACE_PC_EXT));
-    device.enable(KCOV_TRACE_PC).expect("the others work");
-}
+        let (device, map) = mapped_of(cx, page_words());
+        device.enable(KCOV_TRACE_PC_EXT).expect("enabled");
+        (0..1000).for_each(|_| call());
+        assert_eq!(map.count(), page_words() - 1, "a full buffer stays full");
+    }),
+    check("proposed.ext.remote-takes-the-mode", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        let remote =
+            Remote { mode: KCOV_TRACE_PC_EXT, ..Remote::common(std::process::id().into()) };
+        assert_eq!(device.remote_enable(&remote), Ok(()));
+        assert_eq!(device.disable(), Ok(()));
+    }),
+    check("proposed.ext.other-modes-are-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        for mode in [3, 4, 6, 8, 1 << 29, u32::MAX] {
+            cx.refused(device.enable(mode));
+        }
+        cx.refused(device.enable(1_u64 << 32 | u64::from(KCOV_TRACE_PC_EXT)));
+    }),
+    check("proposed.ext.not-built-is-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        cx.refused(device.enable(KCOV_TRACE_PC_EXT));
+        device.enable(KCOV_TRACE_PC).expect("the others work");
+    }),
+];

@@ -4,10 +4,8 @@ pub(super) mod ext;
 pub(super) mod uniq;
 pub(super) mod unique;
 
-use crate::check::Context;
-use crate::raw::{KCOV_TRACE_PC, Map, call};
+use crate::checks::prelude::*;
 use crate::system::checks::calls::{MAGIC, compare_argument, seek_nowhere, switch_over_argument};
-use crate::system::checks::{COVER_SIZE, mapped, mapped_of, sized};
 use std::collections::BTreeSet;
 
 /// The records in the mapping.
@@ -82,8 +80,7 @@ fn plain(cx: &Context) -> Vec<u64> {
 
 /// The records of the calls in a mode with one word per record.
 fn in_mode(cx: &Context, mode: u32) -> Vec<u64> {
-    let (device, map) = mapped(cx);
-    device.enable(mode).expect("enabled");
+    let (device, map) = collecting(cx, mode);
     map.reset();
     calls();
     let records = records_of(&map);

@@ -1,37 +1,13 @@
 //! Unique modes: "Introduce New Unique PC|EDGE|CMP Modes".
 
-use super::{
-    COVER_SIZE, Seen, assert_once, call_repeatedly, calls, mapped, mapped_of, plain, records_of,
-    sized,
-};
-use crate::check::{Context, checks};
-use crate::checks::shared::index;
+use super::{Seen, assert_once, call_repeatedly, calls, plain, records_of};
+use crate::checks::prelude::*;
 use crate::errno::Result;
-use crate::raw::{Device, KCOV_TRACE_PC, Map, at_times, call, page_size, page_words};
 use crate::system::checks::calls::{MAGIC, compare_argument, seek_nowhere};
 use kcov_sys::linux::proposed::{
     KCOV_TRACE_UNIQ_CMP, KCOV_TRACE_UNIQ_EDGE, KCOV_TRACE_UNIQ_PC, kcov_uniq_edge,
 };
 use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
-
-checks! {
-    "proposed.uniq.each-pc-once": each_pc_once,
-    "proposed.uniq.same-pcs-as-plain-mode": same_pcs_as_plain_mode,
-    "proposed.uniq.edges-have-their-own-area": edges_have_their_own_area,
-    "proposed.uniq.each-edge-once": each_edge_once,
-    "proposed.uniq.edges-are-hashed-pairs": edges_are_hashed_pairs,
-    "proposed.uniq.pcs-and-edges-together": pcs_and_edges_together,
-    "proposed.uniq.each-comparison-once": each_comparison_once,
-    "proposed.uniq.other-bits-do-not-count": other_bits_do_not_count,
-    "proposed.uniq.comparison-bit-counts-alone": comparison_bit_counts_alone,
-    "proposed.uniq.no-known-bit-is-refused": no_known_bit_is_refused,
-    "proposed.uniq.storing-zero-makes-room": storing_zero_makes_room,
-    "proposed.uniq.recorded-is-remembered": recorded_is_remembered,
-    "proposed.uniq.area-of-edges-is-at-the-size": area_of_edges_is_at_the_size,
-    "proposed.uniq.other-offset-is-refused": other_offset_is_refused,
-    "proposed.uniq.full-area-stays-full": full_area_stays_full,
-    "proposed.uniq.plain-mode-is-as-ever": plain_mode_is_as_ever,
-}
 
 const BOTH: u32 = KCOV_TRACE_UNIQ_PC | KCOV_TRACE_UNIQ_EDGE;
 
@@ -60,182 +36,163 @@ fn recorded(cx: &Context, mode: u32) -> (Vec<u64>, Vec<u64>) {
     records
 }
 
-fn each_pc_once(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
-    map.reset();
-    call_repeatedly(100);
-    assert_once(&records_of(&map));
-}
-
-fn same_pcs_as_plain_mode(cx: &Context) {
-    let in_mode = |mode: u32| Seen::in_runs(|| recorded(cx, mode).0);
-    in_mode(KCOV_TRACE_PC).assert_same(&in_mode(KCOV_TRACE_UNIQ_PC));
-}
-
-fn edges_have_their_own_area(cx: &Context) {
-    let (device, pcs, edges) = areas(cx);
-    device.enable(KCOV_TRACE_UNIQ_EDGE).expect("enabled");
-    call();
-    device.disable().expect("disabled");
-    assert!(edges.count() > 0);
-    assert!(pcs.copy(0, pcs.words()).iter().all(|&word| word == 0), "the first is untouched");
-}
-
-fn each_edge_once(cx: &Context) {
-    let (device, _pcs, edges) = areas(cx);
-    device.enable(KCOV_TRACE_UNIQ_EDGE).expect("enabled");
-    edges.reset();
-    call_repeatedly(100);
-    assert_once(&records_of(&edges));
-}
-
-fn edges_are_hashed_pairs(cx: &Context) {
-    let computed = || {
-        let (pcs, _) = recorded(cx, KCOV_TRACE_PC);
-        let before = std::iter::once(&0).chain(&pcs);
-        before.zip(&pcs).map(|(&previous, &pc)| kcov_uniq_edge(previous, pc)).collect()
-    };
-    let edges = || recorded(cx, KCOV_TRACE_UNIQ_EDGE).1;
-    Seen::in_runs(computed).assert_same(&Seen::in_runs(edges));
-}
-
-fn pcs_and_edges_together(cx: &Context) {
-    let both = || {
-        let (pcs, edges) = recorded(cx, BOTH);
-        assert_once(&pcs);
-        assert_once(&edges);
-        (pcs, edges)
-    };
-    let pcs = Seen::in_runs(|| recorded(cx, KCOV_TRACE_UNIQ_PC).0);
-    pcs.assert_same(&Seen::in_runs(|| both().0));
-    let edges = Seen::in_runs(|| recorded(cx, KCOV_TRACE_UNIQ_EDGE).1);
-    edges.assert_same(&Seen::in_runs(|| both().1));
-}
-
-fn each_comparison_once(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_UNIQ_CMP).expect("enabled");
-    map.reset();
-    for _ in 0..50 {
-        compare_argument(MAGIC);
-        call();
-    }
-    let words = map.copy(1, 4 * index(map.count()));
-    let records: Vec<_> = words.chunks_exact(4).collect();
-    assert_once(&records);
-    let magic = u64::from(MAGIC);
-    assert!(records.iter().any(|record| record[1..3].contains(&magic)), "{records:x?}");
-    assert!(records.iter().all(|record| record[0] < 8), "{records:x?}");
-}
-
-fn other_bits_do_not_count(cx: &Context) {
-    for mode in [3, 10, 2 | 16] {
+pub(crate) const CHECKS: &[Check] = &[
+    check("proposed.uniq.each-pc-once", |cx| {
+        let (_device, map) = collecting(cx, KCOV_TRACE_UNIQ_PC);
+        map.reset();
+        call_repeatedly(100);
+        assert_once(&records_of(&map));
+    }),
+    check("proposed.uniq.same-pcs-as-plain-mode", |cx| {
+        let in_mode = |mode: u32| Seen::in_runs(|| recorded(cx, mode).0);
+        in_mode(KCOV_TRACE_PC).assert_same(&in_mode(KCOV_TRACE_UNIQ_PC));
+    }),
+    check("proposed.uniq.edges-have-their-own-area", |cx| {
         let (device, pcs, edges) = areas(cx);
-        assert_eq!(device.enable(mode as u32), Ok(()), "mode {mode}");
+        device.enable(KCOV_TRACE_UNIQ_EDGE).expect("enabled");
         call();
         device.disable().expect("disabled");
-        assert!(edges.count() == 0, "mode {mode} is not that of edges");
-        assert_once(&records_of(&pcs));
-        let first = pcs.load(1);
-        assert!(first >= 4096, "mode {mode} is that of program counters, not {first:#x}");
-    }
-}
-
-fn comparison_bit_counts_alone(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    cx.refused(device.enable(KCOV_TRACE_UNIQ_CMP | 1));
-}
-
-fn no_known_bit_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    for mode in [16, 24, 1 << 30, !7_u32] {
-        cx.refused(device.enable(mode));
-    }
-}
-
-fn storing_zero_makes_room(cx: &Context) {
-    let (device, pcs, edges) = areas(cx);
-    device.enable(BOTH).expect("enabled");
-    call();
-    let before = [&pcs, &edges].map(|map| {
-        let records = records_of(map);
-        assert!(!records.is_empty());
+        assert!(edges.count() > 0);
+        assert!(pcs.copy(0, pcs.words()).iter().all(|&word| word == 0), "the first is untouched");
+    }),
+    check("proposed.uniq.each-edge-once", |cx| {
+        let (device, _pcs, edges) = areas(cx);
+        device.enable(KCOV_TRACE_UNIQ_EDGE).expect("enabled");
+        edges.reset();
+        call_repeatedly(100);
+        assert_once(&records_of(&edges));
+    }),
+    check("proposed.uniq.edges-are-hashed-pairs", |cx| {
+        let computed = || {
+            let (pcs, _) = recorded(cx, KCOV_TRACE_PC);
+            let before = std::iter::once(&0).chain(&pcs);
+            before.zip(&pcs).map(|(&previous, &pc)| kcov_uniq_edge(previous, pc)).collect()
+        };
+        let edges = || recorded(cx, KCOV_TRACE_UNIQ_EDGE).1;
+        Seen::in_runs(computed).assert_same(&Seen::in_runs(edges));
+    }),
+    check("proposed.uniq.pcs-and-edges-together", |cx| {
+        let both = || {
+            let (pcs, edges) = recorded(cx, BOTH);
+            assert_once(&pcs);
+            assert_once(&edges);
+            (pcs, edges)
+        };
+        let pcs = Seen::in_runs(|| recorded(cx, KCOV_TRACE_UNIQ_PC).0);
+        pcs.assert_same(&Seen::in_runs(|| both().0));
+        let edges = Seen::in_runs(|| recorded(cx, KCOV_TRACE_UNIQ_EDGE).1);
+        edges.assert_same(&Seen::in_runs(|| both().1));
+    }),
+    check("proposed.uniq.each-comparison-once", |cx| {
+        let (_device, map) = collecting(cx, KCOV_TRACE_UNIQ_CMP);
         map.reset();
-        records
-    });
-    seek_nowhere();
-    for (map, before) in [&pcs, &edges].into_iter().zip(before) {
-        let records = records_of(map);
-        assert_once(&records);
-        assert!(!records.contains(&before[0]), "the count starts over");
-    }
-}
-
-fn recorded_is_remembered(cx: &Context) {
-    let (device, map) = mapped(cx);
-    let mut earlier = Vec::new();
-    for _ in 0..2 {
-        device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
         for _ in 0..50 {
+            compare_argument(MAGIC);
             call();
         }
-        let first = records_of(&map);
-        assert!(!earlier.iter().any(|pc| first.contains(pc)), "{first:x?} after {earlier:x?}");
-        let nothing = || {
-            map.reset();
+        let words = map.copy(1, 4 * index(map.count()));
+        let records: Vec<_> = words.chunks_exact(4).collect();
+        assert_once(&records);
+        let magic = u64::from(MAGIC);
+        assert!(records.iter().any(|record| record[1..3].contains(&magic)), "{records:x?}");
+        assert!(records.iter().all(|record| record[0] < 8), "{records:x?}");
+    }),
+    check("proposed.uniq.other-bits-do-not-count", |cx| {
+        for mode in [3, 10, 2 | 16] {
+            let (device, pcs, edges) = areas(cx);
+            assert_eq!(device.enable(mode as u32), Ok(()), "mode {mode}");
             call();
-            map.count() == 0
-        };
-        assert!(at_times(nothing), "{} were recorded before", first.len());
-        device.disable().expect("disabled");
-        map.reset();
-        earlier = first;
-    }
-    let fresh = plain(cx);
-    assert!(!fresh.is_empty(), "another device does not remember");
-}
-
-fn area_of_edges_is_at_the_size(cx: &Context) {
-    let device = sized(cx, 2 * page_words());
-    let first = device.map(2 * page_words()).expect("the first area");
-    let second = second_map(&device, 2 * page_words()).expect("the second area");
-    second.store(5, 7);
-    assert_eq!((first.load(5), second.load(5)), (0, 7), "it is another one");
-    let again = second_map(&device, 2 * page_words()).expect("the second area again");
-    assert_eq!(again.load(5), 7);
-}
-
-fn other_offset_is_refused(cx: &Context) {
-    let device = sized(cx, 2 * page_words());
-    for (pages, offset) in [(2, 1), (2, 3), (2, 4), (1, 1), (1, 2), (4, 0)] {
-        let offset = i64::try_from(offset * page_size()).expect("an offset");
-        let length = pages * page_size();
-        cx.refused(device.map_with(length, offset, PROT_READ | PROT_WRITE, MAP_SHARED));
-    }
-}
-
-fn full_area_stays_full(cx: &Context) {
-    let (device, map) = mapped_of(cx, page_words());
-    device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
-    // Fills the area with program counters that are new to it.
-    map.store(0, page_words() - 2);
-    let _ = std::fs::read_to_string("/proc/self/maps").expect("a file");
-    assert_eq!(map.count(), page_words() - 1);
-    assert_ne!(map.load(index(page_words() - 1)), 0);
-}
-
-fn plain_mode_is_as_ever(cx: &Context) {
-    let (device, pcs, edges) = areas(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    pcs.reset();
-    for _ in 0..3 {
+            device.disable().expect("disabled");
+            assert!(edges.count() == 0, "mode {mode} is not that of edges");
+            assert_once(&records_of(&pcs));
+            let first = pcs.load(1);
+            assert!(first >= 4096, "mode {mode} is that of program counters, not {first:#x}");
+        }
+    }),
+    check("proposed.uniq.comparison-bit-counts-alone", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        cx.refused(device.enable(KCOV_TRACE_UNIQ_CMP | 1));
+    }),
+    check("proposed.uniq.no-known-bit-is-refused", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        for mode in [16, 24, 1 << 30, !7_u32] {
+            cx.refused(device.enable(mode));
+        }
+    }),
+    check("proposed.uniq.storing-zero-makes-room", |cx| {
+        let (device, pcs, edges) = areas(cx);
+        device.enable(BOTH).expect("enabled");
         call();
-    }
-    let records = records_of(&pcs);
-    let mut distinct = records.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
-    assert!(records.len() >= 2 * distinct.len(), "{} of {}", distinct.len(), records.len());
-    assert_eq!(edges.count(), 0);
-}
+        let before = [&pcs, &edges].map(|map| {
+            let records = records_of(map);
+            assert!(!records.is_empty());
+            map.reset();
+            records
+        });
+        seek_nowhere();
+        for (map, before) in [&pcs, &edges].into_iter().zip(before) {
+            let records = records_of(map);
+            assert_once(&records);
+            assert!(!records.contains(&before[0]), "the count starts over");
+        }
+    }),
+    check("proposed.uniq.recorded-is-remembered", |cx| {
+        let (device, map) = mapped(cx);
+        let mut earlier = Vec::new();
+        for _ in 0..2 {
+            device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
+            (0..50).for_each(|_| call());
+            let first = records_of(&map);
+            assert!(!earlier.iter().any(|pc| first.contains(pc)), "{first:x?} after {earlier:x?}");
+            let nothing = || {
+                map.reset();
+                call();
+                map.count() == 0
+            };
+            assert!(at_times(nothing), "{} were recorded before", first.len());
+            device.disable().expect("disabled");
+            map.reset();
+            earlier = first;
+        }
+        let fresh = plain(cx);
+        assert!(!fresh.is_empty(), "another device does not remember");
+    }),
+    check("proposed.uniq.area-of-edges-is-at-the-size", |cx| {
+        let device = sized(cx, 2 * page_words());
+        let first = device.map(2 * page_words()).expect("the first area");
+        let second = second_map(&device, 2 * page_words()).expect("the second area");
+        second.store(5, 7);
+        assert_eq!((first.load(5), second.load(5)), (0, 7), "it is another one");
+        let again = second_map(&device, 2 * page_words()).expect("the second area again");
+        assert_eq!(again.load(5), 7);
+    }),
+    check("proposed.uniq.other-offset-is-refused", |cx| {
+        let device = sized(cx, 2 * page_words());
+        for (pages, offset) in [(2, 1), (2, 3), (2, 4), (1, 1), (1, 2), (4, 0)] {
+            let offset = i64::try_from(offset * page_size()).expect("an offset");
+            let length = pages * page_size();
+            cx.refused(device.map_with(length, offset, PROT_READ | PROT_WRITE, MAP_SHARED));
+        }
+    }),
+    check("proposed.uniq.full-area-stays-full", |cx| {
+        let (device, map) = mapped_of(cx, page_words());
+        device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
+        // Fills the area with program counters that are new to it.
+        map.store(0, page_words() - 2);
+        let _ = std::fs::read_to_string("/proc/self/maps").expect("a file");
+        assert_eq!(map.count(), page_words() - 1);
+        assert_ne!(map.load(index(page_words() - 1)), 0);
+    }),
+    check("proposed.uniq.plain-mode-is-as-ever", |cx| {
+        let (device, pcs, edges) = areas(cx);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        pcs.reset();
+        (0..3).for_each(|_| call());
+        let records = records_of(&pcs);
+        let mut distinct = records.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert!(records.len() >= 2 * distinct.len(), "{} of {}", distinct.len(), records.len());
+        assert_eq!(edges.count(), 0);
+    }),
+];

@@ -1,25 +1,11 @@
 //! Operations on a device during another thread's request, while the kernel is kept from reading
 //! the request's argument.
 
-use crate::check::{Context, checks};
+use crate::checks::prelude::*;
 use crate::errno::Result;
 use crate::linux::checks::remote::{pair, usb};
-use crate::linux::checks::{records, while_held};
-use crate::raw::{
-    Absent, Device, KCOV_TRACE_PC, LONG, Remote, areas_of_size, page_size, page_words, thread,
-    wait_for,
-};
-use crate::system::checks::{COVER_SIZE, mapped, open, sized};
+use crate::linux::checks::while_held;
 use std::os::fd::AsRawFd as _;
-
-checks! {
-    "race.held.enabled-meanwhile-is-refused": enabled_meanwhile_is_refused,
-    "race.held.disabled-meanwhile": disabled_meanwhile,
-    "race.held.sized-meanwhile": sized_meanwhile,
-    "race.held.closed-meanwhile": closed_meanwhile,
-    "race.held.handle-taken-meanwhile-is-refused": handle_taken_meanwhile_is_refused,
-    "race.held.two-at-once": two_at_once,
-}
 
 /// Makes another thread request remote collection, and runs `meanwhile` when the kernel is about to
 /// read the argument. Returns the results of the request and of `then`, which the thread runs next.
@@ -49,69 +35,67 @@ fn is_free(cx: &Context) -> bool {
     thread(|| sized(cx, COVER_SIZE).remote_enable(&Remote::of(usb(1)))).is_ok()
 }
 
-fn enabled_meanwhile_is_refused(cx: &Context) {
-    let (device, map) = mapped(cx);
-    let (result, ()) = asked(&device, || device.enable(KCOV_TRACE_PC).expect("enabled"), || ());
-    cx.refused(result);
-    assert!(records(&map), "the thread that was first");
-    assert!(is_free(cx));
-    device.disable().expect("disabled");
-}
-
-fn disabled_meanwhile(cx: &Context) {
-    let (device, map) = mapped(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    let meanwhile = || device.disable().expect("disabled");
-    let (result, free) = asked(&device, meanwhile, || is_free(cx));
-    assert_eq!(result, Ok(()), "it is free by then");
-    assert!(!free, "the handle is registered");
-    assert!(!records(&map), "the thread that was first");
-}
-
-fn sized_meanwhile(cx: &Context) {
-    let device = open(cx);
-    let meanwhile = || device.init_trace(COVER_SIZE).expect("sized");
-    let (result, free) = asked(&device, meanwhile, || is_free(cx));
-    assert_eq!(result, Ok(()), "it has a buffer by then");
-    assert!(!free, "the handle is registered");
-}
-
-fn closed_meanwhile(cx: &Context) {
-    // No other check uses this size.
-    const PAGES: u64 = 83;
-    let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
-    let device = sized(cx, PAGES * page_words());
-    // A proposal has several.
-    let ours = buffers();
-    assert!(ours > 0, "a buffer of this size");
-    let meanwhile = || nix::unistd::close(device.as_raw_fd()).expect("closed");
-    let (result, (free, kept)) = asked(&device, meanwhile, || (is_free(cx), buffers()));
-    // The file descriptor is already closed.
-    std::mem::forget(device);
-    assert_eq!(result, Ok(()), "the request has the open file");
-    assert!(!free && kept == ours, "the device lives as long as it is enabled");
-    assert!(is_free(cx), "the thread has ended");
-    assert!(wait_for(LONG, || buffers() == 0), "the buffer is given back");
-}
-
-fn handle_taken_meanwhile_is_refused(cx: &Context) {
-    let (device, first) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-    let meanwhile = || first.remote_enable(&Remote::of(usb(1))).expect("enabled");
-    let (result, again) = asked(&device, meanwhile, || device.remote_enable(&Remote::of(usb(2))));
-    cx.refused(result);
-    assert_eq!(again, Ok(()), "the refusal has left nothing behind");
-    assert!(!is_free(cx), "it is registered for the first one");
-    first.disable().expect("disabled");
-    assert!(is_free(cx));
-}
-
-fn two_at_once(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    let mut second = None;
-    let nested = || second = Some(asked(&device, || (), || ()).0);
-    // The inner request finishes while the outer one waits, and its thread ends before that one.
-    let (first, free) = asked(&device, nested, || is_free(cx));
-    assert_eq!((first, second), (Ok(()), Some(Ok(()))), "one after the other");
-    assert!(!free, "the handle is registered");
-    assert!(is_free(cx), "no thread has it any more");
-}
+pub(crate) const CHECKS: &[Check] = &[
+    check("race.held.enabled-meanwhile-is-refused", |cx| {
+        let (device, map) = mapped(cx);
+        let (result, ()) = asked(&device, || device.enable(KCOV_TRACE_PC).expect("enabled"), || ());
+        cx.refused(result);
+        assert!(is_traced(&map), "the thread that was first");
+        assert!(is_free(cx));
+        device.disable().expect("disabled");
+    }),
+    check("race.held.disabled-meanwhile", |cx| {
+        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+        let meanwhile = || device.disable().expect("disabled");
+        let (result, free) = asked(&device, meanwhile, || is_free(cx));
+        assert_eq!(result, Ok(()), "it is free by then");
+        assert!(!free, "the handle is registered");
+        assert!(!is_traced(&map), "the thread that was first");
+    }),
+    check("race.held.sized-meanwhile", |cx| {
+        let device = open(cx);
+        let meanwhile = || device.init_trace(COVER_SIZE).expect("sized");
+        let (result, free) = asked(&device, meanwhile, || is_free(cx));
+        assert_eq!(result, Ok(()), "it has a buffer by then");
+        assert!(!free, "the handle is registered");
+    }),
+    check("race.held.closed-meanwhile", |cx| {
+        // No other check uses this size.
+        const PAGES: u64 = 83;
+        let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
+        let device = sized(cx, PAGES * page_words());
+        // A proposal has several.
+        let ours = buffers();
+        assert!(ours > 0, "a buffer of this size");
+        let meanwhile = || nix::unistd::close(device.as_raw_fd()).expect("closed");
+        let (result, (free, kept)) = asked(&device, meanwhile, || (is_free(cx), buffers()));
+        // The file descriptor is already closed.
+        std::mem::forget(device);
+        assert_eq!(result, Ok(()), "the request has the open file");
+        assert!(!free && kept == ours, "the device lives as long as it is enabled");
+        assert!(is_free(cx), "the thread has ended");
+        assert!(wait_for(LONG, || buffers() == 0), "the buffer is given back");
+    }),
+    check("race.held.handle-taken-meanwhile-is-refused", |cx| {
+        let (device, first) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
+        let meanwhile = || first.remote_enable(&Remote::of(usb(1))).expect("enabled");
+        let (result, again) =
+            asked(&device, meanwhile, || device.remote_enable(&Remote::of(usb(2))));
+        cx.refused(result);
+        assert_eq!(again, Ok(()), "the refusal has left nothing behind");
+        assert!(!is_free(cx), "it is registered for the first one");
+        first.disable().expect("disabled");
+        assert!(is_free(cx));
+    }),
+    check("race.held.two-at-once", |cx| {
+        let device = sized(cx, COVER_SIZE);
+        let mut second = None;
+        let nested = || second = Some(asked(&device, || (), || ()).0);
+        // The inner request finishes while the outer one waits, and its thread ends
+        // before that one.
+        let (first, free) = asked(&device, nested, || is_free(cx));
+        assert_eq!((first, second), (Ok(()), Some(Ok(()))), "one after the other");
+        assert!(!free, "the handle is registered");
+        assert!(is_free(cx), "no thread has it any more");
+    }),
+];

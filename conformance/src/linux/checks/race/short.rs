@@ -1,15 +1,8 @@
 //! Very short sections. Many begin and end during another operation that is repeated.
 
 use super::section::of;
-use crate::check::{Context, checks};
+use crate::checks::prelude::*;
 use crate::linux::checks::remote::{common, usb};
-use crate::raw::{Remote, Side, Vhost, pin, race};
-use crate::system::checks::mapped_page;
-
-checks! {
-    "race.short.many-at-once": many_at_once,
-    "race.short.while-disabled-and-enabled": while_disabled_and_enabled,
-}
 
 /// The size of a section's area in words.
 const AREA: u32 = 1 << 9;
@@ -47,56 +40,57 @@ impl Group {
     }
 }
 
-fn many_at_once(cx: &Context) {
-    let (device, map) = mapped_page(cx);
-    device.remote_enable(&of(AREA)).expect("enabled");
-    let group = Group::on(&[1, 0]);
-    for number in 0..cx.rounds(50) {
-        map.reset();
-        group.work();
-        group.flush();
-        assert_ne!(map.count(), 0, "repetition {number}: nothing of a section");
-    }
-}
-
-fn while_disabled_and_enabled(cx: &Context) {
-    // Releasing many handles takes long.
-    let handles: Vec<u64> = (0..64).map(usb).collect();
-    let (device, map) = mapped_page(cx);
-    let remote = Remote { handles, ..of(AREA) };
-    device.remote_enable(&remote).expect("enabled");
-    assert_eq!(remote.common, common(), "the child has it too");
-    let enables = |side: &Side| {
-        // Waits until the worker exists.
-        side.meet();
-        device.disable().expect("disabled");
+pub(crate) const CHECKS: &[Check] = &[
+    check("race.short.many-at-once", |cx| {
+        let (device, map) = mapped_page(cx);
+        device.remote_enable(&of(AREA)).expect("enabled");
+        let group = Group::on(&[1, 0]);
         for number in 0..cx.rounds(50) {
-            side.meet();
-            for turn in 0..TURNS {
-                let remote = Remote { area: AREA >> (turn % 2), ..remote.clone() };
-                assert_eq!(device.remote_enable(&remote), Ok(()), "repetition {number}");
-                assert_eq!(device.disable(), Ok(()), "repetition {number}");
-            }
-            device.remote_enable(&remote).expect("enabled");
-            side.meet();
-            side.meet();
-            assert_ne!(map.count(), 0, "repetition {number}: nothing of a section");
-            device.disable().expect("disabled");
-        }
-    };
-    let works = |side: &Side| {
-        let group = Group::on(&[1]);
-        side.meet();
-        for _ in 0..cx.rounds(50) {
-            side.meet();
-            group.work();
-            group.flush();
-            side.meet();
             map.reset();
             group.work();
             group.flush();
-            side.meet();
+            assert_ne!(map.count(), 0, "repetition {number}: nothing of a section");
         }
-    };
-    race(enables, works);
-}
+    }),
+    check("race.short.while-disabled-and-enabled", |cx| {
+        // Releasing many handles takes long.
+        let handles: Vec<u64> = (0..64).map(usb).collect();
+        let (device, map) = mapped_page(cx);
+        let remote = Remote { handles, ..of(AREA) };
+        device.remote_enable(&remote).expect("enabled");
+        assert_eq!(remote.common, common(), "the child has it too");
+        let enables = |side: &Side| {
+            // Waits until the worker exists.
+            side.meet();
+            device.disable().expect("disabled");
+            for number in 0..cx.rounds(50) {
+                side.meet();
+                for turn in 0..TURNS {
+                    let remote = Remote { area: AREA >> (turn % 2), ..remote.clone() };
+                    assert_eq!(device.remote_enable(&remote), Ok(()), "repetition {number}");
+                    assert_eq!(device.disable(), Ok(()), "repetition {number}");
+                }
+                device.remote_enable(&remote).expect("enabled");
+                side.meet();
+                side.meet();
+                assert_ne!(map.count(), 0, "repetition {number}: nothing of a section");
+                device.disable().expect("disabled");
+            }
+        };
+        let works = |side: &Side| {
+            let group = Group::on(&[1]);
+            side.meet();
+            for _ in 0..cx.rounds(50) {
+                side.meet();
+                group.work();
+                group.flush();
+                side.meet();
+                map.reset();
+                group.work();
+                group.flush();
+                side.meet();
+            }
+        };
+        race(enables, works);
+    }),
+];

@@ -1,22 +1,8 @@
 //! Requests that are refused after some of their handles have been registered.
 
 use super::{common, usb};
-use crate::check::{Context, checks};
+use crate::checks::prelude::*;
 use crate::checks::shared::kept::unchanged;
-use crate::checks::shared::{SENTINEL, mark};
-use crate::raw::{
-    Device, KCOV_TRACE_PC, Remote, Vhost, all_settled, areas_of, call, settled, thread,
-};
-use crate::system::checks::{COVER_SIZE, mapped, sized};
-
-checks! {
-    "remote.half-way.frees-handles": frees_handles,
-    "remote.half-way.leaves-others-handles": leaves_others_handles,
-    "remote.half-way.leaves-device": leaves_device,
-    "remote.half-way.leaves-thread": leaves_thread,
-    "remote.half-way.leaves-no-common-handle": leaves_no_common_handle,
-    "remote.half-way.keeps-no-reference": keeps_no_reference,
-}
 
 /// The handles that another device holds.
 fn held() -> Remote {
@@ -62,84 +48,81 @@ fn is_free(cx: &Context, remote: &Remote) -> bool {
     thread(|| sized(cx, COVER_SIZE).remote_enable(remote)).is_ok()
 }
 
-fn frees_handles(cx: &Context) {
-    each(cx, &sized(cx, COVER_SIZE), |refused| {
-        for handle in [usb(1), usb(2), usb(3)] {
-            assert!(is_free(cx, &Remote::of(handle)), "{handle:#x} after {refused:x?}");
-        }
-        assert!(is_free(cx, &Remote::common(common())), "{refused:x?}");
-    });
-}
-
-fn leaves_others_handles(cx: &Context) {
-    each(cx, &sized(cx, COVER_SIZE), |refused| {
-        assert!(!is_free(cx, &Remote::of(usb(9))), "{refused:x?}");
-        assert!(!is_free(cx, &Remote::common(held().common)), "{refused:x?}");
-    });
-}
-
-fn leaves_device(cx: &Context) {
-    let (device, map) = mapped(cx);
-    each(cx, &device, |refused| {
-        assert_eq!(thread(|| device.enable(KCOV_TRACE_PC)), Ok(()), "{refused:x?}");
-        // The device takes its current mode, and this thread as its owner.
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        map.reset();
-        call();
-        assert!(map.count() > 0 && map.load(1) >= 4096, "{refused:x?}");
-        device.disable().expect("disabled");
-        mark(&map, SENTINEL);
-        map.store(0, 5);
-        assert!(unchanged(&map, || device.remote_enable(refused)).is_err());
-    });
-}
-
-fn leaves_thread(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    each(cx, &device, |refused| {
-        assert!(device.disable().is_err(), "there is nothing to disable: {refused:x?}");
-        let other = sized(cx, COVER_SIZE);
-        let good = Remote { handles: vec![usb(1), usb(2), usb(3)], ..Remote::common(common()) };
-        assert_eq!(other.remote_enable(&good), Ok(()), "{refused:x?}");
-        other.disable().expect("disabled");
-        assert_eq!(other.enable(KCOV_TRACE_PC), Ok(()), "{refused:x?}");
-        other.disable().expect("disabled");
-    });
-}
-
-fn leaves_no_common_handle(cx: &Context) {
-    let vhost = || Vhost::new().expect("a device that this process owns");
-    let (holder, inherited) = mapped(cx);
-    let (next, requested) = mapped(cx);
-    let device = sized(cx, COVER_SIZE);
-    holder.remote_enable(&held()).expect("the other holds its handles");
-    for refused in refused() {
-        // A new thread each, which inherits the holder's handle.
-        thread(|| {
-            vhost().work();
-            assert!(settled(&inherited) > 0, "it is inherited");
-            inherited.reset();
-            assert!(device.remote_enable(&refused).is_err(), "{refused:x?}");
-            let later = vhost();
-            thread(|| {
-                next.remote_enable(&Remote::common(common())).expect("the handle is free");
-                later.work();
-                let counts = all_settled(&[&inherited, &requested]);
-                assert_eq!(counts, [0, 0], "{refused:x?}");
-                vhost().work();
-                assert!(settled(&requested) > 0, "of the thread that has it now");
-                requested.reset();
-            });
+pub(crate) const CHECKS: &[Check] = &[
+    check("remote.half-way.frees-handles", |cx| {
+        each(cx, &sized(cx, COVER_SIZE), |refused| {
+            for handle in [usb(1), usb(2), usb(3)] {
+                assert!(is_free(cx, &Remote::of(handle)), "{handle:#x} after {refused:x?}");
+            }
+            assert!(is_free(cx, &Remote::common(common())), "{refused:x?}");
         });
-    }
-}
-
-fn keeps_no_reference(cx: &Context) {
-    let before = areas_of("kcov_ioctl");
-    for _ in 0..10 {
+    }),
+    check("remote.half-way.leaves-others-handles", |cx| {
+        each(cx, &sized(cx, COVER_SIZE), |refused| {
+            assert!(!is_free(cx, &Remote::of(usb(9))), "{refused:x?}");
+            assert!(!is_free(cx, &Remote::common(held().common)), "{refused:x?}");
+        });
+    }),
+    check("remote.half-way.leaves-device", |cx| {
+        let (device, map) = mapped(cx);
+        each(cx, &device, |refused| {
+            assert_eq!(thread(|| device.enable(KCOV_TRACE_PC)), Ok(()), "{refused:x?}");
+            // The device takes its current mode, and this thread as its owner.
+            device.enable(KCOV_TRACE_PC).expect("enabled");
+            map.reset();
+            call();
+            assert!(map.count() > 0 && map.load(1) >= 4096, "{refused:x?}");
+            device.disable().expect("disabled");
+            mark(&map, SENTINEL);
+            map.store(0, 5);
+            assert!(unchanged(&map, || device.remote_enable(refused)).is_err());
+        });
+    }),
+    check("remote.half-way.leaves-thread", |cx| {
         let device = sized(cx, COVER_SIZE);
-        each(cx, &device, |_| ());
-    }
-    // There are fewer if an earlier one was freed late.
-    assert!(areas_of("kcov_ioctl") <= before, "buffers of devices that are closed");
-}
+        each(cx, &device, |refused| {
+            assert!(device.disable().is_err(), "there is nothing to disable: {refused:x?}");
+            let other = sized(cx, COVER_SIZE);
+            let good = Remote { handles: vec![usb(1), usb(2), usb(3)], ..Remote::common(common()) };
+            assert_eq!(other.remote_enable(&good), Ok(()), "{refused:x?}");
+            other.disable().expect("disabled");
+            assert_eq!(other.enable(KCOV_TRACE_PC), Ok(()), "{refused:x?}");
+            other.disable().expect("disabled");
+        });
+    }),
+    check("remote.half-way.leaves-no-common-handle", |cx| {
+        let vhost = || Vhost::new().expect("a device that this process owns");
+        let (holder, inherited) = mapped(cx);
+        let (next, requested) = mapped(cx);
+        let device = sized(cx, COVER_SIZE);
+        holder.remote_enable(&held()).expect("the other holds its handles");
+        for refused in refused() {
+            // A new thread each, which inherits the holder's handle.
+            thread(|| {
+                vhost().work();
+                assert!(settled(&inherited) > 0, "it is inherited");
+                inherited.reset();
+                assert!(device.remote_enable(&refused).is_err(), "{refused:x?}");
+                let later = vhost();
+                thread(|| {
+                    next.remote_enable(&Remote::common(common())).expect("the handle is free");
+                    later.work();
+                    let counts = all_settled(&[&inherited, &requested]);
+                    assert_eq!(counts, [0, 0], "{refused:x?}");
+                    vhost().work();
+                    assert!(settled(&requested) > 0, "of the thread that has it now");
+                    requested.reset();
+                });
+            });
+        }
+    }),
+    check("remote.half-way.keeps-no-reference", |cx| {
+        let before = areas_of("kcov_ioctl");
+        for _ in 0..10 {
+            let device = sized(cx, COVER_SIZE);
+            each(cx, &device, |_| ());
+        }
+        // There are fewer if an earlier one was freed late.
+        assert!(areas_of("kcov_ioctl") <= before, "buffers of devices that are closed");
+    }),
+];

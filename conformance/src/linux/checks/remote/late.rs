@@ -1,29 +1,9 @@
 //! Sections that end late. A vhost worker stays in one until it gets a page that it reads.
 
 use super::{common, usb};
-use crate::check::{Context, checks};
+use crate::checks::prelude::*;
 use crate::errno;
-use crate::raw::{
-    Child, Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Vring, areas_of,
-    areas_of_size, call, page_size, page_words, settled, symbols, thread, wait_for,
-};
-use crate::system::checks::{index, mapped, sized};
 use kcov_sys::ioc::Encoding;
-use std::time::Duration;
-
-checks! {
-    "remote.late.counts-when-it-ends": counts_when_it_ends,
-    "remote.late.disabled-meanwhile-is-discarded": disabled_meanwhile_is_discarded,
-    "remote.late.enabled-again-is-discarded": enabled_again_is_discarded,
-    "remote.late.enabled-locally-is-discarded": enabled_locally_is_discarded,
-    "remote.late.enabled-by-other-thread-is-discarded": enabled_by_other_thread_is_discarded,
-    "remote.late.ended-owner-is-discarded": ended_owner_is_discarded,
-    "remote.late.killed-owner-frees-the-device": killed_owner_frees_the_device,
-    "remote.late.area-keeps-its-size": area_keeps_its_size,
-    "remote.late.keeps-the-buffer": keeps_the_buffer,
-    "remote.late.others-end-meanwhile": others_end_meanwhile,
-    "remote.late.refused-requests-leave-the-section": refused_requests_leave_the_section,
-}
 
 fn vring() -> Vring {
     Vring::new().expect("a device that this process owns")
@@ -60,180 +40,167 @@ fn is_discarded(map: &Map, vring: &Vring) {
     assert!(has_kick(map), "of a section that began afterwards");
 }
 
-fn counts_when_it_ends(cx: &Context) {
-    let (_device, map, vring) = enabled(cx);
-    for _ in 0..3 {
-        let before = settled(&map);
+pub(crate) const CHECKS: &[Check] = &[
+    check("remote.late.counts-when-it-ends", |cx| {
+        let (_device, map, vring) = enabled(cx);
+        for _ in 0..3 {
+            let before = settled(&map);
+            vring.begin();
+            assert_eq!(map.count(), before, "it has not ended");
+            vring.end();
+            assert!(map.count() > before, "it has ended");
+        }
+    }),
+    check("remote.late.disabled-meanwhile-is-discarded", |cx| {
+        let (device, map, vring) = enabled(cx);
         vring.begin();
-        assert_eq!(map.count(), before, "it has not ended");
+        device.disable().expect("disabled");
         vring.end();
-        assert!(map.count() > before, "it has ended");
-    }
-}
-
-fn disabled_meanwhile_is_discarded(cx: &Context) {
-    let (device, map, vring) = enabled(cx);
-    vring.begin();
-    device.disable().expect("disabled");
-    vring.end();
-    assert_eq!(map.count(), 0);
-    enable(&device);
-    vring.work();
-    assert!(map.count() > 0, "of a section that began afterwards");
-}
-
-fn enabled_again_is_discarded(cx: &Context) {
-    let (device, map, vring) = enabled(cx);
-    for times in 1..4 {
+        assert_eq!(map.count(), 0);
+        enable(&device);
+        vring.work();
+        assert!(map.count() > 0, "of a section that began afterwards");
+    }),
+    check("remote.late.enabled-again-is-discarded", |cx| {
+        let (device, map, vring) = enabled(cx);
+        for times in 1..4 {
+            vring.begin();
+            for _ in 0..times {
+                device.disable().expect("disabled");
+                enable(&device);
+            }
+            is_discarded(&map, &vring);
+        }
+    }),
+    check("remote.late.enabled-locally-is-discarded", |cx| {
+        let (device, map, vring) = enabled(cx);
         vring.begin();
-        for _ in 0..times {
-            device.disable().expect("disabled");
+        device.disable().expect("disabled");
+        device.enable(KCOV_TRACE_PC).expect("enabled locally");
+        vring.end();
+        device.disable().expect("it is the thread's device still");
+        assert!(map.count() > 0, "the thread's own");
+        assert!(!has_kick(&map), "none of the worker");
+    }),
+    check("remote.late.enabled-by-other-thread-is-discarded", |cx| {
+        let (device, map, vring) = enabled(cx);
+        vring.begin();
+        device.disable().expect("disabled");
+        thread(|| {
             enable(&device);
-        }
-        is_discarded(&map, &vring);
-    }
-}
-
-fn enabled_locally_is_discarded(cx: &Context) {
-    let (device, map, vring) = enabled(cx);
-    vring.begin();
-    device.disable().expect("disabled");
-    device.enable(KCOV_TRACE_PC).expect("enabled locally");
-    vring.end();
-    device.disable().expect("it is the thread's device still");
-    assert!(map.count() > 0, "the thread's own");
-    assert!(!has_kick(&map), "none of the worker");
-}
-
-fn enabled_by_other_thread_is_discarded(cx: &Context) {
-    let (device, map, vring) = enabled(cx);
-    vring.begin();
-    device.disable().expect("disabled");
-    thread(|| {
+            is_discarded(&map, &vring);
+        });
+    }),
+    check("remote.late.ended-owner-is-discarded", |cx| {
+        let (device, map) = mapped(cx);
+        let vring = thread(|| {
+            enable(&device);
+            let vring = vring();
+            vring.begin();
+            vring
+        });
+        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the device is free");
+        device.disable().expect("disabled");
         enable(&device);
         is_discarded(&map, &vring);
-    });
-}
-
-fn ended_owner_is_discarded(cx: &Context) {
-    let (device, map) = mapped(cx);
-    let vring = thread(|| {
-        enable(&device);
+    }),
+    check("remote.late.killed-owner-frees-the-device", |cx| {
+        let (device, map) = mapped(cx);
+        let last = map.words() - 1;
+        let owner: Child<()> = Child::endless(|| {
+            enable(&device);
+            let vring = vring();
+            vring.begin();
+            map.store(last, 1);
+        });
+        assert!(wait_for(LONG, || map.load(last) == 1), "the child's worker is in a section");
+        let handle = u64::try_from(owner.pid.as_raw()).expect("a process");
+        owner.kill();
+        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the device is free");
+        assert!(is_traced(&map), "it records");
+        device.disable().expect("disabled");
+        let both = Remote { handles: vec![usb(1)], ..Remote::common(handle) };
+        assert_eq!(device.remote_enable(&both), Ok(()), "the handle is free");
+    }),
+    check("remote.late.area-keeps-its-size", |cx| {
+        let (device, _map) = mapped(cx);
+        // No other check uses these sizes.
+        let of = |area| Remote { area, ..Remote::common(common()) };
+        let (small, great) = (of(7 * 4096 + 512), of(9 * 4096 + 512));
+        let areas = || areas_of("kcov_remote_start");
+        let before = areas();
+        device.remote_enable(&small).expect("enabled");
         let vring = vring();
+        vring.work();
+        assert_eq!(areas(), before + 1, "its sections use one area");
         vring.begin();
-        vring
-    });
-    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the device is free");
-    device.disable().expect("disabled");
-    enable(&device);
-    is_discarded(&map, &vring);
-}
-
-fn killed_owner_frees_the_device(cx: &Context) {
-    let (device, map) = mapped(cx);
-    let last = map.words() - 1;
-    let owner: Child<()> = Child::start(|| {
-        enable(&device);
-        let vring = vring();
-        vring.begin();
-        map.store(last, 1);
-        loop {
-            std::thread::sleep(Duration::from_secs(1));
-        }
-    });
-    assert!(wait_for(LONG, || map.load(last) == 1), "the child's worker is in a section");
-    let handle = u64::try_from(owner.pid.as_raw()).expect("a process");
-    owner.kill();
-    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the device is free");
-    map.reset();
-    call();
-    assert!(map.count() > 0, "it records");
-    device.disable().expect("disabled");
-    let both = Remote { handles: vec![usb(1)], ..Remote::common(handle) };
-    assert_eq!(device.remote_enable(&both), Ok(()), "the handle is free");
-}
-
-fn area_keeps_its_size(cx: &Context) {
-    let (device, _map) = mapped(cx);
-    // No other check uses these sizes.
-    let of = |area| Remote { area, ..Remote::common(common()) };
-    let (small, great) = (of(7 * 4096 + 512), of(9 * 4096 + 512));
-    let areas = || areas_of("kcov_remote_start");
-    let before = areas();
-    device.remote_enable(&small).expect("enabled");
-    let vring = vring();
-    vring.work();
-    assert_eq!(areas(), before + 1, "its sections use one area");
-    vring.begin();
-    device.disable().expect("disabled");
-    device.remote_enable(&great).expect("enabled again");
-    vring.end();
-    vring.work();
-    assert_eq!(areas(), before + 2, "one of the other size");
-    device.disable().expect("disabled");
-    device.remote_enable(&small).expect("enabled again");
-    vring.work();
-    assert_eq!(areas(), before + 2, "the first one again");
-}
-
-fn keeps_the_buffer(cx: &Context) {
-    // No other check uses this size.
-    const PAGES: u64 = 77;
-    let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
-    assert_eq!(buffers(), 0);
-    let (vring, ours) = thread(|| {
-        let device = sized(cx, PAGES * page_words());
-        // A proposal has several.
-        let ours = buffers();
-        enable(&device);
-        let vring = vring();
-        vring.begin();
-        (vring, ours)
-    });
-    assert!(ours > 0, "a buffer of this size");
-    // The device's file descriptor is closed, and its enabling thread has ended.
-    assert_eq!(buffers(), ours, "the section keeps it");
-    vring.end();
-    assert!(wait_for(LONG, || buffers() == 0), "nobody keeps it any more");
-}
-
-fn others_end_meanwhile(cx: &Context) {
-    let (_device, map, held) = enabled(cx);
-    let other = vring();
-    other.work();
-    held.begin();
-    for _ in 0..3 {
-        let count = map.count();
-        other.work();
-        assert!(map.count() > count, "the other worker's sections are collected");
-    }
-    let count = map.count();
-    let early = map.copy(1, index(count));
-    held.end();
-    assert!(map.count() > count, "it counts when it ends");
-    assert_eq!(map.copy(1, early.len()), early, "behind those of the other");
-}
-
-fn refused_requests_leave_the_section(cx: &Context) {
-    let (device, map, vring) = enabled(cx);
-    let unknown_mode = Remote { mode: 77, ..Remote::common(common()) };
-    let unknown_request = Encoding::LINUX_NATIVE.io(b'c', 77);
-    let requests: &[&(dyn Fn() -> errno::Result<()> + Sync)] = &[
-        &|| device.init_trace(page_words()),
-        &|| device.enable(KCOV_TRACE_PC),
-        &|| device.enable(KCOV_TRACE_CMP),
-        &|| device.remote_enable(&Remote::common(common())),
-        &|| device.remote_enable(&unknown_mode),
-        &|| device.disable_with(1),
-        &|| device.request(unknown_request, 0),
-    ];
-    for request in requests {
-        vring.begin();
-        assert!(request().is_err(), "by the owner");
-        let by_other = thread(request);
-        assert!(by_other.is_err(), "by another thread");
-        map.reset();
+        device.disable().expect("disabled");
+        device.remote_enable(&great).expect("enabled again");
         vring.end();
-        assert!(has_kick(&map), "of the section that was running then");
-    }
-}
+        vring.work();
+        assert_eq!(areas(), before + 2, "one of the other size");
+        device.disable().expect("disabled");
+        device.remote_enable(&small).expect("enabled again");
+        vring.work();
+        assert_eq!(areas(), before + 2, "the first one again");
+    }),
+    check("remote.late.keeps-the-buffer", |cx| {
+        // No other check uses this size.
+        const PAGES: u64 = 77;
+        let buffers = || areas_of_size("kcov_ioctl", PAGES * page_size() as u64);
+        assert_eq!(buffers(), 0);
+        let (vring, ours) = thread(|| {
+            let device = sized(cx, PAGES * page_words());
+            // A proposal has several.
+            let ours = buffers();
+            enable(&device);
+            let vring = vring();
+            vring.begin();
+            (vring, ours)
+        });
+        assert!(ours > 0, "a buffer of this size");
+        // The device's file descriptor is closed, and its enabling thread has ended.
+        assert_eq!(buffers(), ours, "the section keeps it");
+        vring.end();
+        assert!(wait_for(LONG, || buffers() == 0), "nobody keeps it any more");
+    }),
+    check("remote.late.others-end-meanwhile", |cx| {
+        let (_device, map, held) = enabled(cx);
+        let other = vring();
+        other.work();
+        held.begin();
+        for _ in 0..3 {
+            let count = map.count();
+            other.work();
+            assert!(map.count() > count, "the other worker's sections are collected");
+        }
+        let count = map.count();
+        let early = map.copy(1, index(count));
+        held.end();
+        assert!(map.count() > count, "it counts when it ends");
+        assert_eq!(map.copy(1, early.len()), early, "behind those of the other");
+    }),
+    check("remote.late.refused-requests-leave-the-section", |cx| {
+        let (device, map, vring) = enabled(cx);
+        let unknown_mode = Remote { mode: 77, ..Remote::common(common()) };
+        let unknown_request = Encoding::LINUX_NATIVE.io(b'c', 77);
+        let requests: &[&(dyn Fn() -> errno::Result<()> + Sync)] = &[
+            &|| device.init_trace(page_words()),
+            &|| device.enable(KCOV_TRACE_PC),
+            &|| device.enable(KCOV_TRACE_CMP),
+            &|| device.remote_enable(&Remote::common(common())),
+            &|| device.remote_enable(&unknown_mode),
+            &|| device.disable_with(1),
+            &|| device.request(unknown_request, 0),
+        ];
+        for request in requests {
+            vring.begin();
+            assert!(request().is_err(), "by the owner");
+            let by_other = thread(request);
+            assert!(by_other.is_err(), "by another thread");
+            map.reset();
+            vring.end();
+            assert!(has_kick(&map), "of the section that was running then");
+        }
+    }),
+];

@@ -1,14 +1,7 @@
 //! Sections whose records do not all fit in the device's buffer.
 
 use super::common;
-use crate::check::{Context, checks};
-use crate::checks::shared::{SENTINEL, index, is_sentinel, mark};
-use crate::raw::{
-    KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, Remote, Ring, Vhost, page_size, page_words, settled,
-    thread, wait_for, with_console_off, word_bytes,
-};
-use crate::system::checks::mapped;
-use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE};
+use crate::checks::prelude::*;
 use nix::unistd::{pipe, read, write};
 use std::fs::File;
 
@@ -16,17 +9,6 @@ use std::fs::File;
 const SECTIONS: usize = 16;
 
 // On several processors, one kick may run several sections.
-checks! {
-    "remote.partial.first-records-come-over": first_records_come_over,
-    "remote.partial.first-comparisons-come-over": first_comparisons_come_over,
-    "remote.partial.full-buffer-gets-nothing": full_buffer_gets_nothing,
-    "remote.partial.exact-fit-comes-over": exact_fit_comes_over,
-    "remote.partial.full-buffer-gets-no-comparison": full_buffer_gets_no_comparison,
-    "remote.partial.area-of-records-is-filled": area_of_records_is_filled,
-    "remote.partial.area-of-comparisons-is-filled": area_of_comparisons_is_filled,
-    "remote.section.zero-area": zero_area,
-}
-
 /// A buffer into which a kernel thread's sections are collected in one mode.
 struct Collects {
     mode: u32,
@@ -118,8 +100,7 @@ fn copying() -> Box<dyn Fn()> {
 fn reading() -> Box<dyn Fn()> {
     let ring = Ring::without_thread().expect("a ring");
     let zero = File::open("/dev/zero").expect("zeroes");
-    let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-    let memory = Map::new(&-1, 4 * page_size(), 0, prot, flags).expect("memory");
+    let memory = Map::anonymous(4 * page_size()).expect("memory");
     Box::new(move || ring.fill(&zero, &memory, 1024, |_| ()))
 }
 
@@ -144,29 +125,6 @@ fn first_come_over(cx: &Context, mode: u32) {
     }
 }
 
-fn first_records_come_over(cx: &Context) {
-    first_come_over(cx, KCOV_TRACE_PC);
-}
-
-fn first_comparisons_come_over(cx: &Context) {
-    first_come_over(cx, KCOV_TRACE_CMP);
-}
-
-fn exact_fit_comes_over(cx: &Context) {
-    let collects = Collects::begin(cx, KCOV_TRACE_PC);
-    let mut counts = Vec::new();
-    // Two sections may differ, such as by a wait for a lock.
-    let agrees = (0..SECTIONS).any(|_| {
-        let room = collects.work_behind(0);
-        let complete = collects.records(0, room);
-        let before = collects.capacity() - room;
-        let count = collects.work_behind(before);
-        counts.push((room, count - before));
-        count == collects.capacity() && collects.records(before, room) == complete
-    });
-    assert!(agrees, "room and records: {counts:?}");
-}
-
 fn full_stays(cx: &Context, mode: u32) {
     let collects = Collects::begin(cx, mode);
     assert!(collects.work_behind(0) > 0, "sections have records");
@@ -177,14 +135,6 @@ fn full_stays(cx: &Context, mode: u32) {
         assert!(collects.records(0, full).iter().all(is_sentinel));
     }
     assert!(collects.work_behind(0) > 0, "a buffer with room is added to");
-}
-
-fn full_buffer_gets_nothing(cx: &Context) {
-    full_stays(cx, KCOV_TRACE_PC);
-}
-
-fn full_buffer_gets_no_comparison(cx: &Context) {
-    full_stays(cx, KCOV_TRACE_CMP);
 }
 
 /// A section collects as many records as its area has room for.
@@ -209,25 +159,39 @@ fn area_is_filled(cx: &Context, mode: u32) {
     }
 }
 
-fn area_of_records_is_filled(cx: &Context) {
-    area_is_filled(cx, KCOV_TRACE_PC);
-}
-
-fn area_of_comparisons_is_filled(cx: &Context) {
-    area_is_filled(cx, KCOV_TRACE_CMP);
-}
-
-fn zero_area(cx: &Context) {
-    // With another area, the same work is collected.
-    for area in [512, 0] {
-        let count = thread(|| {
-            let remote = Remote { area, ..Remote::common(common()) };
-            let collects = Collects::with(cx, remote, copying);
-            // The kernel's warning looks like a fault.
-            with_console_off(collects.work);
-            let is_collected = area > 0 && wait_for(LONG, || collects.map.count() > 0);
-            if is_collected { collects.map.count() } else { settled(&collects.map) }
+pub(crate) const CHECKS: &[Check] = &[
+    check("remote.partial.first-records-come-over", |cx| first_come_over(cx, KCOV_TRACE_PC)),
+    check("remote.partial.first-comparisons-come-over", |cx| first_come_over(cx, KCOV_TRACE_CMP)),
+    check("remote.partial.full-buffer-gets-nothing", |cx| full_stays(cx, KCOV_TRACE_PC)),
+    check("remote.partial.exact-fit-comes-over", |cx| {
+        let collects = Collects::begin(cx, KCOV_TRACE_PC);
+        let mut counts = Vec::new();
+        // Two sections may differ, such as by a wait for a lock.
+        let agrees = (0..SECTIONS).any(|_| {
+            let room = collects.work_behind(0);
+            let complete = collects.records(0, room);
+            let before = collects.capacity() - room;
+            let count = collects.work_behind(before);
+            counts.push((room, count - before));
+            count == collects.capacity() && collects.records(before, room) == complete
         });
-        assert_eq!(count > 0, area > 0, "{count} records with an area of {area} words");
-    }
-}
+        assert!(agrees, "room and records: {counts:?}");
+    }),
+    check("remote.partial.full-buffer-gets-no-comparison", |cx| full_stays(cx, KCOV_TRACE_CMP)),
+    check("remote.partial.area-of-records-is-filled", |cx| area_is_filled(cx, KCOV_TRACE_PC)),
+    check("remote.partial.area-of-comparisons-is-filled", |cx| area_is_filled(cx, KCOV_TRACE_CMP)),
+    check("remote.section.zero-area", |cx| {
+        // With another area, the same work is collected.
+        for area in [512, 0] {
+            let count = thread(|| {
+                let remote = Remote { area, ..Remote::common(common()) };
+                let collects = Collects::with(cx, remote, copying);
+                // The kernel's warning looks like a fault.
+                with_console_off(collects.work);
+                let is_collected = area > 0 && wait_for(LONG, || collects.map.count() > 0);
+                if is_collected { collects.map.count() } else { settled(&collects.map) }
+            });
+            assert_eq!(count > 0, area > 0, "{count} records with an area of {area} words");
+        }
+    }),
+];

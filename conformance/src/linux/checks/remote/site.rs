@@ -2,23 +2,8 @@
 //! is used through a virtual device, and recognized by its function and the functions it calls.
 
 use super::common;
-use crate::check::{Context, checks};
-use crate::raw::{
-    Bluetooth, Child, Map, Nfc, Radio, Remote, Symbols, Usbip, settled, symbols, wait_for,
-};
-use crate::system::checks::{index, mapped};
+use crate::checks::prelude::*;
 use std::time::Duration;
-
-checks! {
-    "remote.site.bluetooth-packets": bluetooth_packets seconds(30),
-    "remote.site.nfc-commands": nfc_commands seconds(30),
-    "remote.site.nfc-answers": nfc_answers seconds(30),
-    "remote.site.nfc-raw-socket": nfc_raw_socket seconds(30),
-    "remote.site.nfc-data": nfc_data seconds(30),
-    "remote.site.wireless-frames": wireless_frames seconds(30),
-    "remote.site.wireless-work": wireless_work seconds(30),
-    "remote.site.usbip-answers": usbip_answers seconds(60),
-}
 
 /// A buffer into which this process's common handle collects.
 struct Collected {
@@ -65,18 +50,6 @@ fn with_handle(cx: &Context, stranger: impl FnOnce(), body: impl FnOnce(&Collect
     body(&Collected { map, symbols });
 }
 
-fn bluetooth_packets(cx: &Context) {
-    let act = || {
-        let mut controller = Bluetooth::new().expect("a controller");
-        controller.answer();
-        controller.answer();
-    };
-    with_handle(cx, act, |collected| {
-        act();
-        collected.has(&["hci_rx_work", "hci_event_packet"]);
-    });
-}
-
 /// Returns a controller, and a process without the handle that answers for it.
 fn answered() -> (Nfc, Child<()>) {
     let nfc = Nfc::new().expect("a controller");
@@ -91,42 +64,6 @@ fn answered() -> (Nfc, Child<()>) {
 fn turn_on_and_off(nfc: &Nfc) {
     nfc.up().expect("it is on");
     nfc.down().expect("it is off");
-}
-
-fn nfc_commands(cx: &Context) {
-    let (nfc, _answers) = answered();
-    with_handle(
-        cx,
-        || turn_on_and_off(&nfc),
-        |collected| {
-            turn_on_and_off(&nfc);
-            collected.has(&["nci_send_frame", "virtual_nci_send"]);
-            collected.lacks("nci_rx_work");
-        },
-    );
-}
-
-fn nfc_answers(cx: &Context) {
-    let (stranger, _answers) = answered();
-    let nfc = Nfc::new().expect("a controller");
-    let (wait, go_on) = nix::unistd::pipe().expect("a pipe");
-    // This child's commands come without the handle, but are answered with it. They are a reset and
-    // an initialization, and a reset at the end.
-    let commands: Child<()> = Child::start(|| {
-        assert_eq!(nix::unistd::read(&wait, &mut [0]), Ok(1));
-        turn_on_and_off(&nfc);
-    });
-    with_handle(
-        cx,
-        || turn_on_and_off(&stranger),
-        |collected| {
-            nix::unistd::write(&go_on, &[0]).expect("it goes on");
-            (0..3).for_each(|_| nfc.answer());
-            commands.end();
-            collected.has(&["nci_rx_work", "nci_rsp_packet"]);
-            collected.lacks("nci_send_frame");
-        },
-    );
 }
 
 /// Sends to a card, first without the handle and then with it.
@@ -157,14 +94,6 @@ fn card(cx: &Context, functions: &[&str]) {
     nfc.down().expect("it is off");
 }
 
-fn nfc_raw_socket(cx: &Context) {
-    card(cx, &["rawsock_tx_work", "nfc_data_exchange"]);
-}
-
-fn nfc_data(cx: &Context) {
-    card(cx, &["nci_tx_work", "virtual_nci_send"]);
-}
-
 fn wireless(cx: &Context, functions: &[&str]) {
     let radio = Radio::new().expect("two radios");
     let send = || radio.send();
@@ -174,23 +103,70 @@ fn wireless(cx: &Context, functions: &[&str]) {
     });
 }
 
-fn wireless_frames(cx: &Context) {
-    wireless(cx, &["ieee80211_rx_list"]);
-}
-
-fn wireless_work(cx: &Context) {
-    wireless(cx, &["ieee80211_iface_work", "ieee80211_ibss_rx_queued_mgmt"]);
-}
-
-fn usbip_answers(cx: &Context) {
-    let act = |port| {
-        let mut device = Usbip::attach(port);
-        device.refuse().expect("the first request");
-        device.refuse().expect("the second request");
-    };
-    let stranger = || act(0);
-    with_handle(cx, stranger, |collected| {
-        act(1);
-        collected.has(&["vhci_rx_loop"]);
-    });
-}
+pub(crate) const CHECKS: &[Check] = &[
+    slow("remote.site.bluetooth-packets", 30, |cx| {
+        let act = || {
+            let mut controller = Bluetooth::new().expect("a controller");
+            controller.answer();
+            controller.answer();
+        };
+        with_handle(cx, act, |collected| {
+            act();
+            collected.has(&["hci_rx_work", "hci_event_packet"]);
+        });
+    }),
+    slow("remote.site.nfc-commands", 30, |cx| {
+        let (nfc, _answers) = answered();
+        with_handle(
+            cx,
+            || turn_on_and_off(&nfc),
+            |collected| {
+                turn_on_and_off(&nfc);
+                collected.has(&["nci_send_frame", "virtual_nci_send"]);
+                collected.lacks("nci_rx_work");
+            },
+        );
+    }),
+    slow("remote.site.nfc-answers", 30, |cx| {
+        let (stranger, _answers) = answered();
+        let nfc = Nfc::new().expect("a controller");
+        let (wait, go_on) = nix::unistd::pipe().expect("a pipe");
+        // This child's commands come without the handle, but are answered with it. They
+        // are a reset and an initialization, and a reset at the end.
+        let commands: Child<()> = Child::start(|| {
+            assert_eq!(nix::unistd::read(&wait, &mut [0]), Ok(1));
+            turn_on_and_off(&nfc);
+        });
+        with_handle(
+            cx,
+            || turn_on_and_off(&stranger),
+            |collected| {
+                nix::unistd::write(&go_on, &[0]).expect("it goes on");
+                (0..3).for_each(|_| nfc.answer());
+                commands.end();
+                collected.has(&["nci_rx_work", "nci_rsp_packet"]);
+                collected.lacks("nci_send_frame");
+            },
+        );
+    }),
+    slow("remote.site.nfc-raw-socket", 30, |cx| {
+        card(cx, &["rawsock_tx_work", "nfc_data_exchange"]);
+    }),
+    slow("remote.site.nfc-data", 30, |cx| card(cx, &["nci_tx_work", "virtual_nci_send"])),
+    slow("remote.site.wireless-frames", 30, |cx| wireless(cx, &["ieee80211_rx_list"])),
+    slow("remote.site.wireless-work", 30, |cx| {
+        wireless(cx, &["ieee80211_iface_work", "ieee80211_ibss_rx_queued_mgmt"]);
+    }),
+    slow("remote.site.usbip-answers", 60, |cx| {
+        let act = |port| {
+            let mut device = Usbip::attach(port);
+            device.refuse().expect("the first request");
+            device.refuse().expect("the second request");
+        };
+        let stranger = || act(0);
+        with_handle(cx, stranger, |collected| {
+            act(1);
+            collected.has(&["vhci_rx_loop"]);
+        });
+    }),
+];

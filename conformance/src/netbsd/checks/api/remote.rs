@@ -1,29 +1,12 @@
 //! Coverage from sources on NetBSD.
 
-use crate::check::{Context, checks};
 use crate::checks::api::{deadline, enable, is_free, kind, open, records};
-use crate::raw::{Child, call, explored};
+use crate::checks::prelude::*;
 use kcov::mode::{TraceCmp, TracePc};
 use kcov::remote::netbsd::{Attachment, Source};
 use kcov::{ErrorKind, Operation};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
-
-checks! {
-    "api.remote.old-release-is-named": old_release_is_named,
-    "api.remote.unknown-source-is-refused": unknown_source_is_refused,
-    "api.remote.attaching-a-traced-device-is-refused": attaching_a_traced_device_is_refused,
-    "api.remote.source-is-attached-once": source_is_attached_once,
-    "api.remote.source-is-in-use-elsewhere": source_is_in_use_elsewhere,
-    "api.remote.disabled-on-drop": disabled_on_drop,
-    "api.remote.ended-elsewhere-is-said": ended_elsewhere_is_said,
-    "api.remote.session-belongs-to-no-thread": session_belongs_to_no_thread,
-    "api.remote.local-and-remote-at-once": local_and_remote_at_once,
-    "api.remote.device-is-local-again": device_is_local_again,
-    "api.remote.waiting-has-a-limit": waiting_has_a_limit,
-    "api.remote.mark-of-another-session-is-refused": mark_of_another_session_is_refused,
-    "api.remote.new-device-is-collected": new_device_is_collected seconds(60),
-}
 
 /// A port that stays empty in all checks. At a used one, the hub driver keeps working for a while.
 const PORT: Source = Source::vhci(0, 2);
@@ -32,40 +15,6 @@ const BUSY: u32 = 1;
 
 fn attach(cx: &Context) -> Attachment {
     open(cx, 1).attach(PORT).expect("attached")
-}
-
-fn old_release_is_named(cx: &Context) {
-    let error = open(cx, 4096).attach(PORT).expect_err("not in this release");
-    assert_eq!((error.operation(), error.kind()), (Operation::Attach, ErrorKind::Unsupported));
-    assert!(error.help().is_some_and(|help| help.contains("NetBSD 10")));
-    records(&mut open(cx, 4096));
-}
-
-fn unknown_source_is_refused(cx: &Context) {
-    for source in [Source::new(u64::MAX, 1), Source::vhci(0, 99)] {
-        let error = open(cx, 4096).attach(source).expect_err("there is no such source");
-        assert_eq!(error.kind(), ErrorKind::NoSuchSource);
-        assert_eq!(error.path(), Some(cx.device()), "{error}");
-    }
-    records(&mut open(cx, 4096));
-}
-
-fn attaching_a_traced_device_is_refused(cx: &Context) {
-    let mut device = open(cx, 1);
-    std::mem::forget(enable(&mut device));
-    assert_eq!(kind(device.attach(PORT)), ErrorKind::AlreadyEnabled, "this thread is traced");
-}
-
-fn source_is_attached_once(cx: &Context) {
-    let attachment = attach(cx);
-    let error = open(cx, 4096).attach(PORT).expect_err("attached already");
-    // The kernel would allow this, so it was not asked.
-    assert_eq!((error.kind(), error.raw_os_error()), (ErrorKind::SourceInUse, None));
-    let device = open(cx, 4096);
-    drop(open(cx, 1).attach(Source::vhci(0, BUSY)).expect("another source"));
-    drop(attachment);
-    let attachment = device.attach(PORT).expect("it is free again");
-    drop(attachment.detach().attach(PORT).expect("and again"));
 }
 
 /// Forks a process that attaches to the source and runs `act` once it gets a byte. It must be
@@ -79,113 +28,141 @@ fn another_process(cx: &Context, act: fn(Attachment) -> String) -> (Child<String
     (child, tell)
 }
 
-fn source_is_in_use_elsewhere(cx: &Context) {
-    let (other, tell) = another_process(cx, |mut attachment| {
-        let said = format!("{:?}", kind(attachment.enable(TracePc)));
-        // Dropping it would end the collection.
-        std::mem::forget(attachment);
-        said
-    });
-    let session = attach(cx).into_session(TracePc).expect("enabled");
-    nix::unistd::write(&tell, &[0]).expect("it goes on");
-    assert_eq!(other.end(), "SourceInUse");
-    drop(session);
-}
-
-fn disabled_on_drop(cx: &Context) {
-    let mut attachment = attach(cx);
-    drop(attachment.enable(TracePc).expect("enabled"));
-    std::mem::forget(attachment.enable(TracePc).expect("disabled, so enabled again"));
-    drop(attachment);
-    let session = attach(cx).into_session(TracePc).expect("the leaked session has ended");
-    drop(session);
-    let session = attach(cx).into_session(TracePc).expect("so has one that owns the attachment");
-    let attachment = session.disable().expect("disabled").into_owner();
-    drop(attachment.into_session(TraceCmp).expect("another mode"));
-}
-
-fn ended_elsewhere_is_said(cx: &Context) {
-    let (other, tell) = another_process(cx, |attachment| {
+pub(crate) const CHECKS: &[Check] = &[
+    check("api.remote.old-release-is-named", |cx| {
+        let error = open(cx, 4096).attach(PORT).expect_err("not in this release");
+        assert_eq!((error.operation(), error.kind()), (Operation::Attach, ErrorKind::Unsupported));
+        assert!(error.help().is_some_and(|help| help.contains("NetBSD 10")));
+        records(&mut open(cx, 4096));
+    }),
+    check("api.remote.unknown-source-is-refused", |cx| {
+        for source in [Source::new(u64::MAX, 1), Source::vhci(0, 99)] {
+            let error = open(cx, 4096).attach(source).expect_err("there is no such source");
+            assert_eq!(error.kind(), ErrorKind::NoSuchSource);
+            assert_eq!(error.path(), Some(cx.device()), "{error}");
+        }
+        records(&mut open(cx, 4096));
+    }),
+    check("api.remote.attaching-a-traced-device-is-refused", |cx| {
+        let mut device = open(cx, 1);
+        std::mem::forget(enable(&mut device));
+        assert_eq!(kind(device.attach(PORT)), ErrorKind::AlreadyEnabled, "this thread is traced");
+    }),
+    check("api.remote.source-is-attached-once", |cx| {
+        let attachment = attach(cx);
+        let error = open(cx, 4096).attach(PORT).expect_err("attached already");
+        // The kernel would allow this, so it was not asked.
+        assert_eq!((error.kind(), error.raw_os_error()), (ErrorKind::SourceInUse, None));
+        let device = open(cx, 4096);
+        drop(open(cx, 1).attach(Source::vhci(0, BUSY)).expect("another source"));
         drop(attachment);
-        String::new()
-    });
-    let mut attachment = attach(cx);
-    let session = attachment.enable(TracePc).expect("enabled");
-    nix::unistd::write(&tell, &[0]).expect("it goes on");
-    other.end();
-    assert_eq!(kind(session.disable()), ErrorKind::EndedElsewhere);
-    drop(attachment.enable(TracePc).expect("it can begin again"));
-}
-
-fn session_belongs_to_no_thread(cx: &Context) {
-    let session = attach(cx).into_session(TracePc).expect("enabled");
-    let attachment = std::thread::scope(|scope| {
-        let other = scope.spawn(move || session.disable().expect("disabled").into_owner());
-        other.join().expect("the other thread")
-    });
-    let session = std::thread::scope(|scope| {
-        let begin = || attachment.into_session(TracePc).expect("in a thread that has ended");
-        scope.spawn(begin).join().expect("the other thread")
-    });
-    assert!(session.trace().is_empty());
-    session.disable().expect("not ended elsewhere");
-}
-
-fn local_and_remote_at_once(cx: &Context) {
-    let mut local = open(cx, 4096);
-    let mut attachment = attach(cx);
-    let remote_session = attachment.enable(TracePc).expect("enabled");
-    let local_session = enable(&mut local);
-    call();
-    assert!(!local_session.disable().expect("disabled").trace().is_empty());
-    assert!(remote_session.disable().expect("disabled").trace().is_empty(), "nothing has appeared");
-}
-
-fn device_is_local_again(cx: &Context) {
-    let mut attachment = open(cx, 4096).attach(PORT).expect("attached");
-    let session = attachment.enable(TracePc).expect("enabled");
-    assert_eq!(session.trace().capacity(), (256 << 10) - 1);
-    drop(session);
-    let session = attachment.enable(TraceCmp).expect("enabled");
-    assert_eq!(session.trace().capacity(), ((256 << 10) - 1) / 4);
-    drop(session);
-    let mut device = attachment.detach();
-    assert_eq!(device.words(), 4096);
-    records(&mut device);
-    assert!(is_free(cx));
-}
-
-fn waiting_has_a_limit(cx: &Context) {
-    let session = attach(cx).into_session(TracePc).expect("enabled");
-    let (limit, mark) = (Instant::now() + Duration::from_millis(50), session.mark());
-    let wait = |until| session.wait(mark, 1, until).expect("its mark");
-    assert!(wait(limit).is_empty());
-    assert!(Instant::now() >= limit);
-    assert!(wait(Instant::now()).is_empty());
-}
-
-fn mark_of_another_session_is_refused(cx: &Context) {
-    let mut other = open(cx, 1).attach(Source::vhci(0, BUSY)).expect("attached");
-    let other = other.enable(TracePc).expect("enabled");
-    let mut attachment = attach(cx);
-    let first = attachment.enable(TracePc).expect("enabled").mark();
-    let session = attachment.enable(TracePc).expect("enabled");
-    for mark in [first, other.mark()] {
-        assert!(session.since(mark).is_none());
-        assert!(session.wait(mark, 1, deadline()).is_none());
-    }
-    assert!(session.since(session.mark()).is_some_and(|trace| trace.is_empty()), "its own");
-}
-
-fn new_device_is_collected(cx: &Context) {
-    let attachment = open(cx, 1).attach(Source::vhci(0, BUSY)).expect("attached");
-    let mut session = attachment.into_session(TracePc).expect("enabled");
-    let mark = session.mark();
-    let comes = || session.wait(mark, 1, deadline()).is_some_and(|trace| !trace.is_empty());
-    explored(0, BUSY.into(), || assert!(comes()));
-    let (old, seen) = (session.mark(), session.trace().len());
-    assert!(session.since(mark).is_some_and(|trace| trace.len() >= seen));
-    session.restart().expect("enabled again");
-    assert!(session.since(old).is_none(), "a mark of before the restart");
-    session.disable().expect("not ended elsewhere");
-}
+        let attachment = device.attach(PORT).expect("it is free again");
+        drop(attachment.detach().attach(PORT).expect("and again"));
+    }),
+    check("api.remote.source-is-in-use-elsewhere", |cx| {
+        let (other, tell) = another_process(cx, |mut attachment| {
+            let said = format!("{:?}", kind(attachment.enable(TracePc)));
+            // Dropping it would end the collection.
+            std::mem::forget(attachment);
+            said
+        });
+        let session = attach(cx).into_session(TracePc).expect("enabled");
+        nix::unistd::write(&tell, &[0]).expect("it goes on");
+        assert_eq!(other.end(), "SourceInUse");
+        drop(session);
+    }),
+    check("api.remote.disabled-on-drop", |cx| {
+        let mut attachment = attach(cx);
+        drop(attachment.enable(TracePc).expect("enabled"));
+        std::mem::forget(attachment.enable(TracePc).expect("disabled, so enabled again"));
+        drop(attachment);
+        let session = attach(cx).into_session(TracePc).expect("the leaked session has ended");
+        drop(session);
+        let session =
+            attach(cx).into_session(TracePc).expect("so has one that owns the attachment");
+        let attachment = session.disable().expect("disabled").into_owner();
+        drop(attachment.into_session(TraceCmp).expect("another mode"));
+    }),
+    check("api.remote.ended-elsewhere-is-said", |cx| {
+        let (other, tell) = another_process(cx, |attachment| {
+            drop(attachment);
+            String::new()
+        });
+        let mut attachment = attach(cx);
+        let session = attachment.enable(TracePc).expect("enabled");
+        nix::unistd::write(&tell, &[0]).expect("it goes on");
+        other.end();
+        assert_eq!(kind(session.disable()), ErrorKind::EndedElsewhere);
+        drop(attachment.enable(TracePc).expect("it can begin again"));
+    }),
+    check("api.remote.session-belongs-to-no-thread", |cx| {
+        let session = attach(cx).into_session(TracePc).expect("enabled");
+        let attachment = std::thread::scope(|scope| {
+            let other = scope.spawn(move || session.disable().expect("disabled").into_owner());
+            other.join().expect("the other thread")
+        });
+        let session = std::thread::scope(|scope| {
+            let begin = || attachment.into_session(TracePc).expect("in a thread that has ended");
+            scope.spawn(begin).join().expect("the other thread")
+        });
+        assert!(session.trace().is_empty());
+        session.disable().expect("not ended elsewhere");
+    }),
+    check("api.remote.local-and-remote-at-once", |cx| {
+        let mut local = open(cx, 4096);
+        let mut attachment = attach(cx);
+        let remote_session = attachment.enable(TracePc).expect("enabled");
+        let local_session = enable(&mut local);
+        call();
+        assert!(!local_session.disable().expect("disabled").trace().is_empty());
+        assert!(
+            remote_session.disable().expect("disabled").trace().is_empty(),
+            "nothing has appeared"
+        );
+    }),
+    check("api.remote.device-is-local-again", |cx| {
+        let mut attachment = open(cx, 4096).attach(PORT).expect("attached");
+        let session = attachment.enable(TracePc).expect("enabled");
+        assert_eq!(session.trace().capacity(), (256 << 10) - 1);
+        drop(session);
+        let session = attachment.enable(TraceCmp).expect("enabled");
+        assert_eq!(session.trace().capacity(), ((256 << 10) - 1) / 4);
+        drop(session);
+        let mut device = attachment.detach();
+        assert_eq!(device.words(), 4096);
+        records(&mut device);
+        assert!(is_free(cx));
+    }),
+    check("api.remote.waiting-has-a-limit", |cx| {
+        let session = attach(cx).into_session(TracePc).expect("enabled");
+        let (limit, mark) = (Instant::now() + Duration::from_millis(50), session.mark());
+        let wait = |until| session.wait(mark, 1, until).expect("its mark");
+        assert!(wait(limit).is_empty());
+        assert!(Instant::now() >= limit);
+        assert!(wait(Instant::now()).is_empty());
+    }),
+    check("api.remote.mark-of-another-session-is-refused", |cx| {
+        let mut other = open(cx, 1).attach(Source::vhci(0, BUSY)).expect("attached");
+        let other = other.enable(TracePc).expect("enabled");
+        let mut attachment = attach(cx);
+        let first = attachment.enable(TracePc).expect("enabled").mark();
+        let session = attachment.enable(TracePc).expect("enabled");
+        for mark in [first, other.mark()] {
+            assert!(session.since(mark).is_none());
+            assert!(session.wait(mark, 1, deadline()).is_none());
+        }
+        assert!(session.since(session.mark()).is_some_and(|trace| trace.is_empty()), "its own");
+    }),
+    slow("api.remote.new-device-is-collected", 60, |cx| {
+        let attachment = open(cx, 1).attach(Source::vhci(0, BUSY)).expect("attached");
+        let mut session = attachment.into_session(TracePc).expect("enabled");
+        let mark = session.mark();
+        let comes = || session.wait(mark, 1, deadline()).is_some_and(|trace| !trace.is_empty());
+        explored(0, BUSY.into(), || assert!(comes()));
+        let (old, seen) = (session.mark(), session.trace().len());
+        assert!(session.since(mark).is_some_and(|trace| trace.len() >= seen));
+        session.restart().expect("enabled again");
+        assert!(session.since(old).is_none(), "a mark of before the restart");
+        session.disable().expect("not ended elsewhere");
+    }),
+];

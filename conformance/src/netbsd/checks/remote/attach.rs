@@ -1,178 +1,144 @@
 //! `KCOV_IOC_REMOTE_ATTACH` and `KCOV_IOC_REMOTE_DETACH`.
 
 use super::{ELSEWHERE, NONE, PORT, attached, attached_to, source_map};
-use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, Source, call};
-use crate::system::checks::{COVER_SIZE, mapped, open, sized};
+use crate::checks::prelude::*;
 use kcov_sys::netbsd::KCOV_IOC_REMOTE_ATTACH;
 
-checks! {
-    "remote.attach.unknown-source-is-refused": unknown_source_is_refused,
-    "remote.attach.unknown-source-keeps-the-attachment": unknown_source_keeps_the_attachment,
-    "remote.attach.unreadable-argument-is-refused": unreadable_argument_is_refused,
-    "remote.attach.while-enabled-is-refused": while_enabled_is_refused,
-    "remote.attach.enabled-comes-before-source": enabled_comes_before_source,
-    "remote.attach.detach-when-not-attached-is-refused": detach_when_not_attached_is_refused,
-    "remote.attach.detach-while-enabled-is-refused": detach_while_enabled_is_refused,
-    "remote.attach.every-port-is-a-source": every_port_is_a_source,
-    "remote.attach.again": again,
-    "remote.attach.while-the-source-is-enabled": while_the_source_is_enabled,
-    "remote.attach.size-is-ignored": size_is_ignored,
-    "remote.attach.own-buffer-comes-back": own_buffer_comes_back,
-    "remote.attach.own-buffer-can-be-sized-after-detach": own_buffer_can_be_sized_after_detach,
-    "remote.attach.mappings-stay": mappings_stay,
-    "remote.attach.is-of-one-device": is_of_one_device,
-    "remote.attach.elsewhere-moves-the-device": elsewhere_moves_the_device,
-}
-
-fn unknown_source_is_refused(cx: &Context) {
-    let device = open(cx);
-    cx.refused_by(&device, |device| device.attach(NONE));
-    cx.refused_by(&device, |device| device.attach(Source { subsystem: 0, id: u64::MAX }));
-    cx.refused_by(&device, |device| device.attach(Source::vhci(0, 99)));
-    // Truncated to 32 bits, the second is a subsystem that the kernel has.
-    for subsystem in [1, 1 << 32] {
-        cx.refused_by(&device, |device| device.attach(Source { subsystem, id: 1 }));
-    }
-    device.init_trace(COVER_SIZE).expect("it is not attached");
-    assert!(device.map(COVER_SIZE).is_ok());
-}
-
-fn unknown_source_keeps_the_attachment(cx: &Context) {
-    let device = attached(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused(device.attach(NONE));
-    cx.refused(device.attach(Source::vhci(99, 1)));
-    assert_eq!(device.disable(), Ok(()), "it is attached, and its source enabled");
-    assert_eq!(device.detach(), Ok(()));
-}
-
-fn unreadable_argument_is_refused(cx: &Context) {
-    cx.refused_by(&open(cx), |device| device.request(KCOV_IOC_REMOTE_ATTACH, 0));
-}
-
-fn while_enabled_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused_by(&device, |device| device.attach(PORT));
-    device.disable().expect("it is still enabled");
-}
-
-fn enabled_comes_before_source(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused_by(&device, |device| device.attach(NONE));
-}
-
-fn detach_when_not_attached_is_refused(cx: &Context) {
-    cx.refused_by(&open(cx), Device::detach);
-    cx.refused_by(&sized(cx, COVER_SIZE), Device::detach);
-}
-
-fn detach_while_enabled_is_refused(cx: &Context) {
-    let device = sized(cx, COVER_SIZE);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    cx.refused_by(&device, Device::detach);
-}
-
-fn every_port_is_a_source(cx: &Context) {
-    let ports: Vec<_> = (0..8).flat_map(|bus| (0..8).map(move |port| (bus, port))).collect();
-    let map = |&(bus, port)| source_map(&attached_to(cx, Source::vhci(bus, port)));
-    let maps: Vec<_> = ports.iter().map(map).collect();
-    let last = maps[0].words() - 1;
-    for (number, map) in maps.iter().enumerate() {
-        map.store(last, number as u64);
-    }
-    for (number, map) in maps.iter().enumerate() {
-        assert_eq!(map.load(last), number as u64, "port {:?} has its own buffer", ports[number]);
-    }
-}
-
-fn again(cx: &Context) {
-    let device = attached(cx);
-    assert_eq!(device.attach(PORT), Ok(()), "the same source");
-    assert_eq!(device.attach(Source::vhci(0, 0)), Ok(()), "another one");
-    assert_eq!(device.detach(), Ok(()));
-    assert!(device.detach().is_err(), "it was attached once");
-    assert_eq!(device.attach(PORT), Ok(()), "after it was detached");
-}
-
-fn while_the_source_is_enabled(cx: &Context) {
-    let device = attached(cx);
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    assert_eq!(device.attach(PORT), Ok(()));
-    let other = open(cx);
-    assert_eq!(other.attach(PORT), Ok(()));
-    assert_eq!(other.disable(), Ok(()), "it stays enabled");
-    assert_eq!(other.attach(PORT), Ok(()));
-    assert!(other.disable().is_err(), "it stays disabled");
-}
-
-fn size_is_ignored(cx: &Context) {
-    let device = attached(cx);
-    for entries in [0, 1, 512, u64::MAX] {
-        assert_eq!(device.init_trace(entries), Ok(()), "{entries} entries");
-    }
-    device.detach().expect("detached");
-    assert!(device.map(1).is_err(), "no buffer has come of it");
-}
-
-fn own_buffer_comes_back(cx: &Context) {
-    let (device, map) = mapped(cx);
-    map.store(8, 5);
-    device.attach(PORT).expect("attached");
-    assert_ne!(source_map(&device).load(8), 5);
-    device.detach().expect("detached");
-    assert_eq!(device.map(COVER_SIZE).expect("its own buffer").load(8), 5);
-    device.enable(KCOV_TRACE_PC).expect("locally");
-    map.reset();
-    call();
-    assert!(map.count() > 0);
-}
-
-fn own_buffer_can_be_sized_after_detach(cx: &Context) {
-    let device = attached(cx);
-    device.detach().expect("detached");
-    assert_eq!(device.init_trace(COVER_SIZE), Ok(()));
-    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
-}
-
-fn mappings_stay(cx: &Context) {
-    let (device, own) = mapped(cx);
-    device.attach(PORT).expect("attached");
-    let source = source_map(&device);
-    own.store(9, 1);
-    source.store(9, 2);
-    assert_eq!(own.load(9), 1, "a mapping from before");
-    device.attach(ELSEWHERE).expect("attached elsewhere");
-    source_map(&device).store(9, 3);
-    device.detach().expect("detached");
-    assert_eq!((own.load(9), source.load(9)), (1, 2));
-    device.close().expect("closed");
-    source.store(9, 4);
-    assert_eq!(source_map(&attached(cx)).load(9), 4, "the mapping outlives the device");
-}
-
-fn is_of_one_device(cx: &Context) {
-    let (device, other) = (attached(cx), attached(cx));
-    other.detach().expect("detached");
-    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the first one is still attached");
-    assert_eq!(device.disable(), Ok(()));
-    other.attach(PORT).expect("attached");
-    other.close().expect("closed");
-    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the first one is still attached");
-    assert_eq!(device.detach(), Ok(()));
-}
-
-fn elsewhere_moves_the_device(cx: &Context) {
-    let device = attached(cx);
-    let own = source_map(&device);
-    own.store(9, 1);
-    device.attach(ELSEWHERE).expect("attached elsewhere");
-    let map = source_map(&device);
-    map.store(9, 2);
-    assert_eq!(own.load(9), 1, "another buffer");
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    assert!(attached(cx).disable().is_err(), "the earlier source is not enabled");
-    assert_eq!(attached_to(cx, ELSEWHERE).disable(), Ok(()));
-}
+pub(crate) const CHECKS: &[Check] = &[
+    check("remote.attach.unknown-source-is-refused", |cx| {
+        let device = open(cx);
+        cx.refused_by(&device, |device| device.attach(NONE));
+        cx.refused_by(&device, |device| device.attach(Source { subsystem: 0, id: u64::MAX }));
+        cx.refused_by(&device, |device| device.attach(Source::vhci(0, 99)));
+        // Truncated to 32 bits, the second is a subsystem that the kernel has.
+        for subsystem in [1, 1 << 32] {
+            cx.refused_by(&device, |device| device.attach(Source { subsystem, id: 1 }));
+        }
+        device.init_trace(COVER_SIZE).expect("it is not attached");
+        assert!(device.map(COVER_SIZE).is_ok());
+    }),
+    check("remote.attach.unknown-source-keeps-the-attachment", |cx| {
+        let device = attached(cx);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        cx.refused(device.attach(NONE));
+        cx.refused(device.attach(Source::vhci(99, 1)));
+        assert_eq!(device.disable(), Ok(()), "it is attached, and its source enabled");
+        assert_eq!(device.detach(), Ok(()));
+    }),
+    check("remote.attach.unreadable-argument-is-refused", |cx| {
+        cx.refused_by(&open(cx), |device| device.request(KCOV_IOC_REMOTE_ATTACH, 0));
+    }),
+    check("remote.attach.while-enabled-is-refused", |cx| {
+        let device = enabled(cx, KCOV_TRACE_PC);
+        cx.refused_by(&device, |device| device.attach(PORT));
+        device.disable().expect("it is still enabled");
+    }),
+    check("remote.attach.enabled-comes-before-source", |cx| {
+        let device = enabled(cx, KCOV_TRACE_PC);
+        cx.refused_by(&device, |device| device.attach(NONE));
+    }),
+    check("remote.attach.detach-when-not-attached-is-refused", |cx| {
+        cx.refused_by(&open(cx), Device::detach);
+        cx.refused_by(&sized(cx, COVER_SIZE), Device::detach);
+    }),
+    check("remote.attach.detach-while-enabled-is-refused", |cx| {
+        let device = enabled(cx, KCOV_TRACE_PC);
+        cx.refused_by(&device, Device::detach);
+    }),
+    check("remote.attach.every-port-is-a-source", |cx| {
+        let ports: Vec<_> = (0..8).flat_map(|bus| (0..8).map(move |port| (bus, port))).collect();
+        let map = |&(bus, port)| source_map(&attached_to(cx, Source::vhci(bus, port)));
+        let maps: Vec<_> = ports.iter().map(map).collect();
+        let last = maps[0].words() - 1;
+        for (number, map) in maps.iter().enumerate() {
+            map.store(last, number as u64);
+        }
+        for (number, map) in maps.iter().enumerate() {
+            assert_eq!(
+                map.load(last),
+                number as u64,
+                "port {:?} has its own buffer",
+                ports[number]
+            );
+        }
+    }),
+    check("remote.attach.again", |cx| {
+        let device = attached(cx);
+        assert_eq!(device.attach(PORT), Ok(()), "the same source");
+        assert_eq!(device.attach(Source::vhci(0, 0)), Ok(()), "another one");
+        assert_eq!(device.detach(), Ok(()));
+        assert!(device.detach().is_err(), "it was attached once");
+        assert_eq!(device.attach(PORT), Ok(()), "after it was detached");
+    }),
+    check("remote.attach.while-the-source-is-enabled", |cx| {
+        let device = attached(cx);
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        assert_eq!(device.attach(PORT), Ok(()));
+        let other = open(cx);
+        assert_eq!(other.attach(PORT), Ok(()));
+        assert_eq!(other.disable(), Ok(()), "it stays enabled");
+        assert_eq!(other.attach(PORT), Ok(()));
+        assert!(other.disable().is_err(), "it stays disabled");
+    }),
+    check("remote.attach.size-is-ignored", |cx| {
+        let device = attached(cx);
+        for entries in [0, 1, 512, u64::MAX] {
+            assert_eq!(device.init_trace(entries), Ok(()), "{entries} entries");
+        }
+        device.detach().expect("detached");
+        assert!(device.map(1).is_err(), "no buffer has come of it");
+    }),
+    check("remote.attach.own-buffer-comes-back", |cx| {
+        let (device, map) = mapped(cx);
+        map.store(8, 5);
+        device.attach(PORT).expect("attached");
+        assert_ne!(source_map(&device).load(8), 5);
+        device.detach().expect("detached");
+        assert_eq!(device.map(COVER_SIZE).expect("its own buffer").load(8), 5);
+        device.enable(KCOV_TRACE_PC).expect("locally");
+        assert!(is_traced(&map));
+    }),
+    check("remote.attach.own-buffer-can-be-sized-after-detach", |cx| {
+        let device = attached(cx);
+        device.detach().expect("detached");
+        assert_eq!(device.init_trace(COVER_SIZE), Ok(()));
+        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+    }),
+    check("remote.attach.mappings-stay", |cx| {
+        let (device, own) = mapped(cx);
+        device.attach(PORT).expect("attached");
+        let source = source_map(&device);
+        own.store(9, 1);
+        source.store(9, 2);
+        assert_eq!(own.load(9), 1, "a mapping from before");
+        device.attach(ELSEWHERE).expect("attached elsewhere");
+        source_map(&device).store(9, 3);
+        device.detach().expect("detached");
+        assert_eq!((own.load(9), source.load(9)), (1, 2));
+        device.close().expect("closed");
+        source.store(9, 4);
+        assert_eq!(source_map(&attached(cx)).load(9), 4, "the mapping outlives the device");
+    }),
+    check("remote.attach.is-of-one-device", |cx| {
+        let (device, other) = (attached(cx), attached(cx));
+        other.detach().expect("detached");
+        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the first one is still attached");
+        assert_eq!(device.disable(), Ok(()));
+        other.attach(PORT).expect("attached");
+        other.close().expect("closed");
+        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the first one is still attached");
+        assert_eq!(device.detach(), Ok(()));
+    }),
+    check("remote.attach.elsewhere-moves-the-device", |cx| {
+        let device = attached(cx);
+        let own = source_map(&device);
+        own.store(9, 1);
+        device.attach(ELSEWHERE).expect("attached elsewhere");
+        let map = source_map(&device);
+        map.store(9, 2);
+        assert_eq!(own.load(9), 1, "another buffer");
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        assert!(attached(cx).disable().is_err(), "the earlier source is not enabled");
+        assert_eq!(attached_to(cx, ELSEWHERE).disable(), Ok(()));
+    }),
+];

@@ -2,19 +2,9 @@
 //! own buffer.
 
 use super::{ELSEWHERE, PORT, attached, source_map};
-use crate::check::{Context, checks};
+use crate::checks::prelude::*;
 use crate::checks::shared::kept::unchanged;
-use crate::checks::shared::{SENTINEL, mapped_page, mark};
-use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, child};
 use crate::system::checks::MODES;
-
-checks! {
-    "remote.kept.by-attaching": by_attaching,
-    "remote.kept.by-enabling-and-disabling": by_enabling_and_disabling,
-    "remote.kept.by-refusals": by_refusals,
-    "remote.kept.by-leaving": by_leaving,
-    "remote.kept.own-buffer-by-remote-use": own_buffer_by_remote_use,
-}
 
 /// Returns an attached device and the source's buffer: marked, with a small count.
 fn marked(cx: &Context) -> (Device, Map) {
@@ -25,79 +15,77 @@ fn marked(cx: &Context) -> (Device, Map) {
     (device, map)
 }
 
-fn by_attaching(cx: &Context) {
-    let (device, map) = marked(cx);
-    unchanged(&map, || {
-        device.attach(PORT).expect("attached again");
-        device.init_trace(512).expect("ignored");
-        let other = attached(cx);
-        source_map(&other).unmap().expect("unmapped");
-        other.attach(ELSEWHERE).expect("attached elsewhere");
-        other.attach(PORT).expect("attached again");
-    });
-}
-
-fn by_enabling_and_disabling(cx: &Context) {
-    let (device, map) = marked(cx);
-    for &mode in MODES {
-        unchanged(&map, || device.enable(mode).expect("enabled"));
-        unchanged(&map, || attached(cx).attach(PORT).expect("attached again"));
-        let _ = device.enable(mode);
-        unchanged(&map, || device.disable().expect("disabled"));
-    }
-}
-
-fn by_refusals(cx: &Context) {
-    let (device, map) = marked(cx);
-    unchanged(&map, || {
-        assert!(device.disable().is_err());
-        assert!(device.enable(3).is_err());
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        assert!(device.enable(KCOV_TRACE_CMP).is_err());
-        assert!(device.map(super::GREATEST + 512).is_err());
-        let other = super::open(cx);
-        assert!(other.detach().is_err());
-        assert!(other.attach(super::NONE).is_err());
-        assert!(device.attach(super::NONE).is_err());
-    });
-    assert_eq!(device.disable(), Ok(()), "it is attached, and its source enabled");
-}
-
-fn by_leaving(cx: &Context) {
-    let (device, map) = marked(cx);
-    let other = attached(cx);
-    unchanged(&map, || {
-        other.enable(KCOV_TRACE_PC).expect("enabled");
-        other.detach().expect("detached");
-        other.attach(PORT).expect("attached");
-        other.enable(KCOV_TRACE_PC).expect("enabled");
-        other.close().expect("closed");
-        child(|| {
-            let device = attached(cx);
-            device.enable(KCOV_TRACE_PC).expect("enabled");
-            std::mem::forget(device);
+pub(crate) const CHECKS: &[Check] = &[
+    check("remote.kept.by-attaching", |cx| {
+        let (device, map) = marked(cx);
+        unchanged(&map, || {
+            device.attach(PORT).expect("attached again");
+            device.init_trace(512).expect("ignored");
+            let other = attached(cx);
+            source_map(&other).unmap().expect("unmapped");
+            other.attach(ELSEWHERE).expect("attached elsewhere");
+            other.attach(PORT).expect("attached again");
         });
-        device.close().expect("nobody is attached");
-    });
-    let words = map.copy(0, map.words());
-    let again = source_map(&attached(cx));
-    assert!(again.copy(0, again.words()) == words, "the next device finds the same words");
-}
-
-fn own_buffer_by_remote_use(cx: &Context) {
-    let (device, map) = mapped_page(cx);
-    mark(&map, SENTINEL);
-    map.store(0, 5);
-    unchanged(&map, || {
-        device.attach(PORT).expect("attached");
-        device.init_trace(1024).expect("ignored");
+    }),
+    check("remote.kept.by-enabling-and-disabling", |cx| {
+        let (device, map) = marked(cx);
         for &mode in MODES {
-            device.enable(mode).expect("enabled");
-            super::section::section();
-            device.disable().expect("disabled");
+            unchanged(&map, || device.enable(mode).expect("enabled"));
+            unchanged(&map, || attached(cx).attach(PORT).expect("attached again"));
+            let _ = device.enable(mode);
+            unchanged(&map, || device.disable().expect("disabled"));
         }
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        device.detach().expect("detached");
-    });
-    assert!(device.map(513).is_err(), "its size is the earlier one");
-}
+    }),
+    check("remote.kept.by-refusals", |cx| {
+        let (device, map) = marked(cx);
+        unchanged(&map, || {
+            assert!(device.disable().is_err());
+            assert!(device.enable(3).is_err());
+            device.enable(KCOV_TRACE_PC).expect("enabled");
+            assert!(device.enable(KCOV_TRACE_CMP).is_err());
+            assert!(device.map(super::GREATEST + 512).is_err());
+            let other = super::open(cx);
+            assert!(other.detach().is_err());
+            assert!(other.attach(super::NONE).is_err());
+            assert!(device.attach(super::NONE).is_err());
+        });
+        assert_eq!(device.disable(), Ok(()), "it is attached, and its source enabled");
+    }),
+    check("remote.kept.by-leaving", |cx| {
+        let (device, map) = marked(cx);
+        let other = attached(cx);
+        unchanged(&map, || {
+            other.enable(KCOV_TRACE_PC).expect("enabled");
+            other.detach().expect("detached");
+            other.attach(PORT).expect("attached");
+            other.enable(KCOV_TRACE_PC).expect("enabled");
+            other.close().expect("closed");
+            child(|| {
+                let device = attached(cx);
+                device.enable(KCOV_TRACE_PC).expect("enabled");
+                std::mem::forget(device);
+            });
+            device.close().expect("nobody is attached");
+        });
+        let words = map.copy(0, map.words());
+        let again = source_map(&attached(cx));
+        assert!(again.copy(0, again.words()) == words, "the next device finds the same words");
+    }),
+    check("remote.kept.own-buffer-by-remote-use", |cx| {
+        let (device, map) = mapped_page(cx);
+        mark(&map, SENTINEL);
+        map.store(0, 5);
+        unchanged(&map, || {
+            device.attach(PORT).expect("attached");
+            device.init_trace(1024).expect("ignored");
+            for &mode in MODES {
+                device.enable(mode).expect("enabled");
+                super::section::section();
+                device.disable().expect("disabled");
+            }
+            device.enable(KCOV_TRACE_PC).expect("enabled");
+            device.detach().expect("detached");
+        });
+        assert!(device.map(513).is_err(), "its size is the earlier one");
+    }),
+];

@@ -1,29 +1,7 @@
 //! Remote sections: the kernel's exploration of a new device at a port.
 
 use super::{ELSEWHERE, PORT, attached, attached_to, source_map};
-use crate::check::{Context, checks};
-use crate::checks::shared::{SENTINEL, index, mark};
-use crate::raw::{
-    Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, Map, Source, explored, settled,
-};
-
-checks! {
-    "remote.section.new-device-is-collected": new_device_is_collected,
-    "remote.section.comparisons-are-collected": comparisons_are_collected,
-    "remote.section.not-enabled-collects-nothing": not_enabled_collects_nothing,
-    "remote.section.mode-none-collects-nothing": mode_none_collects_nothing,
-    "remote.section.mode-is-that-of-the-enable": mode_is_that_of_the_enable,
-    "remote.section.each-source-has-its-own-records": each_source_has_its_own_records,
-    "remote.section.records-follow-the-count": records_follow_the_count,
-    "remote.section.comparisons-follow-the-count": comparisons_follow_the_count,
-    "remote.section.ends-with-the-buffer": ends_with_the_buffer,
-    "remote.section.comparisons-end-with-the-buffer": comparisons_end_with_the_buffer,
-    "remote.section.end-of-collection-is-immediate": end_of_collection_is_immediate,
-    "remote.section.end-of-comparisons-is-immediate": end_of_comparisons_is_immediate,
-    "remote.section.begins-with-the-next-section": begins_with_the_next_section,
-    "remote.section.follows-the-mode": follows_the_mode,
-    "remote.section.goes-on-beside-other-operations": goes_on_beside_other_operations,
-}
+use crate::checks::prelude::*;
 
 /// One section of [`PORT`].
 pub(super) fn section() {
@@ -86,87 +64,6 @@ fn words(mode: u32) -> usize {
     if mode == KCOV_TRACE_CMP { 4 } else { 1 }
 }
 
-fn new_device_is_collected(cx: &Context) {
-    let (_device, map) = enabled(cx, KCOV_TRACE_PC);
-    section();
-    collected(&map, KCOV_TRACE_PC);
-}
-
-fn comparisons_are_collected(cx: &Context) {
-    let (_device, map) = enabled(cx, KCOV_TRACE_CMP);
-    section();
-    collected(&map, KCOV_TRACE_CMP);
-}
-
-fn not_enabled_collects_nothing(cx: &Context) {
-    let (device, map) = enabled(cx, KCOV_TRACE_PC);
-    device.disable().expect("disabled");
-    section();
-    nothing_is_collected(&map);
-    device.detach().expect("detached");
-    device.attach(PORT).expect("attached");
-    section();
-    nothing_is_collected(&map);
-}
-
-fn mode_none_collects_nothing(cx: &Context) {
-    // Also after another mode.
-    for before in [KCOV_MODE_NONE, KCOV_TRACE_PC] {
-        let device = attached(cx);
-        device.enable(before).expect("enabled");
-        device.disable().expect("disabled");
-        let (_other, map) = enabled(cx, KCOV_MODE_NONE);
-        section();
-        nothing_is_collected(&map);
-        assert_eq!(device.disable(), Ok(()), "it was enabled");
-    }
-}
-
-fn mode_is_that_of_the_enable(cx: &Context) {
-    let (device, map) = enabled(cx, KCOV_TRACE_PC);
-    let other = attached(cx);
-    assert!(device.enable(KCOV_TRACE_CMP).is_err(), "it is enabled");
-    assert!(other.enable(KCOV_TRACE_CMP).is_err(), "so it is for another device");
-    assert!(device.enable(3).is_err(), "there is no such mode");
-    section();
-    collected(&map, KCOV_TRACE_PC);
-    device.disable().expect("disabled");
-    other.enable(KCOV_TRACE_CMP).expect("enabled");
-    device.attach(PORT).expect("attached again");
-    section();
-    collected(&map, KCOV_TRACE_CMP);
-    other.detach().expect("detached");
-    device.enable(KCOV_TRACE_PC).expect("enabled");
-    section();
-    collected(&map, KCOV_TRACE_PC);
-}
-
-fn each_source_has_its_own_records(cx: &Context) {
-    let ports = [(0, 1), (0, 2), (1, 1), (1, 2)];
-    let of = |(bus, port)| {
-        let device = attached_to(cx, Source::vhci(bus, port));
-        let map = source_map(&device);
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        mark(&map, SENTINEL);
-        map.reset();
-        (device, map)
-    };
-    let sources = ports.map(of);
-    for ((bus, port), (_, own)) in ports.into_iter().zip(&sources) {
-        explored(bus, port, || ());
-        collected(own, KCOV_TRACE_PC);
-        sources.iter().for_each(|(_, map)| nothing_is_collected(map));
-    }
-}
-
-fn records_follow_the_count(cx: &Context) {
-    follow_the_count(cx, KCOV_TRACE_PC);
-}
-
-fn comparisons_follow_the_count(cx: &Context) {
-    follow_the_count(cx, KCOV_TRACE_CMP);
-}
-
 fn follow_the_count(cx: &Context, mode: u32) {
     let (_device, map) = enabled(cx, mode);
     for stored in [0, 1000] {
@@ -183,14 +80,6 @@ fn follow_the_count(cx: &Context, mode: u32) {
     }
 }
 
-fn ends_with_the_buffer(cx: &Context) {
-    end_with_the_buffer(cx, KCOV_TRACE_PC);
-}
-
-fn comparisons_end_with_the_buffer(cx: &Context) {
-    end_with_the_buffer(cx, KCOV_TRACE_CMP);
-}
-
 fn end_with_the_buffer(cx: &Context, mode: u32) {
     let (_device, map) = enabled(cx, mode);
     let capacity = ((map.words() - 1) / words(mode)) as u64;
@@ -200,14 +89,6 @@ fn end_with_the_buffer(cx: &Context, mode: u32) {
         section();
         only_these(&map, words(mode), capacity - room, room);
     }
-}
-
-fn end_of_collection_is_immediate(cx: &Context) {
-    end_is_immediate(cx, KCOV_TRACE_PC);
-}
-
-fn end_of_comparisons_is_immediate(cx: &Context) {
-    end_is_immediate(cx, KCOV_TRACE_CMP);
 }
 
 fn end_is_immediate(cx: &Context, mode: u32) {
@@ -234,43 +115,122 @@ fn end_is_immediate(cx: &Context, mode: u32) {
     }
 }
 
-fn begins_with_the_next_section(cx: &Context) {
-    let (device, map) = enabled(cx, KCOV_TRACE_PC);
-    device.disable().expect("disabled");
-    meanwhile(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
-    nothing_is_collected(&map);
-    section();
-    collected(&map, KCOV_TRACE_PC);
-}
-
-fn follows_the_mode(cx: &Context) {
-    let (device, map) = enabled(cx, KCOV_TRACE_PC);
-    meanwhile(|| {
+pub(crate) const CHECKS: &[Check] = &[
+    check("remote.section.new-device-is-collected", |cx| {
+        let (_device, map) = enabled(cx, KCOV_TRACE_PC);
+        section();
+        collected(&map, KCOV_TRACE_PC);
+    }),
+    check("remote.section.comparisons-are-collected", |cx| {
+        let (_device, map) = enabled(cx, KCOV_TRACE_CMP);
+        section();
+        collected(&map, KCOV_TRACE_CMP);
+    }),
+    check("remote.section.not-enabled-collects-nothing", |cx| {
+        let (device, map) = enabled(cx, KCOV_TRACE_PC);
         device.disable().expect("disabled");
-        assert!(settled(&map) > 0, "the section has begun");
-        mark(&map, SENTINEL);
-        map.reset();
-        device.enable(KCOV_TRACE_CMP).expect("enabled");
-    });
-    collected(&map, KCOV_TRACE_CMP);
-}
-
-fn goes_on_beside_other_operations(cx: &Context) {
-    let (device, map) = enabled(cx, KCOV_TRACE_PC);
-    meanwhile(|| {
-        let other = attached(cx);
-        assert!(other.enable(KCOV_TRACE_CMP).is_err(), "it is enabled");
-        device.init_trace(512).expect("ignored");
-        device.duplicate().expect("a duplicate").close().expect("closed");
-        source_map(&other).unmap().expect("unmapped");
-        // The devices leave the source, which stays enabled.
-        for device in [&device, &other] {
-            device.attach(ELSEWHERE).expect("attached");
+        section();
+        nothing_is_collected(&map);
+        device.detach().expect("detached");
+        device.attach(PORT).expect("attached");
+        section();
+        nothing_is_collected(&map);
+    }),
+    check("remote.section.mode-none-collects-nothing", |cx| {
+        // Also after another mode.
+        for before in [KCOV_MODE_NONE, KCOV_TRACE_PC] {
+            let device = attached(cx);
+            device.enable(before).expect("enabled");
+            device.disable().expect("disabled");
+            let (_other, map) = enabled(cx, KCOV_MODE_NONE);
+            section();
+            nothing_is_collected(&map);
+            assert_eq!(device.disable(), Ok(()), "it was enabled");
         }
-        assert!(settled(&map) > 0, "the section has begun");
-        mark(&map, SENTINEL);
-        map.reset();
-    });
-    collected(&map, KCOV_TRACE_PC);
-    assert_eq!(attached(cx).disable(), Ok(()), "it is still enabled");
-}
+    }),
+    check("remote.section.mode-is-that-of-the-enable", |cx| {
+        let (device, map) = enabled(cx, KCOV_TRACE_PC);
+        let other = attached(cx);
+        assert!(device.enable(KCOV_TRACE_CMP).is_err(), "it is enabled");
+        assert!(other.enable(KCOV_TRACE_CMP).is_err(), "so it is for another device");
+        assert!(device.enable(3).is_err(), "there is no such mode");
+        section();
+        collected(&map, KCOV_TRACE_PC);
+        device.disable().expect("disabled");
+        other.enable(KCOV_TRACE_CMP).expect("enabled");
+        device.attach(PORT).expect("attached again");
+        section();
+        collected(&map, KCOV_TRACE_CMP);
+        other.detach().expect("detached");
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        section();
+        collected(&map, KCOV_TRACE_PC);
+    }),
+    check("remote.section.each-source-has-its-own-records", |cx| {
+        let ports = [(0, 1), (0, 2), (1, 1), (1, 2)];
+        let of = |(bus, port)| {
+            let device = attached_to(cx, Source::vhci(bus, port));
+            let map = source_map(&device);
+            device.enable(KCOV_TRACE_PC).expect("enabled");
+            mark(&map, SENTINEL);
+            map.reset();
+            (device, map)
+        };
+        let sources = ports.map(of);
+        for ((bus, port), (_, own)) in ports.into_iter().zip(&sources) {
+            explored(bus, port, || ());
+            collected(own, KCOV_TRACE_PC);
+            sources.iter().for_each(|(_, map)| nothing_is_collected(map));
+        }
+    }),
+    check("remote.section.records-follow-the-count", |cx| follow_the_count(cx, KCOV_TRACE_PC)),
+    check("remote.section.comparisons-follow-the-count", |cx| follow_the_count(cx, KCOV_TRACE_CMP)),
+    check("remote.section.ends-with-the-buffer", |cx| end_with_the_buffer(cx, KCOV_TRACE_PC)),
+    check("remote.section.comparisons-end-with-the-buffer", |cx| {
+        end_with_the_buffer(cx, KCOV_TRACE_CMP);
+    }),
+    check("remote.section.end-of-collection-is-immediate", |cx| {
+        end_is_immediate(cx, KCOV_TRACE_PC);
+    }),
+    check("remote.section.end-of-comparisons-is-immediate", |cx| {
+        end_is_immediate(cx, KCOV_TRACE_CMP);
+    }),
+    check("remote.section.begins-with-the-next-section", |cx| {
+        let (device, map) = enabled(cx, KCOV_TRACE_PC);
+        device.disable().expect("disabled");
+        meanwhile(|| device.enable(KCOV_TRACE_PC).expect("enabled"));
+        nothing_is_collected(&map);
+        section();
+        collected(&map, KCOV_TRACE_PC);
+    }),
+    check("remote.section.follows-the-mode", |cx| {
+        let (device, map) = enabled(cx, KCOV_TRACE_PC);
+        meanwhile(|| {
+            device.disable().expect("disabled");
+            assert!(settled(&map) > 0, "the section has begun");
+            mark(&map, SENTINEL);
+            map.reset();
+            device.enable(KCOV_TRACE_CMP).expect("enabled");
+        });
+        collected(&map, KCOV_TRACE_CMP);
+    }),
+    check("remote.section.goes-on-beside-other-operations", |cx| {
+        let (device, map) = enabled(cx, KCOV_TRACE_PC);
+        meanwhile(|| {
+            let other = attached(cx);
+            assert!(other.enable(KCOV_TRACE_CMP).is_err(), "it is enabled");
+            device.init_trace(512).expect("ignored");
+            device.duplicate().expect("a duplicate").close().expect("closed");
+            source_map(&other).unmap().expect("unmapped");
+            // The devices leave the source, which stays enabled.
+            for device in [&device, &other] {
+                device.attach(ELSEWHERE).expect("attached");
+            }
+            assert!(settled(&map) > 0, "the section has begun");
+            mark(&map, SENTINEL);
+            map.reset();
+        });
+        collected(&map, KCOV_TRACE_PC);
+        assert_eq!(attached(cx).disable(), Ok(()), "it is still enabled");
+    }),
+];

@@ -2,26 +2,13 @@
 //! it gets a page that it reads.
 
 use super::{number, since};
-use crate::check::{Context, checks};
 use crate::checks::api::{deadline, enable, intruder, open};
-use crate::raw::{Map, Vring, call, symbols};
+use crate::checks::prelude::*;
 use crate::system::checks::index;
 use kcov::mode::TracePc;
 use kcov::remote::RemoteSession;
 use kcov::{Completeness, Device, Pc};
 use std::time::Duration;
-
-checks! {
-    "api.remote.late.mark-tells-late-from-early": mark_tells_late_from_early,
-    "api.remote.late.each-mark-has-what-ended-after-it": each_mark_has_what_ended_after_it,
-    "api.remote.late.restart-discards-it": restart_discards_it,
-    "api.remote.late.mark-before-a-restart-does-not-bring-it-back":
-        mark_before_a_restart_does_not_bring_it_back,
-    "api.remote.late.trace-of-a-disabled-session-stays": trace_of_a_disabled_session_stays,
-    "api.remote.late.next-session-is-without-it": next_session_is_without_it,
-    "api.remote.late.local-session-is-without-it": local_session_is_without_it,
-    "api.remote.late.dropped-device-lives-until-it-ends": dropped_device_lives_until_it_ends,
-}
 
 const INSTANCE: u32 = 7;
 /// The flush that waits for a section is another one, and may end a little later.
@@ -51,124 +38,119 @@ fn has_kick(map: &Map) -> bool {
     symbols().any_in("handle_tx_kick", &map.copy(1, index(map.count())))
 }
 
-fn mark_tells_late_from_early(cx: &Context) {
-    let (session, vring) = session(cx);
-    for case in 0..3 {
-        let before = all(&session);
+pub(crate) const CHECKS: &[Check] = &[
+    check("api.remote.late.mark-tells-late-from-early", |cx| {
+        let (session, vring) = session(cx);
+        for case in 0..3 {
+            let before = all(&session);
+            let first = session.mark();
+            vring.begin();
+            assert!(since(&session, first).is_empty(), "case {case}: it has not ended");
+            let second = session.mark();
+            assert_eq!(first, second, "nothing has come between them");
+            vring.end();
+            let all = all(&session);
+            let late = since(&session, second);
+            assert!(!late.is_empty() && late.completeness() == Completeness::Complete);
+            let late: Vec<Pc> = late.iter().collect();
+            assert_eq!(all, [before, late].concat(), "case {case}");
+        }
+    }),
+    check("api.remote.late.each-mark-has-what-ended-after-it", |cx| {
+        let (session, held) = session(cx);
+        let other = Vring::new().expect("a second device");
+        other.work();
+        all(&session);
         let first = session.mark();
-        vring.begin();
-        assert!(since(&session, first).is_empty(), "case {case}: it has not ended");
+        held.begin();
+        other.work();
+        all(&session);
+        let early: Vec<Pc> = since(&session, first).iter().collect();
+        assert!(!early.is_empty(), "the other's section has ended");
         let second = session.mark();
-        assert_eq!(first, second, "nothing has come between them");
+        held.end();
+        all(&session);
+        let late: Vec<Pc> = since(&session, second).iter().collect();
+        assert!(!late.is_empty(), "the first case's section has ended in the second");
+        assert_eq!(since(&session, first).iter().collect::<Vec<_>>(), [early, late].concat());
+    }),
+    check("api.remote.late.restart-discards-it", |cx| {
+        let (mut session, vring) = session(cx);
+        let map = intruder(session.device());
+        let handle = session.common_handle();
+        vring.begin();
+        session.restart().expect("enabled again");
+        assert_eq!(session.common_handle(), handle, "the same handle");
+        assert!(session.trace().is_empty());
         vring.end();
-        let all = all(&session);
-        let late = since(&session, second);
-        assert!(!late.is_empty() && late.completeness() == Completeness::Complete);
-        let late: Vec<Pc> = late.iter().collect();
-        assert_eq!(all, [before, late].concat(), "case {case}");
-    }
-}
-
-fn each_mark_has_what_ended_after_it(cx: &Context) {
-    let (session, held) = session(cx);
-    let other = Vring::new().expect("a second device");
-    other.work();
-    all(&session);
-    let first = session.mark();
-    held.begin();
-    other.work();
-    all(&session);
-    let early: Vec<Pc> = since(&session, first).iter().collect();
-    assert!(!early.is_empty(), "the other's section has ended");
-    let second = session.mark();
-    held.end();
-    all(&session);
-    let late: Vec<Pc> = since(&session, second).iter().collect();
-    assert!(!late.is_empty(), "the first case's section has ended in the second");
-    assert_eq!(since(&session, first).iter().collect::<Vec<_>>(), [early, late].concat());
-}
-
-fn restart_discards_it(cx: &Context) {
-    let (mut session, vring) = session(cx);
-    let map = intruder(session.device());
-    let handle = session.common_handle();
-    vring.begin();
-    session.restart().expect("enabled again");
-    assert_eq!(session.common_handle(), handle, "the same handle");
-    assert!(session.trace().is_empty());
-    vring.end();
-    assert!(!has_kick(&map), "of the section of before");
-    vring.work();
-    assert!(has_kick(&map), "of a section that began afterwards");
-}
-
-fn mark_before_a_restart_does_not_bring_it_back(cx: &Context) {
-    let (mut session, vring) = session(cx);
-    let old = session.mark();
-    vring.begin();
-    let held = session.mark();
-    session.restart().expect("enabled again");
-    vring.end();
-    // The flush is a section too.
-    let count = all(&session).len();
-    for mark in [old, held] {
-        assert!(session.since(mark).is_none(), "nor does it give anything else");
-    }
-    let new = session.mark();
-    assert!(since(&session, new).is_empty());
-    vring.work();
-    let whole = all(&session).len();
-    assert_eq!(since(&session, new).len(), whole - count);
-    assert!(!since(&session, new).is_empty());
-}
-
-fn trace_of_a_disabled_session_stays(cx: &Context) {
-    let mut device = open(cx, 1 << 16);
-    let session = device.enable_remote(TracePc, &number(INSTANCE)).expect("enabled");
-    let vring = Vring::new().expect("a device that this process owns");
-    vring.work();
-    vring.begin();
-    let recorded = session.disable().expect("disabled");
-    let trace = recorded.trace();
-    let before: Vec<Pc> = trace.iter().collect();
-    assert!(!before.is_empty());
-    vring.end();
-    assert_eq!(trace.iter().collect::<Vec<_>>(), before);
-    assert_eq!(trace.len(), before.len());
-}
-
-fn next_session_is_without_it(cx: &Context) {
-    let (session, vring) = session(cx);
-    vring.begin();
-    let next = begin(session.disable().expect("disabled").into_owner());
-    let map = intruder(next.device());
-    assert!(next.trace().is_empty(), "it begins with an empty trace");
-    vring.end();
-    assert!(!has_kick(&map), "of the session before");
-    vring.work();
-    assert!(has_kick(&map), "its own");
-}
-
-fn local_session_is_without_it(cx: &Context) {
-    let (session, vring) = session(cx);
-    vring.begin();
-    let mut device = session.disable().expect("disabled").into_owner();
-    let map = intruder(&device);
-    let session = enable(&mut device);
-    call();
-    vring.end();
-    assert!(!session.disable().expect("disabled").trace().is_empty(), "the thread's own");
-    assert!(!has_kick(&map), "none of the worker");
-}
-
-fn dropped_device_lives_until_it_ends(cx: &Context) {
-    let (session, vring) = session(cx);
-    vring.begin();
-    drop(session);
-    // The handle is free, and later sections of the worker belong to the new session.
-    let next = begin(open(cx, 1 << 16));
-    let mark = next.mark();
-    vring.end();
-    vring.work();
-    assert!(!since(&next, mark).is_empty());
-}
+        assert!(!has_kick(&map), "of the section of before");
+        vring.work();
+        assert!(has_kick(&map), "of a section that began afterwards");
+    }),
+    check("api.remote.late.mark-before-a-restart-does-not-bring-it-back", |cx| {
+        let (mut session, vring) = session(cx);
+        let old = session.mark();
+        vring.begin();
+        let held = session.mark();
+        session.restart().expect("enabled again");
+        vring.end();
+        // The flush is a section too.
+        let count = all(&session).len();
+        for mark in [old, held] {
+            assert!(session.since(mark).is_none(), "nor does it give anything else");
+        }
+        let new = session.mark();
+        assert!(since(&session, new).is_empty());
+        vring.work();
+        let whole = all(&session).len();
+        assert_eq!(since(&session, new).len(), whole - count);
+        assert!(!since(&session, new).is_empty());
+    }),
+    check("api.remote.late.trace-of-a-disabled-session-stays", |cx| {
+        let mut device = open(cx, 1 << 16);
+        let session = device.enable_remote(TracePc, &number(INSTANCE)).expect("enabled");
+        let vring = Vring::new().expect("a device that this process owns");
+        vring.work();
+        vring.begin();
+        let recorded = session.disable().expect("disabled");
+        let trace = recorded.trace();
+        let before: Vec<Pc> = trace.iter().collect();
+        assert!(!before.is_empty());
+        vring.end();
+        assert_eq!(trace.iter().collect::<Vec<_>>(), before);
+        assert_eq!(trace.len(), before.len());
+    }),
+    check("api.remote.late.next-session-is-without-it", |cx| {
+        let (session, vring) = session(cx);
+        vring.begin();
+        let next = begin(session.disable().expect("disabled").into_owner());
+        let map = intruder(next.device());
+        assert!(next.trace().is_empty(), "it begins with an empty trace");
+        vring.end();
+        assert!(!has_kick(&map), "of the session before");
+        vring.work();
+        assert!(has_kick(&map), "its own");
+    }),
+    check("api.remote.late.local-session-is-without-it", |cx| {
+        let (session, vring) = session(cx);
+        vring.begin();
+        let mut device = session.disable().expect("disabled").into_owner();
+        let map = intruder(&device);
+        let session = enable(&mut device);
+        call();
+        vring.end();
+        assert!(!session.disable().expect("disabled").trace().is_empty(), "the thread's own");
+        assert!(!has_kick(&map), "none of the worker");
+    }),
+    check("api.remote.late.dropped-device-lives-until-it-ends", |cx| {
+        let (session, vring) = session(cx);
+        vring.begin();
+        drop(session);
+        // The handle is free, and later sections of the worker belong to the new session.
+        let next = begin(open(cx, 1 << 16));
+        let mark = next.mark();
+        vring.end();
+        vring.work();
+        assert!(!since(&next, mark).is_empty());
+    }),
+];

@@ -2,9 +2,8 @@
 //! workers, and end when a check says so.
 
 use super::{number, since, wait};
-use crate::check::{Context, checks};
 use crate::checks::api::{deadline, intruder, kind, open};
-use crate::raw::{Child, LONG, Ring, Vhost, call, sleeping_thread, wait_for};
+use crate::checks::prelude::*;
 use kcov::mode::TracePc;
 use kcov::remote::{RemoteSession, linux::Remote};
 use kcov::{Completeness, ErrorKind, Pc};
@@ -13,18 +12,6 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
-
-checks! {
-    "api.remote.sections.marks-tell-cases-apart": marks_tell_cases_apart,
-    "api.remote.sections.old-mark-is-refused": old_mark_is_refused,
-    "api.remote.sections.late-section-counts-for-the-next-case":
-        late_section_counts_for_the_next_case,
-    "api.remote.sections.restart-discards-what-runs": restart_discards_what_runs,
-    "api.remote.sections.restart-after-a-full-buffer": restart_after_a_full_buffer,
-    "api.remote.sections.settles-when-all-is-quiet": settles_when_all_is_quiet,
-    "api.remote.sections.any-common-is-free-everywhere": any_common_is_free_everywhere,
-    "api.remote.sections.owned-session-gives-the-device-back": owned_session_gives_the_device_back,
-}
 
 /// A worker reports that its work is done shortly before the section ends.
 const QUIET: Duration = Duration::from_millis(50);
@@ -43,48 +30,6 @@ fn works(vhost: &Vhost, session: &RemoteSession<TracePc>) {
     let mark = session.mark();
     vhost.work();
     assert!(!wait(session, mark, 1).is_empty() && session.settle(QUIET, deadline()));
-}
-
-fn marks_tell_cases_apart(cx: &Context) {
-    let session = session(cx);
-    let vhost = vhost();
-    // The worker's first sections belong to its start.
-    works(&vhost, &session);
-    let mut before: Vec<Pc> = session.trace().iter().collect();
-    for case in 0..5 {
-        let mark = session.mark();
-        assert!(since(&session, mark).is_empty(), "case {case}: nothing of the case before");
-        works(&vhost, &session);
-        let trace = since(&session, mark);
-        assert!(!trace.is_empty() && trace.completeness() == Completeness::Complete);
-        // Earlier records are still there, and do not appear again.
-        let all: Vec<Pc> = session.trace().iter().collect();
-        assert_eq!(all[..before.len()], before);
-        assert_eq!(all[before.len()..], trace.iter().collect::<Vec<_>>());
-        before = all;
-    }
-    assert_eq!(session.disable().expect("disabled").into_owner().words(), 1 << 16);
-}
-
-fn old_mark_is_refused(cx: &Context) {
-    let mut session = session(cx);
-    let vhost = vhost();
-    works(&vhost, &session);
-    let first = session.mark();
-    works(&vhost, &session);
-    let second = session.mark();
-    let since_first = since(&session, first).len();
-    assert!(since_first > 0 && since(&session, second).is_empty());
-    assert_eq!(wait(&session, first, since_first).len(), since_first);
-    session.restart().expect("enabled again");
-    // The vhost worker inherited the handle, which is enabled again.
-    works(&vhost, &session);
-    assert!(!session.trace().is_empty());
-    let other = crate::raw::thread(|| self::session(cx).mark());
-    for mark in [first, second, other] {
-        assert!(session.since(mark).is_none(), "of before the restart, or of another session");
-        assert!(session.wait(mark, 1, deadline()).is_none());
-    }
 }
 
 /// A section that a worker stays in until it gets its byte.
@@ -117,120 +62,158 @@ impl Late {
     }
 }
 
-fn late_section_counts_for_the_next_case(cx: &Context) {
-    let session = session(cx);
-    let first = session.mark();
-    let mut late = Late::begin();
-    assert!(since(&session, first).is_empty(), "it has not ended");
-    let second = session.mark();
-    late.end();
-    assert!(!wait(&session, second, 1).is_empty(), "it counts when it ends");
-}
-
-fn restart_discards_what_runs(cx: &Context) {
-    let mut session = session(cx);
-    let handle = session.common_handle();
-    let mut late = Late::begin();
-    session.restart().expect("enabled again");
-    assert_eq!(session.common_handle(), handle, "the same handle");
-    let mark = session.mark();
-    late.end();
-    assert!(
-        session.settle(QUIET, deadline()) && session.trace().is_empty(),
-        "of the section of before"
-    );
-    late.again();
-    assert!(!wait(&session, mark, 1).is_empty(), "of a section that began afterwards");
-}
-
-fn restart_after_a_full_buffer(cx: &Context) {
-    let device = open(cx, 1);
-    let map = intruder(&device);
-    let session = device.into_remote_session(TracePc, &Remote::new().any_common());
-    let mut session = session.expect("enabled");
-    let vhost = vhost();
-    for _ in 0..map.words() {
-        if session.trace().is_truncated() {
-            break;
+pub(crate) const CHECKS: &[Check] = &[
+    check("api.remote.sections.marks-tell-cases-apart", |cx| {
+        let session = session(cx);
+        let vhost = vhost();
+        // The worker's first sections belong to its start.
+        works(&vhost, &session);
+        let mut before: Vec<Pc> = session.trace().iter().collect();
+        for case in 0..5 {
+            let mark = session.mark();
+            assert!(since(&session, mark).is_empty(), "case {case}: nothing of the case before");
+            works(&vhost, &session);
+            let trace = since(&session, mark);
+            assert!(!trace.is_empty() && trace.completeness() == Completeness::Complete);
+            // Earlier records are still there, and do not appear again.
+            let all: Vec<Pc> = session.trace().iter().collect();
+            assert_eq!(all[..before.len()], before);
+            assert_eq!(all[before.len()..], trace.iter().collect::<Vec<_>>());
+            before = all;
         }
+        assert_eq!(session.disable().expect("disabled").into_owner().words(), 1 << 16);
+    }),
+    check("api.remote.sections.old-mark-is-refused", |cx| {
+        let mut session = session(cx);
+        let vhost = vhost();
+        works(&vhost, &session);
+        let first = session.mark();
+        works(&vhost, &session);
+        let second = session.mark();
+        let since_first = since(&session, first).len();
+        assert!(since_first > 0 && since(&session, second).is_empty());
+        assert_eq!(wait(&session, first, since_first).len(), since_first);
+        session.restart().expect("enabled again");
+        // The vhost worker inherited the handle, which is enabled again.
+        works(&vhost, &session);
+        assert!(!session.trace().is_empty());
+        let other = crate::raw::thread(|| self::session(cx).mark());
+        for mark in [first, second, other] {
+            assert!(session.since(mark).is_none(), "of before the restart, or of another session");
+            assert!(session.wait(mark, 1, deadline()).is_none());
+        }
+    }),
+    check("api.remote.sections.late-section-counts-for-the-next-case", |cx| {
+        let session = session(cx);
+        let first = session.mark();
+        let mut late = Late::begin();
+        assert!(since(&session, first).is_empty(), "it has not ended");
+        let second = session.mark();
+        late.end();
+        assert!(!wait(&session, second, 1).is_empty(), "it counts when it ends");
+    }),
+    check("api.remote.sections.restart-discards-what-runs", |cx| {
+        let mut session = session(cx);
+        let handle = session.common_handle();
+        let mut late = Late::begin();
+        session.restart().expect("enabled again");
+        assert_eq!(session.common_handle(), handle, "the same handle");
+        let mark = session.mark();
+        late.end();
+        assert!(
+            session.settle(QUIET, deadline()) && session.trace().is_empty(),
+            "of the section of before"
+        );
+        late.again();
+        assert!(!wait(&session, mark, 1).is_empty(), "of a section that began afterwards");
+    }),
+    check("api.remote.sections.restart-after-a-full-buffer", |cx| {
+        let device = open(cx, 1);
+        let map = intruder(&device);
+        let session = device.into_remote_session(TracePc, &Remote::new().any_common());
+        let mut session = session.expect("enabled");
+        let vhost = vhost();
+        for _ in 0..map.words() {
+            if session.trace().is_truncated() {
+                break;
+            }
+            vhost.work();
+        }
+        assert!(session.trace().is_truncated());
+        session.restart().expect("enabled again");
+        let mark = session.mark();
+        assert_eq!((session.trace().len(), map.count()), (0, 0));
         vhost.work();
-    }
-    assert!(session.trace().is_truncated());
-    session.restart().expect("enabled again");
-    let mark = session.mark();
-    assert_eq!((session.trace().len(), map.count()), (0, 0));
-    vhost.work();
-    assert!(!since(&session, mark).is_empty());
-    // A count that no driver stores does not prevent a restart either.
-    map.store(0, u64::MAX);
-    assert!(matches!(session.trace().completeness(), Completeness::Corrupt { .. }));
-    session.restart().expect("enabled again");
-    vhost.work();
-    assert!(!session.trace().is_empty());
-}
-
-fn settles_when_all_is_quiet(cx: &Context) {
-    let session = session(cx);
-    assert!(session.settle(Duration::ZERO, deadline()));
-    let vhost = vhost();
-    vhost.work();
-    assert!(session.settle(QUIET, deadline()));
-    let (mark, seen) = (session.mark(), session.trace().len());
-    assert!(seen > 0);
-    assert!(since(&session, mark).is_empty());
-    vhost.work();
-    assert!(session.settle(QUIET, deadline()) && session.trace().len() > seen);
-    // The time limit ends the wait, however long a silence it waits for.
-    assert!(!session.settle(Duration::MAX, Instant::now() + Duration::from_millis(1)));
-}
-
-fn any_common_is_free_everywhere(cx: &Context) {
-    const OTHERS: usize = 8;
-    // Threads and processes pick handles at the same time without knowing of each other.
-    let mine = session(cx);
-    let handle = mine.common_handle().expect("one was found").raw();
-    let (gate_out, gate_in) = nix::unistd::pipe().expect("a pipe");
-    let children: Vec<Child<u64>> = (0..OTHERS)
-        .map(|_| {
-            Child::start(|| {
-                let session = session(cx);
-                let handle = session.common_handle().expect("one was found").raw();
-                vhost().work();
-                assert!(!session.trace().is_empty(), "its own work");
-                // The child keeps its handle until all others have one.
-                let _ = nix::unistd::read(&gate_out, &mut [0]);
-                handle
+        assert!(!since(&session, mark).is_empty());
+        // A count that no driver stores does not prevent a restart either.
+        map.store(0, u64::MAX);
+        assert!(matches!(session.trace().completeness(), Completeness::Corrupt { .. }));
+        session.restart().expect("enabled again");
+        vhost.work();
+        assert!(!session.trace().is_empty());
+    }),
+    check("api.remote.sections.settles-when-all-is-quiet", |cx| {
+        let session = session(cx);
+        assert!(session.settle(Duration::ZERO, deadline()));
+        let vhost = vhost();
+        vhost.work();
+        assert!(session.settle(QUIET, deadline()));
+        let (mark, seen) = (session.mark(), session.trace().len());
+        assert!(seen > 0);
+        assert!(since(&session, mark).is_empty());
+        vhost.work();
+        assert!(session.settle(QUIET, deadline()) && session.trace().len() > seen);
+        // The time limit ends the wait, however long a silence it waits for.
+        assert!(!session.settle(Duration::MAX, Instant::now() + Duration::from_millis(1)));
+    }),
+    check("api.remote.sections.any-common-is-free-everywhere", |cx| {
+        const OTHERS: usize = 8;
+        // Threads and processes pick handles at the same time without knowing of each other.
+        let mine = session(cx);
+        let handle = mine.common_handle().expect("one was found").raw();
+        let (gate_out, gate_in) = nix::unistd::pipe().expect("a pipe");
+        let children: Vec<Child<u64>> = (0..OTHERS)
+            .map(|_| {
+                Child::start(|| {
+                    let session = session(cx);
+                    let handle = session.common_handle().expect("one was found").raw();
+                    vhost().work();
+                    assert!(!session.trace().is_empty(), "its own work");
+                    // The child keeps its handle until all others have one.
+                    let _ = nix::unistd::read(&gate_out, &mut [0]);
+                    handle
+                })
             })
-        })
-        .collect();
-    let gate = std::sync::Barrier::new(OTHERS);
-    let by_threads: Vec<u64> = std::thread::scope(|scope| {
-        let one = || {
-            let session = session(cx);
-            gate.wait();
-            session.common_handle().expect("one was found").raw()
-        };
-        let threads: Vec<_> = (0..OTHERS).map(|_| scope.spawn(one)).collect();
-        threads.into_iter().map(|thread| thread.join().expect("the thread")).collect()
-    });
-    nix::unistd::write(&gate_in, &[0; OTHERS]).expect("they may go on");
-    let by_children = children.into_iter().map(Child::end);
-    let all: HashSet<u64> = by_children.chain(by_threads).chain([handle]).collect();
-    assert_eq!(all.len(), 2 * OTHERS + 1, "{all:x?}");
-}
-
-fn owned_session_gives_the_device_back(cx: &Context) {
-    let session = session(cx);
-    let taken = Remote::new().common(session.common_handle().expect("one was found"));
-    let refused = || crate::raw::thread(|| kind(open(cx, 1).into_remote_session(TracePc, &taken)));
-    assert_eq!(refused(), ErrorKind::HandleInUse);
-    vhost().work();
-    assert!(!session.trace().is_empty());
-    let mut device = session.disable().expect("disabled").into_owner();
-    drop(device.enable_remote(TracePc, &number(3)).expect("remote again"));
-    let local = device.enable(TracePc).expect("local now");
-    call();
-    assert!(!local.trace().is_empty());
-    drop(local);
-    drop(device.into_remote_session(TracePc, &taken).expect("the handle is free"));
-}
+            .collect();
+        let gate = std::sync::Barrier::new(OTHERS);
+        let by_threads: Vec<u64> = std::thread::scope(|scope| {
+            let one = || {
+                let session = session(cx);
+                gate.wait();
+                session.common_handle().expect("one was found").raw()
+            };
+            let threads: Vec<_> = (0..OTHERS).map(|_| scope.spawn(one)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("the thread")).collect()
+        });
+        nix::unistd::write(&gate_in, &[0; OTHERS]).expect("they may go on");
+        let by_children = children.into_iter().map(Child::end);
+        let all: HashSet<u64> = by_children.chain(by_threads).chain([handle]).collect();
+        assert_eq!(all.len(), 2 * OTHERS + 1, "{all:x?}");
+    }),
+    check("api.remote.sections.owned-session-gives-the-device-back", |cx| {
+        let session = session(cx);
+        let taken = Remote::new().common(session.common_handle().expect("one was found"));
+        let refused =
+            || crate::raw::thread(|| kind(open(cx, 1).into_remote_session(TracePc, &taken)));
+        assert_eq!(refused(), ErrorKind::HandleInUse);
+        vhost().work();
+        assert!(!session.trace().is_empty());
+        let mut device = session.disable().expect("disabled").into_owner();
+        drop(device.enable_remote(TracePc, &number(3)).expect("remote again"));
+        let local = device.enable(TracePc).expect("local now");
+        call();
+        assert!(!local.trace().is_empty());
+        drop(local);
+        drop(device.into_remote_session(TracePc, &taken).expect("the handle is free"));
+    }),
+];
