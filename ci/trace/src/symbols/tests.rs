@@ -131,7 +131,8 @@ fn addresses_outside_of_the_image_have_no_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = compiled(directory.path());
     let image = Image::read(&file).expect("an image");
-    let parsed = object::File::parse(&*image.bytes).expect("ELF");
+    let bytes = std::fs::read(&file).expect("read");
+    let parsed = object::File::parse(&*bytes).expect("ELF");
     let last =
         parsed.symbols().map(|symbol| symbol.address() + symbol.size()).max().expect("symbols");
     let mut thread = Thread { process: 1, ..Thread::default() };
