@@ -39,12 +39,11 @@ mod state;
 pub use raw::RawDevice;
 pub use record::{Recorder, Section, Work};
 
-use crate::buffer::Width;
 use crate::builder::Builder;
 use crate::error::{Error, Operation};
 use crate::sys::{File, Request};
 use crate::system::{LINUX, NETBSD, System};
-use kcov_model::{self as model, Access, Asked, D, Geometry, Handle, Instance, M, Outcome, Remote};
+use kcov_model::{self as model, Access, Asked, D, Geometry, Instance, M, Outcome};
 use kcov_sys::errno;
 pub(crate) use state::Memory;
 use state::State;
@@ -210,27 +209,7 @@ impl Descriptor {
             _ => None,
         };
         operation.map_or(Ok(()), |operation| kernel.state().obey(operation))?;
-        let asked = match request {
-            Request::SetSize(Width::W64, words) => model::Request::Size(words),
-            Request::SetSize(..) => model::Request::SizeOfOtherWidth,
-            Request::Enable(mode) => model::Request::Enable(mode.into()),
-            Request::Disable => model::Request::Disable(0),
-            Request::EnableRemote(argument) => {
-                let number = argument.num_handles;
-                let given = number.min(argument.handles.len() as u32);
-                let handles = argument.handles[..given as usize].iter().copied().map(Handle);
-                model::Request::RemoteEnable(Remote {
-                    mode: argument.trace_mode,
-                    area: argument.area_size,
-                    fill: number - given,
-                    ..Remote::new(Handle(argument.common_handle), handles.collect())
-                })
-            }
-            Request::Attach(source) => model::Request::Attach(source.subsystem, source.id),
-            Request::Detach => model::Request::Detach,
-            #[allow(unreachable_patterns, reason = "the model may have all")]
-            _ => model::Request::Unknown,
-        };
+        let asked = request.in_model();
         self.ask(|thread| model::Operation::Ask { thread, descriptor: D(0), request: asked })?;
         if let Request::Enable(_) = request {
             // The end of the request is the first thing recorded.

@@ -1,22 +1,15 @@
-//! Linux: requests by value, and information from debugfs and /proc.
+//! Linux: requests, and information from debugfs and /proc.
 
 use super::Request;
 use super::unix::{File, ioctl, raw};
-use crate::buffer::Width;
 use crate::error::ErrorKind;
-use crate::error::linux::{EINVAL, ENOENT};
+use crate::error::linux::ENOENT;
 use crate::system::{LINUX, System};
-#[cfg(feature = "proposed")]
-use kcov_sys::linux::proposed::{KCOV_RESET_TRACE, KCOV_UNIQUE_ENABLE};
-use kcov_sys::linux::{
-    KCOV_DISABLE, KCOV_ENABLE, KCOV_INIT_TRACE32, KCOV_INIT_TRACE64, KCOV_REMOTE_ENABLE,
-};
 use rustix::fs::{FileType, Mode, OFlags, fstat, fstatfs};
 use rustix::mm::{Advice, madvise};
 use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::ptr;
 
 pub(crate) use kcov_sys::linux::KCOV_PATH as DEFAULT_PATH;
 
@@ -57,22 +50,9 @@ pub(super) unsafe fn zero_in_children(start: *mut c_void, bytes: usize) -> Resul
     unsafe { madvise(start, bytes, Advice::LinuxWipeOnFork) }.map_err(raw)
 }
 
-/// Makes a request. Numbers go by value, in the place of a pointer.
+/// Makes a request.
 pub(crate) fn request(file: &File, request: Request<'_>) -> Result<(), i32> {
-    let number = |argument: u64| usize::try_from(argument).map(ptr::without_provenance);
-    let (request, argument) = match request {
-        Request::SetSize(Width::W64, words) => (KCOV_INIT_TRACE64, number(words)),
-        Request::SetSize(Width::W32, words) => (KCOV_INIT_TRACE32, number(words)),
-        Request::Enable(mode) => (KCOV_ENABLE, number(mode.into())),
-        Request::Disable => (KCOV_DISABLE, number(0)),
-        Request::EnableRemote(argument) => (KCOV_REMOTE_ENABLE, Ok(ptr::from_ref(argument).cast())),
-        #[cfg(feature = "proposed")]
-        Request::EnableUnique(words) => (KCOV_UNIQUE_ENABLE, number(words as u64)),
-        #[cfg(feature = "proposed")]
-        Request::ResetTrace => (KCOV_RESET_TRACE, number(0)),
-        // Linux has no sources.
-        Request::Attach(_) | Request::Detach => return Err(EINVAL),
-    };
+    let (number, argument) = request.on_linux()?;
     // SAFETY: the file is kcov, or `File::open` found a regular file of debugfs. A device is sized
     // before it gets any other request, and drivers of other files there do not know that number.
     // The callers of `path_unchecked` and `adopt` ensure that theirs are kcov. Its requests take a
@@ -80,7 +60,7 @@ pub(crate) fn request(file: &File, request: Request<'_>) -> Result<(), i32> {
     // as that says; `Remote::argument` keeps them within the argument. The driver then writes to
     // the mapped buffer, which this crate accesses atomically, and to no other memory of this
     // process.
-    unsafe { ioctl(file, request, argument.map_err(|_| EINVAL)?) }
+    unsafe { ioctl(file, number, argument) }
 }
 
 /// Whether the kernel is User-Mode Linux: its processors say so.

@@ -24,41 +24,17 @@ cfg_if::cfg_if! {
 
 mod file;
 mod mapping;
+mod request;
 
 pub(crate) use file::File;
 pub(crate) use host::{DEFAULT_PATH, Pages, is_user_mode_linux, page_size, provoke};
 pub(crate) use mapping::{Mapping, Place};
+pub(crate) use request::Request;
 
-use crate::buffer::Width;
-use crate::remote::linux::Argument;
 use crate::system::System;
-use kcov_sys::netbsd::kcov_ioc_remote_attach;
 
 /// The system this program runs on.
 pub(crate) const SYSTEM: &System = host::SYSTEM;
-
-/// A request to the driver, with its argument. Each system has those that it knows as a table.
-#[derive(Clone, Copy, Debug)]
-#[allow(dead_code, reason = "each system reads its own arguments")]
-pub(crate) enum Request<'a> {
-    /// Sets the size in words of this width.
-    SetSize(Width, u64),
-    /// Enables a mode by its number.
-    Enable(u32),
-    Disable,
-    /// Linux.
-    EnableRemote(&'a Argument),
-    /// NetBSD.
-    Attach(&'a kcov_ioc_remote_attach),
-    /// NetBSD.
-    Detach,
-    /// Proposed for Linux. Enables with a bitmap of this many words.
-    #[cfg(feature = "proposed")]
-    EnableUnique(usize),
-    /// Proposed for Linux.
-    #[cfg(feature = "proposed")]
-    ResetTrace,
-}
 
 /// The number of a descriptor.
 #[derive(Clone, Copy, Debug)]

@@ -1,20 +1,15 @@
-//! NetBSD: requests by pointer.
+//! NetBSD: requests.
 
 use super::Request;
 use super::unix::{File, ioctl, last_errno};
 use crate::error::ErrorKind;
 use crate::error::netbsd as errors;
-use crate::error::netbsd::EINVAL;
 use crate::system::{NETBSD, System};
-use kcov_sys::netbsd::{
-    KCOV_IOC_DISABLE, KCOV_IOC_ENABLE, KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH,
-    KCOV_IOC_SETBUFSIZE, KCOV_MAJOR,
-};
+use kcov_sys::netbsd::KCOV_MAJOR;
 use rustix::fs::{FileType, major, stat};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
 use std::path::Path;
-use std::ptr;
 
 pub(crate) use kcov_sys::netbsd::KCOV_PATH as DEFAULT_PATH;
 
@@ -65,29 +60,14 @@ unsafe extern "C" {
     fn minherit(start: *mut c_void, bytes: usize, how: c_int) -> c_int;
 }
 
-/// Makes a request. Arguments go by pointer.
+/// Makes a request.
 pub(crate) fn request(file: &File, request: Request<'_>) -> Result<(), i32> {
-    let (size, mode);
-    let (request, argument) = match request {
-        Request::SetSize(_, words) => {
-            size = words;
-            (KCOV_IOC_SETBUFSIZE, ptr::from_ref(&size).cast())
-        }
-        Request::Enable(number) => {
-            mode = number as c_int;
-            (KCOV_IOC_ENABLE, ptr::from_ref(&mode).cast())
-        }
-        Request::Disable => (KCOV_IOC_DISABLE, ptr::null()),
-        Request::Attach(source) => (KCOV_IOC_REMOTE_ATTACH, ptr::from_ref(source).cast()),
-        Request::Detach => (KCOV_IOC_REMOTE_DETACH, ptr::null()),
-        // NetBSD has no handles, and nothing is proposed.
-        _ => return Err(EINVAL),
-    };
+    let (number, argument) = request.on_netbsd()?;
     // SAFETY: `File::open` checked that the path leads to kcov, or the caller of `path_unchecked` or
     // `adopt` ensured it. The kernel copies as many bytes as the request's number says: the size of
     // what the pointer points to. The driver then writes to the mapped buffer, which this crate
     // accesses atomically, and to no other memory of this process.
-    unsafe { ioctl(file, request, argument) }
+    unsafe { ioctl(file, number, argument) }
 }
 
 pub(crate) fn is_user_mode_linux() -> bool {
