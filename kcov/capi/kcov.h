@@ -508,8 +508,13 @@ static inline enum kcov_kind kcov_set_size(struct kcov *k, size_t words)
 /* Maps the buffer. */
 static inline enum kcov_kind kcov_map(struct kcov *k)
 {
-	void *start = mmap(NULL, k->words * k->width, PROT_READ | PROT_WRITE, MAP_SHARED, k->fd, 0);
+	size_t bytes = k->words * k->width;
+	void *start;
 
+	/* NetBSD 9 would map nothing somewhere. */
+	if (!bytes)
+		return kcov_refuse(k, KCOV_OP_MAP, KCOV_OTHER);
+	start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, k->fd, 0);
 	if (start == MAP_FAILED)
 		return kcov_result(k, KCOV_OP_MAP, -1);
 	k->buffer = (volatile uint64_t *)start;
