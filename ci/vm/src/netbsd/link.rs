@@ -6,8 +6,9 @@
 
 use super::sysroot::{self, UNWINDER};
 use crate::cache::Cache;
-use crate::error::{OrUnavailable as _, Phase, Result};
+use crate::error::{OrUnavailable as _, Phase, Result, Unavailable};
 use crate::hash;
+use crate::run::command;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -16,6 +17,13 @@ use std::time::UNIX_EPOCH;
 
 /// The target triple of the programs.
 pub const TRIPLE: &str = "x86_64-unknown-netbsd";
+
+/// The flags for rustc, without the linker.
+pub const FLAGS: [&str; 3] =
+    ["-Clinker-flavor=ld", "-Crelocation-model=static", "-Ctarget-feature=+crt-static"];
+
+/// The beginning of `ld`'s messages.
+const LD: &str = "ld: ";
 
 /// rustc treats a linker with this suffix as a plain `ld`.
 const LINKER: &str = "netbsd-ld";
@@ -60,18 +68,29 @@ impl Linker {
         self.path.display().to_string()
     }
 
-    /// The flags for rustc.
-    pub fn flags(&self) -> Vec<String> {
-        let mut flags = vec![format!("-Clinker={}", self.path())];
-        flags.extend(self.other_flags());
-        flags
+    /// The flag for rustc that names the linker.
+    pub fn flag(&self) -> String {
+        format!("-Clinker={}", self.path())
     }
 
-    /// The flags for rustc, without the linker's path.
-    pub fn other_flags(&self) -> Vec<String> {
-        ["-Clinker-flavor=ld", "-Crelocation-model=static", "-Ctarget-feature=+crt-static"]
-            .map(String::from)
-            .into()
+    /// Links an empty program, once for these libraries.
+    pub fn try_empty(&self) -> Result<()> {
+        let [source, program] = ["empty.rs", "empty"].map(|name| self.path.with_file_name(name));
+        if program.is_file() {
+            return Ok(());
+        }
+        fs::write(&source, "fn main() {}\n").or_unavailable(Phase::Image, source.display())?;
+        let mut rustc = command("rustc");
+        rustc.args(["--target", TRIPLE]).args(FLAGS).arg(self.flag());
+        let output = rustc.arg("-o").arg(program).arg(source).output();
+        let output = output.or_unavailable(Phase::Image, "rustc")?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let detail = said.lines().filter(|line| line.contains(LD)).take(3).map(str::to_string);
+        let message = "--sysroot: an empty program cannot be linked against its libraries";
+        Err(Unavailable::new(Phase::Image, message).detail(detail.collect()).into())
     }
 }
 
