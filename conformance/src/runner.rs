@@ -176,7 +176,12 @@ fn describe(status: WaitStatus) -> Option<String> {
         WaitStatus::Exited(_, PANICKED) => None,
         WaitStatus::Exited(_, code) => Some(format!("the check ended with status {code}")),
         WaitStatus::Signaled(_, signal, _) => {
-            Some(format!("the check was ended by {} ({})", signal.as_str(), signal as i32))
+            let number = signal as i32;
+            let cause = match signal {
+                Signal::SIGSYS => ": the kernel lacks a system call that it made",
+                _ => "",
+            };
+            Some(format!("the check was ended by {} ({number}){cause}", signal.as_str()))
         }
         other => Some(format!("the check ended with {other:?}")),
     }

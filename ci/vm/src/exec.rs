@@ -5,7 +5,7 @@ use crate::cli::{CarryOptions, ExecOptions, PlaceOptions, RunnerOptions};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::{Listener, Stream};
 use crate::layout::Access;
-use crate::output::{self, no_verdict};
+use crate::output::{self, complain, no_verdict};
 use crate::session::{Ready, STDIN, Session, Task};
 use crate::system::System;
 use crate::target::Target;
@@ -199,7 +199,12 @@ fn status(target: &Target, result: Result<Exit>) -> Result<u8> {
     match result {
         // A status has eight bits, and a signal's number is below 65.
         Ok(Exit::Status(number)) => Ok(number as u8),
-        Ok(Exit::Signal(number)) => Ok(128_u8.wrapping_add(number as u8)),
+        Ok(Exit::Signal(number)) => {
+            if let Some(cause) = target.kind.system().cause(number) {
+                complain(target, &cause);
+            }
+            Ok(128_u8.wrapping_add(number as u8))
+        }
         Err(error) => no_verdict(target, error),
     }
 }

@@ -29,6 +29,8 @@ fn a_signal_is_a_failure_and_named() {
     let outcome = shell("kill -SEGV $$", LONG);
     assert!(!outcome.passed());
     assert_eq!(outcome.message, "the check was ended by SIGSEGV (11)");
+    let outcome = shell("kill -SYS $$", LONG);
+    assert!(outcome.message.ends_with(": the kernel lacks a system call that it made"));
 }
 
 #[test]
