@@ -2,7 +2,7 @@
 
 use super::{ELSEWHERE, NONE, PORT, attached, attached_to, source_map};
 use crate::check::{Context, checks};
-use crate::raw::{Device, KCOV_TRACE_PC, Source, call};
+use crate::raw::{Device, KCOV_TRACE_PC, Source, call, child};
 use crate::system::checks::{COVER_SIZE, mapped, open, sized};
 use kcov_sys::netbsd::KCOV_IOC_REMOTE_ATTACH;
 
@@ -17,6 +17,7 @@ checks! {
     "remote.attach.every-port-is-a-source": every_port_is_a_source,
     "remote.attach.again": again,
     "remote.attach.while-the-source-is-enabled": while_the_source_is_enabled,
+    "remote.attach.by-a-traced-thread": by_a_traced_thread,
     "remote.attach.size-is-ignored": size_is_ignored,
     "remote.attach.own-buffer-comes-back": own_buffer_comes_back,
     "remote.attach.own-buffer-can-be-sized-after-detach": own_buffer_can_be_sized_after_detach,
@@ -106,6 +107,25 @@ fn while_the_source_is_enabled(cx: &Context) {
     assert_eq!(other.disable(), Ok(()), "it stays enabled");
     assert_eq!(other.attach(PORT), Ok(()));
     assert!(other.disable().is_err(), "it stays disabled");
+}
+
+fn by_a_traced_thread(cx: &Context) {
+    let device = attached(cx);
+    let attach_in_another_process = || {
+        child(|| {
+            let (local, map) = mapped(cx);
+            local.enable(KCOV_TRACE_PC).expect("traced");
+            let other = open(cx);
+            assert_eq!(other.attach(PORT), Ok(()));
+            map.reset();
+            call();
+            assert!(map.count() > 0, "it is still traced");
+            other.disable().is_ok()
+        })
+    };
+    assert!(!attach_in_another_process(), "the source is disabled");
+    device.enable(KCOV_TRACE_PC).expect("enabled");
+    assert!(attach_in_another_process(), "the source is enabled");
 }
 
 fn size_is_ignored(cx: &Context) {
