@@ -172,7 +172,12 @@ fn describe(status: WaitStatus) -> Option<String> {
         WaitStatus::Exited(_, PANICKED) => None,
         WaitStatus::Exited(_, code) => Some(format!("the check ended with status {code}")),
         WaitStatus::Signaled(_, signal, _) => {
-            Some(format!("the check was ended by {} ({})", signal.as_str(), signal as i32))
+            let number = signal as i32;
+            let cause = match signal {
+                Signal::SIGSYS => ": the kernel lacks a system call that it made",
+                _ => "",
+            };
+            Some(format!("the check was ended by {} ({number}){cause}", signal.as_str()))
         }
         other => Some(format!("the check ended with {other:?}")),
     }
@@ -259,6 +264,8 @@ mod tests {
         let outcome = shell("kill -SEGV $$", LONG);
         assert!(!outcome.passed());
         assert_eq!(outcome.message, "the check was ended by SIGSEGV (11)");
+        let outcome = shell("kill -SYS $$", LONG);
+        assert!(outcome.message.ends_with(": the kernel lacks a system call that it made"));
     }
 
     #[test]

@@ -175,7 +175,12 @@ fn status(session: &Session, name: &str, run: impl FnOnce(&Target) -> Result<Exi
     match run(target) {
         // A status has eight bits, and a signal's number is below 65.
         Ok(Exit::Status(number)) => Ok(number as u8),
-        Ok(Exit::Signal(number)) => Ok(128_u8.wrapping_add(number as u8)),
+        Ok(Exit::Signal(number)) => {
+            if let Some(cause) = target.kind.system().cause(number) {
+                output::complain(target, &cause);
+            }
+            Ok(128_u8.wrapping_add(number as u8))
+        }
         Err(error) => no_verdict(target, error),
     }
 }

@@ -39,6 +39,8 @@ pub struct Recipe {
     pub triple: String,
     /// The flags for rustc.
     pub flags: Vec<String>,
+    /// More flags for the program itself. If they change, its dependencies are not compiled again.
+    pub link: Vec<String>,
     /// The standard library.
     pub std: Std,
 }
@@ -55,16 +57,16 @@ impl Recipe {
             require(Need::Link(arch))?;
             flags.push(format!("-Clinker={}", arch.compiler()));
         }
-        Ok(Self { triple: triple.into(), flags, std: Std::Installed })
+        Ok(Self { triple: triple.into(), flags, link: Vec::new(), std: Std::Installed })
     }
 
     /// Builds a program of a workspace and returns its path below `target`.
     pub fn build(&self, workspace: &Path, program: Program<'_>, target: &Path) -> Result<PathBuf> {
-        let Self { triple, flags, std } = self;
+        let Self { triple, flags, link, std } = self;
         let Program { package, binary } = program;
         let fail = |why: String| Error::unavailable(Phase::Image, why);
         let mut cargo = cargo();
-        cargo.current_dir(workspace).args(["build", "--quiet", "--package", package]);
+        cargo.current_dir(workspace).args(["rustc", "--quiet", "--package", package]);
         cargo.args(["--bin", binary, "--profile", PROFILE, "--target", triple]);
         cargo.arg("--target-dir").arg(target);
         // This variable overrides all other flags, and allows spaces in paths.
@@ -72,6 +74,7 @@ impl Recipe {
         if *std == Std::Compiled {
             cargo.arg("-Zbuild-std").env("RUSTC_BOOTSTRAP", "1");
         }
+        cargo.arg("--").args(link);
         let path = target.join(triple).join(PROFILE).join(binary);
         let mut child = cargo.spawn().map_err(|error| fail(not_started("cargo", &error)))?;
         let started = Instant::now();

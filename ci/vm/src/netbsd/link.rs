@@ -6,8 +6,9 @@
 
 use super::sysroot::{self, UNWINDER};
 use crate::cache::Cache;
-use crate::error::{OrUnavailable as _, Phase, Result};
+use crate::error::{OrUnavailable as _, Phase, Result, Unavailable};
 use crate::hash;
+use crate::run::command;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -17,6 +18,9 @@ use std::time::UNIX_EPOCH;
 
 /// The target triple of the programs.
 pub const TRIPLE: &str = "x86_64-unknown-netbsd";
+
+/// The beginning of `ld`'s messages.
+const LD: &str = "ld: ";
 
 /// rustc treats a linker with this suffix as a plain `ld`.
 const LINKER: &str = "netbsd-ld";
@@ -44,6 +48,26 @@ pub fn linker(given: &Path, cache: &Cache) -> Result<String> {
             .or_unavailable(Phase::Image, directory.display())?;
     }
     Ok(path.display().to_string())
+}
+
+/// Links an empty program, once for these libraries.
+pub fn try_empty(linker: &str) -> Result<()> {
+    let [source, program] = ["empty.rs", "empty"].map(|name| Path::new(linker).with_file_name(name));
+    if program.is_file() {
+        return Ok(());
+    }
+    fs::write(&source, "fn main() {}\n").or_unavailable(Phase::Image, source.display())?;
+    let mut rustc = command("rustc");
+    rustc.args(["--target", TRIPLE]).args(FLAGS).arg(format!("-Clinker={linker}"));
+    let output = rustc.arg("-o").arg(program).arg(source).output();
+    let output = output.or_unavailable(Phase::Image, "rustc")?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let detail = said.lines().filter(|line| line.contains(LD)).take(3).map(str::to_string);
+    let message = "--sysroot: an empty program cannot be linked against its libraries";
+    Err(Unavailable::new(Phase::Image, message).detail(detail.collect()).into())
 }
 
 /// The flags for rustc, without the linker's path.

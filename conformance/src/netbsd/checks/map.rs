@@ -2,7 +2,7 @@
 
 use crate::checks::prelude::*;
 use crate::errno::Result;
-use libc::{MAP_PRIVATE, MAP_SHARED, PROT_EXEC, PROT_READ, PROT_WRITE};
+use libc::{MAP_PRIVATE, MAP_SHARED, PROT_EXEC, PROT_NONE, PROT_READ, PROT_WRITE};
 use nix::fcntl::OFlag;
 use nix::sys::resource::{UsageWho, getrusage};
 
@@ -88,14 +88,14 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("map.access-cannot-be-added", |cx| {
         let device = sized(cx, page_words());
-        for prot in [PROT_READ, PROT_WRITE, READ_WRITE] {
+        for prot in [PROT_NONE, PROT_READ, PROT_WRITE, READ_WRITE] {
             let map = device.map_with(page_size(), 0, prot, MAP_SHARED).expect("mapped");
-            for more in [READ_WRITE, PROT_READ | PROT_EXEC, PROT_WRITE | PROT_EXEC, PROT_EXEC] {
+            for more in PROT_READ..=READ_WRITE | PROT_EXEC {
                 if prot & more != more {
                     cx.refused(map.protect_from(0, more));
                 }
             }
-            assert_eq!(map.protect_from(0, libc::PROT_NONE), Ok(()), "it can be taken away");
+            assert_eq!(map.protect_from(0, PROT_NONE), Ok(()), "it can be taken away");
             assert_eq!(map.protect_from(0, prot), Ok(()), "and given back");
         }
     }),

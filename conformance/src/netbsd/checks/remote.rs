@@ -101,11 +101,14 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(device.map(GREATEST + 1).is_err());
     }),
     check("remote.buffer-is-of-the-source", |cx| {
-        let (device, other) = (attached(cx), attached(cx));
-        let (map, others) = (source_map(&device), source_map(&other));
+        let (device, other) = (attached(cx), sized(cx, COVER_SIZE));
+        let own = other.map(COVER_SIZE).expect("its own buffer");
+        other.attach(PORT).expect("attached");
+        let map = source_map(&device);
         map.store(9, 4);
-        assert_eq!(others.load(9), 4);
-        let own = sized(cx, COVER_SIZE).map(COVER_SIZE).expect("a device that is not attached");
+        for words in [COVER_SIZE, GREATEST] {
+            assert_eq!(other.map(words).expect("the source's buffer").load(9), 4, "{words} words");
+        }
         assert_eq!(own.load(9), 0);
         map.store(9, 0);
     }),

@@ -80,6 +80,24 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(other.attach(PORT), Ok(()));
         assert!(other.disable().is_err(), "it stays disabled");
     }),
+    check("remote.attach.by-a-traced-thread", |cx| {
+        let device = attached(cx);
+        let attach_in_another_process = || {
+            child(|| {
+                let (local, map) = mapped(cx);
+                local.enable(KCOV_TRACE_PC).expect("traced");
+                let other = open(cx);
+                assert_eq!(other.attach(PORT), Ok(()));
+                map.reset();
+                call();
+                assert!(map.count() > 0, "it is still traced");
+                other.disable().is_ok()
+            })
+        };
+        assert!(!attach_in_another_process(), "the source is disabled");
+        device.enable(KCOV_TRACE_PC).expect("enabled");
+        assert!(attach_in_another_process(), "the source is enabled");
+    }),
     check("remote.attach.size-is-ignored", |cx| {
         let device = attached(cx);
         for entries in [0, 1, 512, u64::MAX] {
