@@ -37,7 +37,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_deadly_input_is_saved_tried_again_and_made_smaller() {
     let directory = tempfile::tempdir().expect("a directory");
-    let options = ["--deaths", "3", "--guests", "2"];
+    let options = ["--deaths", "3", "--guests", "2", "--foreground"];
     let Outcome { status, stdout, stderr } = fuzz(directory.path(), &options, &["fuzz", "PANIC"]);
     assert_eq!(status, Some(1), "{stdout}{stderr}");
     let [group] = &files(&directory.path().join("crashes"))[..] else {
@@ -84,7 +84,7 @@ fn group(directory: &Path, outcome: &Outcome) -> (String, String) {
 #[test]
 fn a_complaint_that_the_kernel_survives_ends_the_guest() {
     let directory = tempfile::tempdir().expect("a directory");
-    let options = ["--deaths", "1", "--guests", "1"];
+    let options = ["--deaths", "1", "--guests", "1", "--foreground"];
     let outcome = fuzz(directory.path(), &options, &["fuzz", "WARNING"]);
     let (name, stdout) = group(directory.path(), &outcome);
     assert_eq!(name, "WARNING-in-lkdtm_WARNING");
@@ -98,7 +98,7 @@ fn a_complaint_that_the_kernel_survives_ends_the_guest() {
 #[test]
 fn a_blocked_task_is_reported_with_its_stack() {
     let directory = tempfile::tempdir().expect("a directory");
-    let options = ["--deaths", "1", "--guests", "1", "--seconds", "5"];
+    let options = ["--deaths", "1", "--guests", "1", "--seconds", "5", "--foreground"];
     let limit = ["write", "/proc/sys/kernel/hung_task_timeout_secs", "2"];
     let outcome = fuzz(directory.path(), &options, &[&limit[..], &["fuzz", "HUNG_TASK"]].concat());
     let (name, stdout) = group(directory.path(), &outcome);
@@ -111,7 +111,8 @@ fn a_blocked_task_is_reported_with_its_stack() {
 #[test]
 fn an_interrupt_ends_like_the_time_limit() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut command = command(directory.path(), &["--guests", "1"], &["fuzz", "NONE"]);
+    let mut command =
+        command(directory.path(), &["--guests", "1", "--foreground"], &["fuzz", "NONE"]);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let corpus = directory.path().join("corpus");
     let is_running = || corpus.is_dir() && files(&corpus).len() >= 2;
@@ -132,7 +133,7 @@ fn an_interrupt_ends_like_the_time_limit() {
 #[test]
 fn a_fuzzer_that_finds_nothing_has_passed() {
     let directory = tempfile::tempdir().expect("a directory");
-    let options = ["--seconds", "2", "--guests", "1"];
+    let options = ["--seconds", "2", "--guests", "1", "--foreground"];
     let Outcome { status, stdout, stderr } = fuzz(directory.path(), &options, &["fuzz", "NONE"]);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     assert!(files(&directory.path().join("crashes")).is_empty(), "{stdout}");

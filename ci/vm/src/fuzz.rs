@@ -10,6 +10,7 @@ use crate::cache;
 use crate::cli::FuzzOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
 use crate::exec::task;
+use crate::guest::make_idle;
 use crate::output::{no_verdict, print};
 use crate::parallel::processors;
 use crate::session::Session;
@@ -45,7 +46,7 @@ pub fn fuzz(session: &Session, options: FuzzOptions) -> Result<u8> {
 }
 
 fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> {
-    let FuzzOptions { dir, guests, seconds, sync, deaths, seed, .. } = options;
+    let FuzzOptions { dir, guests, seconds, sync, deaths, seed, foreground, .. } = options;
     let task = task(session, target, &options.run, None)?;
     let directory = dir.unwrap_or_else(|| PathBuf::from("fuzz").join(&target.name));
     let unusable = |error| Error::usage(format!("--dir {}: {error}", directory.display()));
@@ -84,6 +85,9 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
         flag::register_conditional_default(signal, stop.clone())
             .and_then(|_| flag::register(signal, stop.clone()))
             .or_unavailable(Phase::Program, "signals")?;
+    }
+    if !foreground {
+        make_idle().or_unavailable(Phase::Program, "the idle priority")?;
     }
     let fuzzer = Fuzzer {
         guests: Guests { session, target, ready, task, stop },

@@ -22,6 +22,7 @@ use crate::system::System;
 use crate::target::Kind;
 use kcov_vm_guest::protocol::Exit;
 use processor::Processor;
+pub use processor::make_idle;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;

@@ -2,6 +2,7 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeMap;
+use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{self, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -43,6 +44,16 @@ impl Processor {
     }
 }
 
+/// From now on, this thread and what it starts run only if no other program wants the processor.
+pub fn make_idle() -> io::Result<()> {
+    let none = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel only reads `none`, which outlives the call.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 impl Drop for Processor {
     fn drop(&mut self) {
         if let Some(guests) = used().get_mut(&self.0) {
@@ -71,5 +82,18 @@ mod tests {
         let numbers: Vec<usize> = taken.iter().map(|processor| processor.0).collect();
         drop(taken);
         assert!(numbers.iter().all(|number| used()[number] == 0));
+    }
+
+    #[test]
+    fn an_idle_thread_starts_idle_programs() {
+        let policy = || {
+            let mut command = Command::new("cat");
+            let output = command.arg("/proc/self/stat").output().expect("cat runs").stdout;
+            let text = String::from_utf8(output).expect("text");
+            let words = text.rsplit_once(')').expect("a name").1.split_whitespace();
+            words.map(String::from).nth(38).expect("a policy")
+        };
+        let idle = std::thread::spawn(move || make_idle().map(|()| policy()));
+        assert_eq!(idle.join().expect("no panic").expect("it may"), "5");
     }
 }

@@ -52,7 +52,8 @@ pub fn linker(given: &Path, cache: &Cache) -> Result<String> {
 
 /// Links an empty program, once for these libraries.
 pub fn try_empty(linker: &str) -> Result<()> {
-    let [source, program] = ["empty.rs", "empty"].map(|name| Path::new(linker).with_file_name(name));
+    let [source, program] =
+        ["empty.rs", "empty"].map(|name| Path::new(linker).with_file_name(name));
     if program.is_file() {
         return Ok(());
     }
