@@ -188,6 +188,15 @@ fn hostile_buffers_on_the_host() {
     assert!(said.starts_with("KTAP version 1\n1..4\n") && !said.contains("not ok"), "{said}");
 }
 
+/// Words of 4 bytes, which only 32-bit programs meet.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn hostile_buffers_of_narrow_words() {
+    let file = built_for(Some("x86-linux-musl"), "narrow", "tests/hostile.c");
+    let said = succeeds(&mut Command::new(file));
+    assert!(said.contains("\nok 5 narrow-pcs-of-any-count\n"), "{said}");
+}
+
 /// Runs the KTAP programs in a guest.
 #[track_caller]
 fn ktap_programs_pass(guest: &str, target: Option<&str>, narrow: bool) {

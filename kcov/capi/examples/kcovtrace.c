@@ -24,6 +24,7 @@ int main(int argc, char **argv)
 {
 	struct kcov k;
 	struct kcov_trace t;
+	enum kcov_kind kind;
 	size_t i;
 	int status;
 	pid_t child;
@@ -34,10 +35,12 @@ int main(int argc, char **argv)
 	}
 	/* 32 MiB, or the maximum where it is less. */
 	i = kcov_max_words(8);
-	check(&k, kcov_open(&k, NULL, i < 4 << 20 ? i : 4 << 20));
+	kind = kcov_open(&k, NULL, i < 4 << 20 ? i : 4 << 20);
+	check(&k, kind);
 	child = fork();
 	if (!child) {
-		check(&k, kcov_enable(&k, KCOV_PC));
+		kind = kcov_enable(&k, KCOV_PC);
+		check(&k, kind);
 		execvp(argv[1], argv + 1);
 		perror(argv[1]);
 		_exit(125);
