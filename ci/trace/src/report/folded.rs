@@ -49,7 +49,7 @@ mod tests {
     fn a_stack_is_the_place_in_the_sources() {
         let frame = |function: &str, file: &str| Frame {
             function: function.into(),
-            line: Some((file.into(), 7)),
+            line: Some((Path::new(file).into(), 7)),
         };
         // The innermost frame comes first.
         let frames = vec![frame("spin_lock", "/s/include/spin.h"), frame("read", "/s/fs/a.c")];
