@@ -87,7 +87,8 @@ fn calls() -> Result<Vec<Call>, Box<dyn Error>> {
     fs::create_dir_all(&directory)?;
     let file = directory.join("file");
     let zero = File::open("/dev/zero")?;
-    let (output, input) = std::io::pipe()?;
+    let (output, input) = nix::unistd::pipe()?;
+    let (output, input) = (File::from(output), File::from(input));
     let (left, right) = UnixStream::pair()?;
     let udp = UdpSocket::bind("127.0.0.1:0")?;
     udp.connect(udp.local_addr()?)?;
@@ -159,17 +160,20 @@ fn stat() {
 fn map() {
     let length = NonZeroUsize::new(16 * 4096).expect("a length");
     let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-    // SAFETY: the mapping is new, this function alone uses it, and it stays inside.
-    unsafe {
-        let start = mmap_anonymous(None, length, access, MapFlags::MAP_PRIVATE).expect("mapped");
-        (0..16).for_each(|page| start.byte_add(page * 4096).cast::<u8>().write_volatile(1));
-        munmap(start, length.get()).expect("unmapped");
-    }
+    // SAFETY: the mapping is new.
+    let start = unsafe { mmap_anonymous(None, length, access, MapFlags::MAP_PRIVATE) };
+    let start = start.expect("mapped");
+    // SAFETY: the mapping has this size and is zeroed, and this function alone uses it.
+    let pages = unsafe { start.cast::<[[u8; 4096]; 16]>().as_mut() };
+    pages.iter_mut().for_each(|page| page[0] = black_box(1));
+    // SAFETY: nothing refers to the mapping any more.
+    unsafe { munmap(start, length.get()) }.expect("unmapped");
 }
 
 fn child() {
     // SAFETY: the child ends at once.
     match unsafe { fork() }.expect("forked") {
+        // SAFETY: `_exit` runs no exit handlers.
         ForkResult::Child => unsafe { libc::_exit(0) },
         ForkResult::Parent { child } => drop(waitpid(child, None).expect("it ends")),
     }
@@ -274,12 +278,12 @@ impl ByHand {
         ask(&file, KCOV_INIT_TRACE, WORDS as u64);
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         let length = NonZeroUsize::new(8 * WORDS).expect("a length");
-        // SAFETY: the mapping is new and stays, so it may be shared for ever. The kernel and
-        // atomic operations alone access it.
-        let buffer = unsafe {
-            let start = mmap(None, length, access, MapFlags::MAP_SHARED, &file, 0)?;
-            std::slice::from_raw_parts(start.cast::<AtomicU64>().as_ptr(), WORDS)
-        };
+        // SAFETY: the mapping is new.
+        let start = unsafe { mmap(None, length, access, MapFlags::MAP_SHARED, &file, 0) }?;
+        // SAFETY: the mapping has this size and stays for ever. Besides the kernel, only atomic
+        // operations access it.
+        let buffer =
+            unsafe { std::slice::from_raw_parts(start.cast::<AtomicU64>().as_ptr(), WORDS) };
         Ok(ByHand { file, buffer })
     }
 
@@ -389,7 +393,8 @@ fn print_resets(rounds: u32) {
 
 /// Each way to start with an empty buffer, in relation to the call alone.
 fn resets(rounds: u32, call: impl Fn() + Copy) -> [f64; 3] {
-    let [mut first, mut second] = [const { () }; 2].map(|()| Device::open().expect("opened"));
+    let open = || Device::open().expect("opened");
+    let [mut first, mut second] = [open(), open()];
     let [alone, reset, enable, open] = best(
         rounds,
         [
@@ -403,7 +408,7 @@ fn resets(rounds: u32, call: impl Fn() + Copy) -> [f64; 3] {
             },
             &mut |passes| {
                 time(passes.min(64), || {
-                    let mut device = Device::open().expect("opened");
+                    let mut device = open();
                     let _session = open_session(&mut device);
                     call();
                 })
@@ -413,13 +418,15 @@ fn resets(rounds: u32, call: impl Fn() + Copy) -> [f64; 3] {
     [reset, enable, open].map(|nanos| nanos / alone)
 }
 
+type Work<'a> = &'a dyn Fn(&mut Workers);
+
 fn print_remote(rounds: u32) -> Result<(), Box<dyn Error>> {
     println!(
         "| operation of a worker | us | PCs | comparisons | not its handle | PC mode | comparison mode |"
     );
     println!("|---|---|---|---|---|---|---|");
     let version = File::open("/proc/version")?;
-    let works: [(_, &dyn Fn(&mut Workers)); 3] = [
+    let works: [(&str, Work<'_>); 3] = [
         ("nothing", &|ring| ring.nothing().expect("done")),
         ("read, procfs", &|ring| ring.read(&version).expect("read")),
         ("mkdir, which fails", &|ring| drop(ring.make_directory(c"/proc"))),
@@ -480,7 +487,7 @@ type Shared<M> = Arc<Mutex<ChildBuffer<M>>>;
 
 fn print_program(rounds: u32, program: &[String]) -> Result<(), Box<dyn Error>> {
     fn open<M: Mode>(mode: M) -> Result<Shared<M>, kcov::Error> {
-        let device = Device::builder().size(BufferSize::words(1 << 21)).open()?;
+        let device = Device::builder().size(BufferSize::words(1 << 20)).open()?;
         Ok(Arc::new(Mutex::new(device.into_child_buffer(mode)?)))
     }
     fn report<M: Mode>(name: &str, ratio: f64, buffer: &Shared<M>) -> Result<(), Box<dyn Error>> {

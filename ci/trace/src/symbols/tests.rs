@@ -93,8 +93,11 @@ fn a_file_gives_lines_and_what_was_inlined() {
     let kernel = Image::read(&file).expect("an image").kernel;
     let symbols = Symbols::of_image(&file, &kernel).expect("symbols");
     let coverage = Coverage { kernel, ..coverage(None) };
-    let all: Vec<Place> =
-        symbols.look_up(&(start + 5..end).map(Pc::new).collect::<Vec<_>>(), &coverage);
+    let pcs: Vec<Pc> = (start + 5..end).map(Pc::new).collect();
+    let all = symbols.look_up(&pcs, &coverage);
+    // Two threads find the same.
+    let many = symbols.look_up(&pcs.repeat(20_000 / pcs.len()), &coverage);
+    assert!(many.chunks(pcs.len()).all(|some| some == all));
     assert!(all.iter().all(|place| &*place.symbol == "outer"), "{all:?}");
     let inlined = all.iter().find(|place| place.frames.len() == 2).expect("inlined code");
     assert_eq!(&*inlined.frames[0].function, "inner");
@@ -131,7 +134,7 @@ fn addresses_outside_of_the_image_have_no_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = compiled(directory.path());
     let image = Image::read(&file).expect("an image");
-    let bytes = std::fs::read(&file).expect("read");
+    let bytes = fs::read(&image.file).expect("the program");
     let parsed = object::File::parse(&*bytes).expect("ELF");
     let last =
         parsed.symbols().map(|symbol| symbol.address() + symbol.size()).max().expect("symbols");
