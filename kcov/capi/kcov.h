@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * kcov.h: the kernel's coverage device kcov, on Linux and NetBSD.
  *
