@@ -91,7 +91,7 @@ fn ranges_that_make_no_sense_are_refused() {
     let joined = ranges([30..40, 10..20, 15..30, 50..60]);
     assert_eq!(joined.iter().collect::<Vec<_>>(), [10..40, 50..60]);
     // The last 512 bytes of the address space are in no range.
-    let last = ranges([u64::MAX - 600..u64::MAX]);
+    let last = Ranges::single(u64::MAX - 600..u64::MAX).unwrap();
     assert!(last.contains(u64::MAX - 512) && !last.contains(u64::MAX - 511));
     let mut map = NoveltyMap::with_fallback(last, 1);
     assert_eq!(counts(map.merge(&[u64::MAX, u64::MAX - 1, u64::MAX - 512])), (2, 1));
