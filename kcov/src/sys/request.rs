@@ -3,8 +3,6 @@
 use crate::buffer::Width;
 use crate::remote::linux::Argument;
 use kcov_sys::errno;
-#[cfg(feature = "proposed")]
-use kcov_sys::linux::proposed as proposed_linux;
 use kcov_sys::netbsd::kcov_ioc_remote_attach;
 use kcov_sys::{linux, netbsd};
 use std::ffi::c_void;
@@ -32,8 +30,7 @@ pub(crate) enum Request<'a> {
     ResetTrace,
 }
 
-/// A request's number, and its argument: a number, or the address of what the request refers to or
-/// holds.
+/// A request's number and its argument: a number, or an address within the request or its argument.
 type Call = (u32, *const c_void);
 
 #[allow(dead_code, reason = "each system uses its own")]
@@ -52,10 +49,10 @@ impl Request<'_> {
             }
             #[cfg(feature = "proposed")]
             Request::EnableUnique(words) => {
-                (proposed_linux::KCOV_UNIQUE_ENABLE, number(words as u64))
+                (linux::proposed::KCOV_UNIQUE_ENABLE, number(words as u64))
             }
             #[cfg(feature = "proposed")]
-            Request::ResetTrace => (proposed_linux::KCOV_RESET_TRACE, number(0)),
+            Request::ResetTrace => (linux::proposed::KCOV_RESET_TRACE, number(0)),
             // Linux has no sources.
             Request::Attach(_) | Request::Detach => return Err(errno::linux::EINVAL),
         };
