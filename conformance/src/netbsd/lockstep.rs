@@ -17,8 +17,9 @@ pub(crate) type Driver = NetBsd;
 /// The model of a kernel with these features.
 pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String> {
     let ports = if features.contains(&Feature::Vhci) { 3 } else { 0 };
-    let (attaches, page) = (features.contains(&Feature::NetBsd10), page_size() as u64);
-    Ok(NetBsd::new(Kernel { attaches, ports, page }))
+    let has = |feature| features.contains(&feature);
+    let (attaches, comparisons) = (has(Feature::NetBsd10), has(Feature::Comparisons));
+    Ok(NetBsd::new(Kernel { attaches, comparisons, ports, page: page_size() as u64 }))
 }
 
 /// The work that the kernel can do: a kernel thread explores a port.

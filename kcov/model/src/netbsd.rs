@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 pub struct Kernel {
     /// NetBSD 10, with attaching; otherwise NetBSD 9.
     pub attaches: bool,
+    /// The kernel's comparisons are instrumented. Otherwise their mode is accepted and records
+    /// nothing.
+    pub comparisons: bool,
     /// The number of ports of the first bus of the virtual USB controller. These are the sources.
     pub ports: u64,
     /// The page size in bytes.
@@ -21,7 +24,7 @@ pub struct Kernel {
 
 impl Kernel {
     /// NetBSD 10 with a virtual USB controller.
-    pub const LATEST: Kernel = Kernel { attaches: true, ports: 8, page: 4096 };
+    pub const LATEST: Kernel = Kernel { attaches: true, comparisons: true, ports: 8, page: 4096 };
 }
 
 /// Whether an instance is enabled.
@@ -381,7 +384,11 @@ impl Driver for NetBsd {
             Enabled::By(thread) => thread,
             Enabled::Late => None,
         };
-        Some(Recording { thread, mode: desc.mode, words: desc.entries? })
+        let mode = match desc.mode {
+            Mode::Cmp if !self.kernel.comparisons => Mode::None,
+            mode => mode,
+        };
+        Some(Recording { thread, mode, words: desc.entries? })
     }
 
     /// `__sanitizer_cov_trace_pc` and `trace_cmp`.

@@ -202,3 +202,15 @@ fn a_count_is_a_place() {
         }
     }
 }
+
+/// A NetBSD kernel accepts the mode for comparisons even if it records none.
+#[test]
+fn comparisons_need_instrumentation() {
+    for (comparisons, mode) in [(true, Mode::Cmp), (false, Mode::None)] {
+        let kernel = netbsd::Kernel { comparisons, ..netbsd::Kernel::LATEST };
+        let world = play(World::new(NetBsd::new(kernel)), START);
+        let world = play(world, "0 0 Enable(2) -> Done");
+        let recording = world.driver.recording(Instance(0)).expect("enabled");
+        assert_eq!(recording.mode, mode);
+    }
+}

@@ -66,7 +66,9 @@ pub fn try_empty(linker: &str) -> Result<()> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let detail = said.lines().filter(|line| line.contains(LD)).take(3).map(str::to_string);
+    let messages = said.lines().filter_map(|line| line.split_once(LD));
+    let detail = messages.map(|(_, message)| message.to_string());
+    let detail = detail.filter(|message| !message.contains("in function")).take(3);
     let message = "--sysroot: an empty program cannot be linked against its libraries";
     Err(Unavailable::new(Phase::Image, message).detail(detail.collect()).into())
 }
