@@ -2,9 +2,9 @@
 //!
 //! [`relocated_calls`] reads relocations. They are exact on every architecture, and need a kernel
 //! that was linked and compiled for it. [`Code`] decodes x86, for kernels from elsewhere and for
-//! User-Mode Linux, whose relocations do not tell where a call is: in the large code model a
-//! function's address is loaded into a register, which may hold it across many calls or spill it to
-//! the stack.
+//! User-Mode Linux. There relocations do not tell where a call is: in the large code model the kernel
+//! loads a function's address into a register. The register may hold it across many calls, and may
+//! be spilled to the stack.
 //!
 //! Debug information (`DW_TAG_call_site`) is no substitute for [`Code`]: Clang does not describe the
 //! calls that its sanitizers add, and GCC describes none with `-fno-var-tracking`, which
