@@ -230,7 +230,7 @@ int64_t kcov_novelty_merge(struct kcov_novelty *map,
 // ascending order.
 int64_t kcov_novelty_signals(struct kcov_novelty *map, uint64_t *out, size_t capacity);
 
-// Forgets all signals; of a shared map, those of all processes. 0 or -1.
+// Forgets all signals. A shared map loses those of all processes. 0 or -1.
 int kcov_novelty_clear(struct kcov_novelty *map);
 
 // Frees the map. Shared memory stays. NULL does nothing.

@@ -49,7 +49,7 @@ enum Because {
     Listed,
 }
 
-/// A file's permissions, with its type where that is not said otherwise, and its owner.
+/// The permissions and the owner of a file. The permissions include its type if nothing else gives it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Access {
     pub mode: u32,

@@ -235,7 +235,7 @@ pub unsafe extern "C" fn kcov_novelty_signals(
     })
 }
 
-/// Forgets all signals; of a shared map, those of all processes. 0 or -1.
+/// Forgets all signals. A shared map loses those of all processes. 0 or -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_novelty_clear(map: *mut kcov_novelty) -> c_int {
     guard("kcov_novelty_clear", -1, || {

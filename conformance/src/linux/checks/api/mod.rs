@@ -83,7 +83,7 @@ const OWN: &[Check] = &[
         records(&mut another.expect("opened by another name"));
     }),
     check("api.path.other-files-of-debugfs-refuse", |cx| {
-        // A file of the kernel's core, which has no ioctls.
+        // debugfs has files without ioctls.
         let file = cx.device().with_file_name("clear_warn_once");
         let error = refused(&file);
         let expected = (Operation::SetSize, Some(libc::ENOTTY));

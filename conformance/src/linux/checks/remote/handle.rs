@@ -91,7 +91,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check("remote.handle.reserved-bytes-of-common-are-refused", |cx| {
         for bits in RESERVED {
             cx.refused(tried(cx, &Remote::common(common() | bits)));
-            // Reserved bits without an instance are not the absent handle.
+            // A handle with reserved bits set is invalid even if its instance is 0.
             cx.refused(tried(cx, &Remote::common(bits)));
         }
     }),

@@ -163,7 +163,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(since(&session, mark).is_empty());
         vhost.work();
         assert!(session.settle(QUIET, deadline()) && session.trace().len() > seen);
-        // The time limit ends the wait, however long a silence it waits for.
+        // The deadline ends the wait before the quiet time does.
         assert!(!session.settle(Duration::MAX, Instant::now() + Duration::from_millis(1)));
     }),
     check("api.remote.sections.any-common-is-free-everywhere", |cx| {
