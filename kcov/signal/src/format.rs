@@ -94,8 +94,8 @@ impl NoveltyMap {
 
     /// Reads a map that [`to_bytes`](Self::to_bytes) wrote.
     ///
-    /// Whatever the bytes say, it allocates at most 32 MiB, for the largest ranges, and 64 times the
-    /// size of the bytes.
+    /// Whatever the bytes say, it allocates at most 128 MiB of zeroed memory, for the largest ranges,
+    /// and 64 times the size of the bytes. It touches a page of the zeroed memory only for a signal.
     ///
     /// # Errors
     ///

@@ -1,9 +1,8 @@
 //! The signals of a map, in ascending order.
 
-use crate::flat::{Bits, CELL_WORDS};
+use crate::bitmap::{Bitmap, Bits, CELL_WORDS};
 use crate::ranges::{CELL, Index};
 use crate::shared::SharedCells;
-use crate::store::{Store, cells};
 use alloc::vec::Vec;
 use core::fmt;
 use core::iter::FusedIterator;
@@ -12,7 +11,7 @@ use core::iter::Peekable;
 /// Source of the cells' bits.
 #[derive(Clone, Copy)]
 pub(crate) enum Cells<'m> {
-    Map(&'m Store),
+    Map(&'m Bitmap),
     Shared(SharedCells<'m>),
 }
 
@@ -56,11 +55,11 @@ impl<'m> MapIter<'m> {
                     return Some(self.index.address((self.cell as u64 - 1) * CELL + within));
                 }
             }
-            if self.cell == cells(self.index.bytes()) {
+            if self.cell == self.index.cells() {
                 return None;
             }
             self.bits = match self.cells {
-                Cells::Map(store) => store.cell(self.cell),
+                Cells::Map(bitmap) => bitmap.cell(self.cell),
                 Cells::Shared(shared) => shared.cell(self.cell),
             };
             self.cell += 1;

@@ -2,7 +2,6 @@
 
 use crate::arch::Path;
 use crate::fallback::Fallback;
-use crate::packed::Packed;
 use crate::ranges::Index;
 use crate::run::Run;
 use crate::shared::Parts;
@@ -13,17 +12,10 @@ use core::sync::atomic::AtomicU64;
 pub(crate) struct Known<'m> {
     pub(crate) path: Path,
     pub(crate) index: &'m Index,
-    /// Invariant: has one word per 64 bytes of `index`, or one per cell.
-    pub(crate) memory: Memory<'m>,
+    /// Signals seen within the ranges: one bit per byte of text. Invariant: has one word per 64 bytes
+    /// of `index`.
+    pub(crate) bits: Run<'m>,
     pub(crate) outside: Outside<'m>,
-}
-
-/// Signals seen within the ranges.
-#[derive(Clone, Copy)]
-pub(crate) enum Memory<'m> {
-    /// One bit per byte of text.
-    Bits(Run<'m>),
-    Packed(&'m Packed),
 }
 
 /// Signals seen outside the ranges.
@@ -37,13 +29,10 @@ impl Known<'_> {
     /// Whether a signal has been seen.
     #[inline]
     pub(crate) fn contains(self, signal: u64) -> bool {
-        match (self.index.offset(signal), self.memory, self.outside) {
-            (Some(offset), Memory::Bits(bits), _) => {
-                bits.load(offset as usize / 64) >> (offset % 64) & 1 != 0
-            }
-            (Some(offset), Memory::Packed(packed), _) => packed.contains(offset),
-            (None, _, Outside::Table(table)) => table.contains(signal),
-            (None, _, Outside::Shared(parts)) => parts.contains_outside(signal),
+        match (self.index.offset(signal), self.outside) {
+            (Some(offset), _) => self.bits.load(offset as usize / 64) >> (offset % 64) & 1 != 0,
+            (None, Outside::Table(table)) => table.contains(signal),
+            (None, Outside::Shared(parts)) => parts.contains_outside(signal),
         }
     }
 

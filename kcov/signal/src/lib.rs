@@ -45,26 +45,24 @@
 extern crate alloc;
 
 mod arch;
+mod bitmap;
 mod comparisons;
 mod dictionary;
 mod edges;
 mod fallback;
 mod filter;
-mod flat;
 mod format;
 mod hits;
 mod iter;
 mod known;
 mod merge;
 mod novelty;
-mod packed;
 mod ranges;
 mod repeats;
 mod replacements;
 mod run;
 mod shared;
 mod signals;
-mod store;
 mod unique;
 
 #[cfg(feature = "std")]

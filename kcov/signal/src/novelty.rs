@@ -1,14 +1,13 @@
 //! The set of all signals ever seen, optimized to detect new ones.
 
 use crate::arch::Path;
+use crate::bitmap::{Bitmap, Bits};
 use crate::fallback::{Fallback, Inserted};
-use crate::flat::Bits;
 use crate::iter::{Cells, MapIter};
 use crate::known::{Known, Outside};
 use crate::merge::{self, Merged, Remember};
 use crate::ranges::{Index, Ranges};
 use crate::signals::Signals;
-use crate::store::{Store, cells};
 use core::fmt;
 
 /// Remembers which signals have been seen.
@@ -19,17 +18,16 @@ use core::fmt;
 ///
 /// # Memory
 ///
-/// Ranges of up to 24 MiB take one bit for each byte of text. Larger ranges take one 64-bit word
-/// for each 512 bytes: 2.6 MiB for the 176 MB of a kernel built for fuzzing. They take 64 more
-/// bytes for each 512 bytes of text in which more than seven different signals were seen, and 16 to
-/// 32 bytes for each signal outside the ranges. The map allocates only when it merges such signals.
-/// [`memory`](Self::memory) reports the sizes.
+/// One bit for each byte of text: 22 MB for the 176 MB of a kernel built for fuzzing. Allocators give
+/// out such blocks without touching them, and a page that is never touched takes no memory. Each
+/// signal outside the ranges takes 16 to 32 bytes, and the map allocates only when it merges such
+/// signals. [`memory`](Self::memory) reports the sizes.
 #[derive(Clone)]
 pub struct NoveltyMap {
     ranges: Ranges,
     index: Index,
     /// Invariant: sized for the bytes of `index`.
-    store: Store,
+    bitmap: Bitmap,
     fallback: Fallback,
     in_ranges: usize,
     path: Path,
@@ -41,8 +39,6 @@ pub struct NoveltyMap {
 pub struct MemoryUse {
     /// Memory for the ranges. Never changes.
     pub ranges: usize,
-    /// Memory for crowded cells of large ranges. Grows.
-    pub crowded: usize,
     /// Memory for the signals outside the ranges. Grows.
     pub fallback: usize,
 }
@@ -65,9 +61,9 @@ impl NoveltyMap {
     #[must_use]
     pub fn with_fallback(ranges: Ranges, capacity: usize) -> NoveltyMap {
         let index = Index::new(&ranges);
-        let store = Store::new(index.bytes());
+        let bitmap = Bitmap::new(index.bytes());
         let fallback = Fallback::new(capacity.min(NoveltyMap::MAX_FALLBACK));
-        NoveltyMap { ranges, index, store, fallback, in_ranges: 0, path: Path::detect() }
+        NoveltyMap { ranges, index, bitmap, fallback, in_ranges: 0, path: Path::detect() }
     }
 
     /// Whether any of the signals is new. Stops soon after the first new one.
@@ -100,10 +96,10 @@ impl NoveltyMap {
             other.iter().for_each(|signal| merged.add(self.remember(signal)));
             return merged;
         }
-        for cell in 0..cells(self.index.bytes()) {
-            let bits = other.store.cell(cell);
+        for cell in 0..self.index.cells() {
+            let bits = other.bitmap.cell(cell);
             if bits != Bits::default() {
-                merged.new += self.store.merge_cell(cell, &bits);
+                merged.new += self.bitmap.merge_cell(cell, &bits);
             }
         }
         self.in_ranges += merged.new;
@@ -134,7 +130,7 @@ impl NoveltyMap {
     /// ranges.
     #[must_use]
     pub fn iter(&self) -> MapIter<'_> {
-        MapIter::new(&self.index, Cells::Map(&self.store), self.fallback.iter())
+        MapIter::new(&self.index, Cells::Map(&self.bitmap), self.fallback.iter())
     }
 
     /// The signals of this map that another map has not seen, in ascending order. Allocates like
@@ -145,7 +141,7 @@ impl NoveltyMap {
 
     /// Forgets all signals.
     pub fn clear(&mut self) {
-        self.store.clear();
+        self.bitmap.clear();
         self.fallback.clear();
         self.in_ranges = 0;
     }
@@ -171,8 +167,7 @@ impl NoveltyMap {
     /// The memory that the map takes.
     #[must_use]
     pub fn memory(&self) -> MemoryUse {
-        let (ranges, crowded) = self.store.bytes();
-        MemoryUse { ranges, crowded, fallback: self.fallback.bytes() }
+        MemoryUse { ranges: self.bitmap.bytes(), fallback: self.fallback.bytes() }
     }
 }
 
@@ -193,7 +188,7 @@ impl Remember for NoveltyMap {
         Known {
             path: self.path,
             index: &self.index,
-            memory: self.store.memory(),
+            bits: self.bitmap.as_run(),
             outside: Outside::Table(&self.fallback),
         }
     }
@@ -202,7 +197,7 @@ impl Remember for NoveltyMap {
         let Some(offset) = self.index.offset(signal) else {
             return self.fallback.insert(signal);
         };
-        if self.store.insert(offset) {
+        if self.bitmap.insert(offset) {
             self.in_ranges += 1;
             Inserted::New
         } else {

@@ -44,7 +44,7 @@ impl core::error::Error for RangesError {}
 
 impl Ranges {
     /// The maximum total size of ranges, in bytes.
-    pub const MAX_BYTES: u64 = 1 << 31;
+    pub const MAX_BYTES: u64 = 1 << 30;
 
     /// Takes one range. Its end is exclusive. Allocates.
     ///
@@ -192,6 +192,11 @@ impl Index {
     /// range.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Number of cells in the spans.
+    pub(crate) fn cells(&self) -> usize {
+        (self.bytes / CELL) as usize
     }
 
     #[inline]

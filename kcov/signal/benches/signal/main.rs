@@ -53,7 +53,7 @@ fn report(case: &Case) {
             new.len(),
             map.len(),
             memory.ranges >> 10,
-            (memory.crowded + memory.fallback) >> 10
+            memory.fallback >> 10
         );
         check(case, map, &new, ways);
 

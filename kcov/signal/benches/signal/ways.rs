@@ -31,14 +31,17 @@ pub enum Work<'c> {
 
 type Pass<'c, R> = Box<dyn FnMut(&mut Vec<u64>) -> R + 'c>;
 
-/// A pass that learns. The timing excludes the copy of the known set that it needs.
+/// A pass that learns. The timing excludes the copy of the known set that it needs, and the lookups
+/// that bring what a fuzzer's last execution used back to the caches.
 fn learn<'c, M: Clone + 'c>(
     known: &'c M,
+    look_up: impl Fn(&M) + 'c,
     mut pass: impl FnMut(&mut M, &mut Vec<u64>) + 'c,
 ) -> Work<'c> {
     let mut copy = known.clone();
     Work::Learn(Box::new(move |new| {
         copy.clone_from(known);
+        look_up(&copy);
         let start = Instant::now();
         pass(&mut copy, new);
         start.elapsed()
@@ -113,15 +116,21 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
         ),
         (
             "kcov: merge and name, live",
-            learn(&map, |map, new| {
-                black_box(map.merge_with(live(), |pc| new.push(pc)));
-            }),
+            learn(
+                &map,
+                |map| map.for_each_new(live(), |pc| _ = black_box(pc)),
+                |map, new| {
+                    black_box(map.merge_with(live(), |pc| new.push(pc)));
+                },
+            ),
         ),
         (
             "Fx HashSet, merge and name",
-            learn(&set_of_known, |set, new| {
-                new.extend(trace().iter().filter(|pc| set.insert(**pc)));
-            }),
+            learn(
+                &set_of_known,
+                |set| _ = black_box(trace().iter().filter(|pc| set.contains(pc)).count()),
+                |set, new| new.extend(trace().iter().filter(|pc| set.insert(**pc))),
+            ),
         ),
         (
             "kcov: new edges? live",

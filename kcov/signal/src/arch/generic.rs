@@ -1,6 +1,6 @@
 //! Lookups on any processor.
 
-use crate::known::{Known, Memory};
+use crate::known::Known;
 use crate::ranges::Span;
 use crate::run::Run;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -9,14 +9,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// `unsure` returns false.
 pub(crate) fn scan(known: Known<'_>, run: Run<'_>, unsure: impl FnMut(u64) -> bool) -> bool {
     let bit = |word: u64, offset: u32| word >> (offset % 64) & 1 != 0;
-    match known.memory {
-        Memory::Bits(Run::Shared(bits)) => each(known, run, unsure, |offset| {
+    match known.bits {
+        Run::Shared(bits) => each(known, run, unsure, |offset| {
             bit(bits[offset as usize / 64].load(Ordering::Relaxed), offset)
         }),
-        Memory::Bits(Run::Plain(bits)) => {
+        Run::Plain(bits) => {
             each(known, run, unsure, |offset| bit(bits[offset as usize / 64], offset))
         }
-        Memory::Packed(packed) => each(known, run, unsure, |offset| packed.contains(offset)),
     }
 }
 

@@ -3,10 +3,10 @@
 mod parts;
 
 use crate::arch::Path;
+use crate::bitmap::{Bits, CELL_WORDS};
 use crate::fallback::{Inserted, slots};
-use crate::flat::{Bits, CELL_WORDS};
 use crate::iter::{Cells, MapIter};
-use crate::known::{Known, Memory, Outside};
+use crate::known::{Known, Outside};
 use crate::merge::{self, Merged, Remember};
 use crate::novelty::NoveltyMap;
 use crate::ranges::{Index, Ranges};
@@ -24,8 +24,7 @@ pub(crate) use parts::Parts;
 /// sees each signal as new while there is room; [`merge`](Self::merge) has the details. Words are
 /// written only to set a bit, so memory with known signals stays in every processor's cache.
 ///
-/// The map has one bit for each byte of text, however large the ranges are. Pages of shared memory
-/// without a seen signal take no memory.
+/// Pages of shared memory without a seen signal take no memory.
 ///
 /// If a process dies, the map stays usable. A process that writes to the memory without this type
 /// can make others see too many or too few signals, but do no other harm.
@@ -230,8 +229,8 @@ impl<'m> SharedMap<'m> {
     }
 
     pub(crate) fn known(&self) -> Known<'_> {
-        let memory = Memory::Bits(Run::Shared(self.parts.bits));
-        Known { path: self.path, index: &self.index, memory, outside: Outside::Shared(self.parts) }
+        let bits = Run::Shared(self.parts.bits);
+        Known { path: self.path, index: &self.index, bits, outside: Outside::Shared(self.parts) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::CHUNK;
 use super::load::Loads;
-use crate::ranges::{CELL, Span};
+use crate::ranges::Span;
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
@@ -118,14 +118,13 @@ impl Limits {
     /// - the span is not empty, so that it has a last index.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn of<const PACKED: bool>(span: Span) -> Limits {
-        let bytes_of_word = if PACKED { CELL } else { 64 };
+    pub(super) unsafe fn of(span: Span) -> Limits {
         // SAFETY: the caller ensures AVX2, the only requirement.
         unsafe {
             Limits {
                 to_offset: _mm256_set1_epi64x((span.start as i64).wrapping_neg()),
                 last: _mm256_set1_epi64x((span.bytes - 1) as i64 ^ i64::MIN),
-                last_index: _mm256_set1_epi32((span.bytes / bytes_of_word - 1) as i32),
+                last_index: _mm256_set1_epi32((span.bytes / 64 - 1) as i32),
             }
         }
     }
@@ -155,7 +154,7 @@ impl Limits {
     /// - there are eight signals from `8 * eight + SKIP` on.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn make<const PACKED: bool, const SKIP: usize>(
+    pub(super) unsafe fn make<const SKIP: usize>(
         &self,
         indices: &mut Indices,
         eight: usize,
@@ -168,11 +167,7 @@ impl Limits {
             let [low, high] = numbers.map(|four| _mm256_castsi256_ps(four));
             let high_halves = _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(low, high));
             let offsets = pack(numbers);
-            let found = if PACKED {
-                _mm256_srli_epi32::<{ CELL.trailing_zeros() as i32 }>(offsets)
-            } else {
-                _mm256_srli_epi32::<6>(offsets)
-            };
+            let found = _mm256_srli_epi32::<6>(offsets);
             bounds.high = _mm256_or_si256(bounds.high, high_halves);
             bounds.greatest = _mm256_max_epu32(bounds.greatest, found);
             let found = _mm256_min_epu32(found, self.last_index);

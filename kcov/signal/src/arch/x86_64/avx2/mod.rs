@@ -5,8 +5,8 @@
 //! A chunk has 128 signals, in sixteen groups of eight. [`Limits::make`] subtracts the start of the
 //! largest span from eight signals, shifts the offsets to indices of the map's words, and bounds
 //! them, so that each index is valid; [`Limits::all_within`] then tells once per chunk whether
-//! a signal was outside. [`Lookup`] loads the eight words, shifts each by its signal's offset (or
-//! compares the offsets that a packed word lists), and ANDs the results: one branch per group.
+//! a signal was outside. [`Lookup`] loads the eight words, shifts each by its signal's offset, and
+//! ANDs the results: one branch per group.
 //! Only a group with a miss is looked at again, signal by signal. [`load`] has all loads of memory
 //! that others may write, in assembly, because Rust has no atomic vector loads. Everything else is
 //! arithmetic on registers, and the only duty of the callers is the index below the word count.
@@ -15,8 +15,8 @@
 //!
 //! Relaxed loads keep the compiler from vectorising a loop. A generic loop without an early exit
 //! within eight signals, compiled for AVX2, took 1.58 to 1.65 times as long as this on recorded
-//! traces and 1.81 to 1.88 times on a packed map (Intel Xeon, one run of one program). Groups of 16
-//! and 32, and unchecked loads at vectorised indices, took longer.
+//! traces (Intel Xeon, one run of one program). Groups of 16 and 32, and unchecked loads at
+//! vectorised indices, took longer.
 //!
 //! # Loads
 //!
@@ -35,7 +35,7 @@ mod indices;
 mod load;
 mod lookup;
 
-use crate::known::{Known, Memory};
+use crate::known::Known;
 use crate::run::Run;
 use crate::signals::BLOCK;
 use indices::{Indices, Limits};
@@ -48,6 +48,9 @@ const CHUNK: usize = BLOCK / 8;
 /// Minimum number of signals that justifies starting at an aligned group of four words. The records
 /// of a live buffer are never so aligned, because the count precedes them.
 const LONG: usize = 4 * BLOCK;
+
+/// Bytes of text whose bits the nearer caches hold, 3 MiB.
+const NEAR: u64 = 24 << 20;
 
 /// Proves that the processor has AVX2: only [`detect`](Self::detect) makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,17 +82,9 @@ impl Avx2 {
         let eights = if known.index.largest().bytes == 0 { 0 } else { body.len() / 8 };
         run.first(head).all(&mut unsure)
             && (eights == 0
-                || match known.memory {
-                    // SAFETY: `self` proves AVX2. The body has `eights` eights, not 0, so the
-                    // largest span is not empty. The memory is bits.
-                    Memory::Bits(_) => unsafe {
-                        scan::<MANY, false>(known, body, eights, &mut unsure)
-                    },
-                    // SAFETY: likewise; the memory is packed.
-                    Memory::Packed(_) => unsafe {
-                        scan::<MANY, true>(known, body, eights, &mut unsure)
-                    },
-                })
+                // SAFETY: `self` proves AVX2. The body has `eights` eights, not 0, so the largest
+                // span is not empty.
+                || unsafe { scan::<MANY>(known, body, eights, &mut unsure) })
             && body.skip(8 * eights).all(&mut unsure)
     }
 }
@@ -102,11 +97,10 @@ impl Avx2 {
 ///
 /// - the processor has AVX2;
 /// - the run has at least `eights` eights, and `eights` is not 0;
-/// - the largest span is not empty;
-/// - `PACKED` says whether the memory is packed.
+/// - the largest span is not empty.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn scan<const MANY: bool, const PACKED: bool>(
+unsafe fn scan<const MANY: bool>(
     known: Known<'_>,
     run: Run<'_>,
     eights: usize,
@@ -121,11 +115,11 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
     // too, because `ahead` is at most the number of eights after the chunk. Each eight is looked up
     // after its indices were made, in the words of the span whose limits they were made with.
     unsafe {
-        let limits = Limits::of::<PACKED>(span);
-        let lookup = Lookup::of(known.memory, span);
+        let limits = Limits::of(span);
+        let lookup = Lookup::of(known.bits, span);
         let mut bounds = limits.bounds();
         for eight in 0..count {
-            limits.make::<PACKED, 0>(indices, eight, chunk, &mut bounds);
+            limits.make::<0>(indices, eight, chunk, &mut bounds);
         }
         while count > 0 {
             // If `ahead` is not 0, this is a whole chunk.
@@ -136,25 +130,20 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
             // Two eights per iteration, with at most one branch. The new indices replace the used
             // ones.
             for eight in (0..both).step_by(2) {
-                let found = lookup.find::<PACKED, 0>(indices, eight, chunk);
-                let second = lookup.find::<PACKED, 8>(indices, eight, chunk);
+                let found = lookup.find::<0>(indices, eight, chunk);
+                let second = lookup.find::<8>(indices, eight, chunk);
                 if MANY {
                     let missing = found.missing() | second.missing() << 8;
                     unsure_bits[eight / 8] |= u64::from(missing) << (8 * (eight % 8));
                 } else if !found.both(second) {
-                    let mut missing = found.missing() | second.missing() << 8;
-                    if PACKED {
-                        let crowded = lookup.find_crowded::<0>(indices, eight, chunk);
-                        let second = lookup.find_crowded::<8>(indices, eight, chunk);
-                        missing &= crowded.missing() | second.missing() << 8;
-                    }
-                    if missing != 0 && !few(chunk, 8 * eight, missing, unsure) {
+                    let missing = found.missing() | second.missing() << 8;
+                    if !few(chunk, 8 * eight, missing, unsure) {
                         return false;
                     }
                 }
-                limits.make::<PACKED, BLOCK>(indices, eight, chunk, &mut bounds_ahead);
-                limits.make::<PACKED, { BLOCK + 8 }>(indices, eight, chunk, &mut bounds_ahead);
-                if MANY && PACKED {
+                limits.make::<BLOCK>(indices, eight, chunk, &mut bounds_ahead);
+                limits.make::<{ BLOCK + 8 }>(indices, eight, chunk, &mut bounds_ahead);
+                if MANY && span.bytes > NEAR {
                     lookup.prefetch(indices, eight);
                     lookup.prefetch(indices, eight + 1);
                 }
@@ -168,18 +157,14 @@ unsafe fn scan<const MANY: bool, const PACKED: bool>(
             }
             // The rest of the last chunk, or a chunk with a signal outside the span.
             for eight in both..count {
-                let found = lookup.find::<PACKED, 0>(indices, eight, chunk);
-                let mut missing = found.missing();
-                if PACKED && missing != 0 {
-                    missing &= lookup.find_crowded::<0>(indices, eight, chunk).missing();
-                }
-                missing |= limits.elsewhere(chunk, eight);
+                let found = lookup.find::<0>(indices, eight, chunk);
+                let missing = found.missing() | limits.elsewhere(chunk, eight);
                 if missing != 0 && !few(chunk, 8 * eight, missing, unsure) {
                     return false;
                 }
             }
             for eight in both..ahead {
-                limits.make::<PACKED, BLOCK>(indices, eight, chunk, &mut bounds_ahead);
+                limits.make::<BLOCK>(indices, eight, chunk, &mut bounds_ahead);
             }
             chunk = chunk.skip(8 * count);
             (bounds, left, count) = (bounds_ahead, left - count, ahead);

@@ -13,15 +13,15 @@ pub(crate) type Bits = [u64; CELL_WORDS];
 
 /// One bit for each of `bytes` bytes of text.
 #[derive(Clone)]
-pub(crate) struct Flat {
+pub(crate) struct Bitmap {
     /// Invariant: one word per 64 bytes of text.
     words: Vec<u64>,
 }
 
-impl Flat {
+impl Bitmap {
     /// An empty map. `bytes` is a multiple of the cell size.
-    pub(crate) fn new(bytes: u64) -> Flat {
-        Flat { words: vec![0; (bytes / 64) as usize] }
+    pub(crate) fn new(bytes: u64) -> Bitmap {
+        Bitmap { words: vec![0; (bytes / 64) as usize] }
     }
 
     pub(crate) fn bytes(&self) -> usize {
