@@ -93,9 +93,9 @@ impl Builder {
     ///
     /// # Safety
     ///
-    /// In a child, the caller must not make a trace of the device, use its [remote
-    /// session](crate::remote::RemoteSession) except to drop it, nor have a session of the feature
-    /// `proposed`. The addresses of the other pages are free there, or are something else's.
+    /// In a child, the caller must not make or read a trace of the device, not even one from before
+    /// the fork, use its [remote session](crate::remote::RemoteSession) except to drop it, nor have a
+    /// session of the feature `proposed`. The other addresses are free there, or something else's.
     ///
     /// # Platforms
     ///

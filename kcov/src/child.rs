@@ -115,6 +115,6 @@ impl<M: Mode, D: Owner> ChildBuffer<M, D> {
     /// Same as [`Device::enable`].
     pub fn enable(&mut self) -> Result<Session<M, impl Owner>, Error> {
         self.device().begin_mode(self.mode)?;
-        Ok(Session::enabled(&mut self.device, self.mode))
+        Ok(Session::enabled(&self.device, self.mode))
     }
 }

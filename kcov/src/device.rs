@@ -270,23 +270,15 @@ impl Device {
     pub(crate) fn prove_free<M: Mode>(&self, mode: M) -> Result<(), Error> {
         // If another thread leaked a session, enabling will be refused.
         self.open.end_leaked();
+        let busy = self.system().thread_is_busy;
         match self.begin_mode(mode) {
-            Ok(()) => {
-                self.request_disable()?;
-                self.open.buffer.set_count(Width::W64, 0);
-                Ok(())
-            }
+            Ok(()) => self.request_disable()?,
             // The driver checks the device before the thread, so the device is free.
-            Err(error)
-                if error
-                    .raw_os_error()
-                    .is_some_and(|errno| self.system().thread_is_busy == Some(errno)) =>
-            {
-                self.open.buffer.set_count(Width::W64, 0);
-                Ok(())
-            }
-            Err(error) => Err(error),
+            Err(error) if busy.is_some() && error.raw_os_error() == busy => {}
+            Err(error) => return Err(error),
         }
+        self.open.buffer.set_count(Width::W64, 0);
+        Ok(())
     }
 }
 

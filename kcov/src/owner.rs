@@ -25,7 +25,10 @@ pub trait Owner: fmt::Debug {
 
     /// The buffer that the session fills.
     #[doc(hidden)]
-    fn buffer(&self, seal: Seal) -> Buffer<'_>;
+    #[inline]
+    fn buffer(&self, seal: Seal) -> Buffer<'_> {
+        self.device(seal).buffer()
+    }
 }
 
 impl Owner for Device {
@@ -34,11 +37,6 @@ impl Owner for Device {
     #[inline]
     fn device(&self, _: Seal) -> &Device {
         self
-    }
-
-    #[inline]
-    fn buffer(&self, _: Seal) -> Buffer<'_> {
-        Device::buffer(self)
     }
 }
 
@@ -54,19 +52,26 @@ impl Owner for Attachment {
     }
 }
 
-impl<O: Owner> Owner for &mut O {
-    type Thread = O::Thread;
+/// Borrows. A child's session has `&O`: what it gives back must not enable another mode.
+macro_rules! borrows {
+    ($($(#[$hidden:meta])? $borrow:ty;)*) => {$(
+        $(#[$hidden])?
+        impl<O: Owner> Owner for $borrow {
+            type Thread = O::Thread;
 
-    #[inline]
-    fn device(&self, seal: Seal) -> &Device {
-        (**self).device(seal)
-    }
+            #[inline]
+            fn device(&self, seal: Seal) -> &Device {
+                (**self).device(seal)
+            }
 
-    #[inline]
-    fn buffer(&self, seal: Seal) -> Buffer<'_> {
-        (**self).buffer(seal)
-    }
+            #[inline]
+            fn buffer(&self, seal: Seal) -> Buffer<'_> {
+                (**self).buffer(seal)
+            }
+        }
+    )*};
 }
+borrows!(&mut O; #[doc(hidden)] &O;);
 
 /// How to end a session with an owner of type `O`.
 pub(crate) trait End<O> {

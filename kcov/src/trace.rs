@@ -43,7 +43,7 @@ pub struct Trace<'b, M: Mode> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Completeness {
-    /// There was room in the buffer for every record.
+    /// There was room in the buffer for every record that came to it.
     Complete,
     /// The buffer is full. The kernels drop further records without counting them, so records may
     /// be missing. To avoid this, use a larger buffer, or reset before each system call.

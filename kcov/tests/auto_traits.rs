@@ -3,6 +3,7 @@
 use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
 use kcov::remote::{Mark, RemoteSession, linux, netbsd};
 use kcov::{Builder, ChildBuffer, Device, Error, Modes, Recorded, Session, Trace, Words, fake};
+use std::any::Any;
 use std::ops::DerefMut;
 
 const fn send_and_sync<T: Send + Sync>() {}
@@ -78,6 +79,11 @@ fn a_buffer_for_children_keeps_its_device() {
     let mut buffer = device.into_child_buffer(TracePc).expect("it is free");
     let ended = buffer.enable().expect("enabled").disable().expect("disabled");
     assert!(ended.into_owner().holds());
+    // Nor for a buffer that lives forever, so that `Any` knows what its session gives back.
+    let buffer = Box::leak(Box::new(buffer));
+    let ended = buffer.enable().expect("enabled").disable().expect("disabled");
+    let owner: Box<dyn Any> = Box::new(ended.into_owner());
+    assert!(!owner.is::<&'static mut Device>());
 }
 
 /// One struct can hold a session with its device, or a buffer for children with its device.

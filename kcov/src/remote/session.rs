@@ -62,7 +62,7 @@ impl<M: Mode, O: Owner> RemoteSession<M, O> {
         RemoteSession { active, mode, start: Start::new(), thread: PhantomData }
     }
 
-    /// The device that collects the records.
+    /// The device that collects the records. On NetBSD they go to the source's buffer, not to its.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.active.owner.device(SEAL)

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
+use std::ptr::{null, null_mut};
 
 const PAGES: usize = 3;
 
@@ -56,6 +57,30 @@ fn a_request_that_returns_a_number_is_not_kcov_s() {
     // SAFETY: the request takes no argument.
     let result = unsafe { host::ioctl(&namespace, GET_TYPE, std::ptr::null()) };
     assert_eq!(result, Err(Errno::NOTTY.raw_os_error()));
+}
+
+/// When a terminal hangs up, the process that it controls dies.
+#[test]
+fn a_refused_terminal_does_not_control_the_process() {
+    let (mut terminal, mut end) = (-1, -1);
+    // SAFETY: the call stores two descriptors, and takes null pointers for what is not asked.
+    let opened =
+        unsafe { libc::openpty(&raw mut terminal, &raw mut end, null_mut(), null(), null()) };
+    assert_eq!(opened, 0);
+    let path = fs::read_link(format!("/proc/self/fd/{end}")).expect("its path");
+    // SAFETY: the child allocates nothing and ends with `_exit`.
+    match unsafe { fork() }.expect("a child") {
+        ForkResult::Child => {
+            let leads = nix::unistd::setsid().is_ok();
+            let opened = host::open(&path).is_ok();
+            let is_free = host::open(Path::new("/dev/tty")).is_err();
+            // SAFETY: `_exit` ends the process at once.
+            unsafe { libc::_exit(if leads && opened && is_free { 0 } else { 1 }) }
+        }
+        ForkResult::Parent { child } => {
+            assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0)));
+        }
+    }
 }
 
 /// Another thread may have mapped something where a failed mapping left a hole.

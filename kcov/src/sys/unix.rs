@@ -38,7 +38,9 @@ pub(super) unsafe fn ioctl(file: &File, request: u32, argument: *const c_void) -
 }
 
 pub(crate) fn open(path: &Path) -> Result<File, i32> {
-    rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(raw)
+    // Another file may be a terminal.
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(raw)
 }
 
 /// Moves the open file to another descriptor, close-on-exec. Fails with `EEXIST` if an exact number

@@ -109,9 +109,9 @@ impl Remote {
         self
     }
 
-    /// Sets how many kernel words a section in a thread can collect, at least 3; the kernel drops
-    /// the rest. Kernels with words of 32 bits allow at most `0x1fff_ffff`. The default is the size
-    /// of the device's buffer.
+    /// Sets how many kernel words a section in a thread can collect, at least 3; the kernel drops the
+    /// rest, and no trace shows it. A section that loses records to the default, the size of the
+    /// device's buffer, fills that. Kernels with words of 32 bits allow at most `0x1fff_ffff`.
     pub fn area_words(mut self, words: u32) -> Remote {
         self.area = Some(words);
         self

@@ -59,7 +59,8 @@ use kcov_sys::linux::KCOV_TRACE_CMP;
 impl Device {
     /// Starts collecting from background work, with an empty trace. The session borrows the device.
     ///
-    /// Makes one system call, or more for [`Remote::any_common`].
+    /// Makes one system call, or more for [`Remote::any_common`]. A refused device loses its records;
+    /// in a forked child, they are its parent's.
     ///
     /// # Errors
     ///
