@@ -1,6 +1,6 @@
 //! Dictionaries of the numbers that the kernel compared with.
 
-use crate::failure::{Failure, enter, free, guard, handle};
+use crate::failure::{Failure, Handle as _, enter, free, guard, handle};
 use crate::memory::{Output, words};
 use kcov::Comparison;
 use kcov_signal::{CmpFilter, Dictionary};
@@ -29,9 +29,7 @@ pub struct kcov_token {
 /// Makes an empty dictionary that holds at most `capacity` numbers. NULL on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn kcov_dictionary_new(capacity: usize) -> Option<Box<kcov_dictionary>> {
-    guard("kcov_dictionary_new", None, || {
-        Ok(Some(Box::new(kcov_dictionary(Mutex::new(Dictionary::new(capacity))))))
-    })
+    guard("kcov_dictionary_new", None, || Ok(Some(kcov_dictionary::new(Dictionary::new(capacity)))))
 }
 
 /// Adds the constants of comparisons, or both operands where neither is constant. `words` has four

@@ -1,6 +1,6 @@
 //! A device, for languages that cannot use the header `kcov.h`.
 
-use crate::failure::{Failure, enter, guard, handle, kcov_failure};
+use crate::failure::{Failure, Handle as _, enter, guard, handle, kcov_failure};
 use crate::kernel::{KCOV_RECORD_CMP, KCOV_RECORD_PC};
 use crate::memory::{Output, given, path};
 use kcov::mode::AnyMode;
@@ -54,14 +54,11 @@ fn this_thread() -> Weak<()> {
     THREAD.try_with(Arc::downgrade).unwrap_or_default()
 }
 
-impl kcov_session {
-    pub(crate) fn new(device: Device) -> Box<kcov_session> {
-        let device = NonNull::from(Box::leak(Box::new(device)));
-        Box::new(kcov_session(Mutex::new(Tracer { state: State::Idle, device })))
-    }
-}
-
 impl Tracer {
+    pub(crate) fn new(device: Device) -> Tracer {
+        Tracer { state: State::Idle, device: NonNull::from(Box::leak(Box::new(device))) }
+    }
+
     fn enable(&mut self, mode: AnyMode) -> Result<(), Failure> {
         self.check_thread()?;
         if matches!(&self.state, State::Enabled(thread, _) if thread.strong_count() > 0) {
@@ -137,7 +134,7 @@ pub unsafe extern "C" fn kcov_session_open(
         if words > 0 {
             builder = builder.size(BufferSize::words(words));
         }
-        Ok(Some(kcov_session::new(builder.open()?)))
+        Ok(Some(kcov_session::new(Tracer::new(builder.open()?))))
     })
 }
 
