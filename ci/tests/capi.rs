@@ -132,11 +132,11 @@ fn zig_accepts_the_header_for_each_architecture() {
     for target in ZIG_TARGETS {
         // zig warns of its own flag there.
         let pic = if target.starts_with("mips64") { "-fPIC" } else { "-O2" };
-        for before in ["-DUNUSED", "-DFIRST", "-DLAST"] {
-            let rest = [pic, before, "-c", &source("tests/life.c"), "-o", object];
-            succeeds(zig("cc", target).arg("-std=c99").args(WARNINGS).args(rest));
-            let c_plus_plus = ["-x", "c++", "-std=c++11"];
-            succeeds(zig("c++", target).args(c_plus_plus).args(WARNINGS).args(rest));
+        for options in ["cc -std=c99", "cc -std=c99 -DFIRST", "c++ -x c++ -std=c++11 -DLAST"] {
+            let mut options = options.split(' ');
+            let mut command = zig(options.next().expect("a tool"), target);
+            let rest = [pic, "-c", &source("tests/life.c"), "-o", object];
+            succeeds(command.args(options).args(WARNINGS).args(rest));
         }
     }
     for name in PROGRAMS {

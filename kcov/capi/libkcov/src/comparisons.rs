@@ -33,8 +33,8 @@ pub extern "C" fn kcov_dictionary_new(capacity: usize) -> Option<Box<kcov_dictio
 }
 
 /// Adds the constants of comparisons, or both operands where neither is constant. `words` has four
-/// words for each record, as in a buffer. `filter` is 0 or KCOV_SKIP_EQUAL and its like. Returns how
-/// many comparisons added a number, or -1.
+/// words for each record, as in a buffer. `filter` is 0 or KCOV_SKIP_EQUAL and its like. Returns
+/// how many comparisons added a number, or -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_dictionary_add(
     dictionary: *mut kcov_dictionary,
@@ -69,8 +69,8 @@ pub unsafe extern "C" fn kcov_dictionary_add(
     })
 }
 
-/// The number of tokens, or -1: each number with its least significant byte first, then in the other
-/// byte order if that differs. Stores the first `capacity` tokens to `out`.
+/// The number of tokens, or -1: each number with its least significant byte first, then in the
+/// other byte order if that differs. Stores the first `capacity` tokens to `out`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_dictionary_tokens(
     dictionary: *mut kcov_dictionary,

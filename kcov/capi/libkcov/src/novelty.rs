@@ -114,10 +114,10 @@ pub unsafe extern "C" fn kcov_novelty_new(
     })
 }
 
-/// Opens the map in a file that processes share, such as a memfd. The file becomes long enough. While
-/// it is mapped, nobody may shorten it, and its file system must have room for it: otherwise the
-/// process gets SIGBUS. All must pass the same ranges and fallback. The descriptor stays the caller's,
-/// and may be closed. NULL on failure.
+/// Opens the map in a file that processes share, such as a memfd. The file becomes long enough.
+/// While it is mapped, nobody may shorten it, and its file system must have room for it: otherwise
+/// the process gets SIGBUS. All must pass the same ranges and fallback. The descriptor stays the
+/// caller's, and may be closed. NULL on failure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_novelty_share(
     fd: c_int,
@@ -185,8 +185,8 @@ pub unsafe extern "C" fn kcov_novelty_has_new(
 }
 
 /// Adds signals. Returns the number of new ones, or -1, and stores the first `capacity` of them to
-/// `out`, in order. `unrecorded`, unless it is NULL, gets the number of occurrences for which there was
-/// no room. Of processes that share the map, one sees each signal as new.
+/// `out`, in order. `unrecorded`, unless it is NULL, gets the number of occurrences for which there
+/// was no room. Of processes that share the map, one sees each signal as new.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_novelty_merge(
     map: *mut kcov_novelty,

@@ -138,8 +138,8 @@ pub unsafe extern "C" fn kcov_session_open(
     })
 }
 
-/// Starts tracing of the calling thread, with no records. `mode` is KCOV_RECORD_PC or KCOV_RECORD_CMP.
-/// Until kcov_session_disable, only this thread may use the session. 0 or -1.
+/// Starts tracing of the calling thread, with no records. `mode` is KCOV_RECORD_PC or
+/// KCOV_RECORD_CMP. Until kcov_session_disable, only this thread may use the session. 0 or -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_session_enable(session: *mut kcov_session, mode: u32) -> c_int {
     guard("kcov_session_enable", -1, || {
@@ -177,9 +177,9 @@ pub unsafe extern "C" fn kcov_session_reset(session: *mut kcov_session) -> c_int
     })
 }
 
-/// Describes the records in the buffer: those until now, or until kcov_session_disable. The words are
-/// valid until the session is enabled again or freed. While it is enabled the kernel appends to them;
-/// load them atomically. 0 or -1.
+/// Describes the records in the buffer: those until now, or until kcov_session_disable. The words
+/// are valid until the session is enabled again or freed. While it is enabled the kernel appends to
+/// them; load them atomically. 0 or -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_session_records(
     session: *mut kcov_session,
@@ -222,8 +222,8 @@ pub unsafe extern "C" fn kcov_session_copy(
     })
 }
 
-/// Closes the device, and ends tracing of this thread. 0; -1 and nothing else if the session is NULL,
-/// in use, or another thread is traced.
+/// Closes the device, and ends tracing of this thread. 0; -1 and nothing else if the session is
+/// NULL, in use, or another thread is traced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_session_free(session: *mut kcov_session) -> c_int {
     guard("kcov_session_free", -1, || {

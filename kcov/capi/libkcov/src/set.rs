@@ -40,8 +40,8 @@ pub unsafe extern "C" fn kcov_set_add(
     })
 }
 
-/// The number of signals in the set, or -1. Stores the first `capacity` of them to `out`, in order of
-/// first occurrence.
+/// The number of signals in the set, or -1. Stores the first `capacity` of them to `out`, in order
+/// of first occurrence.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_set_signals(
     set: *mut kcov_set,
