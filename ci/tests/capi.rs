@@ -192,10 +192,12 @@ fn the_ktap_programs_pass() {
     ktap_programs_pass("linux-uml", None, false);
 }
 
-/// 32-bit words, and the other byte order with the other encoding of requests.
+/// 32-bit programs and words, and the other byte order with the other encoding of requests.
 #[cfg(feature = "matrix-tests")]
 #[test]
 fn the_ktap_programs_pass_on_other_architectures() {
+    ktap_programs_pass("linux-7", None, false);
+    ktap_programs_pass("linux-7-i386", Some("x86-linux-musl"), true);
     ktap_programs_pass("linux-uml-i386", Some("x86-linux-musl"), true);
     ktap_programs_pass("linux-7-ppc64", Some("powerpc64-linux-musl"), false);
 }
