@@ -12,15 +12,14 @@ use common::outcome::{Outcome, outcome};
 use kcov_conformance::lockstep::Generator;
 use kcov_model::linux::{BUS, Kernel, Linux};
 use kcov_model::{
-    Access, D, Errno, Geometry, Handle, M, Memory, Mode, Operation, Outcome as Expected,
-    Protection, Request, T, World,
+    Access, Geometry, Handle, Memory, Mode, Operation, Outcome as Expected, Protection, Request,
+    World,
 };
 use kcov_sys::{errno, linux};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::io::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
@@ -48,7 +47,6 @@ const PROGRAMS: &[&str] = &[
     "examples/forkserver.c",
     "examples/kcovtrace.c",
     "examples/showmap.c",
-    "tests/all.c",
     "tests/hostile.c",
     "tests/life.c",
 ];
@@ -61,7 +59,7 @@ fn source(name: &str) -> String {
 /// A file for a program. Its name has the name of the test, because tests run at once.
 fn program(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
-    std::fs::create_dir_all(&directory).expect("a directory");
+    fs::create_dir_all(&directory).expect("a directory");
     directory.join(name)
 }
 
@@ -102,46 +100,28 @@ fn vm(words: &[&str]) -> Command {
     command
 }
 
-/// Runs a program in a guest, with input.
+/// Carries a command that ends with any status.
+const SH: &[&str] = &["--carry", "/bin/sh"];
+
+/// Runs a program in a guest.
 #[track_caller]
-fn exec(options: &[&str], words: &[&str], input: &str) -> Outcome {
-    let mut command = vm(&["exec"]);
-    command.args(options).arg("--stdin").args(["linux-uml", "--"]).args(words);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the runner starts");
-    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Outcome {
-        status: output.status.code(),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-    }
+fn exec(options: &[&str], words: &[&str]) -> Outcome {
+    outcome(vm(&["exec"]).args(options).args(["linux-uml", "--"]).args(words))
 }
 
 #[test]
 fn every_compiler_accepts_the_header() {
-    for name in PROGRAMS {
-        for before in ["", "-DFIRST", "-DLAST"] {
-            if !before.is_empty() && *name != "tests/all.c" {
-                continue;
-            }
-            let file = source(name);
-            let object = program("accepted.o");
-            let rest =
-                ["-O2", "-c", &file, "-o", object.to_str().expect("UTF-8"), "-DUNUSED", before];
-            let rest = &rest[..rest.len() - usize::from(before.is_empty())];
-            for cc in ["gcc", "clang"] {
-                succeeds(Command::new(cc).arg("-std=c99").args(WARNINGS).args(rest));
-                let c_plus_plus = ["-x", "c++", "-std=c++11"];
-                succeeds(Command::new(cc).args(c_plus_plus).args(WARNINGS).args(rest));
-            }
-            succeeds(Command::new("tcc").args(["-Wall", "-Werror", "-std=c99"]).args(rest));
+    let object = program("accepted.o");
+    let object = object.to_str().expect("UTF-8");
+    let all = PROGRAMS.iter().map(|name| (*name, "-DUNUSED"));
+    for (name, before) in all.chain([("tests/life.c", "-DFIRST"), ("tests/life.c", "-DLAST")]) {
+        let rest = ["-O2", "-c", &source(name), "-o", object, before];
+        for cc in ["gcc", "clang"] {
+            succeeds(Command::new(cc).arg("-std=c99").args(WARNINGS).args(rest));
+            let c_plus_plus = ["-x", "c++", "-std=c++11"];
+            succeeds(Command::new(cc).args(c_plus_plus).args(WARNINGS).args(rest));
         }
+        succeeds(Command::new("tcc").args(["-Wall", "-Werror", "-std=c99"]).args(rest));
     }
 }
 
@@ -152,11 +132,11 @@ fn zig_accepts_the_header_for_each_architecture() {
     for target in ZIG_TARGETS {
         // zig warns of its own flag there.
         let pic = if target.starts_with("mips64") { "-fPIC" } else { "-O2" };
-        for before in ["-DUNUSED", "-DFIRST", "-DLAST"] {
-            let rest = [pic, before, "-c", &source("tests/all.c"), "-o", object];
-            succeeds(zig("cc", target).arg("-std=c99").args(WARNINGS).args(rest));
-            let c_plus_plus = ["-x", "c++", "-std=c++11"];
-            succeeds(zig("c++", target).args(c_plus_plus).args(WARNINGS).args(rest));
+        for options in ["cc -std=c99", "cc -std=c99 -DFIRST", "c++ -x c++ -std=c++11 -DLAST"] {
+            let mut options = options.split(' ');
+            let mut command = zig(options.next().expect("a tool"), target);
+            let rest = [pic, "-c", &source("tests/life.c"), "-o", object];
+            succeeds(command.args(options).args(WARNINGS).args(rest));
         }
     }
     for name in PROGRAMS {
@@ -171,7 +151,7 @@ fn a_wrong_number_is_noticed() {
     let command = &mut Command::new("gcc");
     command.args(["-std=c99", "-DFIRST", "-fsyntax-only", "-x", "c", "-D__powerpc64__"]);
     let include = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
-    let Outcome { status, stderr, .. } = outcome(command.args([include, source("tests/all.c")]));
+    let Outcome { status, stderr, .. } = outcome(command.args([include, source("tests/life.c")]));
     assert_eq!(status, Some(1), "{stderr}");
     assert!(stderr.contains("check_enable"), "{stderr}");
 }
@@ -212,10 +192,12 @@ fn the_ktap_programs_pass() {
     ktap_programs_pass("linux-uml", None, false);
 }
 
-/// 32-bit words, and the other byte order with the other encoding of requests.
+/// 32-bit programs and words, and the other byte order with the other encoding of requests.
 #[cfg(feature = "matrix-tests")]
 #[test]
 fn the_ktap_programs_pass_on_other_architectures() {
+    ktap_programs_pass("linux-7", None, false);
+    ktap_programs_pass("linux-7-i386", Some("x86-linux-musl"), true);
     ktap_programs_pass("linux-uml-i386", Some("x86-linux-musl"), true);
     ktap_programs_pass("linux-7-ppc64", Some("powerpc64-linux-musl"), false);
 }
@@ -229,14 +211,14 @@ fn a_kernel_without_comparisons_is_told() {
 
 #[test]
 fn kcovtrace_prints_program_counters() {
-    let (file, idle) = (built("kcovtrace", "examples/kcovtrace.c"), built("idle", "tests/idle.c"));
-    let Outcome { status, stdout, stderr } = exec(&["--carry", &idle], &[&file, &idle, "7"], "");
+    let file = built("kcovtrace", "examples/kcovtrace.c");
+    let Outcome { status, stdout, stderr } = exec(SH, &[&file, "/bin/sh", "-c", "exit 7"]);
     assert_eq!((status, stderr.as_str()), (Some(7), ""));
     let addresses: Vec<_> =
         stdout.lines().map(|line| line.strip_prefix("0x").expect(line)).collect();
     assert!(addresses.len() > 300, "{}", addresses.len());
     assert!(addresses.iter().all(|it| u64::from_str_radix(it, 16).is_ok_and(|pc| pc > 0xffff)));
-    let missing = exec(&[], &[&file, "/none"], "");
+    let missing = exec(&[], &[&file, "/none"]);
     assert_eq!((missing.status, missing.stderr.contains("/none: ")), (Some(125), true));
 }
 
@@ -246,7 +228,7 @@ fn the_page_has_a_program() {
     let page = include_str!("../../docs/src/from-c.md");
     let text = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next());
     let (source, file) = (program("page.c"), program("page"));
-    std::fs::write(&source, text.expect("a program")).expect("a file");
+    fs::write(&source, text.expect("a program")).expect("a file");
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kcov/capi");
     let command = &mut Command::new("gcc");
     succeeds(command.args(WARNINGS).arg("-I").arg(include).arg(source).arg("-o").arg(&file));
@@ -263,8 +245,11 @@ fn answer(line: &str) -> (u64, u64, &str) {
 
 #[test]
 fn the_fork_server_survives_its_children() {
-    let file = built("forkserver", "examples/forkserver.c");
-    let Outcome { status, stdout, stderr } = exec(&[], &[&file], "AA\nAA\nAA\nCC\n\nBCBC\n");
+    let (file, cases) = (built("forkserver", "examples/forkserver.c"), program("cases"));
+    fs::write(&cases, "AA\nAA\nAA\nCC\n\nBCBC\n").expect("a file");
+    let mut command = vm(&["exec", "--stdin", "linux-uml", "--", &file]);
+    let cases = fs::File::open(cases).expect("the cases");
+    let Outcome { status, stdout, stderr } = outcome(command.stdin(cases));
     assert_eq!((status, stderr.as_str()), (Some(0), ""));
     let answers: Vec<_> = stdout.lines().map(answer).collect();
     let [first, _, again, died, nothing, last] = answers[..] else { panic!("{stdout}") };
@@ -277,61 +262,21 @@ fn the_fork_server_survives_its_children() {
 
 #[test]
 fn showmap_fills_the_map_of_afl() {
-    let file = built("showmap", "examples/showmap.c");
-    let (idle, afl) = (built("idle-of-map", "tests/idle.c"), built("afl", "tests/afl.c"));
-    let own = exec(&["--carry", &idle], &[&file, &idle], "");
+    let (file, afl) = (built("showmap", "examples/showmap.c"), built("afl", "tests/afl.c"));
+    let own = exec(SH, &[&file, "/bin/sh", "-c", ""]);
     assert_eq!((own.status, own.stderr.as_str()), (Some(0), ""));
     assert!(own.stdout.lines().count() > 100, "{}", own.stdout);
     // As AFL++ starts it: the status of the command and the number of edges, with two sizes.
-    let carried = ["--carry", &idle, "--carry", &file];
-    let Outcome { status, stdout, stderr } = exec(&carried, &[&afl, &file, &idle, "6"], "");
+    let carried = [SH, &["--carry", &file]].concat();
+    let words: &[&str] = &[&afl, "6", &file, "/bin/sh", "-c", "exit 6"];
+    let Outcome { status, stdout, stderr } = exec(&carried, words);
     assert_eq!((status, stderr.as_str()), (Some(0), ""), "{stdout}");
     let edges: Vec<u64> = stdout.lines().map(|line| line.parse().expect(line)).collect();
     assert!(edges.len() == 2 && edges[0] > 100 && edges[1] > 100, "{stdout}");
 }
 
-/// Names of one run, by small numbers in the order of their creation.
-#[derive(Default)]
-struct Names {
-    descriptors: BTreeMap<u32, usize>,
-    maps: BTreeMap<u32, usize>,
-    slots: BTreeMap<T, usize>,
-}
-
-fn number<K: Ord>(names: &mut BTreeMap<K, usize>, key: K) -> usize {
-    let next = names.len();
-    *names.entry(key).or_insert(next)
-}
-
-impl Names {
-    fn descriptor(&mut self, name: D) -> usize {
-        number(&mut self.descriptors, name.0)
-    }
-
-    fn map(&mut self, name: M) -> usize {
-        number(&mut self.maps, name.0)
-    }
-
-    fn start(&mut self, thread: T) -> usize {
-        let free = (0..).find(|slot| !self.slots.values().any(|used| used == slot));
-        *self.slots.entry(thread).or_insert(free.expect("a slot"))
-    }
-}
-
-/// The slot of the process that is never traced.
-const ROOT: usize = 8;
-
-fn errno_of(errno: Errno) -> i32 {
-    errno.number(errno::linux::ALL)
-}
-
-/// The errno of an outcome, or 0.
-fn refusal(expected: &Expected) -> i32 {
-    match expected {
-        Expected::Refused(errno) => errno_of(*errno),
-        _ => 0,
-    }
-}
+/// The slot of the process that is never traced, beyond all names of a run.
+const ROOT: usize = 1024;
 
 /// A handle of the model as a number for this machine. No bus has this number.
 fn handle(handle: Handle) -> u64 {
@@ -342,21 +287,21 @@ fn handle(handle: Handle) -> u64 {
     }
 }
 
-/// The line of an ioctl: S, E, D, R, or U for an unknown one.
-fn ask(request: &Request, descriptor: usize, errno: i32) -> Option<String> {
+/// An ioctl: its word, and its arguments after descriptor and errno.
+fn ask(request: &Request) -> Option<(&'static str, String)> {
+    let other = |number, argument| ("request", format!(" {number} {argument}"));
     Some(match request {
-        Request::Size(words) => format!("S {descriptor} {errno} {words}"),
-        Request::Enable(mode) => format!("E {descriptor} {errno} {mode}"),
-        Request::Disable(argument) => format!("D {descriptor} {errno} {argument}"),
-        Request::SizeOfOtherWidth => {
-            format!("U {descriptor} {errno} {}", linux::KCOV_INIT_TRACE32)
-        }
-        Request::Unknown => format!("U {descriptor} {errno} {}", 0x63ff),
+        Request::Size(words) => ("size", format!(" {words}")),
+        Request::Enable(mode @ ..0x1_0000) => ("enable", format!(" {mode}")),
+        Request::Enable(mode) => other(linux::KCOV_ENABLE, *mode),
+        Request::Disable(0) => ("disable", String::new()),
+        Request::Disable(argument) => other(linux::KCOV_DISABLE, *argument),
+        Request::SizeOfOtherWidth => other(linux::KCOV_INIT_TRACE32, 512),
+        Request::Unknown => other(0x63ff, 512),
         Request::RemoteEnable(remote) if remote.memory == Memory::Whole => {
             let handles: String = remote.array().map(|it| format!(" {}", handle(it))).collect();
             let (mode, area, common) = (remote.mode, remote.area, handle(remote.common));
-            let count = remote.array().len();
-            format!("R {descriptor} {errno} {mode} {area} {common} {count}{handles}")
+            ("remote", format!(" {mode} {area} {common} {}{handles}", remote.array().len()))
         }
         // The header passes a whole structure.
         _ => return None,
@@ -365,76 +310,73 @@ fn ask(request: &Request, descriptor: usize, errno: i32) -> Option<String> {
 
 /// The lines of an operation for the program. None if the header has nothing to do with it.
 fn lines(
-    names: &mut Names,
+    number: &mut impl FnMut(u32) -> usize,
     world: &World<Linux>,
     operation: &Operation,
     expected: &Expected,
-) -> Option<Vec<String>> {
-    let slot = names.slots[&operation.thread()];
-    let process = world.process_of(operation.thread()).expect("a process");
-    let errno = refusal(expected);
-    let one = |line: String| vec![format!("{slot} {line}")];
+) -> Option<String> {
+    let slot = number(operation.thread().0);
+    let process = number(world.process_of(operation.thread()).expect("a process").0);
+    let errno = match expected {
+        Expected::Refused(errno) => errno.number(errno::linux::ALL),
+        _ => 0,
+    };
     Some(match *operation {
         Operation::Open { descriptor, access, .. } => {
-            let through_header = u8::from(access == Access::ReadWrite);
-            let writes = u8::from(access == Access::WriteOnly);
-            one(format!("open {through_header} {} {writes}", names.descriptor(descriptor)))
+            let flags = match access {
+                Access::ReadOnly => 0,
+                Access::WriteOnly => 1,
+                Access::ReadWrite => 2,
+            };
+            format!("{slot} open {} {flags}\n", number(descriptor.0))
         }
         Operation::Duplicate { descriptor, new, .. } => {
-            one(format!("dup {} {}", names.descriptor(descriptor), names.descriptor(new)))
+            format!("{slot} dup {} {}\n", number(descriptor.0), number(new.0))
         }
         Operation::Pass { descriptor, to, new, .. } => {
-            let (old, new) = (names.descriptor(descriptor), names.descriptor(new));
-            vec![format!("{slot} pass {old}"), format!("{} take {new}", names.slots[&to])]
+            let (old, to, new) = (number(descriptor.0), number(to.0), number(new.0));
+            format!("{slot} pass {old}\n{to} take {new}\n")
         }
-        Operation::Close { descriptor, .. } => {
-            one(format!("close {}", names.descriptor(descriptor)))
-        }
+        Operation::Close { descriptor, .. } => format!("{slot} close {}\n", number(descriptor.0)),
         Operation::Ask { descriptor, ref request, .. } => {
-            one(ask(request, names.descriptor(descriptor), errno)?)
+            let (word, arguments) = ask(request)?;
+            format!("{slot} {word} {} {errno}{arguments}\n", number(descriptor.0))
         }
         Operation::Map { descriptor, map, geometry, .. } => {
             let Geometry { bytes, offset, writable, private, .. } = geometry;
-            let how = u8::from(writable) | u8::from(private) << 1;
-            let (map, descriptor) = (names.map(map), names.descriptor(descriptor));
-            one(format!("map {map} {descriptor} {bytes} {offset} {how} {errno}"))
+            let (map, fd) = (number(map.0), number(descriptor.0));
+            let (writable, private) = (u8::from(writable), u8::from(private));
+            format!("{slot} map {map} {fd} {bytes} {offset} {writable} {private} {errno}\n")
         }
-        Operation::Unmap { map, .. } => one(format!("unmap {}", names.map(map))),
+        Operation::Unmap { map, .. } => format!("{slot} unmap {}\n", number(map.0)),
         Operation::Protect { map, protection, .. } => {
             let prot = match protection {
                 Protection::None => 0,
                 Protection::Read => 1,
                 Protection::ReadWrite => 3,
             };
-            one(format!("protect {} {prot} {errno}", names.map(map)))
+            format!("{slot} protect {} {prot} {errno}\n", number(map.0))
         }
         Operation::Trace { thread, map, count } => {
-            let mode = world.recording(thread, map).map_or(Mode::Pc, |recording| recording.mode);
-            let mode = u8::from(mode == Mode::Cmp);
-            let (word, most) = match expected {
-                Expected::Unchanged => ("unchanged", 0),
-                Expected::Grown(most) => ("grown", *most),
-                _ => ("anything", 0),
+            let recording = world.recording(thread, map);
+            let mode = u8::from(recording.is_some_and(|it| it.mode == Mode::Cmp));
+            let most = match expected {
+                Expected::Unchanged => 0,
+                Expected::Grown(most) => *most,
+                _ => u64::MAX,
             };
-            one(format!("trace {} {count} {word} {most} {mode}", names.map(map)))
+            format!("{slot} trace {} {count} {most} {mode}\n", number(map.0))
         }
-        Operation::Store { map, word, .. } => one(format!("store {} {word}", names.map(map))),
+        Operation::Store { map, word, .. } => format!("{slot} store {} {word}\n", number(map.0)),
         Operation::Load { map, .. } => {
-            let word = match expected {
-                Expected::Word(word) => i64::try_from(*word).expect("a small word"),
-                _ => -1,
-            };
-            one(format!("load {} {word}", names.map(map)))
+            let word = if let Expected::Word(word) = expected { *word } else { u64::MAX };
+            format!("{slot} load {} {word}\n", number(map.0))
         }
-        Operation::StartThread { new, .. } => one(format!("thread {}", names.start(new))),
-        Operation::EndThread { .. } => {
-            vec![format!("{slot} end"), format!("{} join {slot}", names.slots[&process])]
-        }
-        Operation::Fork { new, .. } => one(format!("fork {}", names.start(new))),
-        Operation::Exit { .. } => {
-            vec![format!("{slot} exit"), format!("{ROOT} wait {}", names.slots[&process])]
-        }
-        Operation::Kill { .. } => vec![format!("{ROOT} kill {}", names.slots[&process])],
+        Operation::StartThread { new, .. } => format!("{slot} thread {}\n", number(new.0)),
+        Operation::EndThread { .. } => format!("{slot} end\n{process} join {slot}\n"),
+        Operation::Fork { new, .. } => format!("{slot} fork {}\n", number(new.0)),
+        Operation::Exit { .. } => format!("{slot} exit\n{ROOT} wait {process}\n"),
+        Operation::Kill { .. } => format!("{ROOT} kill {process}\n"),
         // No function of the header is in these, and they leave no state but those of exec.
         Operation::Misuse { .. }
         | Operation::Remap { .. }
@@ -449,23 +391,26 @@ fn script(seed: u64, operations: usize) -> String {
     let (mut text, mut done) = (String::new(), 0);
     while done < operations {
         let mut world = World::new(Linux::new(Kernel::LATEST));
-        let mut names = Names::default();
-        writeln!(text, "{ROOT} fork {}", names.start(T(0))).expect("a string");
+        // Small numbers for names of threads, descriptors and mappings, which share no name.
+        let mut names = BTreeMap::new();
+        let mut number = |name: u32| {
+            let next = names.len();
+            *names.entry(name).or_insert(next)
+        };
+        text += &format!("{ROOT} fork {}\n", number(0));
         for _ in 0..generator.length() {
             let operation = generator.operation(&world);
             let [(expected, after)] = &world.clone().step(&operation)[..] else {
                 panic!("this driver does nothing late: {operation:?}");
             };
-            let Some(lines) = lines(&mut names, &world, &operation, expected) else { continue };
-            for line in lines {
-                writeln!(text, "{line}").expect("a string");
-            }
+            let lines = lines(&mut number, &world, &operation, expected);
+            let Some(lines) = lines else { continue };
+            text += &lines;
             world = after.clone();
             done += 1;
-            names.slots.retain(|thread, _| world.process_of(*thread).is_some());
         }
         for (process, _) in world.processes() {
-            writeln!(text, "{ROOT} kill {}", names.slots[&process]).expect("a string");
+            text += &format!("{ROOT} kill {}\n", number(process.0));
         }
     }
     text
@@ -476,23 +421,20 @@ fn the_header_agrees_with_the_model() {
     const OPERATIONS: usize = 20_000;
     let (file, script_file) = (built("lockstep", "tests/lockstep.c"), program("script"));
     let text = script(1, OPERATIONS);
-    std::fs::write(&script_file, &text).expect("a file");
+    fs::write(&script_file, &text).expect("a file");
     let script_file = script_file.to_str().expect("UTF-8");
-    let run = || exec(&["--carry", script_file], &[&file, script_file], "");
+    let run = || exec(&["--carry", script_file], &[&file, script_file]);
     let Outcome { status, stdout, stderr } = run();
     assert_eq!(
         (status, stdout),
         (Some(0), format!("{} lines\n", text.lines().count())),
         "{stderr}"
     );
-    // A wrong expectation is noticed: the last ioctl that succeeds.
-    let place = text.rmatch_indices(" 0 0\n").find(|(at, _)| {
-        let line = text[..*at].rsplit('\n').next().unwrap_or_default();
-        line.contains(" E ") || line.contains(" D ")
-    });
-    let mut wrong = text.clone();
-    wrong.replace_range(place.expect("an ioctl").0..place.expect("an ioctl").0 + 2, " 1");
-    std::fs::write(script_file, wrong).expect("a file");
+    // A wrong expectation is noticed: the errno of an enabling that succeeds.
+    let right = text.lines().rfind(|line| line.contains(" enable ") && line.ends_with(" 0 0"));
+    let right = right.expect("an ioctl");
+    let wrong = format!("{} 1 0", &right[..right.len() - 4]);
+    fs::write(script_file, text.replace(right, &wrong)).expect("a file");
     let Outcome { status, stdout, .. } = run();
     assert!(status == Some(1) && stdout.contains(": errno, 0"), "{stdout}");
 }

@@ -8,7 +8,7 @@ mod common {
     pub mod outcome;
 }
 
-use common::c::{C, Place};
+use common::c::{self, Place};
 use common::outcome::{Outcome, outcome};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -48,7 +48,7 @@ fn script(shell: &str, programs: &[&str], text: &str) -> String {
 #[test]
 fn a_program_stays_where_it_is() {
     let place = Place::new();
-    place.program("bin/tool", C::Own, &[]);
+    place.compile("bin/tool", c::OWN, &[]);
     place.write("share/data", "beside\n");
     let said = on_both(place.path(), &["--carry", "share"], &["bin/tool", "../share/data"]);
     let own = place.file("bin/tool");
@@ -87,7 +87,7 @@ fn containers_can_change_their_root() {
 #[test]
 fn a_program_does_not_replace_another_of_its_name() {
     let place = Place::new();
-    place.program("sh", C::System, &[]);
+    place.compile("sh", c::SYSTEM, &[]);
     assert_eq!(on_both(place.path(), &[], &["./sh"]), "4\n");
 }
 
@@ -101,7 +101,7 @@ fn each_program_finds_its_own_libraries() {
         place.library(&format!("{name}/lib/libz.so.1"), "int own(void) { return 7; }");
         let paths = format!("-Wl,{flags},-rpath,$ORIGIN/../lib");
         let z = place.file(&format!("{name}/lib/libz.so.1"));
-        place.program(&format!("{name}/bin/p"), C::Named, &[&place.file(&library), &z, &paths]);
+        place.compile(&format!("{name}/bin/p"), c::NAMED, &[&place.file(&library), &z, &paths]);
     }
     let (a, b) = (place.file("a/bin/p"), place.file("b/bin/p"));
     let said = on_both(place.path(), &["--carry", &b], &[&a, &b]);
@@ -117,7 +117,7 @@ fn a_library_brings_its_libraries() {
     let inner = place.file("private/libinner.so");
     let path = "-Wl,-rpath,$ORIGIN/../private";
     place.library_with("plugins/plugin.so", text, &[&inner, path]);
-    place.program("load", C::Load, &["-Wl,-rpath,$ORIGIN/plugins", "-ldl"]);
+    place.compile("load", c::LOAD, &["-Wl,-rpath,$ORIGIN/plugins", "-ldl"]);
     let plugin = place.file("plugins/plugin.so");
     let program = [place.file("load")];
     let words = [program[0].as_str(), "plugin.so"];
@@ -135,7 +135,7 @@ fn what_is_in_a_directory_starts_nothing_on_the_host() {
     let loader = place.write("loader", format!("#!/bin/sh\n: >{started}\n"));
     fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).expect("permissions");
     let option = format!("-Wl,--dynamic-linker={}", loader.display());
-    place.program("data/odd", C::Who, &[&option]);
+    place.compile("data/odd", c::WHO, &[&option]);
     let odd = place.file("data/odd");
     let words = ["test", "-x", &odd];
     let said = outcome(exec(&["--carry", "data"], &words).current_dir(place.path()));
@@ -149,7 +149,7 @@ fn the_loaders_variables_are_the_programs() {
     place.library("elsewhere/libx.so", "const char *name(void) { return \"elsewhere\"; }");
     place.library("z/libz.so.1", "int own(void) { return 8; }");
     let (x, z) = (place.file("elsewhere/libx.so"), place.file("z/libz.so.1"));
-    place.program("p", C::Named, &[&x, &z]);
+    place.compile("p", c::NAMED, &[&x, &z]);
     let path = format!("{}:{}", place.file("elsewhere"), place.file("z"));
     let program = place.file("p");
     let given = format!("LD_LIBRARY_PATH={path}");
@@ -186,14 +186,14 @@ fn both_loaders_list_the_same_files() {
 #[test]
 fn a_thread_can_be_cancelled() {
     let place = Place::new();
-    place.program("cancel", C::Cancel, &["-pthread"]);
+    place.compile("cancel", c::CANCEL, &["-pthread"]);
     assert_eq!(on_both(place.path(), &[], &["./cancel"]), "cancelled\n");
 }
 
 #[test]
 fn shared_memory_semaphores_queues_and_terminals_work() {
     let place = Place::new();
-    place.program("posix", C::Posix, &["-pthread", "-lrt"]);
+    place.compile("posix", c::POSIX, &["-pthread", "-lrt"]);
     assert_eq!(on_both(place.path(), &[], &["./posix"]), "all work\n");
 }
 
@@ -306,7 +306,7 @@ fn copies_keep_owners_permissions_and_types() {
 #[test]
 fn a_setuid_program_runs_as_its_owner() {
     let place = Place::new();
-    place.program("who", C::Who, &[]);
+    place.compile("who", c::WHO, &[]);
     let who = place.file("who");
     // A link would lead around the owner.
     let is_root = chown(&who, Some(65534), None).is_ok();
@@ -364,7 +364,7 @@ fn tests_find_the_files_that_cargo_promises() {
 #[test]
 fn a_traced_program_stays_where_it_is() {
     let place = Place::new();
-    place.program("bin/tool", C::Own, &[]);
+    place.compile("bin/tool", c::OWN, &[]);
     place.write("share/data", "beside\n");
     let own = place.file("bin/tool");
     let mut command = vm(&["trace", "linux-uml", "--quiet", "--carry", "share", "--"]);

@@ -5,12 +5,13 @@
  * C99 and C++11, no dependency but libc. All functions are static inline. Copy this file.
  *
  *	struct kcov k;
- *	char why[KCOV_MESSAGE_MAX];
  *	struct kcov_trace t;
  *	size_t i;
  *
- *	if (kcov_open(&k, NULL, 0) || kcov_enable(&k, KCOV_PC))
- *		errx(1, "%s", kcov_message(&k, why, sizeof(why)));
+ *	if (kcov_open(&k, NULL, 0) || kcov_enable(&k, KCOV_PC)) {
+ *		kcov_perror(&k, "example");
+ *		return 1;
+ *	}
  *	read(-1, NULL, 0);
  *	t = kcov_read(&k);
  *	kcov_disable(&k);
@@ -18,7 +19,7 @@
  *		printf("%#" PRIx64 "\n", kcov_pc(&t, i));
  *	kcov_close(&k);
  *
- * Functions that can fail return KCOV_OK, which is 0, or the kind of the error. kcov_message() has
+ * Functions that can fail return KCOV_OK, which is 0, or the kind of the error. kcov_perror() prints
  * the sentence. errno is that of the failed system call.
  *
  * Words: the kernel writes its words to the buffer. A word has 8 bytes, or 4 in mode KCOV_PC under a
@@ -285,6 +286,14 @@ static inline const char *kcov_message(const struct kcov *k, char *text, size_t 
 	return text;
 }
 
+/* Prints the last failure, with the program's name, to the standard error. */
+static inline void kcov_perror(const struct kcov *k, const char *program)
+{
+	char text[KCOV_MESSAGE_MAX];
+
+	fprintf(stderr, "%s: %s\n", program, kcov_message(k, text, sizeof(text)));
+}
+
 /* Notes a failure without an errno of the kernel's. */
 static inline enum kcov_kind kcov_refuse(struct kcov *k, enum kcov_operation operation,
 					 enum kcov_kind kind)
@@ -318,24 +327,17 @@ static inline int kcov_request(const struct kcov *k, unsigned long request, uint
 	return ioctl(k->fd, request, argument);
 }
 
-#if defined(__linux__)
-
-static inline int kcov_request_size(const struct kcov *k, size_t words)
-{
-	return kcov_request(k, k->width == 8 ? KCOV_LINUX_INIT_TRACE64 : KCOV_LINUX_INIT_TRACE32,
-			    words);
-}
-
-static inline int kcov_request_enable(const struct kcov *k, unsigned mode)
-{
-	return kcov_request(k, KCOV_LINUX_ENABLE, mode);
-}
-
 static inline int kcov_request_disable(const struct kcov *k)
 {
+#if defined(__linux__)
 	/* The driver refuses any argument but 0. */
 	return kcov_request(k, KCOV_LINUX_DISABLE, 0);
+#else
+	return kcov_request(k, KCOV_NETBSD_DISABLE, 0);
+#endif
 }
+
+#if defined(__linux__)
 
 /* Whether the file may get the requests: another driver could take a number for a pointer. */
 static inline int kcov_is_kcov(int fd, const char *path)
@@ -368,25 +370,6 @@ static inline enum kcov_kind kcov_why_not(const char *path, enum kcov_kind kind)
 
 #else
 
-static inline int kcov_request_size(const struct kcov *k, size_t words)
-{
-	uint64_t entries = words;
-
-	return kcov_request(k, KCOV_NETBSD_SETBUFSIZE, (uintptr_t)&entries);
-}
-
-static inline int kcov_request_enable(const struct kcov *k, unsigned mode)
-{
-	int number = (int)mode;
-
-	return kcov_request(k, KCOV_NETBSD_ENABLE, (uintptr_t)&number);
-}
-
-static inline int kcov_request_disable(const struct kcov *k)
-{
-	return kcov_request(k, KCOV_NETBSD_DISABLE, 0);
-}
-
 /* Whether the file may get the requests. The descriptor of a cloned device does not tell. */
 static inline int kcov_is_kcov(int fd, const char *path)
 {
@@ -418,26 +401,18 @@ static inline enum kcov_kind kcov_why_not(const char *path, enum kcov_kind kind)
 #define KCOV_ACQUIRE() ((void)0)
 #endif
 
-static inline uint64_t kcov_load64(const volatile void *address)
-{
-#if UINTPTR_MAX > 0xffffffff
-	return KCOV_LOAD(uint64_t, address);
-#else
-	return *(const volatile uint64_t *)address;
-#endif
-}
-
 /* The word at this index, for words of this width. */
 static inline uint64_t kcov_word(const volatile void *words, unsigned width, size_t index)
 {
 #if UINTPTR_MAX > 0xffffffff
 	/* No kernel with narrower words runs this program. */
 	(void)width;
+	return KCOV_LOAD(uint64_t, (const volatile uint64_t *)words + index);
 #else
 	if (width == 4)
 		return KCOV_LOAD(uint32_t, (const volatile uint32_t *)words + index);
+	return ((const volatile uint64_t *)words)[index];
 #endif
-	return kcov_load64((const volatile uint64_t *)words + index);
 }
 
 static inline void kcov_store_count(const struct kcov *k, unsigned width, uint64_t count)
@@ -499,7 +474,14 @@ static inline enum kcov_kind kcov_open_file(struct kcov *k, const char *path)
 /* Sets the size. A device gets one size only. Linux can map only whole pages. */
 static inline enum kcov_kind kcov_set_size(struct kcov *k, size_t words)
 {
-	enum kcov_kind kind = kcov_result(k, KCOV_OP_SET_SIZE, kcov_request_size(k, words));
+#if defined(__linux__)
+	int result = kcov_request(
+		k, k->width == 8 ? KCOV_LINUX_INIT_TRACE64 : KCOV_LINUX_INIT_TRACE32, words);
+#else
+	uint64_t entries = words;
+	int result = kcov_request(k, KCOV_NETBSD_SETBUFSIZE, (uintptr_t)&entries);
+#endif
+	enum kcov_kind kind = kcov_result(k, KCOV_OP_SET_SIZE, result);
 
 	if (!kind)
 		k->words = words;
@@ -580,12 +562,16 @@ static inline void kcov_reset(const struct kcov *k)
 	kcov_store_count(k, 8, 0);
 }
 
-/* Starts a recording in an empty buffer: request is the result of its system call. */
-static inline enum kcov_kind kcov_started(struct kcov *k, enum kcov_operation operation, int result,
-					  unsigned mode)
+/* Starts a recording in an empty buffer. */
+static inline enum kcov_kind kcov_start(struct kcov *k, enum kcov_operation operation,
+					unsigned long request, uintptr_t argument, unsigned mode)
 {
-	enum kcov_kind kind = kcov_result(k, operation, result);
+	enum kcov_kind kind;
 
+	/* With a count that somebody left there, some kernels write in front of the buffer. */
+	if (k->buffer)
+		kcov_reset(k);
+	kind = kcov_result(k, operation, kcov_request(k, request, argument));
 	if (kind)
 		return kind;
 	k->mode = mode;
@@ -598,11 +584,14 @@ static inline enum kcov_kind kcov_started(struct kcov *k, enum kcov_operation op
 /* Starts tracing the calling thread, with an empty buffer. NetBSD: or collecting from a source. */
 static inline enum kcov_kind kcov_enable(struct kcov *k, unsigned mode)
 {
-	/* With a count that somebody left there, some kernels write in front of the buffer. */
-	if (k->buffer)
-		kcov_reset(k);
-	return kcov_started(k, k->attached ? KCOV_OP_ENABLE_REMOTE : KCOV_OP_ENABLE,
-			    kcov_request_enable(k, mode), mode);
+#if defined(__linux__)
+	return kcov_start(k, KCOV_OP_ENABLE, KCOV_LINUX_ENABLE, mode, mode);
+#else
+	int number = (int)mode;
+
+	return kcov_start(k, k->attached ? KCOV_OP_ENABLE_REMOTE : KCOV_OP_ENABLE,
+			  KCOV_NETBSD_ENABLE, (uintptr_t)&number, mode);
+#endif
 }
 
 /* Stops. The records stay; those of this system call are not among them. */
@@ -685,15 +674,14 @@ static inline uint64_t kcov_pc(const struct kcov_trace *t, size_t index)
 /* The comparison at index, or zeros beyond the length. For traces of mode KCOV_CMP. */
 static inline struct kcov_comparison kcov_cmp(const struct kcov_trace *t, size_t index)
 {
-	const volatile uint64_t *words = (const volatile uint64_t *)t->words;
 	struct kcov_comparison c = {0, 0, 0, 0};
 
 	if (index < t->length) {
-		words += index * KCOV_CMP_WORDS;
-		c.type = kcov_load64(words);
-		c.arg1 = kcov_load64(words + 1);
-		c.arg2 = kcov_load64(words + 2);
-		c.pc = kcov_load64(words + 3);
+		index *= KCOV_CMP_WORDS;
+		c.type = kcov_word(t->words, 8, index);
+		c.arg1 = kcov_word(t->words, 8, index + 1);
+		c.arg2 = kcov_word(t->words, 8, index + 2);
+		c.pc = kcov_word(t->words, 8, index + 3);
 	}
 	return c;
 }
@@ -744,10 +732,8 @@ static inline enum kcov_kind kcov_remote_enable(struct kcov *k, const struct kco
 	/* The kernel writes beyond a smaller area, and takes a larger one for an enabled device. */
 	if (r->area < 3 || (k->width == 4 && r->area > INT32_MAX / 4))
 		return kcov_refuse(k, KCOV_OP_ENABLE_REMOTE, KCOV_SIZE_OUT_OF_LIMITS);
-	if (k->buffer)
-		kcov_reset(k);
-	kind = kcov_started(k, KCOV_OP_ENABLE_REMOTE,
-			    kcov_request(k, KCOV_LINUX_REMOTE_ENABLE, (uintptr_t)r), r->mode);
+	kind = kcov_start(k, KCOV_OP_ENABLE_REMOTE, KCOV_LINUX_REMOTE_ENABLE, (uintptr_t)r,
+			  r->mode);
 	/* One errno has two meanings. A handle of an unknown kind decides. */
 	for (i = 0; kind == KCOV_ALREADY_ENABLED && k->error == EINVAL && i < r->count; i++)
 		if ((r->handles[i] & ~KCOV_LINUX_INSTANCE_MASK) != KCOV_LINUX_SUBSYSTEM_USB)

@@ -4,133 +4,107 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The programs.
-#[derive(Clone, Copy)]
-pub enum C {
-    /// Prints its word for itself, its path, and a file beside its directory.
-    Own,
-    /// Prints the status of `system("exit 4")`.
-    System,
-    /// Prints what its libraries say, and runs another program.
-    Named,
-    /// Prints what a library says that it opens.
-    Load,
-    /// Cancels a thread.
-    Cancel,
-    /// Uses shared memory, a semaphore, a message queue and a pseudoterminal.
-    Posix,
-    /// Prints its effective user.
-    Who,
-}
+/// Prints its word for itself, its path, and a file beside its directory.
+pub const OWN: &str = r#"
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    char own[4096], path[8192], line[100];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    if (argc < 2 || length < 0) return 1;
+    own[length] = 0;
+    printf("%s\n%s\n", argv[0], own);
+    snprintf(path, sizeof path, "%s/%s", dirname(own), argv[1]);
+    FILE *file = fopen(path, "r");
+    if (!file || !fgets(line, sizeof line, file)) return perror(path), 2;
+    fputs(line, stdout);
+    return 0;
+}"#;
 
-impl C {
-    fn text(self) -> &'static str {
-        match self {
-            Self::Own => {
-                r#"
-                #include <libgen.h>
-                #include <stdio.h>
-                #include <string.h>
-                #include <unistd.h>
-                int main(int argc, char **argv) {
-                    char own[4096], path[8192], line[100];
-                    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-                    if (argc < 2 || length < 0) return 1;
-                    own[length] = 0;
-                    printf("%s\n%s\n", argv[0], own);
-                    snprintf(path, sizeof path, "%s/%s", dirname(own), argv[1]);
-                    FILE *file = fopen(path, "r");
-                    if (!file || !fgets(line, sizeof line, file)) return perror(path), 2;
-                    fputs(line, stdout);
-                    return 0;
-                }"#
-            }
-            Self::System => {
-                r#"
-                #include <stdio.h>
-                #include <stdlib.h>
-                #include <sys/wait.h>
-                int main(void) {
-                    printf("%d\n", WEXITSTATUS(system("exit 4")));
-                    return 0;
-                }"#
-            }
-            Self::Named => {
-                r#"
-                #include <stdio.h>
-                #include <unistd.h>
-                const char *name(void);
-                int own(void);
-                int main(int argc, char **argv) {
-                    printf("%s %d\n", name(), own());
-                    fflush(stdout);
-                    if (argc > 1) return execv(argv[1], (char *[]){argv[1], 0});
-                    return 0;
-                }"#
-            }
-            Self::Load => {
-                r#"
-                #include <dlfcn.h>
-                #include <stdio.h>
-                int main(int argc, char **argv) {
-                    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : 0;
-                    if (!library) return puts(dlerror()), 1;
-                    const char *(*name)(void) = dlsym(library, "name");
-                    return puts(name()) < 0;
-                }"#
-            }
-            Self::Cancel => {
-                r#"
-                #include <pthread.h>
-                #include <stdio.h>
-                #include <unistd.h>
-                static void *wait_for_it(void *unused) { return pause(), unused; }
-                int main(void) {
-                    pthread_t thread;
-                    void *result;
-                    if (pthread_create(&thread, 0, wait_for_it, 0)) return 1;
-                    if (pthread_cancel(thread) || pthread_join(thread, &result)) return 2;
-                    return puts(result == PTHREAD_CANCELED ? "cancelled" : "not") < 0;
-                }"#
-            }
-            Self::Posix => {
-                r#"
-                #define _GNU_SOURCE
-                #include <fcntl.h>
-                #include <mqueue.h>
-                #include <semaphore.h>
-                #include <stdio.h>
-                #include <stdlib.h>
-                #include <sys/mman.h>
-                #include <unistd.h>
-                #define MUST(it) if (!(it)) return perror(#it), 1
-                int main(void) {
-                    int shared = shm_open("/kcov-vm-test", O_CREAT | O_RDWR, 0600);
-                    MUST(shared >= 0 && ftruncate(shared, 4096) == 0);
-                    MUST(mmap(0, 4096, PROT_WRITE, MAP_SHARED, shared, 0) != MAP_FAILED);
-                    MUST(shm_unlink("/kcov-vm-test") == 0);
-                    sem_t *semaphore = sem_open("/kcov-vm-test", O_CREAT, 0600, 1);
-                    MUST(semaphore != SEM_FAILED && sem_wait(semaphore) == 0);
-                    MUST(sem_unlink("/kcov-vm-test") == 0);
-                    mqd_t queue = mq_open("/kcov-vm-test", O_CREAT | O_RDWR, 0600, 0);
-                    MUST(queue >= 0 && mq_send(queue, "x", 1, 0) == 0);
-                    MUST(mq_unlink("/kcov-vm-test") == 0);
-                    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-                    MUST(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
-                    int other = open(ptsname(terminal), O_RDWR | O_NOCTTY);
-                    MUST(other >= 0 && isatty(other));
-                    return puts("all work") < 0;
-                }"#
-            }
-            Self::Who => {
-                r#"
-                #include <stdio.h>
-                #include <unistd.h>
-                int main(void) { return printf("%d\n", (int)geteuid()) < 0; }"#
-            }
-        }
-    }
-}
+/// Prints the status of `system("exit 4")`.
+pub const SYSTEM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+int main(void) {
+    printf("%d\n", WEXITSTATUS(system("exit 4")));
+    return 0;
+}"#;
+
+/// Prints what its libraries say, and runs another program.
+pub const NAMED: &str = r#"
+#include <stdio.h>
+#include <unistd.h>
+const char *name(void);
+int own(void);
+int main(int argc, char **argv) {
+    printf("%s %d\n", name(), own());
+    fflush(stdout);
+    if (argc > 1) return execv(argv[1], (char *[]){argv[1], 0});
+    return 0;
+}"#;
+
+/// Prints what a library says that it opens.
+pub const LOAD: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : 0;
+    if (!library) return puts(dlerror()), 1;
+    const char *(*name)(void) = dlsym(library, "name");
+    return puts(name()) < 0;
+}"#;
+
+/// Cancels a thread.
+pub const CANCEL: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *wait_for_it(void *unused) { return pause(), unused; }
+int main(void) {
+    pthread_t thread;
+    void *result;
+    if (pthread_create(&thread, 0, wait_for_it, 0)) return 1;
+    if (pthread_cancel(thread) || pthread_join(thread, &result)) return 2;
+    return puts(result == PTHREAD_CANCELED ? "cancelled" : "not") < 0;
+}"#;
+
+/// Uses shared memory, a semaphore, a message queue and a pseudoterminal.
+pub const POSIX: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <mqueue.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#define MUST(it) if (!(it)) return perror(#it), 1
+int main(void) {
+    int shared = shm_open("/kcov-vm-test", O_CREAT | O_RDWR, 0600);
+    MUST(shared >= 0 && ftruncate(shared, 4096) == 0);
+    MUST(mmap(0, 4096, PROT_WRITE, MAP_SHARED, shared, 0) != MAP_FAILED);
+    MUST(shm_unlink("/kcov-vm-test") == 0);
+    sem_t *semaphore = sem_open("/kcov-vm-test", O_CREAT, 0600, 1);
+    MUST(semaphore != SEM_FAILED && sem_wait(semaphore) == 0);
+    MUST(sem_unlink("/kcov-vm-test") == 0);
+    mqd_t queue = mq_open("/kcov-vm-test", O_CREAT | O_RDWR, 0600, 0);
+    MUST(queue >= 0 && mq_send(queue, "x", 1, 0) == 0);
+    MUST(mq_unlink("/kcov-vm-test") == 0);
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    MUST(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    int other = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    MUST(other >= 0 && isatty(other));
+    return puts("all work") < 0;
+}"#;
+
+/// Prints its effective user.
+pub const WHO: &str = r#"
+#include <stdio.h>
+#include <unistd.h>
+int main(void) { return printf("%d\n", (int)geteuid()) < 0; }"#;
 
 /// A directory for files and programs.
 pub struct Place {
@@ -160,10 +134,6 @@ impl Place {
         fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
         fs::write(&path, content).expect("a file");
         path
-    }
-
-    pub fn program(&self, name: &str, program: C, words: &[&str]) {
-        self.compile(name, program.text(), words);
     }
 
     /// A library without a name of its own, so that its file name counts.

@@ -64,7 +64,6 @@ static void run(const char *letters)
 int main(void)
 {
 	static char line[4096];
-	char text[KCOV_MESSAGE_MAX];
 	struct kcov k;
 	struct kcov_trace t;
 	size_t i, news;
@@ -72,7 +71,7 @@ int main(void)
 	pid_t child;
 
 	if (kcov_open(&k, NULL, 0)) {
-		fprintf(stderr, "forkserver: %s\n", kcov_message(&k, text, sizeof(text)));
+		kcov_perror(&k, "forkserver");
 		return 1;
 	}
 	while (fgets(line, sizeof(line), stdin)) {

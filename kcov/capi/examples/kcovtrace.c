@@ -12,10 +12,8 @@
 
 static void check(const struct kcov *k, enum kcov_kind kind)
 {
-	char text[KCOV_MESSAGE_MAX];
-
 	if (kind) {
-		fprintf(stderr, "kcovtrace: %s\n", kcov_message(k, text, sizeof(text)));
+		kcov_perror(k, "kcovtrace");
 		exit(125);
 	}
 }

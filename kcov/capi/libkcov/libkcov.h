@@ -145,15 +145,15 @@ extern "C" {
 struct kcov_dictionary *kcov_dictionary_new(size_t capacity);
 
 // Adds the constants of comparisons, or both operands where neither is constant. `words` has four
-// words for each record, as in a buffer. `filter` is 0 or KCOV_SKIP_EQUAL and its like. Returns how
-// many comparisons added a number, or -1.
+// words for each record, as in a buffer. `filter` is 0 or KCOV_SKIP_EQUAL and its like. Returns
+// how many comparisons added a number, or -1.
 int64_t kcov_dictionary_add(struct kcov_dictionary *dictionary,
                             const uint64_t *words,
                             size_t records,
                             uint32_t filter);
 
-// The number of tokens, or -1: each number with its least significant byte first, then in the other
-// byte order if that differs. Stores the first `capacity` tokens to `out`.
+// The number of tokens, or -1: each number with its least significant byte first, then in the
+// other byte order if that differs. Stores the first `capacity` tokens to `out`.
 int64_t kcov_dictionary_tokens(struct kcov_dictionary *dictionary,
                                struct kcov_token *out,
                                size_t capacity);
@@ -172,13 +172,12 @@ enum kcov_failure kcov_last_failure(void);
 const char *kcov_last_message(void);
 
 // Finds out which modes the kernel has, by enabling each in a thread of its own. `path` is the
-// device's, or NULL for the system's. `modes` gets KCOV_RECORD_PC, KCOV_RECORD_CMP or both. 0, or -1 with
-// the reason why kcov cannot be used.
-int kcov_probe(const char *path,
-               uint32_t *modes);
+// device's, or NULL for the system's. `modes` gets KCOV_RECORD_PC, KCOV_RECORD_CMP or both. 0, or
+// -1 with the reason why kcov cannot be used.
+int kcov_probe(const char *path, uint32_t *modes);
 
-// Finds the text of the running kernel, which takes the right to read kernel addresses. Linux only.
-// 0 or -1.
+// Finds the text of the running kernel, which takes the right to read kernel addresses. Linux
+// only. 0 or -1.
 int kcov_text_read(struct kcov_text *text);
 
 // The address in the kernel's file of a recorded program counter, given the KASLR offset.
@@ -187,9 +186,9 @@ uint64_t kcov_pc_link_time(uint64_t pc, uint64_t kaslr_offset);
 // The address in the running kernel of a recorded program counter, given the KASLR offset.
 uint64_t kcov_pc_run_time(uint64_t pc, uint64_t kaslr_offset);
 
-// The call that returns to a recorded program counter. Ask addr2line(1) about this address, because
-// the next one may belong to another line or function. Without a rule for the architecture it is
-// the program counter.
+// The call that returns to a recorded program counter. Ask addr2line(1) about this address,
+// because the next one may belong to another line or function. Without a rule for the architecture
+// it is the program counter.
 uint64_t kcov_pc_call_site(uint64_t pc);
 
 // Makes an empty map. In the ranges, such as the kernel's text, there is always room; outside them
@@ -198,10 +197,10 @@ struct kcov_novelty *kcov_novelty_new(const struct kcov_range *ranges,
                                       size_t count,
                                       size_t fallback);
 
-// Opens the map in a file that processes share, such as a memfd. The file becomes long enough. While
-// it is mapped, nobody may shorten it, and its file system must have room for it: otherwise the
-// process gets SIGBUS. All must pass the same ranges and fallback. The descriptor stays the caller's,
-// and may be closed. NULL on failure.
+// Opens the map in a file that processes share, such as a memfd. The file becomes long enough.
+// While it is mapped, nobody may shorten it, and its file system must have room for it: otherwise
+// the process gets SIGBUS. All must pass the same ranges and fallback. The descriptor stays the
+// caller's, and may be closed. NULL on failure.
 struct kcov_novelty *kcov_novelty_share(int fd,
                                         const struct kcov_range *ranges,
                                         size_t count,
@@ -217,8 +216,8 @@ int kcov_novelty_save(struct kcov_novelty *map, const char *path);
 int kcov_novelty_has_new(struct kcov_novelty *map, const uint64_t *signals, size_t count);
 
 // Adds signals. Returns the number of new ones, or -1, and stores the first `capacity` of them to
-// `out`, in order. `unrecorded`, unless it is NULL, gets the number of occurrences for which there was
-// no room. Of processes that share the map, one sees each signal as new.
+// `out`, in order. `unrecorded`, unless it is NULL, gets the number of occurrences for which there
+// was no room. Of processes that share the map, one sees each signal as new.
 int64_t kcov_novelty_merge(struct kcov_novelty *map,
                            const uint64_t *signals,
                            size_t count,
@@ -240,10 +239,9 @@ void kcov_novelty_free(struct kcov_novelty *map);
 // buffer, or 0 for 262144 words. NULL with the reason why on failure.
 struct kcov_session *kcov_session_open(const char *path, uint64_t words);
 
-// Starts tracing of the calling thread, with no records. `mode` is KCOV_RECORD_PC or KCOV_RECORD_CMP.
-// Until kcov_session_disable, only this thread may use the session. 0 or -1.
-int kcov_session_enable(struct kcov_session *session,
-                        uint32_t mode);
+// Starts tracing of the calling thread, with no records. `mode` is KCOV_RECORD_PC or
+// KCOV_RECORD_CMP. Until kcov_session_disable, only this thread may use the session. 0 or -1.
+int kcov_session_enable(struct kcov_session *session, uint32_t mode);
 
 // Ends tracing. The records stay in the buffer, and no longer change. 0 or -1.
 int kcov_session_disable(struct kcov_session *session);
@@ -251,18 +249,17 @@ int kcov_session_disable(struct kcov_session *session);
 // Forgets the records of an enabled session, by one store. 0 or -1.
 int kcov_session_reset(struct kcov_session *session);
 
-// Describes the records in the buffer: those until now, or until kcov_session_disable. The words are
-// valid until the session is enabled again or freed. While it is enabled the kernel appends to them;
-// load them atomically. 0 or -1.
-int kcov_session_records(struct kcov_session *session,
-                         struct kcov_records *out);
+// Describes the records in the buffer: those until now, or until kcov_session_disable. The words
+// are valid until the session is enabled again or freed. While it is enabled the kernel appends to
+// them; load them atomically. 0 or -1.
+int kcov_session_records(struct kcov_session *session, struct kcov_records *out);
 
 // Copies the words of the records, also the 32-bit words of a 32-bit kernel. Returns their number,
 // or -1, and stores the first `capacity` of them to `out`.
 int64_t kcov_session_copy(struct kcov_session *session, uint64_t *out, size_t capacity);
 
-// Closes the device, and ends tracing of this thread. 0; -1 and nothing else if the session is NULL,
-// in use, or another thread is traced.
+// Closes the device, and ends tracing of this thread. 0; -1 and nothing else if the session is
+// NULL, in use, or another thread is traced.
 int kcov_session_free(struct kcov_session *session);
 
 // Makes an empty set with room for `capacity` signals, at most 2^24. Allocates all of it: 40 to 72
@@ -276,11 +273,9 @@ int64_t kcov_set_add(struct kcov_set *set,
                      size_t count,
                      uint64_t *unrecorded);
 
-// The number of signals in the set, or -1. Stores the first `capacity` of them to `out`, in order of
-// first occurrence.
-int64_t kcov_set_signals(struct kcov_set *set,
-                         uint64_t *out,
-                         size_t capacity);
+// The number of signals in the set, or -1. Stores the first `capacity` of them to `out`, in order
+// of first occurrence.
+int64_t kcov_set_signals(struct kcov_set *set, uint64_t *out, size_t capacity);
 
 // Forgets all signals, in constant time, for the next execution. 0 or -1.
 int kcov_set_clear(struct kcov_set *set);

@@ -1,7 +1,7 @@
 /*
  * Starts a program as AFL++ does, with a map in shared memory, and prints the number of edges in it.
  *
- *	afl SHOWMAP COMMAND STATUS
+ *	afl STATUS SHOWMAP COMMAND [ARGUMENT...]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 	size_t i, edges, room;
 	const unsigned char *map;
 
-	for (turn = 0; turn < 2 && argc == 4; turn++) {
+	for (turn = 0; turn < 2 && argc > 3; turn++) {
 		room = strtoul(sizes[turn], NULL, 10);
 		/* The rest of the larger map must stay empty. */
 		id = shmget(IPC_PRIVATE, 65536, IPC_CREAT | 0600);
@@ -27,10 +27,10 @@ int main(int argc, char **argv)
 		setenv("__AFL_SHM_ID", text, 1);
 		setenv("AFL_MAP_SIZE", sizes[turn], 1);
 		if (!fork()) {
-			execv(argv[1], argv + 1);
+			execv(argv[2], argv + 2);
 			_exit(99);
 		}
-		if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != atoi(argv[3]))
+		if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != atoi(argv[1]))
 			return 1;
 		for (i = 0, edges = 0; i < 65536; i++) {
 			edges += map[i] != 0;

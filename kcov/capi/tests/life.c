@@ -1,9 +1,53 @@
-/* The life of a device, with each error that a test can cause. Runs in a guest, as root. */
+/*
+ * The life of a device, with each error that a test can cause. Runs in a guest, as root. FIRST or
+ * LAST includes the system's header too, and FIRST compares the numbers of both.
+ */
+#if defined(FIRST) && defined(__linux__)
+#include <linux/ioctl.h>
+#include <linux/kcov.h>
+#elif defined(FIRST)
+#include <sys/kcov.h>
+#endif
 #include "../kcov.h"
 #include "ktap.h"
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#if defined(LAST) && defined(__linux__)
+#include <linux/ioctl.h>
+#include <linux/kcov.h>
+#elif defined(LAST)
+#include <sys/kcov.h>
+#endif
+
+#define CHECK(name, is) typedef char check_##name[(is) ? 1 : -1]
+
+#if defined(__linux__)
+CHECK(mode, offsetof(struct kcov_remote, mode) == 0);
+CHECK(area, offsetof(struct kcov_remote, area) == 4);
+CHECK(count, offsetof(struct kcov_remote, count) == 8);
+CHECK(common, offsetof(struct kcov_remote, common) == 16);
+CHECK(handles, offsetof(struct kcov_remote, handles) == 24);
+#endif
+#if defined(FIRST) && defined(__linux__)
+CHECK(init, (sizeof(long) == 8 ? KCOV_LINUX_INIT_TRACE64 : KCOV_LINUX_INIT_TRACE32) == KCOV_INIT_TRACE);
+CHECK(enable, KCOV_LINUX_ENABLE == KCOV_ENABLE);
+CHECK(disable, KCOV_LINUX_DISABLE == KCOV_DISABLE);
+CHECK(remote, KCOV_LINUX_REMOTE_ENABLE == KCOV_REMOTE_ENABLE);
+CHECK(modes, (int)KCOV_PC == (int)KCOV_TRACE_PC && (int)KCOV_CMP == (int)KCOV_TRACE_CMP);
+CHECK(usb, KCOV_LINUX_SUBSYSTEM_USB == KCOV_SUBSYSTEM_USB);
+CHECK(most, KCOV_LINUX_MAX_HANDLES == KCOV_REMOTE_MAX_HANDLES);
+#elif defined(FIRST)
+CHECK(init, KCOV_NETBSD_SETBUFSIZE == KCOV_IOC_SETBUFSIZE);
+CHECK(enable, KCOV_NETBSD_ENABLE == KCOV_IOC_ENABLE);
+CHECK(disable, KCOV_NETBSD_DISABLE == KCOV_IOC_DISABLE);
+CHECK(attach, KCOV_NETBSD_REMOTE_ATTACH == KCOV_IOC_REMOTE_ATTACH);
+CHECK(detach, KCOV_NETBSD_REMOTE_DETACH == KCOV_IOC_REMOTE_DETACH);
+CHECK(modes, KCOV_PC == KCOV_MODE_TRACE_PC && KCOV_CMP == KCOV_MODE_TRACE_CMP);
+#endif
+#if defined(KCOV_LOAD) || defined(KCOV_ACQUIRE)
+#error "a macro leaks"
+#endif
 
 /* A system call that the kernel refuses, recorded in each mode. */
 static void call(void)
@@ -233,7 +277,6 @@ static int children(void)
 	return ok;
 }
 
-/* On a kernel without comparisons, enabling says so. */
 /* Whether the value has at most so many bytes. */
 static int fits(uint64_t value, unsigned bytes)
 {
@@ -247,6 +290,7 @@ static int fits(uint64_t value, unsigned bytes)
 	return rest == 0;
 }
 
+/* On a kernel without comparisons, enabling says so. */
 static int comparisons(void)
 {
 	struct kcov k = opened(0);
@@ -266,7 +310,7 @@ static int comparisons(void)
 	ok &= t.length > 0 && t.capacity == (k.words * k.width / 8 - 1) / 4 && !kcov_disable(&k);
 	for (i = 0; i < t.length; i++) {
 		c = kcov_cmp(&t, i);
-		ok &= c.type < 8 && c.pc > 0xffff;
+		ok &= c.type < 8 && kcov_cmp_is_const(c) == (int)(c.type & 1) && c.pc > 0xffff;
 		ok &= fits(c.arg1, kcov_cmp_bytes(c)) && fits(c.arg2, kcov_cmp_bytes(c));
 	}
 	ok &= !kcov_enable(&k, KCOV_PC);
@@ -351,6 +395,7 @@ static int remote(void)
 	/* A port that no kernel has, or a release without remote coverage. */
 	ok &= kcov_attach(&k, KCOV_NETBSD_VHCI, kcov_vhci_id(9, 99)) != KCOV_OK;
 	ok &= k.kind == KCOV_NO_SUCH_SOURCE || k.kind == KCOV_UNSUPPORTED;
+	ok &= kcov_detach(&k) != KCOV_OK;
 	kcov_close(&k);
 	return ok;
 }

@@ -17,24 +17,24 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { ROOT = 8, NAMES = 1024, FULL = 1 << 20, TRIES = 20000, WORDS_OF_PAGE = 512 };
+enum { NAMES = 1024, ROOT = NAMES, FULL = 1 << 20, TRIES = 20000, WORDS_OF_PAGE = 512 };
+enum { ARGUMENTS = 6 + KCOV_LINUX_MAX_HANDLES };
 
 /* Shared by all processes. */
 static struct shared {
-	sem_t turn[ROOT + 1];
+	sem_t turn[NAMES + 1];
 	long line, failed;
-	pid_t pid[ROOT];
+	pid_t pid[NAMES];
+	pid_t giver; /* the process that passes a descriptor */
+	int given;
 } *shared;
 
 /* The lines, read before the first fork. */
 static char *lines[1 << 20];
 static long line_count;
-/* Sockets to pass descriptors. */
-static int sockets[2];
 
 /* This process's objects, by name. */
 static int fds[NAMES];
@@ -44,7 +44,7 @@ static struct {
 	int is_private, is_writable;
 	int fd_name;
 } maps[NAMES];
-static pthread_t threads[ROOT];
+static pthread_t threads[NAMES];
 
 static void *serve(void *slot);
 
@@ -109,36 +109,23 @@ static void hold(const struct kcov *k)
 		kcov_store_count(k, 8, FULL);
 }
 
-static void pass(int fd, int *received)
+/* Takes the descriptor that another process passes. */
+static int taken(void)
 {
-	char byte = 0, control[CMSG_SPACE(sizeof(int))];
-	struct iovec io = {&byte, 1};
-	struct msghdr message;
+	int process = (int)syscall(SYS_pidfd_open, shared->giver, 0);
+	int fd = (int)syscall(SYS_pidfd_getfd, process, shared->given, 0);
 
-	memset(&message, 0, sizeof(message));
-	memset(control, 0, sizeof(control));
-	message.msg_iov = &io;
-	message.msg_iovlen = 1;
-	message.msg_control = control;
-	message.msg_controllen = sizeof(control);
-	if (received) {
-		expect(recvmsg(sockets[1], &message, 0) == 1, "recvmsg", errno);
-		memcpy(received, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
-		return;
-	}
-	CMSG_FIRSTHDR(&message)->cmsg_level = SOL_SOCKET;
-	CMSG_FIRSTHDR(&message)->cmsg_type = SCM_RIGHTS;
-	CMSG_FIRSTHDR(&message)->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof(int));
-	expect(sendmsg(sockets[0], &message, 0) == 1, "sendmsg", errno);
+	expect(fd >= 0, "take", errno);
+	close(process);
+	return fd;
 }
 
-/* Arguments: map, count, "unchanged", "grown" or "anything", and the maximum. */
-static void trace(int map, uint64_t count, const char *outcome, uint64_t most, int mode)
+/* The count stays the same if most is 0, does anything if it is UINT64_MAX, or grows up to it. */
+static void trace(int map, uint64_t count, uint64_t most, unsigned mode)
 {
 	struct kcov k;
 	struct kcov_trace before, after;
-	int i, tries = strcmp(outcome, "unchanged") ? 1 : TRIES;
+	int i, tries = most ? 1 : TRIES;
 
 	memset(&k, 0, sizeof(k));
 	k.width = 8;
@@ -159,9 +146,9 @@ static void trace(int map, uint64_t count, const char *outcome, uint64_t most, i
 	}
 	if (maps[map].is_writable)
 		hold(&k);
-	if (!strcmp(outcome, "unchanged"))
+	if (!most)
 		expect(before.count == after.count, "the count", (long)after.count);
-	if (!strcmp(outcome, "grown")) {
+	else if (most < UINT64_MAX) {
 		expect(before.count < after.count && after.count <= most, "the count", after.count);
 		expect(after.capacity == most && after.length == after.count, "length", after.length);
 		expect((after.state == KCOV_TRUNCATED) == (after.count == most), "state", after.state);
@@ -193,20 +180,31 @@ static void map(int name, int fd_name, size_t bytes, long offset, int is_writabl
 	maps[name].fd_name = fd_name;
 }
 
-/* Arguments: descriptor, errno, mode, area, common handle, number of handles, handles. */
-static void remote(struct kcov *k, int expected, char *rest)
+/* Makes an ioctl, if the word is one. Arguments: descriptor, errno, those of the ioctl. */
+static int ask(const char *word, const uint64_t *a)
 {
 	static struct kcov_remote r;
-	uint32_t i;
+	struct kcov k = device(a[0]);
 
-	memset(&r, 0, sizeof(r));
-	r.mode = strtoul(rest, &rest, 10);
-	r.area = strtoul(rest, &rest, 10);
-	r.common = strtoull(rest, &rest, 10);
-	r.count = strtoul(rest, &rest, 10);
-	for (i = 0; i < r.count && i < KCOV_LINUX_MAX_HANDLES; i++)
-		r.handles[i] = strtoull(rest, &rest, 10);
-	refused(kcov_remote_enable(k, &r), expected);
+	if (!strcmp(word, "size"))
+		refused(kcov_set_size(&k, a[2]), a[1]);
+	else if (!strcmp(word, "enable"))
+		refused(kcov_enable(&k, a[2]), a[1]);
+	else if (!strcmp(word, "disable"))
+		refused(kcov_disable(&k), a[1]);
+	else if (!strcmp(word, "request"))
+		refused(kcov_request(&k, a[2], a[3]) < 0, a[1]);
+	else if (!strcmp(word, "remote")) {
+		r.mode = a[2];
+		r.area = a[3];
+		r.common = a[4];
+		r.count = a[5];
+		memcpy(r.handles, a + 6, sizeof(r.handles));
+		refused(kcov_remote_enable(&k, &r), a[1]);
+	} else
+		return 0;
+	hold(&k);
+	return 1;
 }
 
 static void wait_for(int slot)
@@ -223,94 +221,74 @@ static void wait_for(int slot)
 }
 
 /* Executes a line. Returns whether the thread goes on. */
-static int obey(int slot, char *text)
+static int obey(char *text)
 {
-	char word[16], *rest;
-	long long a = 0, b = 0, c = 0, d = 0, e = 0, f = 0;
-	unsigned long long number = 0;
-	int used = 0;
+	uint64_t a[ARGUMENTS] = {0};
+	char word[16];
+	int used = 0, count;
 	struct kcov k;
 
 	sscanf(text, "%*d %15s%n", word, &used);
-	rest = text + used;
-	sscanf(rest, "%lld %lld %lld %lld %lld %lld", &a, &b, &c, &d, &e, &f);
-	if (strchr("SEDRU", *word) && !word[1]) {
-		k = device(a);
-		sscanf(rest, "%*d %*d %llu", &number);
-		if (*word == 'S')
-			refused(kcov_set_size(&k, number), b);
-		else if (*word == 'E' && number < 1 << 16)
-			refused(kcov_enable(&k, number), b);
-		else if (*word == 'E')
-			refused(kcov_request(&k, KCOV_LINUX_ENABLE, number) < 0, b);
-		else if (*word == 'D' && !number)
-			refused(kcov_disable(&k), b);
-		else if (*word == 'D')
-			refused(kcov_request(&k, KCOV_LINUX_DISABLE, number) < 0, b);
-		else if (*word == 'U') /* another request, which takes no argument from here */
-			refused(kcov_request(&k, number, 512) < 0, b);
-		else {
-			sscanf(rest, "%*d %*d%n", &used);
-			remote(&k, b, rest + used);
-		}
-		hold(&k);
-	} else if (!strcmp(word, "open") && a) {
+	text += used;
+	for (count = 0; *text && count < ARGUMENTS; count++)
+		a[count] = strtoull(text, &text, 10);
+	if (ask(word, a))
+		;
+	else if (!strcmp(word, "open") && a[1] == O_RDWR) {
 		kcov_open_file(&k, NULL);
-		fds[b] = k.fd;
+		fds[a[0]] = k.fd;
 	} else if (!strcmp(word, "open"))
-		fds[b] = open(KCOV_PATH, (c ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+		fds[a[0]] = open(KCOV_PATH, (int)a[1] | O_CLOEXEC);
 	else if (!strcmp(word, "dup"))
-		fds[b] = dup(fds[a]);
-	else if (!strcmp(word, "pass"))
-		pass(fds[a], NULL);
-	else if (!strcmp(word, "take"))
-		pass(0, &fds[a]);
+		fds[a[1]] = dup(fds[a[0]]);
+	else if (!strcmp(word, "pass")) {
+		shared->giver = getpid();
+		shared->given = fds[a[0]];
+	} else if (!strcmp(word, "take"))
+		fds[a[0]] = taken();
 	else if (!strcmp(word, "close"))
-		close(fds[a]);
+		close(fds[a[0]]);
 	else if (!strcmp(word, "map"))
-		map(a, b, c, d, e & 1, e >> 1 & 1, f);
+		map(a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
 	else if (!strcmp(word, "unmap")) {
-		munmap((void *)(uintptr_t)maps[a].words, maps[a].bytes);
-		maps[a].words = NULL;
+		munmap((void *)(uintptr_t)maps[a[0]].words, maps[a[0]].bytes);
+		maps[a[0]].words = NULL;
 	} else if (!strcmp(word, "protect")) {
-		refused(mprotect((void *)(uintptr_t)maps[a].words, maps[a].bytes, b), c);
-		if (!c)
-			maps[a].is_writable = (b & PROT_WRITE) != 0;
-	} else if (!strcmp(word, "trace")) {
-		sscanf(rest, "%*d %llu %15s %lld %lld", &number, word, &c, &d);
-		trace(a, number, word, c, d);
-	} else if (!strcmp(word, "store"))
-		maps[a].words[WORDS_OF_PAGE - 1] = b;
+		refused(mprotect((void *)(uintptr_t)maps[a[0]].words, maps[a[0]].bytes, a[1]), a[2]);
+		if (!a[2])
+			maps[a[0]].is_writable = (a[1] & PROT_WRITE) != 0;
+	} else if (!strcmp(word, "trace"))
+		trace(a[0], a[1], a[2], a[3]);
+	else if (!strcmp(word, "store"))
+		maps[a[0]].words[WORDS_OF_PAGE - 1] = a[1];
 	else if (!strcmp(word, "load")) {
-		uint64_t loaded = kcov_word(maps[a].words, 8, WORDS_OF_PAGE - 1);
+		uint64_t loaded = kcov_word(maps[a[0]].words, 8, WORDS_OF_PAGE - 1);
 
-		expect(b < 0 || loaded == (uint64_t)b, "the word", loaded);
+		expect(a[1] == UINT64_MAX || loaded == a[1], "the word", loaded);
 	} else if (!strcmp(word, "thread"))
-		expect(!pthread_create(&threads[a], NULL, serve, (void *)(intptr_t)a), word, 0);
+		expect(!pthread_create(&threads[a[0]], NULL, serve, (void *)a[0]), word, 0);
 	else if (!strcmp(word, "end"))
 		return 0;
 	else if (!strcmp(word, "join"))
-		expect(!pthread_join(threads[a], NULL), word, 0);
+		expect(!pthread_join(threads[a[0]], NULL), word, 0);
 	else if (!strcmp(word, "fork")) {
-		shared->pid[a] = 0;
 		pid_t child = fork();
 
 		if (!child) {
-			serve((void *)(intptr_t)a);
+			serve((void *)a[0]);
 			_exit(0);
 		}
-		shared->pid[a] = child;
+		shared->pid[a[0]] = child;
 	} else if (!strcmp(word, "exit")) {
 		next();
 		_exit(0);
 	} else if (!strcmp(word, "kill")) {
-		kill(shared->pid[a], SIGKILL);
-		wait_for(a);
+		kill(shared->pid[a[0]], SIGKILL);
+		wait_for(a[0]);
 	} else if (!strcmp(word, "wait"))
-		wait_for(a);
+		wait_for(a[0]);
 	else
 		fail("an unknown operation", 0);
-	(void)slot;
 	return 1;
 }
 
@@ -324,7 +302,7 @@ static void *serve(void *argument)
 			;
 		if (shared->line >= line_count)
 			return NULL;
-		if (!obey(slot, lines[shared->line])) {
+		if (!obey(lines[shared->line])) {
 			next();
 			return NULL;
 		}
@@ -344,7 +322,7 @@ int main(int argc, char **argv)
 		room = 0;
 	}
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (!line_count || shared == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets))
+	if (!line_count || shared == MAP_FAILED)
 		return 2;
 	for (slot = 0; slot <= ROOT; slot++)
 		sem_init(&shared->turn[slot], 1, 0);
@@ -352,7 +330,7 @@ int main(int argc, char **argv)
 	alarm(300);
 	sem_post(&shared->turn[slot_of(0)]);
 	serve((void *)(intptr_t)ROOT);
-	for (slot = 0; slot < ROOT; slot++)
+	for (slot = 0; slot < NAMES; slot++)
 		if (shared->pid[slot] > 0)
 			kill(shared->pid[slot], SIGKILL);
 	if (!shared->failed)

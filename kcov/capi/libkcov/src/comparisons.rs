@@ -1,6 +1,6 @@
 //! Dictionaries of the numbers that the kernel compared with.
 
-use crate::failure::{Failure, enter, free, guard, handle};
+use crate::failure::{Failure, Handle as _, enter, free, guard, handle};
 use crate::memory::{Output, words};
 use kcov::Comparison;
 use kcov_signal::{CmpFilter, Dictionary};
@@ -29,14 +29,12 @@ pub struct kcov_token {
 /// Makes an empty dictionary that holds at most `capacity` numbers. NULL on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn kcov_dictionary_new(capacity: usize) -> Option<Box<kcov_dictionary>> {
-    guard("kcov_dictionary_new", None, || {
-        Ok(Some(Box::new(kcov_dictionary(Mutex::new(Dictionary::new(capacity))))))
-    })
+    guard("kcov_dictionary_new", None, || Ok(Some(kcov_dictionary::new(Dictionary::new(capacity)))))
 }
 
 /// Adds the constants of comparisons, or both operands where neither is constant. `words` has four
-/// words for each record, as in a buffer. `filter` is 0 or KCOV_SKIP_EQUAL and its like. Returns how
-/// many comparisons added a number, or -1.
+/// words for each record, as in a buffer. `filter` is 0 or KCOV_SKIP_EQUAL and its like. Returns
+/// how many comparisons added a number, or -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_dictionary_add(
     dictionary: *mut kcov_dictionary,
@@ -71,8 +69,8 @@ pub unsafe extern "C" fn kcov_dictionary_add(
     })
 }
 
-/// The number of tokens, or -1: each number with its least significant byte first, then in the other
-/// byte order if that differs. Stores the first `capacity` tokens to `out`.
+/// The number of tokens, or -1: each number with its least significant byte first, then in the
+/// other byte order if that differs. Stores the first `capacity` tokens to `out`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_dictionary_tokens(
     dictionary: *mut kcov_dictionary,

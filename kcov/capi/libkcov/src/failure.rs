@@ -115,6 +115,7 @@ pub(crate) fn guard<T>(function: &str, failed: T, body: impl FnOnce() -> Result<
 /// A handle's content. Each handle is an opaque struct of its own, so that C tells them apart.
 pub(crate) trait Handle {
     type Content;
+    fn new(content: Self::Content) -> Box<Self>;
     fn mutex(&self) -> &Mutex<Self::Content>;
 }
 
@@ -123,7 +124,11 @@ macro_rules! handle {
         impl crate::failure::Handle for $handle {
             type Content = $content;
 
-            fn mutex(&self) -> &std::sync::Mutex<$content> {
+            fn new(content: $content) -> Box<$handle> {
+                Box::new($handle(Mutex::new(content)))
+            }
+
+            fn mutex(&self) -> &Mutex<$content> {
                 &self.0
             }
         }

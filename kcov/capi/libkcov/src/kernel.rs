@@ -27,8 +27,8 @@ pub struct kcov_text {
 }
 
 /// Finds out which modes the kernel has, by enabling each in a thread of its own. `path` is the
-/// device's, or NULL for the system's. `modes` gets KCOV_RECORD_PC, KCOV_RECORD_CMP or both. 0, or -1 with
-/// the reason why kcov cannot be used.
+/// device's, or NULL for the system's. `modes` gets KCOV_RECORD_PC, KCOV_RECORD_CMP or both. 0, or
+/// -1 with the reason why kcov cannot be used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_probe(path: *const c_char, modes: Option<&mut u32>) -> c_int {
     guard("kcov_probe", -1, || {
@@ -45,8 +45,8 @@ pub unsafe extern "C" fn kcov_probe(path: *const c_char, modes: Option<&mut u32>
     })
 }
 
-/// Finds the text of the running kernel, which takes the right to read kernel addresses. Linux only.
-/// 0 or -1.
+/// Finds the text of the running kernel, which takes the right to read kernel addresses. Linux
+/// only. 0 or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn kcov_text_read(text: Option<&mut kcov_text>) -> c_int {
     guard("kcov_text_read", -1, || {
@@ -74,9 +74,9 @@ pub extern "C" fn kcov_pc_run_time(pc: u64, kaslr_offset: u64) -> u64 {
     Pc::new(pc).run_time(kaslr_offset).address()
 }
 
-/// The call that returns to a recorded program counter. Ask addr2line(1) about this address, because
-/// the next one may belong to another line or function. Without a rule for the architecture it is
-/// the program counter.
+/// The call that returns to a recorded program counter. Ask addr2line(1) about this address,
+/// because the next one may belong to another line or function. Without a rule for the architecture
+/// it is the program counter.
 #[unsafe(no_mangle)]
 pub extern "C" fn kcov_pc_call_site(pc: u64) -> u64 {
     static ARCH: OnceLock<Option<Arch>> = OnceLock::new();

@@ -1,6 +1,7 @@
 //! The caller's memory: each pointer and length is checked before it is used.
 
 use crate::failure::Failure;
+use kcov_signal::Merged;
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -101,6 +102,14 @@ pub(crate) unsafe fn path<'a>(path: *const c_char) -> Option<&'a Path> {
     // SAFETY: not NULL; the caller promises the rest.
     let string = (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) })?;
     Some(Path::new(OsStr::from_bytes(string.to_bytes())))
+}
+
+/// The number of new signals. `unrecorded`, unless it is NULL, gets the number of the others.
+pub(crate) fn counted(counts: Merged, unrecorded: Option<&mut u64>) -> i64 {
+    if let Some(unrecorded) = unrecorded {
+        *unrecorded = counts.unrecorded as u64;
+    }
+    counts.new as i64
 }
 
 /// An argument that may not be NULL.

@@ -1,7 +1,7 @@
 //! Novelty maps, private and shared.
 
-use crate::failure::{Failure, enter, free, guard, handle};
-use crate::memory::{Output, array, given, path, words};
+use crate::failure::{Failure, Handle as _, enter, free, guard, handle};
+use crate::memory::{Output, array, counted, given, path, words};
 use kcov_signal::{NoveltyMap, Ranges, SharedMap};
 use rustix::fs::{fstat, ftruncate};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -55,16 +55,14 @@ impl Drop for Memory {
     }
 }
 
-fn new_map(map: Map) -> Option<Box<kcov_novelty>> {
-    Some(Box::new(kcov_novelty(Mutex::new(map))))
-}
-
-#[cfg(test)]
-impl kcov_novelty {
-    /// Locks the map, as a call in another thread does.
-    pub(crate) fn lock(&self) -> impl Sized {
-        self.0.lock().expect("no panic")
-    }
+/// Does the same with either kind of map.
+macro_rules! either {
+    ($content:expr, $map:ident => $what:expr) => {
+        match $content {
+            Map::Private($map) => $what,
+            Map::Shared(Shared { map: $map, .. }) => $what,
+        }
+    };
 }
 
 /// # Safety
@@ -111,14 +109,15 @@ pub unsafe extern "C" fn kcov_novelty_new(
     guard("kcov_novelty_new", None, || {
         // SAFETY: as the header demands.
         let ranges = unsafe { self::ranges(ranges, count) }?;
-        Ok(new_map(Map::Private(NoveltyMap::with_fallback(ranges, fallback))))
+        let map = NoveltyMap::with_fallback(ranges, fallback);
+        Ok(Some(kcov_novelty::new(Map::Private(map))))
     })
 }
 
-/// Opens the map in a file that processes share, such as a memfd. The file becomes long enough. While
-/// it is mapped, nobody may shorten it, and its file system must have room for it: otherwise the
-/// process gets SIGBUS. All must pass the same ranges and fallback. The descriptor stays the caller's,
-/// and may be closed. NULL on failure.
+/// Opens the map in a file that processes share, such as a memfd. The file becomes long enough.
+/// While it is mapped, nobody may shorten it, and its file system must have room for it: otherwise
+/// the process gets SIGBUS. All must pass the same ranges and fallback. The descriptor stays the
+/// caller's, and may be closed. NULL on failure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_novelty_share(
     fd: c_int,
@@ -134,7 +133,7 @@ pub unsafe extern "C" fn kcov_novelty_share(
         let file = unsafe { BorrowedFd::borrow_raw(fd) };
         // SAFETY: as the header demands.
         let ranges = unsafe { self::ranges(ranges, count) }?;
-        Ok(new_map(share(file, &ranges, fallback)?))
+        Ok(Some(kcov_novelty::new(share(file, &ranges, fallback)?)))
     })
 }
 
@@ -144,7 +143,8 @@ pub unsafe extern "C" fn kcov_novelty_load(path: *const c_char) -> Option<Box<kc
     guard("kcov_novelty_load", None, || {
         // SAFETY: as the header demands.
         let path = given(unsafe { self::path(path) }, "path")?;
-        Ok(new_map(Map::Private(NoveltyMap::load(path).map_err(Failure::file)?)))
+        let map = NoveltyMap::load(path).map_err(Failure::file)?;
+        Ok(Some(kcov_novelty::new(Map::Private(map))))
     })
 }
 
@@ -179,17 +179,14 @@ pub unsafe extern "C" fn kcov_novelty_has_new(
         // SAFETY: as the header demands.
         let signals = unsafe { words(signals, count, "signals") }?;
         // SAFETY: as the header demands.
-        Ok(match &*unsafe { enter(map) }? {
-            Map::Private(map) => map.has_new(signals),
-            Map::Shared(shared) => shared.map.has_new(signals),
-        }
-        .into())
+        let map = unsafe { enter(map) }?;
+        Ok(either!(&*map, map => map.has_new(signals)).into())
     })
 }
 
 /// Adds signals. Returns the number of new ones, or -1, and stores the first `capacity` of them to
-/// `out`, in order. `unrecorded`, unless it is NULL, gets the number of occurrences for which there was
-/// no room. Of processes that share the map, one sees each signal as new.
+/// `out`, in order. `unrecorded`, unless it is NULL, gets the number of occurrences for which there
+/// was no room. Of processes that share the map, one sees each signal as new.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_novelty_merge(
     map: *mut kcov_novelty,
@@ -205,14 +202,9 @@ pub unsafe extern "C" fn kcov_novelty_merge(
         // SAFETY: as the header demands.
         let mut out = unsafe { Output::new(out, capacity) }?;
         // SAFETY: as the header demands.
-        let counts = match &mut *unsafe { enter(map) }? {
-            Map::Private(map) => map.merge_with(signals, |signal| out.push(signal)),
-            Map::Shared(shared) => shared.map.merge_with(signals, |signal| out.push(signal)),
-        };
-        if let Some(unrecorded) = unrecorded {
-            *unrecorded = counts.unrecorded as u64;
-        }
-        Ok(counts.new as i64)
+        let mut map = unsafe { enter(map) }?;
+        let counts = either!(&mut *map, map => map.merge_with(signals, |signal| out.push(signal)));
+        Ok(counted(counts, unrecorded))
     })
 }
 
@@ -228,10 +220,8 @@ pub unsafe extern "C" fn kcov_novelty_signals(
         // SAFETY: as the header demands.
         let out = unsafe { Output::new(out, capacity) }?;
         // SAFETY: as the header demands.
-        Ok(match &*unsafe { enter(map) }? {
-            Map::Private(map) => out.fill(map.iter()),
-            Map::Shared(shared) => out.fill(shared.map.iter()),
-        })
+        let map = unsafe { enter(map) }?;
+        Ok(out.fill(either!(&*map, map => map.iter())))
     })
 }
 
@@ -240,10 +230,7 @@ pub unsafe extern "C" fn kcov_novelty_signals(
 pub unsafe extern "C" fn kcov_novelty_clear(map: *mut kcov_novelty) -> c_int {
     guard("kcov_novelty_clear", -1, || {
         // SAFETY: as the header demands.
-        match &mut *unsafe { enter(map) }? {
-            Map::Private(map) => map.clear(),
-            Map::Shared(shared) => shared.map.clear(),
-        }
+        either!(&mut *unsafe { enter(map) }?, map => map.clear());
         Ok(0)
     })
 }

@@ -1,6 +1,6 @@
 //! A device, for languages that cannot use the header `kcov.h`.
 
-use crate::failure::{Failure, enter, guard, handle, kcov_failure};
+use crate::failure::{Failure, Handle as _, enter, guard, handle, kcov_failure};
 use crate::kernel::{KCOV_RECORD_CMP, KCOV_RECORD_PC};
 use crate::memory::{Output, given, path};
 use kcov::mode::AnyMode;
@@ -54,14 +54,11 @@ fn this_thread() -> Weak<()> {
     THREAD.try_with(Arc::downgrade).unwrap_or_default()
 }
 
-impl kcov_session {
-    pub(crate) fn new(device: Device) -> Box<kcov_session> {
-        let device = NonNull::from(Box::leak(Box::new(device)));
-        Box::new(kcov_session(Mutex::new(Tracer { state: State::Idle, device })))
-    }
-}
-
 impl Tracer {
+    pub(crate) fn new(device: Device) -> Tracer {
+        Tracer { state: State::Idle, device: NonNull::from(Box::leak(Box::new(device))) }
+    }
+
     fn enable(&mut self, mode: AnyMode) -> Result<(), Failure> {
         self.check_thread()?;
         if matches!(&self.state, State::Enabled(thread, _) if thread.strong_count() > 0) {
@@ -137,12 +134,12 @@ pub unsafe extern "C" fn kcov_session_open(
         if words > 0 {
             builder = builder.size(BufferSize::words(words));
         }
-        Ok(Some(kcov_session::new(builder.open()?)))
+        Ok(Some(kcov_session::new(Tracer::new(builder.open()?))))
     })
 }
 
-/// Starts tracing of the calling thread, with no records. `mode` is KCOV_RECORD_PC or KCOV_RECORD_CMP.
-/// Until kcov_session_disable, only this thread may use the session. 0 or -1.
+/// Starts tracing of the calling thread, with no records. `mode` is KCOV_RECORD_PC or
+/// KCOV_RECORD_CMP. Until kcov_session_disable, only this thread may use the session. 0 or -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_session_enable(session: *mut kcov_session, mode: u32) -> c_int {
     guard("kcov_session_enable", -1, || {
@@ -180,9 +177,9 @@ pub unsafe extern "C" fn kcov_session_reset(session: *mut kcov_session) -> c_int
     })
 }
 
-/// Describes the records in the buffer: those until now, or until kcov_session_disable. The words are
-/// valid until the session is enabled again or freed. While it is enabled the kernel appends to them;
-/// load them atomically. 0 or -1.
+/// Describes the records in the buffer: those until now, or until kcov_session_disable. The words
+/// are valid until the session is enabled again or freed. While it is enabled the kernel appends to
+/// them; load them atomically. 0 or -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_session_records(
     session: *mut kcov_session,
@@ -225,8 +222,8 @@ pub unsafe extern "C" fn kcov_session_copy(
     })
 }
 
-/// Closes the device, and ends tracing of this thread. 0; -1 and nothing else if the session is NULL,
-/// in use, or another thread is traced.
+/// Closes the device, and ends tracing of this thread. 0; -1 and nothing else if the session is
+/// NULL, in use, or another thread is traced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_session_free(session: *mut kcov_session) -> c_int {
     guard("kcov_session_free", -1, || {

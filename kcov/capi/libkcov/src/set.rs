@@ -1,7 +1,7 @@
 //! The unique signals of one execution.
 
-use crate::failure::{Failure, enter, free, guard, handle};
-use crate::memory::{Output, words};
+use crate::failure::{Failure, Handle as _, enter, free, guard, handle};
+use crate::memory::{Output, counted, words};
 use kcov_signal::{NoveltyMap, UniqueSet};
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ pub extern "C" fn kcov_set_new(capacity: usize) -> Option<Box<kcov_set>> {
         if capacity > most {
             return Err(Failure::argument(format!("{capacity} signals; pass at most {most}")));
         }
-        Ok(Some(Box::new(kcov_set(Mutex::new(UniqueSet::new(capacity))))))
+        Ok(Some(kcov_set::new(UniqueSet::new(capacity))))
     })
 }
 
@@ -36,16 +36,12 @@ pub unsafe extern "C" fn kcov_set_add(
         // SAFETY: as the header demands.
         let signals = unsafe { words(signals, count, "signals") }?;
         // SAFETY: as the header demands.
-        let counts = unsafe { enter(set) }?.collect(signals);
-        if let Some(unrecorded) = unrecorded {
-            *unrecorded = counts.unrecorded as u64;
-        }
-        Ok(counts.new as i64)
+        Ok(counted(unsafe { enter(set) }?.collect(signals), unrecorded))
     })
 }
 
-/// The number of signals in the set, or -1. Stores the first `capacity` of them to `out`, in order of
-/// first occurrence.
+/// The number of signals in the set, or -1. Stores the first `capacity` of them to `out`, in order
+/// of first occurrence.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_set_signals(
     set: *mut kcov_set,

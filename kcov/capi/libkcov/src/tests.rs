@@ -1,6 +1,6 @@
 //! Sessions over the fake kernel, threads, and panics. tests/use.c uses the rest.
 
-use crate::failure::{guard, kcov_failure, kcov_last_failure, kcov_last_message};
+use crate::failure::{Handle as _, guard, kcov_failure, kcov_last_failure, kcov_last_message};
 use crate::kernel::{KCOV_RECORD_CMP, KCOV_RECORD_PC};
 use crate::novelty::{kcov_novelty, kcov_novelty_free, kcov_novelty_has_new, kcov_novelty_new};
 use crate::session::*;
@@ -13,7 +13,7 @@ use std::thread;
 
 fn open(kernel: &Kernel) -> *mut kcov_session {
     let device = kernel.builder().size(BufferSize::words(512)).open().expect("a device");
-    Box::into_raw(kcov_session::new(device))
+    Box::into_raw(kcov_session::new(Tracer::new(device)))
 }
 
 fn message() -> String {
@@ -165,7 +165,7 @@ fn free_map(map: *mut kcov_novelty) {
 fn a_handle_in_use_is_refused() {
     let sent = Sent(map());
     // SAFETY: freed at the end.
-    let used = unsafe { &*sent.0 }.lock();
+    let used = unsafe { &*sent.0 }.mutex().lock();
     let other = thread::spawn(move || {
         let sent = sent;
         assert_failed(has_new(sent.0), kcov_failure::Busy, "another thread is using the handle");
@@ -184,7 +184,7 @@ fn a_panic_breaks_the_handle_and_nothing_else() {
     let (broken, whole) = (map(), map());
     let result = guard("kcov_test", -1, || {
         // SAFETY: freed at the end.
-        let _used = unsafe { &*broken }.lock();
+        let _used = unsafe { &*broken }.mutex().lock();
         panic!("for the test")
     });
     assert_failed(result, kcov_failure::Defect, "kcov_test: a defect");
