@@ -33,7 +33,7 @@
 //!     }
 //!     executions += 1;
 //!     // About once a second: a guest that is silent for long counts as hung.
-//!     link.progress(&Progress { executions, corpus: corpus.len() as u64, signals: 0 })?;
+//!     link.progress(&Progress { executions, signals: 0 })?;
 //! }
 //! # Ok(())
 //! # }

@@ -10,8 +10,6 @@ const BEGIN: &str = "@kcov-vm-fuzz ";
 pub struct Progress {
     /// How often it ran an input.
     pub executions: u64,
-    /// The number of inputs in its corpus.
-    pub corpus: u64,
     /// The number of program counters, edges or the like that it has reached.
     pub signals: u64,
 }
@@ -48,8 +46,8 @@ impl fmt::Display for Line {
             Line::Crashed(crashed) => input("crashed ", crashed),
             Line::Smaller(smaller) => input("smaller ", smaller),
             Line::Text(text) => input("text ", text.as_bytes()),
-            Line::Progress(Progress { executions, corpus, signals }) => {
-                write!(f, "progress {executions} {corpus} {signals}")
+            Line::Progress(Progress { executions, signals }) => {
+                write!(f, "progress {executions} {signals}")
             }
             Line::Reached(pcs) => {
                 f.write_str("reached")?;
@@ -74,10 +72,9 @@ impl Line {
             "smaller" => bytes(value).map(Line::Smaller),
             "text" => bytes(value).and_then(|text| String::from_utf8(text).ok()).map(Line::Text),
             "progress" => {
-                let numbers = value.split(' ').map(|word| word.parse().ok());
-                let numbers = numbers.collect::<Option<Vec<u64>>>()?;
-                let [executions, corpus, signals] = numbers.try_into().ok()?;
-                Some(Line::Progress(Progress { executions, corpus, signals }))
+                let (executions, signals) = value.split_once(' ')?;
+                let (executions, signals) = (executions.parse().ok()?, signals.parse().ok()?);
+                Some(Line::Progress(Progress { executions, signals }))
             }
             "reached" => {
                 let pcs = value.split(' ').map(|word| u64::from_str_radix(word, 16).ok());
@@ -102,7 +99,7 @@ mod tests {
 
     #[test]
     fn lines_survive() {
-        let progress = Progress { executions: 9, corpus: 8, signals: u64::MAX };
+        let progress = Progress { executions: 9, signals: u64::MAX };
         for line in [
             Line::Found(Vec::new()),
             Line::Found((0..=255).collect()),
@@ -127,8 +124,8 @@ mod tests {
             "@kcov-vm-fuzz found",
             "@kcov-vm-fuzz found 0",
             "@kcov-vm-fuzz found 0g",
-            "@kcov-vm-fuzz progress 1 2",
-            "@kcov-vm-fuzz progress 1 2 3 4",
+            "@kcov-vm-fuzz progress 1",
+            "@kcov-vm-fuzz progress 1 2 3",
             "@kcov-vm-fuzz replaced 00",
             "@kcov-vm-fuzz lost 00",
             "@kcov-vm-fuzz text ff",

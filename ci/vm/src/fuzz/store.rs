@@ -3,7 +3,7 @@
 
 use super::report::Report;
 use crate::cache::{PARTIAL, keep};
-use crate::hash;
+use kcov_vm_guest::fuzz;
 use object::Object as _;
 use std::collections::BTreeSet;
 use std::fs;
@@ -162,7 +162,7 @@ impl Store {
 
 /// The name of an input's file.
 fn name(input: &[u8]) -> String {
-    hash::bytes(input)[..16].to_owned()
+    format!("{:016x}", fuzz::name(input))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use kcov::mode::TracePc;
 use kcov::{Device, Trace};
 use kcov_libafl::Param::{Bytes, Length, Number, Result};
 use kcov_libafl::{Calls, CoverageObserver, Fork, Forked, Fuzz, Generate, InProcess, Program};
-use kcov_libafl::{Resource, Signal, SignalObserver, Spawn};
+use kcov_libafl::{Resource, SignalObserver, Spawn};
 use libafl::executors::{Executor, ExitKind, HasObservers};
 use libafl::generators::Generator;
 use libafl::observers::{Observer, ObserversTuple};
@@ -22,8 +22,8 @@ use std::{env, fs, process};
 const ROUNDS: usize = 5;
 const LIMIT: Duration = Duration::from_secs(1);
 const PARTS: [&str; 4] = ["calls", "traced", "read", "fuzzer"];
-/// In this process, in its children, and in those of a server.
-const WAYS: [&str; 3] = ["in-process", "forked", "served"];
+/// In this process, and in the children of a server.
+const WAYS: [&str; 2] = ["in-process", "served"];
 
 type Rate = std::result::Result<f64, Box<dyn Error>>;
 
@@ -95,7 +95,7 @@ fn measure(way: &str, part: &str, calls: &Calls, program: &Program) -> Rate {
         calls.run(program);
         ExitKind::Ok
     };
-    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs");
     if way == "in-process" {
         return match part {
             "calls" => rate(10_000, || Ok(_ = harness(program))),
@@ -111,22 +111,15 @@ fn measure(way: &str, part: &str, calls: &Calls, program: &Program) -> Rate {
     // SAFETY: the process has only one thread.
     let mut fork = unsafe { Fork::new() };
     let builder = Device::builder();
-    match (way, part) {
-        (_, "calls") => rate(500, || Ok(_ = fork.spawn(LIMIT, || _ = harness(program))?)),
-        ("forked", "traced") => {
-            executor(500, Forked::new(fork, builder, LIMIT, Unread, harness)?, program)
-        }
-        ("forked", "read") => {
-            executor(500, Forked::new(fork, builder, LIMIT, observer, harness)?, program)
-        }
-        (_, "traced") => {
+    match part {
+        "calls" => rate(500, || Ok(_ = fork.spawn(LIMIT, || _ = harness(program))?)),
+        "traced" => {
             executor(500, Forked::new(fork, builder, LIMIT, Unread, harness)?.served()?, program)
         }
-        (_, "read") => {
+        "read" => {
             executor(500, Forked::new(fork, builder, LIMIT, observer, harness)?.served()?, program)
         }
-        ("served", _) => fuzzer(5_000, Fuzz::new().forked(fork, LIMIT), || harness(program)),
-        _ => Err("a fuzzer always has a server".into()),
+        _ => fuzzer(5_000, Fuzz::new().forked(fork, LIMIT), || harness(program)),
     }
 }
 
@@ -157,16 +150,15 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     println!("           programs per second                 microseconds per program");
     println!("             calls  traced    read  fuzzer     calls tracing reading  LibAFL");
     for way in WAYS {
-        let parts = &PARTS[..if way == "forked" { 3 } else { 4 }];
-        let mut best = vec![0.0_f64; parts.len()];
+        let mut best = [0.0_f64; PARTS.len()];
         for _ in 0..ROUNDS {
-            for (part, best) in parts.iter().zip(&mut best) {
+            for (part, best) in PARTS.iter().zip(&mut best) {
                 *best = best.max(remotely(way, part)?);
             }
         }
         print!("{way:10}");
         best.iter().for_each(|rate| print!("{rate:8.0}"));
-        print!("{:width$}", "", width = 2 + 8 * (PARTS.len() - parts.len()));
+        print!("  ");
         let mut before = 0.0;
         for rate in best {
             let time = 1e6 / rate;

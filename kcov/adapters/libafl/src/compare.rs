@@ -1,10 +1,10 @@
 //! Comparisons of the kernel as LibAFL's own structures, for its input-to-state mutators.
 
+use crate::CompareExecutor;
 use kcov::Trace;
 use kcov::mode::TraceCmp;
 use kcov_signal::{CmpFilter, Dictionary, Operands};
 use libafl::corpus::HasCurrentCorpusId;
-use libafl::executors::ExitKind;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
 use libafl::mutators::Tokens;
 use libafl::observers::{CmpValues, CmpValuesMetadata};
@@ -14,22 +14,6 @@ use libafl::{Error, HasMetadata, HasNamedMetadata};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::marker::PhantomData;
-
-/// An executor that can record comparisons instead of PCs.
-pub trait CompareExecutor<I> {
-    /// Runs an input in comparison mode and passes its trace to `look`, and a second one if background
-    /// work is traced too. Does not call the observers.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the kernel has no comparison mode, and for the reasons of
-    /// [`run_target`](libafl::executors::Executor::run_target).
-    fn compare(
-        &mut self,
-        input: &I,
-        look: impl FnMut(Trace<'_, TraceCmp>),
-    ) -> Result<ExitKind, Error>;
-}
 
 /// An input in which the operands of the kernel's comparisons can be found and replaced.
 pub trait Search {
@@ -74,42 +58,18 @@ pub(crate) fn places<'a>(
 /// Put the stage before the one that mutates.
 #[derive(Debug)]
 pub struct ComparisonStage<I> {
-    filter: CmpFilter,
     dictionary: Dictionary,
     input: PhantomData<fn(&I)>,
 }
 
-impl<I> ComparisonStage<I> {
-    /// The largest number of constants in the dictionary, unless
-    /// [`with_dictionary`](Self::with_dictionary) says otherwise.
-    pub const DICTIONARY: usize = 4096;
+/// The largest number of constants in the dictionary.
+const CONSTANTS: usize = 4096;
 
+impl<I> ComparisonStage<I> {
     /// A stage that uses all comparisons of unequal operands.
     #[must_use]
     pub fn new() -> ComparisonStage<I> {
-        ComparisonStage {
-            filter: CmpFilter::new().skip_equal(),
-            dictionary: Dictionary::new(Self::DICTIONARY),
-            input: PhantomData,
-        }
-    }
-
-    /// Uses the comparisons that this filter admits.
-    #[must_use]
-    pub fn with_filter(self, filter: CmpFilter) -> ComparisonStage<I> {
-        ComparisonStage { filter, ..self }
-    }
-
-    /// Collects this many constants at most.
-    #[must_use]
-    pub fn with_dictionary(self, constants: usize) -> ComparisonStage<I> {
-        ComparisonStage { dictionary: Dictionary::new(constants), ..self }
-    }
-
-    /// The constants so far.
-    #[must_use]
-    pub fn dictionary(&self) -> &Dictionary {
-        &self.dictionary
+        ComparisonStage { dictionary: Dictionary::new(CONSTANTS), input: PhantomData }
     }
 
     /// Adds the constants to the dictionary. Returns whether any was new.
@@ -155,16 +115,17 @@ where
         let mut all = HashMap::new();
         let key = |one: Operands| ((one.unsigned(), one.size(), one.is_const()), one);
         *state.executions_mut() += 1;
-        executor.compare(&input, |trace| all.extend(self.filter.of(trace.iter()).map(key)))?;
+        let filter = CmpFilter::new().skip_equal();
+        let mut look = |trace: Trace<'_, TraceCmp>| all.extend(filter.of(trace.iter()).map(key));
+        executor.compare(&input, &mut look)?;
         if self.learn(all.values()) {
             let tokens = state.metadata_or_insert_with(Tokens::new);
             for token in self.dictionary.tokens() {
                 tokens.add_token(&token.as_bytes().to_vec());
             }
         }
-        let values = all.into_values().flat_map(values);
         let parts = input.parts();
-        let list: Vec<_> = values.filter(|values| may_come_from(values, &parts)).collect();
+        let list: Vec<_> = all.into_values().flat_map(|one| values(one, &parts)).collect();
         let values = CmpValuesMetadata { list: list.clone() };
         state.current_testcase_mut()?.add_metadata(values);
         state.metadata_or_insert_with(CmpValuesMetadata::new).list = list;
@@ -172,39 +133,26 @@ where
     }
 }
 
-/// A comparison in each width that holds both operands with the same kind of extension.
-fn values(operands: Operands) -> impl Iterator<Item = CmpValues> {
+/// A comparison in each width that holds both operands with the same kind of extension. Only if the
+/// input contains an operand that a mutator would replace, in either byte order.
+fn values(operands: Operands, parts: &[Cow<'_, [u8]>]) -> impl Iterator<Item = CmpValues> {
     let widths = operands.replacements().map(|change| change.find.as_bytes().len());
     // Widths are powers of two.
     let widths = widths.fold(0, |all, width| all | width);
     let ((first, second), constant) = (operands.unsigned(), operands.is_const());
-    [1, 2, 4, 8].into_iter().filter(move |width| widths & width != 0).map(
-        move |width| match width {
-            1 => CmpValues::U8((first as u8, second as u8, constant)),
-            2 => CmpValues::U16((first as u16, second as u16, constant)),
-            4 => CmpValues::U32((first as u32, second as u32, constant)),
-            _ => CmpValues::U64((first, second, constant)),
-        },
-    )
-}
-
-/// Whether the input contains an operand that a mutator would replace, in either byte order.
-fn may_come_from(values: &CmpValues, parts: &[Cow<'_, [u8]>]) -> bool {
-    let holds = |bytes: &[u8]| places(parts, bytes).next().is_some();
-    let either = |orders: [&[u8]; 2]| orders.into_iter().any(holds);
-    macro_rules! either_operand {
-        ($first:expr, $second:expr, $constant:expr) => {
-            either([&$second.to_le_bytes(), &$second.to_be_bytes()])
-                || !$constant && either([&$first.to_le_bytes(), &$first.to_be_bytes()])
-        };
-    }
-    match values {
-        CmpValues::U8((first, second, constant)) => either_operand!(first, second, *constant),
-        CmpValues::U16((first, second, constant)) => either_operand!(first, second, *constant),
-        CmpValues::U32((first, second, constant)) => either_operand!(first, second, *constant),
-        CmpValues::U64((first, second, constant)) => either_operand!(first, second, *constant),
-        CmpValues::Bytes(_) => false,
-    }
+    let contains = move |bytes: &[u8]| places(parts, bytes).next().is_some();
+    let holds = move |operand: u64, width: usize| {
+        contains(&operand.to_le_bytes()[..width]) || contains(&operand.to_be_bytes()[8 - width..])
+    };
+    let may_help = move |width: &usize| {
+        widths & width != 0 && (holds(second, *width) || !constant && holds(first, *width))
+    };
+    [1, 2, 4, 8].into_iter().filter(may_help).map(move |width| match width {
+        1 => CmpValues::U8((first as u8, second as u8, constant)),
+        2 => CmpValues::U16((first as u16, second as u16, constant)),
+        4 => CmpValues::U32((first as u32, second as u32, constant)),
+        _ => CmpValues::U64((first, second, constant)),
+    })
 }
 
 impl<I, S: HasNamedMetadata + HasCurrentCorpusId> Restartable<S> for ComparisonStage<I> {

@@ -1,6 +1,7 @@
 //! Comparisons that come to light one after the other.
 
-use crate::compare::{CompareExecutor, Search, places};
+use crate::CompareExecutor;
+use crate::compare::{Search, places};
 use kcov::Pc;
 use kcov_signal::{CmpFilter, Operands, Replacement};
 use libafl::corpus::HasCurrentCorpusId;
@@ -95,7 +96,7 @@ impl<I> FollowStage<I> {
     {
         let (mut seen, mut all) = (HashSet::new(), Vec::new());
         *state.executions_mut() += 1;
-        executor.compare(input, |trace| {
+        executor.compare(input, &mut |trace| {
             let admitted = self.filter.of(trace.iter()).filter(|one| !noise.contains(&one.pc()));
             all.extend(admitted.filter(|one| seen.insert(*one)));
         })?;

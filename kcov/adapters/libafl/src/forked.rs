@@ -1,17 +1,15 @@
 //! Executions in children.
 
-use crate::compare::CompareExecutor;
+use crate::executor::{CompareExecutor, Observed, Run};
+use crate::failed;
 use crate::fork::{Ended, Fork, Spawn};
 use crate::report::Report;
 use crate::server::{Records, Server};
-use crate::{CoverageObserver, failed};
 use kcov::mode::{Mode, TraceCmp, TracePc};
-use kcov::{Builder, ChildBuffer, ErrorKind, Owner, Session, Trace};
+use kcov::{Builder, ChildBuffer, Device, ErrorKind, Owner, Session, Trace};
 use libafl::Error;
-use libafl::executors::{Executor, ExitKind, HasObservers, HasTimeout, SetTimeout};
+use libafl::executors::ExitKind;
 use libafl::inputs::Input;
-use libafl::state::HasExecutions;
-use libafl_bolts::tuples::RefIndexable;
 use std::mem::ManuallyDrop;
 use std::time::Duration;
 
@@ -26,21 +24,15 @@ use std::time::Duration;
 /// end of tracing kills a child that truncated or unmapped the buffer: a crash. Processes that left
 /// the child's process group run on and can still harm the device.
 ///
-/// In a fuzzer with much memory, [`served`](Self::served) forks faster.
-///
-/// `O` gets the trace of each execution; `OT` are further observers of LibAFL.
+/// In a fuzzer with much memory, [`served`](Forked::served) forks faster.
+pub type Forked<F, O, OT = (), C = Fork> = Observed<Children<F, C>, O, OT>;
+
+/// Runs inputs in children, for [`Forked`].
 #[derive(Debug)]
-pub struct Forked<F, O, OT = (), C = Fork> {
+pub struct Children<F, C> {
     builder: Builder,
     /// `None` after an execution that may have damaged the device.
     buffer: Option<ChildBuffer<TracePc>>,
-    children: Children<F, C>,
-    observers: (O, OT),
-}
-
-/// All that it takes to run an input in a child, except for the buffer.
-#[derive(Debug)]
-struct Children<F, C> {
     spawn: C,
     limit: Duration,
     harness: F,
@@ -51,30 +43,9 @@ struct Children<F, C> {
     server: Option<Server>,
 }
 
-/// How an execution went.
-enum Outcome {
-    /// The buffer has its trace, unless the child truncated the device.
-    Ended(ExitKind),
-    /// The server was killed.
-    Lost(ExitKind),
-    /// The child ended without enabling tracing. `None` if the server is gone.
-    Untraced(Option<Ended>),
-}
-
 /// The number of children to try before giving up on tracing. A child fails to enable tracing if an
 /// earlier one left the device busy, or times out first on a slow machine.
 const TRIES: usize = 5;
-
-/// The error when no child enabled tracing.
-fn untraced(last: Option<Ended>) -> Error {
-    let end = match last {
-        Some(Ended::Exited) => "exited",
-        Some(Ended::Signaled) => "was killed by a signal",
-        Some(Ended::TimedOut) => "took too long",
-        None => "killed the server",
-    };
-    Error::illegal_state(format!("none of {TRIES} children enabled tracing; the last one {end}"))
-}
 
 impl<F, O, C: Spawn> Forked<F, O, (), C> {
     /// Makes an executor and opens its device. `harness` runs an input in a child, for `limit` at
@@ -96,24 +67,32 @@ impl<F, O, C: Spawn> Forked<F, O, (), C> {
     ) -> Result<Self, Error> {
         let buffer = Some(open(&builder)?);
         let (report, served, server) = (Report::new()?, None, None);
-        let children = Children { spawn, limit, harness, report, served, server };
-        Ok(Forked { builder, buffer, children, observers: (observer, ()) })
+        let run = Children { builder, buffer, spawn, limit, harness, report, served, server };
+        Ok(Observed::by(run, observer))
     }
 }
 
-impl<F, O, OT, C> Forked<F, O, OT, C> {
-    /// The observer that gets the traces.
-    #[must_use]
-    pub fn observer(&self) -> &O {
-        &self.observers.0
+impl<F, O, OT> Forked<F, O, OT> {
+    /// Forks a server now, which then forks all children. fork(2) takes longer in a process with more
+    /// memory, and a fuzzer's memory grows while the server's stays small.
+    ///
+    /// Children start from this process's memory as it is now. They get each input as bytes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server cannot be forked, or if there is no memory.
+    pub fn served<I>(mut self) -> Result<Self, Error>
+    where
+        F: FnMut(&I) -> ExitKind,
+        I: Input,
+    {
+        self.run.served = Some(self.run.spawn.clone());
+        self.run.serve()?;
+        Ok(self)
     }
+}
 
-    /// Replaces the further observers of LibAFL.
-    pub fn with_observers<OT2>(self, observers: OT2) -> Forked<F, O, OT2, C> {
-        let Forked { builder, buffer, children, observers: (observer, _) } = self;
-        Forked { builder, buffer, children, observers: (observer, observers) }
-    }
-
+impl<F, C> Children<F, C> {
     /// Takes the buffer. Opens the device again if an execution has lost it.
     fn take_buffer<I>(&mut self) -> Result<ChildBuffer<TracePc>, Error>
     where
@@ -122,23 +101,24 @@ impl<F, O, OT, C> Forked<F, O, OT, C> {
     {
         if self.buffer.is_none() {
             // The server has the old buffer.
-            self.children.server = None;
+            self.server = None;
             self.buffer = Some(open(&self.builder)?);
         }
-        if let Children { served: Some(fork), server: None, .. } = &self.children {
-            let fork = fork.clone();
-            self.serve(fork)?;
+        if self.server.is_none() {
+            self.serve()?;
         }
         self.buffer.take().ok_or_else(|| Error::illegal_state("there is no buffer"))
     }
 
-    /// Starts a server for the buffer.
-    fn serve<I>(&mut self, fork: Fork) -> Result<(), Error>
+    /// Starts a server for the buffer, if one forks the children.
+    fn serve<I>(&mut self) -> Result<(), Error>
     where
         F: FnMut(&I) -> ExitKind,
         I: Input,
     {
-        let Forked { buffer, children: Children { harness, report, server, .. }, .. } = self;
+        let Children { buffer, harness, report, served: Some(fork), server, .. } = self else {
+            return Ok(());
+        };
         // A child that outlives its server must not report for a later one.
         *report = Report::new()?;
         let child = |records, input: &[u8]| {
@@ -160,29 +140,8 @@ impl<F, O, OT, C> Forked<F, O, OT, C> {
                 }
             }
         };
-        *server = Some(Server::start(fork, child)?);
+        *server = Some(Server::start(fork.clone(), child)?);
         Ok(())
-    }
-}
-
-impl<F, O, OT> Forked<F, O, OT> {
-    /// Forks a server now, which then forks all children. fork(2) takes longer in a process with more
-    /// memory, and a fuzzer's memory grows while the server's stays small.
-    ///
-    /// Children start from this process's memory as it is now. They get each input as bytes.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server cannot be forked, or if there is no memory.
-    pub fn served<I>(mut self) -> Result<Self, Error>
-    where
-        F: FnMut(&I) -> ExitKind,
-        I: Input,
-    {
-        let fork = self.children.spawn.clone();
-        self.children.served = Some(fork.clone());
-        self.serve(fork)?;
-        Ok(self)
     }
 }
 
@@ -201,26 +160,68 @@ fn record<M: Mode>(
 fn open(builder: &Builder) -> Result<ChildBuffer<TracePc>, Error> {
     // SAFETY: children only enable the device and end the session: they make no trace.
     let builder = unsafe { builder.clone().not_inherited() };
-    let device = builder.open().map_err(failed)?;
-    device.into_child_buffer(TracePc).map_err(failed)
+    in_mode(builder.open().map_err(failed)?, TracePc)
 }
 
-/// The trace, or `None` if a child has truncated the device.
-fn readable<T>(trace: Result<T, kcov::Error>) -> Result<Option<T>, Error> {
-    match trace {
-        Ok(trace) => Ok(Some(trace)),
-        Err(lost) if lost.kind() == ErrorKind::BufferLost => Ok(None),
-        Err(error) => Err(failed(error)),
-    }
+fn in_mode<M: Mode>(device: Device, mode: M) -> Result<ChildBuffer<M>, Error> {
+    device.into_child_buffer(mode).map_err(failed)
 }
 
 impl<F, C: Spawn> Children<F, C> {
-    fn run<I, M: Mode>(
+    /// Runs an input in a child that records in the mode that `begin` returns; `end` returns to PCs.
+    fn record<I, M: Mode>(
+        &mut self,
+        input: &I,
+        records: Records,
+        begin: impl Fn(ChildBuffer<TracePc>) -> Result<ChildBuffer<M>, Error>,
+        end: impl Fn(ChildBuffer<M>) -> Result<ChildBuffer<TracePc>, Error>,
+        look: &mut dyn FnMut(Trace<'_, M>),
+    ) -> Result<ExitKind, Error>
+    where
+        F: FnMut(&I) -> ExitKind,
+        I: Input,
+    {
+        let mut last = None;
+        for _ in 0..TRIES {
+            let mut buffer = begin(self.take_buffer()?)?;
+            let ended = self.child(&mut buffer, records, input)?;
+            let Some(returned) = self.report.read() else {
+                last = ended;
+                continue;
+            };
+            let kind = match ended {
+                Some(Ended::Exited) => returned,
+                Some(Ended::Signaled) => ExitKind::Crash,
+                Some(Ended::TimedOut) => ExitKind::Timeout,
+                // The server is gone. It may have left a child that still runs.
+                None => return Ok(ExitKind::Crash),
+            };
+            match buffer.trace() {
+                Ok(trace) => look(trace),
+                // The child has truncated the device.
+                Err(lost) if lost.kind() == ErrorKind::BufferLost => return Ok(kind),
+                Err(error) => return Err(failed(error)),
+            }
+            self.buffer = Some(end(buffer)?);
+            return Ok(kind);
+        }
+        let end = match last {
+            Some(Ended::Exited) => "exited",
+            Some(Ended::Signaled) => "was killed by a signal",
+            Some(Ended::TimedOut) => "took too long",
+            None => "killed the server",
+        };
+        let why = format!("none of {TRIES} children enabled tracing; the last one {end}");
+        Err(Error::illegal_state(why))
+    }
+
+    /// Runs an input in one child. Returns `None` if the server is gone.
+    fn child<I, M: Mode>(
         &mut self,
         buffer: &mut ChildBuffer<M>,
         records: Records,
         input: &I,
-    ) -> Result<Outcome, Error>
+    ) -> Result<Option<Ended>, Error>
     where
         F: FnMut(&I) -> ExitKind,
         I: Input,
@@ -228,7 +229,7 @@ impl<F, C: Spawn> Children<F, C> {
         buffer.reset();
         self.report.clear();
         let Children { spawn, limit, harness, report, server, .. } = self;
-        let ended = match server {
+        Ok(match server {
             None => {
                 Some(spawn.spawn(*limit, || record(buffer.enable(), report, || harness(input)))?)
             }
@@ -236,54 +237,26 @@ impl<F, C: Spawn> Children<F, C> {
                 let input = postcard::to_allocvec(input).map_err(failed)?;
                 server.spawn(*limit, records, &input)?
             }
-        };
-        let Some(returned) = report.read() else { return Ok(Outcome::Untraced(ended)) };
-        let kind = match ended {
-            Some(Ended::Exited) => returned,
-            Some(Ended::Signaled) | None => ExitKind::Crash,
-            Some(Ended::TimedOut) => ExitKind::Timeout,
-        };
-        // A server that is gone may have left a child that still runs.
-        Ok(if ended.is_some() { Outcome::Ended(kind) } else { Outcome::Lost(kind) })
+        })
     }
 }
 
-impl<F, O, OT, C, EM, I, S, Z> Executor<EM, I, S, Z> for Forked<F, O, OT, C>
+impl<F, C, I> Run<I> for Children<F, C>
 where
     F: FnMut(&I) -> ExitKind,
-    O: CoverageObserver,
     C: Spawn,
     I: Input,
-    S: HasExecutions,
 {
-    fn run_target(
+    fn run(
         &mut self,
-        _: &mut Z,
-        state: &mut S,
-        _: &mut EM,
         input: &I,
+        observe: &mut dyn FnMut(Trace<'_, TracePc>),
     ) -> Result<ExitKind, Error> {
-        *state.executions_mut() += 1;
-        let mut last = None;
-        for _ in 0..TRIES {
-            let mut buffer = self.take_buffer()?;
-            match self.children.run(&mut buffer, Records::Pcs, input)? {
-                Outcome::Ended(kind) => {
-                    if let Some(trace) = readable(buffer.trace())? {
-                        self.observers.0.observe(trace);
-                        self.buffer = Some(buffer);
-                    }
-                    return Ok(kind);
-                }
-                Outcome::Lost(kind) => return Ok(kind),
-                Outcome::Untraced(ended) => last = ended,
-            }
-        }
-        Err(untraced(last))
+        self.record(input, Records::Pcs, Ok, Ok, observe)
     }
 }
 
-impl<F, O, OT, C, I> CompareExecutor<I> for Forked<F, O, OT, C>
+impl<F, C, I> CompareExecutor<I> for Children<F, C>
 where
     F: FnMut(&I) -> ExitKind,
     C: Spawn,
@@ -292,49 +265,10 @@ where
     fn compare(
         &mut self,
         input: &I,
-        mut look: impl FnMut(Trace<'_, TraceCmp>),
+        look: &mut dyn FnMut(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error> {
-        let mut last = None;
-        for _ in 0..TRIES {
-            let device = self.take_buffer()?.into_device();
-            let mut buffer = device.into_child_buffer(TraceCmp).map_err(failed)?;
-            match self.children.run(&mut buffer, Records::Comparisons, input)? {
-                Outcome::Ended(kind) => {
-                    if let Some(trace) = readable(buffer.trace())? {
-                        look(trace);
-                        let device = buffer.into_device();
-                        self.buffer = Some(device.into_child_buffer(TracePc).map_err(failed)?);
-                    }
-                    return Ok(kind);
-                }
-                Outcome::Lost(kind) => return Ok(kind),
-                Outcome::Untraced(ended) => last = ended,
-            }
-        }
-        Err(untraced(last))
-    }
-}
-
-impl<F, O, OT, C> HasTimeout for Forked<F, O, OT, C> {
-    fn timeout(&self) -> Duration {
-        self.children.limit
-    }
-}
-
-impl<F, O, OT, C> SetTimeout for Forked<F, O, OT, C> {
-    fn set_timeout(&mut self, timeout: Duration) {
-        self.children.limit = timeout;
-    }
-}
-
-impl<F, O, OT, C> HasObservers for Forked<F, O, OT, C> {
-    type Observers = (O, OT);
-
-    fn observers(&self) -> RefIndexable<&Self::Observers, Self::Observers> {
-        RefIndexable::from(&self.observers)
-    }
-
-    fn observers_mut(&mut self) -> RefIndexable<&mut Self::Observers, Self::Observers> {
-        RefIndexable::from(&mut self.observers)
+        let begin = |buffer: ChildBuffer<TracePc>| in_mode(buffer.into_device(), TraceCmp);
+        let end = |buffer: ChildBuffer<TraceCmp>| in_mode(buffer.into_device(), TracePc);
+        self.record(input, Records::Comparisons, begin, end, look)
     }
 }

@@ -1,14 +1,11 @@
 //! Executions in this process.
 
-use crate::compare::CompareExecutor;
-use crate::{CoverageObserver, Sources, failed};
+use crate::executor::{CompareExecutor, Observed, Run};
+use crate::{Sources, failed};
 use kcov::mode::{Mode, TraceCmp, TracePc};
 use kcov::{Device, Owner, Session, Trace};
 use libafl::Error;
-use libafl::executors::{Executor, ExitKind, HasObservers};
-use libafl::state::HasExecutions;
-use libafl_bolts::tuples::RefIndexable;
-use std::cell::RefCell;
+use libafl::executors::ExitKind;
 
 /// Runs inputs in the calling thread, which is traced as long as the executor lives.
 ///
@@ -16,14 +13,16 @@ use std::cell::RefCell;
 /// memory takes the fuzzer with it; use [`Forked`](crate::Forked) for such harnesses. The thread is
 /// traced between executions too; the next execution discards those records.
 ///
-/// `O` gets the trace of each execution; `OT` are further observers of LibAFL.
+/// Traces background work too, or only that, if it has [`Sources`].
+pub type InProcess<F, O, OT = ()> = Observed<Here<F>, O, OT>;
+
+/// Runs inputs in this thread, for [`InProcess`].
 #[derive(Debug)]
-pub struct InProcess<F, O, OT = ()> {
-    /// `None` only if the kernel refused to go on.
-    session: Option<Session<TracePc>>,
+pub struct Here<F> {
+    /// `None` if only background work is traced.
+    thread: Option<Thread>,
     sources: Option<Sources>,
     harness: F,
-    observers: (O, OT),
 }
 
 impl<F, O> InProcess<F, O> {
@@ -34,124 +33,102 @@ impl<F, O> InProcess<F, O> {
     ///
     /// Same as [`Device::enable`].
     pub fn new(device: Device, observer: O, harness: F) -> Result<Self, kcov::Error> {
-        let session = Some(device.into_session(TracePc)?);
-        Ok(InProcess { session, sources: None, harness, observers: (observer, ()) })
-    }
-}
-
-impl<F, O, OT> InProcess<F, O, OT> {
-    /// The observer that gets the traces.
-    #[must_use]
-    pub fn observer(&self) -> &O {
-        &self.observers.0
+        let thread = Some(Thread(Some(device.into_session(TracePc)?)));
+        Ok(Observed::by(Here { thread, sources: None, harness }, observer))
     }
 
-    /// Replaces the further observers of LibAFL.
-    pub fn with_observers<OT2>(self, observers: OT2) -> InProcess<F, O, OT2> {
-        let InProcess { session, sources, harness, observers: (observer, _) } = self;
-        InProcess { session, sources, harness, observers: (observer, observers) }
+    /// Makes an executor that traces only what the kernel does in the background.
+    pub fn background(sources: Sources, observer: O, harness: F) -> Self {
+        Observed::by(Here { thread: None, sources: Some(sources), harness }, observer)
     }
 
-    /// Traces background work too. The observer gets its trace after the one of this thread.
+    /// Traces background work as well as this thread. The observer gets its trace after the one of
+    /// the thread.
     ///
     /// Needs Linux 7.2 or later.
     #[must_use]
-    pub fn with_sources(self, sources: Sources) -> Self {
-        InProcess { sources: Some(sources), ..self }
+    pub fn with_sources(mut self, sources: Sources) -> Self {
+        self.run.sources = Some(sources);
+        self
     }
 }
 
-/// Records the comparisons of what `run` executes.
-fn compare<R>(
-    session: &mut Option<Session<TracePc>>,
-    run: impl FnOnce() -> R,
-    mut look: impl FnMut(Trace<'_, TraceCmp>),
-) -> Result<R, Error> {
-    let ended = session.take().ok_or_else(not_traced)?.disable().map_err(failed)?;
-    let mut device = ended.into_owner();
-    let result = match device.enable(TraceCmp) {
-        Ok(mut session) => {
-            let (result, trace) = trace(&mut session, run);
-            look(trace);
-            session.disable().map_err(failed)?;
-            Ok(result)
-        }
-        // For example, the kernel has no such mode. PCs go on.
-        Err(refused) => Err(failed(refused)),
-    };
-    *session = Some(device.into_session(TracePc).map_err(failed)?);
-    result
-}
-
-fn not_traced() -> Error {
-    Error::illegal_state("this thread is no longer traced, because the kernel refused it")
-}
-
-/// Records only what `run` executes.
-fn trace<M: Mode, D: Owner, R>(
-    session: &mut Session<M, D>,
-    run: impl FnOnce() -> R,
-) -> (R, Trace<'_, M>) {
-    session.reset();
-    let result = run();
-    (result, session.trace())
-}
-
-impl<F, O, OT, EM, I, S, Z> Executor<EM, I, S, Z> for InProcess<F, O, OT>
-where
-    F: FnMut(&I) -> ExitKind,
-    O: CoverageObserver,
-    S: HasExecutions,
-{
-    fn run_target(
+impl<F: FnMut(&I) -> ExitKind, I> Run<I> for Here<F> {
+    fn run(
         &mut self,
-        _: &mut Z,
-        state: &mut S,
-        _: &mut EM,
         input: &I,
+        observe: &mut dyn FnMut(Trace<'_, TracePc>),
     ) -> Result<ExitKind, Error> {
-        *state.executions_mut() += 1;
-        let InProcess { session: Some(session), sources, harness, observers } = self else {
-            return Err(not_traced());
+        let Here { thread, sources, harness } = self;
+        let mut here = |observe: &mut dyn FnMut(Trace<'_, TracePc>)| match thread {
+            Some(thread) => thread.trace(|| harness(input), observe),
+            None => Ok(harness(input)),
         };
-        let mut run = || {
-            let (kind, trace) = trace(session, || harness(input));
-            observers.0.observe(trace);
-            kind
-        };
-        let Some(sources) = sources else { return Ok(run()) };
-        let (kind, trace) = sources.trace(run)?;
-        observers.0.observe(trace);
-        Ok(kind)
+        match sources {
+            Some(sources) => sources.trace(here, observe)?,
+            None => here(observe),
+        }
     }
 }
 
-impl<F: FnMut(&I) -> ExitKind, O, OT, I> CompareExecutor<I> for InProcess<F, O, OT> {
+impl<F: FnMut(&I) -> ExitKind, I> CompareExecutor<I> for Here<F> {
     fn compare(
         &mut self,
         input: &I,
-        look: impl FnMut(Trace<'_, TraceCmp>),
+        look: &mut dyn FnMut(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error> {
-        let InProcess { session, sources, harness, .. } = self;
-        // The thread's trace and the background's.
-        let look = RefCell::new(look);
-        let look = |trace: Trace<'_, TraceCmp>| look.borrow_mut()(trace);
-        let mut run = || compare(session, || harness(input), look);
+        let Here { thread, sources, harness } = self;
+        let mut here = |look: &mut dyn FnMut(Trace<'_, TraceCmp>)| match thread {
+            Some(thread) => thread.compare(|| harness(input), look),
+            None => Ok(harness(input)),
+        };
         match sources {
-            Some(sources) => sources.compare(run, look)?,
-            None => run(),
+            Some(sources) => sources.compare(here, look)?,
+            None => here(look),
         }
     }
 }
 
-impl<F, O, OT> HasObservers for InProcess<F, O, OT> {
-    type Observers = (O, OT);
+/// This thread's session. `None` only if the kernel refused to go on.
+#[derive(Debug)]
+struct Thread(Option<Session<TracePc>>);
 
-    fn observers(&self) -> RefIndexable<&Self::Observers, Self::Observers> {
-        RefIndexable::from(&self.observers)
+impl Thread {
+    /// Records only what `run` executes.
+    fn trace<R>(
+        &mut self,
+        run: impl FnOnce() -> R,
+        observe: &mut dyn FnMut(Trace<'_, TracePc>),
+    ) -> Result<R, Error> {
+        Ok(trace(self.0.as_mut().ok_or_else(not_traced)?, run, observe))
     }
 
-    fn observers_mut(&mut self) -> RefIndexable<&mut Self::Observers, Self::Observers> {
-        RefIndexable::from(&mut self.observers)
+    /// Records the comparisons of what `run` executes.
+    fn compare<R>(
+        &mut self,
+        run: impl FnOnce() -> R,
+        look: &mut dyn FnMut(Trace<'_, TraceCmp>),
+    ) -> Result<R, Error> {
+        let ended = self.0.take().ok_or_else(not_traced)?.disable().map_err(failed)?;
+        let mut device = ended.into_owner();
+        // The kernel may have no such mode. PCs go on.
+        let result = device.enable(TraceCmp).map(|mut session| trace(&mut session, run, look));
+        self.0 = Some(device.into_session(TracePc).map_err(failed)?);
+        result.map_err(failed)
     }
+}
+
+fn trace<M: Mode, D: Owner, R>(
+    session: &mut Session<M, D>,
+    run: impl FnOnce() -> R,
+    look: &mut dyn FnMut(Trace<'_, M>),
+) -> R {
+    session.reset();
+    let result = run();
+    look(session.trace());
+    result
+}
+
+pub(crate) fn not_traced() -> Error {
+    Error::illegal_state("nothing is traced any longer, because the kernel refused it")
 }

@@ -10,14 +10,13 @@ use libafl::monitors::stats::{AggregatorOps, UserStats, UserStatsValue};
 use libafl::state::HasExecutions;
 use libafl::{Error, HasMetadata, HasNamedMetadata};
 use libafl_bolts::Named;
-use libafl_bolts::tuples::{Handle, Handled, MatchName, MatchNameRef};
+use libafl_bolts::tuples::{Handle, Handled, MatchName};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::fmt;
 use std::marker::PhantomData;
 
-/// The signals that the corpus has reached, in the state under the name of the feedback.
-#[derive(Serialize, Deserialize)]
+/// The PCs that the corpus has reached, in the state under the name of the feedback.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct NoveltyMetadata {
     #[serde(with = "bytes")]
     map: NoveltyMap,
@@ -25,51 +24,42 @@ pub struct NoveltyMetadata {
 
 libafl_bolts::impl_serdeany!(NoveltyMetadata);
 
-/// Shows numbers, not the signals: there may be millions.
-impl fmt::Debug for NoveltyMetadata {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NoveltyMetadata").field("map", &self.map).finish()
-    }
-}
-
 impl NoveltyMetadata {
-    /// The signals.
+    /// The PCs.
     #[must_use]
     pub fn map(&self) -> &NoveltyMap {
         &self.map
     }
 }
 
-/// The signals for which an input was added to the corpus, in the metadata of its test case.
+/// The PCs for which an input was added to the corpus, in the metadata of its test case.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct NewSignals(pub Vec<u64>);
+pub struct NewPcs(pub Vec<u64>);
 
-libafl_bolts::impl_serdeany!(NewSignals);
+libafl_bolts::impl_serdeany!(NewPcs);
 
-/// Finds an input interesting if it reaches a signal that no input in the corpus does.
+/// Finds an input interesting if it reaches a PC that no input in the corpus does.
 ///
-/// Exact, unlike a map of hit counts: signals never collide. But it ignores how often a signal
-/// occurs. Reports the number of signals as a statistic, under its own name.
+/// Exact, unlike a map of hit counts: PCs never collide. But it ignores how often a PC occurs. Reports
+/// the number of PCs as a statistic, under its own name.
 #[derive(Debug)]
 pub struct NoveltyFeedback {
     name: Cow<'static, str>,
     observer: Handle<SignalObserver>,
     ranges: Ranges,
-    outside: usize,
     keep: bool,
 }
 
-impl NoveltyFeedback {
-    /// How many signals outside the ranges there is room for, unless
-    /// [`with_outside`](Self::with_outside) says otherwise.
-    pub const OUTSIDE: usize = 1 << 16;
+/// How many PCs outside the ranges there is room for. Without room, a PC is new each time.
+const OUTSIDE: usize = 1 << 16;
 
+impl NoveltyFeedback {
     /// Makes a feedback for an observer. `ranges` are the kernel's text, for which there is always
     /// room: see [`kcov_signal::KernelText`]. They may be empty.
     #[must_use]
     pub fn new(observer: &SignalObserver, ranges: Ranges) -> NoveltyFeedback {
         let (name, observer) = (observer.name().clone(), observer.handle());
-        NoveltyFeedback { name, observer, ranges, outside: Self::OUTSIDE, keep: true }
+        NoveltyFeedback { name, observer, ranges, keep: true }
     }
 
     /// Replaces the observer's name, so that a fuzzer can have a second feedback for the observer:
@@ -80,27 +70,12 @@ impl NoveltyFeedback {
         self
     }
 
-    /// Makes room for this many signals outside the ranges. Without room, a signal is new each
-    /// time.
-    #[must_use]
-    pub fn with_outside(mut self, signals: usize) -> NoveltyFeedback {
-        self.outside = signals;
-        self
-    }
-
-    /// Counts signals, but finds no input interesting. For a comparison with a fuzzer that has no
+    /// Counts PCs, but finds no input interesting. For a comparison with a fuzzer that has no
     /// feedback.
     #[must_use]
     pub fn only_counting(mut self) -> NoveltyFeedback {
         self.keep = false;
         self
-    }
-
-    fn observed<'o>(&self, observers: &'o impl MatchName) -> Result<&'o SignalObserver, Error> {
-        observers.get(&self.observer).ok_or_else(|| {
-            let observer = self.observer.name();
-            Error::illegal_argument(format!("the executor has no observer {observer}"))
-        })
     }
 }
 
@@ -113,7 +88,7 @@ impl Named for NoveltyFeedback {
 impl<S: HasNamedMetadata> StateInitializer<S> for NoveltyFeedback {
     fn init_state(&mut self, state: &mut S) -> Result<(), Error> {
         state.named_metadata_or_insert_with(&self.name, || NoveltyMetadata {
-            map: NoveltyMap::with_fallback(self.ranges.clone(), self.outside),
+            map: NoveltyMap::with_fallback(self.ranges.clone(), OUTSIDE),
         });
         Ok(())
     }
@@ -133,12 +108,12 @@ where
         observers: &OT,
         _: &ExitKind,
     ) -> Result<bool, Error> {
-        let observer = self.observed(observers)?;
+        let observer = SignalObserver::among(observers, &self.observer)?;
         let reached = state.named_metadata_mut::<NoveltyMetadata>(&self.name)?;
         if self.keep {
-            return Ok(observer.has_new(&reached.map));
+            return Ok(reached.map.has_new(observer.pcs()));
         }
-        observer.merge_into(&mut reached.map, |_| ());
+        reached.map.merge_with(observer.pcs(), |_| ());
         Ok(false)
     }
 
@@ -149,30 +124,17 @@ where
         observers: &OT,
         testcase: &mut Testcase<I>,
     ) -> Result<(), Error> {
-        let observer = self.observed(observers)?;
+        let observer = SignalObserver::among(observers, &self.observer)?;
         let reached = state.named_metadata_mut::<NoveltyMetadata>(&self.name)?;
-        let mut new = NewSignals::default();
-        observer.merge_into(&mut reached.map, |signal| new.0.push(signal));
+        let mut new = NewPcs::default();
+        reached.map.merge_with(observer.pcs(), |pc| new.0.push(pc));
         testcase.add_metadata(new);
-        let signals = UserStatsValue::Number(reached.map.len() as u64);
-        fire(state, manager, self.name.clone(), UserStats::new(signals, AggregatorOps::Max))
+        let reached = UserStatsValue::Number(reached.map.len() as u64);
+        let value = UserStats::new(reached, AggregatorOps::Max);
+        let event = Event::UpdateUserStats { name: self.name.clone(), value, phantom: PhantomData };
+        let executions = *state.executions();
+        manager.fire(state, EventWithStats::with_current_time(event, executions))
     }
-}
-
-/// Reports a statistic.
-pub(crate) fn fire<EM, I, S>(
-    state: &mut S,
-    manager: &mut EM,
-    name: Cow<'static, str>,
-    value: UserStats,
-) -> Result<(), Error>
-where
-    EM: EventFirer<I, S>,
-    S: HasExecutions,
-{
-    let event = Event::UpdateUserStats { name, value, phantom: PhantomData };
-    let executions = *state.executions();
-    manager.fire(state, EventWithStats::with_current_time(event, executions))
 }
 
 /// A map in a saved state, in its own format.

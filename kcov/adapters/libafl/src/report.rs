@@ -1,14 +1,15 @@
 //! What a child tells its parent.
 
-use crate::shared::Shared;
 use libafl::executors::ExitKind;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::io;
+use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A word of memory that parent and children share. Nonsense in it concerns only the execution of
-/// the child that wrote it.
+/// A word of memory that this process shares with the children it forks later. Nonsense in it
+/// concerns only the execution of the child that wrote it.
 #[derive(Debug)]
-pub(crate) struct Report(Shared);
+pub(crate) struct Report(NonNull<AtomicUsize>);
 
 /// What the word says if it is no [`ExitKind`].
 const NOTHING: usize = 0;
@@ -16,11 +17,17 @@ const ENABLED: usize = 1;
 
 impl Report {
     pub(crate) fn new() -> io::Result<Report> {
-        Shared::new().map(Report)
+        let (rights, size) = (ProtFlags::READ | ProtFlags::WRITE, size_of::<AtomicUsize>());
+        // SAFETY: a null hint and no `MAP_FIXED`, so no existing mapping is replaced.
+        let word = unsafe { mmap_anonymous(null_mut(), size, rights, MapFlags::SHARED) };
+        Ok(Report(NonNull::new(word?.cast()).expect("mmap never returns null")))
     }
 
     fn word(&self) -> &AtomicUsize {
-        &self.0[0]
+        // SAFETY: `new` mapped this word, page-aligned and zeroed, and only `drop` unmaps it. This
+        // process accesses it only through this method, atomically; what other processes store
+        // changes the value and nothing else.
+        unsafe { self.0.as_ref() }
     }
 
     /// In the parent, before the child starts.
@@ -53,5 +60,12 @@ impl Report {
             4 => Some(ExitKind::Timeout),
             _ => Some(ExitKind::Ok),
         }
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        // SAFETY: `new` mapped this page, and no reference from `word` outlives `self`.
+        let _ = unsafe { munmap(self.0.as_ptr().cast(), size_of::<AtomicUsize>()) };
     }
 }

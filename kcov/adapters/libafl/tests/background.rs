@@ -5,7 +5,7 @@ mod support;
 use kcov::fake::Kernel;
 use kcov::remote::linux::{GlobalHandle, Remote};
 use kcov::{BufferSize, Comparison, Device};
-use kcov_libafl::{Background, CompareExecutor, InProcess, Signal, SignalObserver, Sources};
+use kcov_libafl::{CompareExecutor, InProcess, SignalObserver, Sources};
 use libafl::executors::ExitKind;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
 use std::time::Duration;
@@ -16,9 +16,9 @@ const BUS: GlobalHandle = GlobalHandle::usb(1);
 /// Each byte of the input is a PC in a section of the bus.
 fn background(
     kernel: &Kernel,
-) -> Background<impl FnMut(&BytesInput) -> ExitKind + use<>, SignalObserver> {
+) -> InProcess<impl FnMut(&BytesInput) -> ExitKind + use<>, SignalObserver> {
     let device = kernel.builder().size(BufferSize::words(512)).open().unwrap();
-    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs");
     let kernel = kernel.clone();
     let harness = move |input: &BytesInput| {
         kernel.call(|trace| trace.pc(0x99));
@@ -28,7 +28,7 @@ fn background(
         });
         ExitKind::Ok
     };
-    Background::new(sources(device), observer, harness)
+    InProcess::background(sources(device), observer, harness)
 }
 
 fn sources(device: Device) -> Sources {
@@ -37,7 +37,7 @@ fn sources(device: Device) -> Sources {
 }
 
 fn run(
-    executor: &mut Background<impl FnMut(&BytesInput) -> ExitKind, SignalObserver>,
+    executor: &mut InProcess<impl FnMut(&BytesInput) -> ExitKind, SignalObserver>,
     input: &[u8],
 ) -> Vec<u64> {
     assert_eq!(execute(executor, input).unwrap(), ExitKind::Ok);
@@ -73,16 +73,16 @@ fn comparisons_come_from_the_background_and_pcs_go_on() {
     let kernel = Kernel::linux();
     let mut executor = background(&kernel);
     let mut operands = Vec::new();
-    let look = |trace: kcov::Trace<'_, _>| {
+    let mut look = |trace: kcov::Trace<'_, _>| {
         operands = trace.iter().map(|comparison: Comparison| comparison.operands()).collect();
     };
-    executor.compare(&bytes(&[1]), look).unwrap();
+    executor.compare(&bytes(&[1]), &mut look).unwrap();
     assert_eq!(operands, [(0xcafe, 7)]);
     assert_eq!(run(&mut executor, &[4]), [4]);
 
     let kernel = Kernel::linux().without_comparisons();
     let mut executor = background(&kernel);
-    assert!(executor.compare(&bytes(&[1]), |_| panic!("no trace")).is_err());
+    assert!(executor.compare(&bytes(&[1]), &mut |_| panic!("no trace")).is_err());
     assert_eq!(run(&mut executor, &[5]), [5]);
 }
 
@@ -90,7 +90,7 @@ fn comparisons_come_from_the_background_and_pcs_go_on() {
 fn a_thread_and_its_background_are_traced_at_once() {
     let kernel = Kernel::linux();
     let open = || kernel.builder().size(BufferSize::words(512)).open().unwrap();
-    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs");
     let harness = {
         let kernel = kernel.clone();
         move |input: &BytesInput| {
@@ -113,10 +113,10 @@ fn a_thread_and_its_background_are_traced_at_once() {
         execute(&mut executor, &[7]).unwrap();
         assert_eq!(executor.observer().pcs(), [7, 8]);
         let mut operands = Vec::new();
-        let look = |trace: kcov::Trace<'_, _>| {
+        let mut look = |trace: kcov::Trace<'_, _>| {
             operands.extend(trace.iter().map(|comparison: Comparison| comparison.operands()));
         };
-        executor.compare(&bytes(&[9]), look).unwrap();
+        executor.compare(&bytes(&[9]), &mut look).unwrap();
         assert_eq!(operands, [(0xcafe, 9), (0xbeef, 9)]);
     }
 }

@@ -4,9 +4,7 @@ mod support;
 
 use kcov::Comparison;
 use kcov::fake::{Kernel, Recorder};
-use kcov_libafl::{
-    ComparisonStage, FollowStage, InProcess, NoveltyFeedback, Signal, SignalObserver,
-};
+use kcov_libafl::{ComparisonStage, FollowStage, InProcess, NoveltyFeedback, SignalObserver};
 use kcov_signal::Ranges;
 use libafl::HasMetadata;
 use libafl::corpus::Corpus;
@@ -82,7 +80,7 @@ fn parser(kernel: &Kernel) -> impl FnMut(&BytesInput) -> ExitKind + use<> {
 /// How many fields are found, with and without the stage, and the fuzzer that found them.
 fn solve(with_comparisons: bool) -> (usize, Fuzzer<BytesInput>) {
     let kernel = Kernel::linux();
-    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs");
     let mut fuzzer = Fuzzer::new(NoveltyFeedback::new(&observer, Ranges::default()));
     let device = kernel.builder().open().unwrap();
     let mut executor = InProcess::new(device, observer, parser(&kernel)).unwrap();
@@ -139,7 +137,7 @@ fn word_and_checksum(kernel: &Kernel) -> impl FnMut(&BytesInput) -> ExitKind + u
 /// and returns their number.
 fn follow(seed: &[u8], entries: usize, rounds: usize) -> usize {
     let kernel = Kernel::linux();
-    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs");
     let mut fuzzer = Fuzzer::new(NoveltyFeedback::new(&observer, Ranges::default()));
     let device = kernel.builder().open().unwrap();
     let harness = word_and_checksum(&kernel);
@@ -175,7 +173,7 @@ fn constants_become_tokens_in_both_orders() {
 /// The values that an input leaves for the mutators, if the kernel makes these comparisons.
 fn values(input: &[u8], records: &'static [[u64; 3]]) -> Vec<CmpValues> {
     let kernel = Kernel::linux();
-    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs");
     let mut fuzzer = Fuzzer::new(NoveltyFeedback::new(&observer, Ranges::default()));
     let device = kernel.builder().open().unwrap();
     let harness = |_: &BytesInput| {

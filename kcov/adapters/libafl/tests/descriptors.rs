@@ -3,7 +3,7 @@
 mod support;
 
 use kcov::fake::Kernel;
-use kcov_libafl::{Fork, Forked, Signal, SignalObserver};
+use kcov_libafl::{Fork, Forked, SignalObserver};
 use libafl::executors::ExitKind;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn open() -> Vec<u8> {
 fn children_have_no_descriptor_of_the_server() {
     // SAFETY: the program's other thread only waits for this test.
     let fork = unsafe { Fork::new() };
-    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs");
     let harness = |input: &BytesInput| {
         if open() == input.mutator_bytes() { ExitKind::Ok } else { ExitKind::Crash }
     };

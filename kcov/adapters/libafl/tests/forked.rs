@@ -5,7 +5,7 @@ mod support;
 
 use kcov::fake::Kernel;
 use kcov::{BufferSize, Operation};
-use kcov_libafl::{CompareExecutor, Ended, Fork, Forked, Signal, SignalObserver, Spawn};
+use kcov_libafl::{CompareExecutor, Ended, Fork, Forked, SignalObserver, Spawn};
 use libafl::Error;
 use libafl::executors::ExitKind;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use std::{io, panic, process, thread};
 use support::{bytes, execute};
 
-const LIMIT: Duration = Duration::from_millis(300);
+/// Enough for a child on a busy machine.
+const LIMIT: Duration = Duration::from_secs(3);
 
 fn run<F, C>(executor: &mut Forked<F, SignalObserver, (), C>, input: u8) -> Result<ExitKind, Error>
 where
@@ -84,7 +85,7 @@ fn executor(
         }
     };
     let builder = kernel.builder().size(BufferSize::words(512));
-    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs");
     Forked::new(spawn, builder, LIMIT, observer, harness).unwrap()
 }
 
@@ -134,11 +135,11 @@ fn another_child_is_tried_if_one_is_late() {
     let kernel = Kernel::linux();
     let late = |late| executor(&kernel, Thread { ended: Vec::new(), late });
     assert_eq!(run(&mut late(4), 6).unwrap(), ExitKind::Ok);
-    assert_eq!(late(4).compare(&bytes(&[6]), |_| {}).unwrap(), ExitKind::Ok);
+    assert_eq!(late(4).compare(&bytes(&[6]), &mut |_| {}).unwrap(), ExitKind::Ok);
     let why = "none of 5 children enabled tracing; the last one took too long";
     for error in [
         run(&mut late(5), 6).unwrap_err(),
-        late(5).compare(&bytes(&[6]), |_| panic!("no trace")).unwrap_err(),
+        late(5).compare(&bytes(&[6]), &mut |_| panic!("no trace")).unwrap_err(),
     ] {
         assert!(error.to_string().contains(why), "{error}");
     }
@@ -149,7 +150,7 @@ fn comparisons_come_from_a_child_and_pcs_go_on() {
     let kernel = Kernel::linux();
     let mut executor = threads(&kernel, &[]);
     let mut records = 0;
-    let kind = executor.compare(&bytes(&[7]), |trace| records = trace.len()).unwrap();
+    let kind = executor.compare(&bytes(&[7]), &mut |trace| records = trace.len()).unwrap();
     // The fake kernel records none of PCs.
     assert_eq!((kind, records), (ExitKind::Ok, 0));
     run(&mut executor, 8).unwrap();
@@ -157,7 +158,7 @@ fn comparisons_come_from_a_child_and_pcs_go_on() {
 
     let kernel = Kernel::linux().without_comparisons();
     let mut executor = threads(&kernel, &[]);
-    assert!(executor.compare(&bytes(&[7]), |_| panic!("no trace")).is_err());
+    assert!(executor.compare(&bytes(&[7]), &mut |_| panic!("no trace")).is_err());
     run(&mut executor, 9).unwrap();
     assert_eq!(executor.observer().pcs(), [9]);
 }
@@ -196,7 +197,7 @@ fn forking<F: FnMut(&BytesInput) -> ExitKind + Clone>(
         // SAFETY: other threads of this program hold no lock that the child takes. No other test
         // uses this kernel, and the C library allows allocation after fork(2).
         let fork = unsafe { Fork::new() };
-        let observer = SignalObserver::new("pcs", Signal::Pc);
+        let observer = SignalObserver::new("pcs");
         Forked::new(fork, Kernel::linux().builder(), LIMIT, observer, harness.clone()).unwrap()
     };
     [make(), make().served().unwrap()]
@@ -218,7 +219,7 @@ fn this_process_survives_every_end_of_a_child() {
         for (input, kind) in all {
             let start = Instant::now();
             assert_eq!(run(&mut executor, input).unwrap(), kind, "{input}");
-            assert_eq!(start.elapsed() >= LIMIT, input == 3, "{input}");
+            assert!(input != 3 || start.elapsed() >= LIMIT);
             assert_eq!(run(&mut executor, 0).unwrap(), ExitKind::Ok, "after {input}");
         }
     }
@@ -228,7 +229,7 @@ fn this_process_survives_every_end_of_a_child() {
 fn comparisons_are_recorded_in_a_child() {
     for mut executor in forking(&ending) {
         for (input, kind) in [(0, ExitKind::Ok), (2, ExitKind::Crash), (7, ExitKind::Crash)] {
-            assert_eq!(executor.compare(&bytes(&[input]), |_| ()).unwrap(), kind, "{input}");
+            assert_eq!(executor.compare(&bytes(&[input]), &mut |_| ()).unwrap(), kind, "{input}");
             assert_eq!(run(&mut executor, 0).unwrap(), ExitKind::Ok, "after {input}");
         }
     }

@@ -43,7 +43,7 @@ fn a_magic_number_and_a_crash_are_found_and_saved() {
     let kernel = Kernel::linux();
     let fuzz = fuzz(&kernel, directory.path());
     let found = fuzz.clone().executions(40_000).bytes(&[b"abcdefgh"], parser(&kernel)).unwrap();
-    assert_eq!((found.inputs, found.signals, found.crashes), (2, 2, 1));
+    assert_eq!((found.inputs, found.pcs, found.crashes), (2, 2, 1));
     assert!((40_000..45_000).contains(&found.executions));
     let corpus = files(&directory.path().join("corpus"));
     assert!(corpus.len() == 2 && corpus.contains(&b"abcdefgh".to_vec()), "{corpus:?}");
@@ -52,7 +52,7 @@ fn a_magic_number_and_a_crash_are_found_and_saved() {
 
     // It goes on from the saved inputs, without the seed and without comparisons.
     let again = fuzz.executions(1).comparisons(false).bytes(&[], parser(&kernel)).unwrap();
-    assert_eq!(again.signals, 2);
+    assert_eq!(again.pcs, 2);
 }
 
 #[test]
@@ -61,12 +61,12 @@ fn without_comparisons_the_number_is_not_found() {
         let directory = tempfile::tempdir().unwrap();
         let fuzz = fuzz(&kernel, directory.path()).executions(10_000).comparisons(false);
         let found = fuzz.bytes(&[b"abcdefgh"], parser(&kernel)).unwrap();
-        assert_eq!(found.signals, 1);
+        assert_eq!(found.pcs, 1);
     }
     let directory = tempfile::tempdir().unwrap();
     let kernel = Kernel::linux().without_comparisons();
     let fuzz = fuzz(&kernel, directory.path()).executions(100);
-    assert_eq!(fuzz.bytes(&[b"abcdefgh"], parser(&kernel)).unwrap().signals, 1);
+    assert_eq!(fuzz.bytes(&[b"abcdefgh"], parser(&kernel)).unwrap().pcs, 1);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn programs_are_found_and_saved() {
     });
     let fuzz = fuzz(&kernel, directory.path());
     let found = fuzz.clone().executions(20_000).calls(&calls, 4).unwrap();
-    assert_eq!((found.inputs, found.signals), (2, 2));
+    assert_eq!((found.inputs, found.pcs), (2, 2));
     let again = fuzz.executions(1).calls(&calls, 4).unwrap();
-    assert_eq!(again.signals, 2);
+    assert_eq!(again.pcs, 2);
 }

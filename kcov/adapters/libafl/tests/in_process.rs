@@ -5,8 +5,7 @@ mod support;
 use kcov::fake::Kernel;
 use kcov::{BufferSize, Device, ErrorKind, Operation};
 use kcov_libafl::{
-    CompareExecutor, InProcess, NewSignals, NoveltyFeedback, NoveltyMetadata, Signal,
-    SignalObserver,
+    CompareExecutor, InProcess, NewPcs, NoveltyFeedback, NoveltyMetadata, SignalObserver,
 };
 use kcov_signal::{Ranges, count_hits};
 use libafl::corpus::{Corpus, CorpusId};
@@ -32,7 +31,7 @@ fn harness(kernel: &Kernel) -> impl FnMut(&BytesInput) -> ExitKind + use<> {
 }
 
 fn pcs(kernel: &Kernel) -> InProcess<impl FnMut(&BytesInput) -> ExitKind + use<>, SignalObserver> {
-    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs");
     InProcess::new(device(kernel), observer, harness(kernel)).expect("it enables")
 }
 
@@ -58,7 +57,7 @@ fn a_full_buffer_gives_what_it_holds_and_a_corrupt_count_nothing() {
     execute(&mut executor, &[7; 600]).unwrap();
     assert_eq!(executor.observer().pcs(), [7; 511]);
 
-    let (observer, scribbler) = (SignalObserver::new("pcs", Signal::Pc), kernel.clone());
+    let (observer, scribbler) = (SignalObserver::new("pcs"), kernel.clone());
     drop(executor);
     let corrupt = move |input: &BytesInput| {
         scribbler.call(|trace| trace.pc(1));
@@ -91,22 +90,18 @@ fn hits_are_counted_anew_in_each_execution() {
 }
 
 #[test]
-fn an_input_is_new_if_it_reaches_a_signal_that_none_did() {
-    for (signal, swapped) in [(Signal::Pc, false), (Signal::Edge, true)] {
-        let kernel = Kernel::linux();
-        let observer = SignalObserver::new("signals", signal);
-        let feedback = NoveltyFeedback::new(&observer, Ranges::default());
-        let mut executor = InProcess::new(device(&kernel), observer, harness(&kernel)).unwrap();
-        let mut fuzzer = Fuzzer::new(feedback);
-        assert!(fuzzer.is_new(&mut executor, bytes(&[1, 2])));
-        assert!(!fuzzer.is_new(&mut executor, bytes(&[1, 2])));
-        assert!(fuzzer.is_new(&mut executor, bytes(&[1, 2, 3])));
-        // The same blocks in another order are other edges.
-        assert_eq!(fuzzer.is_new(&mut executor, bytes(&[2, 1])), swapped, "{signal:?}");
-        assert_eq!(fuzzer.state.corpus().count(), 2 + usize::from(swapped));
-        let second = fuzzer.state.corpus().get(CorpusId(1)).unwrap().borrow();
-        assert_eq!(second.metadata::<NewSignals>().unwrap().0.len(), 1);
-    }
+fn an_input_is_new_if_it_reaches_a_pc_that_none_did() {
+    let kernel = Kernel::linux();
+    let mut executor = pcs(&kernel);
+    let mut fuzzer = Fuzzer::new(NoveltyFeedback::new(executor.observer(), Ranges::default()));
+    assert!(fuzzer.is_new(&mut executor, bytes(&[1, 2])));
+    assert!(!fuzzer.is_new(&mut executor, bytes(&[1, 2])));
+    assert!(fuzzer.is_new(&mut executor, bytes(&[1, 2, 3])));
+    // The same blocks in another order.
+    assert!(!fuzzer.is_new(&mut executor, bytes(&[2, 1])));
+    assert_eq!(fuzzer.state.corpus().count(), 2);
+    let second = fuzzer.state.corpus().get(CorpusId(1)).unwrap().borrow();
+    assert_eq!(second.metadata::<NewPcs>().unwrap().0, [3]);
 }
 
 #[test]
@@ -125,7 +120,7 @@ fn a_crash_is_a_solution_and_reaches_nothing() {
 fn a_kernel_without_comparisons_is_an_error_and_pcs_go_on() {
     let kernel = Kernel::linux().without_comparisons();
     let mut executor = pcs(&kernel);
-    assert!(executor.compare(&bytes(&[1]), |_| panic!("no trace")).is_err());
+    assert!(executor.compare(&bytes(&[1]), &mut |_| panic!("no trace")).is_err());
     execute(&mut executor, &[4]).unwrap();
     assert_eq!(executor.observer().pcs(), [4]);
 }
@@ -136,12 +131,12 @@ fn a_thread_that_is_traced_no_more_is_an_error() {
     let mut executor = pcs(&kernel);
     // EINVAL: for comparisons, then for PCs again.
     (0..2).for_each(|_| kernel.fail(Operation::Enable, 22));
-    assert!(executor.compare(&bytes(&[1]), |_| ()).is_err());
+    assert!(executor.compare(&bytes(&[1]), &mut |_| ()).is_err());
     let (mut state, input) = (NopState::<BytesInput>::new(), bytes(&[1]));
     assert!(executor.run_target(&mut (), &mut state, &mut (), &input).is_err());
 
     kernel.fail(Operation::Enable, 16);
-    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs");
     let refused = InProcess::new(device(&kernel), observer, harness(&kernel)).err();
     assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::AlreadyEnabled));
 }

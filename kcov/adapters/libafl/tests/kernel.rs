@@ -4,7 +4,7 @@
 mod support;
 
 use kcov::Device;
-use kcov_libafl::{CompareExecutor, Fork, Forked, Signal, SignalObserver};
+use kcov_libafl::{CompareExecutor, Fork, Forked, SignalObserver};
 use libafl::executors::ExitKind;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn executor<F: FnMut(&BytesInput) -> ExitKind>(
     // SAFETY: other threads of this program hold no lock that the child takes, and the C library
     // allows allocation after fork(2).
     let fork = unsafe { Fork::new() };
-    let observer = SignalObserver::new("pcs", Signal::Pc);
+    let observer = SignalObserver::new("pcs");
     let builder = Device::builder().fd(fd);
     let executor = Forked::new(fork, builder, LIMIT, observer, harness).unwrap();
     if served { executor.served().unwrap() } else { executor }
@@ -43,7 +43,7 @@ fn large_inputs_are_no_crashes() {
             let input = vec![7; length];
             for _ in 0..10 {
                 let mut records = 0;
-                let kind = executor.compare(&bytes(&input), |trace| records = trace.len());
+                let kind = executor.compare(&bytes(&input), &mut |trace| records = trace.len());
                 assert_eq!(kind.unwrap(), ExitKind::Ok, "{length} bytes");
                 assert!(records > 0);
                 assert_eq!(execute(&mut executor, &input).unwrap(), ExitKind::Ok);
@@ -78,7 +78,7 @@ fn what_a_child_does_to_the_device_ends_with_it() {
             assert_eq!(execute(&mut executor, &[input]).unwrap(), kind, "{input}");
             assert_eq!(execute(&mut executor, &[0]).unwrap(), ExitKind::Ok, "after {input}");
             assert!(!executor.observer().pcs().is_empty(), "after {input}");
-            let kind = executor.compare(&bytes(&[0]), |trace| assert!(!trace.is_empty()));
+            let kind = executor.compare(&bytes(&[0]), &mut |trace| assert!(!trace.is_empty()));
             assert_eq!(kind.unwrap(), ExitKind::Ok, "after {input}");
         }
     }

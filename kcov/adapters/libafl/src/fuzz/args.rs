@@ -1,7 +1,6 @@
 //! The options of a fuzzer on its command line.
 
 use super::{Fuzz, Traced};
-use crate::Signal;
 use lexopt::prelude::*;
 use std::time::Duration;
 
@@ -16,8 +15,7 @@ options:
   --executions N    end after this many executions
   --no-comparisons  do not collect comparisons
   --no-background   do not trace background work as well as the thread
-  --no-feedback     keep no input but the first ones
-  --edges           count edges between PCs, not PCs";
+  --no-feedback     keep no input but the first ones";
 
     /// Takes options from the command line; see [`USAGE`](Self::USAGE). With `--help`, prints them
     /// and ends the process.
@@ -40,7 +38,6 @@ options:
                 Long("no-comparisons") => self.comparisons(false),
                 Long("no-background") => self.without_background(),
                 Long("no-feedback") => self.feedback(false),
-                Long("edges") => self.signal(Signal::Edge),
                 Long("help") => {
                     println!("{}", Fuzz::USAGE);
                     std::process::exit(0);
@@ -78,8 +75,8 @@ mod tests {
             ("a".as_ref(), "b".as_ref())
         );
         assert_eq!((fuzz.seed, fuzz.time, fuzz.comparisons), (7, Duration::from_secs(8), true));
-        let fuzz = parse(&["--executions", "9", "--no-comparisons", "--edges"]).unwrap();
-        assert_eq!((fuzz.executions, fuzz.comparisons, fuzz.signal), (9, false, Signal::Edge));
+        let fuzz = parse(&["--executions", "9", "--no-comparisons"]).unwrap();
+        assert_eq!((fuzz.executions, fuzz.comparisons), (9, false));
         let both = Fuzz::new().with_background(Remote::new(), Duration::ZERO);
         assert!(matches!(both.traced, Traced::Both(..)));
         let words = ["program", "--no-background", "--no-feedback"];

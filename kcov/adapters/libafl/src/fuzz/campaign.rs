@@ -1,15 +1,16 @@
 //! The loop of a fuzzer.
 
-use super::link::Saved;
-use super::{Fuzz, Place, Summary};
+use super::saved::Saved;
+use super::{Fuzz, PCS, Place, Summary};
 use crate::compare::Search;
-use crate::{NewSignals, NoveltyFeedback, NoveltyMetadata, Signal};
+use crate::{NewPcs, NoveltyFeedback, NoveltyMetadata};
 use kcov_signal::{KernelText, Ranges};
+use kcov_vm_guest::fuzz::Link;
 use libafl::corpus::{
     Corpus, CorpusId, EnableDisableCorpus, HasCurrentCorpusId, InMemoryOnDiskCorpus, OnDiskCorpus,
 };
 use libafl::events::SimpleEventManager;
-use libafl::executors::{Executor, ExitKind};
+use libafl::executors::Executor;
 use libafl::feedbacks::{
     CrashFeedback, EagerAndFeedback, EagerOrFeedback, NotFeedback, TimeoutFeedback,
 };
@@ -21,12 +22,10 @@ use libafl::stages::StagesTuple;
 use libafl::state::{HasCorpus, HasExecutions, HasRand, HasSolutions, StdState};
 use libafl::{Error, Evaluator, Fuzzer, HasMetadata, HasNamedMetadata};
 use libafl_bolts::rands::{Rand, StdRand};
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 use std::{fs, mem};
-
-/// Room for edges, which are outside the kernel's text.
-const EDGES: usize = 1 << 20;
 
 type State<I> = StdState<InMemoryOnDiskCorpus<I>, I, StdRand, OnDiskCorpus<I>>;
 type Manager<I> = SimpleEventManager<I, NopMonitor, State<I>>;
@@ -39,9 +38,9 @@ type Engine = StdFuzzer<
     EagerAndFeedback<Failed, NoveltyFeedback>,
 >;
 
-pub(super) struct Campaign<'f, I, F> {
+pub(super) struct Campaign<'f, I> {
     fuzz: &'f Fuzz,
-    place: Place<F>,
+    place: Place<'f, I>,
     state: State<I>,
     engine: Engine,
     manager: Manager<I>,
@@ -62,19 +61,9 @@ fn text() -> Ranges {
     KernelText::read().ok().and_then(|text| text.ranges().ok()).unwrap_or_default()
 }
 
-impl<'f, I, F> Campaign<'f, I, F>
-where
-    I: Input + Saved + Search,
-    F: FnMut(&I) -> ExitKind,
-{
-    pub(super) fn new(fuzz: &'f Fuzz, place: Place<F>) -> Result<Self, Error> {
-        let novelty = || {
-            let feedback = NoveltyFeedback::new(place.observer(), text());
-            match fuzz.signal {
-                Signal::Pc => feedback,
-                Signal::Edge => feedback.with_outside(EDGES),
-            }
-        };
+impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
+    pub(super) fn new(fuzz: &'f Fuzz, place: Place<'f, I>) -> Result<Self, Error> {
+        let novelty = || NoveltyFeedback::new(place.observer(), text());
         let wanted = if fuzz.feedback { novelty() } else { novelty().only_counting() };
         let mut feedback = EagerAndFeedback::new(NotFeedback::new(failed()), wanted);
         let mut objective = EagerAndFeedback::new(failed(), novelty().named("crashes"));
@@ -82,14 +71,17 @@ where
         let inputs = InMemoryOnDiskCorpus::with_meta_format_and_prefix;
         let corpus = inputs(&fuzz.corpus, None, None, false)?;
         let crashes = OnDiskCorpus::with_meta_format_and_prefix(&fuzz.crashes, None, None, false)?;
-        let seed = place.host.limits().map_or(fuzz.seed, |(seed, _)| seed);
+        let seed = place.host.as_ref().map_or(fuzz.seed, Link::seed);
         let rand = StdRand::with_seed(seed);
         let mut state = StdState::new(rand, corpus, crashes, &mut feedback, &mut objective)?;
         let mut saved = files(&fuzz.corpus)?;
-        saved.extend(place.host.corpus()?);
+        let mut resting = Vec::new();
+        if let Some(host) = &place.host {
+            saved.extend(decoded(&host.corpus()?));
+            resting.extend(decoded(&host.resting()?));
+        }
         // Each guest has another order, so a deadly input does not hide the others from all of them.
         shuffle(state.rand_mut(), &mut saved);
-        let resting = place.host.resting()?;
         let engine = StdFuzzer::new(QueueScheduler::new(), feedback, objective);
         let manager = SimpleEventManager::new(NopMonitor::new());
         Ok(Campaign { fuzz, place, state, engine, manager, saved, resting, sent: (0, 0) })
@@ -112,15 +104,13 @@ where
         text: impl FnOnce(&I) -> Option<String>,
     ) -> Result<Summary, Error>
     where
-        ST: StagesTuple<Place<F>, Manager<I>, State<I>, Engine>,
+        ST: StagesTuple<Place<'f, I>, Manager<I>, State<I>, Engine>,
     {
-        if let Some(inputs) = self.place.host.replay()? {
-            if let [input] = &inputs[..] {
-                self.place.host.about(input, text(input))?;
-            }
-            return self.replay(&inputs);
+        let host = self.place.host.as_ref();
+        if let Some(inputs) = host.map_or(Ok(None), Link::replay)? {
+            return self.replay(decoded(&inputs).collect(), text);
         }
-        let time = self.place.host.limits().map_or(Duration::MAX, |(_, time)| time);
+        let time = host.map_or(Duration::MAX, Link::time);
         self.place.clock.end_after(time.min(self.fuzz.time));
         let result = self.fuzz(seeds, &mut stages);
         let summary = self.report()?;
@@ -137,7 +127,7 @@ where
     /// Ends with [`Error::ShuttingDown`] when the time is over.
     fn fuzz<ST>(&mut self, seeds: impl IntoIterator<Item = I>, stages: &mut ST) -> Result<(), Error>
     where
-        ST: StagesTuple<Place<F>, Manager<I>, State<I>, Engine>,
+        ST: StagesTuple<Place<'f, I>, Manager<I>, State<I>, Engine>,
     {
         for input in mem::take(&mut self.resting) {
             let Campaign { place, state, engine, manager, .. } = self;
@@ -184,9 +174,18 @@ where
         }
     }
 
-    /// Runs inputs once each.
-    fn replay(mut self, inputs: &[I]) -> Result<Summary, Error> {
-        for input in inputs {
+    /// Runs inputs once each. Tells the host about the only one.
+    fn replay(
+        mut self,
+        inputs: Vec<I>,
+        text: impl FnOnce(&I) -> Option<String>,
+    ) -> Result<Summary, Error> {
+        if let (Some(host), [input]) = (&self.place.host, &inputs[..]) {
+            let smaller = input.smaller();
+            let smaller = smaller.iter().map(|input| input.to_bytes().map(Cow::into_owned));
+            host.about(text(input), smaller.collect::<Result<Vec<_>, _>>()?)?;
+        }
+        for input in &inputs {
             let Campaign { place, state, engine, manager, .. } = &mut self;
             place.run_target(engine, state, manager, input)?;
         }
@@ -196,46 +195,47 @@ where
     /// Sends the host what is new.
     fn report(&mut self) -> Result<Summary, Error> {
         let summary = self.summary()?;
-        let host = &self.place.host;
-        let (inputs, crashes) = &mut self.sent;
-        // Nothing is removed from either, so they are numbered.
-        for id in (*inputs..summary.inputs).map(CorpusId) {
-            host.found(&self.state.corpus().cloned_input_for_id(id)?)?;
-            if self.fuzz.signal == Signal::Pc {
+        if let Some(host) = &self.place.host {
+            let (inputs, crashes) = &mut self.sent;
+            // Nothing is removed from either, so they are numbered.
+            for id in (*inputs..summary.inputs).map(CorpusId) {
+                host.found(&self.state.corpus().cloned_input_for_id(id)?.to_bytes()?)?;
                 let testcase = self.state.corpus().get(id)?.borrow();
-                host.reached(&testcase.metadata::<NewSignals>()?.0)?;
+                host.reached(&testcase.metadata::<NewPcs>()?.0)?;
             }
+            for id in (*crashes..summary.crashes).map(CorpusId) {
+                host.crashed(&self.state.solutions().cloned_input_for_id(id)?.to_bytes()?)?;
+            }
+            (*inputs, *crashes) = (summary.inputs, summary.crashes);
         }
-        for id in (*crashes..summary.crashes).map(CorpusId) {
-            host.crashed(&self.state.solutions().cloned_input_for_id(id)?)?;
-        }
-        (*inputs, *crashes) = (summary.inputs, summary.crashes);
         self.place.clock.summary = summary.clone();
         Ok(summary)
     }
 
     /// Sends the host everything that was reached, including what discarded inputs reached.
     fn report_all(&self) -> Result<(), Error> {
-        if self.fuzz.signal == Signal::Pc {
-            let name = self.fuzz.signal.name();
-            let reached = self.state.named_metadata::<NoveltyMetadata>(name)?;
-            self.place.host.reached(&reached.map().iter().collect::<Vec<u64>>())?;
+        if let Some(host) = &self.place.host {
+            let reached = self.state.named_metadata::<NoveltyMetadata>(PCS)?;
+            host.reached(&reached.map().iter().collect::<Vec<u64>>())?;
         }
         Ok(())
     }
 
     fn summary(&self) -> Result<Summary, Error> {
-        let signal = self.fuzz.signal;
-        let reached = self.state.named_metadata::<NoveltyMetadata>(signal.name())?;
+        let reached = self.state.named_metadata::<NoveltyMetadata>(PCS)?;
         Ok(Summary {
             time: self.place.clock.elapsed(),
             executions: *self.state.executions(),
             inputs: self.state.corpus().count_all(),
-            signal,
-            signals: reached.map().len(),
+            pcs: reached.map().len(),
             crashes: self.state.solutions().count(),
         })
     }
+}
+
+/// The host's inputs that are such inputs.
+fn decoded<I: Saved>(inputs: &[Vec<u8>]) -> impl Iterator<Item = I> {
+    inputs.iter().filter_map(|bytes| I::from_bytes(bytes))
 }
 
 fn shuffle<T>(rand: &mut impl Rand, items: &mut [T]) {

@@ -3,11 +3,11 @@
 mod args;
 mod campaign;
 mod clock;
-mod link;
 mod place;
+mod saved;
 
 use crate::program::{Calls, Generate, MinimizeStage, Program};
-use crate::{ComparisonStage, FollowStage, Fork, Signal, SignalObserver, failed};
+use crate::{ComparisonStage, FollowStage, Fork, SignalObserver, failed};
 use campaign::Campaign;
 use kcov::mode::TraceCmp;
 use kcov::remote::linux::Remote;
@@ -24,6 +24,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The name of the observer of PCs.
+const PCS: &str = "pcs";
+
 /// How many random programs a fuzzer starts from.
 const PROGRAMS: usize = 64;
 
@@ -37,7 +40,6 @@ const PROGRAMS: usize = 64;
 pub struct Fuzz {
     builder: Builder,
     traced: Traced,
-    signal: Signal,
     comparisons: bool,
     feedback: bool,
     corpus: PathBuf,
@@ -57,7 +59,7 @@ enum Traced {
 }
 
 /// What a fuzzer has done. Its text is a line of progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Summary {
     /// How long it ran.
@@ -66,10 +68,8 @@ pub struct Summary {
     pub executions: u64,
     /// The number of inputs in the corpus.
     pub inputs: usize,
-    /// What counts as reached.
-    pub signal: Signal,
-    /// The number of signals reached.
-    pub signals: usize,
+    /// The number of PCs reached.
+    pub pcs: usize,
     /// The number of inputs that crashed or hung in a new way.
     pub crashes: usize,
 }
@@ -86,7 +86,6 @@ impl Fuzz {
         Fuzz {
             builder: Device::builder().min_fd(200),
             traced: Traced::Here,
-            signal: Signal::Pc,
             comparisons: true,
             feedback: true,
             corpus: "corpus".into(),
@@ -108,7 +107,7 @@ impl Fuzz {
     }
 
     /// Traces these sources of background work instead of this thread: see
-    /// [`Background`](crate::Background).
+    /// [`Sources`](crate::Sources).
     pub fn background(self, sources: Remote) -> Fuzz {
         Fuzz { traced: Traced::Background(sources), ..self }
     }
@@ -117,11 +116,6 @@ impl Fuzz {
     /// has come from them for `quiet`: zero if the harness itself waits for the work.
     pub fn with_background(self, sources: Remote, quiet: Duration) -> Fuzz {
         Fuzz { traced: Traced::Both(sources, quiet), ..self }
-    }
-
-    /// What counts as reached. The default is PCs.
-    pub fn signal(self, signal: Signal) -> Fuzz {
-        Fuzz { signal, ..self }
     }
 
     /// Whether to use comparisons if the kernel has them. The default is yes.
@@ -171,7 +165,7 @@ impl Fuzz {
         seeds: &[&[u8]],
         mut harness: impl FnMut(&[u8]) -> ExitKind,
     ) -> Result<Summary, Error> {
-        let observer = self.observer();
+        let observer = SignalObserver::new(PCS);
         let operands = HavocScheduledMutator::new(tuple_list!(I2SRandReplace::new()));
         let operands = StdMutationalStage::new(operands);
         let comparisons = tuple_list!(ComparisonStage::new(), operands, FollowStage::new());
@@ -193,12 +187,12 @@ impl Fuzz {
     ///
     /// Same as [`bytes`](Self::bytes).
     pub fn calls(self, calls: &Calls, most: usize) -> Result<Summary, Error> {
-        let observer = self.observer();
+        let observer = SignalObserver::new(PCS);
         let comparisons = tuple_list!(ComparisonStage::new(), FollowStage::new());
         let stages = tuple_list!(
             MinimizeStage::new(&observer),
             OptionalStage::new(self.has_comparisons()?.then_some(comparisons)),
-            StdMutationalStage::new(HavocScheduledMutator::new(calls.mutations(most)))
+            StdMutationalStage::new(HavocScheduledMutator::new(tuple_list!(calls.mutation(most))))
         );
         let harness = |program: &Program| {
             calls.run(program);
@@ -211,10 +205,6 @@ impl Fuzz {
         let seeds = (0..random).map(|_| generate.generate(campaign.state()));
         let seeds = seeds.collect::<Result<Vec<_>, _>>()?;
         campaign.run(seeds, stages, |program| Some(calls.text(program)))
-    }
-
-    fn observer(&self) -> SignalObserver {
-        SignalObserver::new(self.signal.name(), self.signal)
     }
 
     /// Whether to use comparisons, and the kernel has them.
@@ -231,20 +221,12 @@ impl Fuzz {
     }
 }
 
-impl Summary {
-    fn new(signal: Signal) -> Summary {
-        let (time, executions) = (Duration::ZERO, 0);
-        Summary { time, executions, inputs: 0, signal, signals: 0, crashes: 0 }
-    }
-}
-
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.time.as_secs_f64();
         let rate = self.executions as f64 / seconds.max(f64::EPSILON);
-        let Summary { executions, inputs, signals, crashes, .. } = self;
-        let signal = self.signal.name();
+        let Summary { executions, inputs, pcs, crashes, .. } = self;
         write!(f, "{seconds:.0} s: {executions} executions, {rate:.0}/s, {inputs} inputs, ")?;
-        write!(f, "{signals} {signal}, {crashes} crashes")
+        write!(f, "{pcs} pcs, {crashes} crashes")
     }
 }

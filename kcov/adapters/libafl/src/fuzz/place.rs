@@ -1,11 +1,15 @@
 //! The executor of a fuzzer.
 
 use super::clock::Clock;
-use super::link::{Host, Saved};
+use super::saved::Saved;
 use super::{Fuzz, Traced};
-use crate::{Background, CompareExecutor, Forked, InProcess, SignalObserver, Sources, failed};
+use crate::executor::Run;
+use crate::{
+    CompareExecutor, CoverageObserver, Forked, InProcess, SignalObserver, Sources, failed,
+};
 use kcov::Trace;
 use kcov::mode::TraceCmp;
+use kcov_vm_guest::fuzz::{Link, name};
 use libafl::Error;
 use libafl::corpus::{Corpus, CorpusId, HasCurrentCorpusId};
 use libafl::executors::{Executor, ExitKind, HasObservers};
@@ -15,140 +19,128 @@ use libafl_bolts::tuples::RefIndexable;
 use std::collections::HashMap;
 
 /// The executor that a [`Fuzz`] asks for. The host knows each input before it runs.
-pub(super) struct Place<F> {
-    executor: Which<F>,
+pub(super) struct Place<'f, I> {
+    run: Box<dyn Run<I> + 'f>,
+    observers: (SignalObserver, ()),
     /// The host's name for the input that is being mutated.
     parent: Option<u64>,
     /// The host's name for each input. Minimizing an input changes it only when the host gets the
     /// smaller one.
     names: HashMap<CorpusId, u64>,
     pub(super) clock: Clock,
-    pub(super) host: Host,
+    /// The host of a guest, if the fuzzer runs under `kcov-vm fuzz`.
+    pub(super) host: Option<Link>,
 }
 
-enum Which<F> {
-    Here(Box<InProcess<F, SignalObserver>>),
-    Children(Box<Forked<F, SignalObserver>>),
-    Background(Box<Background<F, SignalObserver>>),
-}
-
-impl<F> Place<F> {
-    pub(super) fn new<I>(fuzz: &Fuzz, observer: SignalObserver, harness: F) -> Result<Self, Error>
+impl<'f, I: Input + Saved> Place<'f, I> {
+    pub(super) fn new<F>(fuzz: &Fuzz, observer: SignalObserver, harness: F) -> Result<Self, Error>
     where
-        F: FnMut(&I) -> ExitKind,
-        I: Input,
+        F: FnMut(&I) -> ExitKind + 'f,
     {
         let builder = fuzz.builder.clone();
         let open = || builder.clone().open().map_err(failed);
         let sources = |remote| Sources::new(open()?, remote).map_err(failed);
-        let here = |harness| InProcess::new(open()?, observer.clone(), harness).map_err(failed);
-        let executor = match fuzz.traced.clone() {
-            Traced::Here => Which::Here(Box::new(here(harness)?)),
+        let run: Box<dyn Run<I> + 'f> = match fuzz.traced.clone() {
+            Traced::Here => Box::new(InProcess::new(open()?, (), harness).map_err(failed)?.run),
             Traced::Both(remote, quiet) => {
+                let here = InProcess::new(open()?, (), harness).map_err(failed)?;
                 let sources = sources(remote)?.with_quiet(quiet, Sources::LIMIT);
-                Which::Here(Box::new(here(harness)?.with_sources(sources)))
-            }
-            Traced::Children(fork, limit) => {
-                let executor = Forked::new(fork, builder, limit, observer, harness)?;
-                Which::Children(Box::new(executor.served()?))
+                Box::new(here.with_sources(sources).run)
             }
             Traced::Background(remote) => {
-                let executor = Background::new(sources(remote)?, observer, harness);
-                Which::Background(Box::new(executor))
+                Box::new(InProcess::background(sources(remote)?, (), harness).run)
+            }
+            Traced::Children(fork, limit) => {
+                Box::new(Forked::new(fork, builder, limit, (), harness)?.served()?.run)
             }
         };
-        let clock = Clock::new(fuzz.signal, matches!(executor, Which::Here(_)));
-        let (host, names) = (Host::new()?, HashMap::new());
-        Ok(Place { executor, parent: None, names, clock, host })
+        let is_fast = matches!(fuzz.traced, Traced::Here | Traced::Both(..));
+        let (observers, host) = ((observer, ()), Link::open()?);
+        let (names, clock) = (HashMap::new(), Clock::new(is_fast));
+        Ok(Place { run, observers, parent: None, names, clock, host })
     }
 
     /// The host's name for the current input of the corpus, if there is one.
-    fn current<I, S>(&mut self, state: &S) -> Result<Option<u64>, Error>
+    fn current<S>(&mut self, state: &S) -> Result<Option<u64>, Error>
     where
-        I: Saved + Clone,
         S: HasCorpus<I> + HasCurrentCorpusId,
     {
         let Some(id) = state.current_corpus_id()? else { return Ok(None) };
         if let Some(name) = self.names.get(&id) {
             return Ok(Some(*name));
         }
-        let name = self.host.name(&state.corpus().cloned_input_for_id(id)?)?;
+        let name = name(&state.corpus().cloned_input_for_id(id)?.to_bytes()?);
         self.names.insert(id, name);
         Ok(Some(name))
     }
 
     /// Sends an input that the stages have minimized to the host, in place of the original.
-    pub(super) fn processed<I: Saved>(&mut self, id: CorpusId, input: &I) -> Result<(), Error> {
-        if let Some(name) = self.names.get_mut(&id) {
-            *name = self.host.replaced(*name, input)?;
+    pub(super) fn processed(&mut self, id: CorpusId, input: &I) -> Result<(), Error> {
+        if let (Some(host), Some(old)) = (&self.host, self.names.get_mut(&id)) {
+            let bytes = input.to_bytes()?;
+            let new = name(&bytes);
+            if new != *old {
+                host.replaced(*old, &bytes)?;
+                *old = new;
+            }
         }
         Ok(())
     }
 
     pub(super) fn observer(&self) -> &SignalObserver {
-        match &self.executor {
-            Which::Here(executor) => executor.observer(),
-            Which::Children(executor) => executor.observer(),
-            Which::Background(executor) => executor.observer(),
+        &self.observers.0
+    }
+
+    /// Keeps an input for the host in case that the kernel dies of it.
+    fn keep(&mut self, input: &I) -> Result<(), Error> {
+        if let Some(host) = &mut self.host {
+            host.run(&input.to_bytes()?, self.parent);
         }
+        Ok(())
     }
 }
 
-impl<F, EM, I, S, Z> Executor<EM, I, S, Z> for Place<F>
+impl<EM, I, S, Z> Executor<EM, I, S, Z> for Place<'_, I>
 where
-    F: FnMut(&I) -> ExitKind,
     I: Input + Saved,
     S: HasExecutions + HasCorpus<I> + HasCurrentCorpusId,
 {
     fn run_target(
         &mut self,
-        fuzzer: &mut Z,
+        _: &mut Z,
         state: &mut S,
-        manager: &mut EM,
+        _: &mut EM,
         input: &I,
     ) -> Result<ExitKind, Error> {
-        self.clock.tick(*state.executions(), &self.host)?;
-        self.parent = self.current(state)?;
-        self.host.run(input, self.parent)?;
-        match &mut self.executor {
-            Which::Here(executor) => executor.run_target(fuzzer, state, manager, input),
-            Which::Children(executor) => executor.run_target(fuzzer, state, manager, input),
-            Which::Background(executor) => executor.run_target(fuzzer, state, manager, input),
+        self.clock.tick(*state.executions(), self.host.as_ref())?;
+        if self.host.is_some() {
+            self.parent = self.current(state)?;
         }
+        self.keep(input)?;
+        *state.executions_mut() += 1;
+        self.run.run(input, &mut |trace| self.observers.0.observe(trace))
     }
 }
 
-impl<F: FnMut(&I) -> ExitKind, I: Input + Saved> CompareExecutor<I> for Place<F> {
+impl<I: Input + Saved> CompareExecutor<I> for Place<'_, I> {
     fn compare(
         &mut self,
         input: &I,
-        look: impl FnMut(Trace<'_, TraceCmp>),
+        look: &mut dyn FnMut(Trace<'_, TraceCmp>),
     ) -> Result<ExitKind, Error> {
-        self.host.run(input, self.parent)?;
-        match &mut self.executor {
-            Which::Here(executor) => executor.compare(input, look),
-            Which::Children(executor) => executor.compare(input, look),
-            Which::Background(executor) => executor.compare(input, look),
-        }
+        self.keep(input)?;
+        self.run.compare(input, look)
     }
 }
 
-impl<F> HasObservers for Place<F> {
+impl<I> HasObservers for Place<'_, I> {
     type Observers = (SignalObserver, ());
 
     fn observers(&self) -> RefIndexable<&Self::Observers, Self::Observers> {
-        match &self.executor {
-            Which::Here(executor) => executor.observers(),
-            Which::Children(executor) => executor.observers(),
-            Which::Background(executor) => executor.observers(),
-        }
+        RefIndexable::from(&self.observers)
     }
 
     fn observers_mut(&mut self) -> RefIndexable<&mut Self::Observers, Self::Observers> {
-        match &mut self.executor {
-            Which::Here(executor) => executor.observers_mut(),
-            Which::Children(executor) => executor.observers_mut(),
-            Which::Background(executor) => executor.observers_mut(),
-        }
+        RefIndexable::from(&mut self.observers)
     }
 }

@@ -1,7 +1,7 @@
 //! Removal of calls that an input does not need.
 
 use super::Program;
-use crate::novelty::NewSignals;
+use crate::novelty::NewPcs;
 use crate::observer::SignalObserver;
 use kcov_signal::Repeats;
 use libafl::corpus::{Corpus, HasCurrentCorpusId};
@@ -11,13 +11,13 @@ use libafl::schedulers::RemovableScheduler;
 use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
 use libafl::state::{HasCurrentTestcase, HasExecutions};
 use libafl::{Error, ExecutesInput, HasMetadata, HasNamedMetadata, HasScheduler};
-use libafl_bolts::tuples::{Handle, Handled, MatchNameRef};
+use libafl_bolts::tuples::{Handle, Handled};
 
-/// A stage that removes the calls of each new program without which it still reaches the signals
+/// A stage that removes the calls of each new program without which it still reaches the PCs
 /// that made it interesting.
 ///
 /// It first repeats the program, because interrupts, other threads and state that earlier inputs left
-/// change the kernel's path. Signals that come and go do not count.
+/// change the kernel's path. PCs that come and go do not count.
 #[derive(Debug)]
 pub struct MinimizeStage {
     observer: Handle<SignalObserver>,
@@ -34,12 +34,12 @@ impl MinimizeStage {
         MinimizeStage { observer: observer.handle(), reached: Repeats::new() }
     }
 
-    /// Runs a program some times, and leaves of these signals those that each run reached.
+    /// Runs a program some times, and leaves of these PCs those that each run reached.
     fn stable<E, EM, S, Z>(
         &mut self,
         runs: usize,
         program: &Program,
-        signals: &[u64],
+        pcs: &[u64],
         (fuzzer, executor, state, manager): (&mut Z, &mut E, &mut S, &mut EM),
     ) -> Result<Vec<u64>, Error>
     where
@@ -50,14 +50,12 @@ impl MinimizeStage {
         for _ in 0..runs {
             fuzzer.execute_input(state, executor, manager, program)?;
             let observers = executor.observers();
-            let observer = observers.get(&self.observer).ok_or_else(|| {
-                Error::illegal_argument("the executor lacks the observer of this stage")
-            })?;
-            observer.add_run(&mut self.reached);
+            let observer = SignalObserver::among(&*observers, &self.observer)?;
+            self.reached.add_run(observer.pcs());
         }
         let reached: Vec<_> = self.reached.stable().collect();
-        let is_reached = |signal: &&u64| reached.binary_search(signal).is_ok();
-        Ok(signals.iter().filter(is_reached).copied().collect())
+        let is_reached = |pc: &&u64| reached.binary_search(pc).is_ok();
+        Ok(pcs.iter().filter(is_reached).copied().collect())
     }
 }
 
@@ -79,14 +77,14 @@ where
         if state.current_testcase()?.scheduled_count() > 0 {
             return Ok(());
         }
-        let NewSignals(all) = match state.current_testcase()?.metadata::<NewSignals>() {
+        let NewPcs(all) = match state.current_testcase()?.metadata::<NewPcs>() {
             Ok(new) => new.clone(),
             Err(_) => return Ok(()),
         };
         let mut program = state.current_input_cloned()?;
         let here = (&mut *fuzzer, &mut *executor, &mut *state, &mut *manager);
-        let signals = self.stable(Self::RUNS, &program, &all, here)?;
-        if signals.is_empty() {
+        let pcs = self.stable(Self::RUNS, &program, &all, here)?;
+        if pcs.is_empty() {
             return Ok(());
         }
         let before = program.calls.len();
@@ -95,7 +93,7 @@ where
             let mut shorter = program.clone();
             shorter.remove(at);
             let here = (&mut *fuzzer, &mut *executor, &mut *state, &mut *manager);
-            if self.stable(1, &shorter, &signals, here)?.len() == signals.len() {
+            if self.stable(1, &shorter, &pcs, here)?.len() == pcs.len() {
                 program = shorter;
             }
         }

@@ -8,7 +8,7 @@ mod mutate;
 pub use calls::{Calls, Param, Resource};
 pub use generate::Generate;
 pub use minimize::MinimizeStage;
-pub use mutate::{Change, ChangeMutations};
+pub use mutate::Change;
 
 use crate::compare::Search;
 use libafl::inputs::Input;

@@ -14,56 +14,30 @@ use libafl::state::{HasCorpus, HasMaxSize, HasRand};
 use libafl::{Error, HasMetadata, random_corpus_id};
 use libafl_bolts::Named;
 use libafl_bolts::rands::Rand;
-use libafl_bolts::tuples::{tuple_list, tuple_list_type};
 use std::borrow::Cow;
 
-/// The mutations of a program, for LibAFL's scheduled mutators.
-pub type ChangeMutations<'c> =
-    tuple_list_type!(Change<'c>, Change<'c>, Change<'c>, Change<'c>, Change<'c>, Change<'c>);
-
-/// A mutation of programs. [`Calls::mutations`] makes all of them.
+/// The mutation of programs, for LibAFL's scheduled mutators. Each time it makes one change:
+///
+/// - inserts a call, and those that it takes results of;
+/// - removes a call;
+/// - makes a call once more, maybe with the results of other calls;
+/// - changes an argument;
+/// - appends a program of the corpus;
+/// - puts an operand of a comparison in the place of the other, if a
+///   [`ComparisonStage`](crate::ComparisonStage) has found any.
 #[derive(Debug)]
 pub struct Change<'c> {
     calls: &'c Calls,
-    how: How,
-    name: Cow<'static, str>,
     most: usize,
     bytes: HavocScheduledMutator<HavocMutationsNoCrossoverType>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum How {
-    /// Inserts a call, and those that it takes results of.
-    Insert,
-    Remove,
-    /// Makes a call once more, maybe with the results of other calls.
-    Repeat,
-    /// Changes an argument.
-    Argument,
-    /// Appends a program of the corpus.
-    Splice,
-    /// Puts an operand of a comparison in the place of the other.
-    Compare,
-}
-
 impl Calls {
-    /// The mutations of programs of at most `most` calls: insertion, removal, repetition,
-    /// another argument, splicing, and operands of the kernel's comparisons, if a
-    /// [`ComparisonStage`](crate::ComparisonStage) finds them.
+    /// The mutation of programs of at most `most` calls.
     #[must_use]
-    pub fn mutations(&self, most: usize) -> ChangeMutations<'_> {
-        let change = |how, name| {
-            let bytes = HavocScheduledMutator::new(havoc_mutations_no_crossover());
-            Change { calls: self, how, name: Cow::Borrowed(name), most, bytes }
-        };
-        tuple_list!(
-            change(How::Insert, "InsertCall"),
-            change(How::Remove, "RemoveCall"),
-            change(How::Repeat, "RepeatCall"),
-            change(How::Argument, "ChangeArgument"),
-            change(How::Splice, "SpliceCalls"),
-            change(How::Compare, "ReplaceOperand")
-        )
+    pub fn mutation(&self, most: usize) -> Change<'_> {
+        let bytes = HavocScheduledMutator::new(havoc_mutations_no_crossover());
+        Change { calls: self, most, bytes }
     }
 }
 
@@ -72,13 +46,13 @@ where
     S: HasRand + HasCorpus<Program> + HasMaxSize + HasMetadata,
 {
     fn mutate(&mut self, state: &mut S, program: &mut Program) -> Result<MutationResult, Error> {
-        let changed = match self.how {
-            How::Insert => self.insert(state.rand_mut(), program),
-            How::Remove => remove(state.rand_mut(), program),
-            How::Repeat => self.repeat(state.rand_mut(), program),
-            How::Argument => self.argument(state, program)?,
-            How::Splice => self.splice(state, program)?,
-            How::Compare => compare(state, program)?,
+        let changed = match state.rand_mut().below_or_zero(6) {
+            0 => self.insert(state.rand_mut(), program),
+            1 => remove(state.rand_mut(), program),
+            2 => self.repeat(state.rand_mut(), program),
+            3 => self.argument(state, program)?,
+            4 => self.splice(state, program)?,
+            _ => compare(state, program)?,
         };
         Ok(if changed { MutationResult::Mutated } else { MutationResult::Skipped })
     }
@@ -90,7 +64,7 @@ where
 
 impl Named for Change<'_> {
     fn name(&self) -> &Cow<'static, str> {
-        &self.name
+        &Cow::Borrowed("ChangeProgram")
     }
 }
 

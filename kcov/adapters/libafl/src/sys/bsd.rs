@@ -1,7 +1,6 @@
 use rustix::event::kqueue::{Event, EventFilter, EventFlags, ProcessEvents, kevent, kqueue};
 use rustix::io::Errno;
 use rustix::process::Pid;
-use std::ffi::c_void;
 use std::io;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
@@ -26,10 +25,3 @@ pub(crate) fn has_ended(child: Pid, limit: Duration) -> io::Result<bool> {
         }
     }
 }
-
-/// Does nothing: children get copies.
-///
-/// # Safety
-///
-/// None.
-pub(crate) unsafe fn wipe_in_children(_: *mut c_void, _: usize) {}

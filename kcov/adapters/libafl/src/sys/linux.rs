@@ -1,8 +1,6 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::mm::{Advice, madvise};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::ffi::c_void;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -19,15 +17,4 @@ pub(crate) fn has_ended(child: Pid, limit: Duration) -> io::Result<bool> {
             ready => return Ok(ready? > 0),
         }
     }
-}
-
-/// Gives future children zeroed pages instead of these. fork(2) then does not write-protect them
-/// here.
-///
-/// # Safety
-///
-/// The caller must ensure that the range is whole pages, and that children may read zeros there.
-pub(crate) unsafe fn wipe_in_children(start: *mut c_void, bytes: usize) {
-    // SAFETY: the caller ensures that children may read zeros. A failure only costs time.
-    let _ = unsafe { madvise(start, bytes, Advice::LinuxWipeOnFork) };
 }

@@ -3,9 +3,9 @@
 cfg_if::cfg_if! {
     if #[cfg(target_os = "linux")] {
         mod linux;
-        pub(crate) use linux::{has_ended, wipe_in_children};
+        pub(crate) use linux::has_ended;
     } else {
         mod bsd;
-        pub(crate) use bsd::{has_ended, wipe_in_children};
+        pub(crate) use bsd::has_ended;
     }
 }
