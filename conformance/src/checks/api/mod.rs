@@ -1,7 +1,6 @@
 //! Checks of the safe crate `kcov`: whether its documented promises hold on a running kernel. No
 //! other checks use the crate. Checks for one system only are in that system's directory.
 
-mod adopt;
 mod child_buffer;
 mod device;
 mod faults;
@@ -11,7 +10,6 @@ pub(crate) mod lost;
 mod owned;
 mod protection;
 mod session;
-mod trace;
 
 use crate::checks::prelude::*;
 use kcov::mode::{Mode, TracePc};
@@ -30,10 +28,8 @@ pub const CHECKS: &[&[Check]] = &[
     device::CHECKS,
     session::CHECKS,
     owned::CHECKS,
-    trace::CHECKS,
     hostile::CHECKS,
     child_buffer::CHECKS,
-    adopt::CHECKS,
     protection::CHECKS,
     lost::CHECKS,
     inherited::CHECKS,

@@ -12,6 +12,7 @@ pub(super) mod soft;
 
 use super::while_held;
 use crate::checks::prelude::*;
+use crate::checks::shared;
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 use libc::PROT_READ;
 use nix::fcntl::OFlag;
@@ -26,6 +27,21 @@ pub(super) fn usb(instance: u64) -> u64 {
 /// A common handle that no other process uses.
 pub(super) fn common() -> u64 {
     u64::from(std::process::id())
+}
+
+/// Returns a device that collects for this thread's common handle.
+fn enabled(cx: &Context) -> (Device, Map) {
+    let (device, map) = mapped(cx);
+    device.remote_enable(&Remote::common(common())).expect("enabled");
+    (device, map)
+}
+
+pub(super) fn vhost() -> Vhost {
+    Vhost::new().expect("a device that this process owns")
+}
+
+pub(super) fn vring() -> Vring {
+    Vring::new().expect("a device that this process owns")
 }
 
 /// Runs `body` while another thread has the device enabled like this.
@@ -230,7 +246,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("remote.argument-is-read-before-state", |cx| {
         cx.refused_by(&open(cx), |device| device.remote_enable_at(0));
-        let device = enabled(cx, KCOV_TRACE_PC);
+        let device = shared::enabled(cx, KCOV_TRACE_PC);
         cx.refused_by(&device, |device| device.remote_enable_at(0));
     }),
     check("remote.number-of-handles-comes-before-state", |cx| {
@@ -269,7 +285,7 @@ pub(crate) const CHECKS: &[Check] = &[
         cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
     }),
     check("remote.enabled-locally-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+        let device = shared::enabled(cx, KCOV_TRACE_PC);
         cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
         cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
     }),

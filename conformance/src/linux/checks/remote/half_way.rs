@@ -1,6 +1,6 @@
 //! Requests that are refused after some of their handles have been registered.
 
-use super::{common, usb};
+use super::{common, usb, vhost};
 use crate::checks::prelude::*;
 use crate::checks::shared::kept::unchanged;
 
@@ -91,7 +91,6 @@ pub(crate) const CHECKS: &[Check] = &[
         });
     }),
     check("remote.half-way.leaves-no-common-handle", |cx| {
-        let vhost = || Vhost::new().expect("a device that this process owns");
         let (holder, inherited) = mapped(cx);
         let (next, requested) = mapped(cx);
         let device = sized(cx, COVER_SIZE);
