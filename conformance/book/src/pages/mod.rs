@@ -111,6 +111,7 @@ fn environment() -> Environment<'static> {
     environment.set_loader(path_loader(TEMPLATES));
     environment.add_filter("plain", |text: minijinja::Value| plain(&text.to_string()));
     environment.add_filter("hex", |number: u64| format!("{number:#x}"));
+    environment.add_function("page_of", |id: String| page_of(&id).file.clone());
     environment.add_filter("constant", |name: String| constant(&name));
     environment
 }

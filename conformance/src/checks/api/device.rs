@@ -1,7 +1,8 @@
 //! Opening, probing, sizing, mapping, and adopting a descriptor.
 
 use super::{
-    descriptor, enable, intruder, is_free, kind, left, lend, of_a_call, open, open_at, records,
+    addresses, descriptor, enable, fails, intruder, is_free, kind, left, lend, of_a_call, open,
+    open_at, records,
 };
 use crate::checks::prelude::*;
 use crate::raw::Device as Raw;
@@ -45,11 +46,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check("api.device.size-over-the-limit-is-refused-or-clamped", |cx| {
         let limit = *BufferSize::limits().end();
         let over = Device::builder().path(cx.device()).size(BufferSize::words(limit + 1)).open();
-        let error = over.expect_err("over the limit");
-        assert_eq!(
-            (error.operation(), error.kind()),
-            (Operation::SetSize, ErrorKind::SizeOutOfLimits)
-        );
+        let error = fails(over, Operation::SetSize, ErrorKind::SizeOutOfLimits);
         assert!(error.to_string().contains(&limit.to_string()), "{error}");
         // A guest may lack the memory for the largest buffer. The error must say so.
         let clamped = BufferSize::words(u64::MAX).clamped();
@@ -61,8 +58,8 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("api.device.missing-device-is-named", |cx| {
         let missing = cx.device().with_file_name("kcov-is-not-here");
-        let error = Device::builder().path(&missing).open().expect_err("there is no such file");
-        assert_eq!((error.operation(), error.kind()), (Operation::Open, ErrorKind::NotBuiltIn));
+        let opened = Device::builder().path(&missing).open();
+        let error = fails(opened, Operation::Open, ErrorKind::NotBuiltIn);
         assert!(error.to_string().contains("kcov-is-not-here"), "{error}");
     }),
     check("api.device.other-file-is-no-device", |_| {
@@ -118,7 +115,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let map = intruder(&device);
         let seen: Vec<u64> = child(|| {
             let mut device = adopt(&device, device.words()).expect("adopted");
-            of_a_call(enable(&mut device)).trace().iter().map(kcov::Pc::address).collect()
+            addresses(&of_a_call(enable(&mut device)).trace())
         });
         assert!(!seen.is_empty());
         assert_eq!((map.count(), map.copy(1, seen.len())), (seen.len() as u64, seen));

@@ -14,7 +14,8 @@ mod session;
 use crate::checks::prelude::*;
 use kcov::mode::{Mode, TracePc};
 use kcov::{
-    BufferSize, Builder, ChildBuffer, Completeness, Device, Error, Owner, Recorded, Session, Trace,
+    BufferSize, Builder, ChildBuffer, Completeness, Device, Error, ErrorKind, Operation, Owner,
+    Recorded, Session, Trace,
 };
 use std::ffi::c_void;
 use std::ops::Range;
@@ -46,7 +47,7 @@ pub(crate) fn open(cx: &Context, words: u64) -> Device {
 pub(crate) fn is_free(cx: &Context) -> bool {
     match open(cx, 1).enable(TracePc) {
         Ok(_) => true,
-        Err(error) if error.kind() == kcov::ErrorKind::AlreadyEnabled => false,
+        Err(error) if error.kind() == ErrorKind::AlreadyEnabled => false,
         Err(error) => panic!("{error}"),
     }
 }
@@ -168,7 +169,25 @@ pub(crate) fn records(device: &mut Device) {
     assert!(recorded, "a session of a call records");
 }
 
-pub(crate) fn kind<T>(result: Result<T, Error>) -> kcov::ErrorKind {
+/// Asserts that this operation has failed with an error of this kind, and returns the error.
+#[track_caller]
+pub(crate) fn fails<T>(result: Result<T, Error>, operation: Operation, kind: ErrorKind) -> Error {
+    let error = result.map(drop).expect_err("it succeeded");
+    assert_eq!((error.operation(), error.kind()), (operation, kind), "{error}");
+    error
+}
+
+/// The addresses of a trace's records.
+pub(crate) fn addresses(trace: &Trace<'_, TracePc>) -> Vec<u64> {
+    trace.iter().map(kcov::Pc::address).collect()
+}
+
+/// Makes a traced call in a child, and returns the addresses that the child sees.
+pub(crate) fn seen_by_child<D: Owner>(buffer: &mut ChildBuffer<TracePc, D>) -> Vec<u64> {
+    child(|| addresses(&of_a_call(buffer.enable().expect("enabled in the child")).trace()))
+}
+
+pub(crate) fn kind<T>(result: Result<T, Error>) -> ErrorKind {
     match result {
         Ok(_) => panic!("it succeeded"),
         Err(error) => error.kind(),

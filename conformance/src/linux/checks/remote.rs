@@ -46,19 +46,12 @@ pub(super) fn vring() -> Vring {
 
 /// Runs `body` while another thread has the device enabled like this.
 fn while_owned(device: &Device, remote: &Remote, body: impl FnOnce()) {
-    let (tried, done) = (Gate::default(), Gate::default());
-    let owner = || {
-        let enabled = device.remote_enable(remote);
-        tried.open();
-        enabled.expect("enabled by the other thread");
-        done.wait();
-    };
-    while_held(owner, || {
-        // Opens the gate even if `body` panics.
-        let _at_end = done.open_at_end();
-        tried.wait();
-        body();
-    });
+    beside_other(|| device.remote_enable(remote), body, || ());
+}
+
+/// Whether another device can get these handles, in a thread that is not busy.
+pub(super) fn is_free(cx: &Context, remote: &Remote) -> bool {
+    thread(|| sized(cx, COVER_SIZE).remote_enable(remote)).is_ok()
 }
 
 /// The argument with a common handle and two handles. Built byte by byte, independently of any

@@ -55,7 +55,7 @@ fn is_whole(device: &Device) {
 
 /// Panics unless the device can be enabled, records calls, and can be disabled.
 #[track_caller]
-fn collects(device: &Device, map: &Map) {
+pub(super) fn collects(device: &Device, map: &Map) {
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
     assert!(is_traced(map), "a call is recorded");
     assert_eq!(device.disable(), Ok(()));
