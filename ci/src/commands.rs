@@ -2,7 +2,7 @@
 
 use crate::cli::{Cli, Command, MutantsOptions};
 use crate::suite::workspace;
-use crate::{book, drift, mutants};
+use crate::{book, mutants};
 use kcov_vm::cli::{BuildOptions, General, GuestOptions};
 use kcov_vm::commands;
 use kcov_vm::context::{Context, is_own_kernel, refuse_unneeded};
@@ -28,7 +28,7 @@ fn carry_out(command: Command, general: &General, home: &Home) -> Result<u8> {
     let context = Context::new(general, home)?;
     match command {
         Command::Vm(command) => commands::carry_out(command, &context),
-        Command::Pages { directory } => book::run(&["pages".as_ref(), directory.as_ref()]),
+        Command::Pages { directory } => book::run_book(&["pages".as_ref(), directory.as_ref()]),
         Command::Lockstep(options) => commands::test(&context, &options.into_test()),
         Command::Drift { names, source, manual } => {
             let session = context.session(&BuildOptions::default(), &GuestOptions::default())?;
@@ -37,8 +37,8 @@ fn carry_out(command: Command, general: &General, home: &Home) -> Result<u8> {
                 if names.is_empty() { session.targets.all.iter().collect() } else { named };
             let options = [("--source", source.is_some()), ("--manual", manual.is_some())];
             refuse_unneeded(&options, &chosen)?;
-            let given = drift::Sources::given(source, manual)?;
-            drift::run(&session, &chosen, &given, !names.is_empty())
+            let given = book::Sources::given(source, manual)?;
+            book::drift(&session, &chosen, &given, !names.is_empty())
         }
         Command::Mutants(options) => mutants(&context, &options),
     }

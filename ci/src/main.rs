@@ -3,7 +3,6 @@
 mod book;
 mod cli;
 mod commands;
-mod drift;
 mod mutants;
 mod suite;
 

@@ -9,11 +9,6 @@ pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"))
 }
 
-/// The directory of this program's data.
-pub fn data() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 /// Returns all files below a directory, sorted, without build output and git's own files.
 pub fn files(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();

@@ -1,16 +1,20 @@
 //! The command line.
 
-mod lockstep;
 mod run;
 
+use crate::check::USUAL_LIMIT;
 use crate::claims::{Claims, Status};
 use crate::declare::{Declaration, SYSTEMS};
 use crate::kernel::Version;
 use crate::plan;
+use crate::raw::{DEVICE, Device, call};
 use lexopt::{Arg, Parser, ValueExt as _};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
+use std::num::NonZeroU64;
+use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 const USAGE: &str = "\
 Proves claims about the kernel coverage device on the running kernel.
@@ -76,88 +80,120 @@ impl From<io::Error> for Stop {
     }
 }
 
+/// The options of all commands.
+struct Options {
+    ids: Vec<String>,
+    declared: Option<Declaration>,
+    /// Whether to trust the declaration without probes.
+    unproved: bool,
+    device: PathBuf,
+    time_limit: Duration,
+    fail_fast: bool,
+    operations: NonZeroU64,
+    seeds: Vec<u64>,
+    system: &'static str,
+    release: Option<Version>,
+}
+
+/// Parses the rest of the command line, with ids or only with the options of these names.
+fn options(parser: &mut Parser, ids: bool, known: &[&str]) -> Result<Options, lexopt::Error> {
+    let mut options = Options {
+        ids: Vec::new(),
+        declared: None,
+        unproved: false,
+        device: DEVICE.into(),
+        time_limit: USUAL_LIMIT,
+        fail_fast: false,
+        operations: NonZeroU64::new(10_000).expect("not 0"),
+        seeds: Vec::new(),
+        system: crate::system::checks::WORD,
+        release: None,
+    };
+    while let Some(arg) = parser.next()? {
+        let name = match arg {
+            Arg::Value(id) if ids => {
+                options.ids.push(id.string()?);
+                continue;
+            }
+            Arg::Long(name) if known.contains(&name) => name.to_owned(),
+            other => return Err(other.unexpected()),
+        };
+        match name.as_str() {
+            "declare" => options.declared = Some(Declaration::parse(&parser.value()?.string()?)?),
+            "unproved" => options.unproved = true,
+            "device" => options.device = parser.value()?.into(),
+            "format" => match parser.value()?.to_str() {
+                Some("ktap") => {}
+                word => return Err(format!("--format: {word:?} is not ktap").into()),
+            },
+            "time-limit" => {
+                options.time_limit = Duration::from_secs(parser.value()?.parse::<u32>()?.into());
+            }
+            "fail-fast" => options.fail_fast = true,
+            "operations" => options.operations = parser.value()?.parse()?,
+            "seed" => options.seeds.push(parser.value()?.parse()?),
+            "system" => {
+                let word = parser.value()?.string()?;
+                let known = SYSTEMS.iter().find(|known| **known == word);
+                options.system = known.ok_or_else(|| format!("--system: {word:?} is not known"))?;
+            }
+            "release" => {
+                let release = parser.value()?.string()?;
+                let version = Version::of_release(&release);
+                options.release =
+                    Some(version.ok_or(format!("--release: no version in {release:?}"))?);
+            }
+            _ => unreachable!("--{name} has no meaning"),
+        }
+    }
+    Ok(options)
+}
+
 fn command(parser: &mut Parser) -> Result<ExitCode, Stop> {
     let word = match parser.next()? {
         Some(Arg::Value(word)) => word.string()?,
         None | Some(Arg::Long("help") | Arg::Short('h')) => "help".to_owned(),
         Some(other) => return Err(other.unexpected().into()),
     };
+    let kernel = ["declare", "unproved", "device"];
     match word.as_str() {
-        "run" => Ok(run::run(&run::request(parser)?)?),
-        "lockstep" => Ok(lockstep::run(&lockstep::request(parser)?)?),
-        "list" => {
-            let system = system(parser)?;
-            Ok(list(system).map(|()| ExitCode::SUCCESS)?)
+        "run" => {
+            let own = ["format", "time-limit", "fail-fast"];
+            return Ok(run::run(&options(parser, true, &[kernel, own].concat())?)?);
         }
+        "lockstep" => {
+            let known = [&kernel[..], &["operations", "seed"]].concat();
+            return Ok(run::lockstep(&options(parser, false, &known)?)?);
+        }
+        "list" => list(options(parser, false, &["system"])?.system)?,
         "plan" => {
-            let (kernel, target) = target(parser)?;
+            let Options { release, declared, .. } =
+                options(parser, false, &["declare", "release"])?;
+            let kernel = release.ok_or(lexopt::Error::from("--release is missing"))?;
+            let target = declared.ok_or(lexopt::Error::from("--declare is missing"))?;
             plan::write(kernel, &target, &mut io::stdout().lock())?;
-            Ok(ExitCode::SUCCESS)
         }
-        "claims" => nothing_more(parser, claims),
-        "help" => nothing_more(parser, || writeln!(io::stdout(), "{USAGE}")),
-        // Internal commands.
+        "claims" => {
+            options(parser, false, &[])?;
+            claims()?;
+        }
+        "help" => {
+            options(parser, false, &[])?;
+            writeln!(io::stdout(), "{USAGE}")?;
+        }
+        // Internal commands: of lockstep, and of checks that execute this program.
         "worker" => match parser.next()? {
             Some(Arg::Value(equipment)) => crate::lockstep::serve(&equipment.string()?),
-            _ => Err(lexopt::Error::from("no equipment").into()),
+            _ => return Err(lexopt::Error::from("no equipment").into()),
         },
-        "helper" => {
-            match parser.next()? {
-                None => crate::helper::announce_then_call()?,
-                Some(Arg::Long("disable")) => crate::helper::disable(parser.value()?.parse()?)?,
-                Some(other) => return Err(other.unexpected().into()),
-            }
-            Ok(ExitCode::SUCCESS)
-        }
-        _ => Err(lexopt::Error::from(format!("no command {word:?}, see `help`")).into()),
+        "helper" => match parser.next()? {
+            None => announce_then_call()?,
+            Some(Arg::Long("disable")) => disable(parser.value()?.parse()?)?,
+            Some(other) => return Err(other.unexpected().into()),
+        },
+        _ => return Err(lexopt::Error::from(format!("no command {word:?}, see `help`")).into()),
     }
-}
-
-fn nothing_more(
-    parser: &mut Parser,
-    print: impl FnOnce() -> io::Result<()>,
-) -> Result<ExitCode, Stop> {
-    match parser.next()? {
-        Some(other) => Err(other.unexpected().into()),
-        None => Ok(print().map(|()| ExitCode::SUCCESS)?),
-    }
-}
-
-fn target(parser: &mut Parser) -> Result<(Version, Declaration), lexopt::Error> {
-    let (mut kernel, mut declared) = (None, None);
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Arg::Long("declare") => {
-                declared = Some(Declaration::parse(&parser.value()?.string()?)?);
-            }
-            Arg::Long("release") => {
-                let release = parser.value()?.string()?;
-                let version = Version::of_release(&release);
-                kernel = Some(version.ok_or(format!("--release: no version in {release:?}"))?);
-            }
-            other => return Err(other.unexpected()),
-        }
-    }
-    Ok((kernel.ok_or("--release is missing")?, declared.ok_or("--declare is missing")?))
-}
-
-fn system(parser: &mut Parser) -> Result<&'static str, lexopt::Error> {
-    let mut system = crate::system::checks::WORD;
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Arg::Long("system") => {
-                let word = parser.value()?.string()?;
-                let known = SYSTEMS.iter().find(|known| **known == word);
-                system = known.ok_or_else(|| format!("--system: {word:?} is not known"))?;
-            }
-            other => return Err(other.unexpected()),
-        }
-    }
-    Ok(system)
-}
-
-fn default_device() -> PathBuf {
-    PathBuf::from(crate::raw::DEVICE)
+    Ok(ExitCode::SUCCESS)
 }
 
 fn list(system: &str) -> io::Result<()> {
@@ -177,4 +213,23 @@ fn claims() -> io::Result<()> {
         writeln!(out, "{}\t{status}\t{}\t{}", claim.id, claim.place(), claim.text)?;
     }
     Ok(())
+}
+
+/// Writes a line to standard output, waits for a byte on standard input, and makes the traced call.
+///
+/// It does nothing else in between, so the line shows that the new program has started.
+fn announce_then_call() -> io::Result<()> {
+    let mut out = io::stdout();
+    out.write_all(b"!")?;
+    out.flush()?;
+    io::stdin().read_exact(&mut [0])?;
+    call();
+    Ok(())
+}
+
+/// Disables the device of an inherited descriptor.
+fn disable(inherited: RawFd) -> io::Result<()> {
+    // SAFETY: the check that executes this program left the descriptor open for it.
+    let device = Device::from(unsafe { OwnedFd::from_raw_fd(inherited) });
+    device.disable().map_err(|errno| io::Error::from_raw_os_error(errno.0))
 }

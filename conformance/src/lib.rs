@@ -12,7 +12,6 @@ pub mod cli;
 pub mod declare;
 mod errno;
 pub mod feature;
-mod helper;
 pub mod kernel;
 pub mod lockstep;
 pub mod plan;
@@ -23,10 +22,21 @@ mod runner;
 // The only switch between systems.
 cfg_if::cfg_if! {
     if #[cfg(target_os = "linux")] {
-        mod linux;
+        /// What the suite has of its own for Linux: checks, the calls and probes that they use, and
+        /// the operations of lockstep. Every system exports the same names.
+        mod linux {
+            pub(crate) mod checks;
+            pub(crate) mod lockstep;
+            pub(crate) mod raw;
+        }
         use linux as system;
     } else if #[cfg(target_os = "netbsd")] {
-        mod netbsd;
+        /// The same for NetBSD.
+        mod netbsd {
+            pub(crate) mod checks;
+            pub(crate) mod lockstep;
+            pub(crate) mod raw;
+        }
         use netbsd as system;
     } else {
         compile_error!("the suite knows no kcov device of this system");

@@ -1,10 +1,10 @@
 //! Alterations as data: `mutants/*/*.toml`.
 
-use super::place;
-use crate::suite::data;
+use crate::suite::workspace;
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, one_line};
 use serde::Deserialize;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The longest quotation of a kernel's source.
@@ -85,7 +85,7 @@ impl Alteration {
             let entries = fs::read_dir(directory).or_unavailable(Phase::Targets, "mutants")?;
             Ok(entries.flatten().map(|entry| entry.path()).collect())
         };
-        for directory in list(&data().join("mutants"))? {
+        for directory in list(&workspace().join("ci/mutants"))? {
             paths.extend(list(&directory)?);
         }
         paths.sort();
@@ -167,7 +167,7 @@ impl Edit {
     /// Returns the replaced part of the text, and the new text there.
     fn change(&self, text: &str) -> std::result::Result<(std::ops::Range<usize>, String), String> {
         let (words, function) = (self.locator().unwrap_or_default(), self.function.as_deref());
-        let places = place::find(text, function, words);
+        let places = find(text, function, words);
         let place = match (self.nth, places.as_slice()) {
             (None, [place]) => place.clone(),
             (Some(nth), [_, _, ..]) if nth > 0 && nth <= places.len() => places[nth - 1].clone(),
@@ -181,7 +181,7 @@ impl Edit {
             None => place.end,
             Some(to) => {
                 let rest = place.end..text.len();
-                let found = place::find_in(text, &rest, to).into_iter().next();
+                let found = find_in(text, &rest, to).into_iter().next();
                 found.ok_or_else(|| format!("`{to}` does not follow `{words}`"))?.end
             }
         };
@@ -192,4 +192,59 @@ impl Edit {
             _ => (place.start..end, new.clone()),
         })
     }
+}
+
+/// Returns the places of the words in the functions of this name, or in the whole text. The words
+/// follow each other with any white space in between, and are not parts of longer names.
+fn find(text: &str, function: Option<&str>, words: &str) -> Vec<Range<usize>> {
+    let within = match function {
+        Some(name) => functions(text, name),
+        None => std::iter::once(0..text.len()).collect(),
+    };
+    within.into_iter().flat_map(|range| find_in(text, &range, words)).collect()
+}
+
+/// Returns the places of the words in this part of the text.
+fn find_in(text: &str, within: &Range<usize>, words: &str) -> Vec<Range<usize>> {
+    let Some(first) = words.split_whitespace().next() else { return Vec::new() };
+    let part = &text[within.clone()];
+    let starts = part.match_indices(first).map(|(at, _)| within.start + at);
+    let ends = starts.filter_map(|start| {
+        let mut at = start;
+        for (count, word) in words.split_whitespace().enumerate() {
+            let rest = &text[at..within.end];
+            let space = rest.len() - rest.trim_start().len();
+            if (count > 0 && space == 0) || !rest[space..].starts_with(word) {
+                return None;
+            }
+            at += space + word.len();
+        }
+        (!splits_name(text, start) && !splits_name(text, at)).then_some(start..at)
+    });
+    ends.collect()
+}
+
+/// Returns the functions of this name, each from its line to the closing brace, which has the same
+/// indentation. In C, the line begins with a letter.
+fn functions(text: &str, name: &str) -> Vec<Range<usize>> {
+    let found = text.match_indices(name).filter_map(|(at, _)| {
+        let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let before = &text[line..at];
+        let indent = &before[..before.len() - before.trim_start().len()];
+        let is_name = !splits_name(text, at) && text[at + name.len()..].starts_with(['(', '<']);
+        let is_c = text[line..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if !is_name || !(is_c || before.ends_with("fn ")) {
+            return None;
+        }
+        let body = at + text[at..].find([';', '{'])?;
+        let end = text[body..].find(&format!("\n{indent}}}"))?;
+        text[body..].starts_with('{').then_some(line..body + end + indent.len() + 2)
+    });
+    found.collect()
+}
+
+/// Whether a position is inside a name.
+fn splits_name(text: &str, at: usize) -> bool {
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    is_word(text[..at].chars().next_back()) && is_word(text[at..].chars().next())
 }

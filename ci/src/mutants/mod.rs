@@ -8,11 +8,299 @@ mod alteration;
 mod bench;
 mod judge;
 mod library;
-mod place;
-mod run;
 
 pub use alteration::Alteration;
-pub use run::{run, select};
+
+use crate::cli::MutantsOptions;
+use bench::Bench;
+use judge::{Judge, Verdict};
+use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
+use kcov_vm::output::print;
+use kcov_vm::session::{Session, Task};
+use kcov_vm::target::{Kind, Target};
+use kcov_vm::{ids, parallel};
+use library::Library;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use std::{fs, thread};
+
+/// Why an alteration is no alteration.
+const SAME: &str = "it compiles to the same code";
+
+/// An altered kernel or suite to judge.
+struct Job<'a> {
+    alteration: &'a Alteration,
+    kernel: PathBuf,
+    suite: Task,
+}
+
+/// The options, and the results so far.
+struct Run<'a> {
+    session: &'a Session,
+    /// The tree of NetBSD's sources.
+    tree: Option<&'a Path>,
+    options: &'a MutantsOptions,
+    directory: PathBuf,
+    started: Instant,
+    /// The numbers of alterations that are as described, and that are not.
+    counts: Mutex<[usize; 2]>,
+}
+
+/// Tries the alterations and reports.
+pub fn run(
+    session: &Session,
+    chosen: &[Alteration],
+    tree: Option<&Path>,
+    options: &MutantsOptions,
+) -> Result<u8> {
+    let lock = session.cache.lock(Phase::Image, "mutants")?;
+    let directory = session.cache.runs().join("mutants");
+    let _ = fs::remove_dir_all(&directory);
+    let (started, counts) = (Instant::now(), Mutex::default());
+    let run = Run { session, tree, options, directory, started, counts };
+    let mut targets: BTreeMap<&str, Vec<&Alteration>> = BTreeMap::new();
+    for alteration in chosen {
+        targets.entry(&alteration.on).or_default().push(alteration);
+    }
+    for (name, alterations) in targets {
+        run.target(session.targets.named(name)?, &alterations)?;
+    }
+    drop(lock);
+    let [right, wrong] = *locked(&run.counts);
+    let seconds = run.started.elapsed().as_secs();
+    print(&format!("{right} alterations as described, {wrong} not, in {seconds} s\n"));
+    Ok(if wrong == 0 { STATUS_PASSED } else { STATUS_FAILED })
+}
+
+/// Returns the alterations that the words and checks select. A word is a target or a part of a
+/// name. NetBSD's need the user's tree, so only its target selects them.
+pub fn select(all: Vec<Alteration>, options: &MutantsOptions) -> Result<Vec<Alteration>> {
+    let is_target = |word: &str| all.iter().any(|one| one.on == word);
+    let (targets, words): (Vec<&String>, Vec<&String>) =
+        options.names.iter().partition(|word| is_target(word));
+    let of_target = |one: &&Alteration| match targets.as_slice() {
+        [] => one.on != "netbsd",
+        targets => targets.iter().any(|name| **name == one.on),
+    };
+    let there: Vec<&Alteration> = all.iter().filter(of_target).collect();
+    if let Some(word) = words.iter().find(|word| !there.iter().any(|one| one.name.contains(**word)))
+    {
+        return Err(Error::usage(format!("no alteration has `{word}` in its name")));
+    }
+    let is_named = |one: &Alteration| {
+        words.is_empty() || words.iter().any(|word| one.name.contains(word.as_str()))
+    };
+    let mut chosen: Vec<Alteration> =
+        there.into_iter().filter(|one| is_named(one)).cloned().collect();
+    if !options.checks.is_empty() {
+        let is_wanted = |id: &String| options.checks.iter().any(|word| ids::matches(word, id));
+        for one in &mut chosen {
+            one.red.retain(is_wanted);
+            one.ends.retain(is_wanted);
+        }
+        chosen.retain(|one| !one.red.is_empty() || !one.ends.is_empty());
+        if chosen.is_empty() {
+            let checks = options.checks.join(", ");
+            return Err(Error::usage(format!("--check: no alteration names {checks}")));
+        }
+    }
+    Ok(chosen)
+}
+
+impl Run<'_> {
+    /// Tries alterations on their target.
+    fn target(&self, target: &Target, alterations: &[&Alteration]) -> Result<()> {
+        let mut checks: Vec<String> = Vec::new();
+        let mut files: BTreeMap<&str, Vec<&Alteration>> = BTreeMap::new();
+        let mut of_library = Vec::new();
+        for one in alterations {
+            checks.extend(one.red.iter().chain(&one.ends).cloned());
+            match one.is_of_library() {
+                true => of_library.push(*one),
+                false => files.entry(&one.file).or_default().push(*one),
+            }
+        }
+        checks.sort();
+        checks.dedup();
+        let mut judge = None;
+        for (file, alterations) in files {
+            let bench = self.open(target, file)?;
+            let judge = match &judge {
+                Some(judge) => judge,
+                None => judge.insert(self.judge(target, Some(&bench), &checks)?),
+            };
+            self.kernels(judge, &bench, &alterations)?;
+        }
+        if of_library.is_empty() {
+            return Ok(());
+        }
+        let judge = match judge {
+            Some(judge) => judge,
+            None => self.judge(target, None, &checks)?,
+        };
+        let library = Library::open(&self.session.cache, &self.session.programs)?;
+        let original = judge.task(&library.unaltered(target.triple())?)?;
+        self.pipeline(&judge, |send| {
+            for alteration in of_library {
+                let why = match library.build(alteration, target.triple())? {
+                    Err(why) => why,
+                    Ok(file) => {
+                        let suite = judge.task(&file)?;
+                        if suite.content() != original.content() {
+                            send(Job { alteration, kernel: judge.kernel.clone(), suite });
+                            continue;
+                        }
+                        SAME.into()
+                    }
+                };
+                self.settle(alteration, &Verdict { wrong: vec![why], late: 0 });
+            }
+            Ok(())
+        })
+    }
+
+    /// Builds and judges alterations of the bench's file.
+    fn kernels(&self, judge: &Judge<'_>, bench: &Bench, alterations: &[&Alteration]) -> Result<()> {
+        let original = bench.compile(bench.original())?.map_err(unaltered)?;
+        self.pipeline(judge, |send| {
+            for (number, alteration) in alterations.iter().enumerate() {
+                let built = alteration.apply(bench.original()).map(|text| bench.compile(&text));
+                let why = match built {
+                    Err(why) => why,
+                    Ok(object) => match object? {
+                        Err(why) => why,
+                        Ok(object) if object == original => SAME.into(),
+                        Ok(_) => match bench.link()? {
+                            Err(why) => why,
+                            Ok(kernel) => {
+                                let directory = self.directory.join(format!("kernel-{number}"));
+                                let kernel = keep(bench, &kernel, &directory)?;
+                                send(Job { alteration, kernel, suite: judge.suite.clone() });
+                                continue;
+                            }
+                        },
+                    },
+                };
+                self.settle(alteration, &Verdict { wrong: vec![why], late: 0 });
+            }
+            Ok(())
+        })?;
+        bench.compile(bench.original())?.map_err(unaltered).map(drop)
+    }
+
+    /// Prepares the target with its unaltered kernel and suite.
+    fn judge<'t>(
+        &'t self,
+        target: &'t Target,
+        bench: Option<&Bench>,
+        checks: &[String],
+    ) -> Result<Judge<'t>> {
+        let kernel = match bench.filter(|_| target.kind == Kind::Netbsd) {
+            Some(bench) => {
+                let kernel = bench.link()?.map_err(unaltered)?;
+                keep(bench, &kernel, &self.directory.join("unaltered"))?
+            }
+            None => self.session.kernel(target)?.file,
+        };
+        let suite = self.session.programs.suite_for(target.triple())?;
+        Judge::new(self.session, target, kernel, &suite, self.directory.clone(), checks)
+    }
+
+    /// Judges the jobs that `make` sends, while it builds the next. An error drops the rest.
+    fn pipeline<'m>(
+        &self,
+        judge: &Judge<'_>,
+        make: impl FnOnce(&dyn Fn(Job<'m>)) -> Result<()>,
+    ) -> Result<()> {
+        let (sender, jobs) = sync_channel::<Job<'m>>(1);
+        let (jobs, failed) = (Mutex::new(jobs), Mutex::new(None));
+        let work = |number| {
+            loop {
+                let next = locked(&jobs).recv();
+                let Ok(Job { alteration, kernel, suite }) = next else { return };
+                if locked(&failed).is_some() {
+                    continue;
+                }
+                match judge.verdict(alteration, &kernel, &suite, number) {
+                    Ok(verdict) => self.settle(alteration, &verdict),
+                    Err(error) => *locked(&failed) = Some(error),
+                }
+                if kernel != judge.kernel {
+                    let _ = kernel.parent().map(fs::remove_dir_all);
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let work = &work;
+            for number in 0..guests(judge.target) {
+                scope.spawn(move || work(number));
+            }
+            // Nobody drops the receiver before the sender.
+            let made = make(&|job| drop(sender.send(job)));
+            drop(sender);
+            made
+        })?;
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    fn open(&self, target: &Target, file: &str) -> Result<Bench> {
+        match target.kind {
+            Kind::Netbsd => Bench::netbsd(self.session, self.tree, self.options, file),
+            Kind::Uml | Kind::Qemu => Bench::linux(self.session, target, file),
+        }
+    }
+
+    /// Prints an alteration's result.
+    fn settle(&self, alteration: &Alteration, Verdict { wrong, late }: &Verdict) {
+        let Alteration { name, on, red, .. } = alteration;
+        locked(&self.counts)[usize::from(!wrong.is_empty())] += 1;
+        let late = match late {
+            0 => String::new(),
+            late => format!(", {late} of them by the time limit"),
+        };
+        print(&match wrong.as_slice() {
+            [] if red.is_empty() => format!("    ok   {on}: {name}: the kernel ends\n"),
+            [] => format!("    ok   {on}: {name}: {} red{late}\n", red.len()),
+            wrong => format!("    FAIL {on}: {name}: {}\n", wrong.join("; ")),
+        });
+    }
+}
+
+/// The number of parallel guests. On User-Mode Linux many checks of an altered kernel wait. Races
+/// need processors of their own.
+fn guests(target: &Target) -> usize {
+    let processors = parallel::processors();
+    match (target.smp as usize, target.kind) {
+        (1, Kind::Uml) => processors * 3,
+        (smp, _) => (processors / smp).max(1),
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unaltered(why: String) -> Error {
+    Error::unavailable(Phase::Build, format!("the unaltered file does not build: {why}"))
+}
+
+/// Copies the kernel and what belongs beside it, because the next link would replace it.
+fn keep(bench: &Bench, kernel: &Path, directory: &Path) -> Result<PathBuf> {
+    let _ = fs::remove_dir_all(directory);
+    fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
+    let copy = |from: &Path, name: &OsStr| {
+        let to = directory.join(name);
+        fs::copy(from, &to).or_unavailable(Phase::Build, to.display()).map(|_| to)
+    };
+    for file in bench.beside().iter().filter(|file| *file != kernel) {
+        copy(file, file.file_name().unwrap_or_default())?;
+    }
+    copy(kernel, OsStr::new("kernel"))
+}
 
 #[cfg(test)]
 mod tests;

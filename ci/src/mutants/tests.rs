@@ -1,6 +1,6 @@
 use super::alteration::Alteration;
 use super::library::Library;
-use super::run::select;
+use super::select;
 use crate::cli::{Cli, Command, MutantsOptions};
 use crate::suite::workspace;
 use clap::Parser as _;

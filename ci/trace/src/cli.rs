@@ -1,7 +1,7 @@
 //! The command line.
 
+use crate::Error;
 use crate::coverage::Coverage;
-use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::record::{self, Ended};
 use crate::report::{self, Style};
@@ -105,7 +105,7 @@ pub fn run() -> Result<u8, Error> {
         Styles { .. } => Style::Functions,
     };
     let mut output = report::Output::new();
-    report::text::write(&coverage, &symbols, style, &mut output);
+    report::write(&coverage, &symbols, style, &mut output);
     output.end()?;
     match ended {
         Ended::ByItself(status) => Ok(status),

@@ -8,13 +8,14 @@ compile_error!("kcov-trace sets the traced threads' registers and supports only 
 
 mod cli;
 mod coverage;
-mod error;
 mod kernel;
 mod modules;
 mod record;
 mod report;
 mod symbols;
 
+use std::fmt::Display;
+use std::io;
 use std::process::ExitCode;
 
 /// The status when kcov cannot be used, a file does not serve, or the time limit is reached.
@@ -26,4 +27,32 @@ fn main() -> ExitCode {
         UNAVAILABLE
     });
     ExitCode::from(status)
+}
+
+/// Why there is no report: the failed operation and the remedy.
+#[derive(Debug)]
+pub struct Error(String);
+
+impl Error {
+    /// Makes an error from a file, or another subject, and what is wrong with it.
+    pub fn about(subject: impl Display, why: impl Display) -> Error {
+        Error(format!("{subject}: {why}"))
+    }
+
+    /// Makes an error from the failed operation.
+    pub fn of(doing: impl Display) -> impl FnOnce(io::Error) -> Error {
+        move |error| Error::about(doing, error)
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<String> for Error {
+    fn from(text: String) -> Error {
+        Error(text)
+    }
 }

@@ -2,7 +2,6 @@
 //! those of the safe crate.
 
 pub(crate) mod api;
-mod refused;
 pub(crate) mod shared;
 
 use crate::check::Check;

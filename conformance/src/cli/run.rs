@@ -1,80 +1,18 @@
-//! `run`: from the options to an exit status.
+//! `run` and `lockstep`: from the options to an exit status.
 
-use super::{EXIT_UNAVAILABLE, EXIT_USAGE, default_device};
-use crate::check::{Check, USUAL_LIMIT};
+use super::{EXIT_UNAVAILABLE, EXIT_USAGE, Options};
+use crate::check::Check;
 use crate::claims::Claims;
 use crate::declare::{Declaration, probe_all};
 use crate::feature::Feature;
 use crate::kernel::Kernel;
+use crate::lockstep::{self, Lockstep};
 use crate::plan::reason_to_skip;
 use crate::report::{Report, Verdict};
 use crate::{checks, runner};
-use lexopt::{Arg, Parser, ValueExt as _};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
-
-/// The options of `run`.
-pub(super) struct Request {
-    ids: Vec<String>,
-    kernel: Options,
-    time_limit: Duration,
-    fail_fast: bool,
-}
-
-/// The options that `run` and `lockstep` share.
-pub(super) struct Options {
-    pub(super) declared: Option<Declaration>,
-    /// Whether to trust the declaration without probes.
-    pub(super) unproved: bool,
-    pub(super) device: PathBuf,
-}
-
-impl Options {
-    pub(super) fn new() -> Options {
-        Options { declared: None, unproved: false, device: default_device() }
-    }
-
-    /// Takes the option, unless it is none of these.
-    pub(super) fn take(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
-        match name {
-            "declare" => self.declared = Some(Declaration::parse(&parser.value()?.string()?)?),
-            "unproved" => self.unproved = true,
-            "device" => self.device = parser.value()?.into(),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-}
-
-pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
-    let (mut ids, mut kernel) = (Vec::new(), Options::new());
-    let (mut time_limit, mut fail_fast) = (USUAL_LIMIT, false);
-    while let Some(arg) = parser.next()? {
-        let name = match arg {
-            Arg::Value(id) => {
-                ids.push(id.string()?);
-                continue;
-            }
-            Arg::Long(name) => name.to_owned(),
-            other => return Err(other.unexpected()),
-        };
-        match name.as_str() {
-            "fail-fast" => fail_fast = true,
-            "format" => match parser.value()?.to_str() {
-                Some("ktap") => {}
-                word => return Err(format!("--format: {word:?} is not ktap").into()),
-            },
-            "time-limit" => {
-                time_limit = Duration::from_secs(parser.value()?.parse::<u32>()?.into());
-            }
-            name if kernel.take(name, parser)? => {}
-            name => return Err(lexopt::Error::UnexpectedOption(format!("--{name}"))),
-        }
-    }
-    Ok(Request { ids, kernel, time_limit, fail_fast })
-}
 
 /// The checks with these ids and topics, or all, in the suite's order.
 fn select(ids: &[String]) -> Result<Vec<&'static Check>, String> {
@@ -91,8 +29,8 @@ fn select(ids: &[String]) -> Result<Vec<&'static Check>, String> {
 /// The reason for skips by `--fail-fast`.
 const STOPPED: &str = "a check has failed, and the run ends with the first that does";
 
-pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
-    let selected = match select(&request.ids) {
+pub(super) fn run(options: &Options) -> io::Result<ExitCode> {
+    let selected = match select(&options.ids) {
         Ok(selected) => selected,
         Err(error) => {
             eprintln!("kcov-conformance: {error}");
@@ -101,39 +39,37 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
     };
     let claims = Claims::of_system();
     let mut report = Report::begin(io::stdout().lock(), selected.len())?;
-    let prepared = prepare(&request.kernel);
-    let (kernel, target) = match prepared {
+    let (kernel, target) = match prepare(options) {
         Ok(prepared) => prepared,
-        Err(why) => {
-            report.bail_out(&why)?;
-            return Ok(ExitCode::from(EXIT_UNAVAILABLE));
-        }
+        Err(why) => return unavailable(report, &why),
     };
-    report.note(&format!("kernel: {}", kernel.name))?;
-    let how = if request.kernel.declared.is_some() { "declared" } else { "detected" };
-    report.note(&format!("features, {how}: {}", words(&target.features)))?;
+    let how = if options.declared.is_some() { "declared" } else { "detected" };
+    let features = words(&target.features);
+    report.note(&format!("kernel: {}\nfeatures, {how}: {features}", kernel.name))?;
 
     let interface = target.interface(kernel.version);
     let (mut failed, mut ran) = (false, false);
     for check in selected {
         let claim = claims.of_check(check);
         let reason = reason_to_skip(claim, interface, &target);
-        let stopped = || (failed && request.fail_fast).then(|| STOPPED.to_owned());
+        let stopped = || (failed && options.fail_fast).then(|| STOPPED.to_owned());
         if let Some(reason) = reason.or_else(stopped) {
-            report.entry(claim, Verdict::Skip, &reason)?;
+            report.entry(check.id, Verdict::Skip, &reason)?;
             continue;
         }
-        let limit = check.time_limit(request.time_limit);
-        match runner::run(check, &claims, &request.kernel.device, limit) {
+        let limit = check.time_limit(options.time_limit);
+        match runner::run(check, &claims, &options.device, limit) {
             Ok(outcome) => {
                 let verdict = if outcome.passed() { Verdict::Pass } else { Verdict::Fail };
-                report.entry(claim, verdict, &outcome.message)?;
-                failed |= !outcome.passed();
+                if verdict == Verdict::Fail {
+                    report.note(&format!("claim: {}\nsource: {}", claim.text, claim.place()))?;
+                    failed = true;
+                }
+                report.entry(check.id, verdict, &outcome.message)?;
                 ran = true;
             }
             Err(error) => {
-                report.bail_out(&format!("{} could not be run: {error}", check.id))?;
-                return Ok(ExitCode::from(EXIT_UNAVAILABLE));
+                return unavailable(report, &format!("{} could not be run: {error}", check.id));
             }
         }
     }
@@ -144,8 +80,41 @@ pub(super) fn run(request: &Request) -> io::Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// Reports one result for each seed.
+pub(super) fn lockstep(options: &Options) -> io::Result<ExitCode> {
+    let seeds = if options.seeds.is_empty() { &[1][..] } else { &options.seeds };
+    let mut report = Report::begin(io::stdout(), seeds.len())?;
+    let prepared = prepare(options).and_then(|(kernel, target)| {
+        let lockstep = Lockstep::new(&options.device, &target.features)?;
+        Ok((kernel, target, lockstep))
+    });
+    let (kernel, target, mut lockstep) = match prepared {
+        Ok(prepared) => prepared,
+        Err(why) => return unavailable(report, &why),
+    };
+    report.note(&format!("kernel: {}\nfeatures: {}", kernel.name, words(&target.features)))?;
+    let mut failed = false;
+    for seed in seeds {
+        let note = |text: &str| report.note(text);
+        let verdict = match lockstep.run(*seed, options.operations.get(), note)? {
+            lockstep::Verdict::Agreed => Verdict::Pass,
+            lockstep::Verdict::Parted => Verdict::Fail,
+            lockstep::Verdict::None(why) => return unavailable(report, &why),
+        };
+        failed |= verdict == Verdict::Fail;
+        report.entry(&format!("lockstep.seed-{seed}"), verdict, "")?;
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Ends the report without a verdict.
+fn unavailable(report: Report<impl io::Write>, why: &str) -> io::Result<ExitCode> {
+    report.bail_out(why)?;
+    Ok(ExitCode::from(EXIT_UNAVAILABLE))
+}
+
 /// The kernel and its features, either declared and proved, or detected.
-pub(super) fn prepare(options: &Options) -> Result<(Kernel, Declaration), String> {
+fn prepare(options: &Options) -> Result<(Kernel, Declaration), String> {
     let kernel = Kernel::running()?;
     let (device, declared): (&Path, _) = (&options.device, options.declared.as_ref());
     if let Some(declared) = declared.filter(|_| options.unproved) {
@@ -165,7 +134,7 @@ pub(super) fn prepare(options: &Options) -> Result<(Kernel, Declaration), String
     Err(format!("the kernel is not what the target declares: {}", mismatches.join(", ")))
 }
 
-pub(super) fn words(features: &[Feature]) -> String {
+fn words(features: &[Feature]) -> String {
     features.iter().map(|feature| feature.word()).collect::<Vec<_>>().join(",")
 }
 

@@ -4,10 +4,10 @@
 //! of the buffer, so the kernel records nothing and every word can be compared. The count is 0 only
 //! while a thread is asked whether it is traced, and into which buffer.
 
-use super::act::{digest, mapped};
 use super::channel::Order;
 use super::real::Real;
 use super::system::{self, Driver};
+use super::worker::{digest, mapped};
 use crate::raw::{Map, page_size};
 use kcov_model::{
     Driver as _, FULL, Instance, M, Mode, Operation, Outcome, Recording, T, Touch, WORD, Work,

@@ -9,7 +9,6 @@
 //! alone. Here the model's next state depends on the kernel's answers, and each attempt to shorten
 //! a sequence needs a new tree of processes.
 
-mod act;
 mod channel;
 mod frame;
 pub(crate) mod generate;

@@ -3,19 +3,18 @@
 //! Its process has one end of every thread's channel, so a new thread or process only needs the
 //! number of its slot. The thread reports the result of each order before it waits for the next.
 
-use super::act::{background, digest, last, mapped, misuse, trace};
-use super::channel::Channels;
-use super::channel::{Equipment, Order, Patience};
+use super::channel::{Channels, Equipment, Order, Patience};
 use super::system;
 use crate::errno::Result;
 use crate::kernel::this_program;
-use crate::raw::{Device, Map, call};
-use kcov_model::{Access, D, M, Operation, Outcome, Protection, Work};
+use crate::raw::{Device, LONG, Map, call, page_size, wait_for};
+use kcov_model::{Access, Call, D, FULL, Geometry, M, Operation, Outcome, Protection, WORD, Work};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
-use nix::unistd::{ForkResult, Pid, fork};
+use nix::unistd::{ForkResult, Pid, Whence, fork};
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::ops::Range;
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -98,10 +97,10 @@ impl Process {
         match order {
             Order::Do { operation, patience } => {
                 let operation = operation.parse().expect("an operation");
-                self.perform(&operation, patience, slot)
+                self.perform(&operation, patience, slot).unwrap_or_else(Outcome::from)
             }
             Order::Receive { new } => {
-                self.keep(D(new), self.channels.take_descriptor());
+                lock(&self.devices).insert(D(new), self.channels.take_descriptor());
                 Outcome::Done
             }
             Order::StartThread { slot } => {
@@ -127,13 +126,10 @@ impl Process {
                 call();
                 Outcome::Done
             }
-            Order::Work { soft } => match system::work(match soft {
-                true => Work::SoftInterrupt,
-                false => Work::Worker,
-            }) {
-                Ok(()) => Outcome::Done,
-                Err(errno) => errno.into(),
-            },
+            Order::Work { soft } => {
+                let work = if soft { Work::SoftInterrupt } else { Work::Worker };
+                system::work(work).map_or_else(Outcome::from, |()| Outcome::Done)
+            }
             Order::Look { map: None } => Outcome::Done,
             Order::Look { map: Some(map) } => {
                 let map = &lock(&self.maps)[&M(map)];
@@ -147,59 +143,36 @@ impl Process {
         }
     }
 
-    fn keep(&self, name: D, device: Device) {
-        lock(&self.devices).insert(name, device);
-    }
-
-    fn perform(&self, operation: &Operation, patience: Patience, slot: usize) -> Outcome {
-        match self.try_to(operation, patience, slot) {
-            Ok(report) => report,
-            Err(errno) => errno.into(),
-        }
-    }
-
-    fn try_to(&self, operation: &Operation, patience: Patience, slot: usize) -> Result<Outcome> {
-        let devices = lock(&self.devices);
+    fn perform(&self, operation: &Operation, patience: Patience, slot: usize) -> Result<Outcome> {
+        let mut devices = lock(&self.devices);
         let mut maps = lock(&self.maps);
         match operation {
             Operation::Open { descriptor, access, .. } => {
-                drop(devices);
                 let flags = match access {
                     Access::ReadWrite => OFlag::O_RDWR,
                     Access::ReadOnly => OFlag::O_RDONLY,
                     Access::WriteOnly => OFlag::O_WRONLY,
                 };
-                self.keep(*descriptor, Device::open_with(&self.path, flags)?);
+                devices.insert(*descriptor, Device::open_with(&self.path, flags)?);
             }
             Operation::Duplicate { descriptor, new, .. } => {
                 let duplicate = devices[descriptor].duplicate()?;
-                drop(devices);
-                self.keep(*new, duplicate);
+                devices.insert(*new, duplicate);
             }
             Operation::Pass { descriptor, .. } => {
                 self.channels.pass_descriptor(&devices[descriptor]);
             }
             Operation::Close { descriptor, .. } => {
-                drop(devices);
-                let device = lock(&self.devices).remove(descriptor);
-                device.expect("a descriptor").close()?;
+                devices.remove(descriptor).expect("a descriptor").close()?;
             }
             Operation::Ask { descriptor, request, .. } => {
                 system::ask(&devices[descriptor], request, self.run)?;
             }
-            Operation::Misuse { descriptor, call, .. } => {
-                misuse(&devices[descriptor], *call)?;
-            }
+            Operation::Misuse { descriptor, call, .. } => misuse(&devices[descriptor], *call)?,
             Operation::Map { descriptor, map, geometry, .. } => {
-                let mapped = mapped(&devices[descriptor], geometry)?;
-                drop(maps);
-                lock(&self.maps).insert(*map, mapped);
+                maps.insert(*map, mapped(&devices[descriptor], geometry)?);
             }
-            Operation::Unmap { map, .. } => {
-                drop(maps);
-                let map = lock(&self.maps).remove(map);
-                map.expect("a mapping").unmap()?;
-            }
+            Operation::Unmap { map, .. } => maps.remove(map).expect("a mapping").unmap()?,
             Operation::Remap { map, how, .. } => system::remap(&maps[map], *how)?,
             Operation::Protect { map, protection, .. } => {
                 let prot = match protection {
@@ -253,4 +226,85 @@ impl Process {
             Err(error) => error,
         }
     }
+}
+
+/// The word of a mapping to store and load: the last of its first page.
+pub(super) fn last() -> usize {
+    page_size() / WORD as usize - 1
+}
+
+/// Maps the device.
+pub(super) fn mapped(device: &Device, geometry: &Geometry) -> Result<Map> {
+    let Geometry { bytes, offset, writable, executable, private } = *geometry;
+    let mut prot = libc::PROT_READ;
+    for (wanted, bit) in [(writable, libc::PROT_WRITE), (executable, libc::PROT_EXEC)] {
+        prot |= if wanted { bit } else { 0 };
+    }
+    let flags = if private { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
+    let bytes = usize::try_from(bytes).expect("the length fits");
+    Ok(device.map_with(bytes, offset, prot, flags)?.with_whole_pages())
+}
+
+/// Issues a system call other than ioctl and mmap.
+pub(super) fn misuse(device: &Device, call: Call) -> Result<()> {
+    use nix::sys::uio::{pread, pwrite};
+    let mut byte = [0];
+    match call {
+        Call::Read => nix::unistd::read(device, &mut byte).map(drop)?,
+        Call::Write => nix::unistd::write(device, &byte).map(drop)?,
+        Call::PositionedRead => pread(device, &mut byte, 0).map(drop)?,
+        Call::PositionedWrite => pwrite(device, &byte, 0).map(drop)?,
+        Call::Seek => nix::unistd::lseek(device.as_fd(), 0, Whence::SeekSet).map(drop)?,
+        _ => system::misuse(device, call)?,
+    }
+    Ok(())
+}
+
+/// Makes calls and reports the counts before and after the last one. Leaves the buffer full.
+///
+/// Only the call runs between the store and the load of the count.
+pub(super) fn trace(map: &Map, count: u64, tries: u32) -> Outcome {
+    let (mut before, mut after) = (0, 0);
+    for turn in 0..tries {
+        if turn > 0 {
+            // The owner of the buffer may not have come to rest yet.
+            std::thread::yield_now();
+        }
+        if map.is_writable() {
+            map.store(0, count);
+        }
+        before = map.count();
+        call();
+        after = map.count();
+        if before == after {
+            break;
+        }
+    }
+    if map.is_writable() {
+        map.store(0, FULL);
+    }
+    Outcome::Counted(before, after)
+}
+
+/// Lets the kernel work, and reports the counts before and after. Leaves the buffer full.
+pub(super) fn background(map: &Map, work: Work, count: u64, patience: Patience) -> Result<Outcome> {
+    let mut after = count;
+    for _ in 0..patience.tries {
+        map.store(0, count);
+        system::work(work)?;
+        // A section may end after its work is done.
+        let _ = wait_for(LONG, || map.count() >= patience.least);
+        after = map.swap(0, FULL);
+        if after == count {
+            break;
+        }
+    }
+    Ok(Outcome::Counted(count, after))
+}
+
+/// A hash of these words.
+pub(super) fn digest(map: &Map, words: Range<usize>) -> u64 {
+    // Odd, so that no bit is lost.
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    words.fold(0, |sum: u64, index| (sum.rotate_left(5) ^ map.load(index)).wrapping_mul(FACTOR))
 }

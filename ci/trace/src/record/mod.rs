@@ -9,14 +9,12 @@
 //! The debugger itself enables remote coverage with a handle, which the command inherits. So it
 //! also gets what the kernel's workers do for the command.
 
-mod clock;
 mod devices;
 mod inject;
-mod opens;
 mod tracer;
 
+use crate::Error;
 use crate::coverage::Coverage;
-use crate::error::Error;
 use crate::modules::Modules;
 use kcov_signal::KernelText;
 use std::ffi::OsString;

@@ -1,17 +1,19 @@
 //! The debugger's loop: follows every thread from its first instruction to its end.
 
 use super::Ended;
-use super::clock::Clock;
-use super::devices::{Background, Buffer};
+use super::devices::{Background, Buffer, Opens};
 use super::inject::Newborn;
-use super::opens::Opens;
+use crate::Error;
 use crate::coverage::{Coverage, Thread};
-use crate::error::Error;
 use kcov_sys::linux::{KCOV_ENABLE, KCOV_TRACE_PC};
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{
+    SaFlags, SigAction, SigEvent, SigHandler, SigSet, SigevNotify, Signal, kill, sigaction,
+};
+use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::time::ClockId;
 use nix::unistd::{Pid, getpid};
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -19,6 +21,8 @@ use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use std::{fs, io, mem};
 
 /// The events at which threads stop.
@@ -371,4 +375,43 @@ fn described(thread: Pid) -> Thread {
     let number = thread.as_raw();
     let name = field("Name:\t").unwrap_or_default().to_owned();
     Thread { process: process.unwrap_or(number), number, name, ..Thread::default() }
+}
+
+/// Between two signals. Longer periods let threads fill their buffers.
+const PERIOD: Duration = Duration::from_millis(5);
+
+/// A timer whose signal interrupts waiting once per period, and the time limit.
+struct Clock {
+    _timer: Timer,
+    end: Option<Instant>,
+}
+
+static TICKED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn tick(_: libc::c_int) {
+    TICKED.store(true, Ordering::Relaxed);
+}
+
+impl Clock {
+    /// Starts the timer, and the time until the limit in seconds.
+    fn start(limit: Option<u32>) -> Result<Clock, Errno> {
+        let action = SigAction::new(SigHandler::Handler(tick), SaFlags::empty(), SigSet::empty());
+        // SAFETY: the handler stores to an atomic, which is safe in a handler.
+        unsafe { sigaction(Signal::SIGALRM, &action) }?;
+        let notify = SigevNotify::SigevSignal { signal: Signal::SIGALRM, si_value: 0 };
+        let mut timer = Timer::new(ClockId::CLOCK_MONOTONIC, SigEvent::new(notify))?;
+        timer.set(Expiration::Interval(PERIOD.into()), TimerSetTimeFlags::empty())?;
+        let end = limit.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
+        Ok(Clock { _timer: timer, end })
+    }
+
+    /// Whether a period has ended since the last call.
+    fn has_ticked(&self) -> bool {
+        TICKED.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether the limit has passed.
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
+    }
 }

@@ -3,7 +3,7 @@
 //! kcov records no calls, so a stack is the place of a program counter in the kernel's sources: the
 //! directories, the file, the function and the functions inlined into it.
 
-use super::text::{find, root};
+use super::{find, root};
 use crate::coverage::Coverage;
 use crate::symbols::{Place, Symbols};
 use std::collections::BTreeMap;

@@ -2,11 +2,16 @@
 
 pub mod folded;
 pub mod lcov;
-pub mod text;
 
-use crate::error::Error;
+use crate::Error;
+use crate::coverage::{Coverage, Thread};
+use crate::symbols::{Frame, Place, Symbols};
+use kcov::Pc;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::fmt::Write;
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write as _};
+use std::path::{Path, PathBuf};
 
 /// The output on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,5 +56,261 @@ impl fmt::Write for Output {
             self.error = self.out.write_all(text.as_bytes()).err();
         }
         Ok(())
+    }
+}
+
+/// A program counter, its count and its place.
+type Found = (Pc, u64, Place);
+
+/// The work that no trace has, and why.
+const NEVER: &str =
+    "interrupts, softirqs and work queues: the kernel does not record for whom they work";
+
+/// What a traced call of ptrace(2) means.
+const PTRACE: &str = "the command called ptrace(2): a thread has one tracer, so it cannot attach \
+                      to the threads traced here";
+
+/// The totals of a function.
+struct Function {
+    records: u64,
+    pcs: usize,
+    /// Whether only the kernel's workers executed it.
+    background: bool,
+    /// The place of its first program counter.
+    place: Place,
+}
+
+/// Writes the coverage as text.
+pub fn write(coverage: &Coverage, symbols: &Symbols, style: Style, text: &mut dyn Write) {
+    if style == Style::Quiet {
+        return;
+    }
+    let threads = &coverage.threads;
+    for thread in threads {
+        line(text, format_args!("{}", summary(thread)));
+    }
+    if threads.iter().any(|thread| thread.truncated) {
+        let advice = "a truncated thread's buffer was full: enlarge it with --words N";
+        line(text, format_args!("{advice}"));
+    }
+    for why in coverage.missing.iter().map(String::as_str).chain([NEVER]) {
+        line(text, format_args!("not traced: {why}"));
+    }
+    if style == Style::Pcs {
+        for (pc, _) in coverage.total() {
+            line(text, format_args!("{pc}"));
+        }
+        return;
+    }
+    let found = find(coverage.total(), symbols, coverage);
+    if found.iter().any(|(_, _, place)| place.symbol.ends_with("sys_ptrace")) {
+        line(text, format_args!("{PTRACE}"));
+    }
+    let root = root(&found);
+    let kernel = &coverage.kernel.release;
+    let threads = threads.iter().filter(|thread| thread.process != 0);
+    let own: HashSet<Pc> = threads.flat_map(|thread| &thread.counts).map(|(pc, _)| *pc).collect();
+    if style == Style::Functions {
+        functions(&found, &own, kernel, &root, text);
+    } else {
+        line(text, format_args!("{} program counters of Linux {kernel}", found.len()));
+        below(&root, text);
+        for (pc, records, place) in &found {
+            let mark = mark(!own.contains(pc));
+            line(text, format_args!("{pc} {records:>8} {place}{mark}"));
+            for (depth, frame) in place.frames.iter().enumerate() {
+                let inlined = if depth == 0 { "" } else { "into " };
+                let at = at(frame, &root);
+                line(text, format_args!("    {inlined}{}{at}", frame.function));
+            }
+        }
+    }
+}
+
+/// Finds the places of program counters.
+fn find(all: Vec<(Pc, u64)>, symbols: &Symbols, coverage: &Coverage) -> Vec<Found> {
+    let pcs: Vec<Pc> = all.iter().map(|(pc, _)| *pc).collect();
+    let places = symbols.look_up(&pcs, coverage);
+    all.into_iter().zip(places).map(|((pc, records), place)| (pc, records, place)).collect()
+}
+
+/// Marks what only the kernel's workers executed.
+fn mark(background: bool) -> &'static str {
+    if background { " (background)" } else { "" }
+}
+
+/// The deepest common directory of all files.
+fn root(found: &[Found]) -> PathBuf {
+    let mut files = found.iter().flat_map(|(_, _, place)| &place.frames).filter_map(file);
+    let Some(mut root) = files.next().and_then(Path::parent) else { return PathBuf::new() };
+    for file in files {
+        root = root.ancestors().find(|above| file.starts_with(above)).unwrap_or(Path::new(""));
+    }
+    root.to_owned()
+}
+
+fn below(root: &Path, text: &mut dyn Write) {
+    if root.file_name().is_some() {
+        line(text, format_args!("files are below {}", root.display()));
+    }
+}
+
+/// Formats a space, the file and the line.
+fn at(frame: &Frame, root: &Path) -> String {
+    let Some((file, at)) = &frame.line else { return String::new() };
+    format!(" {}:{at}", file.strip_prefix(root).unwrap_or(file).display())
+}
+
+fn line(text: &mut dyn Write, what: std::fmt::Arguments<'_>) {
+    writeln!(text, "{what}").expect("a string or the output, which keeps its error");
+}
+
+fn summary(thread: &Thread) -> String {
+    let Thread { process, number, records, name, .. } = thread;
+    let pcs = thread.counts.len();
+    let truncated = if thread.truncated { ", truncated" } else { "" };
+    let who = match process {
+        0 => name.clone(),
+        _ => format!("process {process} thread {number} {name}"),
+    };
+    format!("{who}: {records} records, {pcs} program counters{truncated}")
+}
+
+fn functions(found: &[Found], own: &HashSet<Pc>, kernel: &str, root: &Path, text: &mut dyn Write) {
+    let mut all: HashMap<String, Function> = HashMap::new();
+    for (pc, records, place) in found {
+        let name = match &*place.symbol {
+            "" => "??".to_owned(),
+            symbol => symbol.to_owned(),
+        };
+        // The start address distinguishes static functions with the same name.
+        let key = format!("{name} {:#x}", pc.address().wrapping_sub(place.offset));
+        let key = if name == "??" { name } else { key };
+        let first = || Function { records: 0, pcs: 0, background: true, place: place.clone() };
+        let function = all.entry(key).or_insert_with(first);
+        function.background &= !own.contains(pc);
+        function.records += records;
+        function.pcs += 1;
+    }
+    let frames = all.values().filter_map(|function| function.place.frames.last());
+    let files: BTreeSet<_> = frames.filter_map(file).collect();
+    let mut counted = format!("{} program counters in {} functions", found.len(), all.len());
+    if !files.is_empty() {
+        write!(counted, " of {} files", files.len()).expect("writing to a string cannot fail");
+    }
+    line(text, format_args!("{counted} of Linux {kernel}"));
+    below(root, text);
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by(|(a_key, a), (b_key, b)| b.records.cmp(&a.records).then_with(|| a_key.cmp(b_key)));
+    line(text, format_args!("{:>10} {:>6}  function", "records", "pcs"));
+    for (_, Function { records, pcs, background, place }) in &all {
+        let name = if place.symbol.is_empty() { "??" } else { &place.symbol };
+        let at = place.frames.last().map_or_else(String::new, |frame| at(frame, root));
+        line(text, format_args!("{records:>10} {pcs:>6}  {name}{at}{}", mark(*background)));
+    }
+}
+
+fn file(frame: &Frame) -> Option<&Path> {
+    Some(&frame.line.as_ref()?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+
+    fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
+        let mut text = String::new();
+        write(coverage, symbols, style, &mut text);
+        text
+    }
+
+    fn coverage() -> Coverage {
+        let mut thread = Thread { process: 1, number: 2, name: "ls".into(), ..Thread::default() };
+        thread.count([0x1015, 0x1025, 0x1015, 0x2015].into_iter().map(Pc::new));
+        Coverage {
+            kernel: Kernel { release: "7.3".into(), ..Kernel::default() },
+            slide: Some(0),
+            threads: vec![thread],
+            ..Coverage::default()
+        }
+    }
+
+    fn symbols() -> Symbols {
+        let names = [(0x1000, "read"), (0x2000, "write"), (0x3000, "_etext")];
+        Symbols::Listed(names.map(|(address, name)| (address, name.into())).into())
+    }
+
+    #[test]
+    fn functions_are_sorted_by_their_records() {
+        let text = render(&coverage(), &symbols(), Style::Functions);
+        let expected = "\
+process 1 thread 2 ls: 4 records, 3 program counters
+not traced: interrupts, softirqs and work queues: the kernel does not record for whom they work
+3 program counters in 2 functions of Linux 7.3
+   records    pcs  function
+         3      2  read
+         1      1  write
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn lines_and_pcs_have_one_line_each() {
+        let text = render(&coverage(), &symbols(), Style::Lines);
+        assert!(text.contains("0x1015        2 read+0x14\n"), "{text}");
+        let text = render(&coverage(), &symbols(), Style::Pcs);
+        assert!(text.ends_with("\n0x1015\n0x1025\n0x2015\n"), "{text}");
+    }
+
+    #[test]
+    fn work_in_the_background_is_marked_and_missing_work_named() {
+        let mut all = coverage();
+        let mut worker = Thread { name: "background".into(), ..Thread::default() };
+        worker.count([0x1015, 0x2035].into_iter().map(Pc::new));
+        all.threads.push(worker);
+        all.missing.push("thread 7 (ls): why".into());
+        let names = [(0x1000, "read"), (0x2030, "__x64_sys_ptrace"), (0x3000, "_etext")];
+        let names = names.map(|(address, name)| (address, name.to_owned()));
+        let text = render(&all, &Symbols::Listed(names.into()), Style::Functions);
+        for line in [
+            "background: 2 records, 2 program counters",
+            "not traced: thread 7 (ls): why",
+            "         5      3  read",
+            "         1      1  __x64_sys_ptrace (background)",
+        ] {
+            assert!(text.lines().any(|found| found == line), "`{line}` is not in: {text}");
+        }
+        assert!(text.contains("the command called ptrace(2)"), "{text}");
+        assert!(!render(&all, &symbols(), Style::Functions).contains("ptrace"));
+        let text = render(&all, &symbols(), Style::Lines);
+        assert!(text.contains(" write+0x34 (background)\n"), "{text}");
+    }
+
+    #[test]
+    fn paths_begin_where_they_differ() {
+        let frame =
+            |path: &str| Frame { function: "f".into(), line: Some((Path::new(path).into(), 7)) };
+        let found = |frames: &[Frame]| {
+            let place = Place { frames: frames.to_vec(), ..Place::default() };
+            (Pc::new(1), 1, place)
+        };
+        let (inlined, other) = (frame("/src/linux/include/a.h"), frame("/src/linux/fs/b.c"));
+        let all = [found(&[inlined.clone(), other.clone()]), found(&[other])];
+        assert_eq!(root(&all), Path::new("/src/linux"));
+        assert_eq!(at(&inlined, &root(&all)), " include/a.h:7");
+        assert_eq!(root(&all[1..]), Path::new("/src/linux/fs"));
+        assert_eq!(root(&[found(&[])]), Path::new(""));
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_guessed() {
+        let mut unknown = coverage();
+        unknown.slide = None;
+        let text = render(&unknown, &symbols(), Style::Functions);
+        assert!(text.contains("         4      3  ??\n"), "{text}");
+        unknown.threads[0].truncated = true;
+        let text = render(&unknown, &symbols(), Style::Pcs);
+        assert!(text.contains(", truncated\n") && text.contains("--words N"), "{text}");
     }
 }

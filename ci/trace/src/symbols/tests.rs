@@ -4,7 +4,7 @@
 use super::*;
 use crate::coverage::Thread;
 use crate::modules::Module;
-use crate::report::{Style, lcov, text};
+use crate::report::{self, Style, lcov};
 use object::{Object as _, ObjectSymbol as _};
 use std::process::Command;
 
@@ -148,7 +148,7 @@ fn addresses_outside_of_the_image_have_no_name() {
         assert_eq!(one(&symbols, pc, &coverage), Place::default(), "{pc:#x}");
     }
     let mut text = String::new();
-    text::write(&coverage, &symbols, Style::Functions, &mut text);
+    report::write(&coverage, &symbols, Style::Functions, &mut text);
     assert!(text.ends_with("         4      4  ??\n"), "{text}");
 }
 

@@ -1,8 +1,8 @@
 //! The safe crate's errors: their kinds, and its advice.
 
 use super::registry::{Both, REFERENCE, of_both_systems, operation, page_of};
-use kcov::{ERRORS, ErrorKind, Row};
-use kcov_sys::errno;
+use kcov::{ERRORS, ErrorKind, Operation, Row};
+use kcov_sys::{errno, linux};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -107,4 +107,62 @@ pub(super) fn errnos() -> Vec<Value> {
     }
     let errno = |(name, [linux, netbsd]): (&str, [Vec<Value>; 2])| json!({ "name": name, "linux": linux, "netbsd": netbsd });
     all.into_iter().map(errno).collect()
+}
+
+/// The operations of `kcov/capi/kcov.h`.
+const OF_HEADER: &[Operation] = &[
+    Operation::Open,
+    Operation::SetSize,
+    Operation::Map,
+    Operation::Enable,
+    Operation::EnableRemote,
+    Operation::Disable,
+    Operation::DisableRemote,
+    Operation::Attach,
+];
+
+/// Kinds that the header finds out without an errno of their own.
+const FOUND: &[ErrorKind] = &[
+    ErrorKind::DebugfsNotMounted,
+    ErrorKind::NotKcov,
+    ErrorKind::SizeOutOfLimits,
+    ErrorKind::UnknownSubsystem,
+    ErrorKind::TooManyHandles,
+    ErrorKind::Other,
+];
+
+/// The operations, kinds and rows of the header.
+pub(super) fn header() -> Value {
+    // It maps at no particular address, and has no proposed request.
+    let is_used =
+        |row: &&Row| OF_HEADER.contains(&row.operation) && row.kind != ErrorKind::AddressInUse;
+    let rows = |table: &Table| table.rows[0].iter().filter(is_used).collect::<Vec<_>>();
+    let has = |kind| TABLES.iter().flat_map(rows).any(|row| row.kind == kind);
+    let kinds = ErrorKind::DOCUMENTED.iter().map(|(kind, _)| *kind);
+    let kinds = kinds.filter(|kind| FOUND.contains(kind) || has(*kind));
+    let named = |name: String, text, help| json!({ "name": name, "text": text, "help": help });
+    let row = |table: &Table, row: &Row| {
+        // libc does not know the kernel's own number.
+        let is_own = row.errno == linux::ENOTSUPP;
+        json!({
+            "operation": format!("{:?}", row.operation),
+            "errno": if is_own { row.errno.to_string() } else { table.errno(row).to_owned() },
+            "kind": format!("{:?}", row.kind),
+            "help": row.help().filter(|help| Some(*help) != row.kind.help()),
+        })
+    };
+    let table = |(table, system): (&Table, &str)| {
+        let rows: Vec<_> = rows(table).into_iter().map(|one| row(table, one)).collect();
+        json!({ "system": system, "rows": rows })
+    };
+    json!({
+        "kinds": kinds
+            .map(|kind| named(format!("{kind:?}"), kind.text(), kind.help()))
+            .collect::<Vec<_>>(),
+        "operations": OF_HEADER
+            .iter()
+            .map(|it| named(format!("{it:?}"), it.text(), None))
+            .collect::<Vec<_>>(),
+        "tables": TABLES.iter().zip(["__linux__", "__NetBSD__"]).map(table).collect::<Vec<_>>(),
+    })
 }

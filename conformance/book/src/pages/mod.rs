@@ -76,6 +76,20 @@ pub fn files() -> Vec<(String, String)> {
     files
 }
 
+/// The generated part of `kcov/capi/kcov.h`.
+///
+/// # Panics
+///
+/// As [`files`].
+#[must_use]
+pub fn header() -> String {
+    let all = minijinja::Value::from(Serde(data(&of_both_systems())));
+    let environment = environment();
+    let template = environment.get_template("kcov.h.jinja").expect("the template");
+    let text = template.render(context! { errors => Serde(errors::header()), ..all });
+    text.unwrap_or_else(|error| panic!("kcov.h: {error:#}"))
+}
+
 /// Writes all generated files into a directory, which it creates.
 pub fn write(directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
@@ -97,7 +111,21 @@ fn environment() -> Environment<'static> {
     environment.set_loader(path_loader(TEMPLATES));
     environment.add_filter("plain", |text: minijinja::Value| plain(&text.to_string()));
     environment.add_filter("hex", |number: u64| format!("{number:#x}"));
+    environment.add_function("page_of", |id: String| page_of(&id).file.clone());
+    environment.add_filter("constant", |name: String| constant(&name));
     environment
+}
+
+/// The name of an enumerator: `NotBuiltIn` becomes `NOT_BUILT_IN`.
+fn constant(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.push(letter.to_ascii_uppercase());
+    }
+    text
 }
 
 /// Escapes text for HTML and for Markdown tables. Backquotes become `<code>`.
@@ -165,13 +193,19 @@ fn data(both: &[Both]) -> Value {
     on_linux["numbers"] = numbers!(linux: KCOV_TRACE_PC KCOV_TRACE_CMP KCOV_CMP_CONST KCOV_CMP_MASK
         KCOV_REMOTE_MAX_HANDLES KCOV_SUBSYSTEM_COMMON KCOV_SUBSYSTEM_USB KCOV_SUBSYSTEM_MASK
         KCOV_INSTANCE_MASK KCOV_INIT_TRACE_MIN);
-    on_linux["limits"] = json!([8, 4].map(linux::kcov_init_trace_max));
+    let limits = [8, 4].map(linux::kcov_init_trace_max);
+    let max_bytes = (8 * limits[0]).max(4 * limits[1]) | 7;
+    assert_eq!([max_bytes / 8, max_bytes / 4], limits, "one number of bytes gives both limits");
+    on_linux["limits"] = json!(limits);
+    on_linux["max_bytes"] = max_bytes.into();
+    on_linux["path"] = linux::KCOV_PATH.into();
     on_linux["offsets"] = offsets!(linux::kcov_remote_arg<2>:
         trace_mode area_size num_handles _pad common_handle handles);
     on_netbsd["numbers"] = numbers!(netbsd: KCOV_IOC_SETBUFSIZE KCOV_IOC_ENABLE KCOV_IOC_DISABLE
         KCOV_IOC_REMOTE_ATTACH KCOV_IOC_REMOTE_DETACH KCOV_MODE_NONE KCOV_MODE_TRACE_PC
         KCOV_MODE_TRACE_CMP KCOV_ENTRY_SIZE KCOV_REMOTE_VHCI KCOV_BUF_MIN_ENTRIES
-        KCOV_BUF_MAX_ENTRIES);
+        KCOV_BUF_MAX_ENTRIES KCOV_MAJOR);
+    on_netbsd["path"] = netbsd::KCOV_PATH.into();
     on_netbsd["offsets"] = offsets!(netbsd::kcov_ioc_remote_attach: subsystem id);
     let part = |part: &System| {
         let prefix = if part.word.is_empty() { String::new() } else { format!("{}.", part.word) };

@@ -1,7 +1,7 @@
 //! The states of a device and the steps between them. Each step names its claims, and a test compares
 //! the steps with the model of the driver.
 
-use super::registry::{Page, page_of};
+use super::registry::{LINUX, NETBSD, Page, page_of};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -61,23 +61,11 @@ pub(super) static MACHINES: LazyLock<[Machine; 2]> = LazyLock::new(|| {
 /// The steps that a page's requests make. A step belongs to the page of its first claim.
 pub(super) fn steps(page: &Page) -> Vec<Value> {
     let mut all = Vec::new();
-    for (machine, (name, word)) in MACHINES.iter().zip([("Linux", "linux"), ("NetBSD", "netbsd")]) {
+    for (machine, system) in MACHINES.iter().zip([LINUX, NETBSD]) {
         let here = |step: &&Step| std::ptr::eq(page_of(&step.claims[0]), page);
         for step in machine.steps.iter().filter(here) {
-            let requests = machine.requests.iter();
-            let event = requests.fold(step.event.clone(), |text, (word, request)| {
-                text.replace(&format!("{{{word}}}"), request)
-            });
-            let link = |id: &String| format!("[`{id}`]({}#{id})", page_of(id).file);
-            let act = |act: &String| format!("[{act}](outcomes-{word}.md)");
-            all.push(json!({
-                "system": name,
-                "from": step.from,
-                "event": event,
-                "to": step.to,
-                "acts": step.acts.iter().map(act).collect::<Vec<_>>(),
-                "claims": step.claims.iter().map(link).collect::<Vec<_>>(),
-            }));
+            let (name, word, requests) = (system.name, system.word, &machine.requests);
+            all.push(json!({ "step": step, "system": name, "word": word, "requests": requests }));
         }
     }
     all
@@ -86,8 +74,7 @@ pub(super) fn steps(page: &Page) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::super::outcomes::tests::{GONE, Lead, leads};
-    use super::super::registry::{LINUX, NETBSD};
-    use super::{MACHINES, Machine, Step};
+    use super::{LINUX, MACHINES, Machine, NETBSD, Step};
     use kcov_conformance::claims::Status;
 
     /// Each machine with the steps of the driver's model.

@@ -1,7 +1,8 @@
 //! One device for many children.
 
 use super::{
-    enable, intruder, is_free, kind, left, lend, of_a_call, open, with_device_of_a_living_thread,
+    addresses, enable, intruder, is_free, kind, left, lend, of_a_call, open, seen_by_child,
+    with_device_of_a_living_thread,
 };
 use crate::checks::prelude::*;
 use kcov::mode::{TraceCmp, TracePc};
@@ -15,13 +16,9 @@ pub(crate) const CHECKS: &[Check] = &[
     check("api.child-buffer.parent-reads-what-the-child-did", |cx| {
         let mut device = open(cx, 4096);
         let mut buffer = lend(&mut device);
-        let seen: Vec<u64> = child(|| {
-            let recorded = of_a_call(buffer.enable().expect("enabled in the child"));
-            let trace = recorded.trace();
-            trace.iter().map(kcov::Pc::address).collect()
-        });
+        let seen = seen_by_child(&mut buffer);
         assert!(!seen.is_empty());
-        assert_eq!(left(&buffer).iter().map(kcov::Pc::address).collect::<Vec<_>>(), seen);
+        assert_eq!(addresses(&left(&buffer)), seen);
     }),
     check("api.child-buffer.child-that-ends-without-disabling", |cx| {
         let mut device = open(cx, 1 << 16);

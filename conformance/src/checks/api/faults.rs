@@ -1,7 +1,7 @@
 //! Failures around a session: killed children, signals, too few file descriptors, forgotten guards
 //! and panics.
 
-use super::{enable, is_free, left, lend, of_a_call, open};
+use super::{addresses, enable, fails, is_free, left, lend, of_a_call, open, seen_by_child};
 use crate::checks::prelude::*;
 use kcov::mode::TracePc;
 use kcov::{Device, ErrorKind, Operation};
@@ -91,15 +91,9 @@ pub(crate) const CHECKS: &[Check] = &[
             let trace = left(&buffer);
             assert_eq!(trace.iter().count(), trace.len());
             if round % 20 == 0 {
-                let seen: Vec<u64> = child(|| {
-                    of_a_call(buffer.enable().expect("enabled in the next child"))
-                        .trace()
-                        .iter()
-                        .map(kcov::Pc::address)
-                        .collect()
-                });
+                let seen = seen_by_child(&mut buffer);
                 assert!(!seen.is_empty());
-                assert_eq!(left(&buffer).iter().map(kcov::Pc::address).collect::<Vec<_>>(), seen);
+                assert_eq!(addresses(&left(&buffer)), seen);
             }
         }
         assert_eq!(descriptors(), before, "no descriptor was lost");
@@ -144,9 +138,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let refused = Device::builder().path(cx.device()).open();
         let used: Vec<_> = { of_a_call(enable(&mut device)).trace().iter().collect() };
         setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("the old limit");
-        let error = refused.expect_err("no descriptor is left");
-        let expected = (Operation::Open, ErrorKind::DescriptorOutOfLimits);
-        assert_eq!((error.operation(), error.kind()), expected, "{error}");
+        let error = fails(refused, Operation::Open, ErrorKind::DescriptorOutOfLimits);
         assert!(error.to_string().contains(&format!("errno {}", libc::EMFILE)), "{error}");
         assert!(!used.is_empty(), "an open device needs no further descriptor");
         drop(enable(&mut open(cx, 1)));

@@ -1,8 +1,8 @@
 //! Devices that a target has reached: how their loss is noticed, and how they are given up.
 
 use super::{
-    Others, descriptor, intruder, kind, left, lend, of_a_call, open, open_at, records, take_number,
-    with_device_of_a_living_thread,
+    Others, addresses, descriptor, intruder, kind, left, lend, open, open_at, records,
+    seen_by_child, take_number, with_device_of_a_living_thread,
 };
 use crate::checks::prelude::*;
 use kcov::mode::TracePc;
@@ -49,17 +49,11 @@ pub(crate) const CHECKS: &[Check] = &[
         let map = intruder(&device);
         let mut buffer = lend(&mut device);
         map.fill(1, SENTINEL);
-        let seen: Vec<u64> = child(|| {
-            of_a_call(buffer.enable().expect("enabled in the child"))
-                .trace()
-                .iter()
-                .map(kcov::Pc::address)
-                .collect()
-        });
+        let seen = seen_by_child(&mut buffer);
         let before = map.copy(0, map.words());
         for _ in 0..2 {
             assert_eq!(buffer.device().check_readable(), Ok(()));
-            assert_eq!(left(&buffer).iter().map(kcov::Pc::address).collect::<Vec<_>>(), seen);
+            assert_eq!(addresses(&left(&buffer)), seen);
             assert_eq!(map.copy(0, map.words()), before, "the count, the records and what follows");
         }
         assert!(!seen.is_empty());

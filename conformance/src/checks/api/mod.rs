@@ -1,7 +1,6 @@
 //! Checks of the safe crate `kcov`: whether its documented promises hold on a running kernel. No
 //! other checks use the crate. Checks for one system only are in that system's directory.
 
-mod adopt;
 mod child_buffer;
 mod device;
 mod faults;
@@ -11,12 +10,12 @@ pub(crate) mod lost;
 mod owned;
 mod protection;
 mod session;
-mod trace;
 
 use crate::checks::prelude::*;
 use kcov::mode::{Mode, TracePc};
 use kcov::{
-    BufferSize, Builder, ChildBuffer, Completeness, Device, Error, Owner, Recorded, Session, Trace,
+    BufferSize, Builder, ChildBuffer, Completeness, Device, Error, ErrorKind, Operation, Owner,
+    Recorded, Session, Trace,
 };
 use std::ffi::c_void;
 use std::ops::Range;
@@ -30,10 +29,8 @@ pub const CHECKS: &[&[Check]] = &[
     device::CHECKS,
     session::CHECKS,
     owned::CHECKS,
-    trace::CHECKS,
     hostile::CHECKS,
     child_buffer::CHECKS,
-    adopt::CHECKS,
     protection::CHECKS,
     lost::CHECKS,
     inherited::CHECKS,
@@ -50,7 +47,7 @@ pub(crate) fn open(cx: &Context, words: u64) -> Device {
 pub(crate) fn is_free(cx: &Context) -> bool {
     match open(cx, 1).enable(TracePc) {
         Ok(_) => true,
-        Err(error) if error.kind() == kcov::ErrorKind::AlreadyEnabled => false,
+        Err(error) if error.kind() == ErrorKind::AlreadyEnabled => false,
         Err(error) => panic!("{error}"),
     }
 }
@@ -172,7 +169,25 @@ pub(crate) fn records(device: &mut Device) {
     assert!(recorded, "a session of a call records");
 }
 
-pub(crate) fn kind<T>(result: Result<T, Error>) -> kcov::ErrorKind {
+/// Asserts that this operation has failed with an error of this kind, and returns the error.
+#[track_caller]
+pub(crate) fn fails<T>(result: Result<T, Error>, operation: Operation, kind: ErrorKind) -> Error {
+    let error = result.map(drop).expect_err("it succeeded");
+    assert_eq!((error.operation(), error.kind()), (operation, kind), "{error}");
+    error
+}
+
+/// The addresses of a trace's records.
+pub(crate) fn addresses(trace: &Trace<'_, TracePc>) -> Vec<u64> {
+    trace.iter().map(kcov::Pc::address).collect()
+}
+
+/// Makes a traced call in a child, and returns the addresses that the child sees.
+pub(crate) fn seen_by_child<D: Owner>(buffer: &mut ChildBuffer<TracePc, D>) -> Vec<u64> {
+    child(|| addresses(&of_a_call(buffer.enable().expect("enabled in the child")).trace()))
+}
+
+pub(crate) fn kind<T>(result: Result<T, Error>) -> ErrorKind {
     match result {
         Ok(_) => panic!("it succeeded"),
         Err(error) => error.kind(),

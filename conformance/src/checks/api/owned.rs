@@ -1,7 +1,7 @@
 //! Sessions that own their device.
 
 use super::faults::descriptors;
-use super::{descriptor, intruder, is_free, open, open_at};
+use super::{descriptor, fails, intruder, is_free, open, open_at};
 use crate::checks::prelude::*;
 use kcov::mode::{AnyMode, TraceCmp, TracePc};
 use kcov::{AnyRecord, ErrorKind, Operation, Session};
@@ -109,11 +109,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let session = owned(cx);
         let before = descriptors();
         let (device, place) = open_at(cx, 4096);
-        let error = device.into_session(TracePc).expect_err("this thread is traced");
-        assert_eq!(
-            (error.operation(), error.kind()),
-            (Operation::Enable, ErrorKind::AlreadyEnabled)
-        );
+        fails(device.into_session(TracePc), Operation::Enable, ErrorKind::AlreadyEnabled);
         assert_eq!((descriptors(), accessible(place.start)), (before, (false, false)));
         call();
         assert!(!session.trace().is_empty());

@@ -1,7 +1,7 @@
 //! Where the device is: its addresses and its descriptor, out of a target's way.
 
 use super::{
-    Others, builder, descriptor, enable, free_addresses, intruder, kind, of_a_call, records,
+    Others, builder, descriptor, enable, fails, free_addresses, intruder, kind, of_a_call, records,
 };
 use crate::checks::api::faults::descriptors;
 use crate::checks::prelude::*;
@@ -62,11 +62,7 @@ pub(crate) const CHECKS: &[Check] = &[
             let others = Others::at(place + other..place + other + page);
             let before = descriptors();
             let refused = builder(cx).guard_pages(guard_pages).address(place + guard).open();
-            let error = refused.expect_err("the address is in use");
-            assert_eq!(
-                (error.operation(), error.kind()),
-                (Operation::Map, ErrorKind::AddressInUse)
-            );
+            fails(refused, Operation::Map, ErrorKind::AddressInUse);
             others.are_untouched();
             assert_eq!(descriptors(), before, "the device was closed");
         }
@@ -113,9 +109,8 @@ pub(crate) const CHECKS: &[Check] = &[
         };
         let before = descriptors();
         for number in [other, file.as_raw_fd()] {
-            let error = builder(cx).fd(number).open().expect_err("the number is in use");
-            let expected = (Operation::MoveDescriptor, ErrorKind::DescriptorInUse);
-            assert_eq!((error.operation(), error.kind()), expected);
+            let refused = builder(cx).fd(number).open();
+            fails(refused, Operation::MoveDescriptor, ErrorKind::DescriptorInUse);
             assert!(is_null(number), "the file that has the number is left alone");
             assert_eq!(descriptors(), before, "the device was closed");
         }

@@ -1,4 +1,4 @@
-//! Executing another program. That program is this one; see [`crate::helper`].
+//! Executing another program. That program is this one, with the command `helper`.
 
 use crate::checks::prelude::*;
 use crate::kernel::this_program;

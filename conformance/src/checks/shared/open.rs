@@ -3,7 +3,7 @@
 use super::full::is_filled;
 use crate::checks::prelude::*;
 use crate::errno::Errno;
-use crate::system::checks::request::unknown_are_refused;
+use crate::system::checks::open::unknown_are_refused;
 use nix::fcntl::OFlag;
 use nix::unistd::{Whence, lseek};
 

@@ -1,5 +1,6 @@
 //! Requests without memory: each allocation of each request fails once.
 
+use super::truncate::collects;
 use crate::checks::prelude::*;
 use crate::errno::{Errno, Result};
 use std::time::Duration;
@@ -35,15 +36,7 @@ fn without_memory<T>(cx: &Context, result: &Result<T>) -> bool {
 
 fn works(device: &Device) {
     device.init_trace(page_words()).expect("it can still be sized");
-    still_records(device, &device.map(page_words()).expect("it can still be mapped"));
-}
-
-fn still_records(device: &Device, map: &Map) {
-    device.enable(KCOV_TRACE_PC).expect("it can still be enabled");
-    map.reset();
-    call();
-    device.disable().expect("it can still be disabled");
-    assert!(map.count() > 0, "it still records");
+    collects(device, &device.map(page_words()).expect("it can still be mapped"));
 }
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -85,7 +78,7 @@ pub(crate) const CHECKS: &[Check] = &[
             }
             if without_memory(cx, &map) {
                 refused += 1;
-                still_records(&device, &device.map(words).expect("it can still be mapped"));
+                collects(&device, &device.map(words).expect("it can still be mapped"));
             }
             hit
         });
@@ -116,7 +109,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(whole, "refusals, of so many failures: {sweeps:?}");
         device.remote_enable(&remote).expect("it can still be enabled");
         device.disable().expect("disabled");
-        still_records(&device, &map);
+        collects(&device, &map);
     }),
     check("faults.enable-allocates-nothing", |cx| {
         let (device, map) = mapped_page(cx);
@@ -125,7 +118,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(enabled.is_ok() && !hit, "{enabled:?}");
         let (disabled, hit) = faults.at(1, || device.disable());
         assert!(disabled.is_ok() && !hit, "{disabled:?}");
-        still_records(&device, &map);
+        collects(&device, &map);
     }),
     slow("faults.nothing-is-lost", 60, |cx| {
         Faults::forget_lost();

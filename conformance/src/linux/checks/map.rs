@@ -162,16 +162,13 @@ pub(crate) const CHECKS: &[Check] = &[
     check("map.keeps-sections-that-run", |cx| {
         let (device, map) = mapped(cx);
         device.remote_enable(&Remote::common(common())).expect("enabled");
-        let ring = Ring::without_thread().expect("a ring");
-        let ((from, source), (_sink, to)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
-        ring.copy_byte(&from, &to);
-        // A new worker has work, so it can only sleep to wait for the byte.
-        let blocked = || sleeping_thread("iou-wrk-");
-        assert!(wait_for(LONG, blocked), "a worker waits for the byte");
+        let copies = Copies::new().expect("a ring");
+        copies.begin();
+        copies.wait();
         assert_eq!(settled(&map), 0, "its section has not ended");
         device.map(COVER_SIZE).expect("a second mapping").unmap().expect("unmapped");
-        assert_eq!(write(&source, b"x"), Ok(1));
-        ring.complete();
+        copies.give();
+        copies.complete();
         assert!(wait_for(LONG, || map.count() > 0), "the section's records are discarded");
     }),
 ];

@@ -7,21 +7,19 @@ mod cmp;
 mod enable;
 mod faults;
 mod map;
-mod open;
+pub(crate) mod open;
 mod pc;
 mod proposed;
 mod race;
 mod remote;
-pub(crate) mod request;
-mod size;
 mod truncate;
 
 use crate::check::Check;
-use crate::checks::shared::{index, mapped_of};
+use crate::checks::shared::mapped_of;
 use crate::errno::Result;
 use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC};
 
-pub(crate) use size::max_words;
+pub(crate) use open::max_words;
 
 /// The system's name.
 pub const WORD: &str = "linux";
@@ -31,9 +29,7 @@ pub(crate) use kcov_sys::errno::linux::ALL as ERRNOS;
 /// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,
-    size::CHECKS,
     map::CHECKS,
-    request::CHECKS,
     enable::CHECKS,
     pc::CHECKS,
     cmp::CHECKS,
@@ -53,7 +49,6 @@ pub const CHECKS: &[&[Check]] = &[
     remote::soft::CHECKS,
     race::CHECKS,
     race::held::CHECKS,
-    race::remote::CHECKS,
     race::section::CHECKS,
     race::short::CHECKS,
     proposed::ext::CHECKS,

@@ -1,15 +1,24 @@
-//! Opening the device file, and its file operations.
+//! Opening the device file, its file operations, `KCOV_INIT_TRACE`, unknown requests, and those of
+//! programs with another word width.
 
+use super::LARGE;
 use crate::checks::prelude::*;
 use crate::errno::{Errno, Result};
+use kcov_sys::ioc::Encoding;
+use kcov_sys::linux::{
+    KCOV_DISABLE, KCOV_ENABLE, KCOV_INIT_TRACE_MIN, KCOV_INIT_TRACE32, KCOV_INIT_TRACE64,
+    KCOV_REMOTE_ENABLE, kcov_init_trace_max,
+};
 use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::statfs::{DEBUGFS_MAGIC, statfs};
 use nix::unistd::{Uid, setuid};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Barrier;
 
 const NOTHING: Option<&Path> = None;
 
@@ -18,6 +27,57 @@ fn private_mounts() {
     unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     mount(NOTHING, "/", NOTHING, private, NOTHING).expect("private mounts");
+}
+
+/// The maximum size in words.
+pub(crate) fn max_words() -> u64 {
+    kcov_init_trace_max(word_bytes() as u64)
+}
+
+const ENCODING: Encoding = Encoding::LINUX_NATIVE;
+
+/// Neighbours of the known numbers, and requests of other devices.
+const UNKNOWN: &[u32] = &[
+    ENCODING.io(b'c', 0),
+    ENCODING.io(b'c', 1),
+    ENCODING.io(b'c', 99),
+    ENCODING.io(b'c', 102),
+    ENCODING.io(b'c', 255),
+    ENCODING.io(b'd', 100),
+    ENCODING.iow(b'c', 1, 8),
+    ENCODING.iow(b'c', 100, 8),
+    ENCODING.iow(b'c', 102, 16),
+    ENCODING.ior(b'c', 102, 24),
+    0x5401,
+    0,
+    u32::MAX,
+];
+
+fn known() -> [u32; 4] {
+    [init_trace_request(), KCOV_ENABLE, KCOV_DISABLE, KCOV_REMOTE_ENABLE]
+}
+
+/// Numbers that differ from a known one in a bit.
+fn near_misses() -> impl Iterator<Item = u32> {
+    let known = known();
+    let near = move |number| (0..32).map(move |bit| number ^ (1 << bit));
+    known.into_iter().flat_map(near).filter(move |number| !known.contains(number))
+}
+
+/// Issues each of them with several kinds of arguments.
+#[track_caller]
+pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
+    for &number in UNKNOWN {
+        cx.refused_by(device, |device| {
+            cx.refused(device.request(number, 0));
+            cx.refused(device.request(number, 1));
+            device.request(number, 4096)
+        });
+    }
+    cx.refused_by(device, |device| {
+        near_misses().for_each(|number| cx.refused(device.request(number, 0)));
+        device.request(0, 0)
+    });
 }
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -75,5 +135,115 @@ pub(crate) const CHECKS: &[Check] = &[
         for flags in [OFlag::O_RDWR, OFlag::O_RDONLY, OFlag::O_PATH] {
             cx.refused(Device::open_with(cx.device(), flags));
         }
+    }),
+    check("size.least", |cx| {
+        let device = open(cx);
+        assert_eq!(device.init_trace(KCOV_INIT_TRACE_MIN), Ok(()));
+        // The device has a size now, but not that of a page.
+        assert_eq!(device.init_trace(KCOV_INIT_TRACE_MIN), Err(Errno(libc::EBUSY)));
+        assert_eq!(device.map(page_words()).map(drop), Err(Errno(libc::EINVAL)));
+        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+        call();
+        assert_eq!(device.disable(), Ok(()));
+    }),
+    check("size.greatest", |cx| {
+        // Every guest has this much.
+        assert_eq!(open(cx).init_trace((48 << 20) / word_bytes() as u64), Ok(()));
+        // 2 GiB. A kernel without that much memory logs a warning that looks like a fault.
+        let tried = with_console_off(|| open(cx).init_trace(max_words()));
+        assert!(matches!(tried, Ok(()) | Err(Errno(libc::ENOMEM))), "{tried:?}");
+    }),
+    check("size.far-above-greatest-is-refused", |cx| {
+        // The last one becomes 512 if truncated to 32 bits.
+        for words in [u64::MAX, 1 << 63, 1 << 61, (1 << 32) + 512] {
+            cx.refused_by(&open(cx), |device| device.init_trace(words));
+        }
+    }),
+    check("size.large-buffer-is-zeroed", |cx| {
+        // Each buffer may get the pages of the one before.
+        for round in 0..4 {
+            let (_device, map) = mapped_of(cx, LARGE);
+            let other = (0..map.words()).find(|&word| map.load(word) != 0);
+            assert_eq!(other, None, "round {round}");
+            map.fill(0, SENTINEL);
+        }
+    }),
+    check("size.second-time-by-other-thread-is-refused", |cx| {
+        let (device, map) = mapped(cx);
+        other_stays_traced(
+            &map,
+            || device.enable(KCOV_TRACE_PC),
+            || {
+                assert!(settled(&map) > 0, "it is traced before");
+                cx.refused_by(&device, |device| device.init_trace(COVER_SIZE));
+            },
+        );
+    }),
+    slow("size.two-threads-at-once", 120, |cx| {
+        // Allocating takes long enough that one processor too switches threads meanwhile.
+        let words = (32 << 20) / word_bytes() as u64;
+        for round in 0..20 {
+            let device = open(cx);
+            let both = Barrier::new(2);
+            let size = || {
+                both.wait();
+                device.init_trace(words)
+            };
+            let results = std::thread::scope(|scope| {
+                let other = scope.spawn(size);
+                [size(), other.join().expect("the other thread")]
+            });
+            let [first, second] = results.map(Result::err);
+            assert!(first.is_none() != second.is_none(), "round {round}: {results:?}");
+            assert_eq!(first.or(second), Some(cx.errno()), "round {round}");
+        }
+    }),
+    check("size.by-a-thread-that-collects", |cx| {
+        let sizes = || {
+            let device = open(cx);
+            assert_eq!(device.init_trace(COVER_SIZE), Ok(()));
+            device.map(COVER_SIZE).expect("a buffer of that size");
+        };
+        let remote = sized(cx, COVER_SIZE);
+        remote.remote_enable(&Remote::default()).expect("enabled");
+        sizes();
+        remote.disable().expect("disabled");
+        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+        sizes();
+        assert!(is_traced(&map), "it is traced as before");
+    }),
+    check("size.holder-of-a-descriptor-needs-no-privilege", |cx| {
+        let device = open(cx);
+        let (opened, sized) = child(|| {
+            setrlimit(Resource::RLIMIT_MEMLOCK, 0, 0).expect("setrlimit");
+            setuid(Uid::from_raw(65534)).expect("setuid");
+            (Device::open(cx.device()).map(drop), device.init_trace(COVER_SIZE))
+        });
+        assert_eq!(opened, Err(Errno(libc::EACCES)), "it has no privilege");
+        assert_eq!(sized, Ok(()));
+        device.map(COVER_SIZE).expect("a buffer of that size");
+    }),
+    check("request.every-other-number-is-refused", |cx| {
+        let known = known();
+        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+        for number in 0..=255 {
+            let requests = [
+                ENCODING.io(b'c', number),
+                ENCODING.iow(b'c', number, 8),
+                ENCODING.ior(b'c', number, 8),
+            ];
+            for request in requests.into_iter().filter(|request| !known.contains(request)) {
+                map.store(0, 1000);
+                cx.refused(device.request(request, 0));
+                assert!(map.count() >= 1000, "request {request:#x} has emptied the trace");
+            }
+        }
+        assert!(is_traced(&map), "it is still enabled");
+    }),
+    check("request.size-for-other-word-width-is-refused", |cx| {
+        let other = if word_bytes() == 8 { KCOV_INIT_TRACE32 } else { KCOV_INIT_TRACE64 };
+        let device = open(cx);
+        cx.refused_by(&device, |device| device.request(other, 512));
+        device.init_trace(512).expect("it is still unsized");
     }),
 ];

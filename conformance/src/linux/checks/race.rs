@@ -1,16 +1,17 @@
-//! Races: requests of two processes or threads, ends of threads, and closing.
+//! Races: requests of two processes or threads, handles that several processes take, ends of threads,
+//! and closing.
 //!
 //! Each race runs many times with slightly different timing, and is checked every time. A kernel
 //! with its own checkers finds the rest.
 
 pub(super) mod held;
-pub(super) mod remote;
 pub(super) mod section;
 pub(super) mod short;
 
 use crate::checks::prelude::*;
 use crate::errno::{Errno, Result};
 use crate::kernel::this_program;
+use crate::linux::checks::remote::{common, usb};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::{Barrier, Mutex};
@@ -96,6 +97,26 @@ fn taken_over(cx: &Context, enable: Request<'_>, then: impl Fn()) {
     }
 }
 
+/// The maximum number of handles, which takes long to register.
+fn all(from: u64) -> Remote {
+    Remote { handles: (from..from + 256).map(usb).collect(), ..Remote::default() }
+}
+
+/// Takes the handles as soon as they are free, and releases them.
+fn take(cx: &Context, map: &Map, number: u64, remote: &Remote) {
+    let device = sized(cx, page_words());
+    while map.load(1) != number + 1 {
+        std::thread::yield_now();
+    }
+    loop {
+        match device.remote_enable(remote) {
+            Ok(()) => break,
+            refused => cx.refused(refused),
+        }
+    }
+    assert_eq!(device.disable(), Ok(()), "repetition {number}");
+}
+
 pub(crate) const CHECKS: &[Check] = &[
     check("race.two-sizes", |cx| {
         // A process cannot have very many devices at once. Both sizes take about equally
@@ -151,7 +172,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("race.two-enable-one-device", |cx| one_enables(cx, [&local, &local])),
     check("race.local-and-remote-enable-one-device", |cx| {
-        let remote = Remote { handles: vec![super::remote::usb(1)], ..Remote::default() };
+        let remote = Remote { handles: vec![usb(1)], ..Remote::default() };
         one_enables(cx, [&local, &|device| device.remote_enable(&remote)]);
     }),
     check("race.handed-over", |cx| {
@@ -283,5 +304,67 @@ pub(crate) const CHECKS: &[Check] = &[
             }
         };
         race(enables, maps);
+    }),
+    check("race.remote.two-take-the-same-handles", |cx| {
+        let body = |side: &Side| {
+            let device = sized(cx, page_words());
+            for number in 0..cx.rounds(50) {
+                let own = side.at_once(number, || device.remote_enable(&all(0)));
+                let other = side.exchange(own);
+                one_only(cx, &number, own, other);
+                if own.is_err() {
+                    // None of the handles registered before the conflict is left.
+                    let disjoint = device.remote_enable(&all(1000));
+                    assert_eq!(disjoint, Ok(()), "repetition {number}");
+                }
+                device.disable().expect("disabled");
+            }
+        };
+        race(body, body);
+        let device = sized(cx, page_words());
+        assert_eq!(device.remote_enable(&all(0)), Ok(()), "all are free");
+    }),
+    check("race.remote.handles-come-and-go", |cx| {
+        let body = |side: &Side| {
+            let device = sized(cx, page_words());
+            let own = all(1000 * side.number as u64);
+            for number in 0..cx.rounds(50) {
+                side.at_once(number, || {
+                    for _ in 0..5 {
+                        assert_eq!(device.remote_enable(&own), Ok(()), "repetition {number}");
+                        assert_eq!(device.disable(), Ok(()), "repetition {number}");
+                    }
+                });
+            }
+        };
+        race(body, body);
+        let device = sized(cx, page_words());
+        for from in [0, 1000] {
+            assert_eq!(device.remote_enable(&all(from)), Ok(()), "all are free");
+            device.disable().expect("disabled");
+        }
+    }),
+    check("race.remote.handles-of-an-ending-process", |cx| {
+        let (device, map) = mapped_page(cx);
+        let remote = Remote { common: common(), ..all(0) };
+        for number in 0..cx.rounds(50) {
+            map.reset();
+            let child: Child<()> = Child::start(|| {
+                device.remote_enable(&remote).expect("enabled");
+                map.store(1, number + 1);
+            });
+            take(cx, &map, number, &remote);
+            child.end();
+            assert_eq!(
+                device.remote_enable(&remote),
+                Ok(()),
+                "repetition {number}: the device is free"
+            );
+            device.disable().expect("disabled");
+        }
+    }),
+    check("race.remote.taken-over-from-an-ending-process", |cx| {
+        let remote = Remote { common: common(), ..all(0) };
+        taken_over(cx, &|device| device.remote_enable(&remote), || ());
     }),
 ];

@@ -12,6 +12,7 @@ pub(super) mod soft;
 
 use super::while_held;
 use crate::checks::prelude::*;
+use crate::checks::shared;
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 use libc::PROT_READ;
 use nix::fcntl::OFlag;
@@ -28,21 +29,29 @@ pub(super) fn common() -> u64 {
     u64::from(std::process::id())
 }
 
+/// Returns a device that collects for this thread's common handle.
+fn enabled(cx: &Context) -> (Device, Map) {
+    let (device, map) = mapped(cx);
+    device.remote_enable(&Remote::common(common())).expect("enabled");
+    (device, map)
+}
+
+pub(super) fn vhost() -> Vhost {
+    Vhost::new().expect("a device that this process owns")
+}
+
+pub(super) fn vring() -> Vring {
+    Vring::new().expect("a device that this process owns")
+}
+
 /// Runs `body` while another thread has the device enabled like this.
 fn while_owned(device: &Device, remote: &Remote, body: impl FnOnce()) {
-    let (tried, done) = (Gate::default(), Gate::default());
-    let owner = || {
-        let enabled = device.remote_enable(remote);
-        tried.open();
-        enabled.expect("enabled by the other thread");
-        done.wait();
-    };
-    while_held(owner, || {
-        // Opens the gate even if `body` panics.
-        let _at_end = done.open_at_end();
-        tried.wait();
-        body();
-    });
+    beside_other(|| device.remote_enable(remote), body, || ());
+}
+
+/// Whether another device can get these handles, in a thread that is not busy.
+pub(super) fn is_free(cx: &Context, remote: &Remote) -> bool {
+    thread(|| sized(cx, COVER_SIZE).remote_enable(remote)).is_ok()
 }
 
 /// The argument with a common handle and two handles. Built byte by byte, independently of any
@@ -230,7 +239,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("remote.argument-is-read-before-state", |cx| {
         cx.refused_by(&open(cx), |device| device.remote_enable_at(0));
-        let device = enabled(cx, KCOV_TRACE_PC);
+        let device = shared::enabled(cx, KCOV_TRACE_PC);
         cx.refused_by(&device, |device| device.remote_enable_at(0));
     }),
     check("remote.number-of-handles-comes-before-state", |cx| {
@@ -269,7 +278,7 @@ pub(crate) const CHECKS: &[Check] = &[
         cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
     }),
     check("remote.enabled-locally-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+        let device = shared::enabled(cx, KCOV_TRACE_PC);
         cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
         cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
     }),

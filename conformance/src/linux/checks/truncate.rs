@@ -1,7 +1,7 @@
 //! Truncation of the file. All instances share its inode, so it affects every mapping on the
 //! machine. Nothing that reads a buffer may run at the same time as these checks.
 
-use super::remote::common;
+use super::remote::{common, vhost};
 use crate::checks::prelude::*;
 use crate::errno::Errno;
 use libc::{MAP_PRIVATE, PROT_READ, PROT_WRITE};
@@ -55,7 +55,7 @@ fn is_whole(device: &Device) {
 
 /// Panics unless the device can be enabled, records calls, and can be disabled.
 #[track_caller]
-fn collects(device: &Device, map: &Map) {
+pub(super) fn collects(device: &Device, map: &Map) {
     assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
     assert!(is_traced(map), "a call is recorded");
     assert_eq!(device.disable(), Ok(()));
@@ -315,7 +315,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check("truncate.remote-sections-go-on", |cx| {
         let (device, map) = mapped(cx);
         device.remote_enable(&Remote::common(common())).expect("enabled");
-        let vhost = Vhost::new().expect("a device that this process owns");
+        let vhost = vhost();
         vhost.work();
         let early = map.copy(1, index(map.count()));
         assert!(!early.is_empty());

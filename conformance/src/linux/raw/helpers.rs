@@ -2,8 +2,9 @@
 
 use crate::errno::{Errno, Result};
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_TRACE_PC, kcov_remote_arg};
+use std::fs::File;
 use std::net::UdpSocket;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// The argument of `KCOV_REMOTE_ENABLE`, built up field by field.
@@ -74,7 +75,7 @@ pub fn with_console_off<T>(body: impl FnOnce() -> T) -> T {
 }
 
 /// Whether this process has a sleeping thread with this name prefix.
-pub fn sleeping_thread(name: &str) -> bool {
+pub(super) fn sleeping_thread(name: &str) -> bool {
     let threads = std::fs::read_dir("/proc/self/task").expect("the threads");
     threads.flatten().any(|thread| {
         // A thread may end in the meantime.
@@ -177,6 +178,25 @@ impl Loopback {
     }
 }
 
+/// Opens a device for reading and writing.
+pub(super) fn read_write(path: &str) -> Result<File> {
+    Ok(File::options().read(true).write(true).open(path)?)
+}
+
+/// Issues an ioctl.
+///
+/// # Safety
+///
+/// The argument is what the request reads or writes, for as long as the kernel uses it.
+pub(super) unsafe fn ioctl<T>(
+    fd: &impl AsRawFd,
+    number: libc::Ioctl,
+    argument: *mut T,
+) -> Result<()> {
+    // SAFETY: the caller's duty.
+    Errno::check(unsafe { libc::ioctl(fd.as_raw_fd(), number, argument) }).map(drop)
+}
+
 /// Brings a network interface up or down.
 pub(super) fn set_interface(name: &str, up: bool) -> Result<()> {
     let any = UdpSocket::bind("0.0.0.0:0")?;
@@ -187,7 +207,5 @@ pub(super) fn set_interface(name: &str, up: bool) -> Result<()> {
     }
     request.ifr_ifru.ifru_flags = if up { libc::IFF_UP as libc::c_short } else { 0 };
     // SAFETY: the kernel only reads the structure, which has the expected size.
-    let returned =
-        unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
-    Errno::check(returned).map(drop)
+    unsafe { ioctl(&any, libc::SIOCSIFFLAGS as _, &raw mut request) }
 }

@@ -2,44 +2,30 @@
 //!
 //! Words and request numbers are those of a 64-bit kernel, whatever this program is compiled for.
 
-mod bluetooth;
 mod faults;
-mod gadget;
 mod helpers;
 mod meeting;
-mod module;
-mod netlink;
-mod nfc;
 mod probe;
-mod radio;
-mod root_hub;
 mod symbols;
 mod uring;
-mod usbip;
+mod usb;
 mod userfault;
 mod vhost;
-mod vring;
+mod wireless;
 
-pub use bluetooth::Bluetooth;
 pub use faults::Faults;
-pub use gadget::Gadget;
 pub use helpers::{
     Loopback, Remote, areas_of, areas_of_size, free_memory, kernel_log, kernel_memory_lost,
-    sleeping_thread, vmalloc_used, with_console_off,
+    vmalloc_used, with_console_off,
 };
 pub use meeting::{Side, delay, pin, race};
-pub use module::Module;
-pub use netlink::Netlink;
-pub use nfc::Nfc;
 pub use probe::probe;
-pub use radio::Radio;
-pub use root_hub::RootHub;
-pub use symbols::{Symbols, symbols};
-pub use uring::Ring;
-pub use usbip::Usbip;
+pub use symbols::{Module, Symbols, symbols};
+pub use uring::{Copies, Ring};
+pub use usb::{Gadget, RootHub, Usbip};
 pub use userfault::Absent;
-pub use vhost::Vhost;
-pub use vring::{Chain, Vring};
+pub use vhost::{Chain, Vhost, Vring};
+pub use wireless::{Bluetooth, Nfc, Radio};
 
 use crate::errno::{Errno, Result};
 use crate::raw::{Device, Map, page_size};

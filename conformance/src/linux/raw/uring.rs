@@ -4,8 +4,10 @@
 //! a no-op entry is all zeroes, like fresh ring memory, so advancing the tail submits one. A
 //! worker, which handles operations that may block, runs one remote section per operation.
 
+use super::helpers::sleeping_thread;
 use crate::errno::{Errno, Result};
 use crate::raw::{LONG, Map, wait_for};
+use nix::unistd::{pipe, read, write};
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 
 /// The common part of `struct io_sqring_offsets` and `struct io_cqring_offsets`.
@@ -42,7 +44,7 @@ const IORING_SETUP_DEFER_TASKRUN: u32 = 1 << 13;
 const IORING_ENTER_GETEVENTS: u32 = 1 << 0;
 const IORING_ENTER_SQ_WAKEUP: u32 = 1 << 1;
 const IORING_OFF_SQES: i64 = 0x1000_0000;
-/// Copies between two pipes. The kernel always leaves this to a worker.
+/// Copies between two pipes.
 const IORING_OP_TEE: u8 = 33;
 /// Reads into several buffers.
 const IORING_OP_READV: u8 = 1;
@@ -122,18 +124,6 @@ impl Ring {
         self.complete();
     }
 
-    /// Makes a worker copy a byte from one pipe to another. The worker blocks while there is none.
-    ///
-    /// Returns once the operation is submitted. Call [`Ring::complete`] when it can finish.
-    pub fn copy_byte(&self, from: &impl AsFd, to: &impl AsFd) {
-        let entry = self.entry();
-        entry.store32(OPCODE, u32::from_ne_bytes([IORING_OP_TEE, 0, 0, 0]));
-        entry.store32(FD, number(to));
-        entry.store32(LEN, 1);
-        entry.store32(SPLICE_FD_IN, number(from));
-        self.submit(1, 0);
-    }
-
     /// Makes a worker write a byte to a file, and waits until it has.
     pub fn write_byte(&self, to: &impl AsFd) {
         static BYTE: u8 = b'x';
@@ -200,9 +190,53 @@ impl Ring {
     }
 
     /// Waits until the submitted operation is done.
-    pub fn complete(&self) {
+    fn complete(&self) {
         assert!(wait_for(LONG, || self.done()), "the ring's work is not done");
         self.map.store32(self.cq_head, self.map.load32(self.cq_tail));
+    }
+}
+
+/// A ring whose worker copies a byte from one pipe to another. Each copy is a section, in which the
+/// worker blocks until [`give`](Self::give).
+#[derive(Debug)]
+pub struct Copies {
+    ring: Ring,
+    /// The ends to read from and to write to.
+    from: (OwnedFd, OwnedFd),
+    to: (OwnedFd, OwnedFd),
+}
+
+impl Copies {
+    /// Creates the ring and empty pipes.
+    pub fn new() -> Result<Copies> {
+        Ok(Copies { ring: Ring::without_thread()?, from: pipe()?, to: pipe()? })
+    }
+
+    /// Starts a copy. The kernel always leaves it to a worker.
+    pub fn begin(&self) {
+        let entry = self.ring.entry();
+        entry.store32(OPCODE, u32::from_ne_bytes([IORING_OP_TEE, 0, 0, 0]));
+        entry.store32(FD, number(&self.to.1));
+        entry.store32(LEN, 1);
+        entry.store32(SPLICE_FD_IN, number(&self.from.0));
+        self.ring.submit(1, 0);
+    }
+
+    /// Waits until the worker waits for the byte. A new worker has work, so it can only sleep for that.
+    pub fn wait(&self) {
+        let blocked = || sleeping_thread("iou-wrk-");
+        assert!(wait_for(LONG, blocked), "a worker waits for the byte");
+    }
+
+    /// Provides the byte, which stays in the pipe however often it is copied.
+    pub fn give(&self) {
+        assert_eq!(write(&self.from.1, b"x"), Ok(1));
+    }
+
+    /// Waits for the end of the copy.
+    pub fn complete(&self) {
+        self.ring.complete();
+        assert_eq!(read(&self.to.0, &mut [0]), Ok(1));
     }
 }
 

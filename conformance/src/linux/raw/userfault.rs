@@ -1,11 +1,12 @@
 //! Memory that blocks whoever touches it, the kernel too, until this program provides it.
 
+use super::helpers::ioctl;
 use crate::errno::{Errno, Result};
 use crate::raw::{Map, page_size};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::File;
 use std::io::Read as _;
-use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
 
 /// `struct uffdio_api`: version, features, available requests.
 type Api = [u64; 3];
@@ -92,7 +93,6 @@ impl Absent {
     fn request<const N: usize>(&self, number: libc::Ioctl, argument: &mut [u64; N]) -> Result<()> {
         // SAFETY: the argument has the size that the request reads and writes. The request only
         // writes to absent pages of the mapping, which is only accessed atomically.
-        let returned = unsafe { libc::ioctl(self.fd.as_raw_fd(), number, argument.as_mut_ptr()) };
-        Errno::check(returned).map(drop)
+        unsafe { ioctl(&self.fd, number, argument.as_mut_ptr()) }
     }
 }

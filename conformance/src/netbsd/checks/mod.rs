@@ -6,10 +6,9 @@ mod close;
 mod cmp;
 mod enable;
 mod map;
-mod open;
+pub(crate) mod open;
 mod pc;
 mod remote;
-pub(crate) mod request;
 
 use crate::check::{Check, Context};
 use crate::checks::shared::{index, open, sized};
@@ -27,7 +26,6 @@ pub(crate) use kcov_sys::errno::netbsd::ALL as ERRNOS;
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,
     map::CHECKS,
-    request::CHECKS,
     enable::CHECKS,
     pc::CHECKS,
     cmp::CHECKS,

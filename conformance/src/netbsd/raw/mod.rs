@@ -1,19 +1,17 @@
-//! The NetBSD device. Its requests take pointers.
+//! The NetBSD device, whose requests take pointers, and values of sysctl(3).
 
 mod probe;
-mod sysctl;
 mod vhci;
 
 pub use probe::probe;
-pub(crate) use sysctl::{free_memory, sysctl, sysctl_name, ticks};
 pub use vhci::explored;
 
 use crate::errno::{Errno, Result};
 use crate::raw::Device;
 use kcov_sys::netbsd as sys;
-use std::ffi::{c_int, c_long};
+use std::ffi::{CStr, c_int, c_long, c_uint, c_void};
 use std::os::fd::AsRawFd as _;
-use std::ptr::{from_ref, null_mut};
+use std::ptr::{from_ref, null, null_mut};
 
 /// The mode that records nothing.
 pub const KCOV_MODE_NONE: u32 = sys::KCOV_MODE_NONE as u32;
@@ -120,4 +118,53 @@ pub fn first_in_first_out() {
     // SAFETY: the thread exists, and the call only reads the parameter.
     let errno = unsafe { libc::pthread_setschedparam(this, libc::SCHED_FIFO, &raw const priority) };
     assert_eq!(errno, 0, "SCHED_FIFO");
+}
+
+/// Looks up a value by its name.
+pub(crate) fn sysctl_name(name: &CStr) -> Vec<c_int> {
+    let mut number = [0; 12];
+    let mut length = number.len();
+    // SAFETY: the name ends with a zero byte, and the call gets the length of the array.
+    let returned =
+        unsafe { libc::sysctlnametomib(name.as_ptr(), number.as_mut_ptr(), &mut length) };
+    assert_eq!(returned, 0, "{name:?}: {}", Errno::last());
+    number[..length].to_vec()
+}
+
+/// Reads the value, and sets it if `new` is given.
+pub(crate) fn sysctl(name: &[c_int], new: Option<&[u8]>) -> Result<Vec<u8>> {
+    let mut value = vec![0; 4096];
+    let mut length = value.len();
+    let (set, size) = new.map_or((null(), 0), |new| (new.as_ptr(), new.len()));
+    // SAFETY: the call gets the lengths of all three. It writes to `value` and `length` only.
+    let returned = unsafe {
+        libc::sysctl(
+            name.as_ptr(),
+            name.len() as c_uint,
+            value.as_mut_ptr().cast(),
+            &mut length,
+            set.cast::<c_void>(),
+            size,
+        )
+    };
+    Errno::check(returned)?;
+    value.truncate(length);
+    Ok(value)
+}
+
+/// The free memory of the machine, in bytes.
+pub(crate) fn free_memory() -> u64 {
+    let values = sysctl(&sysctl_name(c"vm.uvmexp2"), None).expect("counts of pages");
+    let value = |index: usize| {
+        let bytes = values[8 * index..8 * (index + 1)].try_into().expect("eight bytes");
+        u64::from_ne_bytes(bytes)
+    };
+    // The size of a page and the number of free ones (`struct uvmexp_sysctl`).
+    value(0) * value(4)
+}
+
+/// The number of interrupts of the clock since boot.
+pub(crate) fn ticks() -> u32 {
+    let ticks = sysctl(&sysctl_name(c"kern.hardclock_ticks"), None).expect("the number of ticks");
+    u32::from_ne_bytes(ticks.try_into().expect("four bytes"))
 }

@@ -6,7 +6,7 @@ mod remote;
 use crate::checks::api::inherited::{leaves_others_alone, private, works_and_ends};
 use crate::checks::api::lost::gives_up;
 use crate::checks::api::{
-    descriptor, enable, intruder, is_free, kind, left, lend, of_a_call, open, records,
+    descriptor, enable, fails, intruder, is_free, kind, left, lend, of_a_call, open, records,
     with_device_of_a_living_thread,
 };
 use crate::checks::prelude::*;
@@ -96,11 +96,8 @@ const OWN: &[Check] = &[
     }),
     check("api.session.mode-not-built-in-is-named", |cx| {
         let mut device = open(cx, 1);
-        let error = device.enable(TraceCmp).expect_err("not built in");
-        assert_eq!(
-            (error.operation(), error.kind()),
-            (Operation::Enable, ErrorKind::ModeNotBuiltIn)
-        );
+        let refused = device.enable(TraceCmp);
+        let error = fails(refused, Operation::Enable, ErrorKind::ModeNotBuiltIn);
         assert!(error.help().is_some_and(|help| help.contains("CONFIG_KCOV_ENABLE_COMPARISONS")));
         drop(enable(&mut device));
     }),
@@ -236,8 +233,8 @@ const OWN: &[Check] = &[
         assert!(error.to_string().contains("this kernel has no kcov"), "{error}");
     }),
     check("api.modes.kernel-without-kcov-names-the-option", |cx| {
-        let error = Device::builder().path(cx.device()).open().expect_err("there is no device");
-        assert_eq!((error.operation(), error.kind()), (Operation::Open, ErrorKind::NotBuiltIn));
+        let opened = Device::builder().path(cx.device()).open();
+        let error = fails(opened, Operation::Open, ErrorKind::NotBuiltIn);
         assert!(error.help().is_some_and(|help| help.contains("CONFIG_KCOV=y")), "{error}");
     }),
     check("api.modes.no-file-system-for-it", |_| {

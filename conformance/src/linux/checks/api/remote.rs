@@ -5,6 +5,7 @@ pub(super) mod sections;
 
 use crate::checks::api::{deadline, enable, is_free, kind, open};
 use crate::checks::prelude::*;
+use crate::linux::checks::remote::vhost;
 use kcov::mode::TracePc;
 use kcov::remote::Mark;
 use kcov::remote::RemoteSession;
@@ -19,7 +20,7 @@ fn number(instance: u32) -> Remote {
 
 /// Makes a worker run sections for this thread's common handle.
 fn work() {
-    Vhost::new().expect("a device that this process owns").work();
+    vhost().work();
 }
 
 /// The records since a mark of this session.

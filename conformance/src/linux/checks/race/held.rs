@@ -3,7 +3,7 @@
 
 use crate::checks::prelude::*;
 use crate::errno::Result;
-use crate::linux::checks::remote::{pair, usb};
+use crate::linux::checks::remote::{self, pair, usb};
 use crate::linux::checks::while_held;
 use std::os::fd::AsRawFd as _;
 
@@ -30,9 +30,8 @@ fn request() -> [u64; 4] {
     [pair(KCOV_TRACE_PC, 4096), pair(1, 0), 0, usb(1)]
 }
 
-/// Whether the handle is free. Asks from a separate thread.
 fn is_free(cx: &Context) -> bool {
-    thread(|| sized(cx, COVER_SIZE).remote_enable(&Remote::of(usb(1)))).is_ok()
+    remote::is_free(cx, &Remote::of(usb(1)))
 }
 
 pub(crate) const CHECKS: &[Check] = &[

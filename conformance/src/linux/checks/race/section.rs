@@ -2,7 +2,7 @@
 //! area, so the number of records gives the number of sections.
 
 use crate::checks::prelude::*;
-use crate::linux::checks::remote::common;
+use crate::linux::checks::remote::{common, vring};
 
 /// The size of a section's area in words. One of them is the count.
 const AREA: u32 = 1 << 12;
@@ -21,7 +21,7 @@ pub(super) fn of(area: u32) -> Remote {
 /// Returns a worker on this processor that runs long sections.
 fn long(processor: usize) -> Vring {
     pin(processor);
-    let vring = Vring::new().expect("a device that this process owns");
+    let vring = vring();
     vring.make_long();
     vring
 }

@@ -2,7 +2,7 @@
 
 use super::section::of;
 use crate::checks::prelude::*;
-use crate::linux::checks::remote::{common, usb};
+use crate::linux::checks::remote::{common, usb, vhost};
 
 /// The size of a section's area in words.
 const AREA: u32 = 1 << 9;
@@ -15,7 +15,7 @@ struct Group(Vec<Vhost>);
 impl Group {
     /// Creates several workers on each of these processors.
     fn on(processors: &[usize]) -> Group {
-        let first = Vhost::new().expect("a device that this process owns");
+        let first = vhost();
         let mut all = Vec::new();
         for &processor in processors {
             pin(processor);

@@ -1,18 +1,12 @@
 //! Threads and processes started by a thread that collects remotely. The work that they cause is
 //! collected, their own calls are not.
 
-use super::{common, usb};
+use super::{common, enabled, usb, vhost};
 use crate::checks::prelude::*;
 use nix::unistd::{pipe, read, write};
 
-fn enabled(cx: &Context) -> (Device, Map) {
-    let (device, map) = mapped(cx);
-    device.remote_enable(&Remote::common(common())).expect("enabled");
-    (device, map)
-}
-
 fn work() {
-    Vhost::new().expect("a device that this process owns").work();
+    vhost().work();
 }
 
 /// Starts a child that works once told to.

@@ -1,6 +1,6 @@
 //! Requests that are refused after some of their handles have been registered.
 
-use super::{common, usb};
+use super::{common, is_free, usb, vhost};
 use crate::checks::prelude::*;
 use crate::checks::shared::kept::unchanged;
 
@@ -41,11 +41,6 @@ fn each(cx: &Context, device: &Device, after: impl Fn(&Remote) + Sync) {
             }
         });
     });
-}
-
-/// Whether another device can get these handles, in a thread that is not busy.
-fn is_free(cx: &Context, remote: &Remote) -> bool {
-    thread(|| sized(cx, COVER_SIZE).remote_enable(remote)).is_ok()
 }
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -91,7 +86,6 @@ pub(crate) const CHECKS: &[Check] = &[
         });
     }),
     check("remote.half-way.leaves-no-common-handle", |cx| {
-        let vhost = || Vhost::new().expect("a device that this process owns");
         let (holder, inherited) = mapped(cx);
         let (next, requested) = mapped(cx);
         let device = sized(cx, COVER_SIZE);

@@ -1,13 +1,9 @@
 //! Sections that end late. A vhost worker stays in one until it gets a page that it reads.
 
-use super::{common, usb};
+use super::{common, usb, vring};
 use crate::checks::prelude::*;
 use crate::errno;
 use kcov_sys::ioc::Encoding;
-
-fn vring() -> Vring {
-    Vring::new().expect("a device that this process owns")
-}
 
 fn enable(device: &Device) {
     device.remote_enable(&Remote::common(common())).expect("enabled");
@@ -26,7 +22,7 @@ fn enabled(cx: &Context) -> (Device, Map, Vring) {
 
 /// Whether the records include a section that the worker began because of a kick. The flush that
 /// waits for it is another section.
-fn has_kick(map: &Map) -> bool {
+pub(in crate::linux::checks) fn has_kick(map: &Map) -> bool {
     symbols().any_in("handle_tx_kick", &map.copy(1, index(map.count())))
 }
 

@@ -1,6 +1,6 @@
 //! When handles become free again, and what refusals, enabling and disabling leave as it was.
 
-use super::{common, usb};
+use super::{common, is_free, usb};
 use crate::checks::prelude::*;
 use crate::checks::shared::kept::unchanged;
 
@@ -14,9 +14,8 @@ fn enabled(cx: &Context) -> Device {
     device
 }
 
-/// Whether the handles are free. Asks from a separate thread.
 fn are_free(cx: &Context) -> bool {
-    thread(|| sized(cx, COVER_SIZE).remote_enable(&both())).is_ok()
+    is_free(cx, &both())
 }
 
 /// A request that is refused because of its last handle.

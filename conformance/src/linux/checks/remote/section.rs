@@ -1,25 +1,14 @@
 //! Records of background work: that of a vhost device's worker, the kernel threads of io_uring
 //! rings, and the hub driver of a USB bus.
 
-use super::{common, usb};
+use super::{common, enabled, usb, vhost};
 use crate::checks::prelude::*;
 use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use std::io::Write as _;
 use std::time::{Duration, Instant};
-
-fn enabled(cx: &Context) -> (Device, Map) {
-    let (device, map) = mapped(cx);
-    device.remote_enable(&Remote::common(common())).expect("enabled");
-    (device, map)
-}
 
 fn ring() -> Ring {
     Ring::new().expect("a ring")
-}
-
-fn vhost() -> Vhost {
-    Vhost::new().expect("a device that this process owns")
 }
 
 /// The handle of a gadget's bus.
@@ -62,25 +51,20 @@ fn is_discarded(device: &Device, map: &Map, remote: &Remote, times: usize) {
     thread(|| {
         device.remote_enable(remote).expect("enabled");
         map.reset();
-        let ring = Ring::without_thread().expect("a ring");
-        let pipe = || nix::unistd::pipe().expect("a pipe");
-        let ((from, source), (_sink, to)) = (pipe(), pipe());
-        ring.copy_byte(&from, &to);
-        // A new worker has work, so it can only sleep to wait for the byte.
-        let blocked = || sleeping_thread("iou-wrk-");
-        assert!(wait_for(LONG, blocked), "a worker waits for the byte");
+        let copies = Copies::new().expect("a ring");
+        copies.begin();
+        copies.wait();
         assert_eq!(settled(map), 0, "its section has not ended");
 
         for _ in 0..times {
             device.disable().expect("disabled");
             device.remote_enable(remote).expect("enabled again");
         }
-        std::fs::File::from(source).write_all(b"x").expect("the byte");
-        ring.complete();
+        copies.give();
+        copies.complete();
         assert_eq!(settled(map), 0, "of the section that was running then, {times} times before");
-        // The byte is still in the pipe.
-        ring.copy_byte(&from, &to);
-        ring.complete();
+        copies.begin();
+        copies.complete();
         assert!(grows_beyond(map, 0), "of a section that began afterwards");
     });
 }
@@ -246,14 +230,11 @@ pub(crate) const CHECKS: &[Check] = &[
         let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::common(common()) };
         device.remote_enable(&remote).expect("enabled");
         // Not a ring's thread: while kept awake, it polls, and its comparisons fill any buffer.
-        let ring = Ring::without_thread().expect("a ring");
-        let pipe = || nix::unistd::pipe().expect("a pipe");
-        let ((from, source), (_sink, to)) = (pipe(), pipe());
-        // The byte stays in the pipe, however often it is copied.
-        std::fs::File::from(source).write_all(b"x").expect("the byte");
+        let copies = Copies::new().expect("a ring");
+        copies.give();
         let work = || {
-            ring.copy_byte(&from, &to);
-            ring.complete();
+            copies.begin();
+            copies.complete();
         };
         work();
         assert!(grows_beyond(&map, 0), "a section adds to it");
@@ -475,18 +456,13 @@ pub(crate) const CHECKS: &[Check] = &[
         let before = areas_of("kcov_remote_start");
         for _ in 0..4 {
             map.reset();
-            let pipe = || nix::unistd::pipe().expect("a pipe");
-            let sections = [(); 2].map(|()| {
-                let ring = Ring::without_thread().expect("a ring");
-                let ((from, source), (sink, to)) = (pipe(), pipe());
-                ring.copy_byte(&from, &to);
-                (ring, source, (from, sink, to))
-            });
+            let sections = [(); 2].map(|()| Copies::new().expect("a ring"));
+            sections.iter().for_each(Copies::begin);
             // Lets both wait for their bytes. If one has not begun yet, this round shows less.
             std::thread::sleep(Duration::from_millis(20));
-            for (ring, source, _others) in sections {
-                std::fs::File::from(source).write_all(b"x").expect("the byte");
-                ring.complete();
+            for copies in sections {
+                copies.give();
+                copies.complete();
             }
             assert!(settled(&map) > 0);
         }

@@ -2,7 +2,7 @@
 //! request in a softirq, usually during a system call of the thread that made the request.
 
 use super::section::{bus, grows_beyond, since};
-use super::{common, while_owned};
+use super::{common, vhost, while_owned};
 use crate::checks::prelude::*;
 use std::fs::File;
 
@@ -105,7 +105,7 @@ pub(crate) const CHECKS: &[Check] = &[
             Remote { area: IRQ_AREA_SIZE, handles: vec![bus()], ..Remote::common(common()) };
         device.remote_enable(&remote).expect("enabled");
         is_collected(&hub, &map);
-        let vhost = Vhost::new().expect("a device that this process owns");
+        let vhost = vhost();
         let before = settled(&map);
         (0..TIMES).for_each(|_| vhost.work());
         assert!(grows_beyond(&map, before), "the worker's sections are collected");

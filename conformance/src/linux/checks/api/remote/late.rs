@@ -4,7 +4,8 @@
 use super::{number, since};
 use crate::checks::api::{deadline, enable, intruder, open};
 use crate::checks::prelude::*;
-use crate::system::checks::index;
+use crate::linux::checks::remote::late::has_kick;
+use crate::linux::checks::remote::vring;
 use kcov::mode::TracePc;
 use kcov::remote::RemoteSession;
 use kcov::{Completeness, Device, Pc};
@@ -21,7 +22,7 @@ fn begin(device: Device) -> RemoteSession<TracePc> {
 /// Returns a session, and a worker whose first sections have ended.
 fn session(cx: &Context) -> (RemoteSession<TracePc>, Vring) {
     let session = begin(open(cx, 1 << 16));
-    let vring = Vring::new().expect("a device that this process owns");
+    let vring = vring();
     vring.work();
     assert!(!all(&session).is_empty());
     (session, vring)
@@ -31,11 +32,6 @@ fn session(cx: &Context) -> (RemoteSession<TracePc>, Vring) {
 fn all(session: &RemoteSession<TracePc>) -> Vec<Pc> {
     assert!(session.settle(QUIET, deadline()));
     session.trace().iter().collect()
-}
-
-/// Whether the buffer has a section that the worker began because of a kick.
-fn has_kick(map: &Map) -> bool {
-    symbols().any_in("handle_tx_kick", &map.copy(1, index(map.count())))
 }
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -58,7 +54,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("api.remote.late.each-mark-has-what-ended-after-it", |cx| {
         let (session, held) = session(cx);
-        let other = Vring::new().expect("a second device");
+        let other = vring();
         other.work();
         all(&session);
         let first = session.mark();
@@ -109,7 +105,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check("api.remote.late.trace-of-a-disabled-session-stays", |cx| {
         let mut device = open(cx, 1 << 16);
         let session = device.enable_remote(TracePc, &number(INSTANCE)).expect("enabled");
-        let vring = Vring::new().expect("a device that this process owns");
+        let vring = vring();
         vring.work();
         vring.begin();
         let recorded = session.disable().expect("disabled");

@@ -4,21 +4,15 @@
 use super::{number, since, wait};
 use crate::checks::api::{deadline, intruder, kind, open};
 use crate::checks::prelude::*;
+use crate::linux::checks::remote::vhost;
 use kcov::mode::TracePc;
 use kcov::remote::{RemoteSession, linux::Remote};
 use kcov::{Completeness, ErrorKind, Pc};
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::Write as _;
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// A worker reports that its work is done shortly before the section ends.
 const QUIET: Duration = Duration::from_millis(50);
-
-fn vhost() -> Vhost {
-    Vhost::new().expect("a device that this process owns")
-}
 
 fn session(cx: &Context) -> RemoteSession<TracePc> {
     let session = open(cx, 1 << 16).into_remote_session(TracePc, &Remote::new().any_common());
@@ -32,34 +26,12 @@ fn works(vhost: &Vhost, session: &RemoteSession<TracePc>) {
     assert!(!wait(session, mark, 1).is_empty() && session.settle(QUIET, deadline()));
 }
 
-/// A section that a worker stays in until it gets its byte.
-struct Late {
-    ring: Ring,
-    source: Option<File>,
-    pipes: (OwnedFd, OwnedFd, OwnedFd),
-}
-
-impl Late {
-    fn begin() -> Late {
-        let ring = Ring::without_thread().expect("a ring");
-        let pipe = || nix::unistd::pipe().expect("a pipe");
-        let ((from, source), (sink, to)) = (pipe(), pipe());
-        ring.copy_byte(&from, &to);
-        // A new worker has work, so it can only sleep to wait for the byte.
-        assert!(wait_for(LONG, || sleeping_thread("iou-wrk-")), "a worker waits for the byte");
-        Late { ring, source: Some(source.into()), pipes: (from, to, sink) }
-    }
-
-    fn end(&mut self) {
-        self.source.take().expect("once").write_all(b"x").expect("the byte");
-        self.ring.complete();
-    }
-
-    /// Copies the byte again. It is still in the pipe, so the worker does not block.
-    fn again(&self) {
-        self.ring.copy_byte(&self.pipes.0, &self.pipes.1);
-        self.ring.complete();
-    }
+/// Begins a section that a worker stays in until it gets its byte.
+fn late() -> Copies {
+    let copies = Copies::new().expect("a ring");
+    copies.begin();
+    copies.wait();
+    copies
 }
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -106,25 +78,28 @@ pub(crate) const CHECKS: &[Check] = &[
     check("api.remote.sections.late-section-counts-for-the-next-case", |cx| {
         let session = session(cx);
         let first = session.mark();
-        let mut late = Late::begin();
+        let late = late();
         assert!(since(&session, first).is_empty(), "it has not ended");
         let second = session.mark();
-        late.end();
+        late.give();
+        late.complete();
         assert!(!wait(&session, second, 1).is_empty(), "it counts when it ends");
     }),
     check("api.remote.sections.restart-discards-what-runs", |cx| {
         let mut session = session(cx);
         let handle = session.common_handle();
-        let mut late = Late::begin();
+        let late = late();
         session.restart().expect("enabled again");
         assert_eq!(session.common_handle(), handle, "the same handle");
         let mark = session.mark();
-        late.end();
+        late.give();
+        late.complete();
         assert!(
             session.settle(QUIET, deadline()) && session.trace().is_empty(),
             "of the section of before"
         );
-        late.again();
+        late.begin();
+        late.complete();
         assert!(!wait(&session, mark, 1).is_empty(), "of a section that began afterwards");
     }),
     check("api.remote.sections.restart-after-a-full-buffer", |cx| {
