@@ -28,7 +28,7 @@ Usage: kcov-conformance <command>
       --unproved         trusts --declare: for kernels that were altered
       --device PATH      the device
       --format ktap      the format of the report, which has no other
-      --time-limit S     the time limit of a check in seconds, 60 by default
+      --time-limit S     the time limit of a check in seconds, none by default
       --fail-fast        skips the other checks after the first failure
   lockstep           compares the kernel with the model on random operations
       --operations N     the number for each seed, 10000 by default

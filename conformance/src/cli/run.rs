@@ -1,7 +1,7 @@
 //! `run`: from the options to an exit status.
 
 use super::{EXIT_UNAVAILABLE, EXIT_USAGE, default_device};
-use crate::check::{Check, USUAL_LIMIT};
+use crate::check::Check;
 use crate::claims::Claims;
 use crate::declare::{Declaration, probe_all};
 use crate::feature::Feature;
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub(super) struct Request {
     ids: Vec<String>,
     kernel: Options,
-    time_limit: Duration,
+    time_limit: Option<Duration>,
     fail_fast: bool,
 }
 
@@ -50,7 +50,7 @@ impl Options {
 
 pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
     let (mut ids, mut kernel) = (Vec::new(), Options::new());
-    let (mut time_limit, mut fail_fast) = (USUAL_LIMIT, false);
+    let (mut time_limit, mut fail_fast) = (None, false);
     while let Some(arg) = parser.next()? {
         let name = match arg {
             Arg::Value(id) => {
@@ -67,7 +67,7 @@ pub(super) fn request(parser: &mut Parser) -> Result<Request, lexopt::Error> {
                 word => return Err(format!("--format: {word:?} is not ktap").into()),
             },
             "time-limit" => {
-                time_limit = Duration::from_secs(parser.value()?.parse::<u32>()?.into());
+                time_limit = Some(Duration::from_secs(parser.value()?.parse::<u32>()?.into()));
             }
             name if kernel.take(name, parser)? => {}
             name => return Err(lexopt::Error::UnexpectedOption(format!("--{name}"))),
