@@ -3,7 +3,7 @@
 use super::*;
 use crate::cache::Cache;
 use crate::cpio::Archive;
-use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::os::unix::fs::symlink;
 
 #[test]
 fn a_tree_comes_without_histories_and_caches() {
@@ -26,16 +26,6 @@ fn a_tree_comes_without_histories_and_caches() {
     let all: Vec<_> = carried.entries.keys().filter_map(below).collect();
     assert_eq!(all, ["", "cache", "data", "data/seed", "link"].map(PathBuf::from));
     assert_eq!(carried.bytes, "data/seed".len() as u64);
-}
-
-#[test]
-fn a_dynamic_program_comes_with_its_libraries() {
-    let own = std::env::current_exe().expect("this program");
-    let mut carried = Carried::linux(Arch::host(), Vec::new());
-    carried.add(&own).expect("carried");
-    let names: Vec<_> = carried.paths().filter_map(|at| at.file_name()?.to_str()).collect();
-    assert!(names.iter().any(|name| name.starts_with("libc.so")), "{names:?}");
-    assert!(names.iter().any(|name| name.starts_with("ld-linux")), "{names:?}");
 }
 
 #[test]
@@ -71,26 +61,6 @@ fn links_on_the_way_are_links_in_the_guest() {
     assert!(carried.entries.contains_key(&path("real/deep/own")));
     symlink("loop", path("loop")).expect("a link");
     assert!(carried.add(&path("loop")).is_err_and(|why| why.contains("Too many levels")));
-}
-
-#[test]
-fn a_copy_keeps_owner_permissions_and_type() {
-    let root = tempfile::tempdir().expect("a directory");
-    let path = |name: &str| root.path().join(name);
-    fs::write(path("file"), "").expect("a file");
-    fs::set_permissions(path("file"), fs::Permissions::from_mode(0o4711)).expect("permissions");
-    let others = chown(path("file"), Some(65534), Some(65534)).is_ok();
-    // The change of the owner has removed the bit.
-    fs::set_permissions(path("file"), fs::Permissions::from_mode(0o4711)).expect("permissions");
-    let fifo = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mkfifoat(rustix::fs::CWD, path("fifo"), fifo).expect("a pipe");
-    let mut carried = Carried::default();
-    carried.add(root.path()).expect("carried");
-    let id = if others { 65534 } else { 0 };
-    let access = Access { mode: 0o4711, user: id, group: id };
-    assert!(matches!(carried.entries.get(&path("file")), Some(Entry::File(a, _)) if *a == access));
-    let pipe = Access::root(0o010_600);
-    assert!(matches!(carried.entries.get(&path("fifo")), Some(Entry::Special(a, _)) if *a == pipe));
 }
 
 #[test]
