@@ -274,6 +274,17 @@ fn scripts_have_the_interpreters_of_the_host() {
     }
 }
 
+#[test]
+fn closed_streams_are_refused() {
+    for (name, text) in [("output", "exec \"$@\" >&-"), ("input", "exec \"$@\" <&-")] {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", text, "sh", env!("CARGO_BIN_EXE_kcov-ci"), "exec", "linux-uml"]);
+        let said = outcome(command.args(["--stdin", "--", "cat", "/proc/version"]));
+        assert_eq!((said.status, said.stdout.as_str()), (Some(2), ""), "{}", said.stderr);
+        assert!(said.stderr.contains(&format!("standard {name} is closed")), "{}", said.stderr);
+    }
+}
+
 /// Arguments and variables may hold any bytes.
 #[test]
 fn words_arrive_as_they_are() {

@@ -144,7 +144,9 @@ fn pass_on(
     scratch: Option<&Path>,
     verbose: bool,
 ) -> Result<Exit> {
+    output::require_open(1)?;
     if stdin {
+        output::require_open(0)?;
         let mut bytes = Vec::new();
         // One more than fits is enough for an error.
         let input = io::stdin().take(carry::MOST + 1).read_to_end(&mut bytes);

@@ -75,7 +75,7 @@ impl Programs {
     /// Returns the suite's ids for a system.
     pub fn checks(&self, system: System) -> Result<Vec<String>> {
         let suite = self.suite_for(Arch::host().triple)?;
-        let list = read(command(suite).args(["list", "--system", system.word()]))
+        let list = read(command(suite).args(["list", "--system", &system.word()]))
             .map_err(|why| Error::unavailable(Phase::Image, why))?;
         Ok(list.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_string).collect())
     }

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::cache::Cache;
-use crate::cpio::Archive;
 use std::os::unix::fs::symlink;
 
 #[test]
@@ -77,17 +76,4 @@ fn what_an_image_cannot_hold_is_named() {
     carried.add(file.path()).expect("carried");
     let said = carried.losses().expect("a loss");
     assert!(said.ends_with(": lacks its attribute user.kcov in the guest"), "{said}");
-}
-
-#[test]
-fn directories_are_made_once_and_before_what_is_in_them() {
-    let mut carried = Carried::default();
-    carried.put(Path::new("/a/b/c"), Entry::Directory(Access::root(0o1777)));
-    carried.put(Path::new("/a/b/d/e"), Entry::Directory(Access::root(0o755)));
-    let all: Vec<_> = carried.paths().collect();
-    assert_eq!(all, ["/a", "/a/b", "/a/b/c", "/a/b/d", "/a/b/d/e"].map(Path::new));
-    let mut archive = Archive::default();
-    carried.entries().for_each(|(path, entry)| archive.add(path, entry));
-    let text = String::from_utf8_lossy(&archive.finish()).into_owned();
-    assert_eq!(text.matches("a/b\0").count(), 1);
 }

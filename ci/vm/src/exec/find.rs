@@ -95,7 +95,7 @@ fn interpreter(start: &[u8]) -> Result<Option<Vec<OsString>>, String> {
     const BLANKS: [char; 2] = [' ', '\t'];
     let Some(line) = start.strip_prefix(b"#!") else { return Ok(None) };
     let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let line = str::from_utf8(line).map_err(|_| "its first line is not UTF-8")?;
+    let line = std::str::from_utf8(line).map_err(|_| "its first line is not UTF-8")?;
     if line.ends_with('\r') {
         return Err("its first line ends with a carriage return; remove it with dos2unix".into());
     }

@@ -196,7 +196,7 @@ impl Session {
         }
         if target.kind == Kind::Qemu && target.arch.is_host() && chosen.is_none() {
             let init = self.init(target)?;
-            let memory = self.cache.kvm_probe();
+            let memory = self.cache.root().join("kvm-probe");
             match guest::probe_kvm(&machine, &init, &expect, &memory, &logs)? {
                 Ok(()) => {
                     machine.accel = Accel::Kvm;

@@ -139,14 +139,6 @@ fn the_kernel_must_be_the_declared_one() {
 }
 
 #[test]
-fn init_and_garbage_are_heard() {
-    let why = run(&[Frame::Fail("no /proc".into()), Frame::End], &[], gone());
-    assert_eq!(why.expect_err("init failed"), "boot: the guest's init: no /proc");
-    let why = run(&[boot("7.1-kcov-aa"), boot("7.1-kcov-aa")], &[], gone());
-    assert!(why.is_err_and(|why| why.starts_with("program: a frame out of order")));
-}
-
-#[test]
 fn after_the_last_word_netbsd_is_ended_at_once() {
     let (expect, now) = (Expect { system: System::NetBsd, ..expect() }, Instant::now());
     let mut watch = Watch::new("n", LIMITS, &expect, now);
