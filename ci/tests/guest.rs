@@ -103,24 +103,6 @@ fn exec_looks_in_path() {
     );
 }
 
-/// A script brings its interpreter, also one that env(1) would look for.
-#[test]
-fn scripts_run() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let script = directory.path().join("script");
-    for first in ["#!/bin/sh -e", "#!/usr/bin/env sh"] {
-        fs::write(&script, format!("{first}\necho \"$1 $-\"\nexit 3\n")).expect("a script");
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("permissions");
-        let options = if first.ends_with("-e") { "e" } else { "" };
-        for words in [&["exec", "linux-uml"][..], &["trace", "linux-uml", "--quiet"]] {
-            let outcome = outcome(vm().args(words).arg("--").arg(&script).arg("word"));
-            assert_eq!(outcome.status, Some(3), "{}", outcome.stderr);
-            let said = outcome.stdout.lines().next().unwrap_or_default();
-            assert_eq!(said, format!("word {options}"), "{}", outcome.stderr);
-        }
-    }
-}
-
 #[test]
 fn the_loopback_interface_is_up() {
     let Outcome { status, stderr, .. } = exec(&[], &["loopback"]);

@@ -25,8 +25,8 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 /// /dev/null in their place before `main`.
 static ABSENT: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
-// SAFETY: the loader calls the functions of this section once, before `main`, and `look` needs nothing
-// that would not be ready then.
+// SAFETY: the loader calls the functions of this section before `main`. `look` only makes system calls
+// and stores flags, which needs no preparation.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
