@@ -203,6 +203,15 @@ fn programs_that_cannot_start() {
         &script("lost", b"#!/none/sh -e\n"),
         "its interpreter cannot run: /none/sh: No such file",
     );
+    refused(
+        &script("gone", b"#!/usr/bin/env none-such\n"),
+        "its interpreter cannot run: none-such: there is no such program in PATH; install it",
+    );
+    refused(&script("dos", b"#!/bin/sh\r\n"), "carriage return; remove it with dos2unix");
+    refused(&script("odd", b"#!/usr/bin/env -S A=b sh\n"), "what env(1) makes of `-S A=b sh`");
+    let endless = vm.path().join("endless");
+    script("endless", format!("#!{}\n", endless.display()).as_bytes());
+    refused(endless.to_str().expect("UTF-8"), "more than five scripts interpret each other");
     refused(&script("text", b"echo\n"), "is not an ELF program");
     refused(&script("empty", b""), "is not an ELF program");
     let mut small = [0; 52];

@@ -4,16 +4,18 @@
 //! Needs the feature `guest-tests` and builds the kernel of `linux-uml` if the cache lacks it.
 
 mod common {
+    pub mod ended;
     pub mod fixture;
     pub mod outcome;
 }
 
+use common::ended::assert_ends_with_its_runner;
 use common::fixture::{assert_no_verdict, fixture};
 use common::outcome::{Outcome, outcome};
 use rustix::fs::StatVfsMountFlags;
 use rustix::process::geteuid;
 use std::fs;
-use std::io::{Seek as _, Write as _};
+use std::io::{BufRead as _, BufReader, Seek as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -101,24 +103,6 @@ fn exec_looks_in_path() {
     );
 }
 
-/// A script brings its interpreter, also one that env(1) would look for.
-#[test]
-fn scripts_run() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let script = directory.path().join("script");
-    for first in ["#!/bin/sh -e", "#!/usr/bin/env sh"] {
-        fs::write(&script, format!("{first}\necho \"$1 $-\"\nexit 3\n")).expect("a script");
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("permissions");
-        let options = if first.ends_with("-e") { "e" } else { "" };
-        for words in [&["exec", "linux-uml"][..], &["trace", "linux-uml", "--quiet"]] {
-            let outcome = outcome(vm().args(words).arg("--").arg(&script).arg("word"));
-            assert_eq!(outcome.status, Some(3), "{}", outcome.stderr);
-            let said = outcome.stdout.lines().next().unwrap_or_default();
-            assert_eq!(said, format!("word {options}"), "{}", outcome.stderr);
-        }
-    }
-}
-
 #[test]
 fn the_loopback_interface_is_up() {
     let Outcome { status, stderr, .. } = exec(&[], &["loopback"]);
@@ -191,6 +175,17 @@ fn exec_tells_of_a_deadly_signal() {
 fn orphans_do_not_hold_the_guest() {
     let Outcome { status, stdout, .. } = exec(&[], &["orphan", "out", "left one", "status", "0"]);
     assert_eq!((status, stdout.as_str()), (Some(0), "left one\n"));
+}
+
+#[test]
+fn a_guest_ends_with_its_runner() {
+    let mut command = vm();
+    command.args(["exec", "linux-uml", "--"]).arg(fixture()).args(["out", "begun", "hang"]);
+    assert_ends_with_its_runner(&mut command, |runner| {
+        let mut line = String::new();
+        BufReader::new(runner.stdout.take().expect("a pipe")).read_line(&mut line).expect("output");
+        assert_eq!(line, "begun\n");
+    });
 }
 
 #[test]

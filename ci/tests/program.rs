@@ -10,8 +10,10 @@ mod common {
 
 use common::c::{self, Place};
 use common::outcome::{Outcome, outcome};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -103,6 +105,9 @@ fn each_program_finds_its_own_libraries() {
         let z = place.file(&format!("{name}/lib/libz.so.1"));
         place.compile(&format!("{name}/bin/p"), c::NAMED, &[&place.file(&library), &z, &paths]);
     }
+    // The loader's $ORIGIN is not the directory of a link.
+    std::os::unix::fs::symlink("a/bin/p", place.path().join("link")).expect("a link");
+    assert_eq!(on_both(place.path(), &[], &["./link"]), "of a 7\n");
     let (a, b) = (place.file("a/bin/p"), place.file("b/bin/p"));
     let said = on_both(place.path(), &["--carry", &b], &[&a, &b]);
     assert_eq!(said, "of a 7\nof b 7\n");
@@ -207,17 +212,113 @@ fn the_shells_devices_are_there() {
 
 #[test]
 fn the_usual_directories_and_names_are_there() {
-    let text = "stat -Lc '%a %u %n' / /tmp /var/tmp /run /run/lock /var/run /var/lock /dev/shm \
-                /dev/mqueue /root /mnt /etc/mtab && hostname && cat /etc/hostname && id -un && \
+    let text = "stat -Lc '%a %u %n' / /tmp /var/tmp /run /run/lock /run/user /run/utmp /var/run \
+                /var/lock /dev/shm /dev/mqueue /root /mnt /etc/mtab && hostname && cat /etc/hostname && id -un && \
                 ls -d /usr/lib /var/log /opt /srv /home && ulimit -Hn && \
                 cat /proc/sys/net/ipv4/ping_group_range";
     let programs = ["/bin/stat", "/bin/hostname", "/bin/cat", "/usr/bin/id", "/bin/ls"];
     let said = script("/bin/sh", &programs, text);
     let expected = "755 0 /\n1777 0 /tmp\n1777 0 /var/tmp\n755 0 /run\n1777 0 /run/lock\n\
-                    755 0 /var/run\n1777 0 /var/lock\n1777 0 /dev/shm\n1777 0 /dev/mqueue\n\
+                    755 0 /run/user\n644 0 /run/utmp\n755 0 /var/run\n1777 0 /var/lock\n1777 0 /dev/shm\n1777 0 /dev/mqueue\n\
                     700 0 /root\n755 0 /mnt\n444 0 /etc/mtab\nkcov-vm\nkcov-vm\nroot\n\
                     /home\n/opt\n/srv\n/usr/lib\n/var/log\n524288\n0\t2147483647\n";
     assert_eq!(said, expected);
+}
+
+/// The databases of services and protocols, the system's name and the time zone.
+#[test]
+fn the_system_is_described_as_on_the_host() {
+    let place = Place::new();
+    let text = "getent services https; getent services 53/udp; getent protocols tcp; \
+                . /etc/os-release; echo $NAME $VERSION_ID; date -d @0";
+    let carried = ["--carry", "/usr/bin/getent", "--carry", "/bin/date"];
+    let said = on_both(place.path(), &carried, &["/bin/sh", "-c", text]);
+    assert!(said.contains("443/tcp") && said.contains("TCP") && said.contains("1970"), "{said}");
+    let said = script("/bin/sh", &["/bin/cat"], "cat /etc/machine-id /var/lib/dbus/machine-id");
+    let ids: Vec<_> = said.lines().map(|id| u128::from_str_radix(id, 16)).collect();
+    assert!(ids.len() == 2 && ids[0] == ids[1] && ids[0].as_ref().is_ok_and(|id| *id != 0));
+}
+
+#[test]
+fn locales_are_those_of_the_host() {
+    let place = Place::new();
+    let path = place.write("text", "\u{e9}\u{20ac}\n");
+    let mut command = exec(&["--stdin", "--env", "LC_ALL=C.UTF-8"], &["wc", "-m"]);
+    let said = outcome(command.stdin(File::open(path).expect("a file")));
+    assert_eq!((said.status, said.stdout.as_str()), (Some(0), "3\n"), "{}", said.stderr);
+}
+
+/// Each script prints its interpreter's options, its name and its arguments.
+#[test]
+fn scripts_have_the_interpreters_of_the_host() {
+    let place = Place::new();
+    let script = |name: &str, first: &str, text: &str| {
+        let path = place.write(name, format!("#!{first}\n{text}\n"));
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
+    };
+    let text = "echo \"$- $0 $*\"";
+    script("bin/own", "/bin/sh -u", "echo \"own: $- $0 $*\"");
+    script("bin/outer", &format!("{} option", place.file("bin/own")), "");
+    for (name, first) in [
+        ("plain", "/bin/sh"),
+        ("blanks", " \t/bin/sh \t-eu \t"),
+        ("env", "/usr/bin/env sh"),
+        ("split", "/usr/bin/env -S sh -e -u"),
+        ("nested", &*place.file("bin/own")),
+        ("options", &format!("{} one two ", place.file("bin/own"))),
+        ("deep", &place.file("bin/outer")),
+    ] {
+        script(name, first, text);
+        let said = on_both(place.path(), &[], &[&format!("./{name}"), "a b", "c"]);
+        assert!(said.ends_with(" a b c\n"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn closed_streams_are_refused() {
+    for (name, text) in [("output", "exec \"$@\" >&-"), ("input", "exec \"$@\" <&-")] {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", text, "sh", env!("CARGO_BIN_EXE_kcov-ci"), "exec", "linux-uml"]);
+        let said = outcome(command.args(["--stdin", "--", "cat", "/proc/version"]));
+        assert_eq!((said.status, said.stdout.as_str()), (Some(2), ""), "{}", said.stderr);
+        assert!(said.stderr.contains(&format!("standard {name} is closed")), "{}", said.stderr);
+    }
+}
+
+/// Arguments and variables may hold any bytes.
+#[test]
+fn words_arrive_as_they_are() {
+    let bytes: Vec<u8> = (1..=255).collect();
+    let words = ["", " ", "two\nlines\n", "-v", "\\x41", "*"].map(OsStr::new);
+    let words = words.into_iter().chain([OsStr::from_bytes(&bytes)]);
+    let run = |command: &mut Command| {
+        command.env("KCOV_TEST", OsStr::from_bytes(&bytes[..]));
+        command.args(["/bin/sh", "-c", "printf '%s|' \"$KCOV_TEST\" \"$@\"", "sh"]);
+        command.args(words.clone()).output().expect("it starts").stdout
+    };
+    let host = run(Command::new("env").arg("--"));
+    assert_eq!(host.iter().filter(|byte| **byte == b'\n').count(), 4);
+    assert_eq!(run(&mut vm(&["exec", "linux-uml", "--env", "KCOV_TEST", "--"])), host);
+}
+
+#[test]
+fn the_working_directory_is_the_same_or_refused() {
+    for directory in ["/sys/kernel", "/proc/sys/kernel", "/dev", "/"] {
+        let said = on_both(Path::new(directory), &[], &["/bin/sh", "-c", "pwd"]);
+        assert_eq!(said, format!("{directory}\n"));
+    }
+    let place = Place::new();
+    let text = "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", text, "sh", env!("CARGO_BIN_EXE_kcov-ci"), "exec", "linux-uml"]);
+    let said = outcome(command.args(["--", "/bin/sh", "-c", "pwd"]).current_dir(place.path()));
+    assert_eq!((said.status, said.stdout.as_str()), (Some(2), ""), "{}", said.stderr);
+    assert!(said.stderr.contains("the working directory: No such file"), "{}", said.stderr);
+    // A directory that only the host's /proc has.
+    let mut command = exec(&[], &["/bin/sh", "-c", "pwd"]);
+    let said = outcome(command.current_dir(format!("/proc/{}", std::process::id())));
+    assert_eq!((said.status, said.stdout.as_str()), (Some(69), ""), "{}", said.stderr);
+    assert!(said.stderr.contains("the guest has no directory /proc/"), "{}", said.stderr);
 }
 
 #[test]

@@ -1,16 +1,13 @@
 //! Uses `runner` as docs/src/test-your-fuzzer.md describes: cargo runs the tests of
-//! a crate outside this workspace in a guest. Also tests each way in which that can
-//! fail.
+//! a crate outside this workspace in a guest. The rest is the same as in `exec`.
 //!
 //! Needs the feature `guest-tests`, like tests/guest.rs.
 
 mod common {
-    pub mod fixture;
     pub mod fuzzer;
     pub mod outcome;
 }
 
-use common::fixture::{assert_no_verdict, fixture};
 use common::fuzzer::{cargo_test, test_program};
 use common::outcome::Outcome;
 use std::fs;
@@ -65,49 +62,9 @@ fn one_test_per_guest_as_nextest_has_it() {
 }
 
 #[test]
-fn streams_stay_apart() {
-    let words = ["it_fails_on_request", "--exact", "--nocapture"];
-    let one = runner(&[], test_program(), &words);
-    assert_eq!(one.status, Some(0), "{}", one.stderr);
-    assert!(one.stderr.contains("the test's own words"), "{}", one.stderr);
-    assert!(!one.stdout.contains("the test's own words"), "{}", one.stdout);
-}
-
-#[test]
 fn without_the_crates_directory() {
     let words = ["the_first_seed_is_new_and_soon_nothing_is", "--exact"];
     let without = runner(&["--no-tree"], test_program(), &words);
     assert_eq!(without.status, Some(101), "{}", without.stderr);
     assert!(without.stdout.contains("the seeds"), "{}", without.stdout);
-}
-
-#[test]
-fn what_is_carried_is_found() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let file = directory.path().join("a file");
-    fs::write(&file, "").expect("a file");
-    let (text, words) = (file.to_str().expect("UTF-8"), ["status", "0"]);
-    // A path of the guest exists there; any other path causes a failure.
-    let write = ["write", text, "x", "status", "0"];
-    assert_eq!(runner(&["--carry", text], fixture(), &write).status, Some(0));
-    assert_eq!(runner(&[], fixture(), &write).status, Some(3));
-    let directory = directory.path().to_str().expect("UTF-8");
-    assert_eq!(runner(&["--carry", directory], fixture(), &write).status, Some(0));
-    assert_eq!(fs::read_to_string(&file).expect("unchanged"), "");
-    assert_eq!(runner(&["--env", "A=b"], fixture(), &words).status, Some(0));
-}
-
-#[test]
-fn failures_of_the_machinery_are_no_verdict() {
-    let panic = runner(&[], fixture(), &["lkdtm", "PANIC"]);
-    assert_no_verdict(&panic, &["the kernel panicked"]);
-    let hang = runner(&["--time-limit", "2"], fixture(), &["hang"]);
-    assert_no_verdict(&hang, &["the program hung: it did not end within 2 s"]);
-    let other = runner(&["--declare-release", "6.1."], fixture(), &["status", "0"]);
-    assert_no_verdict(&other, &["boot: the kernel is not the declared one"]);
-}
-
-#[test]
-fn signals_are_told() {
-    assert_eq!(runner(&[], fixture(), &["signal", "6"]).status, Some(128 + 6));
 }

@@ -6,9 +6,8 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The time limit of a check, unless the command line sets another. A correct kernel on a busy host
-/// stays far below it.
-pub const USUAL_LIMIT: Duration = Duration::from_secs(60);
+/// A check does its usual number of rounds up to this time limit.
+const USUAL_LIMIT: Duration = Duration::from_secs(60);
 
 /// One check.
 #[derive(Debug)]
@@ -24,20 +23,21 @@ pub(crate) const fn check(id: &'static str, body: fn(&Context)) -> Check {
     Check { id, seconds: 0, body }
 }
 
-/// Declares a check whose time limit is at least so many seconds.
+/// Declares a check whose time limit, if there is one, is at least so many seconds.
 pub(crate) const fn slow(id: &'static str, seconds: u64, body: fn(&Context)) -> Check {
     Check { id, seconds, body }
 }
 
 impl Check {
     /// The time limit of this check: `usual`, unless it needs more.
-    pub fn time_limit(&self, usual: Duration) -> Duration {
-        usual.max(Duration::from_secs(self.seconds))
+    pub fn time_limit(&self, usual: Option<Duration>) -> Option<Duration> {
+        usual.map(|usual| usual.max(Duration::from_secs(self.seconds)))
     }
 
     /// Runs the check in this process. Returns if the kernel keeps the claim, and panics if not.
-    pub fn run(&self, claims: &Claims, device: &Path, limit: Duration) {
+    pub fn run(&self, claims: &Claims, device: &Path, limit: Option<Duration>) {
         let claim = claims.of_check(self).clone();
+        let limit = limit.unwrap_or(USUAL_LIMIT);
         (self.body)(&Context { claim, device: device.to_owned(), limit });
     }
 }
@@ -51,8 +51,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// The number of rounds of a repeating check: `usual` at the usual time limit, and
-    /// proportionally more with a longer one. The time that they take does not affect the verdict.
+    /// The number of rounds of a repeating check: `usual`, and proportionally more with a time limit
+    /// of more than a minute. The time that they take does not affect the verdict.
     pub fn rounds(&self, usual: u64) -> u64 {
         usual * (self.limit.as_secs() / USUAL_LIMIT.as_secs()).max(1)
     }

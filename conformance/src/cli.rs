@@ -2,7 +2,6 @@
 
 mod run;
 
-use crate::check::USUAL_LIMIT;
 use crate::claims::{Claims, Status};
 use crate::declare::{Declaration, SYSTEMS};
 use crate::kernel::Version;
@@ -32,7 +31,7 @@ Usage: kcov-conformance <command>
       --unproved         trusts --declare: for kernels that were altered
       --device PATH      the device
       --format ktap      the format of the report, which has no other
-      --time-limit S     the time limit of a check in seconds, 60 by default
+      --time-limit S     the time limit of a check in seconds, none by default
       --fail-fast        skips the other checks after the first failure
   lockstep           compares the kernel with the model on random operations
       --operations N     the number for each seed, 10000 by default
@@ -87,7 +86,7 @@ struct Options {
     /// Whether to trust the declaration without probes.
     unproved: bool,
     device: PathBuf,
-    time_limit: Duration,
+    time_limit: Option<Duration>,
     fail_fast: bool,
     operations: NonZeroU64,
     seeds: Vec<u64>,
@@ -102,7 +101,7 @@ fn options(parser: &mut Parser, ids: bool, known: &[&str]) -> Result<Options, le
         declared: None,
         unproved: false,
         device: DEVICE.into(),
-        time_limit: USUAL_LIMIT,
+        time_limit: None,
         fail_fast: false,
         operations: NonZeroU64::new(10_000).expect("not 0"),
         seeds: Vec::new(),
@@ -127,7 +126,8 @@ fn options(parser: &mut Parser, ids: bool, known: &[&str]) -> Result<Options, le
                 word => return Err(format!("--format: {word:?} is not ktap").into()),
             },
             "time-limit" => {
-                options.time_limit = Duration::from_secs(parser.value()?.parse::<u32>()?.into());
+                let seconds = parser.value()?.parse::<u32>()?;
+                options.time_limit = Some(Duration::from_secs(seconds.into()));
             }
             "fail-fast" => options.fail_fast = true,
             "operations" => options.operations = parser.value()?.parse()?,

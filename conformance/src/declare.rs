@@ -4,7 +4,6 @@ use crate::feature::Feature;
 use crate::kernel::Version;
 use crate::runner;
 use std::path::Path;
-use std::time::Duration;
 
 /// The words for systems, which a declaration may also contain.
 pub const SYSTEMS: &[&str] = &["linux", "netbsd"];
@@ -87,8 +86,6 @@ fn in_order(wanted: impl Fn(Feature) -> bool) -> Vec<Feature> {
 const ABSENT: i32 = 3;
 /// The exit status of a probe process if the answer is unclear.
 const UNCLEAR: i32 = 1;
-/// The time limit of a probe.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// Probes each feature in a separate process, because a probe's effects end with its process.
 /// Without the device, it probes nothing else.
@@ -107,7 +104,7 @@ pub fn probe_all(device: &Path) -> Result<Vec<Feature>, String> {
 
 fn probe(feature: Feature, device: &Path) -> Result<bool, String> {
     let failed = |what: String| format!("the probe for {feature} failed: {what}");
-    let outcome = runner::supervise(LIMIT, || match crate::raw::probe(feature, device) {
+    let outcome = runner::supervise(None, || match crate::raw::probe(feature, device) {
         Ok(true) => 0,
         Ok(false) => ABSENT,
         Err(errno) => {

@@ -2,7 +2,7 @@
 
 use super::outcome::Outcome;
 use kcov_vm::arch::Arch;
-use kcov_vm::toolchain::{Program, Recipe, target_directory};
+use kcov_vm::toolchain::{Recipe, target_directory};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ pub fn fixture() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-        let program = Program { package: "kcov-vm-guest", binary: "kcov-vm-fixture" };
+        let program = ["kcov-vm-guest", "kcov-vm-fixture"];
         let recipe = Recipe::linux(Arch::host().triple).expect("a host triple");
         recipe.build(workspace, program, &target_directory(workspace)).expect("the fixture builds")
     })

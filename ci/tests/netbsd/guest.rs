@@ -1,6 +1,7 @@
 //! Boots a small program in place of a kernel. It writes given texts to both
 //! serial lines.
 
+use super::common::ended::assert_ends_with_its_runner;
 use super::common::vm::Vm;
 use super::elf::{KERNEL, LOAD, elf};
 use kcov_vm::carry::Carried;
@@ -14,6 +15,7 @@ use kcov_vm::verdict::Reader;
 use kcov_vm_guest::job::Job;
 use kcov_vm_guest::protocol::{Exit, Frame};
 use std::path::Path;
+use std::process::Command;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -93,7 +95,7 @@ fn boot_code(code: &[u8], limit: Duration) -> (Result<Finished, Unavailable>, St
         machine: "amd64".into(),
         build: None,
     };
-    let image = Image { init: b"init", job: &job, files: &[], carried: &Carried::default() };
+    let image = Image { init: b"init", job: &job, carried: &Carried::default() };
     let mut ear = Ear::default();
     let result = boot(&machine, &image, limits, &expect, vm.path(), &mut ear);
     let result = result.map_err(|error| match error {
@@ -178,4 +180,17 @@ fn a_kernel_that_does_not_boot() {
     let why = result.expect_err("no verdict").to_string();
     let words = "boot: the guest did not boot within 20 s; last on its console: `NetBSD`";
     assert!(why.contains(words), "{why}");
+}
+
+/// QEMU boots the same kernel for Linux and NetBSD.
+#[test]
+fn a_guest_ends_with_its_runner() {
+    LazyLock::force(&TOOLS);
+    let vm = Vm::new();
+    let kernel = vm.write("netbsd", elf(KERNEL, &writer(&[])));
+    // In the user's cache, which has init.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
+    command.args(["exec", "linux-7", "--accel", "tcg", "--kernel"]).arg(kernel);
+    command.args(["--", "/bin/true"]);
+    assert_ends_with_its_runner(&mut command, |_| ());
 }

@@ -7,6 +7,8 @@ mod guest;
 
 #[path = "../common"]
 mod common {
+    #[cfg(feature = "guest-tests")]
+    pub mod ended;
     pub mod vm;
 }
 

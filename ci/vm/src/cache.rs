@@ -84,11 +84,6 @@ impl Cache {
         self.root.join("apt").join(suite)
     }
 
-    /// The file that stores the result of the KVM probe.
-    pub(crate) fn kvm_probe(&self) -> PathBuf {
-        self.root.join("kvm-probe")
-    }
-
     /// The cache directory itself.
     pub fn root(&self) -> &Path {
         &self.root

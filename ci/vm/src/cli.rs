@@ -4,9 +4,9 @@ mod programs;
 mod test;
 mod vm;
 
-pub use programs::{ExecOptions, FuzzOptions, ProgramOptions, StyleOptions, TraceOptions};
+pub use programs::{ExecOptions, FuzzOptions, ProgramOptions, TraceOptions};
 pub use test::TestOptions;
-pub use vm::{AccelChoice, BuildOptions, GuestOptions, OwnOptions, VmOptions};
+pub use vm::{BuildOptions, GuestOptions, OwnOptions, VmOptions};
 
 use crate::carry;
 use clap::{Args, Parser, Subcommand};

@@ -1,7 +1,7 @@
 //! What the commands share: the cache, the targets and sessions on them.
 
 use crate::cache::Cache;
-use crate::cli::{AccelChoice, BuildOptions, General, GuestOptions, VmOptions};
+use crate::cli::{BuildOptions, General, GuestOptions, VmOptions};
 use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::kernel::Kernel;
@@ -11,7 +11,7 @@ use crate::programs::Programs;
 use crate::session::{Choices, Session};
 use crate::source::Source;
 use crate::system::System;
-use crate::target::{Accel, Kind, Target, Targets};
+use crate::target::{Kind, Target, Targets};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -58,12 +58,7 @@ impl<'a> Context<'a> {
             jobs: build.jobs.map_or_else(processors, |jobs| jobs as usize),
             limit: guest.time_limit.map(Duration::from_secs),
             grace: Duration::ZERO,
-            accel: match guest.accel {
-                AccelChoice::Kvm => Some(Accel::Kvm),
-                AccelChoice::Tcg => Some(Accel::Tcg),
-                AccelChoice::Auto => None,
-                AccelChoice::Icount => Some(Accel::Icount),
-            },
+            accel: guest.accel,
         };
         let (cache, mut targets) = (self.cache.clone(), self.targets.clone());
         for path in &build.config {
@@ -88,7 +83,7 @@ impl<'a> Context<'a> {
 /// Refuses options that would have no effect.
 pub(crate) fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
     let VmOptions { build, guest } = vm;
-    if guest.accel != AccelChoice::Auto && chosen.iter().all(|target| target.kind == Kind::Uml) {
+    if guest.accel.is_some() && chosen.iter().all(|target| target.kind == Kind::Uml) {
         let why = format!("--accel: works only for QEMU targets, not {}", names(chosen));
         return Err(Error::usage(why));
     }

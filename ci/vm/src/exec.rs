@@ -29,6 +29,9 @@ const SCRATCH: &str = "/scratch";
 /// The variable with directories for the loader.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
+/// The locales, without which a program silently takes text for bytes.
+const LOCALES: &str = "/usr/lib/locale";
+
 /// Runs a program. If cargo chose it, `cargo` says whether the crate's workspace comes along.
 pub fn exec(
     mut session: Session,
@@ -84,10 +87,15 @@ pub fn task(
         // The host's `PATH` does not apply to NetBSD.
         System::NetBsd => find::Found::plain(words),
     };
-    let find::Found { program, word, arguments, script } = found;
+    let find::Found { program, word, arguments, scripts } = found;
     let mut task = session.task(target, &program, arguments, variables).map_err(unfit)?;
     task.word = word;
-    script.map_or(Ok(()), |script| task.carried.add(&script)).map_err(unfit)?;
+    scripts.iter().try_for_each(|script| task.carried.add(script)).map_err(unfit)?;
+    let locales = Path::new(LOCALES);
+    let sets_locale = |name: &OsStr| name == "LANG" || name.as_bytes().starts_with(b"LC_");
+    if task.environment.iter().any(|(name, _)| sets_locale(name)) && locales.is_dir() {
+        task.carried.add(locales).map_err(unfit)?;
+    }
     if let Some(tree) = cargo {
         cargo::equip(&mut task, Path::new(&options.program[0]), tree).map_err(unfit)?;
     }
@@ -95,9 +103,12 @@ pub fn task(
         task.carried.add(path).map_err(|why| Error::usage(format!("--carry {why}")))?;
     }
     task.carried.shell();
-    // A working directory in one of the guest's own file systems may not exist there.
-    let here = env::current_dir().ok();
-    task.directory = here.filter(|here| task.carried.way(here).is_ok());
+    let here = env::current_dir();
+    let here =
+        here.map_err(|error| unfit(format!("the working directory: {error}; cd elsewhere")))?;
+    // In one of the guest's own file systems it need not come along.
+    let _ = task.carried.way(&here);
+    task.directory = Some(here);
     task.carried.put(Path::new(SCRATCH), Entry::Directory(Access::root(0o1777)));
     task.environment.push(("KCOV_VM_SCRATCH".into(), SCRATCH.into()));
     if let Some(losses) = task.carried.losses() {
@@ -133,13 +144,14 @@ fn pass_on(
     scratch: Option<&Path>,
     verbose: bool,
 ) -> Result<Exit> {
+    output::require_open(1)?;
     if stdin {
+        output::require_open(0)?;
         let mut bytes = Vec::new();
         // One more than fits is enough for an error.
         let input = io::stdin().take(carry::MOST + 1).read_to_end(&mut bytes);
         input.or_unavailable(Phase::Image, "standard input")?;
         task.carried.input(Path::new(STDIN), bytes).map_err(Error::Usage)?;
-        task.has_input = true;
     }
     task.one_output = output::is_one();
     task.send_back = scratch.is_some().then(|| SCRATCH.into());

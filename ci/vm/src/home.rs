@@ -59,19 +59,3 @@ fn digest(directory: &Dir<'_>, text: &mut String) {
     }
     directory.dirs().for_each(|inner| digest(inner, text));
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::target::Targets;
-
-    #[test]
-    fn the_targets_need_no_clone() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let cache = Cache::open(Some(directory.path())).expect("a cache");
-        for _ in 0..2 {
-            let file = Home::default().targets(&cache).expect("unpacked");
-            assert!(Targets::load(&file).expect("valid").all.len() > 10);
-        }
-    }
-}

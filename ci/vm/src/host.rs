@@ -5,7 +5,7 @@ mod manager;
 use crate::arch::{Arch, PC, Qemu};
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::progress::Step;
-use crate::run::{command, in_path, read};
+use crate::run::{command, locate, outliving, read};
 
 /// The program that makes NetBSD's file systems.
 pub(crate) const MAKEFS: &str = "makefs";
@@ -72,13 +72,13 @@ impl Need {
 /// installs missing packages; otherwise it lists them.
 pub fn require(need: Need) -> Result<()> {
     let (mut programs, all) = need.means();
-    programs.retain(|program| !in_path(program));
+    programs.retain(|program| locate(program).is_none());
     let packages = missing_packages(&all);
     if programs.is_empty() && packages.as_ref().is_none_or(Vec::is_empty) {
         return Ok(());
     }
     let fail = |what: String, packages: &[&'static str]| -> Error {
-        let line = manager::advice(packages, &in_path);
+        let line = manager::advice(packages, |program| locate(program).is_some());
         Unavailable::new(need.phase(), format!("{what} missing; {line}")).into()
     };
     match packages {
@@ -97,7 +97,7 @@ pub fn require(need: Need) -> Result<()> {
 
 /// Whether there is a compiler. Every kernel's key depends on it.
 pub(crate) fn has_compiler(arch: &Arch) -> bool {
-    in_path(arch.compiler())
+    locate(arch.compiler()).is_some()
 }
 
 /// Returns the packages that are not installed, or `None` without `dpkg-query`.
@@ -120,7 +120,8 @@ fn install(packages: &[&str]) -> std::result::Result<(), String> {
     let list = packages.join(" ");
     let step = Step::begin(format!("install {list}"));
     let apt = |words: &[&str]| {
-        let mut apt = command("apt-get");
+        // Half an installation would be in the user's way.
+        let mut apt = outliving("apt-get");
         apt.env("DEBIAN_FRONTEND", "noninteractive").args(words);
         read(&mut apt).map(drop)
     };

@@ -19,17 +19,6 @@ use std::time::SystemTime;
 /// The type of a character device in a mode.
 const CHARACTER_DEVICE: u32 = 0o020_000;
 
-/// A file for the guest.
-#[derive(Clone, Debug)]
-pub struct GuestFile {
-    /// Its absolute path in the guest.
-    pub path: String,
-    /// Its permissions.
-    pub mode: u32,
-    /// The content.
-    pub content: Vec<u8>,
-}
-
 /// The content of a guest's image.
 #[derive(Clone, Copy, Debug)]
 pub struct Image<'a> {
@@ -37,9 +26,7 @@ pub struct Image<'a> {
     pub init: &'a [u8],
     /// The job that init runs.
     pub job: &'a Job,
-    /// The job's files.
-    pub files: &'a [GuestFile],
-    /// Files of the host.
+    /// The program and its files.
     pub carried: &'a Carried,
 }
 
@@ -59,9 +46,11 @@ const LINUX: &[(u32, &str)] = &[(0o555, "/proc /sys"), (0o755, "/run")];
 
 /// Files that programs expect. Carried files replace them.
 const FILES: &[(&str, &str)] = &[
+    ("/etc/fstab", ""),
     ("/etc/group", "root:x:0:\ntty:x:5:\ndisk:x:6:\nmail:x:8:\nusers:x:100:\nnogroup:x:65534:\n"),
     ("/etc/hostname", "kcov-vm\n"),
     ("/etc/hosts", "127.0.0.1 localhost\n127.0.1.1 kcov-vm\n::1 localhost\n"),
+    ("/etc/machine-id", "6b636f76766d00000000000000000001\n"),
     ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"),
     (
         "/etc/passwd",
@@ -69,54 +58,66 @@ const FILES: &[(&str, &str)] = &[
     ),
     ("/etc/protocols", "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6-icmp 58 IPv6-ICMP\n"),
     ("/etc/resolv.conf", ""),
+    ("/etc/shells", "/bin/sh\n"),
 ];
 
+/// Files that describe the system, as this machine has them. Its libraries are the guest's.
+const SAME: &[&str] = &["/etc/localtime", "/etc/os-release", "/etc/protocols", "/etc/services"];
+
 /// Links that programs expect on Linux.
-const LINKS: &[(&str, &str)] =
-    &[("/etc/mtab", "/proc/self/mounts"), ("/var/lock", "/run/lock"), ("/var/run", "/run")];
+const LINKS: &[(&str, &str)] = &[
+    ("/etc/mtab", "/proc/self/mounts"),
+    ("/var/lib/dbus/machine-id", "/etc/machine-id"),
+    ("/var/lock", "/run/lock"),
+    ("/var/run", "/run"),
+];
 
 impl Image<'_> {
     /// Writes the image into `directory` in the form that the system boots.
     pub fn write(&self, system: System, directory: &Path, name: &str) -> Result<()> {
         let path = directory.join(name);
-        let mut files = self.files();
-        match system {
-            System::Linux => {
-                let mut archive = Archive::default();
-                put_directories(&mut files, LINUX);
-                for (path, to) in LINKS {
-                    files.put_new(Path::new(path), Entry::Link(to.into()));
-                }
-                // The kernel opens it for init before /dev is mounted.
-                let console = Entry::Special(Access::root(CHARACTER_DEVICE | 0o600), (5, 1));
-                files.put(Path::new("/dev/console"), console);
-                files.file(Path::new("/init"), Access::root(0o755), self.init.into());
-                files.entries().for_each(|(path, entry)| archive.add(path, entry));
-                fs::write(&path, archive.finish()).or_unavailable(Phase::Image, path.display())
-            }
-            System::NetBsd => {
-                let init = Entry::File(Access::root(0o755), self.init.into());
-                files.put(Path::new("/sbin/init"), init);
-                netbsd::make_root(&path, directory, &files)
-            }
-        }
-    }
-
-    /// All files but init.
-    fn files(&self) -> Carried {
         let mut files = self.carried.clone();
+        if system == System::Linux {
+            furnish(&mut files);
+        }
         put_directories(&mut files, DIRECTORIES);
         for (path, content) in FILES {
             let entry = Entry::File(Access::root(0o644), content.as_bytes().into());
             files.put_new(Path::new(path), entry);
         }
-        for GuestFile { path, mode, content } in self.files {
-            files.file(Path::new(path), Access::root(*mode), content.as_slice().into());
-        }
         let job = self.job.encode().into_bytes();
         files.file(Path::new(job::PATH), Access::root(0o600), job.into());
-        files
+        let init = match system {
+            System::Linux => "/init",
+            System::NetBsd => "/sbin/init",
+        };
+        files.file(Path::new(init), Access::root(0o755), self.init.into());
+        match system {
+            System::Linux => {
+                let mut archive = Archive::default();
+                files.entries().for_each(|(path, entry)| archive.add(path, entry));
+                fs::write(&path, archive.finish()).or_unavailable(Phase::Image, path.display())
+            }
+            System::NetBsd => netbsd::make_root(&path, directory, &files),
+        }
     }
+}
+
+/// Adds what programs expect on Linux.
+fn furnish(files: &mut Carried) {
+    put_directories(files, LINUX);
+    for path in SAME.iter().map(Path::new) {
+        // A machine without it is like a guest without it.
+        if let Ok(content) = fs::read(path) {
+            files.put_new(path, Entry::File(Access::root(0o644), content.into()));
+        }
+    }
+    for (path, to) in LINKS {
+        files.put_new(Path::new(path), Entry::Link(to.into()));
+    }
+    // The kernel opens it for init before /dev is mounted.
+    let console = Entry::Special(Access::root(CHARACTER_DEVICE | 0o600), (5, 1));
+    files.put(Path::new("/dev/console"), console);
 }
 
 fn put_directories(files: &mut Carried, all: &[(u32, &str)]) {

@@ -9,7 +9,7 @@ use crate::netbsd::{self, Libraries};
 use crate::run::{command, locate, read};
 use crate::system::System;
 use crate::target::{Target, Targets};
-use crate::toolchain::{Program, Recipe, target_directory};
+use crate::toolchain::{Recipe, target_directory};
 use kcov_vm_guest::sources::{MANIFEST, SOURCES};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -75,7 +75,7 @@ impl Programs {
     /// Returns the suite's ids for a system.
     pub fn checks(&self, system: System) -> Result<Vec<String>> {
         let suite = self.suite_for(Arch::host().triple)?;
-        let list = read(command(suite).args(["list", "--system", system.word()]))
+        let list = read(command(suite).args(["list", "--system", &system.word()]))
             .map_err(|why| Error::unavailable(Phase::Image, why))?;
         Ok(list.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_string).collect())
     }
@@ -89,8 +89,7 @@ impl Programs {
 
     /// Builds the suite in a copy of the workspace.
     pub fn suite_of(&self, copy: &Path, triple: &str) -> Result<PathBuf> {
-        let program = Program { package: &self.suite, binary: &self.suite };
-        self.recipe(triple)?.build(copy, program, &copy.join("target"))
+        self.recipe(triple)?.build(copy, [&self.suite; 2], &copy.join("target"))
     }
 
     fn recipe(&self, triple: &str) -> Result<Recipe> {
@@ -108,8 +107,7 @@ impl Programs {
                 Err(Error::unavailable(Phase::Targets, why))
             }
             Some(workspace) => {
-                let program = Program { package: name, binary: name };
-                self.recipe(triple)?.build(workspace, program, &target_directory(workspace))
+                self.recipe(triple)?.build(workspace, [name; 2], &target_directory(workspace))
             }
             None if triple == Arch::host().triple => installed(name),
             None => Err(Error::unavailable(
@@ -168,8 +166,7 @@ fn init(recipe: &Recipe, workspace: Option<&Path>, cache: &Cache) -> Result<Path
         unpack(&alone).or_unavailable(Phase::Image, alone.display())?;
     }
     let target = cache.programs().join("target");
-    let program = Program { package: "kcov-vm-guest", binary: INIT };
-    let built = recipe.build(workspace.unwrap_or(&alone), program, &target)?;
+    let built = recipe.build(workspace.unwrap_or(&alone), ["kcov-vm-guest", INIT], &target)?;
     fs::read(&built)
         .and_then(|content| cache::keep(&kept, content))
         .or_unavailable(Phase::Image, kept.display())?;

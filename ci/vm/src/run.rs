@@ -1,15 +1,22 @@
 //! Runs the host's commands.
 
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// Makes a command with English output that does not inherit settings of `cargo` or an outer
-/// `make`.
+/// Makes a command with English output that ends with this process. It does not inherit settings of
+/// `cargo` or an outer `make`.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = outliving(program);
+    ends_with_us(&mut command, Signal::TERM);
+    command
+}
+
+/// Makes such a command that goes on if this process ends.
+pub(crate) fn outliving(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env("LC_ALL", "C").stdin(Stdio::null());
     for name in ["MAKEFLAGS", "MFLAGS", "CARGO_MAKEFLAGS", "TAR_OPTIONS"] {
@@ -18,13 +25,18 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Makes a command end with this process, even if we are killed. `make` passes the signal on to its
-/// children.
-pub(crate) fn ends_with_us(command: &mut Command) -> &mut Command {
-    let before_exec = || Ok(set_parent_process_death_signal(Some(Signal::TERM))?);
-    // SAFETY: the closure makes one system call. It neither allocates nor takes a lock, so it may
+/// Makes a command end by this signal with this process, even if we are killed. `make` passes the
+/// signal on to its children.
+pub(crate) fn ends_with_us(command: &mut Command, signal: Signal) {
+    let us = getpid();
+    let before_exec = move || {
+        set_parent_process_death_signal(Some(signal))?;
+        // We may have ended before that.
+        if getppid() == Some(us) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+    };
+    // SAFETY: the closure makes two system calls. It neither allocates nor takes a lock, so it may
     // run between fork and exec.
-    unsafe { command.pre_exec(before_exec) }
+    unsafe { command.pre_exec(before_exec) };
 }
 
 /// Runs a command and returns its standard output. The error quotes the command's own message.
@@ -57,18 +69,13 @@ fn failed(name: &str, output: &Output) -> String {
     }
 }
 
-/// Whether a program is in `PATH`.
-pub(crate) fn in_path(program: &str) -> bool {
-    locate(program).is_some()
-}
-
 /// Finds a program in `PATH` or the neighbouring `sbin` directories, where Debian puts some
 /// programs that need no privileges.
-pub fn locate(program: &str) -> Option<PathBuf> {
+pub fn locate(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .filter(|directory| !directory.as_os_str().is_empty())
         .flat_map(|directory| [directory.clone(), directory.with_file_name("sbin")])
-        .map(|directory| directory.join(program))
+        .map(|directory| directory.join(program.as_ref()))
         .find(|file| file.is_file())
 }

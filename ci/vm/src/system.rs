@@ -24,11 +24,8 @@ impl System {
     }
 
     /// The suite's name for the system.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Linux => "linux",
-            Self::NetBsd => "netbsd",
-        }
+    pub fn word(self) -> String {
+        self.to_string().to_lowercase()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::error::{Error, Phase, Result, one_line};
 use crate::netbsd;
 use crate::system::System;
 use abi::Abi;
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -124,7 +125,7 @@ pub enum Kind {
 }
 
 /// How QEMU runs a guest.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Accel {
     /// The host's processor.

@@ -4,7 +4,8 @@ use crate::arch::Arch;
 use crate::error::{Error, Phase, Result};
 use crate::host::{Need, require};
 use crate::progress::Step;
-use crate::run::{command, not_started, read};
+use crate::run::{command, ends_with_us, not_started, read};
+use rustix::process::Signal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,24 +14,6 @@ use std::time::{Duration, Instant};
 
 /// The profile of guest programs, in their workspace's `Cargo.toml`.
 const PROFILE: &str = "guest";
-
-/// A binary of a package.
-#[derive(Clone, Copy, Debug)]
-pub struct Program<'a> {
-    /// The package.
-    pub package: &'a str,
-    /// The binary in it.
-    pub binary: &'a str,
-}
-
-/// The origin of the standard library.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Std {
-    /// Installed by rustup.
-    Installed,
-    /// Compiled from source.
-    Compiled,
-}
 
 /// How programs for one triple are built.
 #[derive(Clone, Debug)]
@@ -41,8 +24,8 @@ pub struct Recipe {
     pub flags: Vec<String>,
     /// More flags for the program itself. If they change, its dependencies are not compiled again.
     pub link: Vec<String>,
-    /// The standard library.
-    pub std: Std,
+    /// Whether the standard library is compiled, too, because rustup has not installed it.
+    pub compiles_std: bool,
 }
 
 impl Recipe {
@@ -57,21 +40,26 @@ impl Recipe {
             require(Need::Link(arch))?;
             flags.push(format!("-Clinker={}", arch.compiler()));
         }
-        Ok(Self { triple: triple.into(), flags, link: Vec::new(), std: Std::Installed })
+        Ok(Self { triple: triple.into(), flags, link: Vec::new(), compiles_std: false })
     }
 
-    /// Builds a program of a workspace and returns its path below `target`.
-    pub fn build(&self, workspace: &Path, program: Program<'_>, target: &Path) -> Result<PathBuf> {
-        let Self { triple, flags, link, std } = self;
-        let Program { package, binary } = program;
+    /// Builds a binary of a workspace's package and returns its path below `target`.
+    pub fn build(
+        &self,
+        workspace: &Path,
+        [package, binary]: [&str; 2],
+        target: &Path,
+    ) -> Result<PathBuf> {
+        let Self { triple, flags, link, compiles_std } = self;
         let fail = |why: String| Error::unavailable(Phase::Image, why);
         let mut cargo = cargo();
+        ends_with_us(&mut cargo, Signal::TERM);
         cargo.current_dir(workspace).args(["rustc", "--quiet", "--package", package]);
         cargo.args(["--bin", binary, "--profile", PROFILE, "--target", triple]);
         cargo.arg("--target-dir").arg(target);
         // This variable overrides all other flags, and allows spaces in paths.
         cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
-        if *std == Std::Compiled {
+        if *compiles_std {
             cargo.arg("-Zbuild-std").env("RUSTC_BOOTSTRAP", "1");
         }
         cargo.arg("--").args(link);

@@ -108,6 +108,10 @@ fn set(name: &str, value: &str) -> Result<(), String> {
 /// Runs the program until it and all its children have ended.
 fn program(job: &Job, channel: &Channel) -> Result<Exit, String> {
     let name = job.argv[0].to_string_lossy();
+    if !Path::new(&job.cwd).is_dir() {
+        let here = Path::new(&job.cwd).display();
+        return Err(format!("the guest has no directory {here} to run {name} in; cd elsewhere"));
+    }
     let mut command = Command::new(&job.argv[0]);
     let command = command
         .arg0(job.word.as_ref().unwrap_or(&job.argv[0]))

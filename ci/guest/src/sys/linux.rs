@@ -90,7 +90,8 @@ pub fn furnish() -> io::Result<()> {
         fs::create_dir_all(SHARED)?;
         mount_bind(KEPT, SHARED)?;
     }
-    fs::create_dir_all("/run/lock")?;
+    ["/run/lock", "/run/user"].iter().try_for_each(fs::create_dir_all)?;
+    File::create("/run/utmp")?;
     for (path, mode) in [("/", 0o755), ("/run/lock", 0o1777)] {
         fs::set_permissions(path, Permissions::from_mode(mode))?;
     }

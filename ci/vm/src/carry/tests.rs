@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::cache::Cache;
-use crate::cpio::Archive;
-use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::os::unix::fs::symlink;
 
 #[test]
 fn a_tree_comes_without_histories_and_caches() {
@@ -26,16 +25,6 @@ fn a_tree_comes_without_histories_and_caches() {
     let all: Vec<_> = carried.entries.keys().filter_map(below).collect();
     assert_eq!(all, ["", "cache", "data", "data/seed", "link"].map(PathBuf::from));
     assert_eq!(carried.bytes, "data/seed".len() as u64);
-}
-
-#[test]
-fn a_dynamic_program_comes_with_its_libraries() {
-    let own = std::env::current_exe().expect("this program");
-    let mut carried = Carried::linux(Arch::host(), Vec::new());
-    carried.add(&own).expect("carried");
-    let names: Vec<_> = carried.paths().filter_map(|at| at.file_name()?.to_str()).collect();
-    assert!(names.iter().any(|name| name.starts_with("libc.so")), "{names:?}");
-    assert!(names.iter().any(|name| name.starts_with("ld-linux")), "{names:?}");
 }
 
 #[test]
@@ -74,26 +63,6 @@ fn links_on_the_way_are_links_in_the_guest() {
 }
 
 #[test]
-fn a_copy_keeps_owner_permissions_and_type() {
-    let root = tempfile::tempdir().expect("a directory");
-    let path = |name: &str| root.path().join(name);
-    fs::write(path("file"), "").expect("a file");
-    fs::set_permissions(path("file"), fs::Permissions::from_mode(0o4711)).expect("permissions");
-    let others = chown(path("file"), Some(65534), Some(65534)).is_ok();
-    // The change of the owner has removed the bit.
-    fs::set_permissions(path("file"), fs::Permissions::from_mode(0o4711)).expect("permissions");
-    let fifo = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mkfifoat(rustix::fs::CWD, path("fifo"), fifo).expect("a pipe");
-    let mut carried = Carried::default();
-    carried.add(root.path()).expect("carried");
-    let id = if others { 65534 } else { 0 };
-    let access = Access { mode: 0o4711, user: id, group: id };
-    assert!(matches!(carried.entries.get(&path("file")), Some(Entry::File(a, _)) if *a == access));
-    let pipe = Access::root(0o010_600);
-    assert!(matches!(carried.entries.get(&path("fifo")), Some(Entry::Special(a, _)) if *a == pipe));
-}
-
-#[test]
 fn what_an_image_cannot_hold_is_named() {
     let own = std::env::current_exe().expect("this program");
     // On the file system of this program, because others have no such attributes.
@@ -107,17 +76,4 @@ fn what_an_image_cannot_hold_is_named() {
     carried.add(file.path()).expect("carried");
     let said = carried.losses().expect("a loss");
     assert!(said.ends_with(": lacks its attribute user.kcov in the guest"), "{said}");
-}
-
-#[test]
-fn directories_are_made_once_and_before_what_is_in_them() {
-    let mut carried = Carried::default();
-    carried.put(Path::new("/a/b/c"), Entry::Directory(Access::root(0o1777)));
-    carried.put(Path::new("/a/b/d/e"), Entry::Directory(Access::root(0o755)));
-    let all: Vec<_> = carried.paths().collect();
-    assert_eq!(all, ["/a", "/a/b", "/a/b/c", "/a/b/d", "/a/b/d/e"].map(Path::new));
-    let mut archive = Archive::default();
-    carried.entries().for_each(|(path, entry)| archive.add(path, entry));
-    let text = String::from_utf8_lossy(&archive.finish()).into_owned();
-    assert_eq!(text.matches("a/b\0").count(), 1);
 }

@@ -72,9 +72,15 @@ pub struct FuzzOptions {
 /// Options of `trace`.
 #[derive(Args, Debug)]
 pub struct TraceOptions {
-    /// The output.
-    #[command(flatten)]
-    pub style: StyleOptions,
+    /// Print a line for each program counter, with the functions inlined there
+    #[arg(long, group = "style")]
+    pub lines: bool,
+    /// Print the recorded program counters
+    #[arg(long, group = "style")]
+    pub pcs: bool,
+    /// Print nothing
+    #[arg(long, group = "style")]
+    pub quiet: bool,
     /// Write the collected data, for `kcov-trace --read`
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,
@@ -90,19 +96,4 @@ pub struct TraceOptions {
     /// The program.
     #[command(flatten)]
     pub run: ProgramOptions,
-}
-
-/// The output of a trace. The default is a list of functions.
-#[derive(Args, Debug)]
-#[group(multiple = false)]
-pub struct StyleOptions {
-    /// Print a line for each program counter, with the functions inlined there
-    #[arg(long)]
-    pub lines: bool,
-    /// Print the recorded program counters
-    #[arg(long)]
-    pub pcs: bool,
-    /// Print nothing
-    #[arg(long)]
-    pub quiet: bool,
 }

@@ -1,6 +1,7 @@
 //! Options for building and booting kernels.
 
-use clap::{Args, ValueEnum};
+use crate::target::Accel;
+use clap::Args;
 use std::path::PathBuf;
 
 /// Options for building kernels.
@@ -60,23 +61,9 @@ pub struct GuestOptions {
     /// The guest's processors instead of the target's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub smp: Option<u32>,
-    /// How to run QEMU guests; `auto` boots a guest under KVM to find out
-    #[arg(long, value_enum, default_value_t, value_name = "ACCEL")]
-    pub accel: AccelChoice,
-}
-
-/// How to run QEMU guests.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
-pub enum AccelChoice {
-    /// KVM if guests boot under it, else TCG.
-    #[default]
-    Auto,
-    /// The host's processor.
-    Kvm,
-    /// QEMU's emulation.
-    Tcg,
-    /// QEMU's emulation, where one instruction takes one nanosecond of the guest's time.
-    Icount,
+    /// How to run QEMU guests [default: KVM if a guest boots under it, else TCG]
+    #[arg(long, value_enum, value_name = "ACCEL")]
+    pub accel: Option<Accel>,
 }
 
 /// Build and boot options.

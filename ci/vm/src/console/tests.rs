@@ -131,20 +131,6 @@ fn text_is_no_report() {
 fn the_innermost_functions_tell_causes_apart() {
     let cases = [
         (
-            "======================================================\n\
-             WARNING: possible circular locking dependency detected\n7.3.4 Not tainted\n------\n\
-             prog/17 is trying to acquire lock:\n\
-             0000000060a1b2c8 (&b){+.+.}-{4:4}, at: second+0x1c/0x30\n\n\
-             but task is already holding lock:\n\
-             0000000060a1b2d8 (&a){+.+.}-{4:4}, at: first+0x1c/0x40\n\nstack backtrace:\n\
-             CPU: 0 UID: 0 PID: 17 Comm: prog Not tainted 7.3.4\nCall Trace:\n \
-             [<60001000>] dump_stack_lvl+0x7a/0x9a\n [<60002000>] ? stale+0x1/0x2\n \
-             [<60003000>] __mutex_lock+0x99/0x300\n [<60004000>] second+0x1c/0x30\n \
-             [<60005000>] first+0x2c/0x40\n [<60006000>] vfs_write+0x191/0x5a0\n",
-            "possible circular locking dependency detected in second",
-            "possible-circular-locking-dependency-detected-in-second-first",
-        ),
-        (
             "=============================\nWARNING: suspicious RCU usage\n7.3.4 Not tainted\n\
              -----------------------------\na.c:7 suspicious rcu_dereference_check() usage!\n\n\
              1 lock held by prog/17:\n #0: 0000000060a1b2c8 (&a){+.+.}-{4:4}, at: first+0x1c/0x40\n\
@@ -163,16 +149,6 @@ fn the_innermost_functions_tell_causes_apart() {
              Kernel panic - not syncing: Fatal exception\n",
             "kernel NULL pointer dereference in copy_header",
             "kernel-NULL-pointer-dereference-in-copy_header",
-        ),
-        (
-            "==================================================================\n\
-             BUG: KASAN: slab-use-after-free in f.isra.0+0x1/0x2\n\
-             Write of size 8 at addr 0000000060a1b2c8 by task prog/17\n\n\
-             CPU: 0 UID: 0 PID: 17 Comm: prog Not tainted 7.3.4\nCall Trace:\n \
-             kasan_report+0xb0/0xd0\n f.isra.0+0x1/0x2\n g+0x1/0x2\n\nAllocated by task 17:\n \
-             kasan_save_stack+0x1/0x2\n h+0x1/0x2\n",
-            "KASAN: slab-use-after-free Write in f",
-            "KASAN-slab-use-after-free-Write-in-f-g",
         ),
         (
             "------------[ cut here ]------------\nkernel BUG at mm/a.c:105!\n\

@@ -9,6 +9,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+/// The number of scripts that may interpret each other, as in the kernel.
+const NESTED: usize = 5;
+
 /// A program that a guest can start.
 #[derive(Debug)]
 pub struct Found {
@@ -17,51 +20,59 @@ pub struct Found {
     /// Its first argument, if that is not its path: the name by which it was called.
     pub word: Option<OsString>,
     pub arguments: Vec<OsString>,
-    /// The script that the program is to interpret.
-    pub script: Option<PathBuf>,
+    /// The scripts that the program is to interpret.
+    pub scripts: Vec<PathBuf>,
 }
 
 impl Found {
     /// A program that is no script, by its path.
     pub fn plain(mut words: Vec<OsString>) -> Self {
         let arguments = words.split_off(1);
-        Self { program: words.remove(0).into(), word: None, arguments, script: None }
+        Self { program: words.remove(0).into(), word: None, arguments, scripts: Vec::new() }
     }
 }
 
 /// Finds the program as a shell would, or a script's interpreter as the kernel would.
 pub fn find(mut words: Vec<OsString>, arch: &Arch) -> Result<Found, String> {
     let mut arguments = words.split_off(1);
-    let path = locate_word(&words[0])?;
-    let bytes = load(&path)?;
-    let Some((word, option)) = interpreter(&bytes)? else {
-        fit(&path, &bytes, arch)?;
-        return Ok(Found { program: path, word: Some(words.remove(0)), arguments, script: None });
-    };
-    let on_host = locate_word(&word).and_then(|program| Ok((load(&program)?, program)));
-    let (bytes, program) =
-        on_host.map_err(|why| format!("{}: its interpreter cannot run: {why}", path.display()))?;
-    fit(&program, &bytes, arch)?;
-    arguments.insert(0, path.clone().into());
-    option.into_iter().for_each(|option| arguments.insert(0, option));
-    Ok(Found { program, word: Some(word), arguments, script: Some(path) })
+    let (mut word, mut scripts) = (words.remove(0), Vec::<PathBuf>::new());
+    loop {
+        let unfit = |why| match scripts.last() {
+            Some(script) => {
+                let script = script.display();
+                format!("{script}: its interpreter cannot run: {why}; its first line names it")
+            }
+            None => why,
+        };
+        let program = locate_word(&word).map_err(unfit)?;
+        let bytes = load(&program).map_err(unfit)?;
+        let of_program = |why| format!("{}: {why}", program.display());
+        let Some(mut first) = interpreter(&bytes).map_err(of_program)? else {
+            elf::linked(&bytes, arch).map_err(of_program)?;
+            return Ok(Found { program, word: Some(word), arguments, scripts });
+        };
+        if scripts.len() == NESTED {
+            return Err(of_program("more than five scripts interpret each other".into()));
+        }
+        word = first.remove(0);
+        arguments.splice(0..0, first.into_iter().chain([program.clone().into()]));
+        scripts.push(program);
+    }
 }
 
 /// Finds a file by a path, or in `PATH`.
 fn locate_word(word: &OsStr) -> Result<PathBuf, String> {
     let shown = Path::new(word).display();
-    let found = match word.to_str() {
-        Some(name) if !name.contains('/') => locate(name).ok_or_else(|| {
-            let here = Path::new(name).is_file();
-            let hint = if here {
-                format!("; for the one in this directory, write ./{name}")
-            } else {
-                String::new()
-            };
-            format!("{name}: there is no such program in PATH{hint}")
-        })?,
-        _ => PathBuf::from(word),
-    };
+    let is_name = !word.as_bytes().contains(&b'/');
+    let found = if is_name { locate(word) } else { Some(word.into()) };
+    let found = found.ok_or_else(|| {
+        let hint = if Path::new(word).is_file() {
+            format!("for the one in this directory, write ./{shown}")
+        } else {
+            "install it, or add its directory to PATH".into()
+        };
+        format!("{shown}: there is no such program in PATH; {hint}")
+    })?;
     if fs::metadata(&found).map_err(|error| format!("{shown}: {error}"))?.is_dir() {
         return Err(format!("{shown}: is a directory, not a program"));
     }
@@ -78,25 +89,40 @@ fn load(program: &Path) -> Result<Vec<u8>, String> {
     fs::read(program).map_err(error)
 }
 
-/// Refuses a file that is not a program for this architecture.
-fn fit(program: &Path, bytes: &[u8], arch: &Arch) -> Result<(), String> {
-    elf::linked(bytes, arch).map(drop).map_err(|why| format!("{}: {why}", program.display()))
-}
-
-/// Parses a script's interpreter and its option from the first line. env(1) is left out, because the
+/// Parses the first line of a script: its interpreter and options. env(1) is left out, because the
 /// guest has another `PATH`.
-fn interpreter(start: &[u8]) -> Result<Option<(OsString, Option<OsString>)>, String> {
+fn interpreter(start: &[u8]) -> Result<Option<Vec<OsString>>, String> {
+    const BLANKS: [char; 2] = [' ', '\t'];
     let Some(line) = start.strip_prefix(b"#!") else { return Ok(None) };
     let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let line = OsStr::from_bytes(line).to_string_lossy();
-    let mut words = line.split_ascii_whitespace().peekable();
-    if words.peek().is_some_and(|name| name.ends_with("/env")) {
-        words.next();
-        words.next_if_eq(&"-S");
+    let line = std::str::from_utf8(line).map_err(|_| "its first line is not UTF-8")?;
+    if line.ends_with('\r') {
+        return Err("its first line ends with a carriage return; remove it with dos2unix".into());
     }
-    let name = words.next().ok_or("a script names no interpreter after #!")?;
-    let rest = words.collect::<Vec<_>>().join(" ");
-    Ok(Some((name.into(), (!rest.is_empty()).then(|| rest.into()))))
+    let line = line.trim_matches(BLANKS);
+    let (name, rest) = line.split_once(BLANKS).unwrap_or((line, ""));
+    let rest = rest.trim_start_matches(BLANKS);
+    let mut words = vec![name];
+    if name.ends_with("/env") {
+        words = match rest.strip_prefix("-S") {
+            Some(rest) => rest.split_whitespace().collect(),
+            None => vec![rest],
+        };
+        let name = words.first().copied().unwrap_or_default();
+        let is_odd = name.starts_with('-') || name.contains(BLANKS) || name.contains('=');
+        if is_odd || rest.contains(['"', '\'', '\\', '$', '#']) {
+            return Err(format!(
+                "the runner does not know what env(1) makes of `{rest}`; name the script's \
+                 interpreter on the command line, before the script"
+            ));
+        }
+    } else if !rest.is_empty() {
+        words.push(rest);
+    }
+    match words.first() {
+        None | Some(&"") => Err("its first line names no interpreter after #!".into()),
+        Some(_) => Ok(Some(words.into_iter().map(OsString::from).collect())),
+    }
 }
 
 #[cfg(test)]
@@ -105,18 +131,28 @@ mod tests {
 
     #[test]
     fn scripts_name_their_interpreters() {
-        let named = |start: &[u8]| {
-            interpreter(start).unwrap().map(|(name, option)| {
-                (name.into_string().unwrap(), option.map(|option| option.into_string().unwrap()))
-            })
-        };
-        let is = |name: &str, option: Option<&str>| Some((name.into(), option.map(Into::into)));
-        assert_eq!(named(b"#!/bin/sh\necho"), is("/bin/sh", None));
-        assert_eq!(named(b"#!/bin/sh -e -u \n"), is("/bin/sh", Some("-e -u")));
-        assert_eq!(named(b"#! /usr/bin/env python3"), is("python3", None));
-        assert_eq!(named(b"#!/usr/bin/env -S awk -f\n"), is("awk", Some("-f")));
-        assert_eq!(named(b"\x7fELF"), None);
-        assert_eq!(named(b"echo\n#!/bin/sh"), None);
-        assert!(interpreter(b"#!\n").is_err());
+        for (start, words) in [
+            ("#!/bin/sh\necho", &["/bin/sh"][..]),
+            ("#!/bin/sh -e -u \n", &["/bin/sh", "-e -u"]),
+            ("#! /usr/bin/env python3", &["python3"]),
+            ("#!/usr/bin/env -S awk -v a=b -f\n", &["awk", "-v", "a=b", "-f"]),
+        ] {
+            let words = words.iter().map(OsString::from).collect();
+            assert_eq!(interpreter(start.as_bytes()), Ok(Some(words)), "{start}");
+        }
+        for start in ["\x7fELF", "echo\n#!/bin/sh"] {
+            assert_eq!(interpreter(start.as_bytes()), Ok(None), "{start}");
+        }
+        for (start, why) in [
+            ("#!\n", "names no interpreter"),
+            ("#!/usr/bin/env\n", "names no interpreter"),
+            ("#!/bin/sh\r\n", "carriage return"),
+            ("#!/usr/bin/env sh -e\n", "what env(1) makes of `sh -e`"),
+            ("#!/usr/bin/env -S A=b sh\n", "what env(1) makes of `-S A=b sh`"),
+            ("#!/usr/bin/env -S sh -c 'a b'\n", "what env(1) makes of"),
+        ] {
+            let said = interpreter(start.as_bytes()).expect_err(start);
+            assert!(said.contains(why), "{start}: {said}");
+        }
     }
 }

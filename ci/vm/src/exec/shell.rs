@@ -26,7 +26,7 @@ const LIMIT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub fn shell(session: &Session, mut options: ProgramOptions, verbose: bool) -> Result<u8> {
     if options.program.is_empty() {
         options.program.push("sh".into());
-        options.carry.extend(PROGRAMS.iter().filter_map(|name| locate(name)));
+        options.carry.extend(PROGRAMS.iter().filter_map(locate));
     }
     status(session, &options.name, |target| {
         if target.kind.system() != System::Linux {

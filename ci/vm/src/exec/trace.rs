@@ -4,13 +4,13 @@
 use super::{SCRATCH, pass_on, status, task};
 use crate::cli::TraceOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::run::command;
 use crate::session::Session;
 use crate::system::System;
 use crate::target::Kind;
 use kcov_vm_guest::protocol::Exit;
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 /// The tracer's time to write its data after the time limit.
@@ -66,16 +66,15 @@ pub fn trace(mut session: Session, options: TraceOptions, verbose: bool) -> Resu
 
 /// Makes the tracer print and write the report.
 fn report(tool: &Path, raw: &Path, vmlinux: &Path, options: &TraceOptions) -> Result<()> {
-    let mut command = Command::new(tool);
+    let mut command = command(tool);
     command.arg("--read").arg(raw);
     if vmlinux.is_file() {
         command.arg("--vmlinux").arg(vmlinux);
     } else {
         eprintln!("kcov-vm: the trace has no names: {} does not exist", vmlinux.display());
     }
-    let style = &options.style;
-    for (name, chosen) in [("--lines", style.lines), ("--pcs", style.pcs), ("--quiet", style.quiet)]
-    {
+    let TraceOptions { lines, pcs, quiet, .. } = *options;
+    for (name, chosen) in [("--lines", lines), ("--pcs", pcs), ("--quiet", quiet)] {
         if chosen {
             command.arg(name);
         }

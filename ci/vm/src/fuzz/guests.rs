@@ -1,9 +1,10 @@
 //! Guests that run a fuzzer.
 
 use super::memory;
+use crate::carry::Access;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::guest::{Listener, Stream};
-use crate::image::{self, GuestFile};
+use crate::image;
 use crate::lines::Lines;
 use crate::session::{Ready, Session, Task};
 use crate::target::Target;
@@ -12,6 +13,7 @@ use kcov_vm_guest::fuzz::{CORPUS, Line, MARK, REPLAY, RESTING, SECONDS, SEED};
 use kcov_vm_guest::protocol::Exit;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -95,11 +97,11 @@ impl Guests<'_> {
             task.environment.push((name.into(), value.into()));
         }
         for (directory, inputs) in directories {
-            let files = inputs.iter().enumerate().map(|(at, input)| {
+            for (at, input) in inputs.iter().enumerate() {
                 let path = format!("{directory}/{at:08}");
-                GuestFile { path, mode: 0o644, content: input.clone() }
-            });
-            task.files.extend(files);
+                let content = input.as_slice().into();
+                task.carried.file(Path::new(&path), Access::root(0o644), content);
+            }
         }
         let ready = self.ready.beside(logs.clone(), limit, SILENT)?;
         let log = File::create(logs.join("program.log")).or_unavailable(Phase::Image, "a log")?;

@@ -41,7 +41,7 @@ pub fn probe(
         ..Job::default()
     };
     let limits = Limits { boot: LIMIT, program: LIMIT, ..Limits::default() };
-    let image = Image { init, job: &job, files: &[], carried: &Carried::default() };
+    let image = Image { init, job: &job, carried: &Carried::default() };
     let answer = super::boot(&machine, &image, limits, expect, logs, &mut ());
     let answer = match answer {
         Ok(_) => Ok(()),

@@ -23,8 +23,10 @@ use crate::target::Kind;
 use kcov_vm_guest::protocol::Exit;
 use processor::Processor;
 pub use processor::make_idle;
+use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -155,8 +157,8 @@ pub fn boot(
 ) -> Result<Finished> {
     const IMAGE: &str = "image";
     image.write(machine.target.kind.system(), logs, IMAGE)?;
-    let line = process::Line::new().or_unavailable(Phase::Image, "cannot make a pipe")?;
-    let channel = line.number();
+    let line = pipe_with(PipeFlags::CLOEXEC).or_unavailable(Phase::Image, "cannot make a pipe")?;
+    let channel = line.1.as_raw_fd();
     // Standard output is the console.
     let mut command = match machine.target.kind {
         Kind::Uml => uml::command(machine, IMAGE, channel),

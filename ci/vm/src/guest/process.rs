@@ -4,15 +4,13 @@ use super::watch::{Ending, Watch};
 use super::{Finished, Listener};
 use crate::error::{Phase, Unavailable};
 use crate::lines::Lines;
+use crate::run::ends_with_us;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::param::clock_ticks_per_second;
-use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, set_parent_process_death_signal, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -31,24 +29,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// The time for the last bytes to arrive after the end.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// The pipe behind a guest's second serial line. User-Mode Linux cannot poll a file.
-#[derive(Debug)]
-pub struct Line {
-    read: OwnedFd,
-    write: OwnedFd,
-}
-
-impl Line {
-    pub fn new() -> io::Result<Self> {
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-        Ok(Self { read, write })
-    }
-
-    /// The file descriptor's number in the guest's process.
-    pub fn number(&self) -> i32 {
-        self.write.as_raw_fd()
-    }
-}
+/// The ends of the pipe behind a guest's second serial line. User-Mode Linux cannot poll a file.
+pub type Line = (OwnedFd, OwnedFd);
 
 enum Event {
     Console(Vec<u8>),
@@ -168,21 +150,18 @@ impl Guest {
     ) -> Result<(Self, Receiver<Event>), Unavailable> {
         let name = command.get_program().to_string_lossy().into_owned();
         let context = |error: io::Error| Unavailable::new(Phase::Image, format!("{name}: {error}"));
-        let Line { read, write } = line;
+        let (read, write) = line;
         command
             .stdin(if input { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(File::create(host_log).map_err(context)?)
             .process_group(0);
-        let before_exec = move || {
-            // The only file descriptor that the guest inherits.
-            fcntl_setfd(&write, FdFlags::empty())?;
-            // Its own group does not receive the terminal's Ctrl-C, so the guest must die with us.
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            Ok(())
-        };
-        // SAFETY: the closure makes two system calls. It neither allocates nor
-        // takes a lock, so it may run between fork and exec.
+        // Its own group does not receive the terminal's Ctrl-C.
+        ends_with_us(&mut command, Signal::KILL);
+        // The only file descriptor that the guest inherits.
+        let before_exec = move || Ok(fcntl_setfd(&write, FdFlags::empty())?);
+        // SAFETY: the closure makes one system call. It neither allocates nor takes a lock, so it
+        // may run between fork and exec.
         unsafe { command.pre_exec(before_exec) };
         let mut child = command.spawn().map_err(context)?;
         // The command holds our copy of the write end. The channel would never

@@ -32,7 +32,7 @@ const NAMES: &[(&str, [&str; 4])] = &[
 ];
 
 /// Says how to install these packages of Debian with the manager that is `there`.
-pub(super) fn advice(packages: &[&'static str], there: &dyn Fn(&str) -> bool) -> String {
+pub(super) fn advice(packages: &[&'static str], there: impl Fn(&str) -> bool) -> String {
     let manager = MANAGERS.iter().position(|(program, _)| there(program)).unwrap_or(0);
     let (mut known, mut other) = (vec![MANAGERS[manager].1], Vec::new());
     for package in packages {
@@ -68,7 +68,7 @@ mod tests {
             ("nix-shell", "nix-shell -p gnumake elfutils; install what Debian calls makefs"),
         ] {
             let packages = ["make", "libelf-dev", "makefs"];
-            let found = advice(&packages, &|name| name == program);
+            let found = advice(&packages, |name| name == program);
             assert_eq!(found, format!("install with: {said}"));
         }
     }

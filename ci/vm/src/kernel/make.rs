@@ -2,7 +2,7 @@
 
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::progress::Step;
-use crate::run::{command, ends_with_us, not_started};
+use crate::run::{command, not_started};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -79,7 +79,7 @@ impl Make<'_> {
         let log = OpenOptions::new().create(true).append(true).open(self.log);
         let mut log: File = log.or_unavailable(Phase::Build, self.log.display())?;
         let errors = log.try_clone().or_unavailable(Phase::Build, self.log.display())?;
-        let mut child = ends_with_us(make)
+        let mut child = make
             .stdout(Stdio::piped())
             .stderr(errors)
             .spawn()

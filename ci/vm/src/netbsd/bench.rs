@@ -5,7 +5,7 @@ use crate::cache::{Cache, Lock};
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::hash;
 use crate::kernel::complaint;
-use crate::run::{command, ends_with_us};
+use crate::run::command;
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ impl Bench {
         let line = filled(&self.recipe.command, &self.recipe.tree, &self.kernel);
         let mut shell = command("sh");
         shell.current_dir(&self.recipe.tree).args(["-c", &line]);
-        let output = ends_with_us(&mut shell).output().or_unavailable(Phase::Build, "sh")?;
+        let output = shell.output().or_unavailable(Phase::Build, "sh")?;
         let said = [output.stdout, output.stderr].concat();
         fs::write(&self.log, &said).or_unavailable(Phase::Build, self.log.display())?;
         let said = String::from_utf8_lossy(&said);

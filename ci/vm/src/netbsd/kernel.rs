@@ -5,24 +5,16 @@ use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use std::fs;
 use std::path::Path;
 
-/// How to start a kernel.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Entry {
-    /// QEMU starts it directly.
-    Pvh,
-    /// GRUB starts it from a disc.
-    Grub,
-}
-
-/// Refuses files that cannot be a kernel of this release, before anything is built for it.
-pub fn entry(file: &Path, release: &str) -> Result<Entry> {
+/// Refuses files that cannot be a kernel of this release, before anything is built for it. Returns
+/// whether QEMU starts it directly, without a disc.
+pub fn check(file: &Path, release: &str) -> Result<bool> {
     let bytes = fs::read(file).or_unavailable(Phase::Kernel, file.display())?;
     examine(&bytes, release).map_err(|why| {
         Error::unavailable(Phase::Kernel, format!("--kernel {}: {why}", file.display()))
     })
 }
 
-fn examine(bytes: &[u8], release: &str) -> std::result::Result<Entry, String> {
+fn examine(bytes: &[u8], release: &str) -> std::result::Result<bool, String> {
     if bytes.starts_with(b"\x1f\x8b") {
         return Err("is packed; unpack it with gunzip".into());
     }
@@ -38,7 +30,7 @@ fn examine(bytes: &[u8], release: &str) -> std::result::Result<Entry, String> {
              beginning with --abi or --declare-release"
         ));
     }
-    Ok(if elf::has_pvh_entry(bytes) { Entry::Pvh } else { Entry::Grub })
+    Ok(elf::has_pvh_entry(bytes))
 }
 
 /// Formats the version number `MMmmrrpp00`. Only development versions use the patch level.
@@ -60,9 +52,9 @@ mod tests {
     #[test]
     fn the_notes_decide() {
         let both = [ident(), pvh()].concat();
-        assert_eq!(examine(&file(HIGH, &both, true), "10."), Ok(Entry::Pvh));
-        assert_eq!(examine(&file(HIGH, &both, false), "10."), Ok(Entry::Grub));
-        assert_eq!(examine(&file(HIGH, &ident(), true), "10."), Ok(Entry::Grub));
+        assert_eq!(examine(&file(HIGH, &both, true), "10."), Ok(true));
+        assert_eq!(examine(&file(HIGH, &both, false), "10."), Ok(false));
+        assert_eq!(examine(&file(HIGH, &ident(), true), "10."), Ok(false));
     }
 
     #[test]

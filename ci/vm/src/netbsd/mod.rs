@@ -10,14 +10,14 @@ mod sysroot;
 
 pub use bench::{Bench, Recipe as BenchRecipe};
 pub use grub::make as make_disc;
+pub(crate) use kernel::check as check_kernel;
 pub use link::TRIPLE;
 pub use root::make as make_root;
 
 use crate::cache::Cache;
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::run::{command, read};
-use crate::toolchain::{Recipe, Std, require_std};
-use kernel::Entry;
+use crate::toolchain::{Recipe, require_std};
 use link::{FLAGS, linker, try_empty};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,9 +66,9 @@ impl Libraries {
     /// Returns how programs are built.
     pub fn recipe(&self) -> Result<Recipe> {
         let linker = linker(&self.sysroot, &self.cache)?;
-        let std = match require_std(TRIPLE) {
-            Ok(()) => Std::Installed,
-            Err(_) if has_std_sources() => Std::Compiled,
+        let compiles_std = match require_std(TRIPLE) {
+            Ok(()) => false,
+            Err(_) if has_std_sources() => true,
             Err(Error::Unavailable(Unavailable { message, .. })) => {
                 let message = format!(
                     "{message}; run `rustup target add {TRIPLE}`, or `rustup component add \
@@ -79,7 +79,7 @@ impl Libraries {
             Err(error) => return Err(error),
         };
         let (flags, link) = (FLAGS.map(String::from).into(), vec![format!("-Clinker={linker}")]);
-        Ok(Recipe { triple: TRIPLE.into(), flags, link, std })
+        Ok(Recipe { triple: TRIPLE.into(), flags, link, compiles_std })
     }
 }
 
@@ -88,17 +88,12 @@ fn has_std_sources() -> bool {
     Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/std").is_dir()
 }
 
-/// Refuses files that are not a NetBSD kernel of this release.
-pub(crate) fn check_kernel(kernel: &Path, release: &str) -> Result<()> {
-    kernel::entry(kernel, release).map(drop)
-}
-
 /// Returns the disc that boots this kernel, if QEMU cannot boot it directly.
 /// Refuses files that are not a NetBSD kernel of this release.
 pub fn disc(kernel: &Path, release: &str, cache: &Cache) -> Result<Option<PathBuf>> {
-    match kernel::entry(kernel, release)? {
-        Entry::Pvh => Ok(None),
-        Entry::Grub => grub::disc(kernel, cache).map(Some),
+    match check_kernel(kernel, release)? {
+        true => Ok(None),
+        false => grub::disc(kernel, cache).map(Some),
     }
 }
 

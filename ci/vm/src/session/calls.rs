@@ -4,10 +4,10 @@
 use super::{Ready, Session, Task};
 use crate::arch::Arch;
 use crate::cache;
+use crate::carry::Access;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::Machine;
 use crate::hash;
-use crate::image::GuestFile;
 use crate::kernel::RELOCATED;
 use crate::target::Calls;
 use kcov_vm_calls::{Code, relocated_calls};
@@ -34,19 +34,21 @@ const RECIPE: u32 = 5;
 impl Task {
     /// Adds the list of calls and the modules, if there are any.
     #[must_use]
-    pub fn knowing(mut self, calls: Vec<GuestFile>) -> Self {
+    pub fn knowing(mut self, calls: Vec<(String, Vec<u8>)>) -> Self {
         if !calls.is_empty() {
             self.environment.push((VARIABLE.into(), PATH.into()));
         }
-        self.files.extend(calls);
+        for (path, content) in calls {
+            self.carried.file(Path::new(&path), Access::root(0o444), content.into());
+        }
         self
     }
 }
 
 impl Session {
-    /// Returns the file and the modules, if the target asks for them. For a user's kernel there may
+    /// Returns the file and the modules with their paths, if the target asks for them. For a user's kernel there may
     /// be nothing: it may have no symbols, and its relocations may not show all calls.
-    pub fn calls(&self, ready: &Ready<'_>) -> Result<Vec<GuestFile>> {
+    pub fn calls(&self, ready: &Ready<'_>) -> Result<Vec<(String, Vec<u8>)>> {
         let machine = &ready.machine;
         let Some(Calls { of, .. }) = &machine.target.calls else { return Ok(Vec::new()) };
         let (given, arch) = (ready.expect.build.is_none(), machine.target.arch);
@@ -81,18 +83,17 @@ impl Session {
                 }
             },
         };
-        let list = GuestFile { path: PATH.into(), mode: 0o444, content: list };
-        Ok(modules.into_iter().chain([list]).collect())
+        Ok(modules.into_iter().chain([(PATH.into(), list)]).collect())
     }
 }
 
 /// The modules that were built with the kernel.
-fn modules(machine: &Machine<'_>) -> Result<Vec<GuestFile>> {
+fn modules(machine: &Machine<'_>) -> Result<Vec<(String, Vec<u8>)>> {
     let read = |path: &String| {
         let name = path.rsplit('/').next().unwrap_or(path);
         let file = machine.kernel.with_file_name(name);
         let content = fs::read(&file).or_unavailable(Phase::Kernel, file.display())?;
-        Ok(GuestFile { path: format!("{MODULES}/{name}"), mode: 0o444, content })
+        Ok((format!("{MODULES}/{name}"), content))
     };
     machine.target.modules.iter().map(read).collect()
 }
@@ -103,17 +104,16 @@ fn text(
     file: &Path,
     arch: &Arch,
     of: &str,
-    modules: &[GuestFile],
+    modules: &[(String, Vec<u8>)],
 ) -> std::result::Result<String, String> {
     let read = |file: &Path| fs::read(file).map_err(|error| error.to_string());
     let wanted =
         |name: &str| of.strip_suffix('*').map_or(name == of, |start| name.starts_with(start));
     let mut text = String::new();
-    for module in modules {
-        let calls = relocated_calls(&module.content, arch.calls, wanted)
-            .map_err(|why| format!("{}: {why}", module.path))?;
-        let name = module.path.trim_start_matches(MODULES).trim_matches('/');
-        let name = name.trim_end_matches(".ko");
+    for (path, content) in modules {
+        let calls =
+            relocated_calls(content, arch.calls, wanted).map_err(|why| format!("{path}: {why}"))?;
+        let name = path.trim_start_matches(MODULES).trim_matches('/').trim_end_matches(".ko");
         for ((section, function), addresses) in calls {
             line(&mut text, &format!("{function}@{name}/{section}"), &addresses);
         }

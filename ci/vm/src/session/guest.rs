@@ -5,7 +5,7 @@ use crate::carry::Carried;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::{self, Expect, Finished, Limits, Listener, Machine};
 use crate::host::{self, Need};
-use crate::image::{self, GuestFile, Image};
+use crate::image::{self, Image};
 use crate::kernel::Kernel;
 use crate::netbsd::{self, Libraries};
 use crate::system::System;
@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The guest's file with the program's standard input.
+/// The file with the program's standard input, if that is not empty.
 pub const STDIN: &str = "/kcov-vm.stdin";
 
 /// For the kernel of a fuzzer's guest: panic at the end of a report of WARN, KASAN, a lockup or an
@@ -34,20 +34,16 @@ pub struct Task {
     pub word: Option<OsString>,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// The program and other files of the host.
+    /// The program and all other files.
     pub carried: Carried,
     /// Environment variables in addition to the default ones; later ones win.
     pub environment: Vec<(OsString, OsString)>,
     /// Its working directory, if not the default.
     pub directory: Option<PathBuf>,
-    /// Additional files.
-    pub files: Vec<GuestFile>,
     /// The directory that the guest copies back to the host.
     pub send_back: Option<String>,
     /// Whether its standard output and standard error are the same file.
     pub one_output: bool,
-    /// Whether `files` includes its standard input.
-    pub has_input: bool,
     /// Whether the program runs on the console, with this process's standard input.
     pub terminal: bool,
 }
@@ -200,7 +196,7 @@ impl Session {
         }
         if target.kind == Kind::Qemu && target.arch.is_host() && chosen.is_none() {
             let init = self.init(target)?;
-            let memory = self.cache.kvm_probe();
+            let memory = self.cache.root().join("kvm-probe");
             match guest::probe_kvm(&machine, &init, &expect, &memory, &logs)? {
                 Ok(()) => {
                     machine.accel = Accel::Kvm;
@@ -245,7 +241,7 @@ impl Session {
             shutdown: ready.machine.shutdown(),
             mounts,
             send_back: task.send_back,
-            stdin: task.has_input.then(|| STDIN.into()),
+            stdin: task.carried.content(Path::new(STDIN)).map(|_| STDIN.into()),
             one_output: task.one_output,
             terminal: task.terminal.then(|| ready.machine.terminal()).flatten(),
             sysctl: target
@@ -269,7 +265,7 @@ impl Session {
             let mebibytes = target.memory.saturating_add(more_memory);
             (*memory, _) = guest::memory_place(mebibytes, &ready.logs)?;
         }
-        let image = Image { init: &init, job: &job, files: &task.files, carried: &task.carried };
+        let image = Image { init: &init, job: &job, carried: &task.carried };
         guest::boot(&machine, &image, ready.limits, &ready.expect, &ready.logs, listener)
     }
 

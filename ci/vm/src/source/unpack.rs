@@ -3,7 +3,7 @@
 use super::Package;
 use crate::error::{Error, Phase, Result};
 use crate::progress::Step;
-use crate::run::{command, ends_with_us, read};
+use crate::run::{command, read};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ pub fn tarball(path: &Path, scratch: &Path) -> Result<PathBuf> {
         .arg(&tree)
         .arg("-f")
         .arg(path);
-    read(ends_with_us(&mut tar)).map_err(fail)?;
+    read(&mut tar).map_err(fail)?;
     if !tree.join("Kbuild").is_file() {
         return Err(fail("it contains no kernel source: Kbuild is missing".into()));
     }

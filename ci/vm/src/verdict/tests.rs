@@ -26,16 +26,6 @@ fn whole_results_are_a_verdict() {
 }
 
 #[test]
-fn bytes_may_come_in_any_pieces() {
-    let text = "KTAP version 1\n1..2\nok 1 a\nok 2 b\n";
-    for size in 1..text.len() {
-        let mut reader = Reader::default();
-        text.as_bytes().chunks(size).for_each(|piece| reader.feed(piece));
-        assert_eq!(reader.finish(Exit::Status(0)).expect("whole").len(), 2);
-    }
-}
-
-#[test]
 fn the_plan_is_kept() {
     refused("1..3\nok 1 a\n", 0, "results 2 to 3 of 3 are missing");
     refused("1..2\nok 1 a\n", 0, "result 2 of 2 is missing");

@@ -82,22 +82,6 @@ fn a_warning_spoils_a_whole_run() {
 }
 
 #[test]
-fn text_of_programs_spoils_nothing() {
-    for text in [
-        "WARNING: the mand mount option has been deprecated and",
-        "BUG: from user",
-        "BUG: soft lockup - CPU#0 stuck for 26s! [prog:17]",
-        "Oops: my mistake",
-        "Kernel panic - not syncing: not really",
-    ] {
-        let finished = run(&good(), &["=======", text, text, "reboot: Power down"], gone());
-        assert!(finished.is_ok(), "{text}: {finished:?}");
-        // It is worth a look if nothing follows.
-        assert!(run(&good()[..2], &[text], gone()).is_err_and(|why| why.contains(text)), "{text}");
-    }
-}
-
-#[test]
 fn a_guest_that_goes_on_has_not_panicked() {
     let (expect, now) = (expect(), Instant::now());
     let mut watch = Watch::new("n", LIMITS, &expect, now);
@@ -152,14 +136,6 @@ fn the_kernel_must_be_the_declared_one() {
         assert!(why.starts_with("boot: the kernel is not the declared one"), "{why}");
         assert!(why.contains(words), "{why}");
     }
-}
-
-#[test]
-fn init_and_garbage_are_heard() {
-    let why = run(&[Frame::Fail("no /proc".into()), Frame::End], &[], gone());
-    assert_eq!(why.expect_err("init failed"), "boot: the guest's init: no /proc");
-    let why = run(&[boot("7.1-kcov-aa"), boot("7.1-kcov-aa")], &[], gone());
-    assert!(why.is_err_and(|why| why.starts_with("program: a frame out of order")));
 }
 
 #[test]
