@@ -187,13 +187,14 @@ pub(super) fn read_write(path: &str) -> Result<File> {
 ///
 /// # Safety
 ///
-/// The argument is what the request reads or writes, for as long as the kernel uses it.
+/// The caller must ensure that the argument is what the request reads or writes, for as long as the
+/// kernel uses it.
 pub(super) unsafe fn ioctl<T>(
     fd: &impl AsRawFd,
     number: libc::Ioctl,
     argument: *mut T,
 ) -> Result<()> {
-    // SAFETY: the caller's duty.
+    // SAFETY: the caller ensures that the argument is what the request takes.
     Errno::check(unsafe { libc::ioctl(fd.as_raw_fd(), number, argument) }).map(drop)
 }
 
