@@ -1,15 +1,8 @@
 //! An exact map with one bit per byte of text.
 
-use crate::ranges::CELL;
 use crate::run::Run;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// Number of 64-bit words for a cell's bits.
-pub(crate) const CELL_WORDS: usize = CELL as usize / 64;
-
-/// The bits of one cell, one per byte of text.
-pub(crate) type Bits = [u64; CELL_WORDS];
 
 /// One bit for each of `bytes` bytes of text.
 #[derive(Clone)]
@@ -19,7 +12,7 @@ pub(crate) struct Bitmap {
 }
 
 impl Bitmap {
-    /// An empty map. `bytes` is a multiple of the cell size.
+    /// An empty map. `bytes` is a multiple of 64.
     pub(crate) fn new(bytes: u64) -> Bitmap {
         Bitmap { words: vec![0; (bytes / 64) as usize] }
     }
@@ -41,16 +34,15 @@ impl Bitmap {
         new
     }
 
-    pub(crate) fn cell(&self, cell: usize) -> Bits {
-        self.words[cell * CELL_WORDS..][..CELL_WORDS].try_into().expect("a cell's words")
-    }
-
-    /// Adds a cell's bits and returns the number of new ones.
-    pub(crate) fn merge_cell(&mut self, cell: usize, bits: &Bits) -> usize {
+    /// Adds the bits of a map for as many bytes, and returns the number of new ones.
+    pub(crate) fn merge(&mut self, other: &Bitmap) -> usize {
         let mut new = 0;
-        for (word, bits) in self.words[cell * CELL_WORDS..][..CELL_WORDS].iter_mut().zip(bits) {
-            new += (bits & !*word).count_ones() as usize;
-            *word |= bits;
+        for (word, bits) in self.words.iter_mut().zip(&other.words) {
+            // A page that is only read takes no memory.
+            if bits & !*word != 0 {
+                new += (bits & !*word).count_ones() as usize;
+                *word |= bits;
+            }
         }
         new
     }

@@ -1,29 +1,21 @@
 //! The signals of a map, in ascending order.
 
-use crate::bitmap::{Bitmap, Bits, CELL_WORDS};
-use crate::ranges::{CELL, Index};
-use crate::shared::SharedCells;
+use crate::ranges::{Index, WORD};
+use crate::run::Run;
 use alloc::vec::Vec;
 use core::fmt;
 use core::iter::FusedIterator;
 use core::iter::Peekable;
 
-/// Source of the cells' bits.
-#[derive(Clone, Copy)]
-pub(crate) enum Cells<'m> {
-    Map(&'m Bitmap),
-    Shared(SharedCells<'m>),
-}
-
 /// Iterator over the signals of a map, in ascending order.
 #[derive(Clone)]
 pub struct MapIter<'m> {
     index: &'m Index,
-    cells: Cells<'m>,
-    /// The next cell.
-    cell: usize,
-    /// Remaining bits of the current cell.
-    bits: Bits,
+    bits: Run<'m>,
+    /// The next word of `bits`.
+    word: usize,
+    /// Remaining bits of the word before.
+    left: u64,
     in_ranges: Option<u64>,
     outside: Peekable<alloc::vec::IntoIter<u64>>,
 }
@@ -31,7 +23,7 @@ pub struct MapIter<'m> {
 impl<'m> MapIter<'m> {
     pub(crate) fn new(
         index: &'m Index,
-        cells: Cells<'m>,
+        bits: Run<'m>,
         outside: impl Iterator<Item = u64>,
     ) -> MapIter<'m> {
         let mut outside: Vec<u64> = outside.collect();
@@ -39,31 +31,22 @@ impl<'m> MapIter<'m> {
         // While a shared map was cleared, a signal may have come into two places.
         outside.dedup();
         let outside = outside.into_iter().peekable();
-        let mut iter =
-            MapIter { index, cells, cell: 0, bits: Bits::default(), in_ranges: None, outside };
+        let mut iter = MapIter { index, bits, word: 0, left: 0, in_ranges: None, outside };
         iter.in_ranges = iter.next_in_ranges();
         iter
     }
 
     fn next_in_ranges(&mut self) -> Option<u64> {
-        loop {
-            for word in 0..CELL_WORDS {
-                let left = &mut self.bits[word];
-                if *left != 0 {
-                    let within = word as u64 * 64 + u64::from(left.trailing_zeros());
-                    *left &= *left - 1;
-                    return Some(self.index.address((self.cell as u64 - 1) * CELL + within));
-                }
-            }
-            if self.cell == self.index.cells() {
+        while self.left == 0 {
+            if self.word == self.bits.len() {
                 return None;
             }
-            self.bits = match self.cells {
-                Cells::Map(bitmap) => bitmap.cell(self.cell),
-                Cells::Shared(shared) => shared.cell(self.cell),
-            };
-            self.cell += 1;
+            self.left = self.bits.load(self.word);
+            self.word += 1;
         }
+        let bit = u64::from(self.left.trailing_zeros());
+        self.left &= self.left - 1;
+        Some(self.index.address((self.word as u64 - 1) * WORD + bit))
     }
 }
 

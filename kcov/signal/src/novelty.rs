@@ -1,9 +1,9 @@
 //! The set of all signals ever seen, optimized to detect new ones.
 
 use crate::arch::Path;
-use crate::bitmap::{Bitmap, Bits};
+use crate::bitmap::Bitmap;
 use crate::fallback::{Fallback, Inserted};
-use crate::iter::{Cells, MapIter};
+use crate::iter::MapIter;
 use crate::known::{Known, Outside};
 use crate::merge::{self, Merged, Remember};
 use crate::ranges::{Index, Ranges};
@@ -96,12 +96,7 @@ impl NoveltyMap {
             other.iter().for_each(|signal| merged.add(self.remember(signal)));
             return merged;
         }
-        for cell in 0..self.index.cells() {
-            let bits = other.bitmap.cell(cell);
-            if bits != Bits::default() {
-                merged.new += self.bitmap.merge_cell(cell, &bits);
-            }
-        }
+        merged.new = self.bitmap.merge(&other.bitmap);
         self.in_ranges += merged.new;
         other.fallback.iter().for_each(|signal| merged.add(self.fallback.insert(signal)));
         merged
@@ -130,7 +125,7 @@ impl NoveltyMap {
     /// ranges.
     #[must_use]
     pub fn iter(&self) -> MapIter<'_> {
-        MapIter::new(&self.index, Cells::Map(&self.bitmap), self.fallback.iter())
+        MapIter::new(&self.index, self.bitmap.as_run(), self.fallback.iter())
     }
 
     /// The signals of this map that another map has not seen, in ascending order. Allocates like

@@ -55,7 +55,7 @@ impl Ranges {
         Ranges::new(core::iter::once(range))
     }
 
-    /// Sorts ranges and joins those that touch. Ends are exclusive. Leaves out the last 512 bytes of
+    /// Sorts ranges and joins those that touch. Ends are exclusive. Leaves out the last 64 bytes of
     /// the address space, where no kernel has text. Allocates.
     ///
     /// # Errors
@@ -69,15 +69,15 @@ impl Ranges {
             if end < start {
                 return Err(RangesError::Reversed(start..end));
             }
-            let end = end.min(LAST_CELL);
+            let end = end.min(LAST_WORD);
             if start < end {
                 given.push(start..end);
             }
         }
         let joined = join(given);
         let bytes = joined.bytes();
-        // Widened to whole cells, the ranges must still fit in 32 bits.
-        let widened = bytes.saturating_add(2 * CELL * joined.0.len() as u64);
+        // Widened to whole words, the ranges must still fit in 32 bits.
+        let widened = bytes.saturating_add(2 * WORD * joined.0.len() as u64);
         if bytes > Ranges::MAX_BYTES || widened > u64::from(u32::MAX) {
             return Err(RangesError::TooLarge(bytes));
         }
@@ -143,13 +143,13 @@ impl fmt::Debug for Ranges {
     }
 }
 
-/// Bytes of text per cell. Ranges are widened to whole cells.
-pub(crate) const CELL: u64 = 512;
+/// Bytes of text per word of a map. Ranges are widened to whole words.
+pub(crate) const WORD: u64 = 64;
 
-/// The last cell of the address space. It has no exclusive end, so no range includes it.
-const LAST_CELL: u64 = u64::MAX / CELL * CELL;
+/// The last word of the address space. It has no exclusive end, so no range includes it.
+const LAST_WORD: u64 = u64::MAX / WORD * WORD;
 
-/// Maps addresses to offsets in the concatenation of the ranges, widened to whole cells.
+/// Maps addresses to offsets in the concatenation of the ranges, widened to whole words.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     spans: Vec<Span>,
@@ -170,8 +170,8 @@ impl Index {
     pub(crate) fn new(ranges: &Ranges) -> Index {
         let mut spans: Vec<Span> = Vec::new();
         for range in &ranges.0 {
-            let start = range.start / CELL * CELL;
-            let end = range.end.next_multiple_of(CELL);
+            let start = range.start / WORD * WORD;
+            let end = range.end.next_multiple_of(WORD);
             match spans.last_mut() {
                 Some(last) if start <= last.start + last.bytes => {
                     last.bytes = end.max(last.start + last.bytes) - last.start;
@@ -188,15 +188,10 @@ impl Index {
         Index { spans, largest, bytes }
     }
 
-    /// Total size of the spans in bytes. Less than 2^32: widening adds less than two cells per
+    /// Total size of the spans in bytes. Less than 2^32: widening adds less than two words per
     /// range.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
-    }
-
-    /// Number of cells in the spans.
-    pub(crate) fn cells(&self) -> usize {
-        (self.bytes / CELL) as usize
     }
 
     #[inline]

@@ -76,7 +76,7 @@ fn ranges_that_make_no_sense_are_refused() {
     #[expect(clippy::reversed_empty_ranges, reason = "that is what is tried")]
     let reversed = 5..3;
     assert_eq!(Ranges::single(reversed.clone()), Err(RangesError::Reversed(reversed)));
-    assert_eq!(Ranges::single(0..u64::MAX), Err(RangesError::TooLarge(u64::MAX - 511)));
+    assert_eq!(Ranges::single(0..u64::MAX), Err(RangesError::TooLarge(u64::MAX - 63)));
     assert_eq!(
         Ranges::new([0..Ranges::MAX_BYTES, 1 << 40..(1 << 40) + 1]),
         Err(RangesError::TooLarge(Ranges::MAX_BYTES + 1))
@@ -84,11 +84,11 @@ fn ranges_that_make_no_sense_are_refused() {
     assert!(Ranges::single(7..7).unwrap().is_empty());
     let joined = ranges([30..40, 10..20, 15..30, 50..60]);
     assert_eq!(joined.iter().collect::<Vec<_>>(), [10..40, 50..60]);
-    // The last 512 bytes of the address space are in no range.
+    // The last 64 bytes of the address space are in no range.
     let last = Ranges::single(u64::MAX - 600..u64::MAX).unwrap();
-    assert!(last.contains(u64::MAX - 512) && !last.contains(u64::MAX - 511));
+    assert!(last.contains(u64::MAX - 64) && !last.contains(u64::MAX - 63));
     let mut map = NoveltyMap::with_fallback(last, 1);
-    assert_eq!(counts(map.merge(&[u64::MAX, u64::MAX - 1, u64::MAX - 512])), (2, 1));
+    assert_eq!(counts(map.merge(&[u64::MAX, u64::MAX - 1, u64::MAX - 64])), (2, 1));
 }
 
 /// Values from the formula in C, compiled separately.
@@ -284,7 +284,7 @@ fn counts_are_classed_as_afl_does() {
     }
 }
 
-/// Colliding addresses, addresses at cell boundaries, and addresses outside.
+/// Colliding addresses, addresses at word boundaries, and addresses outside.
 fn signals() -> impl Strategy<Value = Vec<u64>> {
     let near = prop_oneof![
         4 => TEXT..TEXT + 2048,

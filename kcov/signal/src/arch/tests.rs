@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 const BYTES: u64 = 64 << 10;
 
-/// Mostly in a few cells, sometimes elsewhere.
+/// Mostly in a few words of the map, sometimes elsewhere.
 fn signals() -> impl Strategy<Value = Vec<u64>> {
     let signal = prop_oneof![
         20 => 0x1000..0x1600u64,

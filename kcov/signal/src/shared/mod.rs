@@ -3,9 +3,8 @@
 mod parts;
 
 use crate::arch::Path;
-use crate::bitmap::{Bits, CELL_WORDS};
 use crate::fallback::{Inserted, slots};
-use crate::iter::{Cells, MapIter};
+use crate::iter::MapIter;
 use crate::known::{Known, Outside};
 use crate::merge::{self, Merged, Remember};
 use crate::novelty::NoveltyMap;
@@ -188,8 +187,7 @@ impl<'m> SharedMap<'m> {
     /// meanwhile. Allocates to sort any signals outside the ranges.
     #[must_use]
     pub fn iter(&self) -> MapIter<'_> {
-        let cells = Cells::Shared(SharedCells(self.parts.bits));
-        MapIter::new(&self.index, cells, self.parts.outside())
+        MapIter::new(&self.index, Run::Shared(self.parts.bits), self.parts.outside())
     }
 
     /// The number of signals in the map. Reads the whole map to count them.
@@ -263,17 +261,6 @@ impl<'s> IntoIterator for &'s SharedMap<'_> {
 
     fn into_iter(self) -> MapIter<'s> {
         self.iter()
-    }
-}
-
-/// The bits of a shared map.
-#[derive(Clone, Copy)]
-pub(crate) struct SharedCells<'m>(&'m [AtomicU64]);
-
-impl SharedCells<'_> {
-    pub(crate) fn cell(self, cell: usize) -> Bits {
-        let words = &self.0[cell * CELL_WORDS..][..CELL_WORDS];
-        core::array::from_fn(|index| words[index].load(Ordering::Relaxed))
     }
 }
 
