@@ -79,7 +79,7 @@ fn a_buffer_for_children_keeps_its_device() {
     let mut buffer = device.into_child_buffer(TracePc).expect("it is free");
     let ended = buffer.enable().expect("enabled").disable().expect("disabled");
     assert!(ended.into_owner().holds());
-    // Nor for a buffer that lives forever, so that `Any` knows what its session gives back.
+    // The session of a leaked buffer is `'static`, so `Any` could find the device in its owner.
     let buffer = Box::leak(Box::new(buffer));
     let ended = buffer.enable().expect("enabled").disable().expect("disabled");
     let owner: Box<dyn Any> = Box::new(ended.into_owner());

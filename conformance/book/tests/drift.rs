@@ -72,7 +72,7 @@ fn locators_are_collapsed() {
     }
 }
 
-/// The crate's documentation contains the promises of the crate. `drift` does not cover them.
+/// The source of a claim about the crate is the crate's own documentation, which `drift` does not read.
 #[test]
 fn claims_about_the_crate_are_found_in_it() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -49,7 +49,7 @@ enum Because {
     Listed,
 }
 
-/// The permissions and the owner of a file. The permissions include its type if nothing else gives it.
+/// The permissions and the owner of a file. For a special file, `mode` includes the file type.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Access {
     pub mode: u32,

@@ -127,15 +127,15 @@ mod tests {
     use super::*;
     use kcov_conformance::declare::SYSTEMS;
 
-    /// The newest version that a release with that beginning can have. NetBSD's targets name none: they
-    /// declare the interface.
+    /// The newest kernel version that starts with `release`. Targets of NetBSD have no release, because
+    /// they declare their interface.
     fn newest(release: &str) -> Version {
         let major = || Some(Version(release.strip_suffix('.')?.parse().ok()?, u32::MAX));
         Version::of_release(release).or_else(major).unwrap_or(Version(0, 0))
     }
 
-    /// The declarations of a target, with its newest kernel. A user's kernel of NetBSD adds what the
-    /// target does not declare.
+    /// The declarations of a target, each with the newest kernel version of the target. A user's kernel
+    /// of NetBSD can have more than the target declares: vhci.
     fn declarations(target: &Target) -> Vec<(Declaration, Version)> {
         let users =
             target.abi.values().map(|abi| [&abi.declares[..], &["vhci".to_owned()]].concat());

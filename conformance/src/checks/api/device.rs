@@ -174,7 +174,7 @@ pub(crate) const CHECKS: &[Check] = &[
         // SAFETY: as in `adopt`.
         let device = unsafe { Device::adopt(given, words) }.expect("adopted");
         assert_eq!(OwnedFd::from(device).into_raw_fd(), number);
-        // SAFETY: the number was just given away, so nothing else owns it.
+        // SAFETY: `into_raw_fd` has just released this descriptor, so nothing else owns it.
         let given: OwnedFd = unsafe { std::os::fd::FromRawFd::from_raw_fd(number) };
         records(&mut adopt(&given, words).expect("still open"));
     }),

@@ -5,6 +5,8 @@
 mod faults;
 mod helpers;
 mod meeting;
+mod module;
+mod netlink;
 mod probe;
 mod symbols;
 mod uring;
@@ -19,8 +21,9 @@ pub use helpers::{
     vmalloc_used, with_console_off,
 };
 pub use meeting::{Side, delay, pin, race};
+pub use module::Module;
 pub use probe::probe;
-pub use symbols::{Module, Symbols, symbols};
+pub use symbols::{Symbols, symbols};
 pub use uring::{Copies, Ring};
 pub use usb::{Gadget, RootHub, Usbip};
 pub use userfault::Absent;

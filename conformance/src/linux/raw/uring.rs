@@ -212,7 +212,7 @@ impl Copies {
         Ok(Copies { ring: Ring::without_thread()?, from: pipe()?, to: pipe()? })
     }
 
-    /// Starts a copy. The kernel always leaves it to a worker.
+    /// Submits a copy, which the kernel always passes to a worker.
     pub fn begin(&self) {
         let entry = self.ring.entry();
         entry.store32(OPCODE, u32::from_ne_bytes([IORING_OP_TEE, 0, 0, 0]));
@@ -222,7 +222,7 @@ impl Copies {
         self.ring.submit(1, 0);
     }
 
-    /// Waits until the worker waits for the byte. A new worker has work, so it can only sleep for that.
+    /// Returns when the worker sleeps. A new worker starts with this copy, so it waits for the byte.
     pub fn wait(&self) {
         let blocked = || sleeping_thread("iou-wrk-");
         assert!(wait_for(LONG, blocked), "a worker waits for the byte");

@@ -1,12 +1,12 @@
-//! USB devices played by this program, and the root hub of the dummy host controller's bus.
+//! USB devices that this program emulates, and the root hub of the dummy host controller's bus.
 //!
 //! The kernel's hub driver handles the connection of a [`Gadget`] in a remote section, until the
 //! device is set up or has failed. Each answer of the device arrives through a softirq, which is a
 //! remote section too. The driver of the [`RootHub`] answers a control request at once, and a softirq
 //! hands the answer over.
 //!
-//! A [`Usbip`] device is at the other end of a socket. The kernel has a thread per device that waits
-//! for answers. It receives each answer in a remote section with the handle of the thread that
+//! This program answers for a [`Usbip`] device over a socket. The kernel receives the answers of each
+//! device in a thread of its own. Each answer is a remote section with the handle of the thread that
 //! attached the device.
 
 use super::helpers::{ioctl, read_write};

@@ -65,7 +65,8 @@ impl Report {
 
 impl Drop for Report {
     fn drop(&mut self) {
-        // SAFETY: `new` mapped this page, and no reference from `word` outlives `self`.
+        // SAFETY: `new` mapped this word, and no reference from `word` is left, because `drop` borrows
+        // `self` exclusively.
         let _ = unsafe { munmap(self.0.as_ptr().cast(), size_of::<AtomicUsize>()) };
     }
 }
