@@ -3,12 +3,16 @@
 //!
 //! Needs the feature `guest-tests`, like tests/guest.rs.
 
+mod c;
+#[cfg(feature = "matrix-tests")]
+mod fragments;
+
+#[path = "../common"]
 mod common {
-    pub mod c;
     pub mod outcome;
 }
 
-use common::c::{self, Place};
+use c::Place;
 use common::outcome::{Outcome, outcome};
 use std::ffi::OsStr;
 use std::fs::{self, File};
