@@ -217,13 +217,15 @@ fn the_shells_devices_are_there() {
 #[test]
 fn the_usual_directories_and_names_are_there() {
     let text = "stat -Lc '%a %u %n' / /tmp /var/tmp /run /run/lock /run/user /run/utmp /var/run \
-                /var/lock /dev/shm /dev/mqueue /root /mnt /etc/mtab && hostname && cat /etc/hostname && id -un && \
+                /var/lock /dev/shm /dev/mqueue /root /mnt /etc/mtab && \
+                hostname && cat /etc/hostname && id -un && \
                 ls -d /usr/lib /var/log /opt /srv /home && ulimit -Hn && \
                 cat /proc/sys/net/ipv4/ping_group_range";
     let programs = ["/bin/stat", "/bin/hostname", "/bin/cat", "/usr/bin/id", "/bin/ls"];
     let said = script("/bin/sh", &programs, text);
     let expected = "755 0 /\n1777 0 /tmp\n1777 0 /var/tmp\n755 0 /run\n1777 0 /run/lock\n\
-                    755 0 /run/user\n644 0 /run/utmp\n755 0 /var/run\n1777 0 /var/lock\n1777 0 /dev/shm\n1777 0 /dev/mqueue\n\
+                    755 0 /run/user\n644 0 /run/utmp\n755 0 /var/run\n1777 0 /var/lock\n\
+                    1777 0 /dev/shm\n1777 0 /dev/mqueue\n\
                     700 0 /root\n755 0 /mnt\n444 0 /etc/mtab\nkcov-vm\nkcov-vm\nroot\n\
                     /home\n/opt\n/srv\n/usr/lib\n/var/log\n524288\n0\t2147483647\n";
     assert_eq!(said, expected);

@@ -46,8 +46,8 @@ impl Task {
 }
 
 impl Session {
-    /// Returns the file and the modules with their paths, if the target asks for them. For a user's kernel there may
-    /// be nothing: it may have no symbols, and its relocations may not show all calls.
+    /// Returns the file and the modules with their paths, if the target asks for them. A user's kernel
+    /// may have no symbols, and its relocations may not show all calls; then there are none.
     pub fn calls(&self, ready: &Ready<'_>) -> Result<Vec<(String, Vec<u8>)>> {
         let machine = &ready.machine;
         let Some(Calls { of, .. }) = &machine.target.calls else { return Ok(Vec::new()) };

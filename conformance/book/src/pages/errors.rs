@@ -105,8 +105,10 @@ pub(super) fn errnos() -> Vec<Value> {
             }
         }
     }
-    let errno = |(name, [linux, netbsd]): (&str, [Vec<Value>; 2])| json!({ "name": name, "linux": linux, "netbsd": netbsd });
-    all.into_iter().map(errno).collect()
+    let errnos = all.into_iter();
+    errnos
+        .map(|(name, [linux, netbsd])| json!({ "name": name, "linux": linux, "netbsd": netbsd }))
+        .collect()
 }
 
 /// The operations of `kcov/capi/kcov.h`.
