@@ -11,9 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug)]
 pub(crate) struct Report(NonNull<AtomicUsize>);
 
-/// What the word says if it is no [`ExitKind`].
-const NOTHING: usize = 0;
-const ENABLED: usize = 1;
+/// What a harness can return. The word is 0 until the child is traced, and then one more than an index.
+const KINDS: [ExitKind; 4] = [ExitKind::Ok, ExitKind::Crash, ExitKind::Oom, ExitKind::Timeout];
 
 impl Report {
     pub(crate) fn new() -> io::Result<Report> {
@@ -32,34 +31,24 @@ impl Report {
 
     /// In the parent, before the child starts.
     pub(crate) fn clear(&self) {
-        self.word().store(NOTHING, Ordering::Relaxed);
+        self.word().store(0, Ordering::Relaxed);
     }
 
     /// In the child: it is traced.
     pub(crate) fn enabled(&self) {
-        self.word().store(ENABLED, Ordering::Relaxed);
+        self.returned(ExitKind::Ok);
     }
 
     /// In the child: the harness has returned.
     pub(crate) fn returned(&self, kind: ExitKind) {
-        let word = match kind {
-            ExitKind::Crash => 2,
-            ExitKind::Oom => 3,
-            ExitKind::Timeout => 4,
-            ExitKind::Ok | ExitKind::Diff { .. } => ENABLED,
-        };
-        self.word().store(word, Ordering::Relaxed);
+        let index = KINDS.iter().position(|known| *known == kind).unwrap_or_default();
+        self.word().store(1 + index, Ordering::Relaxed);
     }
 
     /// In the parent: how the harness ended, or `None` if the child was never traced.
     pub(crate) fn read(&self) -> Option<ExitKind> {
-        match self.word().load(Ordering::Relaxed) {
-            NOTHING => None,
-            2 => Some(ExitKind::Crash),
-            3 => Some(ExitKind::Oom),
-            4 => Some(ExitKind::Timeout),
-            _ => Some(ExitKind::Ok),
-        }
+        let index = self.word().load(Ordering::Relaxed).checked_sub(1)?;
+        Some(KINDS.get(index).copied().unwrap_or(ExitKind::Ok))
     }
 }
 
