@@ -3,11 +3,13 @@
 use crate::Error;
 use crate::coverage::Coverage;
 use crate::kernel::Kernel;
+use crate::man;
 use crate::record::{self, Ended};
 use crate::report::{self, Style};
 use crate::symbols::Symbols;
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory as _, Parser};
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,8 +46,11 @@ struct Options {
     /// Kill the command then, but keep the collected data
     #[arg(long, value_name = "SECONDS")]
     limit: Option<u32>,
+    /// Print the manual page, in mdoc(7)
+    #[arg(long, hide = true)]
+    man: bool,
     /// The command and its arguments
-    #[arg(trailing_var_arg = true, required_unless_present = "read")]
+    #[arg(trailing_var_arg = true, required_unless_present_any = ["read", "man"])]
     command: Vec<OsString>,
 }
 
@@ -70,6 +75,13 @@ struct Styles {
 /// Runs the command line and returns the exit status. A wrong one ends the program with status 2.
 pub fn run() -> Result<u8, Error> {
     let options = Options::parse();
+    if options.man {
+        let mut output = report::Output::new();
+        // `Output` keeps errors until it ends.
+        let _ = output.write_str(&man::page(&Options::command()));
+        output.end()?;
+        return Ok(0);
+    }
     let mut ended = Ended::ByItself(0);
     let mut coverage = match options.read.split_first() {
         Some((first, others)) => others.iter().try_fold(read(first)?, |sum, other| {

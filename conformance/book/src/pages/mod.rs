@@ -4,6 +4,7 @@
 //! `cargo vm pages DIR` writes them.
 
 mod errors;
+mod functions;
 mod outcomes;
 mod registry;
 mod states;
@@ -86,7 +87,7 @@ pub fn header() -> String {
     let all = minijinja::Value::from(Serde(data(&of_both_systems())));
     let environment = environment();
     let template = environment.get_template("kcov.h.jinja").expect("the template");
-    let text = template.render(context! { errors => Serde(errors::header()), ..all });
+    let text = template.render(all);
     text.unwrap_or_else(|error| panic!("kcov.h: {error:#}"))
 }
 
@@ -110,6 +111,7 @@ fn environment() -> Environment<'static> {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_loader(path_loader(TEMPLATES));
     environment.add_filter("plain", |text: minijinja::Value| plain(&text.to_string()));
+    environment.add_filter("roff", |text: String| roff(&text));
     environment.add_filter("hex", |number: u64| format!("{number:#x}"));
     environment.add_function("page_of", |id: String| page_of(&id).file.clone());
     environment.add_filter("constant", |name: String| constant(&name));
@@ -126,6 +128,15 @@ fn constant(name: &str) -> String {
         text.push(letter.to_ascii_uppercase());
     }
     text
+}
+
+/// Escapes lines of text for mdoc(7). Backquotes disappear.
+fn roff(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('`', "");
+    let lines = text.lines().map(|line| {
+        if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_owned() }
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Escapes text for HTML and for Markdown tables. Backquotes become `<code>`.
@@ -231,6 +242,9 @@ fn data(both: &[Both]) -> Value {
         "architectures": targets::architectures(),
         "errnos": errors::errnos(),
         "kinds": errors::kinds(),
+        "errors": errors::header(),
+        "functions": functions::functions(),
+        "example": functions::example(),
         "other_errors": errors::other_errors(),
         "pages_of_requests": requests.collect::<Map<String, Value>>(),
         "requests": {
