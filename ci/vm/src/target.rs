@@ -40,6 +40,9 @@ pub struct Target {
     /// Patches in `patches/`, applied in order.
     #[serde(default)]
     pub patches: Vec<PathBuf>,
+    /// More arguments for `make`: variables that override those of the kernel's makefiles.
+    #[serde(default)]
+    pub make: Vec<String>,
     /// The compiler, if not the machine's `gcc`: a program, or the package of the same name.
     #[serde(default)]
     pub compiler: String,

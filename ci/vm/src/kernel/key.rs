@@ -68,7 +68,8 @@ pub fn make_arguments(target: &Target) -> Vec<String> {
     };
     let own = [Some(format!("ARCH={make}")), sub, cross, Some(image.into())];
     let relocations = arch.keeps_relocations().then_some(RELOCATIONS).into_iter().flatten();
-    own.into_iter().flatten().chain(relocations.map(ToString::to_string)).collect()
+    let more = relocations.map(ToString::to_string).chain(target.make.iter().cloned());
+    own.into_iter().flatten().chain(more).collect()
 }
 
 /// The arguments of a whole build: these and the modules, if the target has any.

@@ -68,6 +68,7 @@ impl Target {
         }
         let more = [
             ("patches", self.patches.is_empty()),
+            ("make", self.make.is_empty()),
             ("declares", self.declares.is_empty()),
             ("cmdline", self.cmdline.is_empty()),
         ];

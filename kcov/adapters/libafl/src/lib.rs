@@ -33,7 +33,7 @@ pub use executor::{CompareExecutor, Observed, Run};
 pub use follow::FollowStage;
 pub use fork::{Ended, Fork, Spawn};
 pub use forked::{Children, Forked};
-pub use fuzz::{Fuzz, Summary};
+pub use fuzz::{Fuzz, Mutation, Summary};
 pub use in_process::{Here, InProcess};
 pub use novelty::{NewPcs, NoveltyFeedback, NoveltyMetadata};
 pub use observer::{CoverageObserver, SignalObserver};

@@ -91,6 +91,36 @@ fn programs_are_found_and_saved() {
     let fuzz = fuzz(&kernel, directory.path());
     let found = fuzz.clone().executions(20_000).calls(&calls, 4).unwrap();
     assert_eq!((found.inputs, found.pcs), (2, 2));
-    let again = fuzz.executions(1).calls(&calls, 4).unwrap();
+    let again = fuzz.clone().executions(1).calls(&calls, 4).unwrap();
     assert_eq!(again.pcs, 2);
+
+    // A program as text, beside the corpus and in it.
+    let file = directory.path().join("magic.txt");
+    fs::write(&file, format!("# {MAGIC}\ncall(1)\ncall({MAGIC:#x})\n")).unwrap();
+    let replayed = fuzz.clone().replay(&file).calls(&calls, 4).unwrap();
+    assert_eq!((replayed.executions, replayed.inputs), (1, 0));
+    let corpus = directory.path().join("other");
+    fs::create_dir(&corpus).unwrap();
+    fs::copy(&file, corpus.join("magic.txt")).unwrap();
+    let fuzz = fuzz.corpus(&corpus).executions(1).comparisons(false);
+    assert_eq!(fuzz.clone().calls(&calls, 4).unwrap().pcs, 2);
+    fs::write(corpus.join("wrong.txt"), "call()\n").unwrap();
+    let error = fuzz.calls(&calls, 4).unwrap_err().to_string();
+    assert!(error.contains("wrong.txt: ") && error.contains("line 1: "), "{error}");
+}
+
+#[test]
+fn tokens_and_a_mutation_of_the_harness_reach_what_chance_does_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let kernel = Kernel::linux();
+    let fuzz = || fuzz(&kernel, directory.path()).executions(20_000).comparisons(false);
+    let magic = (MAGIC as u32).to_le_bytes();
+    let found = fuzz().feedback(false).tokens(&[&magic]).bytes(&[b"abcdefgh"], parser(&kernel));
+    assert_eq!(found.unwrap().pcs, 2);
+    let mutation = |input: &mut Vec<u8>, random: u64| {
+        input.splice(..0, (MAGIC as u32).to_le_bytes());
+        input.truncate(4 + random as usize % 4);
+    };
+    let found = fuzz().feedback(false).mutation(mutation).bytes(&[b"abcdefgh"], parser(&kernel));
+    assert_eq!(found.unwrap().pcs, 2);
 }

@@ -13,6 +13,7 @@ options:
   --seed N          seed of the random choices
   --seconds N       end after this time
   --executions N    end after this many executions
+  --replay FILE     run the input in this file once, instead of fuzzing
   --no-comparisons  do not collect comparisons
   --no-background   do not trace background work as well as the thread
   --no-feedback     keep no input but the first ones";
@@ -35,6 +36,7 @@ options:
                 Long("seed") => self.seed(parser.value()?.parse()?),
                 Long("seconds") => self.time(Duration::from_secs(parser.value()?.parse()?)),
                 Long("executions") => self.executions(parser.value()?.parse()?),
+                Long("replay") => self.replay(parser.value()?),
                 Long("no-comparisons") => self.comparisons(false),
                 Long("no-background") => self.without_background(),
                 Long("no-feedback") => self.feedback(false),

@@ -17,13 +17,14 @@ use libafl::feedbacks::{
 use libafl::fuzzer::{NopInputFilter, StdFuzzer};
 use libafl::inputs::{BytesInputConverter, Input};
 use libafl::monitors::NopMonitor;
+use libafl::mutators::Tokens;
 use libafl::schedulers::QueueScheduler;
 use libafl::stages::StagesTuple;
 use libafl::state::{HasCorpus, HasExecutions, HasRand, HasSolutions, StdState};
 use libafl::{Error, Evaluator, Fuzzer, HasMetadata, HasNamedMetadata};
 use libafl_bolts::rands::{Rand, StdRand};
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, mem};
 
@@ -48,6 +49,8 @@ pub(super) struct Campaign<'f, I> {
     saved: Vec<I>,
     /// The host's inputs that only other guests mutate.
     resting: Vec<I>,
+    /// The inputs to run instead of fuzzing.
+    replayed: Option<Vec<I>>,
     /// How many inputs and crashes the host has.
     sent: (usize, usize),
 }
@@ -62,7 +65,12 @@ fn text() -> Ranges {
 }
 
 impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
-    pub(super) fn new(fuzz: &'f Fuzz, place: Place<'f, I>) -> Result<Self, Error> {
+    /// `decode` reads an input from its file.
+    pub(super) fn new(
+        fuzz: &'f Fuzz,
+        place: Place<'f, I>,
+        decode: impl Fn(&[u8]) -> Result<I, Error>,
+    ) -> Result<Self, Error> {
         let novelty = || NoveltyFeedback::new(place.observer(), text());
         let wanted = if fuzz.feedback { novelty() } else { novelty().only_counting() };
         let mut feedback = EagerAndFeedback::new(NotFeedback::new(failed()), wanted);
@@ -74,17 +82,33 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
         let seed = place.host.as_ref().map_or(fuzz.seed, Link::seed);
         let rand = StdRand::with_seed(seed);
         let mut state = StdState::new(rand, corpus, crashes, &mut feedback, &mut objective)?;
-        let mut saved = files(&fuzz.corpus)?;
+        if !fuzz.tokens.is_empty() {
+            state.add_metadata(Tokens::from(fuzz.tokens.clone()));
+        }
+        let file = |path: &PathBuf| {
+            let input = decode(&fs::read(path)?);
+            input.map_err(|error| crate::failed(format_args!("{}: {error}", path.display())))
+        };
+        let mut saved = files(&fuzz.corpus)?.iter().map(file).collect::<Result<Vec<_>, _>>()?;
+        let mut replayed = match &fuzz.replay {
+            Some(path) => Some(vec![file(path)?]),
+            None => None,
+        };
         let mut resting = Vec::new();
         if let Some(host) = &place.host {
+            let decoded = |all: &[Vec<u8>]| -> Vec<I> {
+                all.iter().filter_map(|bytes| decode(bytes).ok()).collect()
+            };
             saved.extend(decoded(&host.corpus()?));
             resting.extend(decoded(&host.resting()?));
+            replayed = host.replay()?.map(|inputs| decoded(&inputs)).or(replayed);
         }
         // Each guest has another order, so a deadly input does not hide the others from all of them.
         shuffle(state.rand_mut(), &mut saved);
         let engine = StdFuzzer::new(QueueScheduler::new(), feedback, objective);
         let manager = SimpleEventManager::new(NopMonitor::new());
-        Ok(Campaign { fuzz, place, state, engine, manager, saved, resting, sent: (0, 0) })
+        let sent = (0, 0);
+        Ok(Campaign { fuzz, place, state, engine, manager, saved, resting, replayed, sent })
     }
 
     pub(super) fn state(&mut self) -> &mut State<I> {
@@ -106,10 +130,10 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
     where
         ST: StagesTuple<Place<'f, I>, Manager<I>, State<I>, Engine>,
     {
-        let host = self.place.host.as_ref();
-        if let Some(inputs) = host.map_or(Ok(None), Link::replay)? {
-            return self.replay(decoded(&inputs).collect(), text);
+        if let Some(inputs) = self.replayed.take() {
+            return self.replay(inputs, text);
         }
+        let host = self.place.host.as_ref();
         let time = host.map_or(Duration::MAX, Link::time);
         self.place.clock.end_after(time.min(self.fuzz.time));
         let result = self.fuzz(seeds, &mut stages);
@@ -233,19 +257,14 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
     }
 }
 
-/// The host's inputs that are such inputs.
-fn decoded<I: Saved>(inputs: &[Vec<u8>]) -> impl Iterator<Item = I> {
-    inputs.iter().filter_map(|bytes| I::from_bytes(bytes))
-}
-
 fn shuffle<T>(rand: &mut impl Rand, items: &mut [T]) {
     for at in (1..items.len()).rev() {
         items.swap(at, rand.between(0, at));
     }
 }
 
-/// The inputs in a directory, except for hidden files.
-fn files<I: Input>(directory: &Path) -> Result<Vec<I>, Error> {
+/// The files of a directory, except for hidden ones.
+fn files(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -256,5 +275,5 @@ fn files<I: Input>(directory: &Path) -> Result<Vec<I>, Error> {
     }
     // The same order in each run.
     files.sort();
-    files.iter().map(I::from_file).collect()
+    Ok(files)
 }

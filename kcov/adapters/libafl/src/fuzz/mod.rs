@@ -13,13 +13,21 @@ use kcov::mode::TraceCmp;
 use kcov::remote::linux::Remote;
 use kcov::{Builder, Device, ErrorKind};
 use libafl::Error;
+use libafl::corpus::CorpusId;
 use libafl::executors::ExitKind;
 use libafl::generators::Generator;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
-use libafl::mutators::{HavocScheduledMutator, I2SRandReplace, havoc_mutations, tokens_mutations};
+use libafl::mutators::{
+    HavocScheduledMutator, I2SRandReplace, MutationResult, Mutator, havoc_mutations,
+    tokens_mutations,
+};
 use libafl::stages::{OptionalStage, StdMutationalStage};
+use libafl::state::HasRand;
+use libafl_bolts::Named;
+use libafl_bolts::rands::Rand as _;
 use libafl_bolts::tuples::{Merge, tuple_list};
 use place::Place;
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,7 +55,13 @@ pub struct Fuzz {
     seed: u64,
     time: Duration,
     executions: u64,
+    tokens: Vec<Vec<u8>>,
+    mutation: Option<Mutation>,
+    replay: Option<PathBuf>,
 }
+
+/// Changes an input of bytes, with a random number.
+pub type Mutation = fn(&mut Vec<u8>, u64);
 
 /// What is traced.
 #[derive(Clone, Debug)]
@@ -93,6 +107,9 @@ impl Fuzz {
             seed: 1,
             time: Duration::MAX,
             executions: u64::MAX,
+            tokens: Vec::new(),
+            mutation: None,
+            replay: None,
         }
     }
 
@@ -154,6 +171,23 @@ impl Fuzz {
         Fuzz { executions, ..self }
     }
 
+    /// Inserts these words into inputs of bytes and into programs' bytes, besides the constants that
+    /// the kernel compares with.
+    pub fn tokens(self, tokens: &[&[u8]]) -> Fuzz {
+        Fuzz { tokens: tokens.iter().map(|token| token.to_vec()).collect(), ..self }
+    }
+
+    /// Changes inputs of bytes in this way, too. The number is random, and all choices of the function
+    /// should come from it.
+    pub fn mutation(self, mutation: Mutation) -> Fuzz {
+        Fuzz { mutation: Some(mutation), ..self }
+    }
+
+    /// Runs the input in this file once, instead of fuzzing. A program may be text.
+    pub fn replay(self, file: impl Into<PathBuf>) -> Fuzz {
+        Fuzz { replay: Some(file.into()), ..self }
+    }
+
     /// Fuzzes a harness that takes bytes, from these inputs and those in the corpus directory.
     ///
     /// # Errors
@@ -170,18 +204,21 @@ impl Fuzz {
         let operands = StdMutationalStage::new(operands);
         let comparisons = tuple_list!(ComparisonStage::new(), operands, FollowStage::new());
         let havoc = HavocScheduledMutator::new(havoc_mutations().merge(tokens_mutations()));
+        let own = self.mutation.map(|own| StdMutationalStage::new(Own(own)));
         let stages = tuple_list!(
             OptionalStage::new(self.has_comparisons()?.then_some(comparisons)),
+            OptionalStage::new(own.map(|own| tuple_list!(own))),
             StdMutationalStage::new(havoc)
         );
         let harness = |input: &BytesInput| harness(input.mutator_bytes());
         let place = Place::new(&self, observer, harness)?;
         let seeds = seeds.iter().map(|seed| BytesInput::new(seed.to_vec()));
-        Campaign::new(&self, place)?.run(seeds, stages, |_| None)
+        let decode = |bytes: &[u8]| Ok(BytesInput::new(bytes.to_vec()));
+        Campaign::new(&self, place, decode)?.run(seeds, stages, |_| None)
     }
 
     /// Fuzzes programs of at most about `most` calls, from those in the corpus directory, or from
-    /// random ones if there are none.
+    /// random ones if there are none. The directory's programs may be text: see [`Calls::parse`].
     ///
     /// # Errors
     ///
@@ -199,7 +236,8 @@ impl Fuzz {
             ExitKind::Ok
         };
         let place = Place::new(&self, observer, harness)?;
-        let mut campaign = Campaign::new(&self, place)?;
+        let decode = |bytes: &[u8]| saved::program(calls, bytes);
+        let mut campaign = Campaign::new(&self, place, decode)?;
         let mut generate = Generate::new(calls, most);
         let random = if campaign.goes_on() { 0 } else { PROGRAMS };
         let seeds = (0..random).map(|_| generate.generate(campaign.state()));
@@ -218,6 +256,27 @@ impl Fuzz {
             Err(error) if error.kind() == ErrorKind::ModeNotBuiltIn => Ok(false),
             Err(error) => Err(failed(error)),
         }
+    }
+}
+
+/// The harness's own mutation.
+struct Own(Mutation);
+
+impl Named for Own {
+    fn name(&self) -> &Cow<'static, str> {
+        &Cow::Borrowed("Own")
+    }
+}
+
+impl<S: HasRand> Mutator<BytesInput, S> for Own {
+    fn mutate(&mut self, state: &mut S, input: &mut BytesInput) -> Result<MutationResult, Error> {
+        let random = state.rand_mut().next();
+        (self.0)(input.as_mut(), random);
+        Ok(MutationResult::Mutated)
+    }
+
+    fn post_exec(&mut self, _: &mut S, _: Option<CorpusId>) -> Result<(), Error> {
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Inputs on the host.
 
-use crate::{Program, failed};
+use crate::{Calls, Program, failed};
 use libafl::Error;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
 use std::borrow::Cow;
@@ -8,8 +8,6 @@ use std::borrow::Cow;
 /// An input as the bytes of its file.
 pub(super) trait Saved: Sized {
     fn to_bytes(&self) -> Result<Cow<'_, [u8]>, Error>;
-    /// Returns `None` if the bytes are no such input.
-    fn from_bytes(bytes: &[u8]) -> Option<Self>;
     /// Smaller versions of it, the smallest first. None if any bytes can go.
     fn smaller(&self) -> Vec<Self> {
         Vec::new()
@@ -20,10 +18,6 @@ impl Saved for BytesInput {
     fn to_bytes(&self) -> Result<Cow<'_, [u8]>, Error> {
         Ok(Cow::Borrowed(self.mutator_bytes()))
     }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        Some(BytesInput::new(bytes.to_vec()))
-    }
 }
 
 impl Saved for Program {
@@ -31,27 +25,41 @@ impl Saved for Program {
         postcard::to_allocvec(self).map(Cow::Owned).map_err(failed)
     }
 
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        postcard::from_bytes(bytes).ok()
-    }
-
     fn smaller(&self) -> Vec<Self> {
         Program::smaller(self)
+    }
+}
+
+/// A program from its file, or from text.
+pub(super) fn program(calls: &Calls, bytes: &[u8]) -> Result<Program, Error> {
+    // In the saved form, the number of a call's arguments is no printable byte.
+    match str::from_utf8(bytes) {
+        Ok(text) if !text.contains(|c: char| c.is_control() && !"\t\n\r".contains(c)) => {
+            calls.parse(text)
+        }
+        _ => postcard::from_bytes(bytes).map_err(failed),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Argument, Call};
+    use crate::program::{Argument, Call, Param};
 
     #[test]
     fn inputs_survive_as_bytes() {
         let input = BytesInput::new(vec![0, 1, 2]);
-        assert_eq!(BytesInput::from_bytes(&input.to_bytes().unwrap()), Some(input));
-        let program = Program::default();
-        assert_eq!(Program::from_bytes(&program.to_bytes().unwrap()), Some(program));
-        assert_eq!(Program::from_bytes(&[0xff; 3]), None);
+        assert_eq!(input.to_bytes().unwrap(), &[0, 1, 2][..]);
+        let calls = Calls::new().call("seek", &[Param::Number], |_| 0);
+        let read = |bytes: &[u8]| super::program(&calls, bytes);
+        let empty = Program::default();
+        assert_eq!(read(&empty.to_bytes().unwrap()).unwrap(), empty);
+        let seek = read(b"# forward\r\nseek(10)\n").unwrap();
+        assert_eq!(calls.text(&seek), "seek(0xa)\n");
+        assert_eq!(read(&seek.to_bytes().unwrap()).unwrap(), seek);
+        assert!(read(&[0xff; 3]).is_err());
+        let error = read(b"seek(1)\nseek(x)\n").unwrap_err().to_string();
+        assert!(error.contains("line 2: `x` does not fit the parameter Number"), "{error}");
     }
 
     #[test]

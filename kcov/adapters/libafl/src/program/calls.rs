@@ -2,7 +2,8 @@
 
 use super::{Argument, Call, Program};
 use std::cell::RefCell;
-use std::fmt::{self, Write};
+use std::fmt;
+use std::slice;
 
 /// Something that some calls return and others take, such as a kind of descriptor.
 ///
@@ -49,6 +50,19 @@ pub enum Param {
     Length,
     /// The result of an earlier call that returns the resource, or -1.
     Result(&'static Resource),
+    /// The result of an earlier call that returns one of these resources, or -1.
+    AnyResult(&'static [&'static Resource]),
+}
+
+impl Param {
+    /// The resources whose results fit.
+    pub(crate) fn resources(&self) -> &[&'static Resource] {
+        match self {
+            Param::Result(resource) => slice::from_ref(resource),
+            Param::AnyResult(resources) => resources,
+            _ => &[],
+        }
+    }
 }
 
 /// The calls that programs may make, each described by a line.
@@ -73,17 +87,17 @@ pub struct Calls {
 
 /// A call of [`Calls`].
 pub(crate) struct Description {
-    name: &'static str,
+    pub(crate) name: &'static str,
     pub(crate) params: Vec<Param>,
-    returns: Option<&'static Resource>,
+    pub(crate) returns: Option<&'static Resource>,
     run: Run,
 }
 
 type Run = Box<dyn Fn(&[u64]) -> i64>;
 
 impl Description {
-    pub(crate) fn returns(&self, resource: &Resource) -> bool {
-        self.returns.is_some_and(|returns| returns.is(resource))
+    pub(crate) fn returns(&self, resources: &[&Resource]) -> bool {
+        self.returns.is_some_and(|returns| resources.iter().any(|one| returns.is(one)))
     }
 
     /// Whether the call can be made with these arguments. Programs come from files too.
@@ -93,7 +107,7 @@ impl Description {
                 (Param::Bytes(most), Argument::Bytes(content)) => content.len() <= *most,
                 (Param::Number | Param::OneOf(_) | Param::Flags(_), Argument::Number(_))
                 | (Param::Length, Argument::Length)
-                | (Param::Result(_), Argument::Result(_)) => true,
+                | (Param::Result(_) | Param::AnyResult(_), Argument::Result(_)) => true,
                 _ => false,
             })
     }
@@ -132,6 +146,32 @@ impl Calls {
     }
 
     /// Describes a call that returns a resource, unless its result is negative.
+    ///
+    /// A call with several results, such as pipe(2), returns a resource that has them all, and
+    /// further "calls" take it and return one of them each:
+    ///
+    /// ```
+    /// use kcov_libafl::{Calls, Param::*, Resource};
+    ///
+    /// static ENDS: Resource = Resource::new("ends", |ends| {
+    ///     for fd in [ends as i32, (ends >> 32) as i32] {
+    ///         // SAFETY: only programs use the descriptors.
+    ///         unsafe { libc::close(fd) };
+    ///     }
+    /// });
+    /// // `ENDS` closes them.
+    /// static READ: Resource = Resource::new("read", |_| ());
+    /// static WRITE: Resource = Resource::new("write", |_| ());
+    /// let calls = Calls::new()
+    ///     .returning(&ENDS, "pipe", &[], |_| {
+    ///         let mut fds = [0; 2];
+    ///         // SAFETY: the array has room for both.
+    ///         let result = unsafe { libc::pipe(fds.as_mut_ptr()) };
+    ///         if result < 0 { -1 } else { i64::from(fds[0]) | i64::from(fds[1]) << 32 }
+    ///     })
+    ///     .returning(&READ, "first", &[Result(&ENDS)], |a| (a[0] as i32).into())
+    ///     .returning(&WRITE, "second", &[Result(&ENDS)], |a| ((a[0] >> 32) as i32).into());
+    /// ```
     #[must_use]
     pub fn returning(
         self,
@@ -204,21 +244,6 @@ impl Calls {
     fn description(&self, call: &Call) -> Option<&Description> {
         self.descriptions.get(call.number).filter(|description| description.takes(&call.arguments))
     }
-
-    /// The program as text, one call per line.
-    #[must_use]
-    pub fn text(&self, program: &Program) -> String {
-        let mut text = String::new();
-        for (place, call) in program.calls.iter().enumerate() {
-            let Some(description) = self.descriptions.get(call.number) else { continue };
-            if description.returns.is_some() {
-                let _ = write!(text, "r{place} = ");
-            }
-            let arguments: Vec<_> = call.arguments.iter().map(ToString::to_string).collect();
-            let _ = writeln!(text, "{}({})", description.name, arguments.join(", "));
-        }
-        text
-    }
 }
 
 /// The words of memory that an argument needs.
@@ -238,22 +263,6 @@ fn store(content: &[u8], memory: &mut [u64]) -> u64 {
         *word = u64::from_ne_bytes(bytes);
     }
     memory.as_mut_ptr().expose_provenance() as u64
-}
-
-impl fmt::Display for Argument {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Argument::Number(number) => write!(f, "{number:#x}"),
-            Argument::Length => f.write_str("length"),
-            Argument::Result(Some(place)) => write!(f, "r{place}"),
-            Argument::Result(None) => f.write_str("-1"),
-            Argument::Bytes(content) => {
-                f.write_char('"')?;
-                content.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-                f.write_char('"')
-            }
-        }
-    }
 }
 
 impl fmt::Debug for Calls {

@@ -77,37 +77,38 @@ impl Calls {
                 Argument::Bytes((0..length).map(|_| rand.next() as u8).collect())
             }
             Param::Length => Argument::Length,
-            Param::Result(resource) => {
-                let found = self.producer(resource, &program.calls, rand);
-                Argument::Result(found.or_else(|| self.produce(resource, program, rand, depth)))
+            Param::Result(_) | Param::AnyResult(_) => {
+                let resources = param.resources();
+                let found = self.producer(resources, &program.calls, rand);
+                Argument::Result(found.or_else(|| self.produce(resources, program, rand, depth)))
             }
         }
     }
 
-    /// The place of a random one of these calls that returns a resource.
+    /// The place of a random one of these calls that returns one of the resources.
     pub(super) fn producer(
         &self,
-        resource: &Resource,
+        resources: &[&Resource],
         calls: &[Call],
         rand: &mut impl Rand,
     ) -> Option<usize> {
         let returns = |call: &Call| {
-            self.descriptions.get(call.number).is_some_and(|call| call.returns(resource))
+            self.descriptions.get(call.number).is_some_and(|call| call.returns(resources))
         };
         rand.choose((0..calls.len()).filter(|place| returns(&calls[*place])).collect::<Vec<_>>())
     }
 
-    /// Adds a call that returns a resource, and returns its place.
+    /// Adds a call that returns one of the resources, and returns its place.
     fn produce(
         &self,
-        resource: &Resource,
+        resources: &[&Resource],
         program: &mut Program,
         rand: &mut impl Rand,
         depth: usize,
     ) -> Option<usize> {
         let depth = depth.checked_sub(1)?;
         let all = self.descriptions.iter().enumerate();
-        let numbers = all.filter(|(_, call)| call.returns(resource)).map(|(number, _)| number);
+        let numbers = all.filter(|(_, call)| call.returns(resources)).map(|(number, _)| number);
         let number = rand.choose(numbers.collect::<Vec<_>>())?;
         self.append(number, program, rand, depth);
         Some(program.calls.len() - 1)

@@ -4,6 +4,7 @@ mod calls;
 mod generate;
 mod minimize;
 mod mutate;
+mod text;
 
 pub use calls::{Calls, Param, Resource};
 pub use generate::Generate;

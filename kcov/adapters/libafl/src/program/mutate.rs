@@ -88,10 +88,10 @@ impl Change<'_> {
         let place = rand.between(at + 1, program.calls.len());
         program.insert_at(place, |before| {
             for (argument, param) in call.arguments.iter_mut().zip(params) {
-                if let (Argument::Result(result), Param::Result(resource)) = (argument, param)
+                if let Argument::Result(result) = argument
                     && rand.coinflip(0.5)
                 {
-                    *result = self.calls.producer(resource, &before.calls, rand);
+                    *result = self.calls.producer(param.resources(), &before.calls, rand);
                 }
             }
             before.calls.push(call);
@@ -113,8 +113,8 @@ impl Change<'_> {
         let (before, after) = program.calls.split_at_mut(at);
         match (&mut after[0].arguments[place], param) {
             (Argument::Length, _) => return Ok(false),
-            (Argument::Result(result), Param::Result(resource)) => {
-                *result = self.calls.producer(resource, before, rand);
+            (Argument::Result(result), Param::Result(_) | Param::AnyResult(_)) => {
+                *result = self.calls.producer(param.resources(), before, rand);
             }
             (Argument::Number(was), Param::Number) => {
                 *was = match (rand.below_or_zero(5), constant) {
