@@ -81,6 +81,24 @@ fn a_damaged_or_missing_kernel_is_built_again() {
 }
 
 #[test]
+fn a_changed_tree_is_built_on_what_is_there() {
+    let built = Built::new(&format!(
+        "{QUICK}\t[ -e $(O)/part ] || echo >>../compiled\n\ttouch $(O)/part\n"
+    ));
+    let (before, ..) = built.build();
+    built.vm.write("tree/file.c", "");
+    let (after, _, count) = built.build();
+    assert!(before != after && count == 2, "{}", after.display());
+    let compiled = fs::read_to_string(built.vm.path().join("compiled")).expect("a file");
+    assert_eq!(compiled.lines().count(), 1);
+    // Another configuration has an output of its own.
+    built.vm.write("configs/c", "CONFIG_B=y\n");
+    built.build();
+    let compiled = fs::read_to_string(built.vm.path().join("compiled")).expect("a file");
+    assert_eq!(compiled.lines().count(), 2);
+}
+
+#[test]
 fn the_key_is_that_of_the_kernel() {
     let built = Built::new(QUICK);
     let key = || {

@@ -4,7 +4,7 @@ use super::key::{self, Ingredients};
 use super::make::Make;
 use super::{DIGEST, PROOF, Place, RELOCATED, config};
 use crate::arch::Arch;
-use crate::cache::Cache;
+use crate::cache::{self, Cache};
 use crate::error::{OrUnavailable as _, Phase, Result, Unavailable};
 use crate::hash;
 use crate::source::{self, Source};
@@ -13,7 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Builds in a scratch directory and renames the finished part into place, so
-/// an incomplete build never counts. The caller holds the place's lock.
+/// an incomplete build never counts. The caller holds the place's lock. The
+/// output for a user's tree stays, so the next build compiles what has changed.
 pub fn build(
     target: &Target,
     source: &Source,
@@ -25,13 +26,23 @@ pub fn build(
     let scratch = cache.kernels().join(format!(".build-{}", place.name));
     // A failed or killed build left it.
     let _ = fs::remove_dir_all(&scratch);
-    let (output, finished) = (scratch.join("output"), scratch.join("finished"));
+    let lasting = match source {
+        Source::Tree(tree, _) if place.ingredients.patches.is_empty() => {
+            Some(format!("tree-{}", &place.ingredients.key_in(tree)[..12]))
+        }
+        _ => None,
+    };
+    let lock = |name| cache.lock(Phase::Build, &format!("bench-{name}"));
+    let _lock = lasting.as_ref().map(lock).transpose()?;
+    let output = lasting.map_or(scratch.join("output"), |name| cache.benches().join(name));
+    let finished = scratch.join("finished");
     for directory in [&output, &finished] {
         fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
     }
-    let built = build_in(&scratch, &pristine, target, place, cache, jobs);
+    cache::touch(&output);
+    let built = build_in(&scratch, &output, &pristine, target, place, cache, jobs);
     // Remove the large files. After a failure, the log and the configuration stay.
-    let _ = fs::remove_dir_all(&output);
+    let _ = fs::remove_dir_all(scratch.join("output"));
     let _ = fs::remove_dir_all(scratch.join("tree"));
     built?;
     // Anything there is damaged, or it would have counted as a kernel.
@@ -45,6 +56,7 @@ pub fn build(
 /// Builds the kernel, and copies what its directory has to hold, the proof last.
 fn build_in(
     scratch: &Path,
+    output: &Path,
     pristine: &Path,
     target: &Target,
     place: &Place,
@@ -52,7 +64,7 @@ fn build_in(
     jobs: usize,
 ) -> Result<()> {
     let ingredients = &place.ingredients;
-    let (output, finished) = (scratch.join("output"), scratch.join("finished"));
+    let finished = scratch.join("finished");
     let patched = scratch.join("tree");
     let tree = if ingredients.patches.is_empty() {
         pristine
@@ -63,7 +75,7 @@ fn build_in(
     let arguments = key::build_arguments(target);
     let make = Make {
         tree,
-        output: &output,
+        output,
         log: &finished.join("build.log"),
         arguments: &arguments,
         compiler: ingredients.compiler.make_argument(target, cache)?,
@@ -81,7 +93,7 @@ fn build_in(
 
     copy("vmlinux", "vmlinux")?;
     copy("System.map", "System.map")?;
-    if relocated(&output, target.arch).is_some() {
+    if relocated(output, target.arch).is_some() {
         copy(RELOCATED, RELOCATED)?;
     }
     let kernel = finished.join("kernel");

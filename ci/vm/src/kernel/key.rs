@@ -6,7 +6,7 @@ use crate::kernel::Compiler;
 use crate::source::Source;
 use crate::target::{Kind, Target};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Raise it whenever this program builds differently from the same ingredients.
 const RECIPE: u32 = 1;
@@ -46,6 +46,13 @@ impl Ingredients {
     /// The key.
     pub fn key(&self) -> String {
         hash::bytes(self.to_text().as_bytes())
+    }
+
+    /// The key of the path of a tree and all ingredients except its content.
+    pub fn key_in(&self, tree: &Path) -> String {
+        let rest = self.lines.iter().filter(|line| !line.starts_with("source "));
+        let rest = rest.map(String::as_str).collect::<String>();
+        hash::bytes(format!("{}\n{rest}", tree.display()).as_bytes())
     }
 
     /// The digested text, stored next to the kernel.
