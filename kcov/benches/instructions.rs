@@ -1,71 +1,68 @@
 //! Counts the instructions for reading a trace with callgrind, compared with the same loop in C at
 //! -O2 and with the C header, on a synthetic buffer of 65535 PCs.
 //!
+//! Each figure is the slope between two numbers of passes, which excludes the start of the program.
 //! `cargo bench -p kcov --bench instructions`; needs valgrind and a C compiler.
 
-mod callgrind;
-
-use callgrind::Row;
-use kcov::mode::{AnyMode, TraceCmp, TracePc};
-use kcov::{AnyRecord, Pc, Trace};
+use kcov::mode::TracePc;
+use kcov::{Pc, Trace};
+use std::error::Error;
 use std::hint::black_box;
 use std::path::Path;
-use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::process::Command;
+use std::sync::atomic::AtomicU64;
+use std::{env, fs, process};
 
-const WORDS: usize = 65536;
-const TEXT: u64 = 0xffff_ffff_8100_0000;
-const STEP: u64 = 80;
+const WORDS: u64 = 65536;
+const FEW: u64 = 2;
+const MANY: u64 = 12;
 
-const ROWS: &[Row] = &[
-    Row { name: "C loop, per PC", in_c: true, what: "walk", units: WORDS - 1 },
-    Row { name: "C loop, atomic loads, per PC", in_c: true, what: "walk-atomic", units: WORDS - 1 },
-    Row { name: "kcov.h, per PC", in_c: true, what: "walk-header", units: WORDS - 1 },
-    Row { name: "Trace of TracePc, per PC", in_c: false, what: "walk", units: WORDS - 1 },
-    Row { name: "Trace of AnyMode, per PC", in_c: false, what: "walk-any", units: WORDS - 1 },
-    Row {
-        name: "Trace of TraceCmp, per record",
-        in_c: false,
-        what: "walk-cmp",
-        units: (WORDS - 1) / 4,
-    },
-];
+/// The loops of the C program.
+const IN_C: [(&str, &str); 3] =
+    [("C loop", "walk"), ("C loop, atomic loads", "walk-atomic"), ("kcov.h", "walk-header")];
 
-fn main() -> ExitCode {
-    let c = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/walk.c");
-    callgrind::main(&c, ROWS, work)
+/// Prints the figures. In a process under callgrind, walks a buffer instead.
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    if let [_, passes] = args.as_slice() {
+        walk(passes.parse()?);
+        return Ok(());
+    }
+    let c = env::temp_dir().join(format!("kcov-callgrind-{}", process::id()));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/walk.c");
+    let compiled = Command::new("cc").args(["-O2", "-o"]).args([&c, &source]).status()?;
+    if !compiled.success() {
+        return Err(format!("cc: {compiled}").into());
+    }
+    for (name, what) in IN_C {
+        print(name, &c, what)?;
+    }
+    fs::remove_file(c)?;
+    print("Trace of TracePc", &env::current_exe()?, "walk")
 }
 
-fn work(what: &str, passes: u64) {
-    let pcs = (0..WORDS as u64).map(|index| TEXT + index * STEP);
-    let buffer: Vec<AtomicU64> = pcs.map(AtomicU64::new).collect();
-    let count = if what == "walk-cmp" { (WORDS - 1) / 4 } else { WORDS - 1 };
-    buffer[0].store(count as u64, Ordering::Relaxed);
+fn walk(passes: u64) {
+    let pcs = (1..WORDS).map(|index| 0xffff_ffff_8100_0000 + index * 80);
+    let buffer: Vec<_> = [WORDS - 1].into_iter().chain(pcs).map(AtomicU64::new).collect();
     for _ in 0..passes {
-        let buffer = black_box(buffer.as_slice());
-        match what {
-            "walk" => walk(buffer),
-            "walk-any" => walk_any(buffer),
-            "walk-cmp" => walk_cmp(buffer),
-            _ => panic!("no such work: {what}"),
-        }
+        let pcs = Trace::from_words(black_box(&buffer), TracePc).iter().map(Pc::address);
+        black_box(pcs.fold(0, |all, pc| all ^ pc));
     }
 }
 
-fn walk(buffer: &[AtomicU64]) {
-    let pcs = Trace::from_words(buffer, TracePc).iter().map(Pc::address);
-    black_box(pcs.fold(0, |all, pc| all ^ pc));
+fn print(name: &str, program: &Path, what: &str) -> Result<(), Box<dyn Error>> {
+    let slope = (instructions(program, what, MANY)? - instructions(program, what, FEW)?)
+        / (MANY - FEW) as f64;
+    println!("{name:<24}{:>8.3} instructions per PC", slope / (WORDS - 1) as f64);
+    Ok(())
 }
 
-fn walk_any(buffer: &[AtomicU64]) {
-    let pcs = Trace::from_words(buffer, black_box(AnyMode::TracePc)).iter();
-    black_box(pcs.map(AnyRecord::pc).fold(0, |all, pc| all ^ pc.address()));
-}
-
-fn walk_cmp(buffer: &[AtomicU64]) {
-    let trace = Trace::from_words(buffer, TraceCmp);
-    black_box(trace.iter().fold(0, |all, comparison| {
-        let (first, second) = comparison.operands();
-        all ^ comparison.raw_type() ^ first ^ second ^ comparison.pc().address()
-    }));
+fn instructions(program: &Path, what: &str, passes: u64) -> Result<f64, Box<dyn Error>> {
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    let output = valgrind.arg(program).args([what, &passes.to_string()]).output()?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let count = text.lines().find_map(|line| line.split_once("Collected : "));
+    let (_, count) = count.ok_or_else(|| format!("no count in the output of valgrind:\n{text}"))?;
+    Ok(count.trim().parse()?)
 }

@@ -47,30 +47,6 @@ fn type_bits_give_size_and_constness() {
 }
 
 #[test]
-fn a_full_buffer_is_truncated() {
-    assert!(Trace::from_words(&words([3, 1, 2, 3]), TracePc).is_truncated());
-    assert!(!Trace::from_words(&words([2, 1, 2, 3]), TracePc).is_truncated());
-    // Three words after the second record are too few for a third.
-    let full = words([2].into_iter().chain(0..11));
-    assert!(Trace::from_words(&full, TraceCmp).is_truncated());
-}
-
-/// Nothing tells which words are records of an earlier session.
-#[test]
-fn a_count_beyond_the_buffer_gives_no_record() {
-    for count in [4, 5, 1 << 32, 1 << 59, u64::MAX - 1, u64::MAX] {
-        let buffer = words([count, 1, 2, 3]);
-        let trace = Trace::from_words(&buffer, TracePc);
-        assert_eq!((trace.len(), trace.capacity()), (0, 3));
-        assert_corrupt(trace, count);
-        assert!(!trace.is_truncated());
-        let trace = Trace::from_words(&buffer, TraceCmp);
-        assert_eq!((trace.len(), trace.capacity()), (0, 0));
-        assert_corrupt(trace, count);
-    }
-}
-
-#[test]
 fn the_count_is_read_once() {
     let buffer = words([1, 10, 11, 12]);
     let trace = Trace::from_words(&buffer, TracePc);
@@ -79,15 +55,6 @@ fn the_count_is_read_once() {
     buffer[0].store(0, Ordering::Relaxed);
     assert_eq!(pcs(trace), [10]);
     assert_eq!(pcs(Trace::from_words(&buffer, TracePc)), [0u64; 0]);
-}
-
-#[test]
-fn tiny_buffers_hold_nothing() {
-    for length in 0..2 {
-        let buffer = words(vec![7; length]);
-        assert_eq!(Trace::from_words(&buffer, TracePc).len(), 0);
-        assert_eq!(Trace::from_words(&buffer, TraceCmp).len(), 0);
-    }
 }
 
 #[test]

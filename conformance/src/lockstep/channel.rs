@@ -28,14 +28,18 @@ pub(super) struct Channels {
 pub(super) struct Channel(RawFd);
 
 impl Channels {
-    /// Creates them. They are never closed.
-    pub fn new(slots: usize) -> nix::Result<Channels> {
+    /// Creates them, with a time limit for the driver's receiving in seconds. They are never closed.
+    pub fn new(slots: usize, limit: i64) -> nix::Result<Channels> {
         let pair = || {
             let (kind, flags) = (SockType::SeqPacket, SockFlag::empty());
             let (left, right) = socketpair(AddressFamily::Unix, kind, None, flags)?;
             Ok((left.into_raw_fd(), right.into_raw_fd()))
         };
         let pairs = (0..slots).map(|_| pair()).collect::<nix::Result<Vec<_>>>()?;
+        for (driver, _) in &pairs {
+            let limit = TimeVal::seconds(limit);
+            setsockopt(&Channel(*driver).fd(), sockopt::ReceiveTimeout, &limit)?;
+        }
         Ok(Channels { pairs, pass: pair()? })
     }
 
@@ -64,11 +68,6 @@ impl Channel {
     fn fd(&self) -> BorrowedFd<'static> {
         // SAFETY: the descriptor stays open, because nobody closes a channel.
         unsafe { BorrowedFd::borrow_raw(self.0) }
-    }
-
-    /// Sets the time limit for receiving, in seconds.
-    pub fn set_limit(self, seconds: i64) -> nix::Result<()> {
-        setsockopt(&self.fd(), sockopt::ReceiveTimeout, &TimeVal::seconds(seconds))
     }
 
     /// Sends a message.

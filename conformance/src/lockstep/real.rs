@@ -52,11 +52,8 @@ impl Stage {
     pub fn new(device: &Path) -> Result<Stage, String> {
         let failed = |what: &str, errno: Errno| format!("{what}: {errno}");
         system::prepare().map_err(|errno| failed("the system is not prepared", errno))?;
-        let channels = Channels::new(SLOTS).map_err(|e| failed("no sockets", e.into()))?;
-        for slot in 0..SLOTS {
-            let limited = channels.of_driver(slot).set_limit(PATIENCE);
-            limited.map_err(|e| failed("a socket without a limit", e.into()))?;
-        }
+        let channels =
+            Channels::new(SLOTS, PATIENCE).map_err(|e| failed("no sockets", e.into()))?;
         let sized = Device::open(device).and_then(|spare| spare.init_trace(512).map(|()| spare));
         let spare = sized.map_err(|e| failed("no device", e))?;
         Ok(Stage { channels, device: device.to_owned(), spare, runs: 0 })
@@ -261,11 +258,8 @@ impl Real<'_> {
         }
         if self.lost {
             // Late answers remain in the old channels.
-            self.stage.channels = Channels::new(SLOTS).map_err(|errno| errno.to_string())?;
-            for slot in 0..SLOTS {
-                let limited = self.stage.channels.of_driver(slot).set_limit(PATIENCE);
-                limited.map_err(|errno| errno.to_string())?;
-            }
+            let channels = Channels::new(SLOTS, PATIENCE);
+            self.stage.channels = channels.map_err(|errno| errno.to_string())?;
         }
         Ok(())
     }

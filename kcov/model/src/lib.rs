@@ -133,6 +133,13 @@ impl Asked<'_> {
             _ => 0,
         }
     }
+
+    fn geometry(&self) -> Geometry {
+        match self.operation {
+            Operation::Map { geometry, .. } => *geometry,
+            other => panic!("no mmap: {other:?}"),
+        }
+    }
 }
 
 /// Why a driver refuses.

@@ -155,18 +155,18 @@ const UNKNOWN: &[Rule<Linux>] = &[Rule::new(ENOTTY, "always", |_, _| true)];
 /// `do_mmap`, then `kcov_mmap`.
 const MAP: &[Rule<Linux>] = &[
     Rule::new(EINVAL, "an offset inside a page, or no bytes", |linux, asked| {
-        let Geometry { bytes, offset, .. } = geometry(asked);
+        let Geometry { bytes, offset, .. } = asked.geometry();
         offset % linux.kernel.page as i64 != 0 || bytes == 0
     }),
     // Page offsets are unsigned, so a negative one is beyond the end of any file.
-    Rule::new(EOVERFLOW, "a negative offset", |_, asked| geometry(asked).offset < 0),
+    Rule::new(EOVERFLOW, "a negative offset", |_, asked| asked.geometry().offset < 0),
     Rule::new(EACCES, "the descriptor does not allow this access", |_, asked| {
-        let Geometry { writable, private, .. } = geometry(asked);
+        let Geometry { writable, private, .. } = asked.geometry();
         let stores = writable && !private;
         (stores && asked.access != Access::ReadWrite) || asked.access == Access::WriteOnly
     }),
     Rule::new(EINVAL, "not the whole buffer, or there is none", |linux, asked| {
-        let Geometry { bytes, offset, .. } = geometry(asked);
+        let Geometry { bytes, offset, .. } = asked.geometry();
         let bytes = bytes.checked_next_multiple_of(linux.kernel.page);
         offset != 0 || linux.at(asked).words.map(|words| words * WORD) != bytes
     }),
@@ -177,10 +177,6 @@ fn remote<'a>(asked: &Asked<'a>) -> &'a Remote {
         Operation::Ask { request: Request::RemoteEnable(remote), .. } => remote,
         other => panic!("no KCOV_REMOTE_ENABLE: {other:?}"),
     }
-}
-
-fn geometry(asked: &Asked<'_>) -> Geometry {
-    crate::netbsd::geometry(asked)
 }
 
 /// `kcov_check_handle`.

@@ -151,7 +151,7 @@ const MAP: &[Rule<NetBsd>] = &[
     Rule::new(EINVAL, "no bytes (NetBSD 10)", |netbsd, asked| {
         netbsd.kernel.attaches && netbsd.pages(asked).0 == 0
     }),
-    Rule::new(EACCES, "an executable mapping", |_, asked| geometry(asked).executable),
+    Rule::new(EACCES, "an executable mapping", |_, asked| asked.geometry().executable),
     Rule::new(EINVAL, "a negative offset, or length or offset above 2 MiB", |netbsd, asked| {
         let (bytes, offset) = netbsd.pages(asked);
         offset < 0 || bytes > MOST_BYTES || offset as u64 > MOST_BYTES
@@ -162,13 +162,6 @@ const MAP: &[Rule<NetBsd>] = &[
         bytes.saturating_add_signed(offset) > size.next_multiple_of(netbsd.kernel.page)
     }),
 ];
-
-pub(crate) fn geometry(asked: &Asked<'_>) -> Geometry {
-    match asked.operation {
-        Operation::Map { geometry, .. } => *geometry,
-        other => panic!("no mmap: {other:?}"),
-    }
-}
 
 /// The argument is an `int`.
 fn mode(asked: &Asked<'_>) -> Option<Mode> {
@@ -227,7 +220,7 @@ impl NetBsd {
 
     /// The length and offset of a mapping in whole pages. mmap rounds an offset inside a page down.
     fn pages(&self, asked: &Asked<'_>) -> (u64, i64) {
-        let Geometry { bytes, offset, .. } = geometry(asked);
+        let Geometry { bytes, offset, .. } = asked.geometry();
         let inside = offset.rem_euclid(self.kernel.page as i64);
         let bytes = bytes.saturating_add(inside as u64);
         (bytes.checked_next_multiple_of(self.kernel.page).unwrap_or(u64::MAX), offset - inside)

@@ -34,19 +34,6 @@ impl Bitmap {
         new
     }
 
-    /// Adds the bits of a map for as many bytes, and returns the number of new ones.
-    pub(crate) fn merge(&mut self, other: &Bitmap) -> usize {
-        let mut new = 0;
-        for (word, bits) in self.words.iter_mut().zip(&other.words) {
-            // A page that is only read takes no memory.
-            if bits & !*word != 0 {
-                new += (bits & !*word).count_ones() as usize;
-                *word |= bits;
-            }
-        }
-        new
-    }
-
     #[inline]
     pub(crate) fn as_run(&self) -> Run<'_> {
         Run::Plain(&self.words)

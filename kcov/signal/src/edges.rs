@@ -1,10 +1,8 @@
 //! Edges: which block ran after which.
 
-use crate::filter::PcFilter;
 use crate::run::Run;
 use crate::signals::{BLOCK, Internal, Signals, runs};
 use core::fmt;
-use core::mem;
 use core::ops::ControlFlow;
 use kcov::Pc;
 
@@ -48,33 +46,23 @@ const fn step(previous: u64, pc: u64) -> u64 {
 /// # Ok::<(), kcov_signal::RangesError>(())
 /// ```
 #[derive(Clone, Copy)]
-pub struct Edges<'f, S> {
-    pcs: S,
-    filter: Option<&'f PcFilter>,
-}
+pub struct Edges<S>(S);
 
-impl<S: Signals> Edges<'_, S> {
+impl<S: Signals> Edges<S> {
     /// All edges.
     pub fn new(pcs: S) -> Self {
-        Edges { pcs, filter: None }
-    }
-}
-
-impl<'f, S: Signals> Edges<'f, S> {
-    /// The edges with at least one PC that the filter admits, as in syzkaller's executor.
-    pub fn filtered(pcs: S, filter: &'f PcFilter) -> Self {
-        Edges { pcs, filter: Some(filter) }
+        Edges(pcs)
     }
 }
 
 /// Leaves out the PCs: there may be millions.
-impl<S> fmt::Debug for Edges<'_, S> {
+impl<S> fmt::Debug for Edges<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Edges").field("filter", &self.filter).finish_non_exhaustive()
+        f.debug_struct("Edges").finish_non_exhaustive()
     }
 }
 
-impl<S: Signals> Signals for Edges<'_, S> {
+impl<S: Signals> Signals for Edges<S> {
     #[inline]
     fn runs<F>(self, _: Internal, mut f: F) -> ControlFlow<()>
     where
@@ -83,26 +71,16 @@ impl<S: Signals> Signals for Edges<'_, S> {
         // The element before a block holds the previous PC, so that all steps of a block are
         // computed alike.
         let (mut pcs, mut edges) = ([0; 1 + BLOCK], [0; BLOCK]);
-        let mut admitted = true;
-        runs(self.pcs, |run| {
+        runs(self.0, |run| {
             for piece in run.pieces(BLOCK) {
                 let len = piece.copy(&mut pcs[1..]).len();
-                let steps = pcs[..len].iter().zip(&pcs[1..=len]);
-                let mut count = len;
-                if let Some(filter) = self.filter {
-                    count = 0;
-                    for (&previous, &pc) in steps {
-                        let before = mem::replace(&mut admitted, filter.admits(Pc::new(pc)));
-                        edges[count] = step(previous, pc);
-                        count += usize::from(before || admitted);
-                    }
-                } else {
-                    for (edge, (&previous, &pc)) in edges.iter_mut().zip(steps) {
-                        *edge = step(previous, pc);
-                    }
+                for (edge, (&previous, &pc)) in
+                    edges.iter_mut().zip(pcs[..len].iter().zip(&pcs[1..]))
+                {
+                    *edge = step(previous, pc);
                 }
                 pcs[0] = pcs[len];
-                f(Run::Plain(&edges[..count]))?;
+                f(Run::Plain(&edges[..len]))?;
             }
             ControlFlow::Continue(())
         })

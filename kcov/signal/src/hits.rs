@@ -24,33 +24,3 @@ fn place(signal: u64, len: usize) -> usize {
     // The high half of a product with the length is less than the length. No division needed.
     ((u128::from(hash) * len as u128) >> 64) as usize
 }
-
-/// Replaces each count by its class, as AFL does: 0, 1, 2 and 3 become 0, 1, 2 and 4. Counts of 4
-/// to 7 become 8, 8 to 15 become 16, 16 to 31 become 32, 32 to 127 become 64, and 128 or more
-/// become 128.
-///
-/// libFuzzer and LibAFL's hit-count observer do this themselves.
-pub fn classify(map: &mut [u8]) {
-    for count in map {
-        *count = CLASSES[usize::from(*count)];
-    }
-}
-
-const CLASSES: [u8; 256] = {
-    let mut classes = [0; 256];
-    let mut count = 1;
-    while count < 256 {
-        classes[count] = match count {
-            1 => 1,
-            2 => 2,
-            3 => 4,
-            4..=7 => 8,
-            8..=15 => 16,
-            16..=31 => 32,
-            32..=127 => 64,
-            _ => 128,
-        };
-        count += 1;
-    }
-    classes
-};

@@ -1,8 +1,7 @@
 //! Analyzes kcov traces for fuzzers: is anything new after an execution, and what is it?
 //!
 //! Every function takes [`Signals`]: a [`Trace`](kcov::Trace) of PCs in a live session's buffer, or
-//! words that the caller owns. Signals are PCs as recorded, [edges](Edges), or [filtered](PcFilter)
-//! PCs.
+//! words that the caller owns. Signals are PCs as recorded, or [edges](Edges).
 //!
 //! ```
 //! use kcov::{Trace, mode::TracePc};
@@ -50,7 +49,6 @@ mod comparisons;
 mod dictionary;
 mod edges;
 mod fallback;
-mod filter;
 mod format;
 mod hits;
 mod iter;
@@ -73,9 +71,8 @@ mod kernel;
 pub use comparisons::{CmpFilter, Operands};
 pub use dictionary::Dictionary;
 pub use edges::{Edges, edge};
-pub use filter::{Filtered, PcFilter};
 pub use format::FormatError;
-pub use hits::{classify, count_hits};
+pub use hits::count_hits;
 pub use iter::MapIter;
 pub use merge::Merged;
 pub use novelty::{MemoryUse, NoveltyMap};

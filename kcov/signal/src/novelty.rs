@@ -89,19 +89,6 @@ impl NoveltyMap {
         merge::merge(self, signals, what)
     }
 
-    /// Remembers the signals of another map.
-    pub fn merge_map(&mut self, other: &NoveltyMap) -> Merged {
-        let mut merged = Merged::default();
-        if self.index != other.index {
-            other.iter().for_each(|signal| merged.add(self.remember(signal)));
-            return merged;
-        }
-        merged.new = self.bitmap.merge(&other.bitmap);
-        self.in_ranges += merged.new;
-        other.fallback.iter().for_each(|signal| merged.add(self.fallback.insert(signal)));
-        merged
-    }
-
     /// Whether a signal has been seen.
     #[inline]
     #[must_use]
@@ -126,12 +113,6 @@ impl NoveltyMap {
     #[must_use]
     pub fn iter(&self) -> MapIter<'_> {
         MapIter::new(&self.index, self.bitmap.as_run(), self.fallback.iter())
-    }
-
-    /// The signals of this map that another map has not seen, in ascending order. Allocates like
-    /// [`iter`](Self::iter).
-    pub fn difference<'m>(&'m self, other: &'m NoveltyMap) -> impl Iterator<Item = u64> + 'm {
-        self.iter().filter(|signal| !other.known().contains(*signal))
     }
 
     /// Forgets all signals.

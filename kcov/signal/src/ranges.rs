@@ -74,7 +74,14 @@ impl Ranges {
                 given.push(start..end);
             }
         }
-        let joined = join(given);
+        given.sort_unstable_by_key(|range| range.start);
+        let mut joined = Ranges::default();
+        for range in given {
+            match joined.0.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => joined.0.push(range),
+            }
+        }
         let bytes = joined.bytes();
         // Widened to whole words, the ranges must still fit in 32 bits.
         let widened = bytes.saturating_add(2 * WORD * joined.0.len() as u64);
@@ -82,12 +89,6 @@ impl Ranges {
             return Err(RangesError::TooLarge(bytes));
         }
         Ok(joined)
-    }
-
-    /// These ranges and others, which may be too large for a map.
-    pub(crate) fn and(mut self, others: Ranges) -> Ranges {
-        self.0.extend(others.0);
-        join(self.0)
     }
 
     fn bytes(&self) -> u64 {
@@ -114,19 +115,6 @@ impl Ranges {
     }
 }
 
-/// Sorts ranges that are not empty, and joins those that touch.
-fn join(mut given: Vec<Range<u64>>) -> Ranges {
-    given.sort_unstable_by_key(|range| range.start);
-    let mut joined: Vec<Range<u64>> = Vec::with_capacity(given.len());
-    for range in given {
-        match joined.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => joined.push(range),
-        }
-    }
-    Ranges(joined)
-}
-
 /// Shows the first and the last address, not each range: there may be thousands.
 impl fmt::Debug for Ranges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -150,7 +138,7 @@ pub(crate) const WORD: u64 = 64;
 const LAST_WORD: u64 = u64::MAX / WORD * WORD;
 
 /// Maps addresses to offsets in the concatenation of the ranges, widened to whole words.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct Index {
     spans: Vec<Span>,
     /// The largest span, which is checked first. Empty if there is none.
@@ -158,7 +146,7 @@ pub(crate) struct Index {
     bytes: u64,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Span {
     pub(crate) start: u64,
     pub(crate) bytes: u64,

@@ -161,25 +161,6 @@ fn the_end_of_a_thread_disables() {
 }
 
 #[test]
-fn a_thread_stands_for_a_child() {
-    for kernel in kernels() {
-        let mut buffer = kernel.builder().open().unwrap().into_child_buffer(TracePc).unwrap();
-        for case in 0..3 {
-            buffer.reset();
-            std::thread::scope(|scope| {
-                let child = scope.spawn(|| {
-                    let session = buffer.enable().unwrap();
-                    kernel.call(|trace| (0..case).for_each(|pc| trace.pc(pc)));
-                    std::mem::forget(session);
-                });
-                child.join().unwrap();
-            });
-            assert_eq!(buffer.trace().unwrap().len() as u64, case);
-        }
-    }
-}
-
-#[test]
 fn modes_that_are_not_built_in_are_refused() {
     let kernel = Kernel::linux().without_comparisons();
     let mut device = kernel.builder().open().unwrap();

@@ -1,5 +1,6 @@
 //! `KCOV_ENABLE` and `KCOV_DISABLE`.
 
+use super::remote::enabled_for;
 use crate::checks::prelude::*;
 use crate::errno::Result;
 use nix::unistd::{Uid, setuid};
@@ -16,8 +17,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(traced, Ok(true));
     }),
     check("enable.enabled-remotely-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
-        device.remote_enable(&Remote::default()).expect("enabled remotely");
+        let device = enabled_for(cx, &Remote::default());
         cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
         cx.refused_by(&device, |device| thread(|| device.enable(KCOV_TRACE_PC)));
     }),

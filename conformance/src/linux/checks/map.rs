@@ -1,7 +1,7 @@
 //! `mmap`.
 
 use super::LARGE;
-use super::remote::common;
+use super::remote::enabled;
 use super::truncate::fault;
 use crate::checks::prelude::*;
 use crate::errno::Result;
@@ -160,8 +160,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(map.count() > count, "the child is still traced");
     }),
     check("map.keeps-sections-that-run", |cx| {
-        let (device, map) = mapped(cx);
-        device.remote_enable(&Remote::common(common())).expect("enabled");
+        let (device, map) = enabled(cx);
         let copies = Copies::new().expect("a ring");
         copies.begin();
         copies.wait();

@@ -2,6 +2,7 @@
 //! programs with another word width.
 
 use super::LARGE;
+use super::remote::enabled_for;
 use crate::checks::prelude::*;
 use crate::errno::{Errno, Result};
 use kcov_sys::ioc::Encoding;
@@ -204,8 +205,7 @@ pub(crate) const CHECKS: &[Check] = &[
             assert_eq!(device.init_trace(COVER_SIZE), Ok(()));
             device.map(COVER_SIZE).expect("a buffer of that size");
         };
-        let remote = sized(cx, COVER_SIZE);
-        remote.remote_enable(&Remote::default()).expect("enabled");
+        let remote = enabled_for(cx, &Remote::default());
         sizes();
         remote.disable().expect("disabled");
         let (_device, map) = collecting(cx, KCOV_TRACE_PC);

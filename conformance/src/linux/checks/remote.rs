@@ -29,11 +29,23 @@ pub(super) fn common() -> u64 {
     u64::from(std::process::id())
 }
 
-/// Returns a device that collects for this thread's common handle.
-fn enabled(cx: &Context) -> (Device, Map) {
+/// Returns a device that is enabled like this.
+pub(super) fn enabled_for(cx: &Context, remote: &Remote) -> Device {
+    let device = sized(cx, COVER_SIZE);
+    device.remote_enable(remote).expect("enabled remotely");
+    device
+}
+
+/// Returns a device that collects like this, with its buffer.
+pub(super) fn collecting_for(cx: &Context, remote: &Remote) -> (Device, Map) {
     let (device, map) = mapped(cx);
-    device.remote_enable(&Remote::common(common())).expect("enabled");
+    device.remote_enable(remote).expect("enabled remotely");
     (device, map)
+}
+
+/// Returns a device that collects for this thread's common handle.
+pub(super) fn enabled(cx: &Context) -> (Device, Map) {
+    collecting_for(cx, &Remote::common(common()))
 }
 
 pub(super) fn vhost() -> Vhost {
@@ -128,8 +140,7 @@ pub(crate) const CHECKS: &[Check] = &[
         }
     }),
     check("remote.own-thread-is-not-traced", |cx| {
-        let (device, map) = mapped(cx);
-        device.remote_enable(&Remote::of(usb(1))).expect("enabled");
+        let (_device, map) = collecting_for(cx, &Remote::of(usb(1)));
         (0..100).for_each(|_| call());
         assert_eq!(map.count(), 0);
     }),
@@ -201,8 +212,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(device.remote_enable(&remote), Ok(()));
     }),
     check("remote.disable-with-argument-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
-        device.remote_enable(&Remote::of(usb(1))).expect("enabled");
+        let device = enabled_for(cx, &Remote::of(usb(1)));
         for argument in [1, 4096, u64::from(u32::MAX)] {
             cx.refused_by(&device, |device| device.disable_with(argument));
         }
@@ -283,8 +293,7 @@ pub(crate) const CHECKS: &[Check] = &[
         cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
     }),
     check("remote.enabled-remotely-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
-        device.remote_enable(&Remote::default()).expect("enabled");
+        let device = enabled_for(cx, &Remote::default());
         cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
         cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
     }),
@@ -302,8 +311,7 @@ pub(crate) const CHECKS: &[Check] = &[
         remote.remote_enable(&Remote::default()).expect("the second is enabled now");
     }),
     check("remote.device-state-comes-before-thread", |cx| {
-        let first = sized(cx, COVER_SIZE);
-        first.remote_enable(&Remote::default()).expect("enabled");
+        let _first = enabled_for(cx, &Remote::default());
         cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
     }),
     check("remote.thread-comes-before-mode", |cx| {

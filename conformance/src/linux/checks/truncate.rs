@@ -1,7 +1,7 @@
 //! Truncation of the file. All instances share its inode, so it affects every mapping on the
 //! machine. Nothing that reads a buffer may run at the same time as these checks.
 
-use super::remote::{common, vhost};
+use super::remote::{enabled, vhost};
 use crate::checks::prelude::*;
 use crate::errno::Errno;
 use libc::{MAP_PRIVATE, PROT_READ, PROT_WRITE};
@@ -313,8 +313,7 @@ pub(crate) const CHECKS: &[Check] = &[
         collects(&device, &again);
     }),
     check("truncate.remote-sections-go-on", |cx| {
-        let (device, map) = mapped(cx);
-        device.remote_enable(&Remote::common(common())).expect("enabled");
+        let (device, map) = enabled(cx);
         let vhost = vhost();
         vhost.work();
         let early = map.copy(1, index(map.count()));

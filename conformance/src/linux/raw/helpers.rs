@@ -4,7 +4,7 @@ use crate::errno::{Errno, Result};
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_TRACE_PC, kcov_remote_arg};
 use std::fs::File;
 use std::net::UdpSocket;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 /// The argument of `KCOV_REMOTE_ENABLE`, built up field by field.
@@ -201,12 +201,30 @@ pub(super) unsafe fn ioctl<T>(
 /// Brings a network interface up or down.
 pub(super) fn set_interface(name: &str, up: bool) -> Result<()> {
     let any = UdpSocket::bind("0.0.0.0:0")?;
+    let mut request = interface(name, if up { libc::IFF_UP } else { 0 });
+    // SAFETY: the kernel only reads the structure, which has the expected size.
+    unsafe { ioctl(&any, libc::SIOCSIFFLAGS as _, &raw mut request) }
+}
+
+/// A request about the network interface with this name, with flags.
+pub(super) fn interface(name: &str, flags: libc::c_int) -> libc::ifreq {
     // SAFETY: all-zero bytes are a valid `ifreq`: an empty name and no flags.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, letter) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *place = letter as libc::c_char;
     }
-    request.ifr_ifru.ifru_flags = if up { libc::IFF_UP as libc::c_short } else { 0 };
-    // SAFETY: the kernel only reads the structure, which has the expected size.
-    unsafe { ioctl(&any, libc::SIOCSIFFLAGS as _, &raw mut request) }
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    request
+}
+
+/// Passes an address to bind(2) or connect(2).
+pub(super) fn with_address<T>(
+    call: unsafe extern "C" fn(RawFd, *const libc::sockaddr, libc::socklen_t) -> libc::c_int,
+    socket: &impl AsRawFd,
+    address: &T,
+) -> Result<()> {
+    let size = libc::socklen_t::try_from(size_of::<T>()).expect("a size");
+    // SAFETY: the callers pass one of these calls, which reads an address of the size that it gets.
+    let returned = unsafe { call(socket.as_raw_fd(), std::ptr::from_ref(address).cast(), size) };
+    Errno::check(returned).map(drop)
 }

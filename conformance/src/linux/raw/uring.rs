@@ -127,11 +127,8 @@ impl Ring {
     /// Makes a worker write a byte to a file, and waits until it has.
     pub fn write_byte(&self, to: &impl AsFd) {
         static BYTE: u8 = b'x';
-        let entry = self.entry();
-        entry.store32(OPCODE, u32::from_ne_bytes([IORING_OP_WRITE, IOSQE_ASYNC, 0, 0]));
-        entry.store32(FD, number(to));
+        let entry = self.entry([IORING_OP_WRITE, IOSQE_ASYNC, 0, 0], to, 1);
         entry.store(ADDR / 8, (&raw const BYTE).expose_provenance() as u64);
-        entry.store32(LEN, 1);
         self.submit(1, 0);
         self.complete();
     }
@@ -147,23 +144,24 @@ impl Ring {
     ) -> T {
         let place = libc::iovec { iov_base: memory.address(), iov_len: memory.bytes() };
         let places = vec![place; times];
-        let entry = self.entry();
-        entry.store32(OPCODE, u32::from_ne_bytes([IORING_OP_READV, IOSQE_ASYNC, 0, 0]));
-        entry.store32(FD, number(from));
+        let entry = self.entry([IORING_OP_READV, IOSQE_ASYNC, 0, 0], from, times);
         entry.store(ADDR / 8, places.as_ptr().expose_provenance() as u64);
-        entry.store32(LEN, u32::try_from(times).expect("a length"));
         self.submit(1, 0);
         let value = meanwhile(&|| self.done());
         self.complete();
         value
     }
 
-    /// Maps the only entry.
-    fn entry(&self) -> Map {
+    /// Maps the only entry, with this operation, file and length.
+    fn entry(&self, operation: [u8; 4], file: &impl AsFd, length: usize) -> Map {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let bytes = crate::raw::page_size();
         let entries = Map::new(&self.fd, bytes, IORING_OFF_SQES, prot, libc::MAP_SHARED);
-        entries.expect("the entries are mapped")
+        let entry = entries.expect("the entries are mapped");
+        entry.store32(OPCODE, u32::from_ne_bytes(operation));
+        entry.store32(FD, number(file));
+        entry.store32(LEN, u32::try_from(length).expect("a length"));
+        entry
     }
 
     /// Submits the only entry.
@@ -214,10 +212,7 @@ impl Copies {
 
     /// Submits a copy, which the kernel always passes to a worker.
     pub fn begin(&self) {
-        let entry = self.ring.entry();
-        entry.store32(OPCODE, u32::from_ne_bytes([IORING_OP_TEE, 0, 0, 0]));
-        entry.store32(FD, number(&self.to.1));
-        entry.store32(LEN, 1);
+        let entry = self.ring.entry([IORING_OP_TEE, 0, 0, 0], &self.to.1, 1);
         entry.store32(SPLICE_FD_IN, number(&self.from.0));
         self.ring.submit(1, 0);
     }

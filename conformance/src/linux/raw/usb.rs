@@ -224,20 +224,10 @@ impl RootHub {
     /// call of this thread.
     pub fn work(&self) -> Result<()> {
         let mut buffer = GET_STATUS;
-        let mut urb = Urb {
-            kind: USBDEVFS_URB_TYPE_CONTROL,
-            endpoint: 0,
-            status: 0,
-            flags: 0,
-            buffer: buffer.as_mut_ptr(),
-            length: GET_STATUS.len() as i32,
-            actual_length: 0,
-            frame: 0,
-            packets: 0,
-            errors: 0,
-            signal: 0,
-            context: null_mut(),
-        };
+        // SAFETY: all-zero bytes are a valid request block, with null pointers.
+        let mut urb: Urb = unsafe { std::mem::zeroed() };
+        urb.kind = USBDEVFS_URB_TYPE_CONTROL;
+        (urb.buffer, urb.length) = (buffer.as_mut_ptr(), GET_STATUS.len() as i32);
         self.request(USBDEVFS_SUBMITURB, &raw mut urb)?;
         // The call unlocks the socket, which runs the pending softirqs.
         setsockopt(&self.socket, sockopt::RcvBuf, &(1 << 16))?;

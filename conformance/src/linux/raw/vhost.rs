@@ -5,7 +5,7 @@
 //! that has both makes the worker read its memory.
 
 use super::Absent;
-use super::helpers::{ioctl, read_write};
+use super::helpers::{interface, ioctl, read_write};
 use crate::errno::Result;
 use crate::raw::{Map, page_size};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -116,20 +116,11 @@ struct VringAddr {
     log: u64,
 }
 
-/// The part of `struct ifreq` that is used here.
-#[repr(C)]
-struct Ifreq {
-    name: [u8; 16],
-    flags: libc::c_short,
-    rest: [u8; 22],
-}
-
 const VHOST_SET_MEM_TABLE: libc::Ioctl = libc::_IOW::<[u32; 2]>(LETTER, 0x03);
 const VHOST_SET_VRING_NUM: libc::Ioctl = libc::_IOW::<[u32; 2]>(LETTER, 0x10);
 const VHOST_SET_VRING_ADDR: libc::Ioctl = libc::_IOW::<VringAddr>(LETTER, 0x11);
 const VHOST_NET_SET_BACKEND: libc::Ioctl = libc::_IOW::<VringFile>(LETTER, 0x30);
 const TUNSETIFF: libc::Ioctl = libc::_IOW::<i32>(b'T' as u32, 202);
-const IFF_TAP_NO_PI: libc::c_short = 0x1002;
 
 /// The number of descriptors in the queue.
 const NUMBER: u32 = 1024;
@@ -276,7 +267,7 @@ impl Vring {
 fn tap() -> Result<File> {
     let tap = read_write("/dev/net/tun")?;
     // The name is empty, so the kernel chooses one and writes it back.
-    let mut request = Ifreq { name: [0; 16], flags: IFF_TAP_NO_PI, rest: [0; 22] };
+    let mut request = interface("", libc::IFF_TAP | libc::IFF_NO_PI);
     // SAFETY: the argument has the size that the request reads and writes.
     unsafe { ioctl(&tap, TUNSETIFF, &raw mut request) }?;
     Ok(tap)

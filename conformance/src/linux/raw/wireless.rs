@@ -9,9 +9,9 @@
 //! commands, and processes each answer in a remote section with the handle of the thread that wrote
 //! the answer.
 
-use super::helpers::{ioctl, read_write, set_interface};
+use super::helpers::{ioctl, read_write, set_interface, with_address};
 use super::netlink::Netlink;
-use crate::errno::{Errno, Result};
+use crate::errno::Result;
 use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socket};
 use std::fs::{self, File};
@@ -102,10 +102,7 @@ fn packets(name: &str) -> Result<OwnedFd> {
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = u16::try_from(libc::AF_PACKET).expect("a family");
     address.sll_ifindex = i32::try_from(if_nametoindex(name)?).expect("a number");
-    let (place, size) = ((&raw const address).cast(), size_of::<libc::sockaddr_ll>());
-    let size = libc::socklen_t::try_from(size).expect("a size");
-    // SAFETY: the address has the size that is passed.
-    Errno::check(unsafe { libc::bind(socket.as_raw_fd(), place, size) })?;
+    with_address(libc::bind, &socket, &address)?;
     Ok(socket)
 }
 
@@ -210,10 +207,7 @@ impl Nfc {
         let family = u32::try_from(libc::AF_NFC).expect("a family");
         let protocol = NFC_PROTO_ISO14443;
         let address = Address { family, device: self.number(), target: 0, protocol };
-        let (place, size) = ((&raw const address).cast(), size_of::<Address>());
-        let size = libc::socklen_t::try_from(size).expect("a size");
-        // SAFETY: the address has the size that is passed.
-        Errno::check(unsafe { libc::connect(socket.as_raw_fd(), place, size) })?;
+        with_address(libc::connect, &socket, &address)?;
         Ok(Card(socket))
     }
 

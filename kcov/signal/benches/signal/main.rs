@@ -21,11 +21,9 @@ const ROUNDS: usize = 9;
 const NAMES_ALL: &[&str] = &[
     "kcov: which are new? live",
     "kcov: merge and name, live",
-    "Fx HashSet, merge and name",
     "Fx HashSet, global only",
-    "Fx HashSet, dedup and global",
-    "std HashSet, global only",
-    "sort, dedup, search",
+    "Fx HashSet, one per execution too",
+    "Fx HashSet, merge and name",
 ];
 const SAMPLE: Duration = Duration::from_millis(2);
 
@@ -62,19 +60,6 @@ fn report(case: &Case) {
             let nanos_per_pc = nanos / case.trace.len() as f64;
             println!("    {name:<36}{nanos_per_pc:>8.3}{:>8.1}x", nanos / best[0]);
         }
-        let named = |part| ways.iter().position(|(name, _)| name.starts_with(part)).expect("a way");
-        let ours = best[named("kcov: which are new?")];
-        let (fastest, nanos) = ways
-            .iter()
-            .zip(&best)
-            .skip(named("syzkaller"))
-            .min_by(|(_, one), (_, other)| one.total_cmp(other))
-            .expect("a peer");
-        println!(
-            "    naming what is new, live: {:.1} times faster than the fastest peer, {}",
-            nanos / ours,
-            fastest.0
-        );
     });
 }
 

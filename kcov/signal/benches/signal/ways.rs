@@ -1,9 +1,9 @@
 //! The ways to check a trace, on one case, side by side.
 
-use crate::peers::{ByteMap, FxDedup, FxGlobal, Peer, SortDedup, StdGlobal, Syzkaller, Trinity};
+use crate::peers::{ByteMap, Syzkaller};
 use kcov::Trace;
 use kcov::mode::TracePc;
-use kcov_signal::{Edges, NoveltyMap, Ranges, SharedMap, UniqueSet, count_hits};
+use kcov_signal::{NoveltyMap, Ranges, SharedMap};
 use rustc_hash::FxHashSet;
 use std::hint::black_box;
 use std::slice;
@@ -52,15 +52,11 @@ fn learn<'c, M: Clone + 'c>(
 pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
     let mut map = NoveltyMap::new(case.ranges.clone());
     map.merge(&case.known);
-    let mut edges = NoveltyMap::new(pages(&case.ranges));
-    edges.merge(Edges::new(&case.trace));
     let memory: Vec<AtomicU64> =
         (0..SharedMap::words(&case.ranges, 0)).map(|_| AtomicU64::new(0)).collect();
     let shared =
         SharedMap::with_fallback(&memory, &case.ranges, 0).expect("fresh memory of its size");
     shared.merge(&case.known);
-    let mut set = UniqueSet::new(case.trace.len());
-    let mut bytes = vec![0; 65536];
     let count = AtomicU64::new(case.trace.len() as u64);
     let buffer: Vec<AtomicU64> =
         [count].into_iter().chain(case.trace.iter().copied().map(AtomicU64::new)).collect();
@@ -71,31 +67,16 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
     // them.
     let words = unsafe { slice::from_raw_parts(words, case.trace.len()) };
     let trace = || black_box(words);
-    let mut copy = vec![0; case.trace.len()];
     let set_of_known: FxHashSet<u64> = case.known.iter().copied().collect();
+    let mut of_execution = FxHashSet::default();
+    let mut syzkaller = Syzkaller::new(&case.known);
+    let mut hits = ByteMap::new(&case.known);
 
-    let mut peers: Vec<Box<dyn Peer>> = vec![
-        Box::new(Syzkaller::new(false)),
-        Box::new(Syzkaller::new(true)),
-        Box::new(Trinity::new()),
-        Box::new(FxGlobal::default()),
-        Box::new(FxDedup::default()),
-        Box::new(StdGlobal::default()),
-        Box::new(SortDedup::default()),
-        Box::new(ByteMap::new()),
-    ];
     let mut ways: Vec<Way<'_>> = vec![
         (
             "floor: sum of all words",
             Work::Ask(Box::new(|_| {
                 black_box(trace().iter().fold(0u64, |sum, pc| sum.wrapping_add(*pc)));
-            })),
-        ),
-        (
-            "copy out",
-            Work::Ask(Box::new(|_| {
-                copy.copy_from_slice(trace());
-                black_box(&copy);
             })),
         ),
         (
@@ -105,9 +86,9 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
             })),
         ),
         (
-            "kcov: anything new? owned",
+            "kcov: anything new? shared map",
             Work::Ask(Box::new(|_| {
-                black_box(map.has_new(trace()));
+                black_box(shared.has_new(live()));
             })),
         ),
         (
@@ -125,6 +106,20 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
             ),
         ),
         (
+            "Fx HashSet, global only",
+            Work::Ask(Box::new(|new| {
+                new.extend(trace().iter().filter(|pc| !set_of_known.contains(*pc)));
+            })),
+        ),
+        (
+            "Fx HashSet, one per execution too",
+            Work::Ask(Box::new(|new| {
+                of_execution.clear();
+                let first = |pc: &&u64| of_execution.insert(**pc) && !set_of_known.contains(*pc);
+                new.extend(trace().iter().filter(first));
+            })),
+        ),
+        (
             "Fx HashSet, merge and name",
             learn(
                 &set_of_known,
@@ -132,44 +127,8 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
                 |set, new| new.extend(trace().iter().filter(|pc| set.insert(**pc))),
             ),
         ),
-        (
-            "kcov: new edges? live",
-            Work::Ask(Box::new(|_| {
-                black_box(edges.has_new(Edges::new(live())));
-            })),
-        ),
-        (
-            "kcov: anything new? shared map",
-            Work::Ask(Box::new(|_| {
-                black_box(shared.has_new(live()));
-            })),
-        ),
-        (
-            "kcov: unique set",
-            Work::Ask(Box::new(|_| {
-                set.clear();
-                black_box(set.collect(live()));
-            })),
-        ),
-        (
-            "kcov: hit counts, 64 KiB",
-            Work::Ask(Box::new(|_| {
-                bytes.fill(0);
-                count_hits(live(), &mut bytes);
-                black_box(&bytes);
-            })),
-        ),
+        ("syzkaller, PCs", Work::Ask(Box::new(|new| syzkaller.name_new(trace(), new)))),
+        ("u8 map, count and compare", Work::Ask(Box::new(|new| hits.name_new(trace(), new)))),
     ];
-    for peer in &mut peers {
-        peer.learn(&case.known);
-        let name = peer.name();
-        ways.push((name, Work::Ask(Box::new(move |new| peer.name_new(black_box(words), new)))));
-    }
     take(&map, &mut ways);
-}
-
-/// Widened to whole pages, so that edges stay inside.
-fn pages(ranges: &Ranges) -> Ranges {
-    let pages = ranges.iter().map(|range| range.start & !0xfff..range.end.next_multiple_of(4096));
-    Ranges::new(pages).expect("a page more")
 }

@@ -4,14 +4,14 @@
 //! that exists only if the processor has the instructions. The assembly of x86-64 takes addresses and
 //! indices in whole registers, so x32, which has 32-bit pointers, uses the generic path.
 
-mod generic;
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
-mod x86_64;
+mod avx2;
+mod generic;
 
 use crate::known::Known;
 use crate::run::Run;
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
-use x86_64::Avx2;
+use avx2::Avx2;
 
 /// A way to look up signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -220,12 +220,6 @@ impl<'m> SharedMap<'m> {
         self.parts.capacity as usize
     }
 
-    /// The number of signals outside the ranges that the map holds.
-    #[must_use]
-    pub fn fallback_len(&self) -> usize {
-        self.parts.outside().count()
-    }
-
     pub(crate) fn known(&self) -> Known<'_> {
         let bits = Run::Shared(self.parts.bits);
         Known { path: self.path, index: &self.index, bits, outside: Outside::Shared(self.parts) }

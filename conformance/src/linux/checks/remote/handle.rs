@@ -1,6 +1,6 @@
 //! Accepted and refused handles.
 
-use super::{common, usb};
+use super::{common, enabled_for, usb};
 use crate::checks::prelude::*;
 use crate::errno::Result;
 use kcov_sys::linux::{KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_USB};
@@ -59,8 +59,7 @@ pub(crate) const CHECKS: &[Check] = &[
         // No bus and no process of a guest has these numbers.
         let instances = 0x4b00_0000..0x4b00_0100;
         let handles = instances.clone().map(|instance| KCOV_SUBSYSTEM_USB | instance).collect();
-        let first = sized(cx, COVER_SIZE);
-        first.remote_enable(&Remote { handles, ..Remote::default() }).expect("enabled");
+        let _first = enabled_for(cx, &Remote { handles, ..Remote::default() });
         for instance in instances {
             let other = thread(|| tried(cx, &Remote::common(instance)));
             assert_eq!(other, Ok(()), "instance {instance:#x}");
@@ -120,14 +119,12 @@ pub(crate) const CHECKS: &[Check] = &[
         }
     }),
     check("remote.handle.registered-by-other-thread-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
-        device.remote_enable(&Remote::of(usb(1))).expect("enabled");
+        let _device = enabled_for(cx, &Remote::of(usb(1)));
         cx.refused(thread(|| tried(cx, &Remote::of(usb(1)))));
     }),
     check("remote.handle.registered-for-the-other-mode-is-refused", |cx| {
         for (mode, other) in [(KCOV_TRACE_PC, KCOV_TRACE_CMP), (KCOV_TRACE_CMP, KCOV_TRACE_PC)] {
-            let device = sized(cx, COVER_SIZE);
-            device.remote_enable(&Remote { mode, ..Remote::of(usb(1)) }).expect("enabled");
+            let device = enabled_for(cx, &Remote { mode, ..Remote::of(usb(1)) });
             cx.refused(thread(|| tried(cx, &Remote { mode: other, ..Remote::of(usb(1)) })));
             device.disable().expect("disabled");
         }

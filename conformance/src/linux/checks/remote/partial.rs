@@ -1,6 +1,6 @@
 //! Sections whose records do not all fit in the device's buffer.
 
-use super::{common, vhost};
+use super::{collecting_for, common, vhost};
 use crate::checks::prelude::*;
 use std::fs::File;
 
@@ -23,8 +23,7 @@ impl Collects {
 
     fn with(cx: &Context, remote: Remote, work: impl Fn() -> Box<dyn Fn()>) -> Collects {
         let mode = remote.mode;
-        let (device, map) = mapped(cx);
-        device.remote_enable(&remote).expect("enabled");
+        let (device, map) = collecting_for(cx, &remote);
         let work = work();
         // The device stays enabled without a file descriptor, as long as this thread lives.
         device.close().expect("closed");

@@ -1,6 +1,6 @@
 //! When handles become free again, and what refusals, enabling and disabling leave as it was.
 
-use super::{common, is_free, usb};
+use super::{common, enabled_for, is_free, usb};
 use crate::checks::prelude::*;
 use crate::checks::shared::kept::unchanged;
 
@@ -9,9 +9,7 @@ fn both() -> Remote {
 }
 
 fn enabled(cx: &Context) -> Device {
-    let device = sized(cx, COVER_SIZE);
-    device.remote_enable(&both()).expect("enabled");
-    device
+    enabled_for(cx, &both())
 }
 
 fn are_free(cx: &Context) -> bool {

@@ -1,7 +1,7 @@
 //! Records of background work: that of a vhost device's worker, the kernel threads of io_uring
 //! rings, and the hub driver of a USB bus.
 
-use super::{common, enabled, usb, vhost};
+use super::{collecting_for, common, enabled, usb, vhost};
 use crate::checks::prelude::*;
 use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -71,15 +71,13 @@ fn is_discarded(device: &Device, map: &Map, remote: &Remote, times: usize) {
 
 pub(crate) const CHECKS: &[Check] = &[
     slow("remote.section.global-task-is-collected", 30, |cx| {
-        let (device, map) = mapped(cx);
-        device.remote_enable(&Remote::of(bus())).expect("enabled");
+        let (_device, map) = collecting_for(cx, &Remote::of(bus()));
         let gadget = Gadget::connect().expect("a device is connected");
         gadget.set_up();
         assert!(hub_is_recorded(&map), "{} records, none of the hub driver", map.count());
     }),
     slow("remote.section.soft-interrupt-is-collected", 30, |cx| {
-        let (device, map) = mapped(cx);
-        device.remote_enable(&Remote::of(bus())).expect("enabled");
+        let (_device, map) = collecting_for(cx, &Remote::of(bus()));
         let gadget = Gadget::connect().expect("a device is connected");
         let asked = gadget.asked();
         // Until it asks again, the driver is in one section. Its records appear when it
@@ -97,8 +95,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     slow("remote.section.records-are-return-addresses", 30, |cx| {
         let blocks = sites().blocks();
-        let (device, map) = mapped(cx);
-        device.remote_enable(&Remote::of(bus())).expect("enabled");
+        let (_device, map) = collecting_for(cx, &Remote::of(bus()));
         let gadget = Gadget::connect().expect("a device is connected");
         gadget.set_up();
         assert!(hub_is_recorded(&map), "{} records, none of the hub driver", map.count());
@@ -167,9 +164,8 @@ pub(crate) const CHECKS: &[Check] = &[
         child.end();
     }),
     slow("remote.section.handles-of-both-kinds-feed-one-buffer", 30, |cx| {
-        let (device, map) = mapped(cx);
         let handles = vec![usb(1), bus(), usb(2)];
-        device.remote_enable(&Remote { handles, ..Remote::common(common()) }).expect("enabled");
+        let (_device, map) = collecting_for(cx, &Remote { handles, ..Remote::common(common()) });
         vhost().work();
         Gadget::connect().expect("a device is connected").set_up();
         assert!(hub_is_recorded(&map), "nothing of the bus");
@@ -296,14 +292,12 @@ pub(crate) const CHECKS: &[Check] = &[
     check("remote.section.disable-forgets-common-handle", |cx| {
         // The smallest handle, so that a small value left behind would match.
         const HANDLE: u64 = 1;
-        let (device, map) = mapped(cx);
-        device.remote_enable(&Remote::common(HANDLE)).expect("enabled");
+        let (device, map) = collecting_for(cx, &Remote::common(HANDLE));
         device.disable().expect("disabled");
         has_no_handle(&device, &map, HANDLE);
     }),
     check("remote.section.disable-while-traced-forgets-common-handle", |cx| {
-        let (device, map) = mapped(cx);
-        device.remote_enable(&Remote::common(common())).expect("enabled");
+        let (device, map) = enabled(cx);
         let local = sized(cx, COVER_SIZE);
         local.enable(KCOV_TRACE_PC).expect("enabled");
         device.disable().expect("disabled");
@@ -430,10 +424,9 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("remote.section.areas-are-used-again", |cx| {
         let instances = areas_of("kcov_ioctl");
-        let (device, map) = mapped(cx);
         // No other check uses this size, so no other area fits.
         let remote = Remote { area: 3 * 4096 + 512, ..Remote::common(common()) };
-        device.remote_enable(&remote).expect("enabled");
+        let (device, map) = collecting_for(cx, &remote);
         let vhost = vhost();
         vhost.work();
         assert!(settled(&map) > 0);
@@ -450,9 +443,8 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(areas_of("kcov_ioctl") <= instances, "a section keeps no device");
     }),
     check("remote.section.areas-of-sections-at-once-are-used-again", |cx| {
-        let (device, map) = mapped(cx);
         let remote = Remote { area: 5 * 4096 + 512, ..Remote::common(common()) };
-        device.remote_enable(&remote).expect("enabled");
+        let (_device, map) = collecting_for(cx, &remote);
         let before = areas_of("kcov_remote_start");
         for _ in 0..4 {
             map.reset();

@@ -2,7 +2,7 @@
 //! request in a softirq, usually during a system call of the thread that made the request.
 
 use super::section::{bus, grows_beyond, since};
-use super::{common, vhost, while_owned};
+use super::{collecting_for, common, vhost, while_owned};
 use crate::checks::prelude::*;
 use std::fs::File;
 
@@ -72,10 +72,9 @@ pub(crate) const CHECKS: &[Check] = &[
         (0..TIMES).for_each(|_| is_collected(&hub, &map));
     }),
     check("remote.soft.comparisons-are-collected", |cx| {
-        let (device, map) = mapped(cx);
         let hub = hub();
         let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::of(bus()) };
-        device.remote_enable(&remote).expect("enabled");
+        let (_device, map) = collecting_for(cx, &remote);
         for _ in 0..TIMES {
             map.reset();
             is_collected(&hub, &map);
@@ -117,10 +116,9 @@ pub(crate) const CHECKS: &[Check] = &[
         let collected = |area| {
             // A device is enabled until its thread ends.
             thread(|| {
-                let (device, map) = mapped(cx);
                 let hub = hub();
                 let remote = Remote { area, ..Remote::of(bus()) };
-                device.remote_enable(&remote).expect("enabled");
+                let (_device, map) = collecting_for(cx, &remote);
                 (0..TIMES).for_each(|_| is_collected(&hub, &map));
                 settled(&map)
             })
@@ -132,9 +130,8 @@ pub(crate) const CHECKS: &[Check] = &[
         );
     }),
     slow("remote.nested.soft-interrupt-leaves-the-section", 60, |cx| {
-        let (device, map) = mapped(cx);
         let remote = Remote { handles: vec![bus()], ..Remote::common(common()) };
-        device.remote_enable(&remote).expect("enabled");
+        let (_device, map) = collecting_for(cx, &remote);
         leaves_the_section(&map, &map);
     }),
     slow("remote.nested.other-devices-soft-interrupt-leaves-the-section", 60, |cx| {
