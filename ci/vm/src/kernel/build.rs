@@ -14,13 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Builds in a scratch directory and renames the finished part into place, so
 /// an incomplete build never counts. The caller holds the place's lock.
-pub fn build(
-    target: &Target,
-    source: &Source,
-    place: &Place,
-    cache: &Cache,
-    jobs: usize,
-) -> Result<()> {
+pub fn build(target: &Target, source: &Source, place: &Place, cache: &Cache) -> Result<()> {
     let pristine = source.tree(cache)?;
     let scratch = cache.kernels().join(format!(".build-{}", place.name));
     // A failed or killed build left it.
@@ -29,7 +23,7 @@ pub fn build(
     for directory in [&output, &finished] {
         fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
     }
-    let built = build_in(&scratch, &pristine, target, place, cache, jobs);
+    let built = build_in(&scratch, &pristine, target, place, cache);
     // Remove the large files. After a failure, the log and the configuration stay.
     let _ = fs::remove_dir_all(&output);
     let _ = fs::remove_dir_all(scratch.join("tree"));
@@ -49,7 +43,6 @@ fn build_in(
     target: &Target,
     place: &Place,
     cache: &Cache,
-    jobs: usize,
 ) -> Result<()> {
     let ingredients = &place.ingredients;
     let (output, finished) = (scratch.join("output"), scratch.join("finished"));
@@ -68,7 +61,6 @@ fn build_in(
         arguments: &arguments,
         compiler: ingredients.compiler.make_argument(target, cache)?,
         mark: &place.mark,
-        jobs,
     };
     make.configure(&ingredients.config)?;
     let copy = |from: &str, to: &str| {
@@ -95,7 +87,7 @@ fn build_in(
     }
     hash::file(&kernel)
         .and_then(|digest| fs::write(finished.join(DIGEST), digest))
-        .and_then(|()| fs::write(finished.join(PROOF), ingredients.to_text()))
+        .and_then(|()| fs::write(finished.join(PROOF), ingredients.text()))
         .or_unavailable(Phase::Build, finished.display())
 }
 
