@@ -1,7 +1,7 @@
 //! `pages`, and `drift`, which compares the claims with the targets' sources. `kcov-book` reads the
 //! claims.
 
-use crate::suite::workspace;
+use crate::workspace;
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, STATUS_PASSED, STATUS_UNAVAILABLE};
 use kcov_vm::output::no_verdict;
 use kcov_vm::session::Session;
@@ -54,7 +54,7 @@ fn sources(session: &Session, target: &Target, given: &Sources) -> Result<Source
         }
         System::NetBsd => Ok(given.clone()),
         System::Linux => {
-            let tree = Source::of(target, &session.cache, false)?.tree(&session.cache)?;
+            let tree = Source::of(target, &session.cache)?.tree(&session.cache)?;
             Ok(Sources { source: Some(tree), manual: None })
         }
     }

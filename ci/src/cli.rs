@@ -91,30 +91,14 @@ pub struct LockstepOptions {
 }
 
 impl LockstepOptions {
-    /// The default time limit in seconds. It suits slow guests.
-    pub fn limit(operations: u64, seeds: usize) -> u64 {
-        120 + operations * seeds as u64 / 50
-    }
-
     /// Returns the equivalent test; its checks are the seeds.
     pub fn into_test(self) -> TestOptions {
         let Self { names, operations, seeds, format, report, mut vm } = self;
-        vm.guest.time_limit.get_or_insert(Self::limit(operations, seeds.len()));
+        // It suits slow guests.
+        vm.guest.time_limit.get_or_insert(120 + operations * seeds.len() as u64 / 50);
         let mut suite = vec!["lockstep".to_string(), format!("--operations={operations}")];
         suite.extend(seeds.iter().map(|seed| format!("--seed={seed}")));
-        TestOptions {
-            names,
-            all: false,
-            guests: None,
-            checks: Vec::new(),
-            fail_fast: false,
-            program: None,
-            arguments: Vec::new(),
-            suite,
-            format,
-            report,
-            vm,
-        }
+        TestOptions { names, suite, format, report, vm, ..TestOptions::default() }
     }
 }
 
@@ -138,22 +122,4 @@ pub struct MutantsOptions {
     /// Build options.
     #[command(flatten)]
     pub build: BuildOptions,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Cli, Command};
-    use clap::Parser as _;
-
-    #[test]
-    fn lockstep_is_a_test_with_its_own_words_and_limit() {
-        let line = ["kcov-vm", "lockstep", "linux-uml", "--operations", "1000", "--seed", "3"];
-        let Command::Lockstep(options) = Cli::parse_from(line).command else {
-            panic!("another command");
-        };
-        let test = options.into_test();
-        assert_eq!(test.names, ["linux-uml"]);
-        assert_eq!(test.suite, ["lockstep", "--operations=1000", "--seed=3"]);
-        assert_eq!(test.vm.guest.time_limit, Some(140));
-    }
 }

@@ -1,11 +1,11 @@
 //! Runs the commands.
 
 use crate::cli::{Cli, Command, MutantsOptions};
-use crate::suite::workspace;
+use crate::workspace;
 use crate::{book, mutants};
-use kcov_vm::cli::{BuildOptions, General, GuestOptions};
+use kcov_vm::cli::{BuildOptions, General, GuestOptions, VmOptions};
 use kcov_vm::commands;
-use kcov_vm::context::{Context, is_own_kernel, refuse_unneeded};
+use kcov_vm::context::{Context, refuse_unneeded, refuse_unused};
 use kcov_vm::error::{Error, Result};
 use kcov_vm::home::Home;
 use kcov_vm::output;
@@ -53,18 +53,14 @@ fn mutants(context: &Context<'_>, options: &MutantsOptions) -> Result<u8> {
     let targets = targets.collect::<Result<Vec<_>>>()?;
     let own = &options.own;
     let guest = GuestOptions { own: own.clone(), ..GuestOptions::default() };
-    let mut build = options.build.clone();
-    let given = [
-        ("--build", options.command.is_some()),
-        ("--abi", own.abi.is_some()),
-        ("--sysroot", own.sysroot.is_some()),
-        ("--declare-release", own.declare_release.is_some()),
-        ("--declare", !own.declare.is_empty() && !is_own_kernel(&guest, &build)),
-    ];
+    let mut vm = VmOptions { build: options.build.clone(), guest };
+    refuse_unused(&vm, &targets)?;
+    let release = own.declare_release.is_some();
+    let given = [("--build", options.command.is_some()), ("--declare-release", release)];
     refuse_unneeded(&given, &targets)?;
     let is_netbsd = targets.iter().any(|target| target.kind == Kind::Netbsd);
-    let tree = is_netbsd.then(|| build.source.take()).flatten();
-    let session = context.session(&build, &guest)?;
+    let tree = is_netbsd.then(|| vm.build.source.take()).flatten();
+    let session = context.session(&vm.build, &vm.guest)?;
     let tree = tree.map(|tree| {
         fs::canonicalize(&tree)
             .map_err(|error| Error::usage(format!("--source {}: {error}", tree.display())))

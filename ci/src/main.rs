@@ -4,9 +4,9 @@ mod book;
 mod cli;
 mod commands;
 mod mutants;
-mod suite;
 
 use clap::Parser as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -17,4 +17,9 @@ fn main() -> ExitCode {
             ExitCode::from(error.status())
         }
     }
+}
+
+/// The workspace that built this program.
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"))
 }

@@ -1,9 +1,11 @@
 //! Builds kernels into the cache, from a tree with an instant Makefile.
 
 mod common {
+    pub mod outcome;
     pub mod vm;
 }
 
+use common::outcome::{Outcome, outcome};
 use common::vm::Vm;
 use std::collections::BTreeSet;
 use std::fs;
@@ -102,9 +104,9 @@ fn a_changed_tree_is_built_on_what_is_there() {
 fn the_key_is_that_of_the_kernel() {
     let built = Built::new(QUICK);
     let key = || {
-        let output = built.command("key").output().expect("kcov-vm starts");
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
-        String::from_utf8(output.stdout).expect("UTF-8")
+        let Outcome { status, stdout, stderr } = outcome(&mut built.command("key"));
+        assert_eq!(status, Some(0), "{stderr}");
+        stdout
     };
     let (kernel, ..) = built.build();
     let (ingredients, last) = (key(), key());
@@ -126,10 +128,9 @@ fn more_options_make_another_kernel() {
     built.vm.write("configs/ready.config", "CONFIG_READY=y");
     let run = |word, names: &[&str]| {
         let mut command = built.command(word);
-        command.args(names.iter().flat_map(|name| ["--config", *name]));
-        let output = command.output().expect("kcov-vm starts");
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        (output.status.code(), text(output.stdout), text(output.stderr))
+        let options = names.iter().flat_map(|name| ["--config", *name]);
+        let Outcome { status, stdout, stderr } = outcome(command.args(options));
+        (status, stdout, stderr)
     };
     let own = own.to_str().expect("UTF-8");
     let names = [own, "ready", other.to_str().expect("UTF-8")];

@@ -8,7 +8,7 @@ mod common {
     pub mod outcome;
 }
 
-use common::outcome::{Outcome, outcome};
+use common::outcome::{Outcome, outcome, vm};
 use kcov_conformance::lockstep::Generator;
 use kcov_model::linux::{BUS, Kernel, Linux};
 use kcov_model::{
@@ -92,12 +92,6 @@ fn built_for(target: Option<&str>, name: &str, source_file: &str) -> String {
 #[track_caller]
 fn built(name: &str, source_file: &str) -> String {
     built_for(None, name, source_file)
-}
-
-fn vm(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
-    command.args(words);
-    command
 }
 
 /// Carries a command that ends with any status.

@@ -9,8 +9,7 @@ mod common {
 }
 
 use common::example::{assert_addresses, example};
-use common::outcome::Outcome;
-use std::process::Command;
+use common::outcome::{Outcome, outcome, vm};
 
 /// Returns the output of a successful example.
 #[track_caller]
@@ -34,22 +33,16 @@ fn comparisons() {
     assert_eq!(lines.last().map(String::as_str), Some("/magic exists: false"));
 }
 
-/// Returns the first two numbers of a line.
-fn numbers(line: &str) -> (u64, u64) {
-    let mut numbers = line.split([' ', ',']).filter_map(|word| word.parse().ok());
-    (numbers.next().expect("a number"), numbers.next().expect("a number"))
-}
-
 #[test]
 fn threads() {
     let lines = lines_of("threads");
     assert_eq!(lines.len(), 3, "{lines:?}");
-    assert!(lines.iter().all(|line| numbers(line).1 > 0), "{lines:?}");
+    assert!(lines.iter().all(|line| all_numbers(line)[1] > 0), "{lines:?}");
 }
 
 /// Returns all numbers of a line in their order.
 fn all_numbers(line: &str) -> Vec<u64> {
-    line.split(' ').filter_map(|word| word.parse().ok()).collect()
+    line.split([' ', ',']).filter_map(|word| word.parse().ok()).collect()
 }
 
 #[test]
@@ -140,8 +133,7 @@ fn exec() {
 
 #[test]
 fn symbolize() {
-    let built = Command::new(env!("CARGO_BIN_EXE_kcov-ci")).args(["build", "linux-uml"]).output();
-    let built = String::from_utf8(built.expect("it starts").stdout).expect("UTF-8");
+    let built = outcome(&mut vm(&["build", "linux-uml"])).stdout;
     // The kernel of User-Mode Linux is a program with symbols.
     let image = built.split(' ').nth(1).expect("its path");
     let words = ["linux-uml", "--carry", image];

@@ -6,7 +6,7 @@ mod common {
     pub mod outcome;
 }
 
-use common::outcome::{Outcome, outcome};
+use common::outcome::{Outcome, outcome, vm};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -31,8 +31,7 @@ fn python(script: &str) -> Outcome {
     let python = outcome(Command::new("/usr/bin/python3").args(["-c", carried]));
     assert_eq!(python.status, Some(0), "install python3-numpy: {}", python.stderr);
     let (script, library) = (file(script), library());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
-    command.args(["exec", "linux-uml", "--env", "PYTHONDONTWRITEBYTECODE=1", "--env"]);
+    let mut command = vm(&["exec", "linux-uml", "--env", "PYTHONDONTWRITEBYTECODE=1", "--env"]);
     command.arg(format!("PYTHONPATH={}", file("python"))).args(["--carry", &file("python")]);
     command.arg("--env").arg(format!("LIBKCOV={}", library.display()));
     for path in
@@ -52,9 +51,8 @@ fn a_c_program_uses_each_function() {
     compiler.arg("-o").arg(&program).arg(file("libkcov/tests/use.c")).arg(library).arg(path);
     let compiled = outcome(&mut compiler);
     assert_eq!(compiled.status, Some(0), "{}", compiled.stderr);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
-    command.args(["exec", "linux-uml", "--"]).arg(program).arg("/tmp/map");
-    let Outcome { status, stdout, stderr } = outcome(&mut command);
+    let mut command = vm(&["exec", "linux-uml", "--"]);
+    let Outcome { status, stdout, stderr } = outcome(command.arg(program).arg("/tmp/map"));
     assert_eq!((status, stdout.as_str(), stderr.as_str()), (Some(0), "ok\n", ""));
 }
 

@@ -7,11 +7,10 @@ mod common {
     pub mod outcome;
 }
 
-use common::outcome::{Outcome, outcome};
+use common::outcome::{Outcome, outcome, vm};
 use kcov_vm_guest::protocol::{Exit, Frame};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
 
 const ID: &str = "enable.busy-if-thread-already-enabled";
 
@@ -26,11 +25,11 @@ fn kernel(output: &str) -> String {
         r#"#!/bin/bash
 for word; do
     case $word in
-    initrd=*) nonce=$(grep -aoEm1 'nonce [0-9a-f]{{8,}}' "${{word#*=}}") ;;
+    initrd=*) nonce=$(grep -aoEm1 '"nonce":"[0-9a-f]+' "${{word#*=}}") ;;
     ssl0=*) channel=${{word##*:}} ;;
     esac
 done
-sed "s/NONCE/${{nonce#* }}/" >&"$channel" <<'END'
+sed "s/NONCE/${{nonce##*\"}}/" >&"$channel" <<'END'
 {frames}END
 "#
     )
@@ -42,17 +41,9 @@ fn test(output: &str) -> (Option<i32>, String) {
     let file = directory.path().join("kernel");
     fs::write(&file, kernel(output)).expect("a file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("permissions");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
-    let command = command.args(["test", "linux-uml", "--check", ID, "--kernel"]).arg(file);
-    let Outcome { status, stdout, stderr } = outcome(command);
+    let mut command = vm(&["test", "linux-uml", "--check", ID, "--kernel"]);
+    let Outcome { status, stdout, stderr } = outcome(command.arg(file));
     (status, stdout + &stderr)
-}
-
-#[test]
-fn a_check_that_ran_is_a_pass() {
-    let (status, report) = test(&format!("1..1\nok 1 {ID}\n"));
-    assert_eq!(status, Some(0), "{report}");
-    assert!(report.contains("1 passed, 0 failed, 0 skipped"), "{report}");
 }
 
 #[test]

@@ -5,34 +5,23 @@
 mod common {
     pub mod example;
     pub mod outcome;
+    pub mod place;
     pub mod trace;
 }
 
 use common::example::built;
-use common::outcome::{Outcome, outcome};
+use common::outcome::{Outcome, outcome, vm};
+use common::place::Place;
 use common::trace::trace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program that a test compiles.
-struct Compiled {
-    directory: tempfile::TempDir,
-}
-
-impl Compiled {
-    fn new(text: &str) -> Compiled {
-        let directory = tempfile::tempdir().expect("a directory");
-        let source = directory.path().join("a.c");
-        std::fs::write(&source, text).expect("a file");
-        let mut compiler = Command::new("cc");
-        compiler.arg("-pthread").arg(&source).arg("-o").arg(directory.path().join("program"));
-        assert!(compiler.status().expect("a C compiler").success());
-        Compiled { directory }
-    }
-
-    fn path(&self) -> String {
-        self.directory.path().join("program").to_str().expect("UTF-8").to_owned()
-    }
+/// Compiles a program in a directory that goes with the first value.
+fn compiled(text: &str) -> (Place, String) {
+    let place = Place::new();
+    place.compile("program", text, &["-pthread"]);
+    let program = place.file("program");
+    (place, program)
 }
 
 #[test]
@@ -62,31 +51,9 @@ fn trace_of_a_program_of_the_host() {
 
 #[test]
 fn trace_follows_forks_threads_and_execs() {
-    let text = r#"
-        #define _GNU_SOURCE
-        #include <pthread.h>
-        #include <sys/wait.h>
-        #include <unistd.h>
-        static void *work(void *exec) {
-            pthread_setname_np(pthread_self(), "a worker");
-            if (exec)
-                execl("/bin/true", "true", (char *)0);
-            return 0;
-        }
-        int main(void) {
-            pthread_t thread;
-            pthread_create(&thread, 0, work, 0);
-            pthread_join(thread, 0);
-            if (fork() == 0) {
-                pthread_create(&thread, 0, work, "");
-                pause();
-            }
-            wait(0);
-            return 7;
-        }"#;
-    let program = Compiled::new(text);
+    let (_place, program) = compiled(include_str!("c/follow.c"));
     let Outcome { status, stdout, stderr } =
-        trace(&["linux-uml", "--carry", "/bin/true"], &program.path(), &[]);
+        trace(&["linux-uml", "--carry", "/bin/true"], &program, &[]);
     assert_eq!((status, stderr.as_str()), (Some(7), ""), "{stdout}");
     let threads: Vec<_> = stdout.lines().filter(|line| line.starts_with("process ")).collect();
     let names = [" a worker: ", " program: ", " program: ", " true: "];
@@ -174,8 +141,7 @@ fn read(recordings: &[&Path], words: &[&str]) -> Outcome {
 
 /// The kernel's image of a target.
 fn image(target: &str) -> PathBuf {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
-    let built = outcome(command.args(["build", target]));
+    let built = outcome(&mut vm(&["build", target]));
     let kernel = built.stdout.split(' ').nth(1).expect("a path");
     Path::new(kernel).with_file_name("vmlinux")
 }
@@ -205,8 +171,11 @@ fn recordings_are_added_up_and_belong_to_their_kernel() {
 
     // The image of another build, and recordings of two kernels.
     let text = std::fs::read_to_string(&list).expect("a recording");
-    let of = |key| text.lines().find_map(|line| line.strip_prefix(key)).expect("a line");
-    let (release, build) = (of("kernel "), of("build "));
+    let of = |key| {
+        let (_, value) = text.split_once(&format!("\"{key}\":\"")).expect(key);
+        value.split('"').next().expect("a value")
+    };
+    let (release, build) = (of("release"), of("build"));
     let byte = |at: usize| u8::from_str_radix(&build[at..at + 2], 16).expect("hexadecimal");
     let id: Vec<u8> = (0..build.len()).step_by(2).map(byte).collect();
     let mut changed = std::fs::read(own).expect("an image");
@@ -227,11 +196,6 @@ fn recordings_are_added_up_and_belong_to_their_kernel() {
     let foreign = directory.path().join("foreign");
     std::fs::write(&foreign, text.replace(build, "12ab")).expect("a file");
     refused(&[&list, &foreign], &[], &["foreign: is of Linux ", "(build id 12ab)", build]);
-    for option in ["--raw", "--folded", "--vmlinux", "--lcov"] {
-        let twice = read(&[&list], &[option, "/dev/null", option, "/dev/null"]);
-        assert_eq!(twice.status, Some(2), "{}", twice.stderr);
-        assert!(twice.stderr.contains(option) && twice.stdout.is_empty(), "{}", twice.stderr);
-    }
 }
 
 /// A user's kernel is its own image, whatever lies beside it.
@@ -249,53 +213,11 @@ fn trace_on_a_users_kernel() {
 
 #[test]
 fn trace_has_the_work_of_workers() {
-    let text = r#"
-        #include <fcntl.h>
-        #include <linux/io_uring.h>
-        #include <linux/vhost.h>
-        #include <stdlib.h>
-        #include <string.h>
-        #include <sys/ioctl.h>
-        #include <sys/mman.h>
-        #include <sys/syscall.h>
-        #include <unistd.h>
-        static char text[64];
-        int main(int count, char **words) {
-            struct io_uring_params setup;
-            struct io_uring_sqe *sqe;
-            char *ring;
-            int fd, vhost;
-            memset(&setup, 0, sizeof setup);
-            fd = syscall(SYS_io_uring_setup, 4, &setup);
-            ring = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
-            sqe = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
-            if (fd < 0 || ring == MAP_FAILED || sqe == MAP_FAILED)
-                return 1;
-            sqe->opcode = IORING_OP_READ;
-            sqe->flags = IOSQE_ASYNC;
-            sqe->fd = open("/proc/uptime", O_RDONLY);
-            sqe->addr = (unsigned long)text;
-            sqe->len = sizeof text;
-            for (int i = atoi(words[1]); i > 0; i--) {
-                ++*(volatile unsigned *)(ring + setup.sq_off.tail);
-                if (syscall(SYS_io_uring_enter, fd, 1, 1, IORING_ENTER_GETEVENTS, 0, 0) != 1)
-                    return 2;
-                ++*(volatile unsigned *)(ring + setup.cq_off.head);
-            }
-            if (!strchr(text, '.'))
-                return 3;
-            // Its worker gets something to do when the file is closed.
-            vhost = open("/dev/vhost-net", O_RDWR);
-            if (vhost < 0 || ioctl(vhost, VHOST_SET_OWNER))
-                return 4;
-            close(vhost);
-            return 0;
-        }"#;
-    let program = Compiled::new(text);
+    let (_place, program) = compiled(include_str!("c/workers.c"));
     let directory = tempfile::tempdir().expect("a directory");
     let folded = directory.path().join("folded");
     let words = ["linux-uml", "--folded", folded.to_str().expect("UTF-8")];
-    let Outcome { status, stdout, stderr } = trace(&words, &program.path(), &["1"]);
+    let Outcome { status, stdout, stderr } = trace(&words, &program, &["1"]);
     assert_eq!((status, stderr.as_str()), (Some(0), ""), "{stdout}");
     assert!(stdout.lines().any(|line| line.starts_with("background: ")), "{stdout}");
     assert!(!stdout.contains("truncated"), "{stdout}");
@@ -317,7 +239,7 @@ fn trace_has_the_work_of_workers() {
 
     // The buffer is emptied, which loses the records of a worker that runs meanwhile.
     let words = ["linux-uml", "--words", "131072"];
-    let Outcome { status, stdout, stderr } = trace(&words, &program.path(), &["3000"]);
+    let Outcome { status, stdout, stderr } = trace(&words, &program, &["3000"]);
     assert_eq!((status, stderr.as_str()), (Some(0), ""), "{stdout}");
     let line = stdout.lines().find_map(|line| line.strip_prefix("background: "));
     let line = line.unwrap_or_else(|| panic!("nothing in the background: {stdout}"));
@@ -328,39 +250,12 @@ fn trace_has_the_work_of_workers() {
 
 #[test]
 fn trace_leaves_out_threads_with_a_filter() {
-    let text = r#"
-        #include <linux/filter.h>
-        #include <linux/seccomp.h>
-        #include <pthread.h>
-        #include <stddef.h>
-        #include <stdlib.h>
-        #include <sys/prctl.h>
-        #include <sys/syscall.h>
-        #include <unistd.h>
-        static void *work(void *unused) { return unused; }
-        int main(int count, char **words) {
-            struct sock_filter filter[] = {
-                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, strtoul(words[2], 0, 0), 0, 1),
-                BPF_STMT(BPF_RET | BPF_K, strtoul(words[1], 0, 0)),
-                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-            };
-            struct sock_fprog program = { 4, filter };
-            pthread_t thread;
-            if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
-                return 1;
-            for (int i = 0; i < 3; i++)
-                if (pthread_create(&thread, 0, work, 0) || pthread_join(thread, 0))
-                    return 2;
-            return 7;
-        }"#;
-    let program = Compiled::new(text);
+    let (_place, program) = compiled(include_str!("c/filter.c"));
     // SECCOMP_RET_KILL_PROCESS, _TRAP and _ERRNO for pidfd_open and pidfd_getfd.
     for action in ["0x80000000", "0x30000", "0x50016"] {
         for call in ["434", "438"] {
             let Outcome { status, stdout, stderr } =
-                trace(&["linux-uml"], &program.path(), &[action, call]);
+                trace(&["linux-uml"], &program, &[action, call]);
             assert_eq!(status, Some(7), "{action} {call}: {stdout}{stderr}");
             assert_eq!(stderr.lines().count(), 1, "{stderr}");
             let why = stdout.lines().find(|line| line.starts_with("not traced: thread "));
@@ -373,27 +268,9 @@ fn trace_leaves_out_threads_with_a_filter() {
 
 #[test]
 fn trace_of_many_threads_names_the_cure_for_memory() {
-    let text = r#"
-        #include <pthread.h>
-        #define THREADS 60
-        static pthread_barrier_t all;
-        static void *work(void *unused) {
-            pthread_barrier_wait(&all);
-            return unused;
-        }
-        int main(void) {
-            pthread_t threads[THREADS];
-            pthread_barrier_init(&all, 0, THREADS);
-            for (int i = 0; i < THREADS; i++)
-                if (pthread_create(&threads[i], 0, work, 0))
-                    return 1;
-            for (int i = 0; i < THREADS; i++)
-                pthread_join(threads[i], 0);
-            return 7;
-        }"#;
-    let program = Compiled::new(text);
+    let (_place, program) = compiled(include_str!("c/many_threads.c"));
     let run = |words: &[&str]| {
-        let Outcome { status, stdout, stderr } = trace(words, &program.path(), &[]);
+        let Outcome { status, stdout, stderr } = trace(words, &program, &[]);
         assert_eq!(status, Some(7), "{stdout}{stderr}");
         let threads = stdout.lines().filter(|line| line.starts_with("process ")).count();
         let missing = stdout.lines().find(|line| line.starts_with("not traced: thread "));
@@ -412,31 +289,14 @@ fn trace_of_many_threads_names_the_cure_for_memory() {
 
 #[test]
 fn trace_notices_other_uses_of_kcov_and_ptrace() {
-    let text = r#"
-        #include <errno.h>
-        #include <fcntl.h>
-        #include <sys/ioctl.h>
-        #include <sys/mman.h>
-        #include <sys/ptrace.h>
-        #include <unistd.h>
-        int main(int count, char **words) {
-            if (words[1][0] == 'p')
-                return ptrace(PTRACE_TRACEME, 0, 0, 0) != -1 || errno != EPERM;
-            int fd = open("/sys/kernel/debug/kcov", O_RDWR);
-            if (fd < 0 || ioctl(fd, _IOR('c', 1, unsigned long), 512))
-                return 2;
-            if (mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED)
-                return 3;
-            return ioctl(fd, _IO('c', 100), 0) != -1 || errno != EBUSY;
-        }"#;
-    let program = Compiled::new(text);
-    let Outcome { status, stdout, stderr } = trace(&["linux-uml"], &program.path(), &["kcov"]);
+    let (_place, program) = compiled(include_str!("c/others.c"));
+    let Outcome { status, stdout, stderr } = trace(&["linux-uml"], &program, &["kcov"]);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     let notice = "what the command, or another process, asked of kcov itself";
     assert!(stdout.contains(&format!("not traced: {notice}: ")), "{stdout}");
     assert!(stderr.contains(&format!("{notice} is not traced: ")), "{stderr}");
     assert!(!stdout.contains("ptrace(2)"), "{stdout}");
-    let Outcome { status, stdout, stderr } = trace(&["linux-uml"], &program.path(), &["ptrace"]);
+    let Outcome { status, stdout, stderr } = trace(&["linux-uml"], &program, &["ptrace"]);
     assert_eq!((status, stderr.as_str()), (Some(0), ""), "{stdout}");
     assert!(stdout.contains("the command called ptrace(2): "), "{stdout}");
     assert!(!stdout.contains(notice), "{stdout}");

@@ -1,7 +1,5 @@
 //! Writes any bytes as printable ASCII.
 
-use std::fmt::Write as _;
-
 /// Returns `bytes` with each backslash and non-printable byte as `\xNN`.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
@@ -9,7 +7,7 @@ pub fn escape(bytes: &[u8]) -> String {
         match byte {
             b'\\' => text.push_str("\\x5c"),
             b' '..=b'~' => text.push(char::from(byte)),
-            _ => write!(text, "\\x{byte:02x}").expect("writing to a string cannot fail"),
+            _ => text += &format!("\\x{byte:02x}"),
         }
     }
     text

@@ -71,6 +71,8 @@ const PASSING: Duration = Duration::from_millis(300);
 const ENDING: Duration = Duration::from_secs(4);
 
 /// A fuzzer's link to the host.
+///
+/// Its methods fail if a file of inputs cannot be read, or if standard output cannot be written to.
 #[derive(Debug)]
 pub struct Link {
     slot: Slot,
@@ -89,8 +91,8 @@ impl Link {
     pub fn open() -> io::Result<Option<Link>> {
         let Some(mark) = env::var_os(MARK) else { return Ok(None) };
         let bad = |name: &str| io::Error::other(format!("{name}: not what kcov-vm sets"));
-        let mark = mark.to_str().and_then(line::bytes).and_then(|mark| mark.try_into().ok());
-        let slot = Slot::new(mark.ok_or_else(|| bad(MARK))?)?;
+        let mark = mark.to_str().and_then(|mark| u128::from_str_radix(mark, 16).ok());
+        let slot = Slot::new(mark.ok_or_else(|| bad(MARK))?.to_be_bytes())?;
         let number = |name| env::var(name).ok().and_then(|text| text.parse().ok());
         let seed = number(SEED).ok_or_else(|| bad(SEED))?;
         let time = Duration::from_secs(number(SECONDS).ok_or_else(|| bad(SECONDS))?);
@@ -110,29 +112,17 @@ impl Link {
     }
 
     /// The inputs to start from, in a fixed order.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a file cannot be read.
     pub fn corpus(&self) -> io::Result<Vec<Vec<u8>>> {
         Ok(inputs(Path::new(CORPUS))?.unwrap_or_default())
     }
 
     /// Inputs whose mutants have killed guests. Run them before the corpus, so that the coverage they
     /// reach does not count as new, but do not mutate them: this leaves time for other inputs.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a file cannot be read.
     pub fn resting(&self) -> io::Result<Vec<Vec<u8>>> {
         Ok(inputs(Path::new(RESTING))?.unwrap_or_default())
     }
 
     /// If this is a replay, the inputs to run once each, in order. Then exit with status 0.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a file cannot be read.
     pub fn replay(&self) -> io::Result<Option<Vec<Vec<u8>>>> {
         inputs(Path::new(REPLAY))
     }
@@ -151,48 +141,28 @@ impl Link {
     }
 
     /// Adds an input to the corpus on the host.
-    ///
-    /// # Errors
-    ///
-    /// Fails if standard output cannot be written to.
     pub fn found(&self, input: &[u8]) -> io::Result<()> {
         send(&Line::Found(input.to_vec()))
     }
 
     /// Replaces an input in the host's corpus, given its [`name`], with a smaller one. The smaller
     /// input must reach the same code.
-    ///
-    /// # Errors
-    ///
-    /// Fails if standard output cannot be written to.
     pub fn replaced(&self, name: u64, smaller: &[u8]) -> io::Result<()> {
         send(&Line::Replaced(name, smaller.to_vec()))
     }
 
     /// Tells the host of an input that the fuzzer itself finds a crash, though the guest survived.
-    ///
-    /// # Errors
-    ///
-    /// Fails if standard output cannot be written to.
     pub fn crashed(&self, input: &[u8]) -> io::Result<()> {
         send(&Line::Crashed(input.to_vec()))
     }
 
     /// Tells the host of program counters that were not reached before, as the kernel records them.
-    ///
-    /// # Errors
-    ///
-    /// Fails if standard output cannot be written to.
     pub fn reached(&self, pcs: &[u64]) -> io::Result<()> {
         if pcs.is_empty() { Ok(()) } else { send(&Line::Reached(pcs.to_vec())) }
     }
 
     /// In a replay of one input, before it runs: tells the host what the input is, for people, and
     /// smaller versions of it to try, the smallest first. If there are none, the host removes bytes.
-    ///
-    /// # Errors
-    ///
-    /// Fails if standard output cannot be written to.
     pub fn about(
         &self,
         text: Option<String>,
@@ -206,10 +176,6 @@ impl Link {
     }
 
     /// Reports progress.
-    ///
-    /// # Errors
-    ///
-    /// Fails if standard output cannot be written to.
     pub fn progress(&self, progress: &Progress) -> io::Result<()> {
         send(&Line::Progress(*progress))
     }

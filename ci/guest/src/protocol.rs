@@ -88,7 +88,8 @@ impl Frame {
     pub fn encode(&self, nonce: &str) -> String {
         let (kind, payload) = match self {
             Self::Boot { release, machine } => {
-                ("boot", format!("release={} machine={}", word(release), word(machine)))
+                let release = escape(release.as_bytes());
+                ("boot", format!("release={release} machine={}", escape(machine.as_bytes())))
             }
             Self::Start => ("start", String::new()),
             Self::Out(bytes) => ("out", escape(bytes)),
@@ -122,10 +123,10 @@ impl Frame {
     fn from_parts(kind: &str, payload: &str) -> Option<Self> {
         Some(match kind {
             "boot" => {
-                let (release, machine) = payload.split_once(' ')?;
+                let (release, machine) = payload.rsplit_once(" machine=")?;
                 Self::Boot {
-                    release: unword(release.strip_prefix("release=")?)?,
-                    machine: unword(machine.strip_prefix("machine=")?)?,
+                    release: text(release.strip_prefix("release=")?)?,
+                    machine: text(machine)?,
                 }
             }
             "start" if payload.is_empty() => Self::Start,
@@ -144,21 +145,15 @@ impl Frame {
                 ("signal", number) => Exit::Signal(number.parse().ok()?),
                 _ => return None,
             }),
-            "fail" => Self::Fail(String::from_utf8(unescape(payload)?).ok()?),
+            "fail" => Self::Fail(text(payload)?),
             "end" if payload.is_empty() => Self::End,
             _ => return None,
         })
     }
 }
 
-/// Like `escape`, but also escapes spaces, for one of several values in a
-/// payload.
-fn word(text: &str) -> String {
-    escape(text.as_bytes()).replace(' ', "\\x20")
-}
-
-fn unword(text: &str) -> Option<String> {
-    String::from_utf8(unescape(text)?).ok().filter(|_| !text.contains(' '))
+fn text(payload: &str) -> Option<String> {
+    String::from_utf8(unescape(payload)?).ok()
 }
 
 #[cfg(test)]

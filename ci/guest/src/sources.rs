@@ -25,7 +25,9 @@ pub const MANIFEST: &str = concat!(
     "[dependencies]\n",
     "libc = \"0.2.170\"\n",
     "rustix = { version = \"1.1\", default-features = false, features = [\"fs\", \"mm\", \"mount\", ",
-    "\"pipe\", \"process\", \"std\", \"stdio\", \"system\", \"termios\"] }\n\n",
+    "\"pipe\", \"process\", \"std\", \"stdio\", \"system\", \"termios\"] }\n",
+    "serde = { version = \"1\", features = [\"derive\"] }\n",
+    "serde_json = \"1\"\n\n",
     "[profile.guest]\ninherits = \"dev\"\nopt-level = 2\ndebug = false\nstrip = true\n\n",
     "[workspace]\n",
 );
@@ -59,23 +61,22 @@ mod tests {
     fn the_manifest_has_the_workspaces_dependencies_and_profile() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let read = |file: &str| fs::read_to_string(root.join(file)).expect("a manifest");
-        let package = read("Cargo.toml");
         let workspace = read("../../Cargo.toml");
-        let version = |name: &str| {
-            let line = workspace.lines().find(|line| line.starts_with(&format!("{name} = ")));
-            line.and_then(|line| line.split('"').nth(1)).expect("a version").to_owned()
+        let line = |name: &str| {
+            let mut lines = workspace.lines();
+            lines.find(|line| line.starts_with(&format!("{name} = "))).expect("a dependency")
         };
-        let features = package
-            .lines()
-            .find_map(|line| line.strip_prefix("rustix = { workspace = true, features = "))
-            .expect("features of rustix");
-        let rustix = version("rustix");
-        let dependencies = format!(
-            "[dependencies]\nlibc = \"{}\"\nrustix = {{ version = \"{rustix}\", \
-             default-features = false, features = {features}\n\n",
-            version("libc"),
+        for name in ["libc", "serde", "serde_json"] {
+            assert!(MANIFEST.contains(&format!("\n{}\n", line(name))), "{name}: {MANIFEST}");
+        }
+        let package = read("Cargo.toml");
+        let features =
+            package.lines().find_map(|line| line.split_once("rustix = { workspace = true"));
+        let rustix = line("rustix").trim_end_matches(" }").to_owned();
+        assert!(
+            MANIFEST.contains(&(rustix + features.expect("features of rustix").1)),
+            "{MANIFEST}"
         );
-        assert!(MANIFEST.contains(&dependencies), "{MANIFEST}\nlacks\n{dependencies}");
         let profile = workspace.split_once("[profile.guest]\n").expect("a profile").1;
         let profile = profile.split("\n\n").next().expect("its lines").trim_end();
         let profile = format!("[profile.guest]\n{profile}\n\n");

@@ -1,6 +1,6 @@
 //! Alterations as data: `mutants/*/*.toml`.
 
-use crate::suite::workspace;
+use crate::workspace;
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, one_line};
 use serde::Deserialize;
 use std::fs;

@@ -1,7 +1,7 @@
 //! A copy of the workspace that builds the suite, unaltered or with an altered library.
 
 use super::alteration::Alteration;
-use crate::suite::{files, workspace};
+use crate::workspace;
 use kcov_vm::cache::{self, Cache, Lock};
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result};
 use kcov_vm::programs::Programs;
@@ -75,4 +75,19 @@ impl<'a> Library<'a> {
             .and_then(|()| fs::write(&path, content))
             .or_unavailable(Phase::Image, path.display())
     }
+}
+
+/// Returns all files below a directory, sorted, without build output and git's own files.
+fn files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).or_unavailable(Phase::Image, directory.display())? {
+        let path = entry.or_unavailable(Phase::Image, directory.display())?.path();
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some("target" | ".git") => {}
+            _ if path.is_dir() => found.extend(files(&path)?),
+            _ => found.push(path),
+        }
+    }
+    found.sort();
+    Ok(found)
 }

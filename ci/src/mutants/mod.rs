@@ -5,16 +5,16 @@
 //! the user's tree and command.
 
 mod alteration;
-mod bench;
 mod judge;
 mod library;
 
 pub use alteration::Alteration;
 
 use crate::cli::MutantsOptions;
-use bench::Bench;
 use judge::{Judge, Verdict};
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
+use kcov_vm::kernel::{self, AlteredTree};
+use kcov_vm::netbsd;
 use kcov_vm::output::print;
 use kcov_vm::session::{Session, Task};
 use kcov_vm::target::{Kind, Target};
@@ -131,9 +131,9 @@ impl Run<'_> {
             let bench = self.open(target, file)?;
             let judge = match &judge {
                 Some(judge) => judge,
-                None => judge.insert(self.judge(target, Some(&bench), &checks)?),
+                None => judge.insert(self.judge(target, Some(&*bench), &checks)?),
             };
-            self.kernels(judge, &bench, &alterations)?;
+            self.kernels(judge, &*bench, &alterations)?;
         }
         if of_library.is_empty() {
             return Ok(());
@@ -164,7 +164,12 @@ impl Run<'_> {
     }
 
     /// Builds and judges alterations of the bench's file.
-    fn kernels(&self, judge: &Judge<'_>, bench: &Bench, alterations: &[&Alteration]) -> Result<()> {
+    fn kernels(
+        &self,
+        judge: &Judge<'_>,
+        bench: &dyn AlteredTree,
+        alterations: &[&Alteration],
+    ) -> Result<()> {
         let original = bench.compile(bench.original())?.map_err(unaltered)?;
         self.pipeline(judge, |send| {
             for (number, alteration) in alterations.iter().enumerate() {
@@ -196,7 +201,7 @@ impl Run<'_> {
     fn judge<'t>(
         &'t self,
         target: &'t Target,
-        bench: Option<&Bench>,
+        bench: Option<&dyn AlteredTree>,
         checks: &[String],
     ) -> Result<Judge<'t>> {
         let kernel = match bench.filter(|_| target.kind == Kind::Netbsd) {
@@ -247,11 +252,23 @@ impl Run<'_> {
         failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
-    fn open(&self, target: &Target, file: &str) -> Result<Bench> {
-        match target.kind {
-            Kind::Netbsd => Bench::netbsd(self.session, self.tree, self.options, file),
-            Kind::Uml | Kind::Qemu => Bench::linux(self.session, target, file),
+    fn open(&self, target: &Target, file: &str) -> Result<Box<dyn AlteredTree>> {
+        let Self { session, tree, options, .. } = self;
+        if target.kind != Kind::Netbsd {
+            let source = session.source(target)?;
+            return Ok(Box::new(kernel::Bench::open(target, &source, &session.cache, file)?));
         }
+        netbsd::given(true, session.programs.netbsd.is_some())?;
+        let tree = tree.ok_or_else(|| {
+            Error::usage("--source: needs the tree of NetBSD's sources; see `--help`")
+        })?;
+        let command = options.command.clone().filter(|command| command.contains("{kernel}"));
+        let command = command.ok_or_else(|| {
+            let why = "--build: needs a command that leaves a kernel at {kernel}; see `--help`";
+            Error::usage(why)
+        })?;
+        let recipe = netbsd::BenchRecipe { tree: tree.to_path_buf(), command };
+        Ok(Box::new(netbsd::Bench::open(&recipe, file, &session.cache)?))
     }
 
     /// Prints an alteration's result.
@@ -289,7 +306,7 @@ fn unaltered(why: String) -> Error {
 }
 
 /// Copies the kernel and what belongs beside it, because the next link would replace it.
-fn keep(bench: &Bench, kernel: &Path, directory: &Path) -> Result<PathBuf> {
+fn keep(bench: &dyn AlteredTree, kernel: &Path, directory: &Path) -> Result<PathBuf> {
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
     let copy = |from: &Path, name: &OsStr| {

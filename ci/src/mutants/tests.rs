@@ -2,7 +2,7 @@ use super::alteration::Alteration;
 use super::library::Library;
 use super::select;
 use crate::cli::{Cli, Command, MutantsOptions};
-use crate::suite::workspace;
+use crate::workspace;
 use clap::Parser as _;
 use kcov_vm::target::Targets;
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! Runs the published crates' examples in guests.
 
-use super::outcome::{Outcome, outcome};
+use super::outcome::{Outcome, outcome, vm};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,8 +22,8 @@ pub fn built() -> &'static Path {
 #[allow(dead_code, reason = "the tracer's tests need only the directory")]
 /// Runs an example through `exec`; `words` are the target and its options.
 pub fn example(words: &[&str], name: &str, arguments: &[&str]) -> Outcome {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
-    command.arg("exec").args(words).arg("--").arg(built().join("examples").join(name));
+    let mut command = vm(&["exec"]);
+    command.args(words).arg("--").arg(built().join("examples").join(name));
     outcome(command.args(arguments))
 }
 

@@ -1,7 +1,7 @@
 //! A crate outside this workspace. cargo runs its tests in a guest as docs/src/test-your-fuzzer.md
 //! describes.
 
-use super::outcome::{Outcome, outcome};
+use super::outcome::{Outcome, outcome, vm};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -35,7 +35,7 @@ pub fn test_program() -> &'static Path {
 
 /// Starts the runner as cargo and nextest do; `words` are the target and its options.
 pub fn runner(words: &[&str], program: &Path, arguments: &[&str]) -> Outcome {
-    let mut command = Command::new(VM);
-    command.arg("runner").args(words).arg(program).args(arguments);
+    let mut command = vm(&["runner"]);
+    command.args(words).arg(program).args(arguments);
     outcome(command.current_dir(crate_directory()).env("CARGO_MANIFEST_DIR", crate_directory()))
 }

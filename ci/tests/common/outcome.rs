@@ -1,4 +1,4 @@
-//! The outcome of a command.
+//! Commands and their outcomes.
 
 use std::process::{Command, Output};
 
@@ -7,6 +7,13 @@ pub struct Outcome {
     pub status: Option<i32>,
     pub stdout: String,
     pub stderr: String,
+}
+
+/// A command of the runner.
+pub fn vm(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
+    command.args(words);
+    command
 }
 
 pub fn outcome(command: &mut Command) -> Outcome {

@@ -1,5 +1,6 @@
 //! `kcov-vm` with its own cache, so that the user's files stay untouched.
 
+use super::outcome::{Outcome, outcome, vm};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,8 +25,8 @@ impl Vm {
     }
 
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
-        command.env("KCOV_VM_CACHE", self.path().join("cache")).args(words);
+        let mut command = vm(words);
+        command.env("KCOV_VM_CACHE", self.path().join("cache"));
         for name in ["KCOV_VM_NETBSD_KERNEL", "KCOV_VM_NETBSD_SYSROOT"] {
             command.env_remove(name);
         }
@@ -33,14 +34,12 @@ impl Vm {
     }
 }
 
-/// Asserts that one line on standard error says why, without earlier announcements.
+/// Asserts that one line on standard error says why.
 #[allow(dead_code, reason = "not every file of tests has command lines to refuse")]
 #[track_caller]
 pub fn assert_refused(command: &mut Command, status: i32, words: &[&str]) {
-    let output = command.output().expect("kcov-vm starts");
-    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
-    assert_eq!(output.status.code(), Some(status), "{command:?}: {stderr}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{command:?}");
+    let Outcome { status: found, stdout, stderr } = outcome(command);
+    assert_eq!((found, stdout.as_str()), (Some(status), ""), "{command:?}: {stderr}");
     assert_eq!(stderr.lines().count(), 1, "{command:?}: {stderr}");
     for word in words {
         assert!(stderr.contains(word), "{command:?}: `{word}` is not in: {stderr}");

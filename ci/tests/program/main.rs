@@ -3,17 +3,17 @@
 //!
 //! Needs the feature `guest-tests`, like tests/guest.rs.
 
-mod c;
 #[cfg(feature = "matrix-tests")]
 mod fragments;
 
 #[path = "../common"]
 mod common {
     pub mod outcome;
+    pub mod place;
 }
 
-use c::Place;
-use common::outcome::{Outcome, outcome};
+use common::outcome::{Outcome, outcome, vm};
+use common::place::Place;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -21,12 +21,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
-
-fn vm(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kcov-ci"));
-    command.args(words);
-    command
-}
 
 fn exec(options: &[&str], program: &[&str]) -> Command {
     vm(&[&["exec", "linux-uml"], options, &["--"], program].concat())
@@ -54,7 +48,7 @@ fn script(shell: &str, programs: &[&str], text: &str) -> String {
 #[test]
 fn a_program_stays_where_it_is() {
     let place = Place::new();
-    place.compile("bin/tool", c::OWN, &[]);
+    place.compile("bin/tool", include_str!("../c/own.c"), &[]);
     place.write("share/data", "beside\n");
     let said = on_both(place.path(), &["--carry", "share"], &["bin/tool", "../share/data"]);
     let own = place.file("bin/tool");
@@ -93,7 +87,7 @@ fn containers_can_change_their_root() {
 #[test]
 fn a_program_does_not_replace_another_of_its_name() {
     let place = Place::new();
-    place.compile("sh", c::SYSTEM, &[]);
+    place.compile("sh", include_str!("../c/system.c"), &[]);
     assert_eq!(on_both(place.path(), &[], &["./sh"]), "4\n");
 }
 
@@ -102,12 +96,20 @@ fn each_program_finds_its_own_libraries() {
     let place = Place::new();
     for (name, flags) in [("a", "--enable-new-dtags"), ("b", "--disable-new-dtags")] {
         let library = format!("{name}/lib/libx.so");
-        place.library(&library, &format!("const char *name(void) {{ return \"of {name}\"; }}"));
+        place.library(
+            &library,
+            &format!("const char *name(void) {{ return \"of {name}\"; }}"),
+            &[],
+        );
         // The system has one of this name, too.
-        place.library(&format!("{name}/lib/libz.so.1"), "int own(void) { return 7; }");
+        place.library(&format!("{name}/lib/libz.so.1"), "int own(void) { return 7; }", &[]);
         let paths = format!("-Wl,{flags},-rpath,$ORIGIN/../lib");
         let z = place.file(&format!("{name}/lib/libz.so.1"));
-        place.compile(&format!("{name}/bin/p"), c::NAMED, &[&place.file(&library), &z, &paths]);
+        place.compile(
+            &format!("{name}/bin/p"),
+            include_str!("../c/named.c"),
+            &[&place.file(&library), &z, &paths],
+        );
     }
     // The loader's $ORIGIN is not the directory of a link.
     std::os::unix::fs::symlink("a/bin/p", place.path().join("link")).expect("a link");
@@ -121,12 +123,12 @@ fn each_program_finds_its_own_libraries() {
 #[test]
 fn a_library_brings_its_libraries() {
     let place = Place::new();
-    place.library("private/libinner.so", "const char *inner(void) { return \"inner\"; }");
+    place.library("private/libinner.so", "const char *inner(void) { return \"inner\"; }", &[]);
     let text = "const char *inner(void); const char *name(void) { return inner(); }";
     let inner = place.file("private/libinner.so");
     let path = "-Wl,-rpath,$ORIGIN/../private";
-    place.library_with("plugins/plugin.so", text, &[&inner, path]);
-    place.compile("load", c::LOAD, &["-Wl,-rpath,$ORIGIN/plugins", "-ldl"]);
+    place.library("plugins/plugin.so", text, &[&inner, path]);
+    place.compile("load", include_str!("../c/load.c"), &["-Wl,-rpath,$ORIGIN/plugins", "-ldl"]);
     let plugin = place.file("plugins/plugin.so");
     let program = [place.file("load")];
     let words = [program[0].as_str(), "plugin.so"];
@@ -144,7 +146,7 @@ fn what_is_in_a_directory_starts_nothing_on_the_host() {
     let loader = place.write("loader", format!("#!/bin/sh\n: >{started}\n"));
     fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).expect("permissions");
     let option = format!("-Wl,--dynamic-linker={}", loader.display());
-    place.compile("data/odd", c::WHO, &[&option]);
+    place.compile("data/odd", include_str!("../c/who.c"), &[&option]);
     let odd = place.file("data/odd");
     let words = ["test", "-x", &odd];
     let said = outcome(exec(&["--carry", "data"], &words).current_dir(place.path()));
@@ -155,10 +157,10 @@ fn what_is_in_a_directory_starts_nothing_on_the_host() {
 #[test]
 fn the_loaders_variables_are_the_programs() {
     let place = Place::new();
-    place.library("elsewhere/libx.so", "const char *name(void) { return \"elsewhere\"; }");
-    place.library("z/libz.so.1", "int own(void) { return 8; }");
+    place.library("elsewhere/libx.so", "const char *name(void) { return \"elsewhere\"; }", &[]);
+    place.library("z/libz.so.1", "int own(void) { return 8; }", &[]);
     let (x, z) = (place.file("elsewhere/libx.so"), place.file("z/libz.so.1"));
-    place.compile("p", c::NAMED, &[&x, &z]);
+    place.compile("p", include_str!("../c/named.c"), &[&x, &z]);
     let path = format!("{}:{}", place.file("elsewhere"), place.file("z"));
     let program = place.file("p");
     let given = format!("LD_LIBRARY_PATH={path}");
@@ -195,14 +197,14 @@ fn both_loaders_list_the_same_files() {
 #[test]
 fn a_thread_can_be_cancelled() {
     let place = Place::new();
-    place.compile("cancel", c::CANCEL, &["-pthread"]);
+    place.compile("cancel", include_str!("../c/cancel.c"), &["-pthread"]);
     assert_eq!(on_both(place.path(), &[], &["./cancel"]), "cancelled\n");
 }
 
 #[test]
 fn shared_memory_semaphores_queues_and_terminals_work() {
     let place = Place::new();
-    place.compile("posix", c::POSIX, &["-pthread", "-lrt"]);
+    place.compile("posix", include_str!("../c/posix.c"), &["-pthread", "-lrt"]);
     assert_eq!(on_both(place.path(), &[], &["./posix"]), "all work\n");
 }
 
@@ -413,7 +415,7 @@ fn copies_keep_owners_permissions_and_types() {
 #[test]
 fn a_setuid_program_runs_as_its_owner() {
     let place = Place::new();
-    place.compile("who", c::WHO, &[]);
+    place.compile("who", include_str!("../c/who.c"), &[]);
     let who = place.file("who");
     // A link would lead around the owner.
     let is_root = chown(&who, Some(65534), None).is_ok();
@@ -471,7 +473,7 @@ fn tests_find_the_files_that_cargo_promises() {
 #[test]
 fn a_traced_program_stays_where_it_is() {
     let place = Place::new();
-    place.compile("bin/tool", c::OWN, &[]);
+    place.compile("bin/tool", include_str!("../c/own.c"), &[]);
     place.write("share/data", "beside\n");
     let own = place.file("bin/tool");
     let mut command = vm(&["trace", "linux-uml", "--quiet", "--carry", "share", "--"]);
@@ -479,14 +481,6 @@ fn a_traced_program_stays_where_it_is() {
     let Outcome { status, stdout, stderr } = outcome(&mut command);
     assert_eq!(status, Some(0), "{stderr}");
     assert!(stdout.starts_with(&format!("{own}\n{own}\nbeside\n")), "{stdout}{stderr}");
-}
-
-#[test]
-fn a_program_finds_what_a_relative_path_names() {
-    let place = Place::new();
-    place.write("data", "relative\n");
-    let said = on_both(place.path(), &["--carry", "data"], &["cat", "data"]);
-    assert_eq!(said, "relative\n");
 }
 
 /// Each limit has its usual error, and the cure of `--help` lifts it.

@@ -7,10 +7,10 @@ use crate::man;
 use crate::record::{self, Ended};
 use crate::report::{self, Style};
 use crate::symbols::Symbols;
-use clap::{Args, CommandFactory as _, Parser};
+use clap::{CommandFactory as _, Parser};
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::fs;
+use std::io::{self, BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 const STATUS: &str = "\
@@ -23,7 +23,7 @@ kernel, or the time limit is reached.";
 #[command(name = "kcov-trace", version, after_help = STATUS)]
 struct Options {
     #[command(flatten)]
-    style: Styles,
+    style: Style,
     /// Read collected data instead of running a command. Repeat it to add up several runs
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "words", "limit"])]
     read: Vec<PathBuf>,
@@ -54,32 +54,11 @@ struct Options {
     command: Vec<OsString>,
 }
 
-/// The output on standard output.
-#[derive(Args, Debug)]
-#[group(multiple = false)]
-struct Styles {
-    /// Print a line for each function (the default)
-    #[arg(long)]
-    functions: bool,
-    /// Print a line for each program counter, with inlined functions
-    #[arg(long)]
-    lines: bool,
-    /// Print the recorded program counters
-    #[arg(long)]
-    pcs: bool,
-    /// Print nothing
-    #[arg(long)]
-    quiet: bool,
-}
-
 /// Runs the command line and returns the exit status. A wrong one ends the program with status 2.
 pub fn run() -> Result<u8, Error> {
     let options = Options::parse();
     if options.man {
-        let mut output = report::Output::new();
-        // `Output` keeps errors until it ends.
-        let _ = output.write_str(&man::page(&Options::command()));
-        output.end()?;
+        print!("{}", man::page(&Options::command()));
         return Ok(0);
     }
     let mut ended = Ended::ByItself(0);
@@ -110,15 +89,16 @@ pub fn run() -> Result<u8, Error> {
     if let Some(file) = &options.folded {
         write(file, report::folded::render(&coverage, &symbols).as_bytes())?;
     }
-    let style = match options.style {
-        Styles { lines: true, .. } => Style::Lines,
-        Styles { pcs: true, .. } => Style::Pcs,
-        Styles { quiet: true, .. } => Style::Quiet,
-        Styles { .. } => Style::Functions,
-    };
-    let mut output = report::Output::new();
-    report::write(&coverage, &symbols, style, &mut output);
-    output.end()?;
+    // A report of millions of lines is not kept in memory.
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = report::write(&coverage, &symbols, &options.style, &mut out);
+    match written.and_then(|()| out.flush()) {
+        // A closed reader is not an error.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            return Err(Error::of("cannot write to standard output")(error));
+        }
+        _ => {}
+    }
     match ended {
         Ended::ByItself(status) => Ok(status),
         Ended::AtLimit(seconds) => Err(Error::from(format!(

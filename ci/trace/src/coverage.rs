@@ -1,37 +1,18 @@
-//! The collected data and its text format.
-//!
-//! ```text
-//! kcov-trace 2
-//! kernel 7.3.4-example
-//! build 0123456789abcdef0123456789abcdef01234567
-//! version Linux version 7.3.4-example (...) #1 ...
-//! slide 0x1d200000
-//! module nfs 0xffffffffc0a00000 282624
-//! missing thread 14 (ls): why
-//! thread 12 13 4711 whole ls
-//! 0xffffffff81000010 17
-//! thread 0 0 230 whole background
-//! 0xffffffff81000020 1
-//! end
-//! ```
-//!
-//! A thread's line has its process id, its thread id, the number of records, whether they are
-//! complete, and its name. The following lines are the recorded program counters in the order of
-//! their first occurrence, each with its count. The name comes last, so it may contain spaces.
-//! Process 0 stands for the kernel's workers that did work for the command. The last line shows
-//! that the file is whole.
+//! The collected data, and the file that holds it: JSON behind a line with the format's version.
 
 use crate::kernel::Kernel;
-use crate::modules::{Module, Modules};
+use crate::modules::Modules;
 use kcov::Pc;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
 use std::fmt;
 
 /// The first line, with the format's version.
-const HEAD: &str = "kcov-trace 2";
+const HEAD: &str = "kcov-trace 3";
 
 /// The coverage of one command, or of several.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(default)]
 pub struct Coverage {
     /// The kernel.
     pub kernel: Kernel,
@@ -46,7 +27,7 @@ pub struct Coverage {
 }
 
 /// The coverage of one thread.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Thread {
     /// The process id, or 0 for the kernel's workers.
     pub process: i32,
@@ -59,7 +40,17 @@ pub struct Thread {
     /// Whether an unknown number of records is missing, because the buffer was full.
     pub truncated: bool,
     /// Program counters in the order of their first occurrence, with their counts.
+    #[serde(serialize_with = "numbers", deserialize_with = "counts")]
     pub counts: Vec<(Pc, u64)>,
+}
+
+fn numbers<S: Serializer>(counts: &[(Pc, u64)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(counts.iter().map(|(pc, count)| (pc.address(), count)))
+}
+
+fn counts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(Pc, u64)>, D::Error> {
+    let numbers = Vec::<(u64, u64)>::deserialize(from)?;
+    Ok(numbers.into_iter().map(|(address, count)| (Pc::new(address), count)).collect())
 }
 
 impl Thread {
@@ -125,107 +116,30 @@ impl Coverage {
         Ok(self)
     }
 
-    /// Parses the text. The error names the bad line.
+    /// Parses the text of a file.
     pub fn parse(text: &str) -> Result<Coverage, String> {
-        let mut lines = text.lines();
-        match lines.next() {
-            Some(HEAD) => {}
-            Some(other) if other.starts_with("kcov-trace ") => {
-                return Err(format!(
-                    "has the format `{other}`, and this program reads `{HEAD}`: record it again"
-                ));
-            }
-            _ => return Err(format!("is not a recording: its first line is not `{HEAD}`")),
+        let (head, rest) = text.split_once('\n').unwrap_or((text, ""));
+        match head {
+            HEAD => serde_json::from_str(rest).map_err(|why| format!("is damaged: {why}")),
+            _ if head.starts_with("kcov-trace ") => Err(format!(
+                "has the format `{head}`, and this program reads `{HEAD}`: record it again"
+            )),
+            _ => Err(format!("is not a recording: its first line is not `{HEAD}`")),
         }
-        let lines = lines.collect::<Vec<_>>();
-        let Some(("end", lines)) = lines.split_last().map(|(last, lines)| (*last, lines)) else {
-            return Err("is incomplete: its last line is not `end`".into());
-        };
-        let mut coverage = Coverage::default();
-        let mut modules = Vec::new();
-        for (index, line) in lines.iter().enumerate() {
-            coverage
-                .line(line, &mut modules)
-                .ok_or_else(|| format!("line {}: cannot read `{line}`", index + 2))?;
-        }
-        coverage.modules = modules.into_iter().collect();
-        Ok(coverage)
     }
-
-    fn line(&mut self, line: &str, modules: &mut Vec<Module>) -> Option<()> {
-        let (key, rest) = line.split_once(' ')?;
-        match key {
-            "kernel" => self.kernel.release = rest.to_owned(),
-            "build" => self.kernel.build = Some(rest.to_owned()),
-            "version" => self.kernel.banner = Some(rest.to_owned()),
-            "slide" => self.slide = Some(address(rest)?),
-            "missing" => self.missing.push(rest.to_owned()),
-            "module" => {
-                let (name, rest) = rest.split_once(' ')?;
-                let (start, size) = rest.split_once(' ')?;
-                let (start, size) = (address(start)?, size.parse().ok()?);
-                modules.push(Module { name: name.to_owned(), start, size });
-            }
-            "thread" => {
-                let mut words = rest.splitn(5, ' ');
-                self.threads.push(Thread {
-                    process: words.next()?.parse().ok()?,
-                    number: words.next()?.parse().ok()?,
-                    records: words.next()?.parse().ok()?,
-                    truncated: match words.next()? {
-                        "whole" => false,
-                        "truncated" => true,
-                        _ => return None,
-                    },
-                    name: words.next()?.to_owned(),
-                    counts: Vec::new(),
-                });
-            }
-            pc => {
-                let pc = Pc::new(address(pc)?);
-                self.threads.last_mut()?.counts.push((pc, rest.parse().ok()?));
-            }
-        }
-        Some(())
-    }
-}
-
-fn address(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{HEAD}\nkernel {}", self.kernel.release)?;
-        for (key, text) in [("build", &self.kernel.build), ("version", &self.kernel.banner)] {
-            if let Some(text) = text {
-                writeln!(f, "{key} {text}")?;
-            }
-        }
-        if let Some(slide) = self.slide {
-            writeln!(f, "slide {slide:#x}")?;
-        }
-        for why in &self.missing {
-            writeln!(f, "missing {why}")?;
-        }
-        for Module { name, start, size } in self.modules.iter() {
-            writeln!(f, "module {name} {start:#x} {size}")?;
-        }
-        for thread in &self.threads {
-            let Thread { process, number, records, name, .. } = thread;
-            let whole = if thread.truncated { "truncated" } else { "whole" };
-            writeln!(f, "thread {process} {number} {records} {whole} {name}")?;
-            for (pc, count) in &thread.counts {
-                writeln!(f, "{pc} {count}")?;
-            }
-        }
-        writeln!(f, "end")
+        let json = serde_json::to_string(self).map_err(|_| fmt::Error)?;
+        writeln!(f, "{HEAD}\n{json}")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::Module;
 
     fn coverage() -> Coverage {
         let mut thread =
@@ -300,16 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_named() {
+    fn other_files_are_refused() {
         assert!(Coverage::parse("").is_err_and(|why| why.contains("is not a recording")));
         let old = Coverage::parse("kcov-trace 1\nkernel 7.3\n");
         assert!(old.is_err_and(|why| why.contains("`kcov-trace 1`") && why.contains("record it")));
         let text = coverage().to_string();
-        let cut = Coverage::parse(text.strip_suffix("end\n").expect("an end"));
-        assert!(cut.is_err_and(|why| why.contains("incomplete")));
-        for line in ["0x10 1", "thread 1 1 1 half x", "slide 12", "module a b c", "what", "0xg 1"] {
-            let why = Coverage::parse(&format!("{HEAD}\n{line}\nend\n")).expect_err("refused");
-            assert_eq!(why, format!("line 2: cannot read `{line}`"));
-        }
+        let cut = Coverage::parse(&text[..text.len() - 2]);
+        assert!(cut.is_err_and(|why| why.contains("is damaged")));
     }
 }

@@ -7,6 +7,7 @@ use object::read::elf::NoteIterator;
 use object::{
     NativeEndian, Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _, ReadCache,
 };
+use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -15,7 +16,7 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 /// Identifies a build of a kernel.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Kernel {
     /// The release.
     pub release: String,
@@ -94,10 +95,12 @@ impl Image {
         }
         let mut start = Vec::new();
         let open = File::open(file).map_err(Error::of(file.display()))?;
-        let read = (&open).take(1024).read_to_end(&mut start);
+        let read = (&open).take(4).read_to_end(&mut start);
         read.map_err(Error::of(file.display()))?;
-        if !start.starts_with(&elf::ELFMAG) {
-            return Err(fail(&not_elf(&start)));
+        if start != elf::ELFMAG {
+            let why =
+                "is not a kernel's image (ELF): name the file `vmlinux` of its build, unpacked";
+            return Err(fail(&why));
         }
         // The file may have hundreds of megabytes. This reads only what it needs.
         let cache = ReadCache::new(&open);
@@ -137,25 +140,5 @@ impl Image {
     /// What finds functions and lines. It keeps the debug information that it has read.
     pub fn loader(&self) -> Loader {
         self.try_load().expect("the file was loaded before")
-    }
-}
-
-/// Says what to do with a file that is not ELF.
-fn not_elf(bytes: &[u8]) -> &'static str {
-    const PACKED: [&[u8]; 7] = [
-        b"\x1f\x8b",
-        b"\xfd7zXZ",
-        b"\x28\xb5\x2f\xfd",
-        b"BZh",
-        b"\x02\x21\x4c\x18",
-        b"\x89LZO",
-        b"\x5d\0\0",
-    ];
-    if bytes.get(0x202..0x206) == Some(b"HdrS") || bytes.starts_with(b"MZ") {
-        "is a kernel to boot, without symbols: name the file `vmlinux` of its build"
-    } else if PACKED.iter().any(|magic| bytes.starts_with(magic)) {
-        "is compressed: unpack it first"
-    } else {
-        "is not a kernel's image (ELF): name the file `vmlinux` of its build"
     }
 }

@@ -1,8 +1,8 @@
 //! `kcov-trace`: lists the kernel code that a command executes. See `README.md`.
 //!
 //! `record` collects, `coverage` holds and stores the data, `kernel` identifies kernels, `symbols`
-//! finds names and lines, `modules` lists loaded modules, `report` prints and
-//! writes, and `man` makes the manual page.
+//! finds names and lines, `modules` lists loaded modules, `report` prints and writes, and `man` makes
+//! the manual page.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("kcov-trace sets the traced threads' registers and supports only Linux on x86_64");

@@ -1,7 +1,9 @@
 //! Modules that are loaded into a running kernel.
 
+use serde::{Deserialize, Serialize};
+
 /// A module's code in the running kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Module {
     /// Its name.
     pub name: String,
@@ -12,7 +14,7 @@ pub struct Module {
 }
 
 /// The modules of a running kernel, searchable by address.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Modules(Vec<Module>);
 
 impl Modules {

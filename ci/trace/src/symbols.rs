@@ -115,11 +115,6 @@ impl Symbols {
     }
 }
 
-/// Modules are identified by their addresses in the running kernel.
-fn in_module(pc: Pc, coverage: &Coverage) -> Option<(&Module, u64)> {
-    coverage.modules.find(running(pc, coverage))
-}
-
 /// The address of the call in the running kernel.
 fn running(pc: Pc, coverage: &Coverage) -> u64 {
     pc.run_time(coverage.slide.unwrap_or(0)).call_site(arch(pc)).address()
@@ -140,7 +135,8 @@ fn in_image(
     coverage: &Coverage,
     names: &mut Names,
 ) -> Place {
-    let module = in_module(pc, coverage);
+    // Modules are identified by their addresses in the running kernel.
+    let module = coverage.modules.find(running(pc, coverage));
     if module.is_some() {
         return module_alone(module);
     }
@@ -193,7 +189,7 @@ impl Names {
 
 /// The list includes modules' symbols.
 fn in_list(all: &[(u64, String)], pc: Pc, coverage: &Coverage) -> Place {
-    let module = in_module(pc, coverage);
+    let module = coverage.modules.find(running(pc, coverage));
     match coverage.slide {
         Some(_) => {
             let name = module.map(|(module, _)| module.name.as_str());

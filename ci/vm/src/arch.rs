@@ -70,61 +70,52 @@ pub static PC: Qemu = Qemu {
 const VIRTIO_MMIO: &[&str] =
     &["-device", "virtio-serial-device,max_ports=1", "-device", "virtconsole,chardev=channel"];
 
-static ARM64: Qemu = Qemu {
-    program: "qemu-system-aarch64",
-    package: "qemu-system-arm",
-    machine: "virt",
-    // Newer processors have pointer authentication, which is slow under TCG.
-    cpu: "cortex-a57",
-    memory_unit: 1,
-    line: VIRTIO_MMIO,
-    devices: ["ttyAMA0", "hvc0"],
-    cmdline: "",
-};
-
-static ARM: Qemu = Qemu {
-    program: "qemu-system-arm",
-    package: "qemu-system-arm",
-    machine: "virt",
-    cpu: "cortex-a15",
-    memory_unit: 1,
-    line: VIRTIO_MMIO,
-    devices: ["ttyAMA0", "hvc0"],
-    cmdline: "",
-};
-
-static RISCV64: Qemu = Qemu {
-    program: "qemu-system-riscv64",
+/// QEMU's own machine for guests, of which most architectures have one.
+const VIRT: Qemu = Qemu {
+    program: "",
     package: "qemu-system-misc",
     machine: "virt",
-    cpu: "rv64",
+    cpu: "max",
     memory_unit: 1,
     line: VIRTIO_MMIO,
     devices: ["ttyS0", "hvc0"],
+    cmdline: "",
+};
+
+static ARM64: Qemu = Qemu {
+    program: "qemu-system-aarch64",
+    package: "qemu-system-arm",
+    // Newer processors have pointer authentication, which is slow under TCG.
+    cpu: "cortex-a57",
+    devices: ["ttyAMA0", "hvc0"],
+    ..VIRT
+};
+
+static ARM: Qemu = Qemu { program: "qemu-system-arm", cpu: "cortex-a15", ..ARM64 };
+
+static RISCV64: Qemu = Qemu {
+    program: "qemu-system-riscv64",
+    cpu: "rv64",
     // QEMU before 8.1 names the processor's extensions in a property that kernels ignore otherwise.
     cmdline: "riscv_isa_fallback",
+    ..VIRT
 };
 
 static LOONGARCH64: Qemu = Qemu {
     program: "qemu-system-loongarch64",
-    package: "qemu-system-misc",
-    machine: "virt",
     cpu: "la464",
     memory_unit: 1024,
-    line: &["-serial", "chardev:channel"],
-    devices: ["ttyS0", "ttyS1"],
-    cmdline: "",
+    line: PC.line,
+    devices: PC.devices,
+    ..VIRT
 };
 
 static S390X: Qemu = Qemu {
     program: "qemu-system-s390x",
-    package: "qemu-system-misc",
     machine: "s390-ccw-virtio",
-    cpu: "max",
-    memory_unit: 1,
     line: &["-device", "virtio-serial-ccw,max_ports=1", "-device", "virtconsole,chardev=channel"],
     devices: ["ttysclp0", "hvc0"],
-    cmdline: "",
+    ..VIRT
 };
 
 /// A logical partition, which QEMU emulates without its hypervisor's remedies for speculation.
@@ -134,7 +125,7 @@ static PSERIES: Qemu = Qemu {
     machine: "pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off",
     cpu: "power9",
     memory_unit: 256,
-    line: &["-serial", "chardev:channel"],
+    line: PC.line,
     devices: ["hvc0", "hvc1"],
     // With a hashed page table, storing a record may fault, and the code that handles such faults is
     // itself recorded: the kernel ends.

@@ -2,8 +2,7 @@
 //! frees. A directory's time of modification is that of its last use.
 
 use crate::cache::Cache;
-use crate::error::{OrUnavailable as _, Phase, Result, WRITING};
-use std::fmt::Write as _;
+use crate::error::{OrUnavailable as _, Phase, Result};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -44,12 +43,11 @@ pub fn run(cache: &Cache, age: Duration, dry_run: bool) -> Result<String> {
             fs::remove_dir_all(&path).or_unavailable(Phase::Output, path.display())?;
         }
         let shown = path.strip_prefix(cache.root()).unwrap_or(&path);
-        writeln!(text, "{:>12}  {}", mebibytes(bytes), shown.display()).expect(WRITING);
+        text += &format!("{:>12}  {}\n", mebibytes(bytes), shown.display());
         freed += bytes;
     }
     let what = if dry_run { "would be freed in" } else { "freed in" };
-    writeln!(text, "{:>12}  {what} {}", mebibytes(freed), cache.root().display()).expect(WRITING);
-    Ok(text)
+    Ok(text + &format!("{:>12}  {what} {}\n", mebibytes(freed), cache.root().display()))
 }
 
 /// Returns the subdirectories that have not changed for `age`, sorted by name.

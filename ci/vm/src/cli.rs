@@ -8,7 +8,6 @@ pub use programs::{ExecOptions, FuzzOptions, ProgramOptions, TraceOptions};
 pub use test::TestOptions;
 pub use vm::{BuildOptions, GuestOptions, OwnOptions, VmOptions};
 
-use crate::carry;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -60,12 +59,9 @@ pub enum Command {
         /// The target
         #[arg(value_name = "TARGET")]
         name: String,
-        /// Use this kernel tree or tarball instead of the target's package
-        #[arg(long, value_name = "DIR|TARBALL")]
-        source: Option<PathBuf>,
-        /// Use these kernel options, too, as `build` does
-        #[arg(long, value_name = "FILE|NAME")]
-        config: Vec<PathBuf>,
+        /// Build options.
+        #[command(flatten)]
+        build: BuildOptions,
     },
     /// Lock the newest package versions in targets.lock and report what changed
     Lock,
@@ -81,17 +77,17 @@ pub enum Command {
     /// Run the test suite, or another KTAP program, on the targets
     Test(Box<TestOptions>),
     /// Run a program in a guest; pass on its output and exit status
-    #[command(after_help = limits())]
+    #[command(after_help = LIMITS)]
     Exec(Box<ExecOptions>),
     /// Run a shell, or another program, in a guest on this terminal
-    #[command(after_help = limits(), mut_arg("program", |program| program.required(false).help(
+    #[command(after_help = LIMITS, mut_arg("program", |program| program.required(false).help(
         "The program and its arguments [default: sh, with some programs of this machine]")))]
     Shell(Box<ProgramOptions>),
     /// Run a fuzzer in guests; keep its corpus and its crashes, each tried again and made smaller
-    #[command(after_help = limits())]
+    #[command(after_help = LIMITS)]
     Fuzz(Box<FuzzOptions>),
     /// Run a program in a guest and report the kernel code that its threads and children execute
-    #[command(after_help = limits(), mut_arg("name", |name| {
+    #[command(after_help = LIMITS, mut_arg("name", |name| {
         name.help("The target; linux-uml-dwarf has source lines")
     }))]
     Trace(Box<TraceOptions>),
@@ -107,7 +103,7 @@ pub enum Command {
     },
     /// Like `exec`, for cargo: set it as the `runner` of a target in any crate's cargo
     /// configuration
-    #[command(after_help = format!("{RUNNER_HELP}\n\n{}", limits()), mut_arg("program", |program| {
+    #[command(after_help = format!("{RUNNER_HELP}\n\n{LIMITS}"), mut_arg("program", |program| {
         program.last(false).trailing_var_arg(true).allow_hyphen_values(true)
     }))]
     Runner {
@@ -141,23 +137,4 @@ directory that it can write to.
     go test -exec 'kcov-vm runner linux-uml --carry .'";
 
 /// The text below the options of the commands that run a user's program.
-fn limits() -> String {
-    let (carried, scratch) = (carry::MOST >> 20, carry::SCRATCH_MOST >> 30);
-    format!(
-        "\
-What a guest can run out of, and the cure:
-
-    memory (the kernel kills, panics)    --memory MIB
-    room in /, /tmp, /dev/shm and /run   --memory MIB; each has half of it
-    processes and threads                --memory MIB; the kernel allows more
-    time                                 --time-limit SECONDS
-    processors                           --smp N; not linux-uml
-    carried files and input ({carried} MiB)    --carry less; --no-tree under `runner`
-    files for --scratch ({scratch} GiB)          write less there
-    open files (1024)                    `ulimit -n`, up to 524288
-    other limits of the kernel           ulimit, or a file in /proc/sys: it is root
-    output                               no limit; the guest waits for its reader
-    a trace's records                    --words N, and --memory for many threads
-    room for guests on this machine      TMPDIR=DIR, where there is more"
-    )
-}
+const LIMITS: &str = "docs/src/test-your-fuzzer.md names the cure for what a guest runs out of.";

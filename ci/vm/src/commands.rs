@@ -34,9 +34,7 @@ pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
             let chosen = session.targets.select(&names)?;
             build_all(&session, &chosen)
         }
-        Command::Key { name, source, config } => {
-            key(context, &name, BuildOptions { source, config, ..BuildOptions::default() })
-        }
+        Command::Key { name, build } => key(context, &name, &build),
         Command::Lock => {
             print(&match source::raise(&targets.base, &targets.wanted(), cache)? {
                 changes if changes.is_empty() => format!("{LOCK}: all versions are the newest\n"),
@@ -76,17 +74,17 @@ pub fn test(context: &Context<'_>, options: &TestOptions) -> Result<u8> {
     tester::test(&session, &chosen, options, context.general.verbose)
 }
 
-fn key(context: &Context<'_>, name: &str, build: BuildOptions) -> Result<u8> {
-    let session = context.session(&build, &GuestOptions::default())?;
+fn key(context: &Context<'_>, name: &str, build: &BuildOptions) -> Result<u8> {
+    let session = context.session(build, &GuestOptions::default())?;
     let target = session.targets.named(name)?;
     let found = || {
         let source = session.source(target)?;
-        let compiler = Compiler::of(target, &session.cache, false)?;
+        let compiler = Compiler::of(target, &session.cache)?;
         Place::of(target, &source, &compiler, &session.cache)
     };
     match found() {
         Ok(Place { ingredients, .. }) => {
-            print(&format!("{}key {}\n", ingredients.to_text(), ingredients.key()));
+            print(&format!("{}key {}\n", ingredients.text(), ingredients.key()));
         }
         Err(error) => return no_verdict(target, error),
     }

@@ -6,7 +6,6 @@ use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::kernel::Kernel;
 use crate::netbsd::Libraries;
-use crate::parallel::processors;
 use crate::programs::Programs;
 use crate::session::{Choices, Session};
 use crate::source::Source;
@@ -46,7 +45,6 @@ impl<'a> Context<'a> {
         let netbsd_kernel = or_variable(guest.netbsd_kernel.as_deref(), option, variable);
         let choices = Choices {
             source: build.source.as_deref().map(Source::given).transpose()?,
-            refresh: build.refresh,
             settled: false,
             kernel: guest
                 .kernel
@@ -55,7 +53,6 @@ impl<'a> Context<'a> {
                 .transpose()?,
             netbsd_kernel: netbsd_kernel.map(|(file, by)| Kernel::given(&file, by)).transpose()?,
             release: own.declare_release.clone(),
-            jobs: build.jobs.map_or_else(processors, |jobs| jobs as usize),
             limit: guest.time_limit.map(Duration::from_secs),
             grace: Duration::ZERO,
             accel: guest.accel,
@@ -81,7 +78,7 @@ impl<'a> Context<'a> {
 }
 
 /// Refuses options that would have no effect.
-pub(crate) fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
+pub fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
     let VmOptions { build, guest } = vm;
     if guest.accel.is_some() && chosen.iter().all(|target| target.kind == Kind::Uml) {
         let why = format!("--accel: works only for QEMU targets, not {}", names(chosen));
@@ -131,7 +128,7 @@ fn names(targets: &[&Target]) -> String {
 }
 
 /// Whether the user named the kernel, its source or options of it.
-pub fn is_own_kernel(guest: &GuestOptions, build: &BuildOptions) -> bool {
+fn is_own_kernel(guest: &GuestOptions, build: &BuildOptions) -> bool {
     guest.kernel.is_some() || build.source.is_some() || !build.config.is_empty()
 }
 

@@ -2,8 +2,6 @@
 //! numbers, and paths may have any bytes.
 
 use crate::carry::{Access, Entry};
-use crate::error::WRITING;
-use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -69,7 +67,7 @@ impl Archive {
         ];
         let mut header = String::from("070701");
         for field in fields {
-            write!(header, "{field:08x}").expect(WRITING);
+            header += &format!("{field:08x}");
         }
         self.bytes.extend_from_slice(header.as_bytes());
         self.bytes.extend_from_slice(path);

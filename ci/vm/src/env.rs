@@ -1,6 +1,6 @@
 //! `env`: the variables with which cargo builds programs for a target and runs them there.
 
-use crate::error::{Error, Phase, Result, STATUS_PASSED, WRITING};
+use crate::error::{Error, Phase, Result, STATUS_PASSED};
 use crate::netbsd::TRIPLE;
 use crate::output::print;
 use crate::run::{command, read};
@@ -9,7 +9,6 @@ use crate::system::System;
 use crate::target::Target;
 use crate::toolchain::Recipe;
 use std::env::{args, current_exe};
-use std::fmt::Write as _;
 
 /// The variable that makes cargo build for another triple.
 const BUILD_TARGET: &str = "CARGO_BUILD_TARGET";
@@ -81,11 +80,10 @@ fn variable(triple: &str, setting: &str) -> String {
 }
 
 fn render(lines: &[(String, String)]) -> String {
-    let mut text = String::new();
-    for (name, value) in lines {
-        writeln!(text, "export {name}='{}'", value.replace('\'', r"'\''")).expect(WRITING);
-    }
-    text
+    let line = |(name, value): &(String, String)| {
+        format!("export {name}='{}'\n", value.replace('\'', r"'\''"))
+    };
+    lines.iter().map(line).collect()
 }
 
 #[cfg(test)]

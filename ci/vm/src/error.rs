@@ -12,9 +12,6 @@ pub(crate) const STATUS_USAGE: u8 = 2;
 /// The exit status of a run without a verdict (`EX_UNAVAILABLE`).
 pub const STATUS_UNAVAILABLE: u8 = 69;
 
-/// The message for `write!` to a string.
-pub const WRITING: &str = "writing to a string cannot fail";
-
 /// The result of an operation that can prevent a verdict.
 pub type Result<T> = std::result::Result<T, Error>;
 

@@ -41,7 +41,7 @@ pub fn exec(
 ) -> Result<u8> {
     let ExecOptions { scratch, stdin, run } = options;
     if cargo.is_some() {
-        session.choices.settled = !run.vm.build.refresh;
+        session.choices.settled = true;
         // Cargo names programs by absolute paths.
         if run.program[0].as_bytes().starts_with(b"-") {
             let option = Path::new(&run.program[0]).display();

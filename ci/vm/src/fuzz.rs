@@ -18,6 +18,7 @@ use crate::target::Target;
 use guests::{Death, Ended, Guests, Work};
 use kcov_vm_guest::fuzz::{Line, Progress, name};
 use report::Report;
+use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -123,8 +124,8 @@ struct Fuzzer<'a> {
     store: Store,
     /// The kernel's file with symbols.
     vmlinux: PathBuf,
-    /// The lines that identify the kernel in the file of coverage.
-    kernel: String,
+    /// The kernel in the file of coverage.
+    kernel: Value,
     end: Option<Instant>,
     /// The life of a guest; the next one starts from all guests' inputs.
     sync: Duration,

@@ -1,7 +1,5 @@
 //! Checks the host for the programs that the runner needs, and installs them as root.
 
-mod manager;
-
 use crate::arch::{Arch, PC, Qemu};
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::progress::Step;
@@ -78,7 +76,8 @@ pub fn require(need: Need) -> Result<()> {
         return Ok(());
     }
     let fail = |what: String, packages: &[&'static str]| -> Error {
-        let line = manager::advice(packages, |program| locate(program).is_some());
+        let line = packages.join(" ");
+        let line = format!("install with: apt-get install --no-install-recommends {line}");
         Unavailable::new(need.phase(), format!("{what} missing; {line}")).into()
     };
     match packages {
@@ -106,14 +105,11 @@ fn missing_packages(packages: &[&'static str]) -> Option<Vec<&'static str>> {
     // It fails for unknown names, which are missing as well.
     query.args(["--show", "--showformat=${Package} ${db:Status-Status}\n"]).args(packages);
     let output = query.output().ok()?;
-    Some(not_installed(&String::from_utf8_lossy(&output.stdout), packages))
-}
-
-fn not_installed(listing: &str, packages: &[&'static str]) -> Vec<&'static str> {
-    let installed = |package: &&str| {
-        listing.lines().any(|line| line.split_once(' ') == Some((*package, "installed")))
+    let listing = String::from_utf8_lossy(&output.stdout);
+    let is_missing = |package: &&str| {
+        !listing.lines().any(|line| line.split_once(' ') == Some((*package, "installed")))
     };
-    packages.iter().copied().filter(|package| !installed(package)).collect()
+    Some(packages.iter().copied().filter(is_missing).collect())
 }
 
 fn install(packages: &[&str]) -> std::result::Result<(), String> {
@@ -130,17 +126,4 @@ fn install(packages: &[&str]) -> std::result::Result<(), String> {
     apt(&words).or_else(|_| apt(&["update"]).and_then(|()| apt(&words)))?;
     step.done();
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn packages_are_missing_unless_installed() {
-        let listing = "make installed\nbc config-files\nflex installed\n";
-        let packages = ["make", "bc", "flex", "bison"];
-        assert_eq!(not_installed(listing, &packages), ["bc", "bison"]);
-        assert_eq!(not_installed("", &packages), packages);
-    }
 }

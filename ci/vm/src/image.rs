@@ -207,15 +207,15 @@ pub fn program(
     Ok(carried)
 }
 
-/// Random bytes. It need not be hard to guess them.
-pub fn random() -> [u8; 16] {
+/// A random number. It need not be hard to guess.
+pub fn random() -> u128 {
     let half = || u128::from(RandomState::new().hash_one(SystemTime::now()));
-    (half() << 64 | half()).to_le_bytes()
+    half() << 64 | half()
 }
 
 /// Makes a word that no other boot has.
 pub fn nonce() -> String {
-    random().iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", random())
 }
 
 /// Makes the log directory of a run.

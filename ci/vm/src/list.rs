@@ -2,12 +2,10 @@
 
 use crate::arch::Arch;
 use crate::cache::Cache;
-use crate::error::WRITING;
 use crate::kernel::{Compiler, Kernel};
 use crate::source::Source;
 use crate::system::System;
 use crate::target::{Target, Targets};
-use std::fmt::Write as _;
 
 /// Returns one line for each target.
 pub fn render(targets: &Targets, cache: &Cache) -> String {
@@ -20,7 +18,7 @@ pub fn render(targets: &Targets, cache: &Cache) -> String {
     for row in all() {
         let cells: Vec<_> =
             std::iter::zip(row, widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        writeln!(text, "{}", cells.join("  ").trim_end()).expect(WRITING);
+        text += &format!("{}\n", cells.join("  ").trim_end());
     }
     text + "* default\n"
 }

@@ -28,7 +28,8 @@ pub struct Programs {
     /// Where programs come from.
     pub home: Home,
     cache: Cache,
-    suite: String,
+    /// The suite's name.
+    pub suite: String,
     tracer: String,
 }
 
@@ -59,11 +60,6 @@ impl Programs {
     /// Returns the test suite for this triple.
     pub fn suite_for(&self, triple: &str) -> Result<PathBuf> {
         self.once(&self.suite, triple, || self.own(&self.suite, triple))
-    }
-
-    /// The suite's name.
-    pub(crate) fn suite_name(&self) -> &str {
-        &self.suite
     }
 
     /// Returns the program that traces commands, for guests and this host.

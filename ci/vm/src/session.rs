@@ -21,8 +21,6 @@ use std::time::Duration;
 pub struct Choices {
     /// Replaces the targets' own sources.
     pub source: Option<Source>,
-    /// Look for newer packages now.
-    pub refresh: bool,
     /// Use the kernel of the known package, if it is built, without a search for a newer package.
     pub settled: bool,
     /// A kernel to use instead of building one.
@@ -31,8 +29,6 @@ pub struct Choices {
     pub netbsd_kernel: Option<Kernel>,
     /// Replaces the target's `release`.
     pub release: Option<String>,
-    /// Jobs for `make`.
-    pub jobs: usize,
     /// Replaces the targets' limits.
     pub limit: Option<Duration>,
     /// Additional time for a program that enforces the limit itself.
@@ -59,7 +55,7 @@ impl Session {
     pub fn source(&self, target: &Target) -> Result<Source> {
         match &self.choices.source {
             Some(source) => Ok(source.clone()),
-            None => Source::of(target, &self.cache, self.choices.refresh),
+            None => Source::of(target, &self.cache),
         }
     }
 
@@ -106,7 +102,6 @@ impl Session {
             }
         }
         let source = self.source(target)?;
-        let Choices { refresh, jobs, .. } = self.choices;
-        Kernel::built(target, &source, &self.cache, refresh, jobs)
+        Kernel::built(target, &source, &self.cache)
     }
 }

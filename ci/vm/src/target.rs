@@ -31,7 +31,7 @@ pub struct Target {
     /// newest `linux-source-7.*`).
     #[serde(default)]
     pub package: String,
-    /// The suite to search. The machine's own package lists are only a fallback.
+    /// The suite to search.
     #[serde(default)]
     pub suite: String,
     /// Configuration fragments in `configs/`; later ones win.

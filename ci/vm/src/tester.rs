@@ -61,8 +61,7 @@ impl Plan<'_> {
         let whole = target.kind == Kind::Uml
             && options.program.is_none()
             && options.suite.is_empty()
-            && options.checks.is_empty()
-            && !options.fail_fast;
+            && options.checks.is_empty();
         let (true, 2.., Some(Suite { ids, .. })) = (whole, self.guests_each, self.suite(target))
         else {
             return vec![self.asked(target).to_vec()];
@@ -165,7 +164,7 @@ fn suites(session: &Session, targets: &[&Target], options: &TestOptions) -> Resu
     for system in targets.iter().map(|target| target.kind.system()) {
         if suites.iter().all(|other| other.system != system) {
             let ids = session.programs.checks(system)?;
-            let asked = ids::select(&options.checks, &ids, session.programs.suite_name(), system)?;
+            let asked = ids::select(&options.checks, &ids, &session.programs.suite, system)?;
             suites.push(Suite { system, ids, asked });
         }
     }
@@ -216,7 +215,7 @@ fn on_target(plan: &Plan<'_>, target: &Target) -> TargetReport {
 }
 
 fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<Vec<Check>> {
-    let Plan { session, options, .. } = plan;
+    let session = plan.session;
     let shares = plan.shares(target);
     let ready: Vec<Ready<'_>> =
         shares.iter().map(|_| session.prepare(target)).collect::<Result<_>>()?;
@@ -246,8 +245,7 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
     let checks = heard.into_iter().flat_map(|heard| heard.checks).collect();
     let no_verdict = |why| Unavailable::new(Phase::Verdict, why).logs(&ready[0].logs).into();
     let asked = plan.asked(target);
-    let checks = promise::conclude(checks, promises.as_deref(), asked, options.fail_fast)
-        .map_err(no_verdict)?;
+    let checks = promise::conclude(checks, promises.as_deref(), asked).map_err(no_verdict)?;
     match none_ran(&checks) {
         None => Ok(checks),
         // A named check may be meant for the other targets.

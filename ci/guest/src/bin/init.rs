@@ -56,7 +56,6 @@ fn run(shutdown: &mut Shutdown) -> Result<(), String> {
     let _ = sys::raise_loopback();
     let done = early
         .and_then(|()| later.into_iter().try_for_each(attach))
-        .map(|()| drop(sys::silence_interfaces())) // A kernel may lack IPv6.
         .and_then(|()| sys::furnish().map_err(|e| format!("cannot furnish the system: {e}")))
         .and_then(|()| job.sysctl.iter().try_for_each(|(name, value)| set(name, value)))
         .and_then(|()| boot(&job, &channel));

@@ -45,11 +45,8 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Makes a slot with a mark that occurs nowhere else. Its memory is never freed.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is no memory.
+    /// Makes a slot with a mark that occurs nowhere else. Its memory is never freed. Fails if there is
+    /// none.
     pub fn new(mark: [u8; 16]) -> io::Result<Slot> {
         let bytes = 2 * BLOCKS * BLOCK;
         let (rights, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);

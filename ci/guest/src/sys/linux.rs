@@ -61,8 +61,10 @@ const LINKS: &[(&str, &str)] = &[
 /// Devices that udev makes usable for everybody.
 const OPEN: &[&str] = &["/dev/fuse", "/dev/net/tun"];
 
-/// Settings of systemd, whose names a kernel may lack.
+/// Settings of systemd, and one of ours, whose names a kernel may lack.
 const SETTINGS: &[(&str, &str)] = &[
+    // On interfaces created later IPv6 would send packets of its own. `lo` keeps its address.
+    ("net.ipv6.conf.default.disable_ipv6", "1"),
     ("fs.protected_fifos", "1"),
     ("fs.protected_hardlinks", "1"),
     ("fs.protected_regular", "1"),
@@ -115,12 +117,6 @@ pub fn raise_loopback() -> io::Result<()> {
     let result =
         unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Disables IPv6 on interfaces created later, because it sends packets of its own there. `lo` keeps
-/// its address.
-pub fn silence_interfaces() -> io::Result<()> {
-    set("net.ipv6.conf.default.disable_ipv6", "1")
 }
 
 /// Sets a sysctl.

@@ -1,19 +1,11 @@
 //! The system calls of init and the fixture that differ between systems. Both
 //! files export the same names.
 
-#[cfg(not(target_os = "netbsd"))]
-mod linux;
-#[cfg(target_os = "netbsd")]
-mod netbsd;
+#[cfg_attr(not(target_os = "netbsd"), path = "linux.rs")]
+#[cfg_attr(target_os = "netbsd", path = "netbsd.rs")]
+mod system;
 
-#[cfg(not(target_os = "netbsd"))]
-pub use linux::{
-    begin, furnish, go_down, mount, open_channel, raise_loopback, set, silence_interfaces,
-};
-#[cfg(target_os = "netbsd")]
-pub use netbsd::{
-    begin, furnish, go_down, mount, open_channel, raise_loopback, set, silence_interfaces,
-};
+pub use system::{begin, furnish, go_down, mount, open_channel, raise_loopback, set};
 
 use std::thread::sleep;
 use std::time::Duration;

@@ -110,12 +110,7 @@ struct InterfaceAddress {
 /// `SIOCAIFADDR` of `<sys/sockio.h>`: `_IOW('i', 26, struct ifaliasreq)`.
 const ADD_ADDRESS: libc::c_ulong = 0x8040_691a;
 
-/// Does nothing: a guest has no other interface than `lo0`.
-pub fn silence_interfaces() -> io::Result<()> {
-    Ok(())
-}
-
-/// Does nothing: the image has all devices.
+/// Does nothing: the image has all devices, and a guest has no interface but `lo0`.
 pub fn furnish() -> io::Result<()> {
     Ok(())
 }

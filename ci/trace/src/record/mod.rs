@@ -13,12 +13,7 @@ mod devices;
 mod inject;
 mod tracer;
 
-use crate::Error;
-use crate::coverage::Coverage;
-use crate::modules::Modules;
-use kcov_signal::KernelText;
-use std::ffi::OsString;
-use std::fs;
+pub use tracer::run;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug)]
@@ -27,19 +22,4 @@ pub enum Ended {
     ByItself(u8),
     /// The limit of so many seconds ended it.
     AtLimit(u32),
-}
-
-/// Runs a command until it and all its children have ended, or until the time limit.
-pub fn run(
-    command: &[OsString],
-    words: u64,
-    limit: Option<u32>,
-    coverage: &mut Coverage,
-) -> Result<Ended, Error> {
-    let ended = tracer::run(command, words, limit, coverage)?;
-    // A kernel without modules lacks this file.
-    coverage.modules = Modules::parse(&fs::read_to_string("/proc/modules").unwrap_or_default());
-    // The kernel hides it from unprivileged processes.
-    coverage.slide = KernelText::read().ok().map(|text| text.kaslr_offset());
-    Ok(ended)
 }

@@ -5,6 +5,8 @@ use super::devices::{Background, Buffer, Opens};
 use super::inject::Newborn;
 use crate::Error;
 use crate::coverage::{Coverage, Thread};
+use crate::modules::Modules;
+use kcov_signal::KernelText;
 use kcov_sys::linux::{KCOV_ENABLE, KCOV_TRACE_PC};
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
@@ -61,7 +63,8 @@ struct Live {
     stopping: bool,
 }
 
-/// Runs a command. Adds its threads' coverage and returns how it ended.
+/// Runs a command until it and all its children have ended, or until the time limit. Adds its
+/// coverage and returns how it ended.
 pub fn run(
     command: &[OsString],
     words: u64,
@@ -92,6 +95,10 @@ pub fn run(
     coverage.threads = tracer.done;
     coverage.threads.extend(tracer.background.and_then(Background::finish));
     coverage.missing = tracer.missing.lines();
+    // A kernel without modules lacks this file.
+    coverage.modules = Modules::parse(&fs::read_to_string("/proc/modules").unwrap_or_default());
+    // The kernel hides it from unprivileged processes.
+    coverage.slide = KernelText::read().ok().map(|text| text.kaslr_offset());
     Ok(match limit {
         Some(seconds) if clock.is_over() => Ended::AtLimit(seconds),
         _ => Ended::ByItself(status),

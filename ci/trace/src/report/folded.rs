@@ -7,7 +7,6 @@ use super::{find, root};
 use crate::coverage::Coverage;
 use crate::symbols::{Place, Symbols};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 
 /// Renders the stacks, whose parts are separated by semicolons, with their numbers of records, in
@@ -33,7 +32,7 @@ fn stack(place: &Place, root: &Path) -> String {
     let mut stack = String::new();
     if let Some((file, _)) = &outermost.line {
         for part in file.strip_prefix(root).unwrap_or(file) {
-            write!(stack, "{};", part.to_string_lossy()).expect("writing to a string cannot fail");
+            stack += &format!("{};", part.to_string_lossy());
         }
     }
     let functions = place.frames.iter().rev().map(|frame| &*frame.function);

@@ -9,7 +9,6 @@ use crate::symbols::Symbols;
 use kcov::Pc;
 use kcov_vm_calls::Code;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -63,21 +62,11 @@ pub fn render(coverage: &Coverage, symbols: &Symbols) -> Result<String, Error> {
 
 fn section(file: &Path, Lines { lines, functions }: &Lines) -> String {
     let mut text = format!("TN:\nSF:{}\n", file.display());
-    let mut line = |what: std::fmt::Arguments<'_>| {
-        writeln!(text, "{what}").expect("writing to a string cannot fail");
-    };
-    for (name, (first, _)) in functions {
-        line(format_args!("FN:{first},{name}"));
-    }
-    for (name, (_, count)) in functions {
-        line(format_args!("FNDA:{count},{name}"));
-    }
+    text.extend(functions.iter().map(|(name, (first, _))| format!("FN:{first},{name}\n")));
+    text.extend(functions.iter().map(|(name, (_, count))| format!("FNDA:{count},{name}\n")));
     let hit = functions.values().filter(|(_, count)| *count > 0).count();
-    line(format_args!("FNF:{}\nFNH:{hit}", functions.len()));
-    for (number, count) in lines {
-        line(format_args!("DA:{number},{count}"));
-    }
+    text += &format!("FNF:{}\nFNH:{hit}\n", functions.len());
+    text.extend(lines.iter().map(|(number, count)| format!("DA:{number},{count}\n")));
     let hit = lines.values().filter(|count| **count > 0).count();
-    line(format_args!("LF:{}\nLH:{hit}\nend_of_record", lines.len()));
-    text
+    text + &format!("LF:{}\nLH:{hit}\nend_of_record\n", lines.len())
 }

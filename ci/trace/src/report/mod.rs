@@ -3,60 +3,30 @@
 pub mod folded;
 pub mod lcov;
 
-use crate::Error;
 use crate::coverage::{Coverage, Thread};
 use crate::symbols::{Frame, Place, Symbols};
+use clap::Args;
 use kcov::Pc;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fmt;
-use std::fmt::Write;
-use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write as _};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The output on standard output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Style {
-    /// A line for each function.
-    #[default]
-    Functions,
-    /// A line for each program counter, with inlined functions.
-    Lines,
-    /// The recorded program counters.
-    Pcs,
-    /// Nothing.
-    Quiet,
-}
-
-/// Standard output. A report of millions of lines is not kept in memory.
-pub struct Output {
-    out: BufWriter<StdoutLock<'static>>,
-    /// The first error. Nothing is written after it.
-    error: Option<io::Error>,
-}
-
-impl Output {
-    pub fn new() -> Output {
-        Output { out: BufWriter::new(io::stdout().lock()), error: None }
-    }
-
-    /// Writes the rest. A closed reader is not an error.
-    pub fn end(mut self) -> Result<(), Error> {
-        match self.error.or_else(|| self.out.flush().err()) {
-            Some(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(Error::of("cannot write to standard output")(error))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl fmt::Write for Output {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.error.is_none() {
-            self.error = self.out.write_all(text.as_bytes()).err();
-        }
-        Ok(())
-    }
+#[derive(Args, Debug, Default)]
+#[group(multiple = false)]
+pub struct Style {
+    /// Print a line for each function (the default)
+    #[arg(long)]
+    functions: bool,
+    /// Print a line for each program counter, with inlined functions
+    #[arg(long)]
+    pub lines: bool,
+    /// Print the recorded program counters
+    #[arg(long)]
+    pub pcs: bool,
+    /// Print nothing
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 /// A program counter, its count and its place.
@@ -81,50 +51,50 @@ struct Function {
 }
 
 /// Writes the coverage as text.
-pub fn write(coverage: &Coverage, symbols: &Symbols, style: Style, text: &mut dyn Write) {
-    if style == Style::Quiet {
-        return;
+pub fn write(
+    coverage: &Coverage,
+    symbols: &Symbols,
+    style: &Style,
+    text: &mut dyn Write,
+) -> io::Result<()> {
+    if style.quiet {
+        return Ok(());
     }
     let threads = &coverage.threads;
     for thread in threads {
-        line(text, format_args!("{}", summary(thread)));
+        writeln!(text, "{}", summary(thread))?;
     }
     if threads.iter().any(|thread| thread.truncated) {
-        let advice = "a truncated thread's buffer was full: enlarge it with --words N";
-        line(text, format_args!("{advice}"));
+        writeln!(text, "a truncated thread's buffer was full: enlarge it with --words N")?;
     }
     for why in coverage.missing.iter().map(String::as_str).chain([NEVER]) {
-        line(text, format_args!("not traced: {why}"));
+        writeln!(text, "not traced: {why}")?;
     }
-    if style == Style::Pcs {
-        for (pc, _) in coverage.total() {
-            line(text, format_args!("{pc}"));
-        }
-        return;
+    if style.pcs {
+        return coverage.total().iter().try_for_each(|(pc, _)| writeln!(text, "{pc}"));
     }
     let found = find(coverage.total(), symbols, coverage);
     if found.iter().any(|(_, _, place)| place.symbol.ends_with("sys_ptrace")) {
-        line(text, format_args!("{PTRACE}"));
+        writeln!(text, "{PTRACE}")?;
     }
     let root = root(&found);
     let kernel = &coverage.kernel.release;
     let threads = threads.iter().filter(|thread| thread.process != 0);
     let own: HashSet<Pc> = threads.flat_map(|thread| &thread.counts).map(|(pc, _)| *pc).collect();
-    if style == Style::Functions {
-        functions(&found, &own, kernel, &root, text);
-    } else {
-        line(text, format_args!("{} program counters of Linux {kernel}", found.len()));
-        below(&root, text);
-        for (pc, records, place) in &found {
-            let mark = mark(!own.contains(pc));
-            line(text, format_args!("{pc} {records:>8} {place}{mark}"));
-            for (depth, frame) in place.frames.iter().enumerate() {
-                let inlined = if depth == 0 { "" } else { "into " };
-                let at = at(frame, &root);
-                line(text, format_args!("    {inlined}{}{at}", frame.function));
-            }
+    if !style.lines {
+        return functions(&found, &own, kernel, &root, text);
+    }
+    writeln!(text, "{} program counters of Linux {kernel}", found.len())?;
+    below(&root, text)?;
+    for (pc, records, place) in &found {
+        let mark = mark(!own.contains(pc));
+        writeln!(text, "{pc} {records:>8} {place}{mark}")?;
+        for (depth, frame) in place.frames.iter().enumerate() {
+            let inlined = if depth == 0 { "" } else { "into " };
+            writeln!(text, "    {inlined}{}{}", frame.function, at(frame, &root))?;
         }
     }
+    Ok(())
 }
 
 /// Finds the places of program counters.
@@ -149,9 +119,10 @@ fn root(found: &[Found]) -> PathBuf {
     root.to_owned()
 }
 
-fn below(root: &Path, text: &mut dyn Write) {
-    if root.file_name().is_some() {
-        line(text, format_args!("files are below {}", root.display()));
+fn below(root: &Path, text: &mut dyn Write) -> io::Result<()> {
+    match root.file_name() {
+        Some(_) => writeln!(text, "files are below {}", root.display()),
+        None => Ok(()),
     }
 }
 
@@ -159,10 +130,6 @@ fn below(root: &Path, text: &mut dyn Write) {
 fn at(frame: &Frame, root: &Path) -> String {
     let Some((file, at)) = &frame.line else { return String::new() };
     format!(" {}:{at}", file.strip_prefix(root).unwrap_or(file).display())
-}
-
-fn line(text: &mut dyn Write, what: std::fmt::Arguments<'_>) {
-    writeln!(text, "{what}").expect("a string or the output, which keeps its error");
 }
 
 fn summary(thread: &Thread) -> String {
@@ -176,7 +143,13 @@ fn summary(thread: &Thread) -> String {
     format!("{who}: {records} records, {pcs} program counters{truncated}")
 }
 
-fn functions(found: &[Found], own: &HashSet<Pc>, kernel: &str, root: &Path, text: &mut dyn Write) {
+fn functions(
+    found: &[Found],
+    own: &HashSet<Pc>,
+    kernel: &str,
+    root: &Path,
+    text: &mut dyn Write,
+) -> io::Result<()> {
     let mut all: HashMap<String, Function> = HashMap::new();
     for (pc, records, place) in found {
         let name = match &*place.symbol {
@@ -196,18 +169,19 @@ fn functions(found: &[Found], own: &HashSet<Pc>, kernel: &str, root: &Path, text
     let files: BTreeSet<_> = frames.filter_map(file).collect();
     let mut counted = format!("{} program counters in {} functions", found.len(), all.len());
     if !files.is_empty() {
-        write!(counted, " of {} files", files.len()).expect("writing to a string cannot fail");
+        counted += &format!(" of {} files", files.len());
     }
-    line(text, format_args!("{counted} of Linux {kernel}"));
-    below(root, text);
+    writeln!(text, "{counted} of Linux {kernel}")?;
+    below(root, text)?;
     let mut all: Vec<_> = all.into_iter().collect();
     all.sort_by(|(a_key, a), (b_key, b)| b.records.cmp(&a.records).then_with(|| a_key.cmp(b_key)));
-    line(text, format_args!("{:>10} {:>6}  function", "records", "pcs"));
+    writeln!(text, "{:>10} {:>6}  function", "records", "pcs")?;
     for (_, Function { records, pcs, background, place }) in &all {
         let name = if place.symbol.is_empty() { "??" } else { &place.symbol };
         let at = place.frames.last().map_or_else(String::new, |frame| at(frame, root));
-        line(text, format_args!("{records:>10} {pcs:>6}  {name}{at}{}", mark(*background)));
+        writeln!(text, "{records:>10} {pcs:>6}  {name}{at}{}", mark(*background))?;
     }
+    Ok(())
 }
 
 fn file(frame: &Frame) -> Option<&Path> {
@@ -219,10 +193,11 @@ mod tests {
     use super::*;
     use crate::kernel::Kernel;
 
-    fn render(coverage: &Coverage, symbols: &Symbols, style: Style) -> String {
-        let mut text = String::new();
-        write(coverage, symbols, style, &mut text);
-        text
+    fn render(coverage: &Coverage, symbols: &Symbols, style: &str) -> String {
+        let (lines, pcs) = (style == "lines", style == "pcs");
+        let (mut text, style) = (Vec::new(), Style { lines, pcs, ..Style::default() });
+        write(coverage, symbols, &style, &mut text).expect("memory");
+        String::from_utf8(text).expect("UTF-8")
     }
 
     fn coverage() -> Coverage {
@@ -243,7 +218,7 @@ mod tests {
 
     #[test]
     fn functions_are_sorted_by_their_records() {
-        let text = render(&coverage(), &symbols(), Style::Functions);
+        let text = render(&coverage(), &symbols(), "functions");
         let expected = "\
 process 1 thread 2 ls: 4 records, 3 program counters
 not traced: interrupts, softirqs and work queues: the kernel does not record for whom they work
@@ -257,9 +232,9 @@ not traced: interrupts, softirqs and work queues: the kernel does not record for
 
     #[test]
     fn lines_and_pcs_have_one_line_each() {
-        let text = render(&coverage(), &symbols(), Style::Lines);
+        let text = render(&coverage(), &symbols(), "lines");
         assert!(text.contains("0x1015        2 read+0x14\n"), "{text}");
-        let text = render(&coverage(), &symbols(), Style::Pcs);
+        let text = render(&coverage(), &symbols(), "pcs");
         assert!(text.ends_with("\n0x1015\n0x1025\n0x2015\n"), "{text}");
     }
 
@@ -272,7 +247,7 @@ not traced: interrupts, softirqs and work queues: the kernel does not record for
         all.missing.push("thread 7 (ls): why".into());
         let names = [(0x1000, "read"), (0x2030, "__x64_sys_ptrace"), (0x3000, "_etext")];
         let names = names.map(|(address, name)| (address, name.to_owned()));
-        let text = render(&all, &Symbols::Listed(names.into()), Style::Functions);
+        let text = render(&all, &Symbols::Listed(names.into()), "functions");
         for line in [
             "background: 2 records, 2 program counters",
             "not traced: thread 7 (ls): why",
@@ -282,8 +257,8 @@ not traced: interrupts, softirqs and work queues: the kernel does not record for
             assert!(text.lines().any(|found| found == line), "`{line}` is not in: {text}");
         }
         assert!(text.contains("the command called ptrace(2)"), "{text}");
-        assert!(!render(&all, &symbols(), Style::Functions).contains("ptrace"));
-        let text = render(&all, &symbols(), Style::Lines);
+        assert!(!render(&all, &symbols(), "functions").contains("ptrace"));
+        let text = render(&all, &symbols(), "lines");
         assert!(text.contains(" write+0x34 (background)\n"), "{text}");
     }
 
@@ -307,10 +282,10 @@ not traced: interrupts, softirqs and work queues: the kernel does not record for
     fn what_is_not_known_is_not_guessed() {
         let mut unknown = coverage();
         unknown.slide = None;
-        let text = render(&unknown, &symbols(), Style::Functions);
+        let text = render(&unknown, &symbols(), "functions");
         assert!(text.contains("         4      3  ??\n"), "{text}");
         unknown.threads[0].truncated = true;
-        let text = render(&unknown, &symbols(), Style::Pcs);
+        let text = render(&unknown, &symbols(), "pcs");
         assert!(text.contains(", truncated\n") && text.contains("--words N"), "{text}");
     }
 }

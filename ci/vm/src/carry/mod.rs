@@ -3,7 +3,6 @@
 mod libraries;
 mod scratch;
 
-pub(crate) use scratch::MOST as SCRATCH_MOST;
 pub use scratch::Scratch;
 
 use crate::arch::Arch;
@@ -303,11 +302,6 @@ impl Carried {
             Some(Entry::File(_, content)) => Some(content),
             _ => None,
         }
-    }
-
-    /// The paths of all entries.
-    pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.entries.keys().map(PathBuf::as_path)
     }
 
     /// The memory that the files take in a booting guest: once in the loaded image, once unpacked.

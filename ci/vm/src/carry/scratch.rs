@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// The maximum total size, in bytes.
-pub(crate) const MOST: u64 = 1 << 30;
+const MOST: u64 = 1 << 30;
 
 /// Writes received files into one host directory and nowhere else.
 #[derive(Debug)]

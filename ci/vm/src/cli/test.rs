@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Options of `test`.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct TestOptions {
     /// The targets [default: the default targets of `list`]
     #[arg(value_name = "TARGET")]
@@ -23,9 +23,6 @@ pub struct TestOptions {
     /// checks that match this pattern with `*`; may be repeated
     #[arg(long = "check", value_name = "ID|TOPIC|PATTERN", conflicts_with = "program")]
     pub checks: Vec<String>,
-    /// Skip the remaining checks after the first failure
-    #[arg(long, conflicts_with = "program")]
-    pub fail_fast: bool,
     /// Run this KTAP program instead of the suite
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,

@@ -7,19 +7,13 @@ use std::path::PathBuf;
 /// Options for building kernels.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BuildOptions {
-    /// Build from this kernel tree or tarball instead of the target's package
-    #[arg(long, value_name = "DIR|TARBALL")]
+    /// Build from this kernel tree instead of the target's package
+    #[arg(long, value_name = "DIR")]
     pub source: Option<PathBuf>,
     /// Build with these kernel options, too: a file of lines CONFIG_X=y, or one of bpf, bridge,
     /// cgroup, coredump, fuse, loop, overlay. May be repeated
     #[arg(long, value_name = "FILE|NAME")]
     pub config: Vec<PathBuf>,
-    /// Search for the source package now instead of once a day
-    #[arg(long, conflicts_with = "source")]
-    pub refresh: bool,
-    /// The number of parallel make jobs [default: one per processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub jobs: Option<u32>,
 }
 
 /// Options that describe a user's kernel.
@@ -44,7 +38,7 @@ pub struct OwnOptions {
 #[derive(Args, Debug, Default)]
 pub struct GuestOptions {
     /// Boot this kernel; build nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "config", "refresh", "jobs"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "config"])]
     pub kernel: Option<PathBuf>,
     /// Boot this kernel on netbsd targets only; works with --all [default: $KCOV_VM_NETBSD_KERNEL]
     #[arg(long, value_name = "FILE")]
@@ -67,7 +61,7 @@ pub struct GuestOptions {
 }
 
 /// Build and boot options.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct VmOptions {
     /// Build options.
     #[command(flatten)]

@@ -1,23 +1,31 @@
-//! Forms of lines, and real reports: `data/` has consoles of guests, from the first line that
-//! belongs to a report, with some lines left out: `uml` is linux-uml, and `fuzz` is a kernel with the
-//! checkers and frame pointers of linux-uml-fuzz.
+//! Forms of lines, and real reports. `data/` has lines with their kinds, and consoles of guests, from
+//! the first line that belongs to a report, with some lines left out: `uml` is linux-uml, and `fuzz`
+//! is a kernel with the checkers and frame pointers of linux-uml-fuzz.
 
 use super::*;
 
 /// The kind of complaint whose form a line has.
-pub fn form(line: &str, system: System) -> Option<TroubleKind> {
+fn form(line: &str, system: System) -> Option<TroubleKind> {
     row(message(line), system).map(|(_, kind)| *kind)
 }
 
-/// Asserts the kind of each line, and that each row of the table is needed for one of the lines.
-#[track_caller]
-pub fn assert_forms(system: System, table: &[Row], lines: &[(&str, TroubleKind)]) {
-    for &(line, kind) in lines {
-        assert_eq!(form(line, system), Some(kind), "{line}");
-    }
-    for (form, _) in table {
-        let is_it = |line: &str| row(message(line), system).is_some_and(|r| r.0 == *form);
-        assert!(lines.iter().any(|(line, _)| is_it(line)), "no line for `{form}`");
+/// Each line, of a console or a kernel's source, has the form of the kind that it names. Each row of
+/// the tables is needed for a line.
+#[test]
+fn lines_have_forms() {
+    for (system, table, lines) in [
+        (System::Linux, linux::COMPLAINTS, include_str!("data/lines-linux")),
+        (System::NetBsd, netbsd::COMPLAINTS, include_str!("data/lines-netbsd")),
+    ] {
+        let lines = || lines.lines().filter_map(|line| line.split_once(' '));
+        for (kind, line) in lines().filter(|(kind, _)| *kind != "#") {
+            let found = form(line, system).map_or("None".into(), |kind| format!("{kind:?}"));
+            assert_eq!(found, kind, "{line}");
+        }
+        for (form, _) in table {
+            let is_it = |line: &str| row(message(line), system).is_some_and(|r| r.0 == *form);
+            assert!(lines().any(|(_, line)| is_it(line)), "no line for `{form}`");
+        }
     }
 }
 
@@ -26,39 +34,9 @@ fn read(console: &str) -> Vec<Complaint> {
     complaints(&lines, System::Linux)
 }
 
-/// The consoles: each with the kind of its only report, and the report's title and group.
-const CONSOLES: &str = "\
-uml-refcount-add Warning
-    WARNING in lkdtm_REFCOUNT_ADD_OVERFLOW at lib/refcount.c:22
-    WARNING-in-lkdtm_REFCOUNT_ADD_OVERFLOW
-uml-refcount-inc Warning
-    WARNING in lkdtm_REFCOUNT_INC_OVERFLOW at lib/refcount.c:22
-    WARNING-in-lkdtm_REFCOUNT_INC_OVERFLOW
-uml-null Panic
-    NULL pointer dereference in lkdtm_EXCEPTION
-    NULL-pointer-dereference-in-lkdtm_EXCEPTION
-uml-bug Oops
-    kernel BUG in lkdtm_BUG at drivers/misc/lkdtm/bugs.c:132
-    kernel-BUG-in-lkdtm_BUG
-fuzz-order Lockdep
-    possible circular locking dependency detected in probe_second
-    possible-circular-locking-dependency-detected-in-probe_second-probe_first
-fuzz-held Lockdep
-    possible recursive locking detected in planted_write
-    possible-recursive-locking-detected-in-planted_write
-fuzz-one Warning
-    WARNING in probe_check at drivers/misc/kcov-planted.c:207
-    WARNING-in-probe_check-probe_caller_one
-fuzz-uaf Sanitizer
-    KASAN: slab-use-after-free Write in probe_freed
-    KASAN-slab-use-after-free-Write-in-probe_freed-planted_write
-fuzz-compare Panic
-    NULL pointer dereference in strncmp
-    NULL-pointer-dereference-in-strncmp
-uml-panic Panic
-    panic: dumptest
-    panic-dumptest
-";
+/// The consoles: each with the kind of its only report, and the report's title and group. Those that
+/// are `made` have the kernel's formats, for what no kernel at hand was made to say.
+const CONSOLES: &str = include_str!("data/consoles");
 
 /// The name and the text of a console, and the kind, the title and the group of its report.
 fn consoles() -> Vec<(&'static str, String, [&'static str; 3])> {
@@ -124,53 +102,6 @@ fn text_is_no_report() {
     let found = read(&format!("{}\n{console}", texts.join("\n")));
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].text.len(), console.lines().count());
-}
-
-/// Reports in the kernel's formats, for what no kernel at hand was made to say.
-#[test]
-fn the_innermost_functions_tell_causes_apart() {
-    let cases = [
-        (
-            "=============================\nWARNING: suspicious RCU usage\n7.3.4 Not tainted\n\
-             -----------------------------\na.c:7 suspicious rcu_dereference_check() usage!\n\n\
-             1 lock held by prog/17:\n #0: 0000000060a1b2c8 (&a){+.+.}-{4:4}, at: first+0x1c/0x40\n\
-             stack backtrace:\nCPU: 0 PID: 17 Comm: prog Not tainted 7.3.4\nCall Trace:\n \
-             <TASK>\n dump_stack_lvl+0x7a/0x9a\n lockdep_rcu_suspicious+0x1/0x2\n \
-             reader.isra.0+0x3/0x4\n </TASK>\n",
-            "suspicious RCU usage in reader",
-            "suspicious-RCU-usage-in-reader",
-        ),
-        (
-            "BUG: kernel NULL pointer dereference, address: 0000000000000008\n\
-             #PF: supervisor read access in kernel mode\nOops: Oops: 0000 [#1] SMP KASAN\n\
-             CPU: 0 UID: 0 PID: 17 Comm: prog Not tainted 7.3.4\nRIP: 0010:memcpy_orig+0x9/0x20\n\
-             Call Trace:\n <TASK>\n ? stale+0x1/0x2\n copy_header+0x1/0x2 [mod]\n \
-             do_syscall_64+0x1/0x2\n </TASK>\n---[ end trace 0000000000000000 ]---\n\
-             Kernel panic - not syncing: Fatal exception\n",
-            "kernel NULL pointer dereference in copy_header",
-            "kernel-NULL-pointer-dereference-in-copy_header",
-        ),
-        (
-            "------------[ cut here ]------------\nkernel BUG at mm/a.c:105!\n\
-             Oops: invalid opcode: 0000 [#1] SMP\nRIP: 0010:f+0x9/0x20\nCall Trace:\n g+0x1/0x2\n",
-            "kernel BUG in f at mm/a.c:105",
-            "kernel-BUG-in-f-g",
-        ),
-        (
-            "Unable to handle kernel NULL pointer dereference at virtual address 00000000\n\
-             Mem abort info:\nInternal error: Oops: 0000000096000044 [#1] SMP\n\
-             pc : f+0x9/0x20\nlr : g+0x1/0x2\nCall trace:\n f+0x9/0x20 (P)\n g+0x1/0x2\n \
-             el0_svc+0x1/0x2\n",
-            "Unable to handle kernel NULL pointer dereference in f",
-            "Unable-to-handle-kernel-NULL-pointer-dereference-in-f-g",
-        ),
-    ];
-    for (console, title, group) in cases {
-        let found = read(console);
-        let told: Vec<_> = found.iter().map(|one| (one.title(), one.group())).collect();
-        assert_eq!(told, [(title.into(), group.into())], "{console}");
-        assert_eq!(found[0].text.join("\n") + "\n", console);
-    }
 }
 
 /// A splat that the kernel survives hides nothing: what it reports next is another complaint.

@@ -44,8 +44,7 @@ pub fn find(mut words: Vec<OsString>, arch: &Arch) -> Result<Found, String> {
             }
             None => why,
         };
-        let program = locate_word(&word).map_err(unfit)?;
-        let bytes = load(&program).map_err(unfit)?;
+        let (program, bytes) = load(&word).map_err(unfit)?;
         let of_program = |why| format!("{}: {why}", program.display());
         let Some(mut first) = interpreter(&bytes).map_err(of_program)? else {
             elf::linked(&bytes, arch).map_err(of_program)?;
@@ -60,8 +59,8 @@ pub fn find(mut words: Vec<OsString>, arch: &Arch) -> Result<Found, String> {
     }
 }
 
-/// Finds a file by a path, or in `PATH`.
-fn locate_word(word: &OsStr) -> Result<PathBuf, String> {
+/// Finds a program by a path, or in `PATH`, and reads it. Refuses a file that is not executable.
+fn load(word: &OsStr) -> Result<(PathBuf, Vec<u8>), String> {
     let shown = Path::new(word).display();
     let is_name = !word.as_bytes().contains(&b'/');
     let found = if is_name { locate(word) } else { Some(word.into()) };
@@ -73,20 +72,16 @@ fn locate_word(word: &OsStr) -> Result<PathBuf, String> {
         };
         format!("{shown}: there is no such program in PATH; {hint}")
     })?;
-    if fs::metadata(&found).map_err(|error| format!("{shown}: {error}"))?.is_dir() {
+    let error = |error: std::io::Error| format!("{shown}: {error}");
+    let metadata = fs::metadata(&found).map_err(error)?;
+    if metadata.is_dir() {
         return Err(format!("{shown}: is a directory, not a program"));
     }
-    Ok(found)
-}
-
-/// Reads a program. Refuses a file that is not executable.
-fn load(program: &Path) -> Result<Vec<u8>, String> {
-    let shown = program.display();
-    let error = |error: std::io::Error| format!("{shown}: {error}");
-    if fs::metadata(program).map_err(error)?.permissions().mode() & 0o111 == 0 {
+    if metadata.permissions().mode() & 0o111 == 0 {
         return Err(format!("{shown}: is not executable; run chmod +x"));
     }
-    fs::read(program).map_err(error)
+    let bytes = fs::read(&found).map_err(error)?;
+    Ok((found, bytes))
 }
 
 /// Parses the first line of a script: its interpreter and options. env(1) is left out, because the

@@ -90,7 +90,7 @@ impl Guests<'_> {
             Work::Replay(inputs) => (vec![(REPLAY, inputs)], 0, Duration::ZERO, REPLAY_LIMIT),
         };
         for (name, value) in [
-            (MARK, mark.iter().map(|byte| format!("{byte:02x}")).collect()),
+            (MARK, format!("{mark:x}")),
             (SEED, seed.to_string()),
             (SECONDS, time.as_secs().to_string()),
         ] {
@@ -133,7 +133,8 @@ impl Guests<'_> {
         };
         let is_lost = memory.is_none();
         // Without its memory the death is still worth a report.
-        let ran = memory.and_then(|memory| memory::last(&memory, mark).ok().flatten());
+        let ran =
+            memory.and_then(|memory| memory::last(&memory, mark.to_be_bytes()).ok().flatten());
         Ok(Ended::Died(Death { ran, is_lost, console, why }))
     }
 }

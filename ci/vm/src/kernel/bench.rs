@@ -19,6 +19,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+/// A tree with one altered file.
+pub trait AlteredTree {
+    /// The text of the unaltered file.
+    fn original(&self) -> &str;
+    /// Compiles this text in place of the file. Equal results are the same code. The inner error is
+    /// the compiler's message.
+    fn compile(&self, text: &str) -> Result<std::result::Result<Vec<u8>, String>>;
+    /// Returns the kernel with the last compiled text. The next link replaces it. The inner error is
+    /// the linker's message.
+    fn link(&self) -> Result<std::result::Result<PathBuf, String>>;
+    /// The files that belong beside the linked kernel: its symbols and modules.
+    fn beside(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+}
+
 /// A built tree and its altered file.
 #[derive(Debug)]
 pub struct Bench {
@@ -43,22 +59,16 @@ pub struct Bench {
 impl Bench {
     /// Opens the tree of the target's kernel, building it first if necessary. `file` is the path of
     /// the altered file in the tree.
-    pub fn open(
-        target: &Target,
-        source: &Source,
-        cache: &Cache,
-        jobs: usize,
-        file: &str,
-    ) -> Result<Self> {
+    pub fn open(target: &Target, source: &Source, cache: &Cache, file: &str) -> Result<Self> {
         host::require(Need::Build(target.arch))?;
-        let chosen = Compiler::of(target, cache, false)?;
+        let chosen = Compiler::of(target, cache)?;
         let place = Place::of(target, source, &chosen, cache)?;
         let ingredients = &place.ingredients;
         let lock = cache.lock(Phase::Build, &format!("bench-{}", place.name))?;
         let directory = cache.benches().join(&place.name);
         let pristine = source.tree(cache)?;
         let proof = directory.join(PROOF);
-        if fs::read_to_string(&proof).ok() != Some(ingredients.to_text()) {
+        if fs::read_to_string(&proof).ok().as_deref() != Some(ingredients.text()) {
             let _ = fs::remove_dir_all(&directory);
             fs::create_dir_all(directory.join("output"))
                 .or_unavailable(Phase::Build, directory.display())?;
@@ -92,12 +102,11 @@ impl Bench {
         bench.write(&bench.original)?;
         if !proof.exists() {
             let arguments = key::build_arguments(target);
-            let make = Make { arguments: &arguments, ..bench.make(jobs) };
+            let make = Make { arguments: &arguments, ..bench.make() };
             make.configure(&ingredients.config)?;
             checked_config(&bench.output.join(".config"), ingredients)?;
             make.build(&target.name)?;
-            fs::write(&proof, ingredients.to_text())
-                .or_unavailable(Phase::Build, proof.display())?;
+            fs::write(&proof, ingredients.text()).or_unavailable(Phase::Build, proof.display())?;
         }
         bench.restore(&kept)?;
         cache::touch(&directory);
@@ -139,62 +148,6 @@ impl Bench {
         }
     }
 
-    /// The text of the unaltered file.
-    pub fn original(&self) -> &str {
-        &self.original
-    }
-
-    /// The files that belong beside the linked kernel: its symbols and modules.
-    pub fn beside(&self) -> Vec<PathBuf> {
-        let modules = self.modules.iter().map(String::as_str);
-        let found = ["vmlinux"].into_iter().chain(modules).map(|file| self.output.join(file));
-        found.chain(super::build::relocated(&self.output, self.arch)).collect()
-    }
-
-    /// The kernel's configuration.
-    pub fn config(&self) -> Result<String> {
-        let path = self.output.join(".config");
-        fs::read_to_string(&path).or_unavailable(Phase::Build, path.display())
-    }
-
-    /// Compiles this text in place of the file. The inner error is the compiler's message.
-    pub fn compile(&self, text: &str) -> Result<std::result::Result<Vec<u8>, String>> {
-        self.write(text)?;
-        let object = self.output.join(Path::new(&self.file).with_extension("o"));
-        let output = command("sh")
-            .current_dir(&self.output)
-            .args(["-c", &self.compiler])
-            .output()
-            .or_unavailable(Phase::Build, "sh")?;
-        if output.status.success() {
-            return fs::read(&object).or_unavailable(Phase::Build, object.display()).map(Ok);
-        }
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let name = Path::new(&self.file).file_name().unwrap_or_default().to_string_lossy();
-        match complaint(&said, &name) {
-            Some(what) => Ok(Err(what)),
-            None => Err(Error::unavailable(Phase::Build, said.trim().to_string())),
-        }
-    }
-
-    /// Links the kernel with the last compiled object and returns the file to boot. The next link
-    /// replaces it. The inner error is the linker's message.
-    pub fn link(&self) -> Result<std::result::Result<PathBuf, String>> {
-        let _ = fs::remove_file(&self.log);
-        // make rebuilds only the file's directory, and the link reads this archive.
-        let all = self.output.join("built-in.a");
-        let touched = fs::File::options().append(true).open(&all);
-        touched
-            .and_then(|file| file.set_modified(SystemTime::now()))
-            .or_unavailable(Phase::Build, all.display())?;
-        let directory = self.file.split('/').next().unwrap_or_default();
-        match self.make(1).rebuild(directory) {
-            Ok(()) => Ok(Ok(self.output.join(self.image))),
-            Err(Error::Unavailable(failure)) => self.refused(failure).map(Err),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Only a link error about names is the text's fault.
     fn refused(&self, failure: Unavailable) -> Result<String> {
         let named = ["undefined reference", "undefined!", "modpost"];
@@ -214,7 +167,7 @@ impl Bench {
         fs::write(&path, text).or_unavailable(Phase::Build, path.display())
     }
 
-    fn make(&self, jobs: usize) -> Make<'_> {
+    fn make(&self) -> Make<'_> {
         Make {
             tree: &self.tree,
             output: &self.output,
@@ -222,8 +175,54 @@ impl Bench {
             arguments: &self.arguments,
             compiler: self.chosen.clone(),
             mark: &self.mark,
-            jobs,
         }
+    }
+}
+
+impl AlteredTree for Bench {
+    fn original(&self) -> &str {
+        &self.original
+    }
+
+    fn compile(&self, text: &str) -> Result<std::result::Result<Vec<u8>, String>> {
+        self.write(text)?;
+        let object = self.output.join(Path::new(&self.file).with_extension("o"));
+        let output = command("sh")
+            .current_dir(&self.output)
+            .args(["-c", &self.compiler])
+            .output()
+            .or_unavailable(Phase::Build, "sh")?;
+        if output.status.success() {
+            return fs::read(&object).or_unavailable(Phase::Build, object.display()).map(Ok);
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let name = Path::new(&self.file).file_name().unwrap_or_default().to_string_lossy();
+        match complaint(&said, &name) {
+            Some(what) => Ok(Err(what)),
+            None => Err(Error::unavailable(Phase::Build, said.trim().to_string())),
+        }
+    }
+
+    fn link(&self) -> Result<std::result::Result<PathBuf, String>> {
+        let _ = fs::remove_file(&self.log);
+        // make rebuilds only the file's directory, and the link reads this archive.
+        let all = self.output.join("built-in.a");
+        let touched = fs::File::options().append(true).open(&all);
+        touched
+            .and_then(|file| file.set_modified(SystemTime::now()))
+            .or_unavailable(Phase::Build, all.display())?;
+        let directory = self.file.split('/').next().unwrap_or_default();
+        match self.make().rebuild(directory) {
+            Ok(()) => Ok(Ok(self.output.join(self.image))),
+            Err(Error::Unavailable(failure)) => self.refused(failure).map(Err),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn beside(&self) -> Vec<PathBuf> {
+        let modules = self.modules.iter().map(String::as_str);
+        let found = ["vmlinux"].into_iter().chain(modules).map(|file| self.output.join(file));
+        found.chain(super::build::relocated(&self.output, self.arch)).collect()
     }
 }
 

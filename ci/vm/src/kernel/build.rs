@@ -15,13 +15,7 @@ use std::path::{Path, PathBuf};
 /// Builds in a scratch directory and renames the finished part into place, so
 /// an incomplete build never counts. The caller holds the place's lock. The
 /// output for a user's tree stays, so the next build compiles what has changed.
-pub fn build(
-    target: &Target,
-    source: &Source,
-    place: &Place,
-    cache: &Cache,
-    jobs: usize,
-) -> Result<()> {
+pub fn build(target: &Target, source: &Source, place: &Place, cache: &Cache) -> Result<()> {
     let pristine = source.tree(cache)?;
     let scratch = cache.kernels().join(format!(".build-{}", place.name));
     // A failed or killed build left it.
@@ -40,7 +34,7 @@ pub fn build(
         fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
     }
     cache::touch(&output);
-    let built = build_in(&scratch, &output, &pristine, target, place, cache, jobs);
+    let built = build_in(&scratch, &output, &pristine, target, place, cache);
     // Remove the large files. After a failure, the log and the configuration stay.
     let _ = fs::remove_dir_all(scratch.join("output"));
     let _ = fs::remove_dir_all(scratch.join("tree"));
@@ -61,7 +55,6 @@ fn build_in(
     target: &Target,
     place: &Place,
     cache: &Cache,
-    jobs: usize,
 ) -> Result<()> {
     let ingredients = &place.ingredients;
     let finished = scratch.join("finished");
@@ -80,7 +73,6 @@ fn build_in(
         arguments: &arguments,
         compiler: ingredients.compiler.make_argument(target, cache)?,
         mark: &place.mark,
-        jobs,
     };
     make.configure(&ingredients.config)?;
     let copy = |from: &str, to: &str| {
@@ -107,7 +99,7 @@ fn build_in(
     }
     hash::file(&kernel)
         .and_then(|digest| fs::write(finished.join(DIGEST), digest))
-        .and_then(|()| fs::write(finished.join(PROOF), ingredients.to_text()))
+        .and_then(|()| fs::write(finished.join(PROOF), ingredients.text()))
         .or_unavailable(Phase::Build, finished.display())
 }
 

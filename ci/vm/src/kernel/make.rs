@@ -1,6 +1,7 @@
 //! Runs the kernel's `make`.
 
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
+use crate::parallel::processors;
 use crate::progress::Step;
 use crate::run::{command, not_started};
 use std::fs::{self, File, OpenOptions};
@@ -23,8 +24,6 @@ pub struct Make<'a> {
     pub compiler: Option<String>,
     /// Becomes part of the release string, so the guest shows it.
     pub mark: &'a str,
-    /// The number of parallel jobs.
-    pub jobs: usize,
 }
 
 impl Make<'_> {
@@ -44,7 +43,7 @@ impl Make<'_> {
     pub fn build(&self, name: &str) -> Result<()> {
         let step = Step::begin(format!("build {name}"));
         let mut make = self.make();
-        make.arg(format!("-j{}", self.jobs)).args(self.arguments);
+        make.arg(format!("-j{}", processors())).args(self.arguments);
         let mut lines = 0_u64;
         self.run(&mut make, || {
             lines += 1;
@@ -57,8 +56,7 @@ impl Make<'_> {
     /// Rebuilds only this directory after a change to one of its files.
     pub fn rebuild(&self, directory: &str) -> Result<()> {
         let mut make = self.make();
-        make.arg(format!("-j{}", self.jobs)).args(self.arguments);
-        make.arg(format!("build-dir={directory}"));
+        make.args(self.arguments).arg(format!("build-dir={directory}"));
         self.run(&mut make, || {})
     }
 

@@ -7,8 +7,8 @@ mod config;
 mod key;
 mod make;
 
-pub use bench::Bench;
 pub(crate) use bench::complaint;
+pub use bench::{AlteredTree, Bench};
 
 use crate::cache::{self, Cache};
 use crate::error::{Error, Phase, Result};
@@ -78,16 +78,10 @@ impl Kernel {
     }
 
     /// Returns the target's kernel and builds it if the cache lacks it.
-    pub fn built(
-        target: &Target,
-        source: &Source,
-        cache: &Cache,
-        refresh: bool,
-        jobs: usize,
-    ) -> Result<Self> {
+    pub fn built(target: &Target, source: &Source, cache: &Cache) -> Result<Self> {
         // A cached kernel needs the compiler only for its key.
         if host::has_compiler(target.arch) {
-            let compiler = Compiler::of(target, cache, refresh)?;
+            let compiler = Compiler::of(target, cache)?;
             if let Some(kernel) = Self::cached(target, source, &compiler, cache)? {
                 match kernel.damage() {
                     None => return Ok(kernel),
@@ -96,7 +90,7 @@ impl Kernel {
             }
         }
         host::require(Need::Build(target.arch))?;
-        let compiler = Compiler::of(target, cache, false)?;
+        let compiler = Compiler::of(target, cache)?;
         let place = Place::of(target, source, &compiler, cache)?;
         if place.ingredients.config.contains("CONFIG_DEBUG_INFO_BTF=y") {
             host::require(Need::Types)?;
@@ -106,7 +100,7 @@ impl Kernel {
         if let Some(kernel) = place.kernel(source).filter(|kernel| kernel.damage().is_none()) {
             return Ok(kernel);
         }
-        build::build(target, source, &place, cache, jobs)?;
+        build::build(target, source, &place, cache)?;
         place.kernel(source).ok_or_else(|| {
             Error::unavailable(Phase::Build, format!("{} vanished", place.directory.display()))
         })
@@ -164,7 +158,7 @@ impl Place {
 
     fn kernel(&self, source: &Source) -> Option<Kernel> {
         let proof = fs::read_to_string(self.directory.join(PROOF)).ok()?;
-        (proof == self.ingredients.to_text()).then(|| Kernel {
+        (proof == self.ingredients.text()).then(|| Kernel {
             file: self.directory.join("kernel"),
             mark: Some(self.mark.clone()),
             origin: source.describe(),

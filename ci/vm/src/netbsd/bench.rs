@@ -4,7 +4,7 @@ use super::elf;
 use crate::cache::{Cache, Lock};
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::hash;
-use crate::kernel::complaint;
+use crate::kernel::{AlteredTree, complaint};
 use crate::run::command;
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -78,35 +78,6 @@ impl Bench {
         Ok(bench)
     }
 
-    /// The text of the unaltered file.
-    pub fn original(&self) -> &str {
-        &self.original
-    }
-
-    /// The kernel that was built last. The next build replaces it.
-    pub fn kernel(&self) -> &Path {
-        &self.kernel
-    }
-
-    /// Builds a kernel with this text in place of the file and returns its code. The inner error is
-    /// the compiler's message.
-    pub fn compile(&self, text: &str) -> Result<std::result::Result<Vec<u8>, String>> {
-        let mut code = match self.build(text)? {
-            Ok(code) => code,
-            Err(why) => return Ok(Err(why)),
-        };
-        if code.version != self.last.borrow().version {
-            // The build number has got another digit, which may move other data.
-            self.last.replace(self.unaltered()?);
-            code = match self.build(text)? {
-                Ok(code) => code,
-                Err(why) => return Ok(Err(why)),
-            };
-        }
-        let same = code.is(&self.last.borrow().bytes);
-        Ok(Ok(if same { self.first.clone() } else { code.bytes }))
-    }
-
     fn unaltered(&self) -> Result<Code> {
         let fail =
             |why| Error::unavailable(Phase::Build, format!("the unaltered file fails: {why}"));
@@ -150,6 +121,33 @@ impl Bench {
         fs::write(&self.file, text)?;
         let newer = SystemTime::now() + Duration::from_secs(2);
         File::options().append(true).open(&self.file)?.set_modified(newer)
+    }
+}
+
+impl AlteredTree for Bench {
+    fn original(&self) -> &str {
+        &self.original
+    }
+
+    fn compile(&self, text: &str) -> Result<std::result::Result<Vec<u8>, String>> {
+        let mut code = match self.build(text)? {
+            Ok(code) => code,
+            Err(why) => return Ok(Err(why)),
+        };
+        if code.version != self.last.borrow().version {
+            // The build number has got another digit, which may move other data.
+            self.last.replace(self.unaltered()?);
+            code = match self.build(text)? {
+                Ok(code) => code,
+                Err(why) => return Ok(Err(why)),
+            };
+        }
+        let same = code.is(&self.last.borrow().bytes);
+        Ok(Ok(if same { self.first.clone() } else { code.bytes }))
+    }
+
+    fn link(&self) -> Result<std::result::Result<PathBuf, String>> {
+        Ok(Ok(self.kernel.clone()))
     }
 }
 
@@ -279,7 +277,7 @@ mod tests {
     fn a_file_that_stayed_altered_is_not_an_original() {
         let (directory, cache) = tree();
         let bench = open(directory.path(), &cache, BUILD).expect("built");
-        let copy = bench.kernel().with_file_name("original");
+        let copy = bench.kernel.with_file_name("original");
         drop(bench);
         assert!(!copy.exists());
         fs::write(&copy, "the original").expect("a file");

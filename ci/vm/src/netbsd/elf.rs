@@ -67,8 +67,6 @@ fn note<'a>(bytes: &'a [u8], owner: &[u8], kind: u32, segments: bool) -> Option<
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::*;
-
     fn note(owner: &str, kind: u32, content: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for word in [owner.len() as u32 + 1, content.len() as u32, kind] {
@@ -113,18 +111,5 @@ pub(super) mod tests {
 
     pub fn pvh() -> Vec<u8> {
         note("Xen", 18, &0x20_b460_u32.to_le_bytes())
-    }
-
-    #[test]
-    fn notes_are_found_among_others() {
-        let notes = [note("GNU", 3, b"id"), ident(), pvh()].concat();
-        for in_segment in [true, false] {
-            let bytes = file(1 << 63, &notes, in_segment);
-            assert_eq!(netbsd_version(&bytes), Some(1_099_001_200));
-            assert_eq!(has_pvh_entry(&bytes), in_segment);
-            assert!(is_kernel(&bytes));
-        }
-        assert!(!has_pvh_entry(&file(0, &ident(), true)));
-        assert!(!is_kernel(&file(0x40_0000, &ident(), true)));
     }
 }

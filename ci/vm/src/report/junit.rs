@@ -2,9 +2,7 @@
 //! of Jenkins' xunit plugin, which is the strictest reader; libraries add attributes.
 
 use super::{Run, TargetReport, Verdict};
-use crate::error::WRITING;
 use crate::verdict::{Check, Outcome};
-use std::fmt::Write as _;
 use std::time::Duration;
 
 /// One test case: its name, its time, and unless it passed an element with a message and text.
@@ -14,12 +12,11 @@ type Case<'a> = (&'a str, Duration, Option<(&'static str, String, String)>);
 pub fn render(run: &Run) -> String {
     let suites: Vec<_> = run.reports.iter().map(|report| (report, cases(report))).collect();
     let attributes = attributes(suites.iter().flat_map(|(_, cases)| cases), run.wall);
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    writeln!(text, "<testsuites name=\"kcov-vm test\"{attributes}>").expect(WRITING);
-    for (report, cases) in &suites {
-        suite(report, cases, &mut text);
-    }
-    text + "</testsuites>\n"
+    let suites: String = suites.iter().map(|(report, cases)| suite(report, cases)).collect();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <testsuites name=\"kcov-vm test\"{attributes}>\n{suites}</testsuites>\n"
+    )
 }
 
 fn cases(report: &TargetReport) -> Vec<Case<'_>> {
@@ -60,13 +57,12 @@ fn attributes<'a>(cases: impl Iterator<Item = &'a Case<'a>> + Clone, time: Durat
     format!(" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" time=\"{time:.3}\"")
 }
 
-fn suite(report: &TargetReport, cases: &[Case<'_>], text: &mut String) {
+fn suite(report: &TargetReport, cases: &[Case<'_>]) -> String {
     let name = escape(&report.target);
     let attributes = attributes(cases.iter(), report.wall);
     let skipped = count(cases.iter(), "skipped");
-    writeln!(text, "  <testsuite name=\"{name}\"{attributes} skipped=\"{skipped}\">")
-        .expect(WRITING);
-    text.push_str("    <properties>\n");
+    let mut text = format!("  <testsuite name=\"{name}\"{attributes} skipped=\"{skipped}\">\n");
+    text += "    <properties>\n";
     let properties = [
         ("kind", Some(report.kind)),
         ("release", report.release.as_deref()),
@@ -75,23 +71,21 @@ fn suite(report: &TargetReport, cases: &[Case<'_>], text: &mut String) {
     ];
     for (key, value) in properties {
         let Some(value) = value.map(escape) else { continue };
-        writeln!(text, "      <property name=\"{key}\" value=\"{value}\"/>").expect(WRITING);
+        text += &format!("      <property name=\"{key}\" value=\"{value}\"/>\n");
     }
-    text.push_str("    </properties>\n");
+    text += "    </properties>\n";
     for (id, time, said) in cases {
         let (id, time) = (escape(id), time.as_secs_f64());
-        write!(text, "    <testcase classname=\"{name}\" name=\"{id}\" time=\"{time:.3}\"")
-            .expect(WRITING);
+        text += &format!("    <testcase classname=\"{name}\" name=\"{id}\" time=\"{time:.3}\"");
         let Some((element, message, body)) = said else {
-            text.push_str("/>\n");
+            text += "/>\n";
             continue;
         };
         let (message, body) = (escape(message), escape(body));
-        writeln!(text, ">\n      <{element} message=\"{message}\">{body}</{element}>")
-            .expect(WRITING);
-        text.push_str("    </testcase>\n");
+        text += &format!(">\n      <{element} message=\"{message}\">{body}</{element}>\n");
+        text += "    </testcase>\n";
     }
-    text.push_str("  </testsuite>\n");
+    text + "  </testsuite>\n"
 }
 
 /// Escapes text for an attribute or an element. XML cannot represent most control characters, so

@@ -139,7 +139,7 @@ impl Run {
         let mut text = String::new();
         if self.reports.len() > 1 {
             text.push('\n');
-            self.reports.iter().for_each(|report| text::verdict(&mut text, report));
+            text.extend(self.reports.iter().map(text::verdict));
             text += &format!("{:.1} s\n", self.wall.as_secs_f32());
         }
         text

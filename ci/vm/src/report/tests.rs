@@ -119,46 +119,6 @@ fn junit_has_a_suite_for_each_target() {
     assert!(text.ends_with("  </testsuite>\n</testsuites>\n"), "{text}");
 }
 
-/// The required and the optional attributes of each element, by the schema of Jenkins' xunit plugin
-/// (junit-10.xsd).
-const SCHEMA: &[(&str, &str, &str)] = &[
-    ("testsuites", "", "name time tests failures errors"),
-    (
-        "testsuite",
-        "name tests failures errors",
-        "group time skipped timestamp hostname id package file log url",
-    ),
-    ("testcase", "name", "time classname group"),
-    ("property", "name value", ""),
-    ("failure", "", "type message"),
-    ("error", "", "type message"),
-    ("skipped", "", "type message"),
-    ("properties", "", ""),
-];
-
-#[test]
-fn junit_has_only_what_the_schema_has() {
-    let text = run().render(Format::Junit, false);
-    let mut seen = Vec::new();
-    for tag in text.split('<').skip(2).filter(|tag| !tag.starts_with('/')) {
-        let (tag, _) = tag.split_once('>').expect("an end");
-        let (name, rest) = tag.split_once(' ').unwrap_or((tag, ""));
-        let (_, required, optional) =
-            SCHEMA.iter().find(|(known, ..)| *known == name).expect("a known element");
-        // Every second piece is a value.
-        let mut attributes: Vec<&str> = rest.split('"').step_by(2).collect();
-        attributes.pop();
-        let names: Vec<&str> =
-            attributes.iter().map(|text| text.trim().trim_end_matches('=')).collect();
-        let mut allowed = required.split(' ').chain(optional.split(' '));
-        assert!(names.iter().all(|name| allowed.clone().any(|one| one == *name)), "<{tag}>");
-        assert!(required.split_whitespace().all(|name| names.contains(&name)), "<{tag}>");
-        assert!(allowed.all(|name| name != "time") || names.contains(&"time"), "<{tag}>");
-        seen.push(name);
-    }
-    assert!(SCHEMA.iter().all(|(name, ..)| seen.contains(name)), "{seen:?}");
-}
-
 #[test]
 fn json_says_the_same() {
     let text = run().render(Format::Json, false);

@@ -12,7 +12,6 @@ use crate::kernel::RELOCATED;
 use crate::target::Calls;
 use kcov_vm_calls::{Code, relocated_calls};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -146,7 +145,7 @@ fn line(text: &mut String, name: &str, addresses: &BTreeSet<u64>) {
     text.push_str(name);
     let mut last = 0;
     for address in addresses {
-        write!(text, " {:x}", address - last).expect(crate::error::WRITING);
+        *text += &format!(" {:x}", address - last);
         last = *address;
     }
     text.push('\n');

@@ -143,7 +143,6 @@ impl Session {
 
     /// Prepares to boot the target with this kernel.
     pub fn prepare_with<'a>(&self, target: &'a Target, kernel: Kernel) -> Result<Ready<'a>> {
-        let started = Instant::now();
         kernel.check(target.kind)?;
         let release = self.release(target);
         let disc = match target.kind {
@@ -205,7 +204,7 @@ impl Session {
                 Err(why) => accelerator = format!("TCG (KVM probe failed: {why})"),
             }
         }
-        let took = started.elapsed();
+        let took = Duration::ZERO;
         Ok(Ready { machine, expect, limits, kernel: kernel.origin, accelerator, logs, took })
     }
 
@@ -228,7 +227,8 @@ impl Session {
             let around = points.iter().filter(|point| path.starts_with(point));
             around.max_by_key(|point| point.as_os_str().len()).filter(|point| path != *point)
         };
-        let hidden: BTreeSet<_> = task.carried.paths().filter_map(point_of).collect();
+        let hidden: BTreeSet<_> =
+            task.carried.entries().filter_map(|(path, _)| point_of(path)).collect();
         mounts.retain(|mount| !hidden.contains(&PathBuf::from(&mount.target)));
         let mut env = image::environment();
         for (name, value) in task.environment {
@@ -244,11 +244,7 @@ impl Session {
             stdin: task.carried.content(Path::new(STDIN)).map(|_| STDIN.into()),
             one_output: task.one_output,
             terminal: task.terminal.then(|| ready.machine.terminal()).flatten(),
-            sysctl: target
-                .sysctl
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
+            sysctl: target.sysctl.clone().into_iter().collect(),
             cwd: task.directory.unwrap_or_else(|| "/tmp".into()).into(),
             env,
             argv,

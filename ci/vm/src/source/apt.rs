@@ -1,8 +1,8 @@
 //! Finds packages with the machine's apt.
 //!
 //! It searches a suite in a private apt directory in the cache, with fresh lists, and changes
-//! nothing in `/etc`. The machine's own lists may be old, so they are only a fallback. Mirrors come
-//! from the machine's configuration, and apt checks signatures as usual.
+//! nothing in `/etc`. The machine's own lists may be old. Mirrors come from the machine's
+//! configuration, and apt checks signatures as usual.
 
 use super::Package;
 use crate::cache::Cache;
@@ -15,13 +15,8 @@ use std::process::Command;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// Searches the machine's own lists.
-pub(super) fn own(wanted: &Wanted) -> std::result::Result<Option<Package>, String> {
-    chosen(&|| shared_command("apt-cache"), wanted, None)
-}
-
-/// Searches a private directory that lists one suite.
-pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Package, String> {
+/// Searches a suite for a package.
+pub(super) fn search(wanted: &Wanted, cache: &Cache) -> std::result::Result<Package, String> {
     let Wanted { pattern, suite, .. } = wanted;
     let directory = cache.apt(suite);
     let prepare = || {
@@ -50,7 +45,7 @@ pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Pac
         let file = directory.join("sources.list");
         fs::write(&file, list).map_err(|error| format!("{}: {error}", file.display()))?;
         let step = Step::begin(format!("look for {pattern} in {suite}"));
-        let mut update = private_command("apt-get", &directory);
+        let mut update = apt("apt-get", &directory);
         // By default apt reports success even if it fetched nothing.
         match read(update.args(["-o", "APT::Update::Error-Mode=any", "update"])) {
             Ok(_) => step.done(),
@@ -62,8 +57,7 @@ pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Pac
                 continue;
             }
         }
-        let apt = || private_command("apt-cache", &directory);
-        match chosen(&apt, wanted, Some(suite))? {
+        match chosen(wanted, &directory)? {
             Some(package) => return Ok(package),
             None => why = format!("{suite} has no package {pattern}"),
         }
@@ -71,18 +65,12 @@ pub(super) fn private(wanted: &Wanted, cache: &Cache) -> std::result::Result<Pac
     Err(why)
 }
 
-/// Makes a command of apt with the machine's settings.
-pub(super) fn shared_command(program: &str) -> Command {
+/// Makes a command of apt with all its state in `directory`. From the machine it takes only
+/// settings for reaching mirrors, such as a proxy.
+pub(super) fn apt(program: &str, directory: &Path) -> Command {
     let mut command = command(program);
     // apt's own user may lack access to the cache.
     command.args(["-o", "APT::Sandbox::User=root"]);
-    command
-}
-
-/// Makes a command of apt with all its state in `directory`. From the machine it takes only
-/// settings for reaching mirrors, such as a proxy.
-pub(super) fn private_command(program: &str, directory: &Path) -> Command {
-    let mut command = shared_command(program);
     for (option, value) in [
         ("Dir::Etc::sourcelist", "sources.list"),
         ("Dir::State::lists", "lists"),
@@ -125,22 +113,19 @@ fn mirrors(targets: &str, suite: &str) -> Vec<String> {
 }
 
 /// Returns the locked version if it is available, else the newest package that matches the pattern.
-fn chosen(
-    apt: &dyn Fn() -> Command,
-    wanted: &Wanted,
-    suite: Option<&String>,
-) -> std::result::Result<Option<Package>, String> {
+fn chosen(wanted: &Wanted, directory: &Path) -> std::result::Result<Option<Package>, String> {
+    let cache = || apt("apt-cache", directory);
     let expression = format!("^{}(\\.[0-9]+)*$", wanted.pattern.replace('.', "\\."));
-    let names = read(apt().args(["search", "--names-only", &expression]))?;
+    let names = read(cache().args(["search", "--names-only", &expression]))?;
     let names: Vec<_> = names.lines().filter_map(|line| line.split(' ').next()).collect();
     if names.is_empty() {
         return Ok(None);
     }
-    let policy = read(apt().arg("policy").args(names))?;
+    let policy = read(cache().arg("policy").args(names))?;
     let known = policies(&policy);
     let found = |name: &str, version: &str, instead_of| {
         let (name, version) = (name.to_string(), version.to_string());
-        Package { name, version, suite: suite.cloned(), instead_of }
+        Package { name, version, suite: wanted.suite.clone(), instead_of }
     };
     let pin = wanted.pin.as_ref();
     let has = |pin: &&Pin| {

@@ -8,7 +8,7 @@ mod unpack;
 
 pub use package::{Package, raise};
 pub use patch::patched;
-use unpack::{NO_TARBALL, is_tarball};
+use unpack::unpack;
 
 use crate::cache::{self, Cache};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
@@ -24,8 +24,6 @@ use std::time::UNIX_EPOCH;
 pub enum Source {
     /// A distribution's source package.
     Package(Package),
-    /// A user's tarball and its digest.
-    Tarball(PathBuf, String),
     /// A user's tree and its manifest's digest.
     Tree(PathBuf, String),
 }
@@ -36,16 +34,9 @@ impl Source {
         Self::local(path).map_err(|why| Error::usage(format!("--source {}: {why}", path.display())))
     }
 
-    /// Returns a tree or a tarball, or the reason why it is unusable.
+    /// Returns a tree, or the reason why it is unusable.
     fn local(path: &Path) -> std::result::Result<Self, String> {
         let path = fs::canonicalize(path).map_err(|error| error.to_string())?;
-        if !path.is_dir() {
-            if !is_tarball(&path) {
-                return Err(NO_TARBALL.into());
-            }
-            let digest = hash::file(&path).map_err(|error| error.to_string())?;
-            return Ok(Self::Tarball(path, digest));
-        }
         if !path.join("Kbuild").is_file() {
             return Err("is not a kernel source tree: it has no Kbuild".into());
         }
@@ -56,14 +47,13 @@ impl Source {
         Ok(Self::Tree(path, hash::bytes(manifest.as_bytes())))
     }
 
-    /// Returns the target's own source. `refresh` searches for its package even if today's search
-    /// is done.
-    pub fn of(target: &Target, cache: &Cache, refresh: bool) -> Result<Self> {
+    /// Returns the target's own source.
+    pub fn of(target: &Target, cache: &Cache) -> Result<Self> {
         if target.package.is_empty() {
             let why = "a netbsd target has no source: its kernel is the user's own".into();
             return Err(Error::NotGiven(why));
         }
-        Package::find(&target.wanted, cache, refresh).map(Self::Package)
+        Package::find(&target.wanted, cache).map(Self::Package)
     }
 
     /// Returns the target's own source as far as it is known without a search.
@@ -75,7 +65,7 @@ impl Source {
     pub fn describe(&self) -> String {
         match self {
             Self::Package(package) => package.to_string(),
-            Self::Tarball(path, _) | Self::Tree(path, _) => path.display().to_string(),
+            Self::Tree(path, _) => path.display().to_string(),
         }
     }
 
@@ -83,26 +73,17 @@ impl Source {
     pub(crate) fn identity(&self) -> String {
         match self {
             Self::Package(package) => package.identity(),
-            Self::Tarball(_, digest) => format!("tarball {digest}"),
             Self::Tree(_, digest) => format!("tree {digest}"),
-        }
-    }
-
-    /// The name of its directory in the cache, unless it is a user's tree.
-    pub fn directory(&self) -> Option<String> {
-        match self {
-            Self::Tree(..) => None,
-            Self::Tarball(_, digest) => Some(format!("tarball-{}", &digest[..12])),
-            Self::Package(package) => Some(package.directory()),
         }
     }
 
     /// Returns the tree. Fetches and unpacks it if necessary.
     pub fn tree(&self, cache: &Cache) -> Result<PathBuf> {
-        let name = match (self, self.directory()) {
-            (Self::Tree(path, _), _) => return Ok(path.clone()),
-            (_, name) => name.unwrap_or_default(),
+        let package = match self {
+            Self::Tree(path, _) => return Ok(path.clone()),
+            Self::Package(package) => package,
         };
+        let name = package.directory();
         let tree = cache.sources().join(&name);
         let _lock = cache.lock(Phase::Source, &name)?;
         if tree.is_dir() {
@@ -111,13 +92,8 @@ impl Source {
         }
         let scratch = cache::scratch(&cache.sources(), &name)
             .or_unavailable(Phase::Source, cache.sources().display())?;
-        let unpacked = match self {
-            Self::Package(package) => {
-                let deb = package.download(cache, scratch.path())?;
-                unpack::package(package, &deb, scratch.path())?
-            }
-            Self::Tarball(path, _) | Self::Tree(path, _) => unpack::tarball(path, scratch.path())?,
-        };
+        let deb = package.download(cache, scratch.path())?;
+        let unpacked = unpack(package, &deb, scratch.path())?;
         fs::rename(&unpacked, &tree).or_unavailable(Phase::Source, tree.display())?;
         Ok(tree)
     }

@@ -1,13 +1,13 @@
 //! Finds and downloads packages.
 
-use super::apt::{own, private, private_command, shared_command};
+use super::apt::{apt, search};
 use crate::cache::Cache;
-use crate::error::{Error, OrUnavailable as _, Phase, Result, WRITING};
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::progress::Step;
 use crate::run::read;
 use crate::target::{Pin, Pins, Wanted};
 use serde::{Deserialize, Serialize};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,8 +20,8 @@ pub struct Package {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The suite, if the package comes from a private directory.
-    pub(super) suite: Option<String>,
+    /// Its suite.
+    pub(super) suite: String,
     /// The locked version, if the archive no longer has it.
     #[serde(default)]
     pub(super) instead_of: Option<String>,
@@ -32,12 +32,10 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Package {
     /// Returns the package: its locked version if the archive has that, else the newest one.
-    /// `refresh` searches even if today's search is done.
-    pub fn find(wanted: &Wanted, cache: &Cache, refresh: bool) -> Result<Self> {
+    pub fn find(wanted: &Wanted, cache: &Cache) -> Result<Self> {
         let known = Self::remembered(wanted, cache);
-        if let (Some((package, age)), false) = (&known, refresh) {
-            // Without a suite the package is from the machine's own lists: search again.
-            if *age < DAY && package.suite.is_some() && package.is(wanted) {
+        if let Some((package, age)) = &known {
+            if *age < DAY && package.is(wanted) {
                 return Ok(package.clone());
             }
         }
@@ -56,17 +54,11 @@ impl Package {
         }
     }
 
-    /// Searches the archive, and then the machine's own package lists. The inner error is the reason
-    /// why it is in neither.
+    /// Searches the archive. The inner error is the reason why it is not there.
     fn searched(wanted: &Wanted, cache: &Cache) -> Result<std::result::Result<Self, String>> {
         let _lock = cache.lock(Phase::Source, &format!("apt-{}", wanted.suite))?;
-        Ok(private(wanted, cache).or_else(|why| match own(wanted) {
-            Ok(Some(package)) => {
-                eprintln!("using {package} from this machine's own package lists: {why}");
-                Ok(package)
-            }
-            _ => Err(format!("{why}; --source takes a tree or a tarball instead")),
-        }))
+        let found = search(wanted, cache);
+        Ok(found.map_err(|why| format!("{why}; --source takes a tree instead")))
     }
 
     /// Whether a remembered package is the right one.
@@ -110,9 +102,8 @@ impl Package {
 
     /// Downloads the package into a directory.
     pub fn download(&self, cache: &Cache, directory: &Path) -> Result<PathBuf> {
-        let mut apt = self.apt_get(cache);
-        apt.arg("download").current_dir(directory);
-        self.fetch(&mut apt)?;
+        let mut apt = apt("apt-get", &cache.apt(&self.suite));
+        self.fetch(apt.arg("download").current_dir(directory))?;
         let file = packages_in(directory)?.pop();
         file.ok_or_else(|| Error::unavailable(Phase::Source, "apt-get download left no package"))
     }
@@ -122,7 +113,7 @@ impl Package {
         let (archives, status) = (directory.join("archives"), directory.join("status"));
         let prepare = fs::create_dir_all(archives.join("partial"));
         prepare.and_then(|()| fs::write(&status, "")).or_unavailable(Phase::Source, "apt-get")?;
-        let mut apt = self.apt_get(cache);
+        let mut apt = apt("apt-get", &cache.apt(&self.suite));
         for (option, value) in
             [("Dir::State::status", &status), ("Dir::Cache::archives", &archives)]
         {
@@ -131,14 +122,6 @@ impl Package {
         apt.args(["--yes", "--download-only", "--no-install-recommends", "install"]);
         self.fetch(&mut apt)?;
         packages_in(&archives)
-    }
-
-    /// Makes an apt-get command with the package's lists.
-    fn apt_get(&self, cache: &Cache) -> Command {
-        match &self.suite {
-            Some(suite) => private_command("apt-get", &cache.apt(suite)),
-            None => shared_command("apt-get"),
-        }
     }
 
     /// Downloads the last-named package with an apt command.
@@ -161,7 +144,7 @@ pub fn raise(base: &Path, wanted: &[Wanted], cache: &Cache) -> Result<String> {
         let pin = Pin { pattern: pattern.clone(), suite: suite.clone(), name, version };
         if before.as_ref() != Some(&pin) {
             let before = before.as_ref().map_or("not locked".into(), Pin::text);
-            writeln!(changes, "{pattern} ({suite}): {before} -> {}", pin.text()).expect(WRITING);
+            changes += &format!("{pattern} ({suite}): {before} -> {}\n", pin.text());
         }
         pins.package.push(pin);
     }
@@ -199,7 +182,7 @@ mod tests {
         Package {
             name: "linux-source-7.3".into(),
             version: version.into(),
-            suite: None,
+            suite: "sid".into(),
             instead_of,
         }
     }

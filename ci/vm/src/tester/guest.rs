@@ -35,9 +35,6 @@ pub fn run(
         None => {
             let suite = session.programs.suite_for(target.triple())?;
             let mut arguments = suite_arguments(target, &options.suite, !calls.is_empty());
-            if options.fail_fast {
-                arguments.push("--fail-fast".into());
-            }
             arguments.extend(ids.iter().map(OsString::from));
             session.task(target, &suite, arguments, Vec::new())
         }

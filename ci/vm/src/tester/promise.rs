@@ -33,21 +33,18 @@ pub fn conclude(
     mut checks: Vec<Check>,
     promises: Option<&[Promise]>,
     asked: &[String],
-    fail_fast: bool,
 ) -> Result<Vec<Check>, String> {
     let Some(promises) = promises else { return Ok(checks) };
     let mut due: Vec<&Promise> =
         promises.iter().filter(|it| asked.is_empty() || asked.contains(&it.id)).collect();
     let place = |check: &Check| promises.iter().position(|promise| promise.id == check.id);
     checks.sort_by_cached_key(place);
-    // After the first failure the rest is skipped. The run is red anyway.
-    let ended = fail_fast && checks.iter().any(|check| check.outcome.is_red());
     for check in &mut checks {
         let Some(index) = due.iter().position(|promise| promise.id == check.id) else {
             return Err(format!("{} has a result but was not requested", check.id));
         };
         let promise = due.remove(index);
-        if let Some(wrong) = promise.broken_by(&check.outcome, ended) {
+        if let Some(wrong) = promise.broken_by(&check.outcome) {
             check.outcome = Outcome::Fail;
             check.diagnostics.push(wrong);
         }
@@ -61,11 +58,10 @@ pub fn conclude(
 
 impl Promise {
     /// Returns how the outcome breaks the promise.
-    fn broken_by(&self, outcome: &Outcome, ended: bool) -> Option<String> {
+    fn broken_by(&self, outcome: &Outcome) -> Option<String> {
         match (outcome, &self.skipped) {
             (Outcome::Skip { reason }, promised) => {
-                let wrong = !ended && promised.as_ref() != Some(reason);
-                wrong.then(|| {
+                (promised.as_ref() != Some(reason)).then(|| {
                     format!("skipped, although the target declares every requirement: {reason}")
                 })
             }
@@ -98,7 +94,7 @@ mod tests {
     }
 
     fn judge(checks: Vec<Check>) -> Result<Vec<Check>, String> {
-        conclude(checks, Some(&parse(PLAN).expect("a plan")), &[], false)
+        conclude(checks, Some(&parse(PLAN).expect("a plan")), &[])
     }
 
     /// The ids of red checks, with their diagnostics.
@@ -114,7 +110,7 @@ mod tests {
         assert_eq!(red(&checks), [""; 0]);
         // Other programs promise nothing.
         let checks = vec![ran("z", skip("why"))];
-        assert_eq!(conclude(checks.clone(), None, &[], false), Ok(checks));
+        assert_eq!(conclude(checks.clone(), None, &[]), Ok(checks));
     }
 
     #[test]
@@ -147,24 +143,12 @@ mod tests {
         let plan = parse(PLAN).expect("a plan");
         let ask = |checks, ids: &[&str]| {
             let ids: Vec<_> = ids.iter().map(ToString::to_string).collect();
-            conclude(checks, Some(&plan), &ids, false)
+            conclude(checks, Some(&plan), &ids)
         };
         let one = || vec![ran("a", Outcome::Pass)];
         assert!(ask(one(), &["a"]).is_ok());
         assert_eq!(ask(one(), &["a", "d"]).expect_err("one less"), "d has no result");
         assert!(ask(good(), &["a"]).is_err());
-    }
-
-    #[test]
-    fn what_follows_a_failure_may_be_skipped_if_that_was_asked_for() {
-        let mut checks = good();
-        checks[0].outcome = skip("it ends with the first failure");
-        checks[1].outcome = Outcome::Fail;
-        let plan = parse(PLAN).expect("a plan");
-        let judge = |fail_fast| {
-            red(&conclude(checks.clone(), Some(&plan), &[], fail_fast).expect("all")).len()
-        };
-        assert_eq!((judge(true), judge(false)), (1, 2));
     }
 
     #[test]
