@@ -23,8 +23,7 @@ pub(crate) use sealed::Internal;
 /// A sequence of signals: the numbers that a map remembers.
 ///
 /// The plain signal is the PC: a [`Trace`] of [`TracePc`] in a live buffer, or a slice of words or
-/// [`Pc`]s. [`Edges`](crate::Edges) and [`Filtered`](crate::Filtered) derive other signals from
-/// these.
+/// [`Pc`]s. [`Edges`](crate::Edges) are other signals, made from these.
 ///
 /// Slices of atomics may change while they are read. A changing word counts as its old value, as
 /// its new value, or not at all.
