@@ -37,6 +37,8 @@ int main(int argc, char **argv)
 	check(&k, kind);
 	child = fork();
 	if (!child) {
+		/* Else execve(2) would unmap it, page by page, in the trace. */
+		kcov_unmap(&k);
 		kind = kcov_enable(&k, KCOV_PC);
 		check(&k, kind);
 		execvp(argv[1], argv + 1);

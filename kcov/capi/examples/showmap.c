@@ -41,6 +41,8 @@ int main(int argc, char **argv)
 		return fail(kcov_message(&k, text, sizeof(text)));
 	child = fork();
 	if (!child) {
+		/* Else execve(2) would unmap it, page by page, in the trace. */
+		kcov_unmap(&k);
 		if (kcov_enable(&k, KCOV_PC))
 			_exit(fail(kcov_message(&k, text, sizeof(text))));
 		execvp(argv[1], argv + 1);
