@@ -159,21 +159,16 @@ fn record() {
 
 #[test]
 fn cost() {
-    // A program is traced, too.
-    let program = ["2", "/bin/sh", "-c", "read -r line < /proc/version"];
-    let Outcome { status, stdout, stderr } = example(&["linux-uml"], "cost", &program);
+    let Outcome { status, stdout, stderr } = example(&["linux-uml"], "cost", &["2"]);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
-    let rows: Vec<Vec<&str>> = stdout.lines().map(|line| line.split(" | ").collect()).collect();
-    let row = |name: &str| rows.iter().find(|row| row[0].trim_start_matches("| ") == name);
-    let call = row("statx, procfs").unwrap_or_else(|| panic!("{stdout}"));
-    let records: Vec<u64> = call[2..4].iter().map(|n| n.parse().expect("a number")).collect();
-    assert!(records.iter().all(|records| *records > 100), "{stdout}");
-    for mode in ["PC mode", "comparison mode"] {
-        let of_program = row(mode).unwrap_or_else(|| panic!("{stdout}"));
-        assert!(of_program[2].parse::<u64>().expect("records") > 1000, "{stdout}");
+    let call = stdout.lines().find(|line| line.starts_with("| statx, procfs | "));
+    let call: Vec<_> = call.unwrap_or_else(|| panic!("{stdout}")).split(" | ").collect();
+    for records in [call[3], call[5].trim_end_matches(" |")] {
+        assert!(records.parse::<u64>().expect("a number") > 100, "{stdout}");
     }
     let alone = example(&["linux-uml"], "cost", &["alone", "2"]);
-    assert_eq!(alone.stdout.lines().count(), 14, "{}{}", alone.stdout, alone.stderr);
+    let rows = alone.stdout.lines().filter(|line| line.starts_with('|'));
+    assert_eq!(rows.count(), 14, "{}{}", alone.stdout, alone.stderr);
 }
 
 #[test]

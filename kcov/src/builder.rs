@@ -94,8 +94,9 @@ impl Builder {
     /// # Safety
     ///
     /// In a child, the caller must not make or read a trace of the device, not even one from before
-    /// the fork, use its [remote session](crate::remote::RemoteSession) except to drop it, nor have a
-    /// session of the feature `proposed`. The other addresses are free there, or something else's.
+    /// the fork, use its [remote session](crate::remote::RemoteSession) except to drop it, nor use or
+    /// drop a session of the feature `proposed`. The other addresses are free there, or something
+    /// else's.
     ///
     /// # Platforms
     ///

@@ -1,20 +1,36 @@
-//! Measures the cost of kcov in a guest and prints tables: system calls, the length of traces, the
-//! size of buffers, resets, remote sections and a whole program. The book's page "Costs" has the
-//! commands and explains the columns.
+//! Measures the cost of kcov in a guest and prints tables: system calls in each mode that the kernel
+//! has, the crate, the length of traces, the size of buffers, and remote sections. The book's page
+//! "Costs" has the commands and explains the columns.
+
+mod bursts;
+mod calls;
+mod modes;
+
+use std::error::Error;
 
 cfg_if::cfg_if! {
     if #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))] {
         mod linux;
         #[path = "../uring/linux.rs"]
         mod uring;
-        use linux::measure;
+        use linux::print_others;
     } else {
-        fn measure() -> Result<(), Box<dyn std::error::Error>> {
-            Err("this example measures 64-bit Linux".into())
+        /// Other systems have only the table of calls.
+        fn print_others(_: u32) -> Result<(), Box<dyn Error>> {
+            Ok(())
         }
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    measure()
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.as_slice() {
+        [word, rounds] if word == "alone" => calls::print(rounds.parse()?, &[]),
+        [rounds] => {
+            let rounds = rounds.parse()?;
+            calls::print(rounds, &modes::all()?)?;
+            print_others(rounds)
+        }
+        _ => Err("usage: cost [alone] ROUNDS".into()),
+    }
 }

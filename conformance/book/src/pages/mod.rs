@@ -3,6 +3,7 @@
 //!
 //! `cargo vm pages DIR` writes them.
 
+mod costs;
 mod errors;
 mod functions;
 mod outcomes;
@@ -114,6 +115,7 @@ fn environment() -> Environment<'static> {
     environment.add_filter("roff", |text: String| roff(&text));
     environment.add_filter("hex", |number: u64| format!("{number:#x}"));
     environment.add_function("page_of", |id: String| page_of(&id).file.clone());
+    environment.add_function("table", |heading: String| Serde(costs::table(&heading)));
     environment.add_filter("constant", |name: String| constant(&name));
     environment
 }
@@ -345,6 +347,17 @@ mod tests {
         assert!(line(linux, "`api.session.dropped-in-every-order`").contains("| since 7.2 |"));
         let netbsd = &files["differences-netbsd.md"];
         assert!(line(netbsd, "`api.remote.old-release-is-named`").contains("| before 10.0 |"));
+    }
+
+    #[test]
+    fn charts_have_two_bars_for_each_call() {
+        let files = files();
+        for (name, heading) in [("cost-kernels.svg", "Kernels"), ("cost-modes.svg", "Modes")] {
+            let (bars, rows) =
+                (files[name].matches("class=\"box ").count(), super::costs::table(heading));
+            assert_eq!(rows.len(), 12, "{heading}");
+            assert_eq!(bars, 2 * rows.len() + 2, "{name}: the bars and two in the legend");
+        }
     }
 
     #[test]
