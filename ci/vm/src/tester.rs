@@ -12,7 +12,7 @@ use crate::kernel::Kernel;
 use crate::output::{complain, print};
 use crate::parallel::{self, processors};
 use crate::progress::{Step, beside_bars};
-use crate::report::{Format, Run, TargetReport, Verdict};
+use crate::report::{Format, Run, TargetReport, Verdict, text};
 use crate::session::{Ready, Session};
 use crate::system::System;
 use crate::target::{Kind, Target};
@@ -108,7 +108,7 @@ pub fn test(
     let ready: Vec<usize> = (0..targets.len()).filter(|&index| reports[index].is_none()).collect();
     let say = |report: &TargetReport, target: &Target| {
         beside_bars(|| match &report.verdict {
-            _ if text_now => print(&report.text(verbose, brief)),
+            _ if text_now => print(&text::target(report, verbose, brief)),
             Verdict::None(failure) => complain(target, failure),
             Verdict::NotRun(what) => complain(target, &format_args!("not run: {what}")),
             Verdict::Checks(_) => {}

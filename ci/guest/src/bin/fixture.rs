@@ -6,7 +6,6 @@
 //! err TEXT        print a line on standard error
 //! write FILE TEXT write a line to a file, such as the channel's device
 //! lkdtm POINT     make the kernel crash or complain (PANIC, EXCEPTION, …)
-//! sysrq KEY       the same with the magic key
 //! loopback        connect to itself over TCP
 //! fill            allocate memory until none is left
 //! fuzz POINT      fuzz under `kcov-vm fuzz`; inputs that begin with `die` do lkdtm
@@ -56,7 +55,6 @@ fn act(action: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> {
             writeln!(file, "{}", word())
         }
         "lkdtm" => crash(&word()),
-        "sysrq" => fs::write("/proc/sysrq-trigger", word()),
         "loopback" => {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
             TcpStream::connect(listener.local_addr()?).map(drop)

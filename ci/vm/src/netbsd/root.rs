@@ -35,13 +35,13 @@ const DEVICES: &[(&str, u32, u32, u32)] = &[
 pub fn make(path: &Path, scratch: &Path, files: &Carried) -> Result<()> {
     let staging = tempfile::tempdir_in(scratch).or_unavailable(Phase::Image, scratch.display())?;
     let (tree, spec) = (staging.path().join("tree"), staging.path().join("spec"));
-    let mut stage = Stage::new(&tree);
-    files.entries().for_each(|(path, entry)| stage.add(path, entry));
-    stage.devices();
-    let Stage { text, result, .. } = stage;
-    result
-        .and_then(|()| fs::write(&spec, text))
-        .or_unavailable(Phase::Image, staging.path().display())?;
+    let stage = || {
+        let mut stage = Stage::new(&tree)?;
+        files.entries().try_for_each(|(path, entry)| stage.add(path, entry))?;
+        stage.devices();
+        fs::write(&spec, stage.text)
+    };
+    stage().or_unavailable(Phase::Image, staging.path().display())?;
     let mut makefs = command(locate(MAKEFS).unwrap_or(MAKEFS.into()));
     makefs.args(["-t", "ffs", "-B", "little", "-o", "version=1"]).args(FREE);
     makefs.arg("-F").arg(&spec).arg(path).arg(&tree);
@@ -53,38 +53,32 @@ pub fn make(path: &Path, scratch: &Path, files: &Carried) -> Result<()> {
 struct Stage {
     tree: PathBuf,
     text: String,
-    /// The first error.
-    result: io::Result<()>,
 }
 
 impl Stage {
-    fn new(tree: &Path) -> Self {
+    fn new(tree: &Path) -> io::Result<Self> {
         let text = "/set uid=0 gid=0\n. type=dir mode=0755\n".into();
-        Self { tree: tree.into(), text, result: fs::create_dir(tree) }
+        fs::create_dir(tree)?;
+        Ok(Self { tree: tree.into(), text })
     }
 
-    /// Describes a file, and makes it unless there was an error.
-    fn put(&mut self, path: &Path, rest: &str, make: impl FnOnce(&Path) -> io::Result<()>) {
+    /// Describes a file. Returns its path on the host.
+    fn put(&mut self, path: &Path, rest: &str) -> PathBuf {
         let path = path.strip_prefix("/").unwrap_or(path);
         self.text += &format!("./{} {rest}\n", encode(path));
-        if self.result.is_ok() {
-            self.result = make(&self.tree.join(path));
-        }
+        self.tree.join(path)
     }
 
-    fn add(&mut self, path: &Path, entry: &Entry) {
+    fn add(&mut self, path: &Path, entry: &Entry) -> io::Result<()> {
         match entry {
-            Entry::Directory(access) => {
-                self.put(path, &rest("dir", *access), |at| fs::create_dir(at));
-            }
+            Entry::Directory(access) => fs::create_dir(self.put(path, &rest("dir", *access))),
             Entry::File(access, content) => {
-                self.put(path, &rest("file", *access), |at| fs::write(at, content));
+                fs::write(self.put(path, &rest("file", *access)), content)
             }
-            Entry::Link(to) => self.put(path, "type=link mode=0777", |at| symlink(to, at)),
+            Entry::Link(to) => symlink(to, self.put(path, "type=link mode=0777")),
             Entry::Special(..) => {
                 let why = format!("{}: NetBSD guests have no such special files", path.display());
-                let before = std::mem::replace(&mut self.result, Ok(()));
-                self.result = before.and(Err(io::Error::other(why)));
+                Err(io::Error::other(why))
             }
         }
     }
@@ -93,7 +87,7 @@ impl Stage {
     fn devices(&mut self) {
         let mut device = |name: &str, mode: u32, major: u32, minor: u32| {
             let rest = format!("type=char mode={mode:04o} device=netbsd,{major},{minor}");
-            self.put(Path::new(&format!("/dev/{name}")), &rest, |_| Ok(()));
+            self.put(Path::new(&format!("/dev/{name}")), &rest);
         };
         for &(name, mode, major, minor) in DEVICES {
             device(name, mode, major, minor);
@@ -129,16 +123,15 @@ mod tests {
     fn the_spec_names_directories_devices_and_files() {
         let scratch = tempfile::tempdir().expect("a directory");
         let tree = scratch.path().join("tree");
-        let mut stage = Stage::new(&tree);
+        let mut stage = Stage::new(&tree).expect("made");
         let root = Access::root(0o755);
-        let mut add = |path: &str, entry| stage.add(Path::new(path), &entry);
+        let mut add = |path: &str, entry| stage.add(Path::new(path), &entry).expect("made");
         add("/dev", Entry::Directory(root));
         add("/bin", Entry::Directory(Access { mode: 0o755, user: 7, group: 8 }));
         add("/bin/a b#c", Entry::File(root, b"x"[..].into()));
         add("/bin/l", Entry::Link("a b#c".into()));
         stage.devices();
-        let Stage { text, result, .. } = stage;
-        result.expect("made");
+        let text = stage.text;
         for expected in [
             "/set uid=0 gid=0\n. type=dir mode=0755\n",
             "\n./dev type=dir mode=0755 uid=0 gid=0\n",

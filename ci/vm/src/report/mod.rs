@@ -4,7 +4,7 @@ mod json;
 mod junit;
 #[cfg(test)]
 mod tests;
-mod text;
+pub mod text;
 
 use crate::error::{STATUS_FAILED, STATUS_PASSED, STATUS_UNAVAILABLE, Unavailable};
 use crate::verdict::{Check, Counts};
@@ -113,11 +113,6 @@ impl TargetReport {
             Verdict::Checks(_) => "failed",
         }
     }
-
-    /// Formats the report for people. `brief` omits passed checks and groups skips.
-    pub fn text(&self, verbose: bool, brief: bool) -> String {
-        text::target(self, verbose, brief)
-    }
 }
 
 impl Run {
@@ -126,7 +121,8 @@ impl Run {
         match format {
             Format::Text => {
                 let brief = self.reports.len() > 1 && !verbose;
-                let targets: String = self.reports.iter().map(|r| r.text(verbose, brief)).collect();
+                let targets: String =
+                    self.reports.iter().map(|r| text::target(r, verbose, brief)).collect();
                 targets + &self.summary()
             }
             Format::Junit => junit::render(self),

@@ -63,7 +63,7 @@ a: 7.3.4 (uml)
 a: 1 passed, 1 failed, 1 skipped in 2.0 s; logs: /l
 a: boot 1.50 s
 ";
-    assert_eq!(run().reports[0].text(true, false), expected);
+    assert_eq!(text::target(&run().reports[0], true, false), expected);
     // A brief report leaves out what passed.
     let expected = "\
 a: 7.3.4 (uml)
@@ -72,13 +72,13 @@ a: 7.3.4 (uml)
     skip 1 check: no net
 a: 1 passed, 1 failed, 1 skipped in 2.0 s; logs: /l
 ";
-    assert_eq!(run().reports[0].text(false, true), expected);
+    assert_eq!(text::target(&run().reports[0], false, true), expected);
     let expected = "\
 b: not booted (uml)
 b: no verdict: boot: no
     more
 ";
-    assert_eq!(run().reports[1].text(false, true), expected);
+    assert_eq!(text::target(&run().reports[1], false, true), expected);
 }
 
 #[test]

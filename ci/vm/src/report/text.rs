@@ -4,7 +4,7 @@ use super::{TargetReport, Verdict};
 use crate::verdict::{Check, Counts, Outcome};
 use std::time::Duration;
 
-/// Formats one target's part.
+/// Formats one target's part. `brief` omits passed checks and groups skips.
 pub fn target(report: &TargetReport, verbose: bool, brief: bool) -> String {
     let mut text = headline(report);
     let shown = report.checks().iter().filter(|check| !brief || check.outcome.is_red());
