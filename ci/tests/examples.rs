@@ -169,6 +169,10 @@ fn cost() {
     let alone = example(&["linux-uml"], "cost", &["alone", "2"]);
     let rows = alone.stdout.lines().filter(|line| line.starts_with('|'));
     assert_eq!(rows.count(), 14, "{}{}", alone.stdout, alone.stderr);
+    let program = example(&["linux-uml"], "cost", &["program", "1", "/bin/sh", "-c", ":"]);
+    let row = program.stdout.lines().find_map(|line| line.strip_prefix("| `/bin/sh -c :` | "));
+    let row: Vec<_> = row.unwrap_or_else(|| panic!("{}", program.stderr)).split(" | ").collect();
+    assert!(row[2].parse::<u64>().expect("a number") > 1000, "{row:?}");
 }
 
 #[test]

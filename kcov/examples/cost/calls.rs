@@ -73,7 +73,7 @@ cfg_if::cfg_if! {
     if #[cfg(target_os = "linux")] {
         fn add_others(calls: &mut Vec<Call>, directory: &Path) {
             use nix::mount::{MsFlags, mount, umount};
-            let directory = directory.to_owned();
+            let (directory, place) = (directory.to_owned(), directory.to_owned());
             let mounts = move || {
                 let nothing = None::<&str>;
                 mount(nothing, &directory, Some("tmpfs"), MsFlags::empty(), nothing)
@@ -83,6 +83,16 @@ cfg_if::cfg_if! {
             calls.push(("statx, procfs", Box::new(stat)));
             calls.push(("list /proc", Box::new(list)));
             calls.push(("mount and unmount, tmpfs", Box::new(mounts)));
+            // With the image of an ext4 file system in the first loop device.
+            if Path::new("/sys/block/loop0/loop/backing_file").exists() {
+                let read_only = MsFlags::MS_RDONLY;
+                let mounts = move || {
+                    let (from, nothing) = (Some("/dev/loop0"), None::<&str>);
+                    mount(from, &place, Some("ext4"), read_only, nothing).expect("mounted");
+                    umount(&place).expect("unmounted");
+                };
+                calls.push(("mount and unmount, ext4", Box::new(mounts)));
+            }
         }
 
         fn list() {

@@ -5,6 +5,7 @@
 mod bursts;
 mod calls;
 mod modes;
+mod program;
 
 use std::error::Error;
 
@@ -26,11 +27,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.as_slice() {
         [word, rounds] if word == "alone" => calls::print(rounds.parse()?, &[]),
+        [word, rounds, program @ ..] if word == "program" && !program.is_empty() => {
+            program::print(rounds.parse()?, program)
+        }
         [rounds] => {
             let rounds = rounds.parse()?;
             calls::print(rounds, &modes::all()?)?;
             print_others(rounds)
         }
-        _ => Err("usage: cost [alone] ROUNDS".into()),
+        _ => Err("usage: cost [alone] ROUNDS, or cost program ROUNDS PROGRAM [ARGUMENT...]".into()),
     }
 }
