@@ -7,7 +7,7 @@ use kcov::proposed::{EdgeDevice, EdgeSession, UniqEdge, UniqueEnable, UniqueSess
 use kcov::{BufferSize, Completeness, Device, Error, Modes, Session};
 
 /// Words of a buffer for any call.
-pub const WORDS: u64 = 1 << 16;
+pub const WORDS: u64 = 1 << 18;
 /// Words of the bitmap that marks which basic blocks have been executed.
 const BITMAP: usize = 1 << 12;
 pub const ENABLED: &str = "the device is enabled";
