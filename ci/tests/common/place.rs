@@ -1,4 +1,4 @@
-//! Programs and libraries in C, compiled in a directory of a test.
+//! A test's own directory, and programs and libraries in C that are compiled there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub struct Place {
 
 #[allow(dead_code, reason = "the tracer's tests need only programs")]
 impl Place {
-    /// The directory is in the target directory, because programs may be forbidden elsewhere.
+    /// Creates it below cargo's target directory, because `/tmp` may be mounted noexec.
     pub fn new() -> Self {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
         let path = directory.path().canonicalize().expect("its path");
@@ -35,7 +35,7 @@ impl Place {
         path
     }
 
-    /// A library without a name of its own, so that its file name counts.
+    /// Compiles a library whose soname is its file name.
     pub fn library(&self, name: &str, text: &str, words: &[&str]) {
         let soname = format!("-Wl,-soname,{}", name.rsplit('/').next().unwrap_or(name));
         self.compile(name, text, &[&["-shared", "-fPIC", &soname], words].concat());

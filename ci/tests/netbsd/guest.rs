@@ -62,7 +62,7 @@ static TOOLS: LazyLock<()> =
 /// The time limit for a kernel that ends by itself, with room for a busy host.
 const LATE: Duration = Duration::from_secs(120);
 
-/// Boots a kernel with a file system that it does not read.
+/// Boots this machine code as a NetBSD kernel. It gets a root file system, but does not read it.
 fn boot_code(code: &[u8]) -> (Result<Finished>, String) {
     LazyLock::force(&TOOLS);
     let vm = Vm::new();

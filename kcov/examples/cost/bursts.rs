@@ -1,14 +1,15 @@
-//! Bursts of passes, which take turns.
+//! Measures several ways to run the same work, in short bursts that alternate.
 
 use std::time::Instant;
 
-/// Nanoseconds of a burst that is not traced. It is short, so most bursts are not interrupted.
+/// The length of a burst without tracing, in nanoseconds. Most bursts of this length run without an
+/// interruption.
 const BURST: f64 = 200e3;
 
-/// Runs a number of passes and returns the nanoseconds of one.
+/// Runs this many passes and returns the time of one, in nanoseconds.
 pub type Way<'a> = &'a mut dyn FnMut(u32) -> f64;
 
-/// The passes before a burst, so every way begins with warm caches.
+/// The number of passes before a burst, to warm the caches.
 pub fn warming(passes: u32) -> u32 {
     passes.div_ceil(4)
 }
@@ -20,7 +21,8 @@ pub fn time(passes: u32, mut pass: impl FnMut()) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(passes)
 }
 
-/// The best of the rounds for each way. The ways take turns. The first one is not traced.
+/// The shortest time of each way. The ways run one burst each in every round. The first one is not
+/// traced.
 pub fn best<const N: usize>(rounds: u32, mut ways: [Way<'_>; N]) -> [f64; N] {
     let one = (0..5).map(|_| ways[0](1)).fold(f64::INFINITY, f64::min);
     let passes = (BURST / one).clamp(1.0, 4096.0) as u32;

@@ -1,6 +1,6 @@
-//! Measures the cost of kcov in a guest and prints tables: system calls in each mode that the kernel
-//! has, the crate, the length of traces, the size of buffers, and remote sections. The book's page
-//! "Costs" has the commands and explains the columns.
+//! Measures the cost of kcov in a guest and prints it as tables: for system calls in each mode of the
+//! kernel, for the crate, by the length of a trace and the size of the buffer, for remote sections,
+//! and for whole programs. The page "Costs" of the book has the commands and explains the columns.
 
 mod bursts;
 mod calls;

@@ -55,8 +55,8 @@ impl Ranges {
         Ranges::new(core::iter::once(range))
     }
 
-    /// Sorts ranges and joins those that touch. Ends are exclusive. Leaves out the last 64 bytes of
-    /// the address space, where no kernel has text. Allocates.
+    /// Sorts ranges of addresses, and joins ranges that overlap or are adjacent. Ends are exclusive.
+    /// The last 64 bytes of the address space are left out: no kernel has text there. Allocates.
     ///
     /// # Errors
     ///

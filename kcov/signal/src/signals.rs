@@ -22,8 +22,8 @@ pub(crate) use sealed::Internal;
 
 /// A sequence of signals: the numbers that a map remembers.
 ///
-/// The plain signal is the PC: a [`Trace`] of [`TracePc`] in a live buffer, or a slice of words or
-/// [`Pc`]s. [`Edges`](crate::Edges) are other signals, made from these.
+/// PCs are signals as they are: those of a [`Trace`] of [`TracePc`] in a live buffer, or a slice of
+/// words or [`Pc`]s. [`Edges`](crate::Edges) turns PCs into edges.
 ///
 /// Slices of atomics may change while they are read. A changing word counts as its old value, as
 /// its new value, or not at all.

@@ -1,6 +1,7 @@
-//! Forms of lines, and real reports. `data/` has lines with their kinds, and consoles of guests, from
-//! the first line that belongs to a report, with some lines left out: `uml` is linux-uml, and `fuzz`
-//! is a kernel with the checkers and frame pointers of linux-uml-fuzz.
+//! Tests with lines and reports of real kernels. `data/lines-linux` and `data/lines-netbsd` have lines
+//! of consoles, each after the kind of complaint that it is. The other files are consoles from the
+//! first line of a report on, without some of the lines. Those named `uml` come from linux-uml, and
+//! those named `fuzz` from a kernel with the checkers and frame pointers of linux-uml-fuzz.
 
 use super::*;
 
@@ -9,8 +10,8 @@ fn form(line: &str, system: System) -> Option<TroubleKind> {
     row(message(line), system).map(|(_, kind)| *kind)
 }
 
-/// Each line, of a console or a kernel's source, has the form of the kind that it names. Each row of
-/// the tables is needed for a line.
+/// Each line is recognized as its kind, and each row of the tables recognizes a line. Lines come from
+/// consoles and from kernel sources.
 #[test]
 fn lines_have_forms() {
     for (system, table, lines) in [
@@ -34,8 +35,8 @@ fn read(console: &str) -> Vec<Complaint> {
     complaints(&lines, System::Linux)
 }
 
-/// The consoles: each with the kind of its only report, and the report's title and group. Those that
-/// are `made` have the kernel's formats, for what no kernel at hand was made to say.
+/// The names of the consoles, each with the kind, the title and the group of its only report. Those
+/// named `made` were written by hand after the kernel's format strings.
 const CONSOLES: &str = include_str!("data/consoles");
 
 /// The name and the text of a console, and the kind, the title and the group of its report.

@@ -1,6 +1,7 @@
 //! The functions of `kcov/capi/kcov.h` for the manual page kcov.h(3): their prototypes from the
 //! header, what they do from the table of the page "From C".
 
+use super::section;
 use serde_json::{Value, json};
 
 const HEADER: &str = include_str!("../../../../kcov/capi/kcov.h");
@@ -12,7 +13,7 @@ const PAGE: &str = include_str!("../../../../docs/src/from-c.md");
 ///
 /// If the table names a function that the header does not have.
 pub(super) fn functions() -> Value {
-    let rows = section("Functions").lines().filter(|line| line.starts_with("| `"));
+    let rows = section(PAGE, "Functions").lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| {
         let mut cells = row.split(" | ");
         let names = cells.next().expect("a first cell").split('`').skip(1).step_by(2);
@@ -32,12 +33,6 @@ pub(super) fn functions() -> Value {
 pub(super) fn example() -> &'static str {
     let rest = PAGE.split_once("```c\n").expect("an example").1;
     rest.split_once("```").expect("its end").0
-}
-
-/// The text of the page under a heading.
-fn section(heading: &str) -> &'static str {
-    let rest = PAGE.split_once(&format!("\n## {heading}\n")).expect("a heading").1;
-    rest.split("\n## ").next().expect("a first part")
 }
 
 /// The function's type, name and arguments.

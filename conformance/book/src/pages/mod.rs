@@ -132,6 +132,13 @@ fn constant(name: &str) -> String {
     text
 }
 
+/// The text of a written page under a heading of the second level.
+fn section(page: &'static str, heading: &str) -> &'static str {
+    let rest = page.split_once(&format!("\n## {heading}\n"));
+    let (_, rest) = rest.unwrap_or_else(|| panic!("no heading `{heading}`"));
+    rest.split("\n## ").next().unwrap_or(rest)
+}
+
 /// Escapes lines of text for mdoc(7). Backquotes disappear.
 fn roff(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('`', "");

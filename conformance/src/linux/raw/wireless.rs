@@ -80,14 +80,14 @@ impl Radio {
 
     /// Sends a frame that asks the other radio to authenticate a station.
     pub fn send(&self) {
-        // An empty radiotap header: default transmission.
+        // An empty radiotap header, so the driver uses its default settings.
         let mut frame = vec![0, 0, 8, 0, 0, 0, 0, 0];
-        // An authentication frame, sent to the broadcast address from an address that no station has.
+        // An authentication frame to the broadcast address. No station has the source address.
         frame.extend([0xb0, 0, 0, 0]);
         frame.extend([0xff; 6]);
         frame.extend([2, 0, 0, 0, 0, 9]);
         frame.extend(NETWORK);
-        // The first step of open authentication.
+        // Open authentication, first step.
         frame.extend([0, 0, 0, 0, 1, 0, 0, 0]);
         let sent = nix::unistd::write(&self.socket, &frame);
         assert_eq!(sent, Ok(frame.len()), "the frame is sent");

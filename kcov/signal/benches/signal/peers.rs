@@ -99,7 +99,7 @@ impl ByteMap {
         ByteMap { counts: vec![0; 65536], seen }
     }
 
-    /// Names new places, because a byte does not tell its PCs.
+    /// Reports the indices of bytes that changed, because a byte does not identify PCs.
     pub fn name_new(&mut self, trace: &[u64], new: &mut Vec<u64>) {
         self.counts.fill(0);
         for &pc in trace {
