@@ -21,7 +21,16 @@ impl<'a> Library<'a> {
     pub fn open(cache: &Cache, programs: &'a Programs) -> Result<Self> {
         let lock = cache.lock(Phase::Build, "bench-library")?;
         let library = Self { directory: cache.benches().join("library"), programs, _lock: lock };
+        fs::create_dir_all(&library.directory)
+            .or_unavailable(Phase::Image, library.directory.display())?;
         cache::touch(&library.directory);
+        // A file that is gone could still be built: cargo finds tests by their names.
+        for path in files(&library.directory)? {
+            let inside = path.strip_prefix(&library.directory).unwrap_or(&path);
+            if !workspace().join(inside).exists() {
+                fs::remove_file(&path).or_unavailable(Phase::Image, path.display())?;
+            }
+        }
         for path in files(workspace())? {
             let content = fs::read(&path).or_unavailable(Phase::Image, path.display())?;
             library.put(path.strip_prefix(workspace()).unwrap_or(&path), &content)?;

@@ -96,7 +96,7 @@ enum kcov_failure {
 // A bounded set of the numbers that the kernel has compared with.
 struct kcov_dictionary;
 
-// Remembers which signals have been seen: exactly, in one bit per byte of kernel text or less.
+// Remembers which signals have been seen: exactly, in one bit per byte of kernel text.
 struct kcov_novelty;
 
 // An open device with its buffer. At most one thread at a time is traced into it.
@@ -192,7 +192,7 @@ uint64_t kcov_pc_run_time(uint64_t pc, uint64_t kaslr_offset);
 uint64_t kcov_pc_call_site(uint64_t pc);
 
 // Makes an empty map. In the ranges, such as the kernel's text, there is always room; outside them
-// there is room for `fallback` signals, at most 2^24. NULL on failure.
+// there is room for `fallback` signals, at most 2^20. NULL on failure.
 struct kcov_novelty *kcov_novelty_new(const struct kcov_range *ranges,
                                       size_t count,
                                       size_t fallback);

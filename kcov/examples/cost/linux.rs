@@ -28,7 +28,7 @@ pub fn print_others(rounds: u32) -> Result<(), Box<dyn Error>> {
 fn print_library(rounds: u32) -> Result<(), Box<dyn Error>> {
     let [mut of_work, mut checked, mut walked] = [open(WORDS), open(WORDS), open(WORDS)];
     let by_hand = ByHand::open()?;
-    let mut map = NoveltyMap::new(KernelText::read()?.ranges()?);
+    let map = NoveltyMap::new(KernelText::read()?.ranges()?);
     println!("| call | remote | reset, call, `has_new` | library / ioctls by hand |");
     println!("|---|---|---|---|");
     for (name, call) in calls()? {

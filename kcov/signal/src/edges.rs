@@ -40,7 +40,7 @@ const fn step(previous: u64, pc: u64) -> u64 {
 ///
 /// ```
 /// # use kcov_signal::{Edges, NoveltyMap, Ranges};
-/// # let mut map = NoveltyMap::new(Ranges::single(0x1000..0x3000)?);
+/// # let map = NoveltyMap::new(Ranges::single(0x1000..0x3000)?);
 /// map.merge(Edges::new(&[0x1010, 0x2020, 0x1010]));
 /// assert!(map.has_new(Edges::new(&[0x2020, 0x1010])), "the edge from the start");
 /// # Ok::<(), kcov_signal::RangesError>(())

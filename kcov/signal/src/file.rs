@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
 /// Why saving or loading a map failed.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl std::error::Error for FileError {
     }
 }
 
-impl NoveltyMap {
+impl<M: AsRef<[AtomicU64]>> NoveltyMap<M> {
     /// Saves the map to a file, replacing any existing one.
     ///
     /// Writes the map to a new file in the same directory, syncs it to the disk, and renames it. If
@@ -98,7 +99,9 @@ impl NoveltyMap {
             .and_then(|directory| directory.sync_all())
             .map_err(at("sync the directory", directory))
     }
+}
 
+impl NoveltyMap {
     /// Loads a map that [`save`](Self::save) wrote.
     ///
     /// # Errors

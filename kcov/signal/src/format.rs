@@ -14,12 +14,12 @@
 //! | … | 1 to 10 each | the signals, ascending: the difference to the one before, in LEB128 |
 //! | end - 4 | 4 | CRC-32 (IEEE) of all before |
 
-use crate::fallback::Inserted;
-use crate::merge::Remember;
+use crate::merge::Inserted;
 use crate::novelty::NoveltyMap;
 use crate::ranges::Ranges;
 use alloc::vec::Vec;
 use core::fmt;
+use core::sync::atomic::AtomicU64;
 
 const MAGIC: [u8; 8] = *b"kcov-map";
 const VERSION: u32 = 1;
@@ -63,39 +63,45 @@ impl fmt::Display for FormatError {
 
 impl core::error::Error for FormatError {}
 
-impl NoveltyMap {
-    /// Serializes the map for [`from_bytes`](Self::from_bytes). Allocates.
+impl<M: AsRef<[AtomicU64]>> NoveltyMap<M> {
+    /// Serializes the map for [`from_bytes`](NoveltyMap::from_bytes). Allocates.
     ///
     /// Equal maps give equal bytes. A signal usually takes one or two bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let ranges = self.ranges().iter();
-        let mut bytes = Vec::with_capacity(HEAD + ranges.len() * 16 + self.len() * 2 + CRC);
+        let mut bytes = Vec::with_capacity(HEAD + ranges.len() * 16 + CRC);
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend((ranges.len() as u32).to_le_bytes());
         bytes.extend([0; 8]);
         bytes.extend((self.fallback_capacity() as u64).to_le_bytes());
-        bytes.extend((self.len() as u64).to_le_bytes());
+        bytes.extend([0; 8]);
         for range in ranges {
             bytes.extend(range.start.to_le_bytes());
             bytes.extend(range.end.to_le_bytes());
         }
-        let mut previous = 0;
+        // Others may add to the map meanwhile, so its own number may be larger.
+        let (mut previous, mut signals) = (0, 0u64);
         for signal in self {
             put(&mut bytes, signal - previous);
             previous = signal;
+            signals += 1;
         }
         let length = (bytes.len() + CRC) as u64;
         bytes[16..24].copy_from_slice(&length.to_le_bytes());
+        bytes[32..40].copy_from_slice(&signals.to_le_bytes());
         bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
         bytes
     }
+}
 
+impl NoveltyMap {
     /// Reads a map that [`to_bytes`](Self::to_bytes) wrote.
     ///
-    /// Whatever the bytes say, it allocates at most 128 MiB of zeroed memory, for the largest ranges,
-    /// and 64 times the size of the bytes. It touches a page of the zeroed memory only for a signal.
+    /// Whatever the bytes say, it allocates at most 144 MiB of zeroed memory, for the largest ranges and
+    /// the largest fallback, and 16 times the size of the bytes. It touches a page of the zeroed
+    /// memory only for a signal.
     ///
     /// # Errors
     ///
@@ -144,7 +150,7 @@ fn read(mut rest: &[u8], ranges: u32, fallback: u64, signals: u64) -> Option<Nov
     if fallback > NoveltyMap::MAX_FALLBACK {
         return None;
     }
-    let mut map = NoveltyMap::with_fallback(ranges, fallback);
+    let map = NoveltyMap::with_fallback(ranges, fallback);
     let mut previous = 0;
     for index in 0..signals {
         let step = get(&mut rest)?;

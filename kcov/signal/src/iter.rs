@@ -1,17 +1,16 @@
 //! The signals of a map, in ascending order.
 
 use crate::ranges::{Index, WORD};
-use crate::run::Run;
 use alloc::vec::Vec;
 use core::fmt;
-use core::iter::FusedIterator;
-use core::iter::Peekable;
+use core::iter::{FusedIterator, Peekable};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Iterator over the signals of a map, in ascending order.
 #[derive(Clone)]
 pub struct MapIter<'m> {
     index: &'m Index,
-    bits: Run<'m>,
+    bits: &'m [AtomicU64],
     /// The next word of `bits`.
     word: usize,
     /// Remaining bits of the word before.
@@ -23,12 +22,12 @@ pub struct MapIter<'m> {
 impl<'m> MapIter<'m> {
     pub(crate) fn new(
         index: &'m Index,
-        bits: Run<'m>,
+        bits: &'m [AtomicU64],
         outside: impl Iterator<Item = u64>,
     ) -> MapIter<'m> {
         let mut outside: Vec<u64> = outside.collect();
         outside.sort_unstable();
-        // While a shared map was cleared, a signal may have come into two places.
+        // While the map was cleared, a signal may have come into two places.
         outside.dedup();
         let outside = outside.into_iter().peekable();
         let mut iter = MapIter { index, bits, word: 0, left: 0, in_ranges: None, outside };
@@ -41,7 +40,7 @@ impl<'m> MapIter<'m> {
             if self.word == self.bits.len() {
                 return None;
             }
-            self.left = self.bits.load(self.word);
+            self.left = self.bits[self.word].load(Ordering::Relaxed);
             self.word += 1;
         }
         let bit = u64::from(self.left.trailing_zeros());

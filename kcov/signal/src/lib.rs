@@ -9,7 +9,7 @@
 //! use std::sync::atomic::AtomicU64;
 //!
 //! let text = Ranges::single(0xffff_ffff_8100_0000..0xffff_ffff_8200_0000)?;
-//! let mut map = NoveltyMap::new(text);
+//! let map = NoveltyMap::new(text);
 //! # let buffer = [2, 0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020].map(AtomicU64::new);
 //! let trace = Trace::from_words(&buffer, TracePc); // or `session.trace()`
 //! if map.has_new(trace) {
@@ -23,7 +23,7 @@
 //!
 //! | Question | |
 //! |---|---|
-//! | Did this execution reach anything new? | [`NoveltyMap`], or [`SharedMap`] between processes |
+//! | Did this execution reach anything new? | [`NoveltyMap`], also between threads and processes |
 //! | Which signals did it reach? | [`UniqueSet`] |
 //! | Does it reach the same each time? | [`Repeats`] |
 //! | How often, for AFL, LibAFL or libFuzzer? | [`count_hits`] |
@@ -35,31 +35,27 @@
 //!
 //! # Features
 //!
-//! `std` (default) saves and loads maps, finds the kernel's text, and detects AVX2 at run time.
-//! Without it the crate is `no_std` with `alloc`, and uses AVX2 only if compiled for it.
+//! `std` (default) saves and loads maps, and finds the kernel's text. Without it the crate is `no_std`
+//! with `alloc`.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 extern crate alloc;
 
-mod arch;
-mod bitmap;
 mod comparisons;
 mod dictionary;
 mod edges;
-mod fallback;
 mod format;
 mod hits;
 mod iter;
-mod known;
 mod merge;
 mod novelty;
+mod parts;
 mod ranges;
 mod repeats;
 mod replacements;
 mod run;
-mod shared;
 mod signals;
 mod unique;
 
@@ -75,11 +71,10 @@ pub use format::FormatError;
 pub use hits::count_hits;
 pub use iter::MapIter;
 pub use merge::Merged;
-pub use novelty::{MemoryUse, NoveltyMap};
+pub use novelty::{MemoryError, NoveltyMap};
 pub use ranges::{Ranges, RangesError};
 pub use repeats::Repeats;
 pub use replacements::{Replacement, Token};
-pub use shared::{SharedError, SharedMap};
 pub use signals::Signals;
 pub use unique::UniqueSet;
 

@@ -23,35 +23,12 @@ impl<'w> Run<'w> {
         }
     }
 
-    /// Address of the first word, for loads by assembly, which Rust's memory model does not cover.
-    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
-    #[inline]
-    pub(crate) fn start(self) -> *const u64 {
-        match self {
-            Run::Shared(words) => words.as_ptr().cast(),
-            Run::Plain(words) => words.as_ptr(),
-        }
-    }
-
-    /// The word at `index`.
-    ///
-    /// # Panics
-    ///
-    /// If `index` is out of bounds.
-    #[inline]
-    pub(crate) fn load(self, index: usize) -> u64 {
-        match self {
-            Run::Shared(words) => words[index].load(Ordering::Relaxed),
-            Run::Plain(words) => words[index],
-        }
-    }
-
     /// Whether a predicate holds for all words. Stops at the first failure.
     #[inline(always)]
     pub(crate) fn all(self, mut holds: impl FnMut(u64) -> bool) -> bool {
         match self {
-            Run::Shared(words) => words.iter().all(|word| holds(word.load(Ordering::Relaxed))),
-            Run::Plain(words) => words.iter().all(|word| holds(*word)),
+            Run::Shared(words) => eights(words, |word| holds(word.load(Ordering::Relaxed))),
+            Run::Plain(words) => eights(words, |word| holds(*word)),
         }
     }
 
@@ -101,4 +78,13 @@ impl<'w> Run<'w> {
         }
         to
     }
+}
+
+/// Whether a predicate holds for all words. The loop is unrolled, because it costs as much as a lookup
+/// in a map.
+#[inline(always)]
+fn eights<W>(words: &[W], mut holds: impl FnMut(&W) -> bool) -> bool {
+    let eights = words.chunks_exact(8);
+    let rest = eights.remainder();
+    { eights }.all(|eight| eight.iter().all(&mut holds)) && rest.iter().all(holds)
 }

@@ -1,7 +1,6 @@
 //! The set of one execution.
 
-use crate::fallback::{Inserted, first_slot, slots};
-use crate::merge::Merged;
+use crate::merge::{Inserted, Merged, first_slot, slots};
 use crate::signals::{Signals, for_each};
 use alloc::vec;
 use alloc::vec::Vec;

@@ -11,7 +11,7 @@ const TEXT: u64 = 0xffff_ffff_8100_0000;
 
 fn map(signals: &[u64]) -> NoveltyMap {
     let ranges = Ranges::new([TEXT..TEXT + 0x10_0000, TEXT + 0x200_0000..TEXT + 0x200_1000]);
-    let mut map = NoveltyMap::with_fallback(ranges.unwrap(), 100);
+    let map = NoveltyMap::with_fallback(ranges.unwrap(), 100);
     map.merge(signals);
     map
 }

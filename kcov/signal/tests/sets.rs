@@ -3,8 +3,8 @@
 use kcov::mode::TracePc;
 use kcov::{Comparison, Pc, Trace};
 use kcov_signal::{
-    Dictionary, Edges, Merged, NoveltyMap, Operands, Ranges, RangesError, Repeats, SharedMap,
-    UniqueSet, count_hits, edge,
+    Dictionary, Edges, Merged, NoveltyMap, Operands, Ranges, RangesError, Repeats, UniqueSet,
+    count_hits, edge,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ fn counts(merged: Merged) -> (usize, usize) {
 
 #[test]
 fn nothing_is_known_until_it_is_merged() {
-    let mut map = NoveltyMap::new(text(0x1000));
+    let map = NoveltyMap::new(text(0x1000));
     assert!(!map.has_new(&[0u64; 0]) && map.is_empty());
     assert!(map.has_new(&[TEXT]) && !map.contains(TEXT));
     assert_eq!(counts(map.merge(&[TEXT, TEXT + 1, TEXT])), (2, 0));
@@ -45,7 +45,7 @@ fn nothing_is_known_until_it_is_merged() {
 
 #[test]
 fn addresses_one_byte_apart_are_told_apart() {
-    let mut map = NoveltyMap::new(text(0x1000));
+    let map = NoveltyMap::new(text(0x1000));
     for known in 0..600 {
         assert!(map.has_new(&[TEXT + known]), "{known}");
         assert_eq!(map.merge(&[TEXT + known]).new, 1);
@@ -56,7 +56,7 @@ fn addresses_one_byte_apart_are_told_apart() {
 
 #[test]
 fn what_has_no_room_is_new_each_time_and_counted() {
-    let mut map = NoveltyMap::with_fallback(text(0x1000), 2);
+    let map = NoveltyMap::with_fallback(text(0x1000), 2);
     assert_eq!(counts(map.merge(&[0, u64::MAX])), (2, 0));
     assert_eq!((map.fallback_capacity(), map.fallback_len()), (2, 2));
     let mut came = Vec::new();
@@ -68,7 +68,38 @@ fn what_has_no_room_is_new_each_time_and_counted() {
 
 #[test]
 fn a_byte_of_text_takes_one_bit() {
-    assert_eq!(NoveltyMap::new(text(176 << 20)).memory().ranges, 22 << 20);
+    let bytes = |ranges| 8 * NoveltyMap::words(&ranges, 0);
+    assert_eq!(bytes(text(176 << 20)) - bytes(Ranges::default()), 22 << 20);
+}
+
+/// One new signal is found at any position, even if it differs from a known one only in bits that
+/// the map's words do not hold.
+#[test]
+fn one_is_missed_nowhere() {
+    const END: u64 = 0x1_1000;
+    // The largest range comes second.
+    let map = NoveltyMap::new(ranges([0x1000..END, 0x200..0x400]));
+    let seen: Vec<u64> = [END - 512, END - 64].into_iter().chain(END - 5..END).collect();
+    map.merge(&seen);
+    let last = END - 1;
+    let far =
+        [last + 64, last + 512, last + (1 << 32), last + (1 << 38), last.wrapping_sub(1 << 32)];
+    let new: Vec<u64> = [END - 6, END, 0x0fff, u64::MAX].into_iter().chain(far).collect();
+    assert!(new.iter().all(|new| !map.contains(*new)));
+    for len in [1, 8, 9, 24, 127, 136] {
+        let mut signals: Vec<u64> = seen.iter().copied().cycle().take(len).collect();
+        assert!(!map.has_new(&signals));
+        for at in (0..len).step_by(if cfg!(miri) { 97 } else { 1 }) {
+            let before = signals[at];
+            for &new in &new {
+                signals[at] = new;
+                let mut found = Vec::new();
+                map.for_each_new(&signals, |signal| found.push(signal));
+                assert!(map.has_new(&signals) && found == [new], "{new:#x} at {at} of {len}");
+            }
+            signals[at] = before;
+        }
+    }
 }
 
 #[test]
@@ -87,7 +118,7 @@ fn ranges_that_make_no_sense_are_refused() {
     // The last 64 bytes of the address space are in no range.
     let last = Ranges::single(u64::MAX - 600..u64::MAX).unwrap();
     assert!(last.contains(u64::MAX - 64) && !last.contains(u64::MAX - 63));
-    let mut map = NoveltyMap::with_fallback(last, 1);
+    let map = NoveltyMap::with_fallback(last, 1);
     assert_eq!(counts(map.merge(&[u64::MAX, u64::MAX - 1, u64::MAX - 64])), (2, 1));
 }
 
@@ -115,7 +146,7 @@ fn what_may_be_large_is_shown_by_its_size() {
     }
     let signals: Vec<u64> = (0..10_000).map(|signal| TEXT + signal * 32).collect();
     let many = ranges(signals.iter().map(|start| *start..start + 16));
-    let mut map = NoveltyMap::new(many.clone());
+    let map = NoveltyMap::new(many.clone());
     shown(&map);
     assert_eq!(map.merge(&signals).new, signals.len());
     map.merge(&[5, 6]);
@@ -136,9 +167,6 @@ fn what_may_be_large_is_shown_by_its_size() {
         dictionary.add(Operands::new(record));
     }
     shown(&dictionary);
-    let words = SharedMap::words(&many, 4);
-    let memory: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
-    shown(&SharedMap::with_fallback(&memory, &many, 4).unwrap());
 }
 
 #[test]
@@ -246,7 +274,7 @@ proptest! {
     /// For all ranges and traces, a map agrees with a set.
     #[test]
     fn maps_are_sets(given in some_ranges(), traces in prop::collection::vec(signals(), 1..4)) {
-        let mut map = NoveltyMap::new(ranges(given));
+        let map = NoveltyMap::new(ranges(given));
         let mut set = BTreeSet::new();
         for trace in &traces {
             let buffer = buffer(trace);

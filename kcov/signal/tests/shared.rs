@@ -1,13 +1,12 @@
-//! The shared map under load, and memory that holds no map.
+//! Maps that threads and processes share, and memory that holds no map.
 
-use kcov_signal::{NoveltyMap, Ranges, SharedError, SharedMap};
+use kcov_signal::{MemoryError, NoveltyMap, Ranges};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 const _: () = {
     const fn send_and_sync<T: Send + Sync>() {}
-    send_and_sync::<SharedMap<'_>>();
     send_and_sync::<NoveltyMap>();
 };
 
@@ -20,6 +19,14 @@ fn memory(words: usize) -> Vec<AtomicU64> {
 
 fn text() -> Ranges {
     Ranges::single(TEXT..TEXT + 0x10_0000).unwrap()
+}
+
+fn open(
+    memory: &[AtomicU64],
+    ranges: Ranges,
+    fallback: usize,
+) -> Result<NoveltyMap<&[AtomicU64]>, MemoryError> {
+    NoveltyMap::open(memory, ranges, fallback)
 }
 
 /// A pseudorandom sequence.
@@ -37,7 +44,7 @@ fn exactly_one_thread_sees_each_signal_as_new() {
     let count = if cfg!(miri) { 50 } else { 20_000 };
     for round in 0..rounds {
         let fallback = 3000;
-        let memory = memory(SharedMap::words(&text(), fallback));
+        let memory = memory(NoveltyMap::words(&text(), fallback));
         let seen = AtomicUsize::new(0);
         let traces: Vec<Vec<u64>> = (0..THREADS)
             .map(|thread| {
@@ -50,7 +57,7 @@ fn exactly_one_thread_sees_each_signal_as_new() {
             for trace in &traces {
                 let (memory, seen) = (&memory, &seen);
                 scope.spawn(move || {
-                    let map = SharedMap::with_fallback(memory, &text(), fallback).unwrap();
+                    let map = open(memory, text(), fallback).unwrap();
                     let merged = map.merge(trace);
                     assert_eq!(merged.unrecorded, 0);
                     seen.fetch_add(merged.new, Ordering::Relaxed);
@@ -58,7 +65,7 @@ fn exactly_one_thread_sees_each_signal_as_new() {
                 });
             }
         });
-        let map = SharedMap::with_fallback(&memory, &text(), fallback).unwrap();
+        let map = open(&memory, text(), fallback).unwrap();
         let expected: BTreeSet<u64> = traces.into_iter().flatten().collect();
         assert!(map.iter().eq(expected.iter().copied()));
         assert_eq!(seen.into_inner(), expected.len());
@@ -67,8 +74,8 @@ fn exactly_one_thread_sees_each_signal_as_new() {
 
 #[test]
 fn a_full_fallback_says_so() {
-    let memory = memory(SharedMap::words(&text(), 2));
-    let map = SharedMap::with_fallback(&memory, &text(), 2).unwrap();
+    let memory = memory(NoveltyMap::words(&text(), 2));
+    let map = open(&memory, text(), 2).unwrap();
     let merged = map.merge(&[1, 2, 3, 1, TEXT]);
     assert_eq!((merged.new, merged.unrecorded), (3, 1));
     assert!(map.has_new(&[3]) && !map.has_new(&[2, TEXT]));
@@ -77,46 +84,48 @@ fn a_full_fallback_says_so() {
 
 #[test]
 fn a_fallback_has_a_limit() {
-    let needed = SharedMap::words(&text(), NoveltyMap::MAX_FALLBACK);
-    assert_eq!(SharedMap::words(&text(), usize::MAX), needed);
+    let needed = NoveltyMap::words(&text(), NoveltyMap::MAX_FALLBACK);
+    assert_eq!(NoveltyMap::words(&text(), usize::MAX), needed);
     assert_eq!(
-        SharedMap::with_fallback(&[], &text(), usize::MAX).unwrap_err(),
-        SharedError::TooSmall { needed, given: 0 }
+        open(&[], text(), usize::MAX).unwrap_err(),
+        MemoryError::TooSmall { needed, given: 0 }
     );
 }
 
 #[test]
 fn memory_of_something_else_is_refused() {
-    let needed = SharedMap::words(&text(), 2);
+    let needed = NoveltyMap::words(&text(), 2);
     let memory = memory(needed);
     assert_eq!(
-        SharedMap::with_fallback(&memory[1..], &text(), 2).unwrap_err(),
-        SharedError::TooSmall { needed, given: needed - 1 }
+        open(&memory[1..], text(), 2).unwrap_err(),
+        MemoryError::TooSmall { needed, given: needed - 1 }
     );
-    SharedMap::with_fallback(&memory, &text(), 2).unwrap();
-    SharedMap::with_fallback(&memory, &text(), 2).unwrap();
+    open(&memory, text(), 2).unwrap();
+    open(&memory, text(), 2).unwrap();
     let other = Ranges::single(TEXT..TEXT + 0x1000).unwrap();
-    assert_eq!(SharedMap::with_fallback(&memory, &other, 2).unwrap_err(), SharedError::OtherMap);
-    assert_eq!(SharedMap::with_fallback(&memory, &text(), 1).unwrap_err(), SharedError::OtherMap);
+    assert_eq!(open(&memory, other, 2).unwrap_err(), MemoryError::OtherMap);
+    assert_eq!(open(&memory, text(), 1).unwrap_err(), MemoryError::OtherMap);
 }
 
 #[test]
 fn what_others_scribble_leads_to_no_harm() {
-    let needed = SharedMap::words(&text(), 4);
+    let needed = NoveltyMap::words(&text(), 4);
     let memory = memory(needed);
-    let map = SharedMap::with_fallback(&memory, &text(), 4).unwrap();
+    let map = open(&memory, text(), 4).unwrap();
     memory[1..].iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
     assert!(!map.has_new(&[TEXT]) && map.has_new(&[5]));
     let merged = map.merge(&[5]);
     assert_eq!((merged.new, merged.unrecorded), (0, 1));
     assert!(map.iter().count() > 0);
+    map.clear();
+    assert!(!map.to_bytes().is_empty() && map.has_new(&[TEXT]));
 }
 
 #[test]
 fn a_cleared_map_is_as_good_as_new() {
-    let memory = memory(SharedMap::words(&text(), SharedMap::FALLBACK));
-    let map = SharedMap::new(&memory, &text()).unwrap();
-    let other = SharedMap::new(&memory, &text()).unwrap();
+    let memory = memory(NoveltyMap::words(&text(), NoveltyMap::FALLBACK));
+    let map = open(&memory, text(), NoveltyMap::FALLBACK).unwrap();
+    let other = open(&memory, text(), NoveltyMap::FALLBACK).unwrap();
     assert!(map.is_empty() && map.ranges() == &text());
     for _ in 0..3 {
         assert_eq!(map.merge(&[0, 7, TEXT, TEXT + 1]).new, 4);
@@ -127,5 +136,5 @@ fn a_cleared_map_is_as_good_as_new() {
     }
     let outside: Vec<u64> = (0..=map.fallback_capacity() as u64).collect();
     let merged = map.merge(&outside);
-    assert_eq!((merged.new, merged.unrecorded), (SharedMap::FALLBACK, 1));
+    assert_eq!((merged.new, merged.unrecorded), (NoveltyMap::FALLBACK, 1));
 }

@@ -1,10 +1,11 @@
 //! Novelty maps, private and shared.
 
-use crate::failure::{Failure, Handle as _, enter, free, guard, handle};
+use crate::failure::{Failure, Handle as _, enter, free, guard, handle, kcov_failure};
 use crate::memory::{Output, array, counted, given, path, words};
-use kcov_signal::{NoveltyMap, Ranges, SharedMap};
+use kcov_signal::{NoveltyMap, Ranges};
 use rustix::fs::{fstat, ftruncate};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
@@ -24,45 +25,53 @@ pub struct kcov_range {
     pub end: u64,
 }
 
-/// Remembers which signals have been seen: exactly, in one bit per byte of kernel text or less.
+/// Remembers which signals have been seen: exactly, in one bit per byte of kernel text.
 pub struct kcov_novelty(Mutex<Map>);
 handle!(kcov_novelty: Map);
 
-pub(crate) enum Map {
-    Private(NoveltyMap),
-    Shared(Shared),
-}
-
-/// A map in memory that is shared with other processes. Fields are dropped in this order.
-pub(crate) struct Shared {
-    map: SharedMap<'static>,
-    _memory: Memory,
-}
+type Map = NoveltyMap<Memory>;
 
 /// Mapped memory.
-struct Memory {
+pub(crate) struct Memory {
     start: NonNull<c_void>,
-    bytes: usize,
+    words: usize,
 }
 
 // SAFETY: memory belongs to the process, not to a thread.
 unsafe impl Send for Memory {}
 
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: this value made the mapping, and the map that used it is gone.
-        let _ = unsafe { munmap(self.start.as_ptr(), self.bytes) };
+impl Memory {
+    /// Maps that many words: of the file, or of nobody else.
+    fn map(file: Option<BorrowedFd<'_>>, words: usize) -> rustix::io::Result<Memory> {
+        let bytes = words * size_of::<AtomicU64>();
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let start = match file {
+            // SAFETY: a new mapping, wherever there is room.
+            Some(file) => unsafe {
+                mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)
+            },
+            // SAFETY: as above.
+            None => unsafe {
+                mmap_anonymous(ptr::null_mut(), bytes, protection, MapFlags::PRIVATE)
+            },
+        };
+        Ok(Memory { start: NonNull::new(start?).ok_or(Errno::FAULT)?, words })
     }
 }
 
-/// Does the same with either kind of map.
-macro_rules! either {
-    ($content:expr, $map:ident => $what:expr) => {
-        match $content {
-            Map::Private($map) => $what,
-            Map::Shared(Shared { map: $map, .. }) => $what,
-        }
-    };
+impl AsRef<[AtomicU64]> for Memory {
+    fn as_ref(&self) -> &[AtomicU64] {
+        // SAFETY: a mapping is aligned, 0 where the file had no data, and lives as long as this value.
+        // Processes that share it access it atomically. The header forbids truncation.
+        unsafe { slice::from_raw_parts(self.start.as_ptr().cast(), self.words) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: this value made the mapping, and nothing borrows it any more.
+        let _ = unsafe { munmap(self.start.as_ptr(), self.words * size_of::<AtomicU64>()) };
+    }
 }
 
 /// # Safety
@@ -74,32 +83,26 @@ unsafe fn ranges(start: *const kcov_range, count: usize) -> Result<Ranges, Failu
     Ranges::new(ranges.iter().map(|range| range.start..range.end)).map_err(Failure::argument)
 }
 
-/// Opens the map in a file, and makes the file long enough.
-fn share(file: BorrowedFd<'_>, ranges: &Ranges, fallback: usize) -> Result<Map, Failure> {
-    let fallback = fallback.min(NoveltyMap::MAX_FALLBACK);
-    let refuse = |errno| Failure::file(format!("cannot share a map through the file: {errno}"));
-    let bytes = SharedMap::words(ranges, fallback) * size_of::<AtomicU64>();
-    let length = fstat(file).map_err(refuse)?.st_size;
-    if u64::try_from(length).unwrap_or(0) < bytes as u64 {
-        // Another process may do the same at once. The length never shrinks.
-        ftruncate(file, bytes as u64).map_err(refuse)?;
-    }
-    let protection = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new mapping, wherever there is room.
-    let start = unsafe { mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0) };
-    let start = NonNull::new(start.map_err(refuse)?).ok_or_else(|| Failure::file("mapped at 0"))?;
-    let memory = Memory { start, bytes };
-    // SAFETY: a mapping is aligned, 0 where the file had no data, and lives until `Shared` has dropped
-    // the map. Processes that share it access it atomically. The header forbids truncation.
-    let words = unsafe {
-        slice::from_raw_parts(start.as_ptr().cast::<AtomicU64>(), bytes / size_of::<AtomicU64>())
+/// Opens the map in a file, which becomes long enough, or makes an empty one.
+fn open(file: Option<BorrowedFd<'_>>, ranges: Ranges, fallback: usize) -> Result<Map, Failure> {
+    let refuse = |errno| match file {
+        Some(_) => Failure::file(format!("cannot share a map through the file: {errno}")),
+        None => Failure::new(kcov_failure::OutOfMemory, format!("cannot make a map: {errno}")),
     };
-    let map = SharedMap::with_fallback(words, ranges, fallback).map_err(Failure::argument)?;
-    Ok(Map::Shared(Shared { map, _memory: memory }))
+    let words = NoveltyMap::words(&ranges, fallback);
+    if let Some(file) = file {
+        let bytes = (words * size_of::<AtomicU64>()) as u64;
+        if u64::try_from(fstat(file).map_err(refuse)?.st_size).unwrap_or(0) < bytes {
+            // Another process may do the same at once. The length never shrinks.
+            ftruncate(file, bytes).map_err(refuse)?;
+        }
+    }
+    let memory = Memory::map(file, words).map_err(refuse)?;
+    NoveltyMap::open(memory, ranges, fallback).map_err(Failure::argument)
 }
 
 /// Makes an empty map. In the ranges, such as the kernel's text, there is always room; outside them
-/// there is room for `fallback` signals, at most 2^24. NULL on failure.
+/// there is room for `fallback` signals, at most 2^20. NULL on failure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kcov_novelty_new(
     ranges: *const kcov_range,
@@ -109,8 +112,7 @@ pub unsafe extern "C" fn kcov_novelty_new(
     guard("kcov_novelty_new", None, || {
         // SAFETY: as the header demands.
         let ranges = unsafe { self::ranges(ranges, count) }?;
-        let map = NoveltyMap::with_fallback(ranges, fallback);
-        Ok(Some(kcov_novelty::new(Map::Private(map))))
+        Ok(Some(kcov_novelty::new(open(None, ranges, fallback)?)))
     })
 }
 
@@ -133,7 +135,7 @@ pub unsafe extern "C" fn kcov_novelty_share(
         let file = unsafe { BorrowedFd::borrow_raw(fd) };
         // SAFETY: as the header demands.
         let ranges = unsafe { self::ranges(ranges, count) }?;
-        Ok(Some(kcov_novelty::new(share(file, &ranges, fallback)?)))
+        Ok(Some(kcov_novelty::new(open(Some(file), ranges, fallback)?)))
     })
 }
 
@@ -143,8 +145,10 @@ pub unsafe extern "C" fn kcov_novelty_load(path: *const c_char) -> Option<Box<kc
     guard("kcov_novelty_load", None, || {
         // SAFETY: as the header demands.
         let path = given(unsafe { self::path(path) }, "path")?;
-        let map = NoveltyMap::load(path).map_err(Failure::file)?;
-        Ok(Some(kcov_novelty::new(Map::Private(map))))
+        let saved = NoveltyMap::load(path).map_err(Failure::file)?;
+        let map = open(None, saved.ranges().clone(), saved.fallback_capacity())?;
+        map.merge(&saved.iter().collect::<Vec<_>>());
+        Ok(Some(kcov_novelty::new(map)))
     })
 }
 
@@ -155,15 +159,7 @@ pub unsafe extern "C" fn kcov_novelty_save(map: *mut kcov_novelty, path: *const 
         // SAFETY: as the header demands.
         let path = given(unsafe { self::path(path) }, "path")?;
         // SAFETY: as the header demands.
-        let saved = match &*unsafe { enter(map) }? {
-            Map::Private(map) => map.save(path),
-            Map::Shared(Shared { map, .. }) => {
-                let fallback = map.fallback_capacity();
-                let mut copy = NoveltyMap::with_fallback(map.ranges().clone(), fallback);
-                copy.merge(&map.iter().collect::<Vec<_>>());
-                copy.save(path)
-            }
-        };
+        let saved = unsafe { enter(map) }?.save(path);
         saved.map(|()| 0).map_err(Failure::file)
     })
 }
@@ -180,7 +176,7 @@ pub unsafe extern "C" fn kcov_novelty_has_new(
         let signals = unsafe { words(signals, count, "signals") }?;
         // SAFETY: as the header demands.
         let map = unsafe { enter(map) }?;
-        Ok(either!(&*map, map => map.has_new(signals)).into())
+        Ok(map.has_new(signals).into())
     })
 }
 
@@ -202,9 +198,8 @@ pub unsafe extern "C" fn kcov_novelty_merge(
         // SAFETY: as the header demands.
         let mut out = unsafe { Output::new(out, capacity) }?;
         // SAFETY: as the header demands.
-        let mut map = unsafe { enter(map) }?;
-        let counts = either!(&mut *map, map => map.merge_with(signals, |signal| out.push(signal)));
-        Ok(counted(counts, unrecorded))
+        let map = unsafe { enter(map) }?;
+        Ok(counted(map.merge_with(signals, |signal| out.push(signal)), unrecorded))
     })
 }
 
@@ -221,7 +216,7 @@ pub unsafe extern "C" fn kcov_novelty_signals(
         let out = unsafe { Output::new(out, capacity) }?;
         // SAFETY: as the header demands.
         let map = unsafe { enter(map) }?;
-        Ok(out.fill(either!(&*map, map => map.iter())))
+        Ok(out.fill(map.iter()))
     })
 }
 
@@ -230,7 +225,7 @@ pub unsafe extern "C" fn kcov_novelty_signals(
 pub unsafe extern "C" fn kcov_novelty_clear(map: *mut kcov_novelty) -> c_int {
     guard("kcov_novelty_clear", -1, || {
         // SAFETY: as the header demands.
-        either!(&mut *unsafe { enter(map) }?, map => map.clear());
+        unsafe { enter(map) }?.clear();
         Ok(0)
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Handle as _, enter, free, guard, handle};
 use crate::memory::{Output, counted, words};
-use kcov_signal::{NoveltyMap, UniqueSet};
+use kcov_signal::UniqueSet;
 use std::ffi::c_int;
 use std::sync::Mutex;
 
@@ -15,7 +15,7 @@ handle!(kcov_set: UniqueSet);
 #[unsafe(no_mangle)]
 pub extern "C" fn kcov_set_new(capacity: usize) -> Option<Box<kcov_set>> {
     guard("kcov_set_new", None, || {
-        let most = NoveltyMap::MAX_FALLBACK;
+        let most = 1 << 24;
         if capacity > most {
             return Err(Failure::argument(format!("{capacity} signals; pass at most {most}")));
         }

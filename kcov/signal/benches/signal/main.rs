@@ -42,16 +42,13 @@ fn report(case: &Case) {
         let new: BTreeSet<u64> =
             case.trace.iter().copied().filter(|pc| !map.contains(*pc)).collect();
         let count = case.trace.iter().filter(|pc| new.contains(pc)).count();
-        let memory = map.memory();
         println!(
-            "\n{}: {} PCs, {:.1} % of them new, {} different new ones; {} known; map {} + {} KiB",
+            "\n{}: {} PCs, {:.1} % of them new, {} different new ones; {} known",
             case.name,
             case.trace.len(),
             100.0 * count as f64 / case.trace.len() as f64,
             new.len(),
-            map.len(),
-            memory.ranges >> 10,
-            memory.fallback >> 10
+            map.len()
         );
         check(case, map, &new, ways);
 

@@ -3,7 +3,7 @@
 use crate::peers::{ByteMap, Syzkaller};
 use kcov::Trace;
 use kcov::mode::TracePc;
-use kcov_signal::{NoveltyMap, Ranges, SharedMap};
+use kcov_signal::{NoveltyMap, Ranges};
 use rustc_hash::FxHashSet;
 use std::hint::black_box;
 use std::slice;
@@ -50,13 +50,8 @@ fn learn<'c, M: Clone + 'c>(
 
 /// Prepares all ways for a case and passes them on, with a map of the known PCs.
 pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
-    let mut map = NoveltyMap::new(case.ranges.clone());
+    let map = NoveltyMap::new(case.ranges.clone());
     map.merge(&case.known);
-    let memory: Vec<AtomicU64> =
-        (0..SharedMap::words(&case.ranges, 0)).map(|_| AtomicU64::new(0)).collect();
-    let shared =
-        SharedMap::with_fallback(&memory, &case.ranges, 0).expect("fresh memory of its size");
-    shared.merge(&case.known);
     let count = AtomicU64::new(case.trace.len() as u64);
     let buffer: Vec<AtomicU64> =
         [count].into_iter().chain(case.trace.iter().copied().map(AtomicU64::new)).collect();
@@ -83,12 +78,6 @@ pub fn with(case: &Case, take: impl FnOnce(&NoveltyMap, &mut [Way<'_>])) {
             "kcov: anything new? live",
             Work::Ask(Box::new(|_| {
                 black_box(map.has_new(live()));
-            })),
-        ),
-        (
-            "kcov: anything new? shared map",
-            Work::Ask(Box::new(|_| {
-                black_box(shared.has_new(live()));
             })),
         ),
         (
