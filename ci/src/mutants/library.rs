@@ -67,7 +67,7 @@ impl<'a> Library<'a> {
         self.put(file, original.as_bytes())?;
         match built {
             // The unaltered suite has been built, so the compiler refuses the alteration.
-            Err(Error::Unavailable(failure)) if failure.phase == Phase::Build => {
+            Err(Error::Unavailable(failure)) if failure.phase == Phase::Image => {
                 Ok(Err(failure.message))
             }
             built => built.map(Ok),
