@@ -4,7 +4,7 @@ use crate::CompareExecutor;
 use crate::compare::{Search, places};
 use kcov::Pc;
 use kcov_signal::{CmpFilter, Operands, Replacement};
-use libafl::corpus::HasCurrentCorpusId;
+use libafl::corpus::{CorpusId, HasCurrentCorpusId};
 use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
 use libafl::state::{HasCurrentTestcase, HasExecutions, HasRand};
 use libafl::{Error, Evaluator, HasNamedMetadata};
@@ -29,8 +29,14 @@ pub struct FollowStage<I> {
     filter: CmpFilter,
     /// How often a comparison of each site was to be satisfied.
     tries: HashMap<Pc, usize>,
+    /// The inputs that it has followed.
+    followed: HashSet<CorpusId>,
     input: PhantomData<fn(&I)>,
 }
+
+/// It follows an input once, and later in one of this many rounds: it takes more executions than
+/// the other stages together.
+const ROUNDS: usize = 4;
 
 /// How often the stage starts from the current input.
 const STARTS: usize = 16;
@@ -49,7 +55,7 @@ impl<I> FollowStage<I> {
     #[must_use]
     pub fn new() -> FollowStage<I> {
         let filter = CmpFilter::new().skip_equal();
-        FollowStage { filter, tries: HashMap::new(), input: PhantomData }
+        FollowStage { filter, tries: HashMap::new(), followed: HashSet::new(), input: PhantomData }
     }
 
     /// Chooses a change that may satisfy one of these comparisons, if possible one of the site `last`.
@@ -153,7 +159,7 @@ impl<E, EM, I, S, Z> Stage<E, EM, S, Z> for FollowStage<I>
 where
     E: CompareExecutor<I>,
     I: Search + Clone,
-    S: HasCurrentTestcase<I> + HasExecutions + HasRand,
+    S: HasCurrentTestcase<I> + HasCurrentCorpusId + HasExecutions + HasRand,
     Z: Evaluator<E, EM, I, S>,
 {
     fn perform(
@@ -163,6 +169,11 @@ where
         state: &mut S,
         manager: &mut EM,
     ) -> Result<(), Error> {
+        let id = state.current_corpus_id()?;
+        let is_first = id.is_some_and(|id| self.followed.insert(id));
+        if !is_first && state.rand_mut().below_or_zero(ROUNDS) > 0 {
+            return Ok(());
+        }
         let start = state.current_input_cloned()?;
         let once = self.compared(executor, state, &start, &HashSet::new())?;
         let once: HashSet<_> = once.into_iter().collect();
