@@ -11,6 +11,7 @@ const _: () = {
 };
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;
+const BYTES: u64 = if cfg!(miri) { 0x1000 } else { 0x10_0000 };
 const THREADS: u64 = 4;
 
 fn memory(words: usize) -> Vec<AtomicU64> {
@@ -18,7 +19,7 @@ fn memory(words: usize) -> Vec<AtomicU64> {
 }
 
 fn text() -> Ranges {
-    Ranges::single(TEXT..TEXT + 0x10_0000).unwrap()
+    Ranges::single(TEXT..TEXT + BYTES).unwrap()
 }
 
 fn open(
@@ -43,14 +44,14 @@ fn exactly_one_thread_sees_each_signal_as_new() {
     let rounds = if cfg!(miri) { 1 } else { 10 };
     let count = if cfg!(miri) { 50 } else { 20_000 };
     for round in 0..rounds {
-        let fallback = 3000;
+        let fallback = if cfg!(miri) { 64 } else { 3000 };
         let memory = memory(NoveltyMap::words(&text(), fallback));
         let seen = AtomicUsize::new(0);
         let traces: Vec<Vec<u64>> = (0..THREADS)
             .map(|thread| {
                 let numbers = scatter(round * THREADS + thread).take(count);
                 // Many collide, and a few are outside.
-                numbers.map(|n| if n % 16 == 0 { n % 2048 } else { TEXT + n % 0x8000 }).collect()
+                numbers.map(|n| if n % 16 == 0 { n % 2048 } else { TEXT + n % (BYTES / 32) }).collect()
             })
             .collect();
         thread::scope(|scope| {
@@ -102,7 +103,7 @@ fn memory_of_something_else_is_refused() {
     );
     open(&memory, text(), 2).unwrap();
     open(&memory, text(), 2).unwrap();
-    let other = Ranges::single(TEXT..TEXT + 0x1000).unwrap();
+    let other = Ranges::single(TEXT..TEXT + 0x800).unwrap();
     assert_eq!(open(&memory, other, 2).unwrap_err(), MemoryError::OtherMap);
     assert_eq!(open(&memory, text(), 1).unwrap_err(), MemoryError::OtherMap);
 }
