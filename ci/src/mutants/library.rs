@@ -20,7 +20,8 @@ impl<'a> Library<'a> {
     /// Opens the copy and updates it.
     pub fn open(cache: &Cache, programs: &'a Programs) -> Result<Self> {
         let lock = cache.lock(Phase::Build, "bench-library")?;
-        let library = Self { directory: cache.benches().join("library"), programs, _lock: lock };
+        let library =
+            Self { directory: cache.at("benches").join("library"), programs, _lock: lock };
         cache::touch(&library.directory);
         for path in files(workspace())? {
             let content = fs::read(&path).or_unavailable(Phase::Image, path.display())?;
