@@ -16,25 +16,12 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Sources {
     /// A tree of the system's sources.
-    source: Option<PathBuf>,
+    pub source: Option<PathBuf>,
     /// A copy of NetBSD's kcov(4).
-    manual: Option<PathBuf>,
+    pub manual: Option<PathBuf>,
 }
 
 impl Sources {
-    /// Takes NetBSD's sources, which the user provides and which must exist.
-    pub fn given(source: Option<PathBuf>, manual: Option<PathBuf>) -> Result<Self> {
-        let missing = |option, path: &Option<PathBuf>, what, there: fn(&Path) -> bool| match path {
-            Some(path) if !there(path) => {
-                Err(Error::usage(format!("{option} {}: there is no such {what}", path.display())))
-            }
-            _ => Ok(()),
-        };
-        missing("--source", &source, "directory", Path::is_dir)?;
-        missing("--manual", &manual, "file", Path::is_file)?;
-        Ok(Self { source, manual })
-    }
-
     /// Compares the claims with these sources. Returns the exit status.
     fn compare(&self) -> Result<u8> {
         let mut words: Vec<&OsStr> = vec!["drift".as_ref()];

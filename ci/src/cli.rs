@@ -1,8 +1,9 @@
 //! The command line: kcov-vm's commands and this project's own.
 
 use clap::{Args, Parser, Subcommand};
-use kcov_vm::cli::{self as vm, BuildOptions, General, OwnOptions, TestOptions, VmOptions};
-use kcov_vm::report::Format;
+use kcov_vm::cli::{
+    self as vm, BuildOptions, General, OwnOptions, ReportOptions, TestOptions, VmOptions,
+};
 use std::path::PathBuf;
 
 /// Builds kernels, boots them, and runs test programs in them.
@@ -79,12 +80,9 @@ pub struct LockstepOptions {
     /// The seed of a sequence of operations; may be repeated
     #[arg(long = "seed", value_name = "S", default_value = "1")]
     pub seeds: Vec<u64>,
-    /// The report's format
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub format: Format,
-    /// Write the report to a file, and the text format to standard output
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
+    /// The report.
+    #[command(flatten)]
+    pub report: ReportOptions,
     /// Build and boot options.
     #[command(flatten)]
     pub vm: VmOptions,
@@ -93,12 +91,12 @@ pub struct LockstepOptions {
 impl LockstepOptions {
     /// Returns the equivalent test; its checks are the seeds.
     pub fn into_test(self) -> TestOptions {
-        let Self { names, operations, seeds, format, report, mut vm } = self;
+        let Self { names, operations, seeds, report, mut vm } = self;
         // It suits slow guests.
         vm.guest.time_limit.get_or_insert(120 + operations * seeds.len() as u64 / 50);
         let mut suite = vec!["lockstep".to_string(), format!("--operations={operations}")];
         suite.extend(seeds.iter().map(|seed| format!("--seed={seed}")));
-        TestOptions { names, suite, format, report, vm, ..TestOptions::default() }
+        TestOptions { names, suite, report, vm, ..TestOptions::default() }
     }
 }
 

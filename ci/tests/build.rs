@@ -1,12 +1,8 @@
 //! Builds kernels into the cache, from a tree with an instant Makefile.
 
-mod common {
-    pub mod outcome;
-    pub mod vm;
-}
+mod common;
 
-use common::outcome::{Outcome, outcome};
-use common::vm::Vm;
+use common::{Outcome, Place, outcome};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,14 +17,14 @@ const QUICK: &str =
 const ENDLESS: &str = "vmlinux:\n\t$(MAKE) below\n\ttouch ../went-on\nbelow:\n\techo $$$$ >../new; mv ../new ../pid; exec sleep 60\n";
 
 struct Built {
-    vm: Vm,
+    vm: Place,
     targets: String,
     tree: String,
 }
 
 impl Built {
     fn new(rule: &str) -> Self {
-        let vm = Vm::new();
+        let vm = Place::new();
         let text = |path: PathBuf| path.to_str().expect("UTF-8").to_owned();
         let configure = "allnoconfig:\n\tcp $(KCONFIG_ALLCONFIG) $(O)/.config\n";
         let makefile = vm.write("tree/Makefile", format!("{configure}{rule}"));
@@ -61,25 +57,15 @@ impl Built {
 }
 
 #[test]
-fn a_damaged_or_missing_kernel_is_built_again() {
+fn a_missing_kernel_is_built_again() {
     let built = Built::new(QUICK);
     let (kernel, _, count) = built.build();
     assert_eq!(count, 1);
     let (same, said, count) = built.build();
     assert_eq!((same.as_path(), said.as_str(), count), (kernel.as_path(), "", 1));
-
-    fs::write(&kernel, "kernal\n").expect("a file");
-    let (_, said, count) = built.build();
-    assert_eq!(count, 2);
-    let why = "the kernel is damaged: its digest is not that of its build; building it again";
-    assert!(said.contains(&format!("{}: {why}", kernel.display())), "{said}");
-    assert_eq!(fs::read_to_string(&kernel).expect("a file"), "kernel\n");
-
     fs::remove_file(&kernel).expect("removed");
-    let (_, said, count) = built.build();
-    assert_eq!(count, 3);
-    assert!(said.contains("the kernel cannot be read: No such file or directory"), "{said}");
-    assert!(kernel.is_file());
+    let (_, _, count) = built.build();
+    assert!(count == 2 && kernel.is_file());
 }
 
 #[test]

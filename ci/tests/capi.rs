@@ -4,11 +4,9 @@
 //! Needs the feature `guest-tests`, like tests/guest.rs; the compilers clang and tcc; and zig, as
 //! `KCOV_ZIG`. Step `c` of ci/check has all of them. The feature `matrix-tests` adds other kernels.
 
-mod common {
-    pub mod outcome;
-}
+mod common;
 
-use common::outcome::{Outcome, outcome, vm};
+use common::{Outcome, outcome, vm};
 use kcov_conformance::lockstep::Generator;
 use kcov_model::linux::{BUS, Kernel, Linux};
 use kcov_model::{

@@ -3,13 +3,9 @@
 //!
 //! Needs the feature `guest-tests`, like tests/guest.rs.
 
-mod common {
-    pub mod example;
-    pub mod outcome;
-}
+mod common;
 
-use common::example::{assert_addresses, example};
-use common::outcome::{Outcome, outcome, vm};
+use common::{Outcome, assert_addresses, example, outcome, vm};
 
 /// Returns the output of a successful example.
 #[track_caller]

@@ -2,11 +2,9 @@
 //!
 //! Needs the feature `guest-tests`, like tests/guest.rs, and Debian's python3-numpy.
 
-mod common {
-    pub mod outcome;
-}
+mod common;
 
-use common::outcome::{Outcome, outcome, vm};
+use common::{Outcome, outcome, vm};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -2,15 +2,9 @@
 //!
 //! Needs the feature `machine-tests` and builds the kernel of `linux-7` if the cache lacks it.
 
-mod common {
-    pub mod fuzzer;
-    pub mod outcome;
-    pub mod trace;
-}
+mod common;
 
-use common::fuzzer::{runner, test_program};
-use common::outcome::Outcome;
-use common::trace::trace;
+use common::{Outcome, runner, test_program, trace};
 
 #[test]
 fn a_crates_tests_pass_and_fail() {

@@ -4,15 +4,9 @@
 //! Needs the feature `matrix-tests` and builds the kernels of `linux-uml-dwarf`,
 //! `linux-uml-ext` and `linux-uml-uniq` if the cache lacks them.
 
-mod common {
-    pub mod example;
-    pub mod outcome;
-    pub mod trace;
-}
+mod common;
 
-use common::example::{assert_addresses, example};
-use common::outcome::Outcome;
-use common::trace::trace;
+use common::{Outcome, assert_addresses, example, trace};
 use std::collections::BTreeSet;
 use std::path::Path;
 

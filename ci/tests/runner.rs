@@ -3,18 +3,14 @@
 //!
 //! Needs the feature `guest-tests`, like tests/guest.rs.
 
-mod common {
-    pub mod fuzzer;
-    pub mod outcome;
-}
+mod common;
 
-use common::fuzzer::{cargo_test, test_program};
-use common::outcome::Outcome;
+use common::{Outcome, cargo_test, test_program};
 use std::fs;
 use std::path::Path;
 
 fn runner(options: &[&str], program: &Path, arguments: &[&str]) -> Outcome {
-    common::fuzzer::runner(&[&["linux-uml"], options].concat(), program, arguments)
+    common::runner(&[&["linux-uml"], options].concat(), program, arguments)
 }
 
 #[test]

@@ -3,11 +3,9 @@
 //!
 //! Needs the feature `guest-tests`, and no kernel.
 
-mod common {
-    pub mod outcome;
-}
+mod common;
 
-use common::outcome::{Outcome, outcome, vm};
+use common::{Outcome, outcome, vm};
 use kcov_vm_guest::protocol::{Exit, Frame};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

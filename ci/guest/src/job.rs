@@ -23,8 +23,6 @@ pub struct Job {
     pub mounts: Vec<Mount>,
     /// The directory to send to the host after the program has ended.
     pub send_back: Option<String>,
-    /// Settings in `/proc/sys`, as `name` (with dots or slashes) and value.
-    pub sysctl: Vec<(String, String)>,
     /// The file to be the program's standard input. Init removes it.
     pub stdin: Option<String>,
     /// Whether the program's standard output and standard error are one.

@@ -4,7 +4,6 @@
 //! a [job] with the image and reads [frames](protocol) from a serial line.
 //! Nothing here knows the program's purpose.
 
-pub mod escape;
 pub mod fuzz;
 pub mod job;
 pub mod protocol;

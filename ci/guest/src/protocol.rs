@@ -4,11 +4,10 @@
 //! @kcov-vm <nonce> <kind> <payload>
 //! ```
 //!
-//! Payloads are [escaped](crate::escape), so a frame is always one line of
+//! Payloads are [escaped](escape), so a frame is always one line of
 //! printable ASCII, whatever the program wrote. Each boot has a new nonce,
 //! which the program does not know.
 
-use crate::escape::{escape, unescape};
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -156,6 +155,42 @@ fn text(payload: &str) -> Option<String> {
     String::from_utf8(unescape(payload)?).ok()
 }
 
+/// Returns `bytes` with each backslash and non-printable byte as `\xNN`.
+pub fn escape(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        match byte {
+            b'\\' => text.push_str("\\x5c"),
+            b' '..=b'~' => text.push(char::from(byte)),
+            _ => text += &format!("\\x{byte:02x}"),
+        }
+    }
+    text
+}
+
+/// Reverses [`escape`]. Returns `None` for other text.
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        rest = match first {
+            b'\\' => {
+                let (code, tail) = tail.strip_prefix(b"x")?.split_at_checked(2)?;
+                let high = char::from(code[0]).to_digit(16)?;
+                let low = char::from(code[1]).to_digit(16)?;
+                bytes.push((high * 16 + low) as u8);
+                tail
+            }
+            b' '..=b'~' => {
+                bytes.push(first);
+                tail
+            }
+            _ => return None,
+        };
+    }
+    Some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,6 +248,13 @@ mod tests {
             "Kernel panic",
         ] {
             assert_eq!(Frame::decode(line.as_bytes(), "n"), Err(NotAFrame::Malformed), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_escape_cannot_have_written_is_refused() {
+        for text in ["\\", "\\x", "\\x1", "\\n", "\\xg0", "\\x+1", "tab\t", "é"] {
+            assert_eq!(unescape(text), None, "{text:?}");
         }
     }
 }

@@ -3,9 +3,7 @@
 /// The files and their contents.
 pub const SOURCES: &[(&str, &str)] = &[
     ("src/bin/init.rs", include_str!("bin/init.rs")),
-    ("src/escape.rs", include_str!("escape.rs")),
     ("src/fuzz.rs", include_str!("fuzz.rs")),
-    ("src/fuzz/line.rs", include_str!("fuzz/line.rs")),
     ("src/fuzz/slot.rs", include_str!("fuzz/slot.rs")),
     ("src/job.rs", include_str!("job.rs")),
     ("src/lib.rs", include_str!("lib.rs")),

@@ -20,7 +20,8 @@ impl<'a> Library<'a> {
     /// Opens the copy and updates it.
     pub fn open(cache: &Cache, programs: &'a Programs) -> Result<Self> {
         let lock = cache.lock(Phase::Build, "bench-library")?;
-        let library = Self { directory: cache.benches().join("library"), programs, _lock: lock };
+        let library =
+            Self { directory: cache.at("benches").join("library"), programs, _lock: lock };
         fs::create_dir_all(&library.directory)
             .or_unavailable(Phase::Image, library.directory.display())?;
         cache::touch(&library.directory);

@@ -11,11 +11,11 @@ mod library;
 pub use alteration::Alteration;
 
 use crate::cli::MutantsOptions;
-use judge::{Judge, Verdict};
+use judge::Judge;
 use kcov_vm::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
 use kcov_vm::kernel::{self, AlteredTree};
 use kcov_vm::netbsd;
-use kcov_vm::output::print;
+use kcov_vm::output::{no_verdict, print};
 use kcov_vm::session::{Session, Task};
 use kcov_vm::target::{Kind, Target};
 use kcov_vm::{ids, parallel};
@@ -27,9 +27,6 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use std::{fs, thread};
-
-/// Why an alteration is no alteration.
-const SAME: &str = "it compiles to the same code";
 
 /// An altered kernel or suite to judge.
 struct Job<'a> {
@@ -58,7 +55,7 @@ pub fn run(
     options: &MutantsOptions,
 ) -> Result<u8> {
     let lock = session.cache.lock(Phase::Image, "mutants")?;
-    let directory = session.cache.runs().join("mutants");
+    let directory = session.cache.at("runs").join("mutants");
     let _ = fs::remove_dir_all(&directory);
     let (started, counts) = (Instant::now(), Mutex::default());
     let run = Run { session, tree, options, directory, started, counts };
@@ -66,14 +63,20 @@ pub fn run(
     for alteration in chosen {
         targets.entry(&alteration.on).or_default().push(alteration);
     }
+    let mut missing = STATUS_PASSED;
     for (name, alterations) in targets {
-        run.target(session.targets.named(name)?, &alterations)?;
+        let target = session.targets.named(name)?;
+        match run.target(target, &alterations) {
+            // Other targets do not need it.
+            Err(error @ Error::NotGiven(_)) => missing = no_verdict(target, error)?,
+            result => result?,
+        }
     }
     drop(lock);
     let [right, wrong] = *locked(&run.counts);
     let seconds = run.started.elapsed().as_secs();
     print(&format!("{right} alterations as described, {wrong} not, in {seconds} s\n"));
-    Ok(if wrong == 0 { STATUS_PASSED } else { STATUS_FAILED })
+    Ok(missing.max(if wrong == 0 { STATUS_PASSED } else { STATUS_FAILED }))
 }
 
 /// Returns the alterations that the words and checks select. A word is a target or a part of a
@@ -143,21 +146,15 @@ impl Run<'_> {
             None => self.judge(target, None, &checks)?,
         };
         let library = Library::open(&self.session.cache, &self.session.programs)?;
-        let original = judge.task(&library.unaltered(target.triple())?)?;
         self.pipeline(&judge, |send| {
             for alteration in of_library {
-                let why = match library.build(alteration, target.triple())? {
-                    Err(why) => why,
+                match library.build(alteration, target.triple())? {
                     Ok(file) => {
-                        let suite = judge.task(&file)?;
-                        if suite.content() != original.content() {
-                            send(Job { alteration, kernel: judge.kernel.clone(), suite });
-                            continue;
-                        }
-                        SAME.into()
+                        let (kernel, suite) = (judge.kernel.clone(), judge.task(&file)?);
+                        send(Job { alteration, kernel, suite });
                     }
-                };
-                self.settle(alteration, &Verdict { wrong: vec![why], late: 0 });
+                    Err(why) => self.settle(alteration, &[why]),
+                }
             }
             Ok(())
         })
@@ -170,31 +167,23 @@ impl Run<'_> {
         bench: &dyn AlteredTree,
         alterations: &[&Alteration],
     ) -> Result<()> {
-        let original = bench.compile(bench.original())?.map_err(unaltered)?;
         self.pipeline(judge, |send| {
             for (number, alteration) in alterations.iter().enumerate() {
-                let built = alteration.apply(bench.original()).map(|text| bench.compile(&text));
-                let why = match built {
-                    Err(why) => why,
-                    Ok(object) => match object? {
-                        Err(why) => why,
-                        Ok(object) if object == original => SAME.into(),
-                        Ok(_) => match bench.link()? {
-                            Err(why) => why,
-                            Ok(kernel) => {
-                                let directory = self.directory.join(format!("kernel-{number}"));
-                                let kernel = keep(bench, &kernel, &directory)?;
-                                send(Job { alteration, kernel, suite: judge.suite.clone() });
-                                continue;
-                            }
-                        },
-                    },
+                let built = match alteration.apply(bench.original()) {
+                    Ok(text) => bench.build(&text)?,
+                    Err(why) => Err(why),
                 };
-                self.settle(alteration, &Verdict { wrong: vec![why], late: 0 });
+                match built {
+                    Ok(kernel) => {
+                        let directory = self.directory.join(format!("kernel-{number}"));
+                        let kernel = keep(bench, &kernel, &directory)?;
+                        send(Job { alteration, kernel, suite: judge.suite.clone() });
+                    }
+                    Err(why) => self.settle(alteration, &[why]),
+                }
             }
             Ok(())
-        })?;
-        bench.compile(bench.original())?.map_err(unaltered).map(drop)
+        })
     }
 
     /// Prepares the target with its unaltered kernel and suite.
@@ -206,7 +195,11 @@ impl Run<'_> {
     ) -> Result<Judge<'t>> {
         let kernel = match bench.filter(|_| target.kind == Kind::Netbsd) {
             Some(bench) => {
-                let kernel = bench.link()?.map_err(unaltered)?;
+                let kernel = bench.build(bench.original())?;
+                let kernel = kernel.map_err(|why| {
+                    let why = format!("the unaltered file does not build: {why}");
+                    Error::unavailable(Phase::Build, why)
+                })?;
                 keep(bench, &kernel, &self.directory.join("unaltered"))?
             }
             None => self.session.kernel(target)?.file,
@@ -231,7 +224,7 @@ impl Run<'_> {
                     continue;
                 }
                 match judge.verdict(alteration, &kernel, &suite, number) {
-                    Ok(verdict) => self.settle(alteration, &verdict),
+                    Ok(wrong) => self.settle(alteration, &wrong),
                     Err(error) => *locked(&failed) = Some(error),
                 }
                 if kernel != judge.kernel {
@@ -272,16 +265,12 @@ impl Run<'_> {
     }
 
     /// Prints an alteration's result.
-    fn settle(&self, alteration: &Alteration, Verdict { wrong, late }: &Verdict) {
+    fn settle(&self, alteration: &Alteration, wrong: &[String]) {
         let Alteration { name, on, red, .. } = alteration;
         locked(&self.counts)[usize::from(!wrong.is_empty())] += 1;
-        let late = match late {
-            0 => String::new(),
-            late => format!(", {late} of them by the time limit"),
-        };
-        print(&match wrong.as_slice() {
+        print(&match wrong {
             [] if red.is_empty() => format!("    ok   {on}: {name}: the kernel ends\n"),
-            [] => format!("    ok   {on}: {name}: {} red{late}\n", red.len()),
+            [] => format!("    ok   {on}: {name}: {} red\n", red.len()),
             wrong => format!("    FAIL {on}: {name}: {}\n", wrong.join("; ")),
         });
     }
@@ -299,10 +288,6 @@ fn guests(target: &Target) -> usize {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn unaltered(why: String) -> Error {
-    Error::unavailable(Phase::Build, format!("the unaltered file does not build: {why}"))
 }
 
 /// Copies the kernel and what belongs beside it, because the next link would replace it.

@@ -95,22 +95,18 @@ impl Coverage {
             let (first, this) = (&self.kernel, &other.kernel);
             return Err(format!("is of {this}, but the first recording is of {first}"));
         }
-        // Modules have another place on each boot.
-        let moved: HashMap<_, _> =
-            other.modules.iter().map(|module| (module.start, self.modules.place(module))).collect();
-        let (here, there) = (self.slide.unwrap_or(0), other.slide.unwrap_or(0));
-        let move_pc = |(pc, count): &(Pc, u64)| {
-            let running = pc.address().wrapping_add(there);
-            let address = other.modules.find(running).map_or(pc.address(), |(module, offset)| {
-                moved[&module.start].wrapping_add(offset).wrapping_sub(here)
-            });
-            (Pc::new(address), *count)
-        };
-        for thread in other.threads {
-            let counts = thread.counts.iter().map(move_pc).collect();
-            self.threads.push(Thread { counts, ..thread });
+        let has_modules = !self.modules.is_empty() || !other.modules.is_empty();
+        let is_of_boot = self.slide == other.slide && self.modules.agree(&other.modules);
+        if has_modules && !is_of_boot {
+            return Err(
+                "is of another boot, where modules have other addresses; record all in one \
+                        boot, or without modules"
+                    .into(),
+            );
         }
+        self.threads.extend(other.threads);
         self.slide = self.slide.or(other.slide);
+        self.modules = self.modules.iter().chain(other.modules.iter()).cloned().collect();
         self.missing.extend(other.missing);
         self.missing.dedup();
         Ok(self)
@@ -184,29 +180,21 @@ mod tests {
     #[test]
     fn recordings_of_one_kernel_are_added_up() {
         let first = coverage();
-        // Another boot: another offset, and the module is elsewhere.
-        let module = Module { name: "nfs".into(), start: 0x9000, size: 4096 };
-        let new = Module { name: "new".into(), start: 0x1800, size: 4096 };
-        let mut thread = Thread::default();
-        thread.count([3, 0x9100 - 0x20, 0x1801 - 0x20].into_iter().map(Pc::new));
-        let mut second = Coverage {
-            slide: Some(0x20),
-            modules: [module, new].into_iter().collect(),
-            threads: vec![thread],
-            ..coverage()
-        };
-        let sum = first.clone().merged(second.clone()).expect("the same kernel");
+        // Modules have another address in another boot.
+        let module = |start| Module { name: "nfs".into(), start, size: 4096 };
+        let moved = Coverage { modules: [module(0x9000)].into_iter().collect(), ..coverage() };
+        assert!(first.clone().merged(moved).is_err_and(|why| why.contains("another boot")));
+        let new = Module { name: "new".into(), ..module(0x2000) };
+        let more = Coverage { modules: [module(0x1000), new].into_iter().collect(), ..coverage() };
+        let sum = first.clone().merged(more).expect("the same boot");
         let total: Vec<_> = sum.total().iter().map(|(pc, n)| (pc.address(), *n)).collect();
-        assert_eq!(total[..3], [(1, 2), (2, 1), (3, 4)]);
-        let names = |(pc, _): &(u64, u64)| {
-            sum.modules.find(pc + 0x10).map(|(module, offset)| (module.name.as_str(), offset))
-        };
-        let names: Vec<_> = total[3..].iter().map(names).collect();
-        assert_eq!(names, [Some(("nfs", 0x100)), Some(("new", 1))]);
-        assert_eq!(sum.threads.len(), 3);
+        assert_eq!(total, [(1, 4), (2, 2), (3, 6)]);
+        assert_eq!((sum.threads.len(), sum.modules.iter().count()), (4, 2));
         assert_eq!(sum.missing, ["all of it"]);
-        second.kernel = kernel("2e");
-        let why = first.merged(second).expect_err("refused");
+        let alone = |slide| Coverage { slide, modules: Modules::default(), ..coverage() };
+        assert!(alone(Some(1)).merged(alone(Some(2))).is_ok());
+        let other = Coverage { kernel: kernel("2e"), ..coverage() };
+        let why = first.merged(other).expect_err("refused");
         assert_eq!(
             why,
             "is of Linux 7.3 (build id 2e), but the first recording is of Linux 7.3 (build id 1f)"

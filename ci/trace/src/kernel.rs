@@ -89,9 +89,7 @@ impl Image {
         let fail = |why: &dyn Display| Error::about(file.display(), why);
         let metadata = fs::metadata(file).map_err(Error::of(file.display()))?;
         if !metadata.is_file() {
-            let why = "is not a regular file, and an image is read several times: copy a pipe's \
-                       content into a file first";
-            return Err(fail(&why));
+            return Err(fail(&"is not a regular file"));
         }
         let mut start = Vec::new();
         let open = File::open(file).map_err(Error::of(file.display()))?;

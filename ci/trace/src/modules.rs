@@ -36,21 +36,14 @@ impl Modules {
         (offset < module.size).then_some((module, offset))
     }
 
-    /// Returns the place of a module of another boot: that of the same module, or else a free one.
-    pub fn place(&mut self, module: &Module) -> u64 {
-        let is_same = |own: &&Module| own.name == module.name && own.size == module.size;
-        if let Some(own) = self.0.iter().find(is_same) {
-            return own.start;
-        }
-        let (start, end) = (module.start, module.start.saturating_add(module.size));
-        let overlaps = |own: &Module| own.start < end && start < own.start + own.size;
-        let start = match self.0.iter().map(|own| own.start + own.size).max() {
-            Some(free) if self.0.iter().any(overlaps) => free,
-            _ => start,
-        };
-        self.0.push(Module { start, ..module.clone() });
-        self.0.sort_by_key(|module| module.start);
-        start
+    /// Whether no module has another address in the other list.
+    pub fn agree(&self, other: &Modules) -> bool {
+        self.0.iter().all(|module| other.0.iter().all(|it| it.name != module.name || it == module))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// All modules, sorted by address.
@@ -63,6 +56,7 @@ impl FromIterator<Module> for Modules {
     fn from_iter<I: IntoIterator<Item = Module>>(modules: I) -> Modules {
         let mut all: Vec<_> = modules.into_iter().collect();
         all.sort_by_key(|module| module.start);
+        all.dedup();
         Modules(all)
     }
 }

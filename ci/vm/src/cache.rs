@@ -7,9 +7,13 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tempfile::TempDir;
+
+/// Its directories. `benches` has trees that are rebuilt for each alteration, `netbsd` files made from
+/// the user's kernels and libraries, `programs` those of guests, and `runs` logs.
+const DIRECTORIES: [&str; 8] =
+    ["apt", "benches", "kernels", "locks", "netbsd", "programs", "runs", "sources"];
 
 /// The cache directory.
 #[derive(Clone, Debug)]
@@ -44,39 +48,9 @@ impl Cache {
         Ok(Self { root })
     }
 
-    /// The directory of kernel sources.
-    pub fn sources(&self) -> PathBuf {
-        self.root.join("sources")
-    }
-
-    /// The directory of built kernels.
-    pub fn kernels(&self) -> PathBuf {
-        self.root.join("kernels")
-    }
-
-    /// The directory of compilers that are not installed on this machine.
-    pub(crate) fn compilers(&self) -> PathBuf {
-        self.root.join("compilers")
-    }
-
-    /// The directory of trees that are rebuilt for each alteration.
-    pub fn benches(&self) -> PathBuf {
-        self.root.join("benches")
-    }
-
-    /// The directory of run logs.
-    pub fn runs(&self) -> PathBuf {
-        self.root.join("runs")
-    }
-
-    /// The directory of guest programs.
-    pub fn programs(&self) -> PathBuf {
-        self.root.join("programs")
-    }
-
-    /// The directory of files made from the user's NetBSD kernels and libraries.
-    pub fn netbsd(&self) -> PathBuf {
-        self.root.join("netbsd")
+    /// One of the directories.
+    pub fn at(&self, directory: &str) -> PathBuf {
+        self.root.join(directory)
     }
 
     /// apt's private directory for a suite that the machine does not list.
@@ -92,19 +66,6 @@ impl Cache {
     fn lock_file(&self, name: &str) -> io::Result<File> {
         let path = self.root.join("locks").join(name);
         OpenOptions::new().create(true).truncate(false).write(true).open(path)
-    }
-
-    /// Takes the lock, unless another process holds it.
-    pub(crate) fn try_lock(&self, name: &str) -> Option<Lock> {
-        let file = self.lock_file(name).ok()?;
-        // A child that we start holds our last lock until it calls exec.
-        for _ in 0..10 {
-            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                return Some(Lock(file));
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        None
     }
 
     /// Takes the lock, waiting for any other holder.
@@ -147,7 +108,7 @@ pub fn keep(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// Notes the use of a directory, for `clean`.
+/// Notes the use of a directory, so that `find -mtime` finds the unused ones.
 pub fn touch(directory: &Path) {
     // A failure only makes it look older.
     let _ = File::open(directory).and_then(|file| file.set_modified(SystemTime::now()));
@@ -162,9 +123,7 @@ const SIGNATURE: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
 /// Makes the directories and checks that they are writable. Marks them, because a cache may be in the
 /// directory of a crate, which guests get without marked directories.
 fn prepare(root: &Path) -> io::Result<PathBuf> {
-    for directory in
-        ["apt", "benches", "compilers", "kernels", "locks", "netbsd", "programs", "runs", "sources"]
-    {
+    for directory in DIRECTORIES {
         let directory = root.join(directory);
         fs::create_dir_all(&directory)?;
         let mark = directory.join(MARK);
@@ -192,15 +151,5 @@ mod tests {
         assert_eq!(fs::read_dir(&first).expect("there").count(), 0);
         drop(second);
         assert!(!first.exists());
-    }
-
-    #[test]
-    fn a_lock_is_held_by_one() {
-        let root = tempfile::tempdir().expect("a directory");
-        let cache = Cache::open(Some(root.path())).expect("a cache");
-        let lock = cache.lock(Phase::Build, "a").expect("free");
-        assert!(cache.try_lock("a").is_none() && cache.try_lock("b").is_some());
-        drop(lock);
-        assert!(cache.try_lock("a").is_some());
     }
 }

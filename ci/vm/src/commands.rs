@@ -1,16 +1,18 @@
 //! Runs the commands.
 
+use crate::arch::Arch;
+use crate::cache::Cache;
 use crate::cli::{BuildOptions, Command, General, GuestOptions, ProgramOptions, TestOptions};
 use crate::context::{Context, refuse_unused};
 use crate::error::{Result, STATUS_PASSED};
 use crate::home::Home;
-use crate::kernel::{Compiler, Place};
+use crate::kernel::{Compiler, Kernel, Place};
 use crate::output::{self, no_verdict, print};
 use crate::session::Session;
-use crate::source;
-use crate::target::{LOCK, Target};
-use crate::{clean, env, exec, fuzz, list, tester};
-use std::time::Duration;
+use crate::source::{self, Source};
+use crate::system::System;
+use crate::target::{LOCK, Target, Targets};
+use crate::{env, exec, fuzz, tester};
 
 /// Runs a command and returns the exit status.
 pub fn run(command: Command, general: &General, home: &Home) -> Result<u8> {
@@ -26,7 +28,7 @@ pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
     let session = |run: &ProgramOptions| context.session_on(&run.vm, &run.name);
     match command {
         Command::List => {
-            print(&list::render(targets, cache));
+            print(&list(targets, cache));
             Ok(STATUS_PASSED)
         }
         Command::Build { names, build } => {
@@ -40,11 +42,6 @@ pub fn carry_out(command: Command, context: &Context<'_>) -> Result<u8> {
                 changes if changes.is_empty() => format!("{LOCK}: all versions are the newest\n"),
                 changes => changes,
             });
-            Ok(STATUS_PASSED)
-        }
-        Command::Clean { dry_run, days } => {
-            let age = Duration::from_secs(days.saturating_mul(24 * 60 * 60));
-            print(&clean::run(cache, age, dry_run)?);
             Ok(STATUS_PASSED)
         }
         Command::Test(options) => test(context, &options),
@@ -79,7 +76,7 @@ fn key(context: &Context<'_>, name: &str, build: &BuildOptions) -> Result<u8> {
     let target = session.targets.named(name)?;
     let found = || {
         let source = session.source(target)?;
-        let compiler = Compiler::of(target, &session.cache)?;
+        let compiler = Compiler::of(target)?;
         Place::of(target, &source, &compiler, &session.cache)
     };
     match found() {
@@ -102,4 +99,43 @@ fn build_all(session: &Session, chosen: &[&Target]) -> Result<u8> {
         }
     }
     Ok(status)
+}
+
+/// Returns one line for each target, from the cache alone, without a search.
+fn list(targets: &Targets, cache: &Cache) -> String {
+    let head = ["TARGET", "KIND", "SOURCE", "KERNEL"].map(String::from);
+    let rows: Vec<_> = targets.all.iter().map(|target| row(target, targets, cache)).collect();
+    let all = || std::iter::once(&head).chain(&rows);
+    let widths: [usize; 4] =
+        std::array::from_fn(|column| all().map(|row| row[column].len()).max().unwrap_or(0));
+    let mut text = String::new();
+    for row in all() {
+        let cells: Vec<_> =
+            std::iter::zip(row, widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        text += &format!("{}\n", cells.join("  ").trim_end());
+    }
+    text + "* default\n"
+}
+
+fn row(target: &Target, targets: &Targets, cache: &Cache) -> [String; 4] {
+    let known = Source::last_known(target, cache);
+    let source = match &known {
+        Some(Source::Package(package)) => package.short(),
+        Some(source) => source.describe(),
+        None if target.package.is_empty() => "-".into(),
+        None => format!("{} ({})", target.package, target.suite),
+    };
+    let built = known.is_some_and(|source| {
+        let Ok(compiler) = Compiler::of(target) else { return false };
+        let kernel = Kernel::cached(target, &source, &compiler, cache);
+        matches!(kernel, Ok(Some(_)))
+    });
+    let built = match target.kind.system() {
+        System::NetBsd => "--kernel",
+        System::Linux if built => "built",
+        System::Linux => "not built",
+    };
+    let defaults = targets.defaults(Arch::host());
+    let mark = if defaults.iter().any(|it| it.name == target.name) { "*" } else { "" };
+    [format!("{}{mark}", target.name), target.kind.name().into(), source, built.into()]
 }

@@ -249,7 +249,7 @@ pub fn complaints(console: &[String], system: System) -> Vec<Complaint> {
 fn row(line: &str, system: System) -> Option<&'static Row> {
     let (ordinary, complaints) = match system {
         System::Linux => (linux::ORDINARY, linux::COMPLAINTS),
-        System::NetBsd => (netbsd::ORDINARY, netbsd::COMPLAINTS),
+        System::NetBsd => (&[][..], netbsd::COMPLAINTS),
     };
     if ordinary.iter().any(|form| has_form(line, form)) || of_a_process(line) {
         return None;

@@ -11,8 +11,11 @@ use crate::session::{Choices, Session};
 use crate::source::Source;
 use crate::system::System;
 use crate::target::{Kind, Target, Targets};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
+
+/// The variables with the user's kernel and libraries for netbsd targets.
+const VARIABLES: [&str; 2] = ["KCOV_VM_NETBSD_KERNEL", "KCOV_VM_NETBSD_SYSROOT"];
 
 /// The state of every command.
 #[derive(Debug)]
@@ -41,8 +44,11 @@ impl<'a> Context<'a> {
     /// Opens a session with these options.
     pub fn session(&self, build: &BuildOptions, guest: &GuestOptions) -> Result<Session> {
         let own = &guest.own;
-        let (option, variable) = ("--netbsd-kernel", "KCOV_VM_NETBSD_KERNEL");
-        let netbsd_kernel = or_variable(guest.netbsd_kernel.as_deref(), option, variable);
+        // Not left to clap, because an unused option is an error but an unused variable is not.
+        let [kernel, sysroot] = VARIABLES.map(|name| {
+            let value = std::env::var_os(name).filter(|value| !value.is_empty());
+            value.map(|path| (PathBuf::from(path), name))
+        });
         let choices = Choices {
             source: build.source.as_deref().map(Source::given).transpose()?,
             settled: false,
@@ -51,7 +57,7 @@ impl<'a> Context<'a> {
                 .as_deref()
                 .map(|file| Kernel::given(file, "--kernel"))
                 .transpose()?,
-            netbsd_kernel: netbsd_kernel.map(|(file, by)| Kernel::given(&file, by)).transpose()?,
+            netbsd_kernel: kernel.map(|(file, by)| Kernel::given(&file, by)).transpose()?,
             release: own.declare_release.clone(),
             limit: guest.time_limit.map(Duration::from_secs),
             grace: Duration::ZERO,
@@ -61,9 +67,9 @@ impl<'a> Context<'a> {
         for path in &build.config {
             targets.configure(path).map_err(|why| Error::usage(format!("--config {why}")))?;
         }
-        targets.adjust(own.abi.as_deref(), &own.declare, is_own_kernel(guest, build))?;
+        targets.declare(&own.declare, is_own_kernel(guest, build))?;
         targets.resize(guest.memory, guest.smp);
-        let sysroot = or_variable(own.sysroot.as_deref(), "--sysroot", "KCOV_VM_NETBSD_SYSROOT");
+        let sysroot = own.sysroot.clone().map(|path| (path, "--sysroot")).or(sysroot);
         let netbsd = sysroot.map(|(given, by)| Libraries::given(&given, by, &cache)).transpose()?;
         let programs = Programs::new(self.home, &targets, &cache, netbsd);
         Ok(Session { cache, targets, choices, programs })
@@ -96,9 +102,7 @@ pub fn refuse_unused(vm: &VmOptions, chosen: &[&Target]) -> Result<()> {
         return Err(Error::usage(why));
     }
     let given = [
-        ("--abi", guest.own.abi.is_some()),
         ("--sysroot", guest.own.sysroot.is_some()),
-        ("--netbsd-kernel", guest.netbsd_kernel.is_some()),
         ("--declare", !guest.own.declare.is_empty() && !is_own_kernel(guest, build)),
     ];
     refuse_unneeded(&given, chosen)
@@ -130,18 +134,4 @@ fn names(targets: &[&Target]) -> String {
 /// Whether the user named the kernel, its source or options of it.
 fn is_own_kernel(guest: &GuestOptions, build: &BuildOptions) -> bool {
     guest.kernel.is_some() || build.source.is_some() || !build.config.is_empty()
-}
-
-/// Returns the value of an option, or else of an environment variable, and the name of its source.
-/// Not left to clap, because an unused option is an error but an unused variable is not.
-fn or_variable(
-    given: Option<&Path>,
-    option: &'static str,
-    variable: &'static str,
-) -> Option<(PathBuf, &'static str)> {
-    let found = || std::env::var_os(variable).filter(|value| !value.is_empty());
-    match given {
-        Some(path) => Some((path.to_path_buf(), option)),
-        None => found().map(|path| (path.into(), variable)),
-    }
 }

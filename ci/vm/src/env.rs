@@ -85,17 +85,3 @@ fn render(lines: &[(String, String)]) -> String {
     };
     lines.iter().map(line).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_takes_each_value_as_it_is() {
-        let lines = [(variable(TRIPLE, "LINKER"), "/it's/ld".to_string())];
-        let text = render(&lines);
-        assert_eq!(text, "export CARGO_TARGET_X86_64_UNKNOWN_NETBSD_LINKER='/it'\\''s/ld'\n");
-        let shell = read(command("sh").args(["-c", &format!("{text} env")])).expect("a shell");
-        assert!(shell.lines().any(|line| line.ends_with("_LINKER=/it's/ld")), "{shell}");
-    }
-}

@@ -3,21 +3,18 @@
 mod guests;
 mod memory;
 mod minimize;
-mod report;
 mod store;
 
 use crate::cache;
 use crate::cli::FuzzOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
 use crate::exec::task;
-use crate::guest::make_idle;
 use crate::output::{no_verdict, print};
 use crate::parallel::processors;
 use crate::session::Session;
 use crate::target::Target;
 use guests::{Death, Ended, Guests, Work};
 use kcov_vm_guest::fuzz::{Line, Progress, name};
-use report::Report;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -27,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use store::Store;
+use store::{Report, Store};
 
 /// The interval between two lines of progress.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -47,7 +44,7 @@ pub fn fuzz(session: &Session, options: FuzzOptions) -> Result<u8> {
 }
 
 fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> {
-    let FuzzOptions { dir, guests, seconds, sync, deaths, seed, foreground, .. } = options;
+    let FuzzOptions { dir, guests, seconds, sync, deaths, seed, .. } = options;
     let task = task(session, target, &options.run, None)?;
     let directory = dir.unwrap_or_else(|| PathBuf::from("fuzz").join(&target.name));
     let unusable = |error| Error::usage(format!("--dir {}: {error}", directory.display()));
@@ -62,13 +59,10 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
         || (processors() / target.smp.max(1) as usize).max(1),
         |guests| guests as usize,
     );
-    let plural = |number| if number == 1 { "" } else { "s" };
     print(&format!(
-        "{}: {count} guest{}, {} input{} in {}\n",
+        "{}: guests {count}, inputs {} in {}\n",
         target.name,
-        plural(count),
         corpus.len(),
-        plural(corpus.len()),
         directory.display()
     ));
     let state = State {
@@ -86,9 +80,6 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
         flag::register_conditional_default(signal, stop.clone())
             .and_then(|_| flag::register(signal, stop.clone()))
             .or_unavailable(Phase::Program, "signals")?;
-    }
-    if !foreground {
-        make_idle().or_unavailable(Phase::Program, "the idle priority")?;
     }
     let fuzzer = Fuzzer {
         guests: Guests { session, target, ready, task, stop },
@@ -170,7 +161,7 @@ impl State {
             Line::Crashed(input) => {
                 let lines = Vec::new();
                 let report = Report { group: OWN.into(), title: OWN.into(), lines };
-                match store.save(Some(&input), &report, "", &[]) {
+                match store.save(Some(&input), &report, &[]) {
                     Ok(_) => *self.groups.entry(OWN.into()).or_default() += 1,
                     Err(error) => self.fail("a crash", &error),
                 }
@@ -324,10 +315,9 @@ impl Fuzzer<'_> {
     fn died(&self, number: usize, death: &Death) -> Result<()> {
         let system = self.guests.target.kind.system();
         let report = Report::new(&death.console, system, &death.why);
-        let text = report.text(&self.vmlinux);
         let unsaved = |error| Error::unavailable(Phase::Output, format!("a crash: {error}"));
         let input = death.ran.as_ref().map(|ran| &ran.input[..]);
-        let saved = self.store.save(input, &report, &text, &death.console).map_err(unsaved)?;
+        let saved = self.store.save(input, &report, &death.console).map_err(unsaved)?;
         {
             let mut state = self.state();
             state.deaths += 1;

@@ -94,11 +94,6 @@ pub fn require(need: Need) -> Result<()> {
     }
 }
 
-/// Whether there is a compiler. Every kernel's key depends on it.
-pub(crate) fn has_compiler(arch: &Arch) -> bool {
-    locate(arch.compiler()).is_some()
-}
-
 /// Returns the packages that are not installed, or `None` without `dpkg-query`.
 fn missing_packages(packages: &[&'static str]) -> Option<Vec<&'static str>> {
     let mut query = command("dpkg-query");

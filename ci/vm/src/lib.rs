@@ -6,7 +6,6 @@
 pub mod arch;
 pub mod cache;
 pub mod carry;
-mod clean;
 pub mod cli;
 pub mod commands;
 mod console;
@@ -25,7 +24,6 @@ pub mod ids;
 pub mod image;
 pub mod kernel;
 mod lines;
-mod list;
 pub mod netbsd;
 pub mod output;
 pub mod parallel;

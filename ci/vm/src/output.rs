@@ -21,33 +21,6 @@ pub fn print(text: &str) {
 /// Whether a reader has closed its end.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether standard input and standard output were closed when this program started. Rust opens
-/// /dev/null in their place before `main`.
-static ABSENT: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
-
-// SAFETY: the loader calls the functions of this section before `main`. `look` only makes system calls
-// and stores flags, which needs no preparation.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
-
-extern "C" fn look() {
-    for (number, absent) in (0..).zip(&ABSENT) {
-        // SAFETY: the call takes no pointer.
-        absent.store(unsafe { libc::fcntl(number, libc::F_GETFD) } < 0, Ordering::Relaxed);
-    }
-}
-
-/// Refuses a closed stream, 0 or 1: a program would read nothing, or lose its words, without an error.
-pub fn require_open(stream: usize) -> Result<()> {
-    if !ABSENT[stream].load(Ordering::Relaxed) {
-        return Ok(());
-    }
-    let name = ["input", "output"][stream];
-    let why = format!("standard {name} is closed; open it, or redirect it to /dev/null");
-    Err(Error::Usage(why))
-}
-
 /// Whether standard output and standard error are the same file, so that their order matters.
 pub fn is_one() -> bool {
     let same = |one: Stat, other: Stat| (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino);

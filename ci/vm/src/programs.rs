@@ -149,7 +149,7 @@ fn init(recipe: &Recipe, workspace: Option<&Path>, cache: &Cache) -> Result<Path
     let mut text = format!("{recipe:?}\n{MANIFEST}");
     SOURCES.iter().for_each(|(path, content)| text += &format!("{path}\n{content}"));
     let name = format!("{INIT}-{}", &hash::bytes(text.as_bytes())[..12]);
-    let kept = cache.programs().join(&name);
+    let kept = cache.at("programs").join(&name);
     if kept.is_file() {
         return Ok(kept);
     }
@@ -157,11 +157,11 @@ fn init(recipe: &Recipe, workspace: Option<&Path>, cache: &Cache) -> Result<Path
     if kept.is_file() {
         return Ok(kept);
     }
-    let alone = cache.programs().join("init");
+    let alone = cache.at("programs").join("init");
     if workspace.is_none() {
         unpack(&alone).or_unavailable(Phase::Image, alone.display())?;
     }
-    let target = cache.programs().join("target");
+    let target = cache.at("programs").join("target");
     let built = recipe.build(workspace.unwrap_or(&alone), ["kcov-vm-guest", INIT], &target)?;
     fs::read(&built)
         .and_then(|content| cache::keep(&kept, content))

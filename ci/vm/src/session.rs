@@ -8,9 +8,8 @@ pub use guest::{Ready, STDIN, Task};
 use crate::arch::Arch;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::host;
 use crate::kernel::{Compiler, Kernel};
-use crate::netbsd::{self, Libraries};
+use crate::netbsd;
 use crate::programs::Programs;
 use crate::source::Source;
 use crate::target::{Accel, Kind, Target, Targets};
@@ -33,7 +32,7 @@ pub struct Choices {
     pub limit: Option<Duration>,
     /// Additional time for a program that enforces the limit itself.
     pub grace: Duration,
-    /// Replaces the targets' own setting and the probe.
+    /// Replaces the probe.
     pub accel: Option<Accel>,
 }
 
@@ -84,19 +83,16 @@ impl Session {
         self.given(target)?;
         if let (Kind::Netbsd, Some(kernel)) = (target.kind, self.netbsd_kernel()) {
             netbsd::check_kernel(&kernel.file, self.release(target))?;
-            self.programs.netbsd.as_ref().map_or(Ok(()), Libraries::check)?;
             return Ok(kernel.clone());
         }
         if let Some(kernel) = &self.choices.kernel {
             return Ok(kernel.clone());
         }
-        if self.choices.settled && self.choices.source.is_none() && host::has_compiler(target.arch)
-        {
+        if self.choices.settled && self.choices.source.is_none() {
             let known = Source::last_known(target, &self.cache);
-            let compiler = Compiler::last_known(target, &self.cache)?;
-            if let (Some(source), Some(compiler)) = (known, compiler) {
+            if let (Some(source), Ok(compiler)) = (known, Compiler::of(target)) {
                 let built = Kernel::cached(target, &source, &compiler, &self.cache)?;
-                if let Some(kernel) = built.filter(|kernel| kernel.damage().is_none()) {
+                if let Some(kernel) = built {
                     return Ok(kernel);
                 }
             }

@@ -1,9 +1,7 @@
 //! `targets.toml`: the kernels and their declared properties.
 
-mod abi;
 mod like;
 mod lock;
-mod validate;
 
 pub use lock::{FILE as LOCK, Pin, Pins, Wanted};
 
@@ -11,10 +9,8 @@ use crate::arch::Arch;
 use crate::error::{Error, Phase, Result, one_line};
 use crate::netbsd;
 use crate::system::System;
-use abi::Abi;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
@@ -43,12 +39,9 @@ pub struct Target {
     /// More arguments for `make`: variables that override those of the kernel's makefiles.
     #[serde(default)]
     pub make: Vec<String>,
-    /// The compiler, if not the machine's `gcc`: a program, or the package of the same name.
+    /// The compiler, if not the machine's `gcc`: a program in `PATH`.
     #[serde(default)]
     pub compiler: String,
-    /// The suite to search for the compiler's package.
-    #[serde(default)]
-    pub compiler_suite: String,
     /// The required beginning of the release string.
     #[serde(default)]
     pub release: String,
@@ -66,21 +59,12 @@ pub struct Target {
     /// The functions for the program's list of calls.
     #[serde(default)]
     pub calls: Option<Calls>,
-    /// The ABIs to choose from, for a kernel that the user gives.
-    #[serde(default)]
-    pub abi: BTreeMap<String, Abi>,
     /// The suite's architecture, if it is not the kernel's.
     #[serde(default)]
     pub userland: Option<&'static Arch>,
-    /// Settings made before the program starts.
-    #[serde(default)]
-    pub sysctl: BTreeMap<String, String>,
     /// Additional words for the kernel's command line.
     #[serde(default)]
     pub cmdline: String,
-    /// The accelerator, if it is fixed and not probed.
-    #[serde(default)]
-    pub accel: Option<Accel>,
     /// Memory, in MiB.
     pub memory: u32,
     /// Processors.
@@ -96,9 +80,6 @@ pub struct Target {
     /// The source package with its locked version.
     #[serde(skip)]
     pub wanted: Wanted,
-    /// The compiler's package with its locked version.
-    #[serde(skip)]
-    pub wanted_compiler: Wanted,
 }
 
 /// The functions for the list of calls.
@@ -128,8 +109,7 @@ pub enum Kind {
 }
 
 /// How QEMU runs a guest.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Accel {
     /// The host's processor.
     Kvm,
@@ -161,7 +141,6 @@ impl Kind {
 impl Target {
     fn lock(&mut self, pins: &Pins) {
         self.wanted = pins.wanted(&self.package, &self.suite);
-        self.wanted_compiler = pins.wanted(&self.compiler, &self.compiler_suite);
     }
 
     /// Completes the paths of files. A later base has the files that an earlier one lacks.
@@ -177,6 +156,58 @@ impl Target {
             }
         }
         Ok(())
+    }
+
+    /// Validates the keys beyond their types.
+    fn validate(&self) -> std::result::Result<(), String> {
+        if !is_word(&self.name) {
+            return Err("key `name`: must be letters, digits, `-`, `.` and `_`".into());
+        }
+        let built = [
+            ("package", self.package.is_empty()),
+            ("suite", self.suite.is_empty()),
+            ("config", self.config.is_empty()),
+        ];
+        let release = ("release", self.release.is_empty());
+        let missing = match self.kind {
+            Kind::Netbsd => {
+                let more = [("patches", self.patches.is_empty()), ("make", self.make.is_empty())];
+                if let Some((key, _)) = built.iter().chain(&more).find(|(_, empty)| !empty) {
+                    return Err(format!("key `{key}`: not allowed for a netbsd target"));
+                }
+                release.1.then_some(release)
+            }
+            Kind::Uml | Kind::Qemu => built.into_iter().chain([release]).find(|(_, empty)| *empty),
+        };
+        if let Some((key, _)) = missing {
+            return Err(format!("key `{key}`: is missing or empty"));
+        }
+        let words = [
+            ("package", &self.package),
+            ("suite", &self.suite),
+            ("compiler", &self.compiler),
+            ("release", &self.release),
+        ];
+        let words = words.into_iter().filter(|(_, text)| !text.is_empty());
+        let declares = self.declares.iter().map(|word| ("declares", word));
+        if let Some((key, text)) = words.chain(declares).find(|(_, text)| !is_word(text)) {
+            return Err(format!("key `{key}`: `{text}` is not a word"));
+        }
+        if let Some(calls) = &self.calls {
+            if !self.declares.contains(&calls.word) {
+                return Err(format!("key `calls`: `{}` is not declared", calls.word));
+            }
+        }
+        let numbers = [
+            ("memory", u64::from(self.memory)),
+            ("smp", u64::from(self.smp)),
+            ("boot-limit", self.boot_limit),
+            ("program-limit", self.program_limit),
+        ];
+        match numbers.iter().find(|(_, number)| *number == 0) {
+            Some((key, _)) => Err(format!("key `{key}`: must not be 0")),
+            None => Ok(()),
+        }
     }
 
     /// The machine's name in uname(2).
@@ -274,7 +305,6 @@ impl Targets {
                 entry.try_into().map_err(|e| format!("{name}: {}", one_line(&e.to_string())))?;
             target.find(&bases).map_err(|e| format!("{name}: {e}"))?;
             target.validate().map_err(|e| format!("{name}: {e}"))?;
-            target.choose_abi(None)?;
             target.lock(&Pins::default());
             if all.iter().any(|other| other.name == target.name) {
                 return Err(format!("{name}: key `name`: another target has it"));
@@ -307,6 +337,18 @@ impl Targets {
         Ok(())
     }
 
+    /// Adds words for the user's kernels: `own`, and those of netbsd targets.
+    pub fn declare(&mut self, words: &[String], own: bool) -> Result<()> {
+        if let Some(word) = words.iter().find(|word| !is_word(word)) {
+            return Err(Error::usage(format!("--declare {word}: not a word")));
+        }
+        for target in self.all.iter_mut().filter(|target| own || target.kind == Kind::Netbsd) {
+            let new = words.iter().filter(|word| !target.declares.contains(word)).cloned();
+            target.declares.extend(new.collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
     /// Sets the memory, in MiB, and the number of processors of all guests. A uniprocessor kernel
     /// keeps its one.
     pub fn resize(&mut self, memory: Option<u32>, smp: Option<u32>) {
@@ -318,14 +360,12 @@ impl Targets {
         }
     }
 
-    /// Returns all packages that targets use: sources and compilers.
+    /// Returns all source packages that targets use.
     pub fn wanted(&self) -> Vec<Wanted> {
         let mut all: Vec<Wanted> = Vec::new();
-        for target in &self.all {
-            for wanted in [&target.wanted, &target.wanted_compiler] {
-                if !wanted.pattern.is_empty() && !all.contains(wanted) {
-                    all.push(wanted.clone());
-                }
+        for Target { wanted, .. } in &self.all {
+            if !wanted.pattern.is_empty() && !all.contains(wanted) {
+                all.push(wanted.clone());
             }
         }
         all

@@ -5,13 +5,12 @@ mod promise;
 
 pub use guest::suite_arguments;
 
-use crate::cli::TestOptions;
+use crate::cli::{ReportOptions, TestOptions};
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::ids;
-use crate::kernel::Kernel;
 use crate::output::{complain, print};
 use crate::parallel::{self, processors};
-use crate::progress::{Step, beside_bars};
+use crate::progress::Step;
 use crate::report::{Format, Run, TargetReport, Verdict, text};
 use crate::session::{Ready, Session};
 use crate::system::System;
@@ -81,38 +80,22 @@ pub fn test(
 ) -> Result<u8> {
     let started = Instant::now();
     validate(session, targets, options)?;
-    // The end of a kernel build leaves processors idle, so the first kernel is built in parallel
-    // with the suite and the guests' init. Named checks need the suite first, which rejects unknown
-    // names.
-    let early =
-        targets.first().filter(|target| options.checks.is_empty() && session.given(target).is_ok());
-    let (suites, mut kernel) = thread::scope(|scope| {
-        let kernel = early.map(|target| scope.spawn(|| session.kernel(target)));
-        let suites = suites(session, targets, options);
-        if let (Some(target), Ok(_)) = (early, &suites) {
-            // If this fails, it fails again for the guest, which reports it.
-            let _ = session.programs.init(target);
-        }
-        (suites, kernel.map(|built| built.join().expect("a build's thread")))
-    });
-    let suites = suites?;
+    let suites = suites(session, targets, options)?;
     let guests = options.guests.map_or_else(processors, |guests| guests as usize);
     let guests_each = guests / targets.len().max(1);
     let plan = Plan { session, options, verbose, suites, guests_each };
-    let text_now = options.report.is_some() || options.format == Format::Text;
+    let ReportOptions { format, file } = &options.report;
+    let text_now = file.is_some() || *format == Format::Text;
     let brief = targets.len() > 1 && !verbose;
 
-    // The other kernels are built one after the other, before any guest with a time limit starts.
-    let mut reports: Vec<_> =
-        targets.iter().map(|target| prepare(&plan, target, kernel.take())).collect();
+    // Kernels are built one after the other, before any guest with a time limit starts.
+    let mut reports: Vec<_> = targets.iter().map(|target| prepare(&plan, target)).collect();
     let ready: Vec<usize> = (0..targets.len()).filter(|&index| reports[index].is_none()).collect();
-    let say = |report: &TargetReport, target: &Target| {
-        beside_bars(|| match &report.verdict {
-            _ if text_now => print(&text::target(report, verbose, brief)),
-            Verdict::None(failure) => complain(target, failure),
-            Verdict::NotRun(what) => complain(target, &format_args!("not run: {what}")),
-            Verdict::Checks(_) => {}
-        });
+    let say = |report: &TargetReport, target: &Target| match &report.verdict {
+        _ if text_now => print(&text(report, verbose, brief)),
+        Verdict::None(failure) => complain(target, failure),
+        Verdict::NotRun(what) => complain(target, &format_args!("not run: {what}")),
+        Verdict::Checks(_) => {}
     };
     for (report, target) in reports.iter().zip(targets) {
         if let Some(report) = report {
@@ -127,11 +110,11 @@ pub fn test(
     });
 
     let run = Run { reports: reports.into_iter().flatten().collect(), wall: started.elapsed() };
-    let whole = || run.render(options.format, verbose);
+    let whole = || run.render(*format, verbose);
     if text_now {
         print(&run.summary());
     }
-    match &options.report {
+    match file {
         Some(file) => fs::write(file, whole())
             .or_unavailable(Phase::Output, format_args!("--report {}", file.display()))?,
         None if !text_now => print(&whole()),
@@ -147,7 +130,7 @@ fn validate(session: &Session, targets: &[&Target], options: &TestOptions) -> Re
             session.task(target, file, Vec::new(), Vec::new()).map_err(Error::Usage)?;
         }
     }
-    if let Some(file) = &options.report {
+    if let Some(file) = &options.report.file {
         fs::write(file, "")
             .map_err(|error| Error::usage(format!("--report {}: {error}", file.display())))?;
     }
@@ -171,15 +154,10 @@ fn suites(session: &Session, targets: &[&Target], options: &TestOptions) -> Resu
     Ok(suites)
 }
 
-/// Prepares the target. `built` is its kernel, if that was built beside the suite. Returns a report
-/// if a build fails.
-fn prepare(
-    plan: &Plan<'_>,
-    target: &Target,
-    built: Option<Result<Kernel>>,
-) -> Option<TargetReport> {
+/// Builds the target's kernel and suite. Returns a report if that fails.
+fn prepare(plan: &Plan<'_>, target: &Target) -> Option<TargetReport> {
     let started = Instant::now();
-    let kernel = built.unwrap_or_else(|| plan.session.kernel(target));
+    let kernel = plan.session.kernel(target);
     let failure = kernel.map(drop).and_then(|()| match plan.options.program {
         Some(_) => Ok(()),
         None => plan.session.programs.suite_for(target.triple()).map(drop),
@@ -226,7 +204,7 @@ fn judge(plan: &Plan<'_>, target: &Target, report: &mut TargetReport) -> Result<
 
     let step = Step::begin(format!("run on {}", target.name));
     let release = OnceLock::new();
-    let hear = |ready, ids| guest::run(plan, target, ready, ids, &step, &release);
+    let hear = |ready, ids| guest::run(plan, target, ready, ids, &release);
     let heard: Vec<Result<Heard>> = thread::scope(|scope| {
         let others: Vec<_> = std::iter::zip(&ready, &shares)
             .skip(1)

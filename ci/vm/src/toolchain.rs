@@ -3,14 +3,11 @@
 use crate::arch::Arch;
 use crate::error::{Error, Phase, Result};
 use crate::host::{Need, require};
-use crate::progress::Step;
 use crate::run::{command, ends_with_us, not_started, read};
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// The profile of guest programs, in their workspace's `Cargo.toml`.
 const PROFILE: &str = "guest";
@@ -24,8 +21,6 @@ pub struct Recipe {
     pub flags: Vec<String>,
     /// More flags for the program itself. If they change, its dependencies are not compiled again.
     pub link: Vec<String>,
-    /// Whether the standard library is compiled, too, because rustup has not installed it.
-    pub compiles_std: bool,
 }
 
 impl Recipe {
@@ -40,7 +35,7 @@ impl Recipe {
             require(Need::Link(arch))?;
             flags.push(format!("-Clinker={}", arch.compiler()));
         }
-        Ok(Self { triple: triple.into(), flags, link: Vec::new(), compiles_std: false })
+        Ok(Self { triple: triple.into(), flags, link: Vec::new() })
     }
 
     /// Builds a binary of a workspace's package and returns its path below `target`.
@@ -50,7 +45,7 @@ impl Recipe {
         [package, binary]: [&str; 2],
         target: &Path,
     ) -> Result<PathBuf> {
-        let Self { triple, flags, link, compiles_std } = self;
+        let Self { triple, flags, link } = self;
         let fail = |why: String| Error::unavailable(Phase::Image, why);
         let mut cargo = cargo();
         ends_with_us(&mut cargo, Signal::TERM);
@@ -59,31 +54,16 @@ impl Recipe {
         cargo.arg("--target-dir").arg(target);
         // This variable overrides all other flags, and allows spaces in paths.
         cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
-        if *compiles_std {
-            cargo.arg("-Zbuild-std").env("RUSTC_BOOTSTRAP", "1");
-        }
         cargo.arg("--").args(link);
         let path = target.join(triple).join(PROFILE).join(binary);
-        let mut child = cargo.spawn().map_err(|error| fail(not_started("cargo", &error)))?;
-        let started = Instant::now();
-        let mut step = None;
-        let status = loop {
-            if let Some(status) = child.try_wait().map_err(|error| fail(error.to_string()))? {
-                break status;
-            }
-            // If there is nothing to build, cargo is done sooner.
-            if step.is_none() && started.elapsed() > Duration::from_secs(1) {
-                step = Some(Step::begin(format!("build {binary} ({triple})")));
-            }
-            thread::sleep(Duration::from_millis(5));
-        };
-        if !status.success() {
-            return Err(fail(format!("cargo could not build {binary} for {triple}")));
+        if !path.is_file() {
+            eprintln!("build {binary} ({triple}) ...");
         }
-        if let Some(step) = step {
-            step.done();
+        let status = cargo.status().map_err(|error| fail(not_started("cargo", &error)))?;
+        if status.success() {
+            return Ok(path);
         }
-        Ok(path)
+        Err(fail(format!("cargo could not build {binary} for {triple}")))
     }
 }
 
@@ -115,7 +95,8 @@ pub(crate) fn require_std(triple: &str) -> Result<()> {
         return Ok(());
     }
     read(command("rustup").args(["target", "add", triple])).map(drop).map_err(|why| {
-        let message = format!("no standard library for {triple}: {why}");
+        let message =
+            format!("no standard library for {triple}: {why}; run `rustup target add {triple}`");
         Error::unavailable(Phase::Image, message)
     })
 }

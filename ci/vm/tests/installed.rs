@@ -60,15 +60,6 @@ fn a_guest_boots_with_init() {
 }
 
 #[test]
-fn a_missing_suite_is_named() {
-    let installed = Installed::new();
-    let kernel = installed.script("kernel", "#!/bin/sh\n");
-    let (status, said) = installed.run(&["test", "linux-uml"], &kernel);
-    assert_eq!(status, Some(69), "{said}");
-    assert!(said.contains("`cargo install --path`"), "{said}");
-}
-
-#[test]
 fn a_suite_beside_the_program_is_used() {
     let installed = Installed::new();
     let kernel = installed.script("kernel", "#!/bin/sh\n");

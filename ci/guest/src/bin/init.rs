@@ -57,7 +57,6 @@ fn run(shutdown: &mut Shutdown) -> Result<(), String> {
     let done = early
         .and_then(|()| later.into_iter().try_for_each(attach))
         .and_then(|()| sys::furnish().map_err(|e| format!("cannot furnish the system: {e}")))
-        .and_then(|()| job.sysctl.iter().try_for_each(|(name, value)| set(name, value)))
         .and_then(|()| boot(&job, &channel));
     if let Err(reason) = done {
         channel.send(&Frame::Fail(reason));
@@ -98,10 +97,6 @@ fn attach(point: &Mount) -> Result<(), String> {
         }
         _ => Ok(()),
     }
-}
-
-fn set(name: &str, value: &str) -> Result<(), String> {
-    sys::set(name, value).map_err(|e| format!("cannot set {name} to {value}: {e}"))
 }
 
 /// Runs the program until it and all its children have ended.

@@ -13,15 +13,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::{io, mem};
 
-/// The image's files for shared memory, which the kernel's own /dev would hide.
-const SHARED: &str = "/dev/shm";
-const KEPT: &str = "/.kcov-vm.shm";
-
 /// Runs before anything else.
 pub fn begin() -> io::Result<()> {
-    if Path::new(SHARED).exists() {
-        fs::rename(SHARED, KEPT)?;
-    }
     // pivot_root(2) refuses the kernel's first mount, so the root becomes a mount on it.
     const ROOT: &str = "/mnt";
     fs::create_dir_all(ROOT)?;
@@ -58,9 +51,6 @@ const LINKS: &[(&str, &str)] = &[
     ("rtc0", "/dev/rtc"),
 ];
 
-/// Devices that udev makes usable for everybody.
-const OPEN: &[&str] = &["/dev/fuse", "/dev/net/tun"];
-
 /// Settings of systemd, and one of ours, whose names a kernel may lack.
 const SETTINGS: &[(&str, &str)] = &[
     // On interfaces created later IPv6 would send packets of its own. `lo` keeps its address.
@@ -84,13 +74,6 @@ pub fn furnish() -> io::Result<()> {
         if known.exists() || to.starts_with("/proc/self") {
             symlink(to, at)?;
         }
-    }
-    for path in OPEN.iter().filter(|path| Path::new(path).exists()) {
-        fs::set_permissions(path, Permissions::from_mode(0o666))?;
-    }
-    if Path::new(KEPT).exists() {
-        fs::create_dir_all(SHARED)?;
-        mount_bind(KEPT, SHARED)?;
     }
     ["/run/lock", "/run/user"].iter().try_for_each(fs::create_dir_all)?;
     File::create("/run/utmp")?;
@@ -120,7 +103,7 @@ pub fn raise_loopback() -> io::Result<()> {
 }
 
 /// Sets a sysctl.
-pub fn set(name: &str, value: &str) -> io::Result<()> {
+fn set(name: &str, value: &str) -> io::Result<()> {
     fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value)
 }
 

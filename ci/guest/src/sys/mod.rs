@@ -5,7 +5,7 @@
 #[cfg_attr(target_os = "netbsd", path = "netbsd.rs")]
 mod system;
 
-pub use system::{begin, furnish, go_down, mount, open_channel, raise_loopback, set};
+pub use system::{begin, furnish, go_down, mount, open_channel, raise_loopback};
 
 use std::thread::sleep;
 use std::time::Duration;

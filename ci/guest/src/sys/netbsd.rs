@@ -139,7 +139,7 @@ pub fn raise_loopback() -> io::Result<()> {
 }
 
 /// Sets a sysctl of type `int`.
-pub fn set(name: &str, value: &str) -> io::Result<()> {
+fn set(name: &str, value: &str) -> io::Result<()> {
     let name = CString::new(name)?;
     let value: c_int = value.parse().map_err(io::Error::other)?;
     let new = ptr::from_ref(&value).cast::<c_void>();

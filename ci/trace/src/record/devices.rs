@@ -1,13 +1,11 @@
 //! The devices of kcov: one for each thread, which enables it itself, and one for the kernel's
-//! workers. No other file opens or reads a device, or notices that somebody else opens one.
+//! workers. No other file opens or reads a device.
 
 use crate::coverage::Thread;
 use kcov::mode::TracePc;
 use kcov::remote::RemoteSession;
 use kcov::remote::linux::Remote;
 use kcov::{BufferSize, ChildBuffer, Completeness, Device};
-use nix::errno::Errno;
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use std::fmt::Display;
 use std::fs;
 use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
@@ -114,43 +112,4 @@ fn open(words: u64) -> Result<Device, String> {
 
 fn text(error: impl Display) -> String {
     error.to_string()
-}
-
-/// Watches the device.
-pub struct Opens {
-    /// `None` if this kernel has no inotify(7).
-    watch: Option<Inotify>,
-    by_others: bool,
-}
-
-impl Opens {
-    /// Starts to watch the file that is open here.
-    pub fn watch(device: RawFd) -> Opens {
-        let watch = || -> Result<Inotify, Errno> {
-            let watch = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
-            let path = format!("/proc/self/fd/{device}");
-            watch.add_watch(path.as_str(), AddWatchFlags::IN_OPEN)?;
-            Ok(watch)
-        };
-        Opens { watch: watch().ok(), by_others: false }
-    }
-
-    /// Opens the device here, which does not count.
-    pub fn except<T>(&mut self, open: impl FnOnce() -> T) -> T {
-        self.by_others();
-        let opened = open();
-        self.is_new();
-        opened
-    }
-
-    /// Whether somebody else has opened it.
-    pub fn by_others(&mut self) -> bool {
-        self.by_others |= self.is_new();
-        self.by_others
-    }
-
-    fn is_new(&self) -> bool {
-        let events = self.watch.as_ref().map(Inotify::read_events);
-        events.is_some_and(|events| events.is_ok_and(|events| !events.is_empty()))
-    }
 }

@@ -15,10 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug, Default)]
 #[group(multiple = false)]
 pub struct Style {
-    /// Print a line for each function (the default)
-    #[arg(long)]
-    functions: bool,
-    /// Print a line for each program counter, with inlined functions
+    /// Print a line for each program counter, with inlined functions, instead of each function
     #[arg(long)]
     pub lines: bool,
     /// Print the recorded program counters

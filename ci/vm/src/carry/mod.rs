@@ -8,7 +8,7 @@ pub use scratch::Scratch;
 use crate::arch::Arch;
 use crate::cache::MARK;
 use crate::elf::{self, Linked};
-use rustix::fs::{listxattr, major, minor};
+use rustix::fs::{major, minor};
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 use std::collections::BTreeMap;
@@ -26,10 +26,8 @@ pub(crate) const MOST: u64 = 512 << 20;
 /// The memory that a file takes in a guest beside its content: the rest of a page, and its inode.
 const PER_FILE: u64 = 8 << 10;
 
-/// Directories where the guest mounts its own file systems, and a directory in one of them that
-/// init keeps.
+/// Directories where the guest mounts its own file systems.
 const TAKEN: &[&str] = &["/dev", "/proc", "/sys"];
-const KEPT: &str = "/dev/shm";
 
 /// Directories of version control systems.
 const HISTORIES: &[&str] = &[".git", ".hg", ".jj", ".svn"];
@@ -83,8 +81,6 @@ pub struct Carried {
     variables: Vec<(OsString, OsString)>,
     /// The loader of the first program, which also loads the libraries that have none.
     loader: Option<PathBuf>,
-    /// Files with attributes that an image cannot hold, and an attribute of each.
-    lost: BTreeMap<PathBuf, String>,
 }
 
 impl Carried {
@@ -115,7 +111,7 @@ impl Carried {
     pub(crate) fn way(&mut self, path: &Path) -> Result<PathBuf, String> {
         let fail = |error: io::Error| format!("{}: {error}", path.display());
         let at = follow(&std::path::absolute(path).map_err(fail)?, |at| {
-            if let Some(root) = taken(at).filter(|_| !Path::new(KEPT).starts_with(at)) {
+            if let Some(root) = taken(at) {
                 return Err(refusal(path, root));
             }
             let metadata = fs::symlink_metadata(at).map_err(fail)?;
@@ -130,13 +126,12 @@ impl Carried {
             }
             Ok(None)
         })?;
-        taken(&at).map_or(Ok(at), |root| Err(refusal(path, root)))
+        Ok(at)
     }
 
     /// Adds the file or directory at a path without links.
     fn take(&mut self, at: PathBuf, metadata: &Metadata, why: Because) -> Result<(), String> {
         let fail = |error: io::Error| format!("{}: {error}", at.display());
-        self.note_attributes(&at);
         if metadata.is_dir() {
             return self.tree(&at);
         }
@@ -276,26 +271,6 @@ impl Carried {
         ))
     }
 
-    /// Notes that an image cannot hold a file's attributes.
-    fn note_attributes(&mut self, at: &Path) {
-        let mut names = [0; 4096];
-        let Ok(length) = listxattr(at, &mut names[..]) else { return };
-        let names = names[..length].split(|&byte| byte == 0).map(String::from_utf8_lossy);
-        // Every file of some distributions has a label.
-        let lost = names.into_iter().find(|name| !name.is_empty() && name != "security.selinux");
-        self.lost.extend(lost.map(|name| (at.to_path_buf(), name.into_owned())));
-    }
-
-    /// Says which attributes the guest's files lack.
-    pub(crate) fn losses(&self) -> Option<String> {
-        let (at, name) = self.lost.first_key_value()?;
-        let more = match self.lost.len() - 1 {
-            0 => String::new(),
-            more => format!(", as do {more} other files theirs"),
-        };
-        Some(format!("{}: lacks its attribute {name} in the guest{more}", at.display()))
-    }
-
     /// The content of a file.
     pub(crate) fn content(&self, path: &Path) -> Option<&[u8]> {
         match self.entries.get(&self.real(path)) {
@@ -347,7 +322,7 @@ fn follow(
 
 /// The guest's own directory that hides a path.
 fn taken(at: &Path) -> Option<&'static str> {
-    TAKEN.iter().copied().find(|root| at.starts_with(root) && !at.starts_with(KEPT))
+    TAKEN.iter().copied().find(|root| at.starts_with(root))
 }
 
 fn refusal(path: &Path, root: &str) -> String {

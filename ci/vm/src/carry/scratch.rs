@@ -99,14 +99,4 @@ mod tests {
         }
         assert!(!root.path().join("evil").exists());
     }
-
-    #[test]
-    fn what_cannot_be_kept_is_told() {
-        let root = tempfile::tempdir().expect("a directory");
-        fs::write(root.path().join("file"), "").expect("a file");
-        assert!(Scratch::new(&root.path().join("file")).is_err());
-        let mut scratch = Scratch::new(root.path()).expect("there");
-        scratch.file(OsStr::new("file/below"), 0o600);
-        assert!(scratch.finish().is_err_and(|why| why.contains("file/below")));
-    }
 }

@@ -16,7 +16,9 @@ fn a_tree_comes_without_histories_and_caches() {
     }
     symlink("data/seed", path("link")).expect("a link");
     let cache = Cache::open(Some(&path("cache"))).expect("a cache");
-    for directory in [cache.sources(), cache.kernels(), cache.programs(), cache.runs()] {
+    for directory in
+        [cache.at("sources"), cache.at("kernels"), cache.at("programs"), cache.at("runs")]
+    {
         fs::write(directory.join("large"), "").expect("a file");
     }
     let mut carried = Carried::default();
@@ -60,20 +62,4 @@ fn links_on_the_way_are_links_in_the_guest() {
     assert!(carried.entries.contains_key(&path("real/deep/own")));
     symlink("loop", path("loop")).expect("a link");
     assert!(carried.add(&path("loop")).is_err_and(|why| why.contains("Too many levels")));
-}
-
-#[test]
-fn what_an_image_cannot_hold_is_named() {
-    let own = std::env::current_exe().expect("this program");
-    // On the file system of this program, because others have no such attributes.
-    let file = tempfile::NamedTempFile::new_in(own.parent().expect("its directory"));
-    let file = file.expect("a file");
-    let flags = rustix::fs::XattrFlags::empty();
-    rustix::fs::setxattr(file.path(), "user.kcov", b"1", flags).expect("an attribute");
-    let mut carried = Carried::default();
-    carried.add(&own).expect("carried");
-    assert_eq!(carried.losses(), None);
-    carried.add(file.path()).expect("carried");
-    let said = carried.losses().expect("a loss");
-    assert!(said.ends_with(": lacks its attribute user.kcov in the guest"), "{said}");
 }

@@ -33,6 +33,3 @@ pub const COMPLAINTS: &[super::Row] = &[
     ("db{", TroubleKind::Debugger),
     ("db>", TroubleKind::Debugger),
 ];
-
-/// No harmless line begins like a complaint.
-pub const ORDINARY: &[&str] = &[];

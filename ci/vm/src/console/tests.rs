@@ -1,7 +1,8 @@
-//! Tests with lines and reports of real kernels. `data/lines-linux` and `data/lines-netbsd` have lines
-//! of consoles, each after the kind of complaint that it is. The other files are consoles from the
-//! first line of a report on, without some of the lines. Those named `uml` come from linux-uml, and
-//! those named `fuzz` from a kernel with the checkers and frame pointers of linux-uml-fuzz.
+//! Tests with lines and reports of real kernels. `reports.txt` has two sections of lines, each after
+//! the kind of complaint that it is. Each other section is a console from the first line of its only
+//! report on, without some of the lines, after the report's kind, title and group. Those named `uml`
+//! come from linux-uml, those named `fuzz` from a kernel with the checkers and frame pointers of
+//! linux-uml-fuzz, and those named `made` were written by hand after the kernel's format strings.
 
 use super::*;
 
@@ -10,14 +11,21 @@ fn form(line: &str, system: System) -> Option<TroubleKind> {
     row(message(line), system).map(|(_, kind)| *kind)
 }
 
+/// The first lines and the texts of the sections.
+fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let text = include_str!("reports.txt").trim_start_matches("== ").trim_end_matches('\n');
+    text.split("\n== ").filter_map(|section| section.split_once('\n'))
+}
+
 /// Each line is recognized as its kind, and each row of the tables recognizes a line. Lines come from
 /// consoles and from kernel sources.
 #[test]
 fn lines_have_forms() {
-    for (system, table, lines) in [
-        (System::Linux, linux::COMPLAINTS, include_str!("data/lines-linux")),
-        (System::NetBsd, netbsd::COMPLAINTS, include_str!("data/lines-netbsd")),
+    for (system, table, name) in [
+        (System::Linux, linux::COMPLAINTS, "lines-linux"),
+        (System::NetBsd, netbsd::COMPLAINTS, "lines-netbsd"),
     ] {
+        let (_, lines) = sections().find(|section| section.0 == name).expect(name);
         let lines = || lines.lines().filter_map(|line| line.split_once(' '));
         for (kind, line) in lines().filter(|(kind, _)| *kind != "#") {
             let found = form(line, system).map_or("None".into(), |kind| format!("{kind:?}"));
@@ -35,19 +43,15 @@ fn read(console: &str) -> Vec<Complaint> {
     complaints(&lines, System::Linux)
 }
 
-/// The names of the consoles, each with the kind, the title and the group of its only report. Those
-/// named `made` were written by hand after the kernel's format strings.
-const CONSOLES: &str = include_str!("data/consoles");
-
-/// The name and the text of a console, and the kind, the title and the group of its report.
-fn consoles() -> Vec<(&'static str, String, [&'static str; 3])> {
-    let lines: Vec<_> = CONSOLES.lines().map(str::trim).collect();
-    let row = |row: &[&'static str]| {
-        let (name, kind) = row[0].split_once(' ').expect("two words");
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/console/data/").to_owned() + name;
-        (name, std::fs::read_to_string(file).expect(name), [kind, row[1], row[2]])
+/// The name and the text of each console, and the kind, the title and the group of its report.
+fn consoles() -> Vec<(&'static str, &'static str, [&'static str; 3])> {
+    let console = |(first, text): (&'static str, &'static str)| {
+        let (name, kind) = first.split_once(' ')?;
+        let (title, text) = text.split_once('\n')?;
+        let (group, console) = text.split_once('\n')?;
+        Some((name, console, [kind, title, group]))
     };
-    lines.chunks_exact(3).map(row).collect()
+    sections().filter_map(console).collect()
 }
 
 #[test]
@@ -56,8 +60,8 @@ fn real_reports_are_whole_and_have_a_title_and_a_group() {
         // As it is, and with the prefixes that the kernel may add to its lines.
         let stamped: String =
             console.lines().map(|line| format!("[    1.203456][   T42] {line}\n")).collect();
-        for console in [console, stamped] {
-            let found = read(&console);
+        for console in [console, &stamped] {
+            let found = read(console);
             let [one] = found.as_slice() else { panic!("{name}: {found:?}") };
             let told = [format!("{:?}", one.kind), one.title(), one.group()];
             assert_eq!(told, report, "{name}");
@@ -109,7 +113,7 @@ fn text_is_no_report() {
 #[test]
 fn each_complaint_is_one_of_its_own() {
     let all = consoles();
-    let both = format!("{}text\n{}", all[0].1, all[2].1);
+    let both = format!("{}\ntext\n{}", all[0].1, all[2].1);
     let groups: Vec<_> = read(&both).iter().map(Complaint::group).collect();
     assert_eq!(groups, [all[0].2[2], all[2].2[2]]);
 }

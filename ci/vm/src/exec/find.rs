@@ -125,19 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scripts_name_their_interpreters() {
-        for (start, words) in [
-            ("#!/bin/sh\necho", &["/bin/sh"][..]),
-            ("#!/bin/sh -e -u \n", &["/bin/sh", "-e -u"]),
-            ("#! /usr/bin/env python3", &["python3"]),
-            ("#!/usr/bin/env -S awk -v a=b -f\n", &["awk", "-v", "a=b", "-f"]),
-        ] {
-            let words = words.iter().map(OsString::from).collect();
-            assert_eq!(interpreter(start.as_bytes()), Ok(Some(words)), "{start}");
-        }
-        for start in ["\x7fELF", "echo\n#!/bin/sh"] {
-            assert_eq!(interpreter(start.as_bytes()), Ok(None), "{start}");
-        }
+    fn what_a_guest_could_not_do_is_refused() {
         for (start, why) in [
             ("#!\n", "names no interpreter"),
             ("#!/usr/bin/env\n", "names no interpreter"),

@@ -1,7 +1,6 @@
 //! The host's end of the protocol: parses bytes into frames and checks their order.
 
-use kcov_vm_guest::escape::escape;
-use kcov_vm_guest::protocol::{Frame, LINE_MAX, NotAFrame};
+use kcov_vm_guest::protocol::{Frame, LINE_MAX, NotAFrame, escape};
 
 /// Reads the frames of one boot.
 #[derive(Clone, Debug)]

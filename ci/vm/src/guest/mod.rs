@@ -6,9 +6,7 @@ mod machine;
 mod memory;
 mod process;
 mod processor;
-mod qemu;
 mod seccomp;
-mod uml;
 mod watch;
 
 pub use kvm::probe as probe_kvm;
@@ -21,8 +19,6 @@ use crate::image::Image;
 use crate::system::System;
 use crate::target::Kind;
 use kcov_vm_guest::protocol::Exit;
-use processor::Processor;
-pub use processor::make_idle;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::OsStr;
 use std::fs;
@@ -134,8 +130,6 @@ pub struct Finished {
     pub boot: Duration,
     /// The time that the program took.
     pub program: Duration,
-    /// The most processor time that the guest's process used without output.
-    pub silence: Duration,
 }
 
 impl Finished {
@@ -161,15 +155,16 @@ pub fn boot(
     let channel = line.1.as_raw_fd();
     // Standard output is the console.
     let mut command = match machine.target.kind {
-        Kind::Uml => uml::command(machine, IMAGE, channel),
-        Kind::Qemu => qemu::command(machine, IMAGE, channel),
-        Kind::Netbsd => qemu::netbsd(machine, IMAGE, channel),
+        Kind::Uml => machine::uml(machine, IMAGE, channel),
+        Kind::Qemu => machine::qemu(machine, IMAGE, channel),
+        Kind::Netbsd => machine::netbsd(machine, IMAGE, channel),
     };
     command.current_dir(logs);
     // The UML kernel and its processes alternate, which is several times as fast on one processor.
     let takes_turns = machine.target.kind == Kind::Uml && machine.target.smp == 1;
-    let processor = takes_turns.then(Processor::take).flatten();
-    processor.iter().for_each(|processor| processor.pin(&mut command));
+    if takes_turns {
+        processor::pin(&mut command);
+    }
     let watch = watch::Watch::new(&image.job.nonce, limits, expect, Instant::now());
     let result = process::run(command, line, watch, logs, listener, machine.input);
     // It is large, and each run makes a new one.

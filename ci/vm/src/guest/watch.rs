@@ -76,8 +76,6 @@ pub struct Watch<'a> {
     processor: Duration,
     /// The same at the last output.
     heard: Duration,
-    /// The most between two outputs.
-    silence: Duration,
     is_silent: bool,
 }
 
@@ -106,7 +104,6 @@ impl<'a> Watch<'a> {
             is_blocked: false,
             processor: Duration::ZERO,
             heard: Duration::ZERO,
-            silence: Duration::ZERO,
             is_silent: false,
         }
     }
@@ -126,7 +123,6 @@ impl<'a> Watch<'a> {
     pub fn used(&mut self, processor: Duration, waited: impl FnOnce() -> Duration, now: Instant) {
         self.processor = processor;
         let silence = processor.saturating_sub(self.heard);
-        self.silence = self.silence.max(silence);
         if self.limits.silent.is_some_and(|most| silence > most) {
             self.is_silent = true;
             self.hurry(now);
@@ -327,10 +323,7 @@ impl<'a> Watch<'a> {
                     format!("the guest went down before its last frame: {how}{last}")
                 }
             };
-            let advice = (self.phase == Phase::Boot && self.expect.system == System::NetBsd)
-                .then(|| "see `A kernel that does not boot` in docs/src/netbsd-lane.md".into());
-            let failure = Unavailable::new(self.phase, message);
-            return Err(failure.detail(advice.into_iter().collect()));
+            return Err(Unavailable::new(self.phase, message));
         }
         let booted = self.booted.unwrap_or(self.started);
         Ok(Finished {
@@ -338,7 +331,6 @@ impl<'a> Watch<'a> {
             exit: self.exited.map(|(_, exit)| exit).or(unread),
             boot: booted - self.started,
             program: self.exited.map_or(Duration::ZERO, |(at, _)| at - booted),
-            silence: self.silence,
         })
     }
 }

@@ -4,10 +4,9 @@
 //! one file and links.
 
 use super::build::checked_config;
-use super::compiler::Compiler;
 use super::key;
 use super::make::Make;
-use super::{PROOF, Place};
+use super::{Compiler, PROOF, Place};
 use crate::arch::Arch;
 use crate::cache::{self, Cache, Lock};
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
@@ -23,13 +22,10 @@ use std::time::SystemTime;
 pub trait AlteredTree {
     /// The text of the unaltered file.
     fn original(&self) -> &str;
-    /// Compiles this text in place of the file. Equal results are the same code. The inner error is
-    /// the compiler's message.
-    fn compile(&self, text: &str) -> Result<std::result::Result<Vec<u8>, String>>;
-    /// Returns the kernel with the last compiled text. The next link replaces it. The inner error is
-    /// the linker's message.
-    fn link(&self) -> Result<std::result::Result<PathBuf, String>>;
-    /// The files that belong beside the linked kernel: its symbols and modules.
+    /// Builds the kernel with this text in place of the file. The next build replaces it. The inner
+    /// error is what the compiler or the linker says of the text.
+    fn build(&self, text: &str) -> Result<std::result::Result<PathBuf, String>>;
+    /// The files that belong beside the kernel: its symbols and modules.
     fn beside(&self) -> Vec<PathBuf> {
         Vec::new()
     }
@@ -61,11 +57,11 @@ impl Bench {
     /// the altered file in the tree.
     pub fn open(target: &Target, source: &Source, cache: &Cache, file: &str) -> Result<Self> {
         host::require(Need::Build(target.arch))?;
-        let chosen = Compiler::of(target, cache)?;
+        let chosen = Compiler::of(target)?;
         let place = Place::of(target, source, &chosen, cache)?;
         let ingredients = &place.ingredients;
         let lock = cache.lock(Phase::Build, &format!("bench-{}", place.name))?;
-        let directory = cache.benches().join(&place.name);
+        let directory = cache.at("benches").join(&place.name);
         let pristine = source.tree(cache)?;
         let proof = directory.join(PROOF);
         if fs::read_to_string(&proof).ok().as_deref() != Some(ingredients.text()) {
@@ -85,7 +81,7 @@ impl Bench {
         }
         let original = fs::read_to_string(&copy).or_unavailable(Phase::Build, copy.display())?;
         let mut bench = Self {
-            chosen: chosen.make_argument(target, cache)?,
+            chosen: chosen.argument.clone(),
             compiler: String::new(),
             tree: directory.join("tree"),
             output: directory.join("output"),
@@ -99,35 +95,24 @@ impl Bench {
             original,
             _lock: lock,
         };
-        bench.write(&bench.original)?;
-        if !proof.exists() {
-            let arguments = key::build_arguments(target);
-            let make = Make { arguments: &arguments, ..bench.make() };
-            make.configure(&ingredients.config)?;
-            checked_config(&bench.output.join(".config"), ingredients)?;
-            make.build(&target.name)?;
-            fs::write(&proof, ingredients.text()).or_unavailable(Phase::Build, proof.display())?;
-        }
-        bench.restore(&kept)?;
-        cache::touch(&directory);
-        bench.compiler = bench.recorded()?;
-        Ok(bench)
-    }
-
-    /// Compiles all files in `kept` as they were, because an interrupted campaign may have left
-    /// another file altered.
-    fn restore(&mut self, kept: &Path) -> Result<()> {
-        for entry in fs::read_dir(kept).or_unavailable(Phase::Build, kept.display())? {
+        // An interrupted campaign may have left another file altered.
+        for entry in fs::read_dir(&kept).or_unavailable(Phase::Build, kept.display())? {
             let path = entry.or_unavailable(Phase::Build, kept.display())?.path();
             let text = fs::read_to_string(&path).or_unavailable(Phase::Build, path.display())?;
             let file = path.file_name().unwrap_or_default().to_string_lossy().replace('%', "/");
-            let asked = std::mem::replace(&mut self.file, file);
-            self.compiler = self.recorded()?;
-            let compiled = self.compile(&text)?;
-            self.file = asked;
-            compiled.map_err(|why| Error::unavailable(Phase::Build, why))?;
+            bench.write(&file, &text)?;
         }
-        Ok(())
+        let arguments = key::build_arguments(target);
+        let make = Make { arguments: &arguments, ..bench.make() };
+        if !proof.exists() {
+            make.configure(&ingredients.config)?;
+            checked_config(&bench.output.join(".config"), ingredients)?;
+        }
+        make.build(&target.name)?;
+        fs::write(&proof, ingredients.text()).or_unavailable(Phase::Build, proof.display())?;
+        cache::touch(&directory);
+        bench.compiler = bench.recorded()?;
+        Ok(bench)
     }
 
     /// Returns the compile command that make recorded for the file.
@@ -157,9 +142,9 @@ impl Bench {
         }
     }
 
-    /// Writes the text as a new file, because the tree is a hard link to the pristine one.
-    fn write(&self, text: &str) -> Result<()> {
-        let path = self.tree.join(&self.file);
+    /// Writes a text as a new file, because the tree is a hard link to the pristine one.
+    fn write(&self, file: &str, text: &str) -> Result<()> {
+        let path = self.tree.join(file);
         if fs::read_to_string(&path).is_ok_and(|now| now == text) {
             return Ok(());
         }
@@ -184,26 +169,18 @@ impl AlteredTree for Bench {
         &self.original
     }
 
-    fn compile(&self, text: &str) -> Result<std::result::Result<Vec<u8>, String>> {
-        self.write(text)?;
-        let object = self.output.join(Path::new(&self.file).with_extension("o"));
-        let output = command("sh")
-            .current_dir(&self.output)
-            .args(["-c", &self.compiler])
-            .output()
-            .or_unavailable(Phase::Build, "sh")?;
-        if output.status.success() {
-            return fs::read(&object).or_unavailable(Phase::Build, object.display()).map(Ok);
+    fn build(&self, text: &str) -> Result<std::result::Result<PathBuf, String>> {
+        self.write(&self.file, text)?;
+        let mut shell = command("sh");
+        shell.current_dir(&self.output).args(["-c", &self.compiler]);
+        let output = shell.output().or_unavailable(Phase::Build, "sh")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let name = Path::new(&self.file).file_name().unwrap_or_default().to_string_lossy();
+            let what = complaint(&said, &name);
+            let other = || Error::unavailable(Phase::Build, said.trim().to_string());
+            return what.map(Err).ok_or_else(other);
         }
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let name = Path::new(&self.file).file_name().unwrap_or_default().to_string_lossy();
-        match complaint(&said, &name) {
-            Some(what) => Ok(Err(what)),
-            None => Err(Error::unavailable(Phase::Build, said.trim().to_string())),
-        }
-    }
-
-    fn link(&self) -> Result<std::result::Result<PathBuf, String>> {
         let _ = fs::remove_file(&self.log);
         // make rebuilds only the file's directory, and the link reads this archive.
         let all = self.output.join("built-in.a");

@@ -2,13 +2,13 @@
 
 use super::key::{self, Ingredients};
 use super::make::Make;
-use super::{DIGEST, PROOF, Place, RELOCATED, config};
+use super::{PROOF, Place, RELOCATED};
 use crate::arch::Arch;
 use crate::cache::{self, Cache};
 use crate::error::{OrUnavailable as _, Phase, Result, Unavailable};
-use crate::hash;
 use crate::source::{self, Source};
 use crate::target::{Kind, Target};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// output for a user's tree stays, so the next build compiles what has changed.
 pub fn build(target: &Target, source: &Source, place: &Place, cache: &Cache) -> Result<()> {
     let pristine = source.tree(cache)?;
-    let scratch = cache.kernels().join(format!(".build-{}", place.name));
+    let scratch = cache.at("kernels").join(format!(".build-{}", place.name));
     // A failed or killed build left it.
     let _ = fs::remove_dir_all(&scratch);
     let lasting = match source {
@@ -28,13 +28,13 @@ pub fn build(target: &Target, source: &Source, place: &Place, cache: &Cache) -> 
     };
     let lock = |name| cache.lock(Phase::Build, &format!("bench-{name}"));
     let _lock = lasting.as_ref().map(lock).transpose()?;
-    let output = lasting.map_or(scratch.join("output"), |name| cache.benches().join(name));
+    let output = lasting.map_or(scratch.join("output"), |name| cache.at("benches").join(name));
     let finished = scratch.join("finished");
     for directory in [&output, &finished] {
         fs::create_dir_all(directory).or_unavailable(Phase::Build, directory.display())?;
     }
     cache::touch(&output);
-    let built = build_in(&scratch, &output, &pristine, target, place, cache);
+    let built = build_in(&scratch, &output, &pristine, target, place);
     // Remove the large files. After a failure, the log and the configuration stay.
     let _ = fs::remove_dir_all(scratch.join("output"));
     let _ = fs::remove_dir_all(scratch.join("tree"));
@@ -54,7 +54,6 @@ fn build_in(
     pristine: &Path,
     target: &Target,
     place: &Place,
-    cache: &Cache,
 ) -> Result<()> {
     let ingredients = &place.ingredients;
     let finished = scratch.join("finished");
@@ -71,7 +70,7 @@ fn build_in(
         output,
         log: &finished.join("build.log"),
         arguments: &arguments,
-        compiler: ingredients.compiler.make_argument(target, cache)?,
+        compiler: ingredients.compiler.argument.clone(),
         mark: &place.mark,
     };
     make.configure(&ingredients.config)?;
@@ -97,16 +96,14 @@ fn build_in(
     for module in &target.modules {
         copy(module, module.rsplit('/').next().unwrap_or(module))?;
     }
-    hash::file(&kernel)
-        .and_then(|digest| fs::write(finished.join(DIGEST), digest))
-        .and_then(|()| fs::write(finished.join(PROOF), ingredients.text()))
+    fs::write(finished.join(PROOF), ingredients.text())
         .or_unavailable(Phase::Build, finished.display())
 }
 
 /// Refuses a configuration that lacks a requested option.
 pub(super) fn checked_config(file: &Path, ingredients: &Ingredients) -> Result<()> {
     let got = fs::read_to_string(file).or_unavailable(Phase::Build, file.display())?;
-    let missing = config::missing(&ingredients.config, &got);
+    let missing = missing(&ingredients.config, &got);
     if missing.is_empty() {
         return Ok(());
     }
@@ -126,4 +123,51 @@ pub(super) fn image(target: &Target) -> &'static str {
 /// The linked kernel with its relocations, if this version of Linux leaves one.
 pub(super) fn relocated(output: &Path, arch: &Arch) -> Option<PathBuf> {
     Some(output.join(RELOCATED)).filter(|file| arch.keeps_relocations() && file.is_file())
+}
+
+/// Returns the lines of `wanted` that `got` lacks, as written.
+///
+/// kconfig silently drops unknown options and options with unmet dependencies.
+/// A kernel without KCOV would then pass for one with it.
+fn missing(wanted: &str, got: &str) -> Vec<String> {
+    let got = settings(got);
+    settings(wanted)
+        .into_iter()
+        .filter(|(name, value)| {
+            let found = got.get(name).copied().unwrap_or("n");
+            found != *value
+        })
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect()
+}
+
+/// Parses names and values. The last line for a name counts, as in kconfig.
+fn settings(text: &str) -> BTreeMap<&str, &str> {
+    let mut settings = BTreeMap::new();
+    for line in text.lines().map(str::trim) {
+        let unset = line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set"));
+        if let Some(name) = unset.filter(|name| name.starts_with("CONFIG_")) {
+            settings.insert(name, "n");
+        } else if line.starts_with("CONFIG_") {
+            if let Some((name, value)) = line.split_once('=') {
+                settings.insert(name, value);
+            }
+        }
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_kconfig_dropped_is_named() {
+        let wanted = "# why\nCONFIG_A=y\nCONFIG_B=y\nCONFIG_C=n\nCONFIG_D=\"x y\"\n\
+                      CONFIG_E=y\n# CONFIG_E is not set\nCONFIG_F=y\n";
+        let got = "CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_D=\"x y\"\n";
+        assert_eq!(missing(wanted, got), ["CONFIG_B=y", "CONFIG_F=y"]);
+        assert!(missing("", got).is_empty());
+        assert_eq!(missing("# CONFIG_A is not set", got), ["CONFIG_A=n"]);
+    }
 }

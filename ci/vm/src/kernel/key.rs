@@ -40,7 +40,7 @@ impl Ingredients {
             let line = |file: &String| format!("{name} {}\n", hash::bytes(file.as_bytes()));
             text.extend(files.iter().map(line));
         }
-        text += &format!("compiler {}\n", compiler.identity());
+        text += &format!("compiler {}\n", compiler.version);
         text += &format!("make {}\n", make_arguments(target).join(" "));
         text.extend(target.modules.iter().map(|module| format!("module {module}\n")));
         let (config, patches) = (configs.join("\n"), target.patches.clone());

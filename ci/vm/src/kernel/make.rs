@@ -4,10 +4,9 @@ use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::parallel::processors;
 use crate::progress::Step;
 use crate::run::{command, not_started};
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::fs::{self, OpenOptions};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// One build of a kernel.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ impl Make<'_> {
         let mut make = self.make();
         make.arg(all).args(self.arguments.iter().filter(|word| word.contains('=')));
         make.arg("allnoconfig");
-        self.run(&mut make, || {})
+        self.run(&mut make)
     }
 
     /// Builds the kernel.
@@ -44,11 +43,7 @@ impl Make<'_> {
         let step = Step::begin(format!("build {name}"));
         let mut make = self.make();
         make.arg(format!("-j{}", processors())).args(self.arguments);
-        let mut lines = 0_u64;
-        self.run(&mut make, || {
-            lines += 1;
-            step.note(&format!("({lines} lines of make)"));
-        })?;
+        self.run(&mut make)?;
         step.done();
         Ok(())
     }
@@ -57,7 +52,7 @@ impl Make<'_> {
     pub fn rebuild(&self, directory: &str) -> Result<()> {
         let mut make = self.make();
         make.args(self.arguments).arg(format!("build-dir={directory}"));
-        self.run(&mut make, || {})
+        self.run(&mut make)
     }
 
     fn make(&self) -> Command {
@@ -72,25 +67,14 @@ impl Make<'_> {
         make
     }
 
-    /// Runs `make`, logs all its output and counts the lines.
-    fn run(&self, make: &mut Command, mut line_seen: impl FnMut()) -> Result<()> {
+    /// Runs `make` and logs all its output.
+    fn run(&self, make: &mut Command) -> Result<()> {
         let log = OpenOptions::new().create(true).append(true).open(self.log);
-        let mut log: File = log.or_unavailable(Phase::Build, self.log.display())?;
+        let log = log.or_unavailable(Phase::Build, self.log.display())?;
         let errors = log.try_clone().or_unavailable(Phase::Build, self.log.display())?;
-        let mut child = make
-            .stdout(Stdio::piped())
-            .stderr(errors)
-            .spawn()
+        let status = make.stdout(log).stderr(errors).status();
+        let status = status
             .map_err(|error| Error::unavailable(Phase::Build, not_started("make", &error)))?;
-        if let Some(output) = child.stdout.take() {
-            for line in BufReader::new(output).split(b'\n') {
-                let mut line = line.or_unavailable(Phase::Build, "make")?;
-                line.push(b'\n');
-                log.write_all(&line).or_unavailable(Phase::Build, self.log.display())?;
-                line_seen();
-            }
-        }
-        let status = child.wait().or_unavailable(Phase::Build, "make")?;
         if status.success() {
             return Ok(());
         }

@@ -2,25 +2,21 @@
 
 mod bench;
 mod build;
-mod compiler;
-mod config;
 mod key;
 mod make;
 
 pub(crate) use bench::complaint;
 pub use bench::{AlteredTree, Bench};
 
-use crate::cache::{self, Cache};
+use crate::cache::Cache;
 use crate::error::{Error, Phase, Result};
-use crate::hash;
 use crate::host::{self, Need};
+use crate::run::{command, locate, read};
 use crate::source::Source;
-use crate::target::{Kind, Target};
+use crate::target::Target;
 use key::Ingredients;
 
-pub use compiler::Compiler;
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A kernel that can be booted.
@@ -37,9 +33,6 @@ pub struct Kernel {
 /// The file in a kernel's directory that is written last.
 const PROOF: &str = "key.txt";
 
-/// The file with the digest of the kernel as it was built.
-const DIGEST: &str = "sha256.txt";
-
 /// The file with the linked kernel and its relocations.
 pub(crate) const RELOCATED: &str = "vmlinux.unstripped";
 
@@ -51,20 +44,6 @@ impl Kernel {
         })?;
         let origin = file.display().to_string();
         Ok(Self { file, mark: None, origin })
-    }
-
-    /// Refuses a file that cannot be a kernel of this kind, unless a later check has a better
-    /// message.
-    pub fn check(&self, kind: Kind) -> Result<()> {
-        // If the host cannot execute the file, it would be run as a shell script.
-        if kind == Kind::Uml && !runnable(&self.file) {
-            let message = format!(
-                "{} is not a program, and a uml target's kernel has to be one",
-                self.file.display()
-            );
-            return Err(Error::unavailable(Phase::Image, message));
-        }
-        Ok(())
     }
 
     /// Returns the cached kernel with exactly these ingredients, if there is one.
@@ -80,24 +59,20 @@ impl Kernel {
     /// Returns the target's kernel and builds it if the cache lacks it.
     pub fn built(target: &Target, source: &Source, cache: &Cache) -> Result<Self> {
         // A cached kernel needs the compiler only for its key.
-        if host::has_compiler(target.arch) {
-            let compiler = Compiler::of(target, cache)?;
+        if let Ok(compiler) = Compiler::of(target) {
             if let Some(kernel) = Self::cached(target, source, &compiler, cache)? {
-                match kernel.damage() {
-                    None => return Ok(kernel),
-                    Some(why) => eprintln!("{}: {why}; building it again", kernel.file.display()),
-                }
+                return Ok(kernel);
             }
         }
         host::require(Need::Build(target.arch))?;
-        let compiler = Compiler::of(target, cache)?;
+        let compiler = Compiler::of(target)?;
         let place = Place::of(target, source, &compiler, cache)?;
         if place.ingredients.config.contains("CONFIG_DEBUG_INFO_BTF=y") {
             host::require(Need::Types)?;
         }
         let _lock = cache.lock(Phase::Build, &place.name)?;
         // The previous holder of the lock may have built it.
-        if let Some(kernel) = place.kernel(source).filter(|kernel| kernel.damage().is_none()) {
+        if let Some(kernel) = place.kernel(source) {
             return Ok(kernel);
         }
         build::build(target, source, &place, cache)?;
@@ -105,28 +80,34 @@ impl Kernel {
             Error::unavailable(Phase::Build, format!("{} vanished", place.directory.display()))
         })
     }
-
-    /// Returns how a cached kernel differs from its build, if it does. Otherwise notes its use.
-    pub(crate) fn damage(&self) -> Option<String> {
-        let digest = match hash::file(&self.file) {
-            Ok(digest) => digest,
-            Err(error) => return Some(format!("the kernel cannot be read: {error}")),
-        };
-        let kept = self.file.with_file_name(DIGEST);
-        match fs::read_to_string(&kept) {
-            Ok(text) if text.trim() == digest => {
-                self.file.parent().map(cache::touch);
-                None
-            }
-            _ => Some("the kernel is damaged: its digest is not that of its build".into()),
-        }
-    }
 }
 
-fn runnable(file: &Path) -> bool {
-    let mut start = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(4).read_to_end(&mut start));
-    read.is_ok() && (start == b"\x7fELF" || start.starts_with(b"#!"))
+/// An installed compiler for kernels.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Compiler {
+    /// Its version, for the key.
+    pub version: String,
+    /// The argument for `make` that names it, if it is not the default.
+    pub argument: Option<String>,
+}
+
+impl Compiler {
+    /// Returns the target's compiler: the program of that name in `PATH`.
+    pub fn of(target: &Target) -> Result<Self> {
+        let usual = target.arch.compiler();
+        let name = if target.compiler.is_empty() { usual } else { &target.compiler };
+        let Some(program) = locate(name) else {
+            return Err(match target.compiler.as_str() {
+                "" => Error::unavailable(Phase::Build, format!("{name} is missing; install it")),
+                _ => Error::NotGiven(format!("needs {name}; put it into PATH")),
+            });
+        };
+        let said = read(command(&program).arg("--version"))
+            .map_err(|why| Error::unavailable(Phase::Build, why))?;
+        let version = said.lines().next().unwrap_or_default().into();
+        let argument = (!target.compiler.is_empty()).then(|| format!("CC={}", program.display()));
+        Ok(Self { version, argument })
+    }
 }
 
 /// The cache directory of a kernel. It depends only on the ingredients, so targets with the same
@@ -152,16 +133,18 @@ impl Place {
         let ingredients = Ingredients::of(target, source, compiler)?;
         let key = &ingredients.key()[..12];
         let name = format!("{}-{key}", target.kind.name());
-        let (mark, directory) = (format!("-kcov-{key}"), cache.kernels().join(&name));
+        let (mark, directory) = (format!("-kcov-{key}"), cache.at("kernels").join(&name));
         Ok(Self { ingredients, name, mark, directory })
     }
 
     fn kernel(&self, source: &Source) -> Option<Kernel> {
         let proof = fs::read_to_string(self.directory.join(PROOF)).ok()?;
-        (proof == self.ingredients.text()).then(|| Kernel {
-            file: self.directory.join("kernel"),
-            mark: Some(self.mark.clone()),
-            origin: source.describe(),
+        let file = self.directory.join("kernel");
+        let (mark, origin) = (Some(self.mark.clone()), source.describe());
+        (proof == self.ingredients.text() && file.is_file()).then_some(Kernel {
+            file,
+            mark,
+            origin,
         })
     }
 }

@@ -4,23 +4,18 @@
 //! last. So its linker is a script, in a directory of links to the sysroot's
 //! archives. The linker finds nothing else, and nothing of the host.
 
-use super::sysroot::{self, UNWINDER};
 use crate::cache::Cache;
-use crate::error::{OrUnavailable as _, Phase, Result, Unavailable};
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::hash;
-use crate::run::command;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// The target triple of the programs.
 pub const TRIPLE: &str = "x86_64-unknown-netbsd";
-
-/// The beginning of `ld`'s messages.
-const LD: &str = "ld: ";
 
 /// rustc treats a linker with this suffix as a plain `ld`.
 const LINKER: &str = "netbsd-ld";
@@ -31,14 +26,41 @@ const OPTIONAL: &[&str] = &["libelf.a", "libexecinfo.a", "libgcc.a", "librt.a", 
 /// An empty archive.
 const EMPTY: &[u8] = b"!<arch>\n";
 
+/// The files that a static program needs and that exist in one form only.
+const REQUIRED: &[&str] = &["crt0.o", "crti.o", "crtn.o", "libc.a", "libm.a", "libpthread.a"];
+
+/// The unwinder: separate in the comp set, or part of a complete libgcc_s.
+const UNWINDER: [&str; 2] = ["libgcc_eh.a", "libgcc_s.a"];
+
+/// Finds the directory with the libraries: `given` itself, or its `usr/lib`.
+fn find(given: &Path) -> Result<PathBuf> {
+    let below = given.join("usr/lib");
+    let directory = if below.is_dir() { &below } else { given };
+    let lacks = |file: &&str| !directory.join(file).is_file();
+    let mut missing: Vec<_> = REQUIRED.iter().copied().filter(lacks).collect();
+    if UNWINDER.iter().all(lacks) {
+        missing.push(UNWINDER[0]);
+    }
+    let why = match fs::canonicalize(directory) {
+        Ok(found) if missing.is_empty() => return Ok(found),
+        Ok(_) => format!(
+            "{} lacks {}; give usr/lib of NetBSD's comp set, or a directory that contains it",
+            directory.display(),
+            missing.join(", ")
+        ),
+        Err(error) => error.to_string(),
+    };
+    Err(Error::unavailable(Phase::Image, format!("--sysroot {}: {why}", given.display())))
+}
+
 /// Returns the linker for the given sysroot. Makes it in the cache if necessary.
 pub fn linker(given: &Path, cache: &Cache) -> Result<String> {
-    let sysroot = sysroot::find(given, cache)?;
+    let sysroot = find(given)?;
     let files = files(&sysroot).or_unavailable(Phase::Image, sysroot.display())?;
     let script = script(&files);
     let text = format!("{}\n{script}{files:?}", sysroot.display());
     let name = format!("link-{}", &hash::bytes(text.as_bytes())[..12]);
-    let directory = cache.netbsd().join(&name);
+    let directory = cache.at("netbsd").join(&name);
     let path = directory.join(LINKER);
     let _lock = cache.lock(Phase::Image, &format!("netbsd-{name}"))?;
     if !path.is_file() {
@@ -48,29 +70,6 @@ pub fn linker(given: &Path, cache: &Cache) -> Result<String> {
             .or_unavailable(Phase::Image, directory.display())?;
     }
     Ok(path.display().to_string())
-}
-
-/// Links an empty program, once for these libraries.
-pub fn try_empty(linker: &str) -> Result<()> {
-    let [source, program] =
-        ["empty.rs", "empty"].map(|name| Path::new(linker).with_file_name(name));
-    if program.is_file() {
-        return Ok(());
-    }
-    fs::write(&source, "fn main() {}\n").or_unavailable(Phase::Image, source.display())?;
-    let mut rustc = command("rustc");
-    rustc.args(["--target", TRIPLE]).args(FLAGS).arg(format!("-Clinker={linker}"));
-    let output = rustc.arg("-o").arg(program).arg(source).output();
-    let output = output.or_unavailable(Phase::Image, "rustc")?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let messages = said.lines().filter_map(|line| line.split_once(LD));
-    let detail = messages.map(|(_, message)| message.to_string());
-    let detail = detail.filter(|message| !message.contains("in function")).take(3);
-    let message = "--sysroot: an empty program cannot be linked against its libraries";
-    Err(Unavailable::new(Phase::Image, message).detail(detail.collect()).into())
 }
 
 /// The flags for rustc, without the linker's path.
@@ -175,5 +174,24 @@ mod tests {
         assert_eq!(read("libexecinfo.a"), EMPTY);
         assert_eq!(read("librt.a"), b"librt.a");
         assert_eq!(read("libgcc_s.a"), b"libgcc_eh.a");
+    }
+
+    #[test]
+    fn libraries_are_found_and_what_is_missing_is_named() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let libraries = directory.path().canonicalize().expect("its path").join("usr/lib");
+        fs::create_dir_all(&libraries).expect("directories");
+        for file in [REQUIRED, &["libgcc_eh.a"]].concat() {
+            fs::write(libraries.join(file), "").expect("a file");
+        }
+        for given in [directory.path(), &libraries] {
+            assert_eq!(find(given).expect("whole"), libraries);
+        }
+        for name in ["crt0.o", "libgcc_eh.a"] {
+            fs::remove_file(libraries.join(name)).expect("there");
+            let message = find(directory.path()).expect_err("incomplete").to_string();
+            assert!(message.contains(name), "{message}");
+            fs::write(libraries.join(name), "").expect("a file");
+        }
     }
 }

@@ -1,25 +1,25 @@
 //! NetBSD guests: uses the user's kernel and libraries, and builds everything else from them.
 
 mod bench;
-mod elf;
-mod grub;
 mod kernel;
 mod link;
 mod root;
-mod sysroot;
 
 pub use bench::{Bench, Recipe as BenchRecipe};
-pub use grub::make as make_disc;
 pub(crate) use kernel::check as check_kernel;
 pub use link::TRIPLE;
 pub use root::make as make_root;
 
-use crate::cache::Cache;
-use crate::error::{Error, Phase, Result, Unavailable};
+use crate::cache::{self, Cache};
+use crate::error::{Error, OrUnavailable as _, Phase, Result};
+use crate::hash;
+use crate::host::{MKRESCUE, Need, require};
+use crate::progress::Step;
 use crate::run::{command, read};
 use crate::toolchain::{Recipe, require_std};
-use link::{FLAGS, linker, try_empty};
+use link::{FLAGS, linker};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The machine's name in uname(2).
@@ -44,19 +44,6 @@ impl Libraries {
         Ok(Self { sysroot, cache: cache.clone() })
     }
 
-    /// Refuses libraries that no program can be linked against.
-    pub fn check(&self) -> Result<()> {
-        let linker = linker(&self.sysroot, &self.cache)?;
-        // Without rustup's standard library this would take as long as compiling the suite.
-        if require_std(TRIPLE).is_ok() { try_empty(&linker) } else { Ok(()) }
-    }
-
-    /// Tells the user how to build a program.
-    pub fn advice(&self) -> String {
-        let sysroot = self.sysroot.display();
-        format!("build it with the variables that `kcov-vm env netbsd --sysroot {sysroot}` prints")
-    }
-
     /// Returns the linker for cargo, and the other flags. Cargo needs rustup's standard library.
     pub fn cargo(&self) -> Result<(String, String)> {
         require_std(TRIPLE)?;
@@ -65,27 +52,11 @@ impl Libraries {
 
     /// Returns how programs are built.
     pub fn recipe(&self) -> Result<Recipe> {
+        require_std(TRIPLE)?;
         let linker = linker(&self.sysroot, &self.cache)?;
-        let compiles_std = match require_std(TRIPLE) {
-            Ok(()) => false,
-            Err(_) if has_std_sources() => true,
-            Err(Error::Unavailable(Unavailable { message, .. })) => {
-                let message = format!(
-                    "{message}; run `rustup target add {TRIPLE}`, or `rustup component add \
-                     rust-src` to compile the library"
-                );
-                return Err(Unavailable::new(Phase::Image, message).into());
-            }
-            Err(error) => return Err(error),
-        };
         let (flags, link) = (FLAGS.map(String::from).into(), vec![format!("-Clinker={linker}")]);
-        Ok(Recipe { triple: TRIPLE.into(), flags, link, compiles_std })
+        Ok(Recipe { triple: TRIPLE.into(), flags, link })
     }
-}
-
-fn has_std_sources() -> bool {
-    let sysroot = read(command("rustc").args(["--print", "sysroot"])).unwrap_or_default();
-    Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/std").is_dir()
 }
 
 /// Returns the disc that boots this kernel, if QEMU cannot boot it directly.
@@ -93,8 +64,55 @@ fn has_std_sources() -> bool {
 pub fn disc(kernel: &Path, release: &str, cache: &Cache) -> Result<Option<PathBuf>> {
     match check_kernel(kernel, release)? {
         true => Ok(None),
-        false => grub::disc(kernel, cache).map(Some),
+        false => disc_of(kernel, cache).map(Some),
     }
+}
+
+/// GRUB uses the console, so that its errors are visible.
+const CONFIG: &str = "\
+serial --unit=0 --speed=9600
+terminal_input serial
+terminal_output serial
+set timeout=0
+menuentry netbsd {
+    knetbsd /netbsd --serial=com0,9600 -r ld0a
+}
+";
+
+/// Returns the disc for this kernel. Each kernel's disc is made once.
+fn disc_of(kernel: &Path, cache: &Cache) -> Result<PathBuf> {
+    let digest = hash::file(kernel).or_unavailable(Phase::Image, kernel.display())?;
+    let name = format!("grub-{}.iso", &hash::bytes(format!("{CONFIG}{digest}").as_bytes())[..12]);
+    let disc = cache.at("netbsd").join(&name);
+    let _lock = cache.lock(Phase::Image, &format!("netbsd-{name}"))?;
+    if disc.is_file() {
+        return Ok(disc);
+    }
+    require(Need::Grub)?;
+    let step = Step::begin("make a disc that boots the kernel");
+    let scratch = cache::scratch(&cache.at("netbsd"), &name)
+        .or_unavailable(Phase::Image, cache.at("netbsd").display())?;
+    let half = make_disc(kernel, scratch.path())?;
+    fs::rename(&half, &disc).or_unavailable(Phase::Image, disc.display())?;
+    step.done();
+    Ok(disc)
+}
+
+/// Makes the disc in this directory.
+pub fn make_disc(kernel: &Path, directory: &Path) -> Result<PathBuf> {
+    let (tree, disc) = (directory.join("tree"), directory.join("disc.iso"));
+    stage(&tree, kernel).or_unavailable(Phase::Image, tree.display())?;
+    // QEMU emulates no firmware but the BIOS.
+    let mut mkrescue = command(MKRESCUE);
+    read(mkrescue.arg("-o").arg(&disc).arg(&tree))
+        .map_err(|why| Error::unavailable(Phase::Image, why))?;
+    Ok(disc)
+}
+
+fn stage(tree: &Path, kernel: &Path) -> io::Result<()> {
+    fs::create_dir_all(tree.join("boot/grub"))?;
+    fs::copy(kernel, tree.join("netbsd"))?;
+    fs::write(tree.join("boot/grub/grub.cfg"), CONFIG)
 }
 
 /// Names the missing options and where to get their files.
@@ -114,9 +132,12 @@ pub(crate) const MOUNTS: &[(&str, &str, &str, bool)] = &[("tmpfs", "/tmp", "", f
 
 /// Returns the reason why a guest cannot run a program.
 pub(crate) fn unfit(bytes: &[u8]) -> Option<&'static str> {
-    match elf::netbsd_version(bytes) {
-        None => Some("is not a program for NetBSD/amd64: it lacks NetBSD's ELF note"),
-        Some(_) if elf::is_dynamic(bytes) => {
+    match kernel::netbsd_version(bytes) {
+        None => Some(
+            "is not a program for NetBSD/amd64: it lacks NetBSD's ELF note; build it with the \
+             variables that `kcov-vm env netbsd` prints",
+        ),
+        Some(_) if kernel::is_dynamic(bytes) => {
             Some("is dynamically linked, and a guest has no libraries")
         }
         Some(_) => None,

@@ -56,7 +56,7 @@ impl Session {
         }
         let beside = machine.kernel.with_file_name("vmlinux");
         // In the cache, a kernel has a directory of its own.
-        let cached = [self.cache.kernels(), self.cache.runs()]
+        let cached = [self.cache.at("kernels"), self.cache.at("runs")]
             .iter()
             .any(|directory| machine.kernel.starts_with(directory));
         let file = if beside.is_file() { &beside } else { &machine.kernel };

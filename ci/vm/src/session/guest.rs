@@ -1,13 +1,14 @@
 //! A target's guest: prepares it, boots it and runs a task.
 
 use super::Session;
+use crate::cache;
 use crate::carry::Carried;
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::guest::{self, Expect, Finished, Limits, Listener, Machine};
 use crate::host::{self, Need};
 use crate::image::{self, Image};
 use crate::kernel::Kernel;
-use crate::netbsd::{self, Libraries};
+use crate::netbsd;
 use crate::system::System;
 use crate::target::{Accel, Kind, Target};
 use kcov_vm_guest::job::Job;
@@ -143,7 +144,9 @@ impl Session {
 
     /// Prepares to boot the target with this kernel.
     pub fn prepare_with<'a>(&self, target: &'a Target, kernel: Kernel) -> Result<Ready<'a>> {
-        kernel.check(target.kind)?;
+        if let (Some(_), Some(directory)) = (&kernel.mark, kernel.file.parent()) {
+            cache::touch(directory);
+        }
         let release = self.release(target);
         let disc = match target.kind {
             Kind::Uml | Kind::Qemu => None,
@@ -163,8 +166,8 @@ impl Session {
             machine: target.machine().into(),
             build: kernel.mark.clone(),
         };
-        let logs = image::log_directory(&self.cache.runs(), &target.name)?;
-        let chosen = self.choices.accel.or(target.accel);
+        let logs = image::log_directory(&self.cache.at("runs"), &target.name)?;
+        let chosen = self.choices.accel;
         let accel = chosen.unwrap_or(Accel::Tcg);
         let place = (target.kind == Kind::Uml)
             .then(|| guest::memory_place(target.memory, &logs))
@@ -244,7 +247,6 @@ impl Session {
             stdin: task.carried.content(Path::new(STDIN)).map(|_| STDIN.into()),
             one_output: task.one_output,
             terminal: task.terminal.then(|| ready.machine.terminal()).flatten(),
-            sysctl: target.sysctl.clone().into_iter().collect(),
             cwd: task.directory.unwrap_or_else(|| "/tmp".into()).into(),
             env,
             argv,
@@ -274,13 +276,7 @@ impl Session {
         arguments: Vec<OsString>,
         environment: Vec<(OsString, OsString)>,
     ) -> std::result::Result<Task, String> {
-        let carried = image::program(file, target, environment.clone()).map_err(|why| {
-            let libraries = self.programs.netbsd.as_ref().filter(|_| target.kind == Kind::Netbsd);
-            match libraries.filter(|_| file.is_file()).map(Libraries::advice) {
-                Some(advice) => format!("{why}; {advice}"),
-                None => why,
-            }
-        })?;
+        let carried = image::program(file, target, environment.clone())?;
         let program = std::path::absolute(file).map_err(|why| why.to_string())?;
         Ok(Task { program, arguments, carried, environment, ..Task::default() })
     }

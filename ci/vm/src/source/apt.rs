@@ -121,68 +121,40 @@ fn chosen(wanted: &Wanted, directory: &Path) -> std::result::Result<Option<Packa
     if names.is_empty() {
         return Ok(None);
     }
-    let policy = read(cache().arg("policy").args(names))?;
-    let known = policies(&policy);
-    let found = |name: &str, version: &str, instead_of| {
+    let listed = read(cache().arg("madison").args(names))?;
+    let found = versions(&listed);
+    let package = |name: &str, version: &str, instead_of| {
         let (name, version) = (name.to_string(), version.to_string());
         Package { name, version, suite: wanted.suite.clone(), instead_of }
     };
     let pin = wanted.pin.as_ref();
-    let has = |pin: &&Pin| {
-        let of_name = known.iter().filter(|policy| policy.name == pin.name);
-        of_name.flat_map(|policy| &policy.versions).any(|version| *version == pin.version)
-    };
-    if let Some(pin) = pin.filter(has) {
-        return Ok(Some(found(&pin.name, &pin.version, None)));
+    if let Some(pin) = pin.filter(|pin| found.contains(&(&*pin.name, &*pin.version))) {
+        return Ok(Some(package(&pin.name, &pin.version, None)));
     }
-    let mut newest: Option<Package> = None;
-    for Policy { name, candidate, .. } in &known {
-        let Some(version) = candidate else { continue };
-        let newer = match &newest {
+    let mut newest: Option<(&str, &str)> = None;
+    for (name, version) in found {
+        let is_newer = match newest {
             None => true,
-            Some(best) => {
+            Some((_, best)) => {
                 let mut dpkg = command("dpkg");
-                dpkg.args(["--compare-versions", version, "gt", &best.version]);
+                dpkg.args(["--compare-versions", version, "gt", best]);
                 dpkg.status().map_err(|error| format!("dpkg: {error}"))?.success()
             }
         };
-        if newer {
-            newest = Some(found(name, version, pin.map(Pin::text)));
+        if is_newer {
+            newest = Some((name, version));
         }
     }
-    Ok(newest)
+    Ok(newest.map(|(name, version)| package(name, version, pin.map(Pin::text))))
 }
 
-/// A package's versions.
-#[derive(Debug, Default, PartialEq)]
-struct Policy<'t> {
-    name: &'t str,
-    candidate: Option<&'t str>,
-    versions: Vec<&'t str>,
-}
-
-/// Parses the output of `apt-cache policy`.
-fn policies(text: &str) -> Vec<Policy<'_>> {
-    let mut found: Vec<Policy<'_>> = Vec::new();
-    for line in text.lines() {
-        if let Some(name) = line.strip_suffix(':').filter(|line| !line.starts_with(' ')) {
-            found.push(Policy { name, ..Policy::default() });
-            continue;
-        }
-        let Some(policy) = found.last_mut() else { continue };
-        if let Some(version) = line.trim().strip_prefix("Candidate: ") {
-            policy.candidate = Some(version).filter(|version| *version != "(none)");
-        }
-        // A line of the version table: five columns for a mark, the version, its priority.
-        let entry = line.get(..5).filter(|mark| matches!(*mark, "     " | " *** "));
-        let mut words = entry.and_then(|_| line.get(5..)).unwrap_or_default().split(' ');
-        if let (Some(version), Some(_)) =
-            (words.next().filter(|word| !word.is_empty()), words.next())
-        {
-            policy.versions.push(version);
-        }
-    }
-    found
+/// Parses the output of `apt-cache madison`: on each line a name, a version and an origin.
+fn versions(text: &str) -> Vec<(&str, &str)> {
+    let line = |line| {
+        let mut fields = str::split(line, '|').map(str::trim);
+        fields.next().zip(fields.next())
+    };
+    text.lines().filter_map(line).collect()
 }
 
 #[cfg(test)]
@@ -206,27 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn policies_have_candidates_and_versions() {
-        let text = "\
-linux-source-7.2:
-  Installed: 7.2.0-1
-  Candidate: 7.2.1-1~bpo13+1
-  Version table:
-     7.2.1-1~bpo13+1 500
-        500 http://mirror.example/debian trixie-backports/main amd64 Packages
- *** 7.2.0-1 100
-        100 /var/lib/dpkg/status
-linux-source-7.3:
-  Installed: (none)
-  Candidate: (none)
-  Version table:
-";
-        let with = Policy {
-            name: "linux-source-7.2",
-            candidate: Some("7.2.1-1~bpo13+1"),
-            versions: vec!["7.2.1-1~bpo13+1", "7.2.0-1"],
-        };
-        let without = Policy { name: "linux-source-7.3", ..Policy::default() };
-        assert_eq!(policies(text), [with, without]);
+    fn versions_are_between_bars() {
+        let text = "linux-source-7.2 | 7.2.1-1~bpo13+1 | http://mirror.example/debian sid/main amd64\n\
+                    linux-source-7.2 |    7.2.0-1 | http://mirror.example/debian sid/main amd64\n";
+        let expected = [("linux-source-7.2", "7.2.1-1~bpo13+1"), ("linux-source-7.2", "7.2.0-1")];
+        assert_eq!(versions(text), expected);
     }
 }

@@ -3,16 +3,14 @@
 
 mod apt;
 mod package;
-mod patch;
-mod unpack;
 
 pub use package::{Package, raise};
-pub use patch::patched;
-use unpack::unpack;
 
 use crate::cache::{self, Cache};
 use crate::error::{Error, OrUnavailable as _, Phase, Result};
 use crate::hash;
+use crate::progress::Step;
+use crate::run::{command, read};
 use crate::target::Target;
 use std::fs;
 use std::io;
@@ -84,14 +82,14 @@ impl Source {
             Self::Package(package) => package,
         };
         let name = package.directory();
-        let tree = cache.sources().join(&name);
+        let tree = cache.at("sources").join(&name);
         let _lock = cache.lock(Phase::Source, &name)?;
         if tree.is_dir() {
             cache::touch(&tree);
             return Ok(tree);
         }
-        let scratch = cache::scratch(&cache.sources(), &name)
-            .or_unavailable(Phase::Source, cache.sources().display())?;
+        let scratch = cache::scratch(&cache.at("sources"), &name)
+            .or_unavailable(Phase::Source, cache.at("sources").display())?;
         let deb = package.download(cache, scratch.path())?;
         let unpacked = unpack(package, &deb, scratch.path())?;
         fs::rename(&unpacked, &tree).or_unavailable(Phase::Source, tree.display())?;
@@ -123,9 +121,56 @@ fn manifest(root: &Path) -> io::Result<String> {
     Ok(lines.concat())
 }
 
+/// Unpacks the tarball inside a `linux-source` package. It has one top directory.
+fn unpack(package: &Package, deb: &Path, scratch: &Path) -> Result<PathBuf> {
+    let (files, name) = (scratch.join("package"), format!("{}.tar.xz", package.name));
+    let fail = |why| Error::unavailable(Phase::Source, format!("cannot unpack {name}: {why}"));
+    read(command("dpkg-deb").arg("-x").arg(deb).arg(&files)).map_err(fail)?;
+    let tree = scratch.join("tree");
+    fs::create_dir(&tree).map_err(|error| fail(error.to_string()))?;
+    let step = Step::begin(format!("unpack {name}"));
+    let mut tar = command("tar");
+    tar.args(["-x", "--no-same-owner", "--strip-components=1", "-C"]).arg(&tree);
+    tar.arg("-f").arg(files.join("usr/src").join(&name));
+    read(&mut tar).map_err(fail)?;
+    if !tree.join("Kbuild").is_file() {
+        return Err(fail("it contains no kernel source: Kbuild is missing".into()));
+    }
+    step.done();
+    Ok(tree)
+}
+
+/// Copies `tree` to `directory` and applies patches to the copy. Files that no patch changes are hard
+/// links.
+pub fn patched(tree: &Path, patches: &[PathBuf], directory: &Path) -> Result<()> {
+    let copy = |how| read(command("cp").arg(how).arg(tree).arg(directory));
+    // Hard links to a user's tree on another file system are impossible.
+    copy("-al")
+        .or_else(|_| {
+            let _ = fs::remove_dir_all(directory);
+            copy("-a")
+        })
+        .map_err(|why| Error::unavailable(Phase::Source, why))?;
+    for patch in patches {
+        // It writes new files, so the other tree's stay.
+        let mut command = command("patch");
+        command.args(["-p1", "--batch", "--forward", "--no-backup-if-mismatch"]);
+        command.arg("-d").arg(directory).arg("-i").arg(patch);
+        let output = command.output().or_unavailable(Phase::Source, "patch")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            let line = said.lines().find(|line| line.contains("FAILED")).unwrap_or("failed");
+            let message = format!("{} does not apply: {line}", patch.display());
+            return Err(Error::unavailable(Phase::Source, message));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::STATUS_UNAVAILABLE;
 
     #[test]
     fn a_manifest_notices_edits_only() {
@@ -138,5 +183,24 @@ mod tests {
         assert_eq!(manifest(tree.path()).expect("readable"), before);
         fs::write(tree.path().join("a/f"), "22").expect("a file");
         assert_ne!(manifest(tree.path()).expect("readable"), before);
+    }
+
+    #[test]
+    fn the_pristine_tree_stays_so() {
+        let root = tempfile::tempdir().expect("a directory");
+        let tree = root.path().join("tree");
+        fs::create_dir(&tree).expect("a directory");
+        fs::write(tree.join("f"), "one\n").expect("a file");
+        fs::write(tree.join("g"), "same\n").expect("a file");
+        let patch = root.path().join("p");
+        fs::write(&patch, "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+two\n").expect("a file");
+        let copy = root.path().join("copy");
+        patched(&tree, std::slice::from_ref(&patch), &copy).expect("applies");
+        assert_eq!(fs::read_to_string(copy.join("f")).expect("a file"), "two\n");
+        assert_eq!(fs::read_to_string(tree.join("f")).expect("a file"), "one\n");
+        let again = root.path().join("again");
+        let why = patched(&copy, &[patch], &again).expect_err("applied before");
+        assert_eq!(why.status(), STATUS_UNAVAILABLE);
+        assert!(why.to_string().contains("does not apply"), "{why}");
     }
 }

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 /// A package that apt can download.
@@ -102,35 +101,16 @@ impl Package {
 
     /// Downloads the package into a directory.
     pub fn download(&self, cache: &Cache, directory: &Path) -> Result<PathBuf> {
-        let mut apt = apt("apt-get", &cache.apt(&self.suite));
-        self.fetch(apt.arg("download").current_dir(directory))?;
-        let file = packages_in(directory)?.pop();
-        file.ok_or_else(|| Error::unavailable(Phase::Source, "apt-get download left no package"))
-    }
-
-    /// Downloads the package and all its dependencies, as for an empty machine, into a directory.
-    pub fn download_with_needs(&self, cache: &Cache, directory: &Path) -> Result<Vec<PathBuf>> {
-        let (archives, status) = (directory.join("archives"), directory.join("status"));
-        let prepare = fs::create_dir_all(archives.join("partial"));
-        prepare.and_then(|()| fs::write(&status, "")).or_unavailable(Phase::Source, "apt-get")?;
-        let mut apt = apt("apt-get", &cache.apt(&self.suite));
-        for (option, value) in
-            [("Dir::State::status", &status), ("Dir::Cache::archives", &archives)]
-        {
-            apt.arg("-o").arg(format!("{option}={}", value.display()));
-        }
-        apt.args(["--yes", "--download-only", "--no-install-recommends", "install"]);
-        self.fetch(&mut apt)?;
-        packages_in(&archives)
-    }
-
-    /// Downloads the last-named package with an apt command.
-    fn fetch(&self, apt: &mut Command) -> Result<()> {
+        let fail = |why: String| Error::unavailable(Phase::Source, why);
         let step = Step::begin(format!("download {self}"));
-        read(apt.arg(format!("{}={}", self.name, self.version)))
-            .map_err(|why| Error::unavailable(Phase::Source, why))?;
+        let mut apt = apt("apt-get", &cache.apt(&self.suite));
+        apt.arg("download").arg(format!("{}={}", self.name, self.version));
+        read(apt.current_dir(directory)).map_err(fail)?;
         step.done();
-        Ok(())
+        let files = fs::read_dir(directory).or_unavailable(Phase::Source, directory.display())?;
+        let mut paths = files.filter_map(|entry| Some(entry.ok()?.path()));
+        let file = paths.find(|path| path.extension().is_some_and(|name| name == "deb"));
+        file.ok_or_else(|| fail("apt-get download left no package".into()))
     }
 }
 
@@ -164,14 +144,7 @@ impl fmt::Display for Package {
 
 /// The file that stores the result of the last search.
 fn memory(Wanted { pattern, suite, .. }: &Wanted, cache: &Cache) -> PathBuf {
-    cache.sources().join(format!("{pattern}@{suite}.json"))
-}
-
-/// Lists the packages in a directory.
-fn packages_in(directory: &Path) -> Result<Vec<PathBuf>> {
-    let files = fs::read_dir(directory).or_unavailable(Phase::Source, directory.display())?;
-    let paths = files.filter_map(|entry| Some(entry.ok()?.path()));
-    Ok(paths.filter(|path| path.extension().is_some_and(|name| name == "deb")).collect())
+    cache.at("sources").join(format!("{pattern}@{suite}.json"))
 }
 
 #[cfg(test)]

@@ -35,9 +35,6 @@ fn our_own_file_is_valid() {
     assert_eq!(only.defaults(Arch::named("arm64").expect("known"))[0].name, "a");
     let message = only.select(&["b".into()]).expect_err("unknown").to_string();
     assert_eq!(message, "no target `b`; there are: a");
-    let qemu = GOOD.replace("kind = \"uml\"", "kind = \"qemu\"\naccel = \"tcg\"");
-    let targets = Targets::parse(&qemu, here()).expect("valid");
-    assert_eq!(targets.all[0].accel, Some(Accel::Tcg));
 }
 
 #[test]
@@ -49,8 +46,6 @@ fn errors_name_the_target_and_the_key() {
         ("memory = 256", "memory = \"lots\"", "memory"),
         ("memory = 256", "memory = 0", "memory"),
         ("memory = 256", "memory = 256\nsmp = 0", "smp"),
-        ("memory = 256", "memory = 256\naccel = \"tcg\"", "accel"),
-        ("kind = \"uml\"", "kind = \"qemu\"\naccel = \"hvf\"", "accel"),
         ("memory = 256", "memory = 256\ncolour = 1", "colour"),
         ("memory = 256", "memory = 256\nuserland = \"vax\"", "userland"),
         ("boot-limit = 5", "boot-limit = 0", "boot-limit"),
@@ -59,12 +54,10 @@ fn errors_name_the_target_and_the_key() {
         ("release = \"7.\"", "release = \"\"", "release"),
         ("suite = \"s\"", "", "suite"),
         ("memory = 256", "memory = 256\npatches = [\"x\"]", "patches"),
-        ("memory = 256", "memory = 256\ncompiler = \"clang\"", "compiler-suite"),
-        ("memory = 256", "memory = 256\ncompiler-suite = \"sid\"", "compiler"),
-        ("memory = 256", "memory = 256\ncompiler = \"c d\"\ncompiler-suite = \"s\"", "compiler"),
+        ("memory = 256", "memory = 256\ncompiler = \"c d\"", "compiler"),
         ("memory = 256", "memory = 256\ncalls = { of = \"f\", word = \"x\" }", "calls"),
         ("memory = 256", "memory = 256\ndeclares = [\"x y\"]", "declares"),
-        ("memory = 256", "memory = 256\ndeclares = [\"x\", \"x\"]", "declares"),
+        ("kind = \"uml\"", "kind = \"netbsd\"", "package"),
     ] {
         let message = error(&GOOD.replace(from, to));
         assert!(message.contains("target `a`"), "{message}");
@@ -96,14 +89,8 @@ fn a_list_extends_another() {
     let found = ["common.config"].map(|name| base.join("configs").join(name)).to_vec();
     assert_eq!(targets.all[1].config, [found, vec![two.join("configs/own.config")]].concat());
     assert_eq!(targets.base, base);
-    for (text, why) in [
-        (format!("extends = 'none.toml'\n{second}"), "key `extends`: "),
-        (format!("extends = 1\n{second}"), "key `extends`: must name a file"),
-        ("extends = '../one/targets.toml'\n".into(), "no [[target]]"),
-    ] {
-        let message = Targets::parse(&text, &two).expect_err("refused");
-        assert!(message.contains(why), "{message}");
-    }
+    let message = Targets::parse(&format!("extends = 'none.toml'\n{second}"), &two);
+    assert!(message.expect_err("refused").starts_with("key `extends`: "));
     write("one/targets.toml", &text);
     let message = Targets::parse(&text, &one).expect_err("extends what extends");
     assert!(message.contains("unknown key `extends`"), "{message}");

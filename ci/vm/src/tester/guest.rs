@@ -3,7 +3,6 @@
 use super::Plan;
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::guest::{Listener, Stream};
-use crate::progress::Step;
 use crate::session::Ready;
 use crate::target::Target;
 use crate::verdict::{Check, Reader};
@@ -25,7 +24,6 @@ pub fn run(
     target: &Target,
     ready: &Ready<'_>,
     ids: &[String],
-    step: &Step,
     release: &OnceLock<String>,
 ) -> Result<Heard> {
     let Plan { session, options, .. } = plan;
@@ -40,8 +38,8 @@ pub fn run(
         }
     };
     let task = task.map_err(|why| Error::unavailable(Phase::Image, why))?.knowing(calls);
-    let mut ear =
-        Ear { reader: Reader::default(), errors: Vec::new(), release, step, verbose: plan.verbose };
+    let reader = Reader::default();
+    let mut ear = Ear { reader, errors: Vec::new(), release, verbose: plan.verbose };
     let finished = session.run(ready, task, &mut ear);
     let Ear { reader, errors, .. } = ear;
     // The program's standard error may explain its results.
@@ -107,7 +105,6 @@ struct Ear<'a> {
     reader: Reader,
     errors: Vec<u8>,
     release: &'a OnceLock<String>,
-    step: &'a Step,
     verbose: bool,
 }
 
@@ -118,10 +115,6 @@ impl Listener for Ear<'_> {
             return;
         }
         self.reader.feed(bytes);
-        if let (checks, Some(plan)) = self.reader.progress() {
-            let last = checks.last().map_or("", |check| check.id.as_str());
-            self.step.note(&format!("{}/{plan} {last}", checks.len()));
-        }
     }
 
     fn booted(&mut self, release: &str) {

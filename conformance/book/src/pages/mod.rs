@@ -374,7 +374,7 @@ mod tests {
         assert!(row.contains("| all but ") && row.contains("`linux-6.1`"), "{row}");
         assert!(!row.contains("`linux-6.12`"), "{row}");
         let netbsd = &files["differences-netbsd.md"];
-        assert!(netbsd.contains("| `netbsd --abi 9` |") && !netbsd.contains("| `kcov` |"));
+        assert!(netbsd.contains("| `netbsd-9` |") && !netbsd.contains("| `kcov` |"));
         let page = &files["differences-architectures.md"];
         let arm = "| armv7l | 4 bytes | little-endian | 4 KiB | `0x80046301` | `0x6364` |";
         assert!(line(page, "| `linux-7-arm` |").ends_with(arm));

@@ -29,13 +29,7 @@ fn declaration(words: &[String]) -> Declaration {
 
 /// The names of a system's targets, with their declarations.
 fn targets(system: System) -> Vec<(String, Declaration)> {
-    let mut all = Vec::new();
-    for Target { name, declares, abi, .. } in all_targets() {
-        let abis = abi.into_iter().map(|(abi, it)| (format!("{name} --abi {abi}"), it.declares));
-        let words: Vec<_> = abis.collect();
-        all.extend(if words.is_empty() { vec![(name, declares)] } else { words });
-    }
-    let all = all.into_iter().map(|(name, words)| (name, declaration(&words)));
+    let all = all_targets().into_iter().map(|it| (it.name, declaration(&it.declares)));
     all.filter(|(_, target)| target.system == Some(system.word)).collect()
 }
 
@@ -127,26 +121,24 @@ mod tests {
     use super::*;
     use kcov_conformance::declare::SYSTEMS;
 
-    /// The newest kernel version that starts with `release`. Targets of NetBSD have no release, because
-    /// they declare their interface.
+    /// The newest kernel version that starts with `release`.
     fn newest(release: &str) -> Version {
         let major = || Some(Version(release.strip_suffix('.')?.parse().ok()?, u32::MAX));
         Version::of_release(release).or_else(major).unwrap_or(Version(0, 0))
     }
 
-    /// The declarations of a target, each with the newest kernel version of the target. A user's kernel
-    /// of NetBSD can have more than the target declares: vhci.
-    fn declarations(target: &Target) -> Vec<(Declaration, Version)> {
-        let users =
-            target.abi.values().map(|abi| [&abi.declares[..], &["vhci".to_owned()]].concat());
-        let all = users.chain([target.declares.clone()]).filter(|words| !words.is_empty());
-        all.map(|words| (declaration(&words), newest(&target.release))).collect()
+    /// The declaration of a target, with the newest kernel version of the target. A user's kernel of
+    /// NetBSD can have more than the target declares: vhci.
+    fn declared(target: &Target) -> (Declaration, Version) {
+        let more = (target.kind == Kind::Netbsd).then(|| "vhci".to_owned());
+        let words: Vec<_> = target.declares.iter().cloned().chain(more).collect();
+        (declaration(&words), newest(&target.release))
     }
 
     /// Nothing is skipped everywhere.
     #[test]
     fn every_check_runs_on_some_target() {
-        let targets: Vec<_> = all_targets().iter().flat_map(declarations).collect();
+        let targets: Vec<_> = all_targets().iter().map(declared).collect();
         for system in SYSTEMS {
             let of_it = |declared: &Declaration| declared.system == Some(*system);
             let claims = Claims::of(system);

@@ -60,17 +60,6 @@ fn a_whole_run_counts_however_the_guest_ends() {
 }
 
 #[test]
-fn a_whole_run_tells_its_longest_silence() {
-    let (expect, now) = (expect(), Instant::now());
-    let mut watch = Watch::new("n", LIMITS, &expect, now);
-    for (seconds, frame) in [1, 3, 4, 5].into_iter().zip(good()) {
-        watch.used(Duration::from_secs(seconds), || Duration::ZERO, now);
-        watch.channel(frame.encode("n").as_bytes(), &mut (), now);
-    }
-    assert_eq!(watch.finish(gone()).expect("whole").silence, Duration::from_secs(2));
-}
-
-#[test]
 fn a_warning_spoils_a_whole_run() {
     let [first, second] = WARNING;
     let panic = "Kernel panic - not syncing: x";

@@ -3,17 +3,9 @@
 //!
 //! Needs the feature `guest-tests`, like tests/guest.rs.
 
-#[cfg(feature = "matrix-tests")]
-mod fragments;
+mod common;
 
-#[path = "../common"]
-mod common {
-    pub mod outcome;
-    pub mod place;
-}
-
-use common::outcome::{Outcome, outcome, vm};
-use common::place::Place;
+use common::{Outcome, Place, VM, outcome, vm};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -47,8 +39,8 @@ fn script(shell: &str, programs: &[&str], text: &str) -> String {
 
 #[test]
 fn a_program_stays_where_it_is() {
-    let place = Place::new();
-    place.compile("bin/tool", include_str!("../c/own.c"), &[]);
+    let place = Place::for_programs();
+    place.program("bin/tool", "OWN", &[]);
     place.write("share/data", "beside\n");
     let said = on_both(place.path(), &["--carry", "share"], &["bin/tool", "../share/data"]);
     let own = place.file("bin/tool");
@@ -61,21 +53,6 @@ fn a_program_stays_where_it_is() {
     on_both(place.path(), &["--carry", "share"], &["./link", "../share/data"]);
 }
 
-/// The guest has its own /dev.
-#[test]
-fn a_program_in_shared_memory_stays_there() {
-    let place = tempfile::tempdir_in("/dev/shm").expect("a directory");
-    let file = place.path().join("data");
-    fs::write(&file, "shared\n").expect("a file");
-    let text = "pwd; cat data; stat -c %a /dev/shm; echo >/dev/shm/new; test -c /dev/null";
-    let said = on_both(
-        place.path(),
-        &["--carry", "data", "--carry", "/bin/cat", "--carry", "/bin/stat"],
-        &["/bin/sh", "-c", text],
-    );
-    assert!(said.ends_with("shared\n1777\n"), "{said}");
-}
-
 #[test]
 fn containers_can_change_their_root() {
     let text = "mkdir /new && mount -t tmpfs none /new && mkdir /new/old && cd /new && \
@@ -86,14 +63,14 @@ fn containers_can_change_their_root() {
 
 #[test]
 fn a_program_does_not_replace_another_of_its_name() {
-    let place = Place::new();
-    place.compile("sh", include_str!("../c/system.c"), &[]);
+    let place = Place::for_programs();
+    place.program("sh", "SYSTEM", &[]);
     assert_eq!(on_both(place.path(), &[], &["./sh"]), "4\n");
 }
 
 #[test]
 fn each_program_finds_its_own_libraries() {
-    let place = Place::new();
+    let place = Place::for_programs();
     for (name, flags) in [("a", "--enable-new-dtags"), ("b", "--disable-new-dtags")] {
         let library = format!("{name}/lib/libx.so");
         place.library(
@@ -105,11 +82,8 @@ fn each_program_finds_its_own_libraries() {
         place.library(&format!("{name}/lib/libz.so.1"), "int own(void) { return 7; }", &[]);
         let paths = format!("-Wl,{flags},-rpath,$ORIGIN/../lib");
         let z = place.file(&format!("{name}/lib/libz.so.1"));
-        place.compile(
-            &format!("{name}/bin/p"),
-            include_str!("../c/named.c"),
-            &[&place.file(&library), &z, &paths],
-        );
+        let program = format!("{name}/bin/p");
+        place.program(&program, "NAMED", &[&place.file(&library), &z, &paths]);
     }
     // The loader's $ORIGIN is not the directory of a link.
     std::os::unix::fs::symlink("a/bin/p", place.path().join("link")).expect("a link");
@@ -122,13 +96,13 @@ fn each_program_finds_its_own_libraries() {
 
 #[test]
 fn a_library_brings_its_libraries() {
-    let place = Place::new();
+    let place = Place::for_programs();
     place.library("private/libinner.so", "const char *inner(void) { return \"inner\"; }", &[]);
     let text = "const char *inner(void); const char *name(void) { return inner(); }";
     let inner = place.file("private/libinner.so");
     let path = "-Wl,-rpath,$ORIGIN/../private";
     place.library("plugins/plugin.so", text, &[&inner, path]);
-    place.compile("load", include_str!("../c/load.c"), &["-Wl,-rpath,$ORIGIN/plugins", "-ldl"]);
+    place.program("load", "LOAD", &["-Wl,-rpath,$ORIGIN/plugins", "-ldl"]);
     let plugin = place.file("plugins/plugin.so");
     let program = [place.file("load")];
     let words = [program[0].as_str(), "plugin.so"];
@@ -141,12 +115,12 @@ fn a_library_brings_its_libraries() {
 /// A crate's test data may include untrusted programs, so the runner must not start their loader.
 #[test]
 fn what_is_in_a_directory_starts_nothing_on_the_host() {
-    let place = Place::new();
+    let place = Place::for_programs();
     let started = place.file("started");
     let loader = place.write("loader", format!("#!/bin/sh\n: >{started}\n"));
     fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).expect("permissions");
     let option = format!("-Wl,--dynamic-linker={}", loader.display());
-    place.compile("data/odd", include_str!("../c/who.c"), &[&option]);
+    place.program("data/odd", "WHO", &[&option]);
     let odd = place.file("data/odd");
     let words = ["test", "-x", &odd];
     let said = outcome(exec(&["--carry", "data"], &words).current_dir(place.path()));
@@ -156,11 +130,11 @@ fn what_is_in_a_directory_starts_nothing_on_the_host() {
 
 #[test]
 fn the_loaders_variables_are_the_programs() {
-    let place = Place::new();
+    let place = Place::for_programs();
     place.library("elsewhere/libx.so", "const char *name(void) { return \"elsewhere\"; }", &[]);
     place.library("z/libz.so.1", "int own(void) { return 8; }", &[]);
     let (x, z) = (place.file("elsewhere/libx.so"), place.file("z/libz.so.1"));
-    place.compile("p", include_str!("../c/named.c"), &[&x, &z]);
+    place.program("p", "NAMED", &[&x, &z]);
     let path = format!("{}:{}", place.file("elsewhere"), place.file("z"));
     let program = place.file("p");
     let given = format!("LD_LIBRARY_PATH={path}");
@@ -196,15 +170,15 @@ fn both_loaders_list_the_same_files() {
 
 #[test]
 fn a_thread_can_be_cancelled() {
-    let place = Place::new();
-    place.compile("cancel", include_str!("../c/cancel.c"), &["-pthread"]);
+    let place = Place::for_programs();
+    place.program("cancel", "CANCEL", &["-pthread"]);
     assert_eq!(on_both(place.path(), &[], &["./cancel"]), "cancelled\n");
 }
 
 #[test]
 fn shared_memory_semaphores_queues_and_terminals_work() {
-    let place = Place::new();
-    place.compile("posix", include_str!("../c/posix.c"), &["-pthread", "-lrt"]);
+    let place = Place::for_programs();
+    place.program("posix", "POSIX", &["-pthread", "-lrt"]);
     assert_eq!(on_both(place.path(), &[], &["./posix"]), "all work\n");
 }
 
@@ -236,7 +210,7 @@ fn the_usual_directories_and_names_are_there() {
 /// The databases of services and protocols, the system's name and the time zone.
 #[test]
 fn the_system_is_described_as_on_the_host() {
-    let place = Place::new();
+    let place = Place::for_programs();
     let text = "getent services https; getent services 53/udp; getent protocols tcp; \
                 . /etc/os-release; echo $NAME $VERSION_ID; date -d @0";
     let carried = ["--carry", "/usr/bin/getent", "--carry", "/bin/date"];
@@ -249,7 +223,7 @@ fn the_system_is_described_as_on_the_host() {
 
 #[test]
 fn locales_are_those_of_the_host() {
-    let place = Place::new();
+    let place = Place::for_programs();
     let path = place.write("text", "\u{e9}\u{20ac}\n");
     let mut command = exec(&["--stdin", "--env", "LC_ALL=C.UTF-8"], &["wc", "-m"]);
     let said = outcome(command.stdin(File::open(path).expect("a file")));
@@ -259,7 +233,7 @@ fn locales_are_those_of_the_host() {
 /// Each script prints its interpreter's options, its name and its arguments.
 #[test]
 fn scripts_have_the_interpreters_of_the_host() {
-    let place = Place::new();
+    let place = Place::for_programs();
     let script = |name: &str, first: &str, text: &str| {
         let path = place.write(name, format!("#!{first}\n{text}\n"));
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
@@ -279,17 +253,6 @@ fn scripts_have_the_interpreters_of_the_host() {
         script(name, first, text);
         let said = on_both(place.path(), &[], &[&format!("./{name}"), "a b", "c"]);
         assert!(said.ends_with(" a b c\n"), "{name}: {said}");
-    }
-}
-
-#[test]
-fn closed_streams_are_refused() {
-    for (name, text) in [("output", "exec \"$@\" >&-"), ("input", "exec \"$@\" <&-")] {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", text, "sh", env!("CARGO_BIN_EXE_kcov-ci"), "exec", "linux-uml"]);
-        let said = outcome(command.args(["--stdin", "--", "cat", "/proc/version"]));
-        assert_eq!((said.status, said.stdout.as_str()), (Some(2), ""), "{}", said.stderr);
-        assert!(said.stderr.contains(&format!("standard {name} is closed")), "{}", said.stderr);
     }
 }
 
@@ -315,10 +278,10 @@ fn the_working_directory_is_the_same_or_refused() {
         let said = on_both(Path::new(directory), &[], &["/bin/sh", "-c", "pwd"]);
         assert_eq!(said, format!("{directory}\n"));
     }
-    let place = Place::new();
+    let place = Place::for_programs();
     let text = "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"";
     let mut command = Command::new("sh");
-    command.args(["-c", text, "sh", env!("CARGO_BIN_EXE_kcov-ci"), "exec", "linux-uml"]);
+    command.args(["-c", text, "sh", VM, "exec", "linux-uml"]);
     let said = outcome(command.args(["--", "/bin/sh", "-c", "pwd"]).current_dir(place.path()));
     assert_eq!((said.status, said.stdout.as_str()), (Some(2), ""), "{}", said.stderr);
     assert!(said.stderr.contains("the working directory: No such file"), "{}", said.stderr);
@@ -331,7 +294,7 @@ fn the_working_directory_is_the_same_or_refused() {
 
 #[test]
 fn output_to_one_file_keeps_its_order() {
-    let place = Place::new();
+    let place = Place::for_programs();
     let path = place.path().join("out");
     let text = "i=0; while [ $i -lt 50 ]; do echo $i; echo $((i + 1)) >&2; i=$((i + 2)); done";
     for words in [vec!["exec", "linux-uml", "--"], vec!["runner", "linux-uml"]] {
@@ -378,7 +341,7 @@ fn standard_input_may_be_large_empty_or_binary() {
     };
     count(0);
     count(160 << 20);
-    let place = Place::new();
+    let place = Place::for_programs();
     let all: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     let path = place.write("in", &all);
     let mut command = exec(&["--stdin"], &["cat"]);
@@ -393,7 +356,7 @@ fn standard_input_may_be_large_empty_or_binary() {
 
 #[test]
 fn copies_keep_owners_permissions_and_types() {
-    let place = Place::new();
+    let place = Place::for_programs();
     let file = place.write("file", "x");
     // Only root can do this. Otherwise the owner is the user, who is root in the guest.
     let is_root = chown(&file, Some(65534), Some(65534)).is_ok();
@@ -414,8 +377,8 @@ fn copies_keep_owners_permissions_and_types() {
 /// A program that is setuid runs as that user.
 #[test]
 fn a_setuid_program_runs_as_its_owner() {
-    let place = Place::new();
-    place.compile("who", include_str!("../c/who.c"), &[]);
+    let place = Place::for_programs();
+    place.program("who", "WHO", &[]);
     let who = place.file("who");
     // A link would lead around the owner.
     let is_root = chown(&who, Some(65534), None).is_ok();
@@ -427,7 +390,7 @@ fn a_setuid_program_runs_as_its_owner() {
 /// Cargo's promises: the build script's files and variables, and the whole workspace.
 #[test]
 fn tests_find_the_files_that_cargo_promises() {
-    let place = Place::new();
+    let place = Place::for_programs();
     place.write("Cargo.toml", "[workspace]\nmembers = ['member']\nresolver = '2'\n");
     place.write("shared/data", "shared");
     place.write("member/data", "own");
@@ -462,7 +425,7 @@ fn tests_find_the_files_that_cargo_promises() {
     );
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["test", "--offline", "--target-dir", "target"]).current_dir(place.path());
-    let runner = format!("{} runner linux-uml", env!("CARGO_BIN_EXE_kcov-ci"));
+    let runner = format!("{} runner linux-uml", VM);
     cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner);
     let Outcome { status, stdout, stderr } = outcome(&mut cargo);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
@@ -472,8 +435,8 @@ fn tests_find_the_files_that_cargo_promises() {
 /// The tracer's program, its interpreter and its libraries are found as `exec` finds them.
 #[test]
 fn a_traced_program_stays_where_it_is() {
-    let place = Place::new();
-    place.compile("bin/tool", include_str!("../c/own.c"), &[]);
+    let place = Place::for_programs();
+    place.program("bin/tool", "OWN", &[]);
     place.write("share/data", "beside\n");
     let own = place.file("bin/tool");
     let mut command = vm(&["trace", "linux-uml", "--quiet", "--carry", "share", "--"]);
@@ -511,4 +474,44 @@ fn what_runs_out_says_so_and_has_a_cure() {
     assert_eq!(sh(&[], &format!("ulimit -n 524288; {open}")).status, Some(0));
     let said = sh(&[], "(ulimit -u 1; ulimit -n 4; cat </dev/null | cat); ulimit -l unlimited");
     assert_eq!(said.status, Some(0), "{}", said.stderr);
+}
+
+/// Each fragment makes a kernel that can do what it is for. All of them and a user's file are one
+/// kernel, which takes minutes to build.
+#[cfg(feature = "matrix-tests")]
+#[test]
+fn kernels_with_more_options_can_do_more() {
+    let place = Place::for_programs();
+    let own = place.file("own.config");
+    place.write("own.config", "CONFIG_TMPFS_QUOTA=y\n");
+    place.program("fuse", "FUSE", &[]);
+    place.program("bpf", "BPF", &[]);
+    let (fuse, bpf) = (place.file("fuse"), place.file("bpf"));
+    let configs = ["bpf", "bridge", "cgroup", "coredump", "fuse", "loop", "overlay", &own];
+    let programs = "cat dd grep gzip ip losetup ls mkdir mkfs.ext4 mount zcat";
+    let found = |name| ["/bin", "/sbin"].map(|directory| format!("{directory}/{name}"));
+    let programs = programs.split(' ').flat_map(found).filter(|path| Path::new(path).exists());
+    let carried: Vec<_> = programs.chain([fuse.clone(), bpf.clone()]).collect();
+    let options: Vec<_> = configs.iter().flat_map(|name| ["--config", *name]).collect();
+    let carried = carried.iter().flat_map(|path| ["--carry", path.as_str()]);
+    let options: Vec<_> = options.into_iter().chain(carried).collect();
+    let text = "set -e
+        zcat /proc/config.gz | grep CONFIG_TMPFS_QUOTA=y
+        mkdir /sys/fs/cgroup/new; echo $$ >/sys/fs/cgroup/new/cgroup.procs
+        echo +memory +pids +cpu >/sys/fs/cgroup/cgroup.subtree_control
+        cat /proc/self/cgroup; ls /sys/fs/cgroup/new/memory.max
+        mkdir /l /o; mount -t tmpfs none /o; mkdir /o/u /o/w /o/m; echo low >/l/file
+        mount -t overlay -o lowerdir=/l,upperdir=/o/u,workdir=/o/w none /o/m
+        echo high >/o/m/file; cat /l/file /o/u/file
+        dd if=/dev/zero of=/disk bs=1M count=4 2>/dev/null; mkfs.ext4 -q /disk
+        mkdir /d; mount -o loop /disk /d; echo loop >/d/file; cat /d/file
+        ip link add one type veth peer name two; ip link add bridge0 type bridge
+        ip link set one master bridge0; ls /sys/class/net/bridge0/brif
+        cd /tmp; ulimit -c unlimited; sh -c 'kill -SEGV $$' 2>/dev/null || ls core*
+        dd if=/sys/kernel/btf/vmlinux bs=2 count=1 2>/dev/null | grep -c .
+        $0 && echo fuse; $1 && echo bpf";
+    let said = outcome(&mut exec(&options, &["/bin/sh", "-c", text, &fuse, &bpf]));
+    let expected = "CONFIG_TMPFS_QUOTA=y\n0::/new\n/sys/fs/cgroup/new/memory.max\nlow\nhigh\nloop\n\
+                    one\ncore\n1\nfuse\nbpf\n";
+    assert_eq!((said.stdout.as_str(), said.stderr.as_str(), said.status), (expected, "", Some(0)));
 }

@@ -1,11 +1,22 @@
-//! The debugger's loop: follows every thread from its first instruction to its end.
+//! Collects coverage with a debugger that makes each thread enable kcov for itself.
+//!
+//! The kernel traces single threads, and children do not inherit it. The first thread enables kcov
+//! before it starts the command, and stays traced across exec(2). The debugger stops every later
+//! thread and process before it runs. It makes the thread fetch a file descriptor of a device that
+//! is open and mapped here (pidfd_getfd(2)), enable the device and close the descriptor again. The
+//! command needs no library for this, and finds no file descriptor and no memory of it.
+//!
+//! The debugger itself enables remote coverage with a handle, which the command inherits. So it
+//! also gets what the kernel's workers do for the command.
 
-use super::Ended;
-use super::devices::{Background, Buffer, Opens};
-use super::inject::Newborn;
+mod devices;
+mod inject;
+
 use crate::Error;
 use crate::coverage::{Coverage, Thread};
 use crate::modules::Modules;
+use devices::{Background, Buffer};
+use inject::Newborn;
 use kcov_signal::KernelText;
 use kcov_sys::linux::{KCOV_ENABLE, KCOV_TRACE_PC};
 use nix::errno::Errno;
@@ -27,6 +38,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, io, mem};
 
+/// How a command ended.
+#[derive(Clone, Copy, Debug)]
+pub enum Ended {
+    /// By itself, with this status as a shell reports it.
+    ByItself(u8),
+    /// The limit of so many seconds ended it.
+    AtLimit(u32),
+}
+
 /// The events at which threads stop.
 const EVENTS: Options = Options::PTRACE_O_TRACECLONE
     .union(Options::PTRACE_O_TRACEFORK)
@@ -39,7 +59,6 @@ const EVENTS: Options = Options::PTRACE_O_TRACECLONE
 /// The debugger's state of the threads.
 struct Tracer {
     words: u64,
-    opens: Opens,
     live: HashMap<Pid, Live>,
     /// Buffers of ended threads, for reuse.
     spare: Vec<Buffer>,
@@ -74,24 +93,19 @@ pub fn run(
     let shown = Path::new(&command[0]).display();
     let failed = |errno| Error::about(format_args!("ptrace of {shown}"), errno);
     let buffer = Buffer::open(words)?;
-    let mut opens = Opens::watch(buffer.fd());
     let mut missing = Missing::default();
     // Before the command starts, which inherits the handle.
-    let background = opens.except(|| Background::start(words));
+    let background = Background::start(words);
     let background = missing.unless("work of io_uring's and vhost's workers", background);
     if background.is_some() && before_7_2(&coverage.kernel.release) {
         let why = "it takes Linux 7.2 or later";
         missing.0.push((why.into(), "work of io_uring's workers".into(), 0));
     }
     let (live, spare, done) = (HashMap::new(), Vec::new(), Vec::new());
-    let mut tracer = Tracer { words, opens, live, spare, done, background, missing };
+    let mut tracer = Tracer { words, live, spare, done, background, missing };
     let first = tracer.start(command, buffer)?;
     let clock = Clock::start(limit).map_err(failed)?;
     let status = tracer.follow(first, &clock).map_err(failed)?;
-    if tracer.opens.by_others() {
-        let why = "a thread has one device of kcov, and the tracer enables one for each";
-        tracer.missing.add("what the command, or another process, asked of kcov itself", why);
-    }
     coverage.threads = tracer.done;
     coverage.threads.extend(tracer.background.and_then(Background::finish));
     coverage.missing = tracer.missing.lines();
@@ -134,7 +148,7 @@ impl Tracer {
     fn buffer(&mut self) -> Result<Buffer, String> {
         match self.spare.pop() {
             Some(buffer) => Ok(buffer),
-            None => self.opens.except(|| Buffer::open(self.words)),
+            None => Buffer::open(self.words),
         }
     }
 
