@@ -242,6 +242,9 @@ pub struct FuzzOptions {
     /// The seed of the first guest
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Run at this command's priority, not only if no other program wants the processor
+    #[arg(long)]
+    pub foreground: bool,
     /// The fuzzer.
     #[command(flatten)]
     pub run: ProgramOptions,

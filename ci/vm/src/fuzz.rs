@@ -3,18 +3,21 @@
 mod guests;
 mod memory;
 mod minimize;
+mod report;
 mod store;
 
 use crate::cache;
 use crate::cli::FuzzOptions;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
 use crate::exec::task;
+use crate::guest::make_idle;
 use crate::output::{no_verdict, print};
 use crate::parallel::processors;
 use crate::session::Session;
 use crate::target::Target;
 use guests::{Death, Ended, Guests, Work};
 use kcov_vm_guest::fuzz::{Line, Progress, name};
+use report::Report;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -24,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use store::{Report, Store};
+use store::Store;
 
 /// The interval between two lines of progress.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -44,7 +47,7 @@ pub fn fuzz(session: &Session, options: FuzzOptions) -> Result<u8> {
 }
 
 fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> {
-    let FuzzOptions { dir, guests, seconds, sync, deaths, seed, .. } = options;
+    let FuzzOptions { dir, guests, seconds, sync, deaths, seed, foreground, .. } = options;
     let task = task(session, target, &options.run, None)?;
     let directory = dir.unwrap_or_else(|| PathBuf::from("fuzz").join(&target.name));
     let unusable = |error| Error::usage(format!("--dir {}: {error}", directory.display()));
@@ -80,6 +83,9 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
         flag::register_conditional_default(signal, stop.clone())
             .and_then(|_| flag::register(signal, stop.clone()))
             .or_unavailable(Phase::Program, "signals")?;
+    }
+    if !foreground {
+        make_idle().or_unavailable(Phase::Program, "the idle priority")?;
     }
     let fuzzer = Fuzzer {
         guests: Guests { session, target, ready, task, stop },
@@ -161,7 +167,7 @@ impl State {
             Line::Crashed(input) => {
                 let lines = Vec::new();
                 let report = Report { group: OWN.into(), title: OWN.into(), lines };
-                match store.save(Some(&input), &report, &[]) {
+                match store.save(Some(&input), &report, "", &[]) {
                     Ok(_) => *self.groups.entry(OWN.into()).or_default() += 1,
                     Err(error) => self.fail("a crash", &error),
                 }
@@ -315,9 +321,10 @@ impl Fuzzer<'_> {
     fn died(&self, number: usize, death: &Death) -> Result<()> {
         let system = self.guests.target.kind.system();
         let report = Report::new(&death.console, system, &death.why);
+        let text = report.text(&self.vmlinux);
         let unsaved = |error| Error::unavailable(Phase::Output, format!("a crash: {error}"));
         let input = death.ran.as_ref().map(|ran| &ran.input[..]);
-        let saved = self.store.save(input, &report, &death.console).map_err(unsaved)?;
+        let saved = self.store.save(input, &report, &text, &death.console).map_err(unsaved)?;
         {
             let mut state = self.state();
             state.deaths += 1;

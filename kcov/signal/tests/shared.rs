@@ -51,7 +51,9 @@ fn exactly_one_thread_sees_each_signal_as_new() {
             .map(|thread| {
                 let numbers = scatter(round * THREADS + thread).take(count);
                 // Many collide, and a few are outside.
-                numbers.map(|n| if n % 16 == 0 { n % 2048 } else { TEXT + n % (BYTES / 32) }).collect()
+                numbers
+                    .map(|n| if n % 16 == 0 { n % 2048 } else { TEXT + n % (BYTES / 32) })
+                    .collect()
             })
             .collect();
         thread::scope(|scope| {

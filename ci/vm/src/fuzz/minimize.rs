@@ -1,7 +1,7 @@
 //! Tries a deadly input again, and makes it smaller.
 
 use super::guests::{Ended, Guests, Work};
-use super::store::Report;
+use super::report::Report;
 use crate::error::{Error, Phase, Result};
 use kcov_vm_guest::fuzz::Line;
 use std::time::Instant;

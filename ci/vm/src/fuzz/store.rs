@@ -1,9 +1,8 @@
 //! The directory of a fuzzer on the host. Files appear whole or not at all, so it survives any end of
 //! the runner.
 
+use super::report::Report;
 use crate::cache::{PARTIAL, keep};
-use crate::console::{complaints, slug, words};
-use crate::system::System;
 use kcov_vm_guest::fuzz;
 use object::Object as _;
 use serde_json::{Value, json};
@@ -11,31 +10,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// How a guest died.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The name of the group of deaths that are alike; a good name for a directory.
-    pub group: String,
-    /// The first complaint, or else the runner's words.
-    pub title: String,
-    /// The kernel's reports, the first one first, or else the console.
-    pub lines: Vec<String>,
-}
-
-impl Report {
-    /// Cuts the reports out of the console. `why` is how the runner saw the death.
-    pub fn new(console: &[String], system: System, why: &str) -> Report {
-        let complaints = complaints(console, system);
-        let Some(first) = complaints.first() else {
-            let group = slug(&words(why));
-            return Report { group, title: why.into(), lines: console.to_vec() };
-        };
-        let (group, title) = (first.group(), first.title());
-        let texts: Vec<_> = complaints.into_iter().map(|complaint| complaint.text).collect();
-        Report { group, title, lines: texts.join(&String::new()) }
-    }
-}
 
 /// The corpus and the crashes.
 #[derive(Clone, Debug)]
@@ -119,6 +93,7 @@ impl Store {
         &self,
         input: Option<&[u8]>,
         report: &Report,
+        text: &str,
         console: &[String],
     ) -> io::Result<Saved> {
         let directory = self.crashes().join(&report.group);
@@ -135,7 +110,7 @@ impl Store {
             if let Some(input) = input {
                 keep(&directory.join("input"), input)?;
             }
-            keep(&first, format!("{}\n\n{}\n", report.title, report.lines.join("\n")))?;
+            keep(&first, format!("{}\n\n{text}", report.title))?;
         }
         Ok(Saved { directory, is_new })
     }
@@ -196,7 +171,7 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        Report { group: "warning-in-f".into(), title: "WARNING".into(), lines: vec!["text".into()] }
+        Report { group: "warning-in-f".into(), title: "WARNING".into(), lines: Vec::new() }
     }
 
     #[test]
@@ -212,7 +187,7 @@ mod tests {
         inputs.sort();
         assert_eq!(inputs, [b"one", b"two"]);
         // A deadly input leaves the corpus for ever.
-        store.save(Some(b"one"), &report(), &[]).unwrap();
+        store.save(Some(b"one"), &report(), "text", &[]).unwrap();
         assert!(!store.add(b"one").unwrap());
         assert_eq!(store.inputs().unwrap(), [b"two"]);
     }
@@ -238,27 +213,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
         let console = ["WARNING".to_string()];
-        let first = store.save(Some(b"a"), &report(), &console).unwrap();
-        let second = store.save(Some(b"b"), &report(), &console).unwrap();
-        let third = store.save(None, &report(), &console).unwrap();
+        let first = store.save(Some(b"a"), &report(), "text", &console).unwrap();
+        let second = store.save(Some(b"b"), &report(), "other", &console).unwrap();
+        let third = store.save(None, &report(), "other", &console).unwrap();
         assert!(first.is_new && !second.is_new && !third.is_new);
         let read = |name: &str| fs::read_to_string(first.directory.join(name)).unwrap();
-        assert_eq!((read("input"), read("report")), ("a".into(), "WARNING\n\ntext\n".into()));
+        assert_eq!((read("input"), read("report")), ("a".into(), "WARNING\n\ntext".into()));
         assert_eq!(fs::read_dir(first.directory.join("inputs")).unwrap().count(), 2);
-    }
-
-    #[test]
-    fn the_first_complaint_names_the_group_and_all_are_kept() {
-        let warning = "WARNING: a.c:7 at f+0x1/0x2, CPU#0: p/18\nCPU: 0 UID: 0 PID: 18\n";
-        let text = format!(
-            "Run /init\n{warning}---[ end trace 0 ]---\nlater\nKernel panic - not syncing: x"
-        );
-        let lines: Vec<_> = text.lines().map(String::from).collect();
-        let found = Report::new(&lines, System::Linux, "it went down");
-        assert_eq!((&*found.group, &*found.title), ("WARNING-in-f", "WARNING in f at a.c:7"));
-        let kept = [&lines[1..4], &[String::new()], &lines[5..]].concat();
-        assert_eq!(found.lines, kept);
-        let found = Report::new(&lines[..1], System::Linux, "the guest hung: it used 20 s");
-        assert_eq!((&*found.group, found.lines.len()), ("the-guest-hung-it-used-s", 1));
     }
 }

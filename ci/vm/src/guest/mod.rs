@@ -19,6 +19,7 @@ use crate::image::Image;
 use crate::system::System;
 use crate::target::Kind;
 use kcov_vm_guest::protocol::Exit;
+pub use processor::make_idle;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::OsStr;
 use std::fs;

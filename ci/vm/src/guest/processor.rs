@@ -1,6 +1,7 @@
-//! Pins guests to a processor of the host.
+//! Where and when guests run on the host's processors.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,6 +20,16 @@ pub fn pin(command: &mut Command) {
     // SAFETY: the closure makes one system call. It neither allocates nor takes a lock, so it may run
     // between fork and exec.
     unsafe { command.pre_exec(move || Ok(sched_setaffinity(None, &only)?)) };
+}
+
+/// From now on, this thread and what it starts run only if no other program wants the processor.
+pub fn make_idle() -> io::Result<()> {
+    let none = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel only reads `none`, which outlives the call.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 #[cfg(test)]
@@ -40,5 +51,18 @@ mod tests {
         // No other test pins guests.
         let taken: BTreeSet<usize> = (0..allowed).map(guest).collect();
         assert_eq!(taken.len(), allowed);
+    }
+
+    #[test]
+    fn an_idle_thread_starts_idle_programs() {
+        let policy = || {
+            let mut command = Command::new("cat");
+            let output = command.arg("/proc/self/stat").output().expect("cat runs").stdout;
+            let text = String::from_utf8(output).expect("text");
+            let words = text.rsplit_once(')').expect("a name").1.split_whitespace();
+            words.map(String::from).nth(38).expect("a policy")
+        };
+        let idle = std::thread::spawn(move || make_idle().map(|()| policy()));
+        assert_eq!(idle.join().expect("no panic").expect("it may"), "5");
     }
 }

@@ -1,0 +1,128 @@
+//! What the console says about a guest's death, and which deaths are alike.
+
+use crate::console::{complaints, slug, words};
+use crate::system::System;
+use object::{Object as _, ObjectSymbol as _};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// How a guest died.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The name of the group of deaths that are alike; a good name for a directory.
+    pub group: String,
+    /// The first complaint, or else the runner's words.
+    pub title: String,
+    /// The kernel's reports, the first one first, or else the console.
+    pub lines: Vec<String>,
+}
+
+impl Report {
+    /// Cuts the reports out of the console. `why` is how the runner saw the death.
+    pub fn new(console: &[String], system: System, why: &str) -> Report {
+        let complaints = complaints(console, system);
+        let Some(first) = complaints.first() else {
+            let group = slug(&words(why));
+            return Report { group, title: why.into(), lines: console.to_vec() };
+        };
+        let (group, title) = (first.group(), first.title());
+        let texts: Vec<_> = complaints.into_iter().map(|complaint| complaint.text).collect();
+        Report { group, title, lines: texts.join(&String::new()) }
+    }
+
+    /// The text, with source lines if the kernel's file has them. A line for each function that the
+    /// compiler put into another comes before that one.
+    pub fn text(&self, vmlinux: &Path) -> String {
+        let frames: Vec<_> = self.lines.iter().map(|line| address(line)).collect();
+        let places = places(vmlinux, &frames).unwrap_or_default();
+        let mut text = String::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            let (last, inlined) = places.get(at).and_then(|p| p.split_last()).unzip();
+            for (function, place) in inlined.into_iter().flatten() {
+                text += &format!("     {function} {place} [inline]\n");
+            }
+            let place = last.map_or(String::new(), |(_, place)| format!(" {place}"));
+            text += &format!("{line}{place}\n");
+        }
+        text
+    }
+}
+
+/// A place in a function: its name, the offset, and the function's size.
+type Offset<'a> = (&'a str, u64, u64);
+
+/// The place that a line of a report names, `f+0x1/0x2`. On a stack it is behind the call.
+fn address(line: &str) -> Option<Offset<'_>> {
+    let word = line.split_whitespace().find(|word| word.contains("+0x") && word.contains("/0x"))?;
+    let word = word.rsplit(':').next()?.trim_end_matches([',', ')']);
+    let (name, rest) = word.split_once("+0x")?;
+    let (offset, size) = rest.split_once("/0x")?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let is_call = line.starts_with(' ');
+    Some((name, number(offset)?.saturating_sub(u64::from(is_call)), number(size)?))
+}
+
+/// The functions and source lines of each place: those that were inlined, the innermost first, and
+/// the function itself. binutils are there, because the kernel was built with them; a user's own
+/// kernel may have no debug information.
+fn places(vmlinux: &Path, offsets: &[Option<Offset<'_>>]) -> Option<Vec<Vec<(String, String)>>> {
+    let bytes = fs::read(vmlinux).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    // Several static functions may have one name. The kernel's sizes include the padding.
+    let find = |&(name, offset, size): &Offset<'_>| {
+        let mut all = file.symbols().filter(|symbol| symbol.name() == Ok(name));
+        let found = all.find(|symbol| (size.saturating_sub(63)..=size).contains(&symbol.size()));
+        found.map(|symbol| symbol.address() + offset)
+    };
+    let addresses: Vec<_> = offsets.iter().map(|offset| offset.as_ref().and_then(find)).collect();
+    let words = addresses.iter().flatten().map(|address| format!("{address:#x}"));
+    let output = Command::new("addr2line").args(["-afie".as_ref(), vmlinux]).args(words).output();
+    let output = format!("\n{}", String::from_utf8(output.ok()?.stdout).ok()?);
+    let mut blocks = output.split("\n0x").skip(1).map(|block| {
+        let lines: Vec<_> = block.lines().skip(1).collect();
+        let known = |pair: &[&str]| {
+            let place = pair[1].split(" (").next().filter(|place| !place.contains('?'))?;
+            Some((pair[0].to_owned(), place.to_owned()))
+        };
+        lines.chunks_exact(2).filter_map(known).collect()
+    });
+    let places = addresses.iter().map(|address| address.and_then(|_| blocks.next()));
+    Some(places.map(Option::unwrap_or_default).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_complaint_names_the_group_and_all_are_kept() {
+        let warning = "WARNING: a.c:7 at f+0x1/0x2, CPU#0: p/18\nCPU: 0 UID: 0 PID: 18\n";
+        let text = format!(
+            "Run /init\n{warning}---[ end trace 0 ]---\nlater\nKernel panic - not syncing: x"
+        );
+        let lines: Vec<_> = text.lines().map(String::from).collect();
+        let found = Report::new(&lines, System::Linux, "it went down");
+        assert_eq!((&*found.group, &*found.title), ("WARNING-in-f", "WARNING in f at a.c:7"));
+        let kept = [&lines[1..4], &[String::new()], &lines[5..]].concat();
+        assert_eq!(found.lines, kept);
+        let found = Report::new(&lines[..1], System::Linux, "the guest hung: it used 20 s");
+        assert_eq!((&*found.group, found.lines.len()), ("the-guest-hung-it-used-s", 1));
+    }
+
+    #[test]
+    fn places_get_lines_if_there_are_any() {
+        let own = std::env::current_exe().unwrap();
+        let bytes = fs::read(&own).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let mut all = file.symbols().filter(|symbol| symbol.size() > 0);
+        let symbol =
+            all.find(|s| s.name().is_ok_and(|name| name.contains("places_get_lines"))).unwrap();
+        let line = format!("RIP: 0010:{}+0x0/{:#x}", symbol.name().unwrap(), symbol.size());
+        let lines = vec![line.clone(), "Code: 00".into()];
+        let report = Report { group: String::new(), title: String::new(), lines };
+        let text = report.text(&own);
+        assert!(text.starts_with(&format!("{line} ")) && text.contains("report.rs:"), "{text}");
+        assert_eq!(report.text(Path::new("/no such file")), format!("{line}\nCode: 00\n"));
+    }
+}
