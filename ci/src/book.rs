@@ -10,7 +10,7 @@ use kcov_vm::system::System;
 use kcov_vm::target::Target;
 use kcov_vm::toolchain::cargo;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The sources to compare with.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
